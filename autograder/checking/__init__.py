@@ -1,0 +1,9 @@
+"""The engine of the checks: it asks a subject to do things and decides what the answers are worth.
+
+Nothing in this package knows a solution. It is part of the student build, where it judges with recorded answers; with the reference at
+hand (package ``autograder.checks``) the same engine judges with live ones. It needs torch, numpy and safetensors, nothing else.
+"""
+
+from autograder.checking.verdict import Diagnosis, Finding, Verdict
+
+__all__ = ["Diagnosis", "Finding", "Verdict"]

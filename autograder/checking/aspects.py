@@ -1,0 +1,199 @@
+"""What a check looks at. Each function here returns one :class:`Aspect`; an exercise lists those that apply to it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, TypeAlias
+
+import torch
+from torch import Tensor
+
+from autograder.checking.draw import Case, Draw
+from autograder.checking.request import Request, Value
+
+Maker: TypeAlias = Callable[[Draw], Case]
+
+
+@dataclass(frozen=True)
+class Probe:
+    """One question: requests to make, and the judge that looks at the answers.
+
+    Attributes:
+        requests: what to ask, in order.
+        judge: name of a judge in ``autograder.checking.judges``.
+        options: the judge's options, plain data and tensors.
+    """
+
+    requests: tuple[Request, ...]
+    judge: str
+    options: Mapping[str, Value] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Aspect:
+    """One thing that a check looks at, and its worth.
+
+    Attributes:
+        name: short name, unique within the exercise.
+        title: what is asked, as a sentence that a student reads.
+        points: what it is worth; all or nothing.
+        probes: makes the questions of one round from a draw.
+    """
+
+    name: str
+    title: str
+    points: float
+    probes: Callable[[Draw], Sequence[Probe]]
+
+
+def shape(
+    points: float, *makers: Maker, name: str = "shape", title: str = "The result has the right shape and dtype."
+) -> Aspect:
+    """Shape and dtype of every output."""
+    return _each(name, title, points, makers, lambda case: Probe((case.request(),), "shapes"))
+
+
+def values(
+    points: float,
+    *makers: Maker,
+    name: str = "values",
+    title: str = "The numbers are right, on inputs of several shapes.",
+) -> Aspect:
+    """Every number of every output, within the tolerance of its dtype."""
+    return _each(name, title, points, makers, lambda case: Probe((case.request(),), "matches"))
+
+
+def double_precision(points: float, *makers: Maker) -> Aspect:
+    """The numbers in float64, where a constant of lower precision or a conversion on the way shows."""
+    title = "Double precision goes in, double precision comes out."
+    return _both("float64", title, points, makers, (torch.float64,))
+
+
+def half_precision(points: float, *makers: Maker) -> Aspect:
+    """The numbers and dtypes in bfloat16 and float16."""
+    title = "Half precision (bfloat16, float16) goes in, half precision comes out, and the numbers hold."
+    return _both("half precision", title, points, makers, (torch.bfloat16, torch.float16))
+
+
+def gradients(
+    points: float,
+    *makers: Maker,
+    wrt: tuple[str, ...],
+    name: str = "gradients",
+    title: str = "Gradients flow back to every input and weight, and are right.",
+) -> Aspect:
+    """Gradients by the arguments ``wrt`` and by every parameter."""
+    return _each(name, title, points, makers, lambda case: Probe((case.request("gradients", wrt),), "matches"))
+
+
+def unmutated(points: float, *makers: Maker) -> Aspect:
+    """No argument is changed in place."""
+    title = "The inputs are left as they were."
+    return _each("inputs", title, points, makers, lambda case: Probe((case.request(),), "unmutated"))
+
+
+def device(points: float, *makers: Maker) -> Aspect:
+    """Everything made on the way lives on the device of the inputs: run on PyTorch's meta device, where a stray tensor fails."""
+    title = "It runs on the device of its inputs, whichever that is."
+    return _each("device", title, points, makers, lambda case: Probe((case.request("meta"),), "matches"))
+
+
+def vectorised(points: float, at_size: Callable[[Draw, int], Case], *, axis: str) -> Aspect:
+    """The number of dispatched operations stays the same when ``axis`` grows threefold (sizes 1 and 3)."""
+
+    def probes(draw: Draw) -> Sequence[Probe]:
+        requests = tuple(at_size(draw, size).request("operations") for size in (1, 3))
+        return [Probe(requests, "same_operations", {"axis": axis})]
+
+    return Aspect("vectorised", f"There is no Python loop over {axis}.", points, probes)
+
+
+def memory(points: float, maker: Maker, *, limit: Callable[[Case], int], title: str) -> Aspect:
+    """No tensor on the way has more than ``limit(case)`` elements."""
+
+    def probes(draw: Draw) -> Sequence[Probe]:
+        case = maker(draw)
+        return [Probe((case.request("operations"),), "small_tensors", {"limit": limit(case)})]
+
+    return Aspect("memory", title, points, probes)
+
+
+def relation(
+    name: str,
+    title: str,
+    points: float,
+    maker: Maker,
+    change: Callable[[Draw, Case], tuple[Case, Sequence[Any], Sequence[Any]]],
+    *,
+    claim: str,
+) -> Aspect:
+    """Two calls must agree: ``change`` returns the second case, and the views of the first and the second result to compare."""
+
+    def probes(draw: Draw) -> Sequence[Probe]:
+        case = maker(draw)
+        other, *views = change(draw, case)
+        return [Probe((case.request(), other.request()), "related", {"views": views, "claim": claim})]
+
+    return Aspect(name, title, points, probes)
+
+
+def batch_independence(points: float, maker: Maker, *, batched: tuple[str, ...]) -> Aspect:
+    """The first example of a batch gets the same result alone."""
+
+    def change(draw: Draw, case: Case) -> tuple[Case, Sequence[Any], Sequence[Any]]:
+        alone = case.with_arguments(**{name: case.arguments[name][:1] for name in batched})
+        return alone, [("narrow", 0, 0, 1)], []
+
+    title = "Each example of a batch is treated on its own."
+    claim = "an example gives another result in a batch than alone"
+    return relation("batch", title, points, maker, change, claim=claim)
+
+
+def causality(points: float, maker: Maker, *, future: tuple[str, ...], dim: int = -2) -> Aspect:
+    """With a causal mask, changing the later positions of the arguments ``future`` changes no earlier output."""
+
+    def change(draw: Draw, case: Case) -> tuple[Case, Sequence[Any], Sequence[Any]]:
+        length = case.arguments[future[0]].shape[dim]
+        keep = length // 2
+        arguments = {name: _perturb(draw, case.arguments[name], dim, keep) for name in future}
+        view = [("narrow", dim, 0, keep)]
+        return case.with_arguments(**arguments), view, view
+
+    title = "With a causal mask, the future cannot change the past."
+    return relation("causality", title, points, maker, change, claim="an earlier output moves when a later input does")
+
+
+def permutation(points: float, maker: Maker, *, keys: tuple[str, ...], dim: int = -2) -> Aspect:
+    """Shuffling keys and values together changes nothing."""
+
+    def change(draw: Draw, case: Case) -> tuple[Case, Sequence[Any], Sequence[Any]]:
+        order = draw.permutation(case.arguments[keys[0]].shape[dim])
+        return case.with_arguments(**{name: case.arguments[name].index_select(dim, order) for name in keys}), [], []
+
+    title = "The order of the key/value pairs does not matter."
+    return relation(
+        "permutation", title, points, maker, change, claim="shuffling the key/value pairs changes the result"
+    )
+
+
+def _perturb(draw: Draw, tensor: Tensor, dim: int, keep: int) -> Tensor:
+    changed = tensor.clone()
+    tail = changed.narrow(dim, keep, tensor.shape[dim] - keep)
+    tail += draw.normal(*tail.shape, dtype=tensor.dtype)
+    return changed
+
+
+def _each(name: str, title: str, points: float, makers: Sequence[Maker], ask: Callable[[Case], Probe]) -> Aspect:
+    return Aspect(name, title, points, lambda draw: [ask(maker(draw)) for maker in makers])
+
+
+def _both(name: str, title: str, points: float, makers: Sequence[Maker], dtypes: Sequence[torch.dtype]) -> Aspect:
+    """Ask for dtype and values of each case in each precision."""
+
+    def probes(draw: Draw) -> Sequence[Probe]:
+        cases = [maker(draw) for maker in makers]
+        requests = [case.to(dtype).request() for case in cases for dtype in dtypes]
+        return [Probe((request,), judge) for request in requests for judge in ("shapes", "matches")]
+
+    return Aspect(name, title, points, probes)

@@ -1,0 +1,99 @@
+"""Inputs made from a seed."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+import torch
+from torch import Tensor, nn
+
+from autograder.checking.request import Action, Request, Value, map_value
+
+
+@dataclass(frozen=True)
+class Case:
+    """One set of inputs for an exercise.
+
+    Attributes:
+        arguments: the call's arguments by name.
+        init: for a class, the constructor's arguments.
+        state: for a class, its weights by name.
+    """
+
+    arguments: Mapping[str, Value]
+    init: Mapping[str, Value] | None = None
+    state: Mapping[str, Tensor] | None = None
+
+    def request(self, action: Action = "call", wrt: tuple[str, ...] = ()) -> Request:
+        """Return the request that puts this case to a subject."""
+        return Request(action=action, arguments=self.arguments, init=self.init, state=self.state, wrt=wrt)
+
+    def with_arguments(self, **arguments: Value) -> Case:
+        """Return the case with some arguments replaced."""
+        return replace(self, arguments={**self.arguments, **arguments})
+
+    def to(self, dtype: torch.dtype) -> Case:
+        """Return the case with every floating-point tensor in another precision."""
+
+        def convert(tensor: Tensor) -> Tensor:
+            return tensor.to(dtype) if tensor.is_floating_point() else tensor
+
+        return Case(
+            arguments={name: map_value(value, convert) for name, value in self.arguments.items()},
+            init=self.init,
+            state=None if self.state is None else {name: convert(value) for name, value in self.state.items()},
+        )
+
+
+class Draw:
+    """A stream of random inputs that depends on nothing but its key: the same on every machine and in every order of checks.
+
+    Args:
+        key: whatever names this stream (exercise, aspect, round, seed).
+    """
+
+    def __init__(self, *key: object) -> None:
+        digest = hashlib.sha256("\0".join(map(str, key)).encode()).digest()
+        self._generator = torch.Generator().manual_seed(int.from_bytes(digest[:7], "big"))
+
+    def sizes(self, count: int, low: int = 2) -> tuple[int, ...]:
+        """Return ``count`` sizes, pairwise distinct, so that no mix-up of two axes can go unseen. All are at least ``low``."""
+        return tuple((torch.randperm(count + 1, generator=self._generator)[:count] + low).tolist())
+
+    def normal(self, *shape: int, scale: float = 1.0, dtype: torch.dtype = torch.float32) -> Tensor:
+        """Return independent normal numbers of mean 0 and standard deviation ``scale``."""
+        return (torch.randn(*shape, generator=self._generator, dtype=torch.float64) * scale).to(dtype)
+
+    def integers(self, low: int, high: int, *shape: int) -> Tensor:
+        """Return independent integers in ``low … high - 1``."""
+        return torch.randint(low, high, shape, generator=self._generator)
+
+    def permutation(self, n: int) -> Tensor:
+        """Return a permutation of ``0 … n - 1`` that moves every element."""
+        return torch.roll(torch.arange(n), int(self.integers(1, n)) if n > 1 else 0)[_reverse_inside(n)]
+
+    def mask(self, *shape: int) -> Tensor:
+        """Return a random boolean mask in which every row has a True, at least one row a False, and no two rows need be equal."""
+        mask = torch.rand(*shape, generator=self._generator) < 0.6
+        mask[..., 0] |= ~mask.any(dim=-1)
+        mask[..., -1] &= mask[..., :-1].any(dim=-1).logical_not() | (
+            torch.rand(*shape[:-1], generator=self._generator) < 0.5
+        )
+        mask[..., 0] |= ~mask.any(dim=-1)
+        return mask
+
+    def weights(self, module: nn.Module, scale: float = 0.5, dtype: torch.dtype = torch.float32) -> dict[str, Tensor]:
+        """Return random weights for every entry of a module's state dict, biases among them, none zero."""
+        return {
+            name: self.normal(*value.shape, scale=scale, dtype=dtype) for name, value in module.state_dict().items()
+        }
+
+
+def _reverse_inside(n: int) -> Tensor:
+    """Return an order that swaps neighbours, so that a permutation is more than a shift."""
+    order = torch.arange(n)
+    for i in range(0, n - 3, 2):
+        order[i], order[i + 1] = i + 1, i
+    return order

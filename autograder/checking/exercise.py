@@ -1,0 +1,141 @@
+"""How an exercise declares its check."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+from autograder.checking.aspects import Aspect, Maker, Probe
+from autograder.checking.draw import Draw
+from autograder.checking.request import Request
+from autograder.checking.sheet import Answers, Section, Sheet, ask
+from autograder.checking.subject import LocalSubject
+from autograder.checking.verdict import Diagnosis
+
+# Rounds of hidden questions beside the visible one; every round draws fresh sizes and numbers.
+HIDDEN_ROUNDS = 2
+
+
+@dataclass(frozen=True)
+class Misconception:
+    """A mistake that students really make: the wrong code, and what to tell them.
+
+    Attributes:
+        name: short name, unique within the exercise.
+        explanation: one or two sentences to the student who made it; says what went wrong and why it matters, not the answer's code.
+        read: label of the lesson section to read again.
+        wrong: the mistaken implementation.
+    """
+
+    name: str
+    explanation: str
+    read: str
+    wrong: Callable[..., Any]
+
+    @property
+    def diagnosis(self) -> Diagnosis:
+        """What a student is told."""
+        return Diagnosis(name=self.name, explanation=self.explanation, read=self.read)
+
+
+def misconception(name: str, *, read: str) -> Callable[[Callable[..., Any]], Misconception]:
+    """Declare the function or class below as a known mistake; its docstring is what a student who made it is told.
+
+    Args:
+        name: short name, unique within the exercise.
+        read: label of the lesson section to read again.
+    """
+
+    def declare(wrong: Callable[..., Any]) -> Misconception:
+        if not wrong.__doc__:
+            raise ValueError(f"the misconception {name!r} has no docstring to explain it to a student")
+        return Misconception(name=name, explanation=" ".join(wrong.__doc__.split()), read=read, wrong=wrong)
+
+    return declare
+
+
+@dataclass(frozen=True, eq=False)
+class Exercise:
+    """The declaration of one exercise's check.
+
+    Attributes:
+        reference: the solution, a public function or class of ``tfcourse``; its name is the exercise's.
+        chapter: the chapter folder that the exercise belongs to.
+        aspects: what is looked at, with points.
+        misconceptions: the known mistakes.
+        forbidden: names of torch functions that would do the exercise by themselves.
+        rule_case: inputs on which the forbidden functions are looked for; required where ``forbidden`` is not empty.
+    """
+
+    reference: Callable[..., Any]
+    chapter: str
+    aspects: Sequence[Aspect]
+    misconceptions: Sequence[Misconception]
+    forbidden: tuple[str, ...] = ()
+    rule_case: Maker | None = None
+
+    def __post_init__(self) -> None:
+        if self.forbidden and self.rule_case is None:
+            raise ValueError(
+                f"{self.name} forbids {', '.join(self.forbidden)} but gives no rule_case to look for them on"
+            )
+
+    @property
+    def name(self) -> str:
+        """The exercise's name: the reference's."""
+        return self.reference.__name__
+
+    @property
+    def points(self) -> float:
+        """Points that the exercise is worth."""
+        return float(sum(aspect.points for aspect in self.aspects))
+
+    def sheet(self, *, hidden: bool = False, seed: int = 0, device: str = "cpu") -> Sheet:
+        """Return the question sheet for a seed, with the live reference's answers. The same arguments give the same sheet."""
+        return _sheet(self, hidden, seed, device)
+
+
+@lru_cache(maxsize=64)
+def _sheet(exercise: Exercise, hidden: bool, seed: int, device: str) -> Sheet:
+    reference = LocalSubject(exercise.reference)
+    sections = []
+    for aspect in exercise.aspects:
+        probes = [_on(probe, device) for probe in _questions(exercise.name, aspect, hidden, seed)]
+        sections.append(Section(aspect.name, aspect.title, aspect.points, probes, ask(reference, probes)))
+
+    @lru_cache(maxsize=len(exercise.misconceptions) or 1)
+    def answers_of(index: int) -> list[Answers]:
+        subject = LocalSubject(exercise.misconceptions[index].wrong)
+        return [ask(subject, section.probes) for section in sections]
+
+    return Sheet(
+        exercise=exercise.name,
+        chapter=exercise.chapter,
+        rules=[_on(rule, device) for rule in _rules(exercise)],
+        sections=sections,
+        misconceptions=[misconception.diagnosis for misconception in exercise.misconceptions],
+        answers_of=answers_of,
+    )
+
+
+def _questions(exercise: str, aspect: Aspect, hidden: bool, seed: int) -> list[Probe]:
+    streams: list[tuple[object, ...]] = [(exercise, aspect.name, "visible", seed)]
+    if hidden:
+        streams += [(exercise, aspect.name, "hidden", seed, i) for i in range(HIDDEN_ROUNDS)]
+    return [probe for stream in streams for probe in aspect.probes(Draw(*stream))]
+
+
+def _rules(exercise: Exercise) -> list[Probe]:
+    """The rules' probe runs even where nothing is forbidden, on the first aspect's questions: it finds stubs and borrowed solutions."""
+    if exercise.rule_case is not None:
+        requests: tuple[Request, ...] = (exercise.rule_case(Draw(exercise.name, "rules")).request("operations"),)
+    else:
+        requests = exercise.aspects[0].probes(Draw(exercise.name, "rules"))[0].requests
+    return [Probe(requests, "free_of", {"names": list(exercise.forbidden)})]
+
+
+def _on(probe: Probe, device: str) -> Probe:
+    requests = tuple(request.map_tensors(lambda tensor: tensor.to(device)) for request in probe.requests)
+    return Probe(requests, probe.judge, probe.options)

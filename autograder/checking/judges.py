@@ -1,0 +1,184 @@
+"""The questions that decide: each looks at what was observed and at what was expected, and says what is wrong, or nothing.
+
+A judge has a name and plain options, so that a recorded check can be written to a file and read where there is no reference.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import TypeAlias
+
+import torch
+from torch import Tensor
+
+from autograder.checking.request import Observation, Value
+from autograder.checking.tolerance import tolerance_for
+
+Observations: TypeAlias = Sequence[Observation]
+Judge: TypeAlias = Callable[[Observations, Observations, Mapping[str, Value]], str | None]
+
+
+def matches(seen: Observations, expected: Observations, options: Mapping[str, Value]) -> str | None:
+    """Every output has the expected name, shape and values."""
+    for mine, theirs in zip(seen, expected, strict=True):
+        problem = _structure(mine, theirs) or next(
+            (p for name, value in theirs.outputs.items() if (p := _difference(name, mine.outputs[name], value))), None
+        )
+        if problem:
+            return problem
+    return None
+
+
+def shapes(seen: Observations, expected: Observations, options: Mapping[str, Value]) -> str | None:
+    """Every output has the expected name, shape and dtype; values are not looked at."""
+    for mine, theirs in zip(seen, expected, strict=True):
+        if problem := _structure(mine, theirs):
+            return problem
+        for name, value in theirs.outputs.items():
+            other = mine.outputs[name]
+            if isinstance(value, Tensor) and other.dtype != value.dtype:
+                return f"{name} has dtype {_dtype(other)}, expected {_dtype(value)}"
+    return None
+
+
+def unmutated(seen: Observations, expected: Observations, options: Mapping[str, Value]) -> str | None:
+    """No argument was changed in place."""
+    changed = [name for observation in seen for name in observation.mutated]
+    return f"it changes its argument {', '.join(dict.fromkeys(changed))} in place" if changed else None
+
+
+def related(seen: Observations, expected: Observations, options: Mapping[str, Value]) -> str | None:
+    """The outputs of two requests agree where the option ``views`` looks: a list of steps for each of the two."""
+    first, second = seen
+    if set(first.outputs) != set(second.outputs):
+        return "two calls that differ in their numbers only return different things"
+    for name, value in first.outputs.items():
+        try:
+            a, b = (
+                look(item, view) for item, view in zip((value, second.outputs[name]), options["views"], strict=True)
+            )
+        except (IndexError, RuntimeError):
+            return f"{name} has shape {_shape(value)}, which does not have the axes to look at"
+        if problem := _difference(name, b, a):
+            return f"{options['claim']}: {problem}"
+    return None
+
+
+def same_operations(seen: Observations, expected: Observations, options: Mapping[str, Value]) -> str | None:
+    """The number of dispatched operations does not grow with the size of the input."""
+    small, large = (observation.operations or 0 for observation in seen)
+    if large > small * 1.2 + 2:
+        counts = f"it dispatches {small} operations on a small input and {large} on a larger one"
+        return f"{counts}: there is a Python loop over {options['axis']}"
+    return None
+
+
+def small_tensors(seen: Observations, expected: Observations, options: Mapping[str, Value]) -> str | None:
+    """No operation makes a tensor of more than ``limit`` elements."""
+    largest = max(observation.largest or 0 for observation in seen)
+    if largest > options["limit"]:
+        return f"it makes a tensor of {largest} elements, at most {options['limit']} are needed"
+    return None
+
+
+def free_of(seen: Observations, expected: Observations, options: Mapping[str, Value]) -> str | None:
+    """None of the functions in the option ``names`` was called."""
+    used = sorted({name for observation in seen for name in observation.functions} & set(options["names"]))
+    return f"it calls {', '.join(used)}, which this exercise asks you to do yourself" if used else None
+
+
+JUDGES: dict[str, Judge] = {
+    judge.__name__: judge for judge in (matches, shapes, unmutated, related, same_operations, small_tensors, free_of)
+}
+
+
+def judge(name: str, seen: Observations, expected: Observations, options: Mapping[str, Value]) -> str | None:
+    """Apply a judge by name; an exception in any observation is a failure whatever the judge."""
+    for mine, theirs in zip(seen, expected, strict=True):
+        if mine.error is not None and theirs.error is None:
+            return "not written yet" if mine.unfinished else f"it raised {mine.error}"
+        if mine.error is None and theirs.error is not None:
+            return f"it accepts wrong input where a {theirs.error.partition(':')[0]} is asked for"
+        if mine.error is not None and theirs.error is not None and _kind(mine) != _kind(theirs):
+            return f"it raised {mine.error}, a {_kind(theirs)} is asked for"
+    return JUDGES[name](seen, expected, options)
+
+
+def look(value: Value, steps: Sequence[Sequence[Value]]) -> Value:
+    """Follow a view: a list of steps ``("narrow", dim, start, length)``."""
+    if not isinstance(value, Tensor):
+        return value
+    for kind, dim, *rest in steps:
+        if kind != "narrow":
+            raise ValueError(f"a view knows 'narrow', not {kind!r}")
+        value = value.narrow(dim, *rest)
+    return value
+
+
+def same_answer(a: Observation, b: Observation) -> bool:
+    """Whether two subjects answered a request alike. NaN equals NaN here: a mistake that makes NaN is recognised by it."""
+    if (a.error is None) != (b.error is None) or a.mutated != b.mutated:
+        return False
+    if a.error is not None:
+        return _kind(a) == _kind(b)
+    if set(a.outputs) != set(b.outputs):
+        return False
+    return all(_difference(name, value, b.outputs[name], equal_nan=True) is None for name, value in a.outputs.items())
+
+
+def _kind(observation: Observation) -> str:
+    return (observation.error or "").partition(":")[0]
+
+
+def _structure(mine: Observation, theirs: Observation) -> str | None:
+    if set(mine.outputs) != set(theirs.outputs):
+        return f"it returns {_names(mine)}, expected {_names(theirs)}"
+    for name, value in theirs.outputs.items():
+        other = mine.outputs[name]
+        if isinstance(value, Tensor) != isinstance(other, Tensor):
+            return f"{name} is a {type(other).__name__}, expected a {type(value).__name__}"
+        if isinstance(value, Tensor) and other.shape != value.shape:
+            return f"{name} has shape {_shape(other)}, expected {_shape(value)}"
+    return None
+
+
+def _difference(name: str, mine: Value, theirs: Value, *, equal_nan: bool = False) -> str | None:
+    if not isinstance(theirs, Tensor) or not isinstance(mine, Tensor):
+        return None if type(mine) is type(theirs) and mine == theirs else f"{name} is {mine!r}, expected {theirs!r}"
+    if mine.shape != theirs.shape:
+        return f"{name} has shape {_shape(mine)}, expected {_shape(theirs)}"
+    if mine.device.type == "meta":
+        return None
+    if mine.dtype == torch.bool or theirs.dtype == torch.bool:
+        if mine.dtype != theirs.dtype:
+            return f"{name} has dtype {_dtype(mine)}, expected {_dtype(theirs)}"
+        wrong = int((mine.cpu() != theirs.cpu()).sum())
+        return f"{name} differs in {wrong} of {theirs.numel()} places" if wrong else None
+    if mine.is_complex():
+        return f"{name} has complex numbers"
+    allowed = tolerance_for(theirs.dtype, theirs.device.type)
+    a, b = mine.detach().cpu().double(), theirs.detach().cpu().double()
+    close = torch.isclose(a, b, rtol=allowed.relative, atol=allowed.absolute, equal_nan=equal_nan)
+    if bool(close.all()):
+        return None
+    if bool(a.isnan().any()) and not bool(b.isnan().any()):
+        return f"{name} has {int(a.isnan().sum())} NaN among its {a.numel()} numbers"
+    gap = torch.where(close, torch.zeros_like(a), (a - b).abs().nan_to_num(nan=float("inf")))
+    where = [int(i) for i in torch.unravel_index(gap.argmax(), gap.shape)]
+    return (
+        f"{name} is off by up to {float(gap.max()):.3g} (at {where}); {int((~close).sum())} of {a.numel()} numbers differ "
+        f"by more than rounding"
+    )
+
+
+def _names(observation: Observation) -> str:
+    count = len(observation.outputs)
+    return f"{count} values" if count != 1 else "one value"
+
+
+def _shape(value: Value) -> str:
+    return str(tuple(value.shape)) if isinstance(value, Tensor) else type(value).__name__
+
+
+def _dtype(value: Tensor) -> str:
+    return str(value.dtype).removeprefix("torch.")

@@ -1,0 +1,96 @@
+"""What is asked of a subject, and what came back: plain data and tensors, nothing that must live in the same process."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal, TypeAlias
+
+import torch
+from torch import Tensor
+
+# A value that may cross between a check and its subject: tensors, numbers, strings, None, and tuples, lists and dicts of these.
+Value: TypeAlias = Any
+
+Action = Literal["call", "gradients", "meta", "operations"]
+
+
+@dataclass(frozen=True)
+class Request:
+    """One thing to ask of a subject.
+
+    Attributes:
+        action: ``"call"``: run it. ``"gradients"``: run it, then send :func:`cotangent` back through it. ``"meta"``: run it on
+            PyTorch's meta device, where every tensor has a shape and no data. ``"operations"``: run it and count the ATen operations.
+        arguments: the call's arguments by name.
+        init: for a class, the constructor's arguments by name; None for a function.
+        state: for a class, the weights to load before the call.
+        wrt: names of the arguments whose gradients are wanted (for ``"gradients"``).
+    """
+
+    action: Action
+    arguments: Mapping[str, Value]
+    init: Mapping[str, Value] | None = None
+    state: Mapping[str, Tensor] | None = None
+    wrt: tuple[str, ...] = ()
+
+    def map_tensors(self, change: Callable[[Tensor], Tensor]) -> Request:
+        """Return the request with every tensor in it replaced by ``change(tensor)``."""
+        return replace(
+            self,
+            arguments={name: map_value(value, change) for name, value in self.arguments.items()},
+            state=None if self.state is None else {name: change(value) for name, value in self.state.items()},
+        )
+
+
+@dataclass(frozen=True)
+class Observation:
+    """What a subject did when it was asked.
+
+    Attributes:
+        outputs: named results: ``output``, or ``output[0]``, ``output[1]`` … where there are several; gradients as ``gradient of q``.
+        error: the exception it raised, as ``"TypeError: …"``, or None.
+        unfinished: whether that exception was NotImplementedError, as a stub raises.
+        mutated: names of the arguments that it changed in place.
+        operations: how many ATen operations it dispatched (``"operations"`` only).
+        largest: number of elements of the largest tensor that it made (``"operations"`` only).
+        functions: names of the torch functions that it called (``"operations"`` only).
+    """
+
+    outputs: Mapping[str, Value] = field(default_factory=dict)
+    error: str | None = None
+    unfinished: bool = False
+    mutated: tuple[str, ...] = ()
+    operations: int | None = None
+    largest: int | None = None
+    functions: tuple[str, ...] = ()
+
+
+def map_value(value: Value, change: Callable[[Tensor], Tensor]) -> Value:
+    """Apply ``change`` to every tensor inside a nested value and return the new value."""
+    if isinstance(value, Tensor):
+        return change(value)
+    if isinstance(value, tuple):
+        return tuple(map_value(item, change) for item in value)
+    if isinstance(value, list):
+        return [map_value(item, change) for item in value]
+    if isinstance(value, dict):
+        return {key: map_value(item, change) for key, item in value.items()}
+    return value
+
+
+def flatten_outputs(value: Value, name: str = "output") -> dict[str, Value]:
+    """Return a nested result as a flat dictionary of named leaves: ``output``, ``output[0]``, ``output['loss']``."""
+    if isinstance(value, (tuple, list)):
+        return {
+            key: leaf for i, item in enumerate(value) for key, leaf in flatten_outputs(item, f"{name}[{i}]").items()
+        }
+    if isinstance(value, dict):
+        return {key: leaf for k, item in value.items() for key, leaf in flatten_outputs(item, f"{name}[{k!r}]").items()}
+    return {name: value}
+
+
+def cotangent(output: Tensor) -> Tensor:
+    """Return the gradient of the loss by an output: a fixed wave, so that it depends on nothing but the output's shape."""
+    wave = torch.cos(1.0 + 0.7 * torch.arange(output.numel(), dtype=torch.float64, device=output.device))
+    return wave.reshape(output.shape).to(output.dtype)

@@ -1,0 +1,141 @@
+"""A question sheet: everything that a check asks about one exercise, with the expected answers and those of the known mistakes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from autograder.checking.aspects import Probe
+from autograder.checking.judges import judge, same_answer
+from autograder.checking.request import Observation
+from autograder.checking.subject import Subject
+from autograder.checking.verdict import Diagnosis, Finding, Verdict
+
+# One list of observations per probe, one observation per request.
+Answers: TypeAlias = Sequence[Sequence[Observation]]
+
+
+@dataclass(frozen=True)
+class Section:
+    """One aspect's questions, ready to be asked.
+
+    Attributes:
+        aspect: the aspect's short name.
+        title: what it asks, as a sentence.
+        points: what it is worth.
+        probes: the questions.
+        expected: the reference's answers to them.
+    """
+
+    aspect: str
+    title: str
+    points: float
+    probes: Sequence[Probe]
+    expected: Answers
+
+
+@dataclass(frozen=True)
+class Sheet:
+    """All the questions about one exercise.
+
+    Attributes:
+        exercise: name of the exercise.
+        chapter: its chapter.
+        rules: probes that must hold for any point to be given (forbidden functions).
+        sections: the aspects.
+        misconceptions: the known mistakes.
+        answers_of: gives the answers of the i-th misconception, a list per section; called only when something is wrong.
+    """
+
+    exercise: str
+    chapter: str
+    rules: Sequence[Probe]
+    sections: Sequence[Section]
+    misconceptions: Sequence[Diagnosis]
+    answers_of: Callable[[int], Sequence[Answers]]
+
+
+def ask(subject: Subject, probes: Sequence[Probe]) -> Answers:
+    """Put probes to a subject and return its answers."""
+    return [[subject.observe(request) for request in probe.requests] for probe in probes]
+
+
+def decide(sheet: Sheet, subject: Subject) -> Verdict:
+    """Put a question sheet to a subject and return the verdict."""
+    problems: list[str | None]
+    if refusal := _broken_rule(sheet, subject):
+        return _verdict(sheet, [refusal] * len(sheet.sections), [None] * len(sheet.sections))
+    answers = [ask(subject, section.probes) for section in sheet.sections]
+    problems = [_problem(section, given) for section, given in zip(sheet.sections, answers, strict=True)]
+    return _verdict(sheet, problems, _diagnose(sheet, answers, problems))
+
+
+def _broken_rule(sheet: Sheet, subject: Subject) -> str | None:
+    for probe in sheet.rules:
+        seen = [subject.observe(request) for request in probe.requests]
+        if any(observation.unfinished for observation in seen):
+            return "not written yet"
+        if all(observation.error is None for observation in seen):
+            # What a function that fails has called is of no interest: it earns nothing by it.
+            if problem := judge(probe.judge, seen, seen, probe.options):
+                return problem
+        elif any((observation.error or "").startswith("UsesReferenceError") for observation in seen):
+            return next(str(o.error).partition(": ")[2] for o in seen if o.error)
+    return None
+
+
+def _problem(section: Section, answers: Answers) -> str | None:
+    found = (
+        judge(probe.judge, given, wanted, probe.options)
+        for probe, given, wanted in zip(section.probes, answers, section.expected, strict=True)
+    )
+    return next((problem for problem in found if problem is not None), None)
+
+
+def _verdict(sheet: Sheet, problems: Sequence[str | None], diagnoses: Sequence[Diagnosis | None]) -> Verdict:
+    findings = tuple(
+        Finding(
+            aspect=section.aspect,
+            title=section.title,
+            points=section.points,
+            passed=problem is None,
+            message=problem or "as it should be",
+            diagnosis=diagnosis,
+        )
+        for section, problem, diagnosis in zip(sheet.sections, problems, diagnoses, strict=True)
+    )
+    return Verdict(exercise=sheet.exercise, chapter=sheet.chapter, findings=findings)
+
+
+def _diagnose(sheet: Sheet, answers: Sequence[Answers], problems: Sequence[str | None]) -> list[Diagnosis | None]:
+    """Name the known mistake behind each failed aspect.
+
+    A mistake that answers every question as the subject does explains everything. Failing that, one that gives the very same numbers on
+    one aspect explains that aspect: so two mistakes in one function are both found.
+    """
+    nothing: list[Diagnosis | None] = [None] * len(problems)
+    if all(problem is None for problem in problems) or all(problem == "not written yet" for problem in problems):
+        return nothing
+    best: list[tuple[int, Diagnosis | None]] = [(0, None)] * len(problems)
+    for i, diagnosis in enumerate(sheet.misconceptions):
+        theirs = sheet.answers_of(i)
+        alike = [_alike(a, b) for a, b in zip(answers, theirs, strict=True)]
+        failing = [_problem(section, given) for section, given in zip(sheet.sections, theirs, strict=True)]
+        same_outcome = all((a is None) == (b is None) for a, b in zip(problems, failing, strict=True))
+        if same_outcome and all(alike):
+            return [None if problem is None else diagnosis for problem in problems]
+        for j, (problem, theirs_fails) in enumerate(zip(problems, failing, strict=True)):
+            evidence = alike[j] and _has_numbers(answers[j])
+            if problem is not None and theirs_fails is not None and evidence and sum(alike) > best[j][0]:
+                best[j] = (sum(alike), diagnosis)
+    return [diagnosis for _, diagnosis in best]
+
+
+def _alike(a: Answers, b: Answers) -> bool:
+    return all(same_answer(x, y) for mine, theirs in zip(a, b, strict=True) for x, y in zip(mine, theirs, strict=True))
+
+
+def _has_numbers(answers: Answers) -> bool:
+    """Whether the answers say more than that something failed or was counted."""
+    return any(observation.outputs for given in answers for observation in given)

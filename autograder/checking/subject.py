@@ -1,0 +1,229 @@
+"""What a check examines. A check talks to it in requests and observations only, so that it may live in another process."""
+
+from __future__ import annotations
+
+import inspect
+import sys
+import warnings
+from collections.abc import Callable, Iterator, Set
+from contextlib import contextmanager
+from types import CodeType, FrameType
+from typing import Any, Protocol
+
+import torch
+from torch import Tensor, nn
+from torch.overrides import TorchFunctionMode
+from torch.utils._python_dispatch import TorchDispatchMode
+
+from autograder.checking.request import Observation, Request, cotangent, flatten_outputs, map_value
+
+
+class Subject(Protocol):
+    """Anything that answers requests."""
+
+    def observe(self, request: Request) -> Observation:
+        """Do what the request asks and tell what happened. Never raises for what the examined code does."""
+        ...
+
+
+class UsesReferenceError(Exception):
+    """The examined code called the course's own solution."""
+
+
+class LocalSubject:
+    """A function or a class in this process.
+
+    Args:
+        candidate: the function or ``nn.Module`` class to examine.
+        off_limits: code that the candidate must not run: the course's own solutions.
+    """
+
+    def __init__(self, candidate: Callable[..., Any], off_limits: Set[CodeType] = frozenset()) -> None:
+        self._candidate = candidate
+        self._off_limits = off_limits
+
+    def observe(self, request: Request) -> Observation:
+        """Do what the request asks and tell what happened."""
+        with warnings.catch_warnings(), _guarded(self._off_limits), torch.random.fork_rng(devices=[]):
+            # A warning on stderr would cost the whole exercise under nbgrader.
+            warnings.simplefilter("ignore")
+            torch.manual_seed(0)
+            try:
+                return _ACTIONS[request.action](self._candidate, request)
+            except NotImplementedError as error:
+                # PyTorch raises it too, for what the meta device cannot do; a stub's has no text of PyTorch's.
+                return Observation(
+                    error=_describe(error),
+                    unfinished=not str(error).startswith(("Cannot copy", "aten::", "Could not run")),
+                )
+            except Exception as error:
+                return Observation(error=_describe(error))
+
+
+def _describe(error: BaseException) -> str:
+    text = " ".join(str(error).split())
+    return f"{type(error).__name__}: {text[:300]}" if text else type(error).__name__
+
+
+def _prepare(candidate: Callable[..., Any], request: Request) -> Callable[..., Any]:
+    """Return what is to be called: the candidate, or an instance of it with the request's weights."""
+    if request.init is None:
+        return candidate
+    module = candidate(**request.init)
+    if not isinstance(module, nn.Module):
+        raise TypeError(f"{candidate.__name__}(…) should make a torch.nn.Module, it made a {type(module).__name__}")
+    if request.state is not None:
+        _load(module, request.state)
+    return module.eval()
+
+
+def _load(module: nn.Module, state: Any) -> None:
+    own = module.state_dict()
+    missing, extra = sorted(set(state) - set(own)), sorted(set(own) - set(state))
+    if missing or extra:
+        raise AttributeError(
+            f"its weights are named otherwise: missing {missing or 'none'}, unexpected {extra or 'none'}"
+        )
+    for name, value in state.items():
+        if own[name].shape != value.shape:
+            raise ValueError(f"{name} should have shape {tuple(value.shape)}, it has {tuple(own[name].shape)}")
+    first = next(iter(state.values()), None)
+    if first is not None:
+        module.to(device=first.device, dtype=first.dtype)
+    module.load_state_dict(dict(state))
+
+
+def _call(candidate: Callable[..., Any], request: Request) -> Observation:
+    target = _prepare(candidate, request)
+    # The candidate works on copies: what it changes must not reach the next request.
+    arguments = request.map_tensors(Tensor.clone).arguments
+    with torch.no_grad():
+        result = target(**arguments)
+    mutated = tuple(name for name, value in request.arguments.items() if not _same(value, arguments[name]))
+    return Observation(outputs=flatten_outputs(map_value(result, Tensor.detach)), mutated=mutated)
+
+
+def _same(a: Any, b: Any) -> bool:
+    if isinstance(a, Tensor):
+        return a.shape == b.shape and bool(torch.equal(torch.nan_to_num(a), torch.nan_to_num(b)))
+    if isinstance(a, (tuple, list)):
+        return len(a) == len(b) and all(map(_same, a, b))
+    return True
+
+
+def _gradients(candidate: Callable[..., Any], request: Request) -> Observation:
+    target = _prepare(candidate, request)
+    arguments = dict(request.map_tensors(Tensor.clone).arguments)
+    for name in request.wrt:
+        arguments[name].requires_grad_()
+    leaves = {f"gradient of {name}": arguments[name] for name in request.wrt}
+    if isinstance(target, nn.Module):
+        leaves |= {f"gradient of {name}": parameter for name, parameter in target.named_parameters()}
+    with torch.enable_grad():
+        # A leaf that needs a gradient cannot be changed in place; a product with one can, as a layer's output could.
+        result = target(**{name: value * 1 if name in request.wrt else value for name, value in arguments.items()})
+        outputs = [leaf for leaf in flatten_outputs(result).values() if isinstance(leaf, Tensor)]
+        attached = [output for output in outputs if output.requires_grad]
+        if not attached:
+            raise RuntimeError(
+                "the result is cut off from the inputs: no gradient flows back (detach(), .data, .item() or no_grad()?)"
+            )
+        grads = torch.autograd.grad(
+            attached, list(leaves.values()), [cotangent(o) for o in attached], allow_unused=True
+        )
+    found = {
+        name: torch.zeros_like(leaf) if grad is None else grad
+        for (name, leaf), grad in zip(leaves.items(), grads, strict=True)
+    }
+    return Observation(outputs={name: value.detach() for name, value in found.items()})
+
+
+def _meta(candidate: Callable[..., Any], request: Request) -> Observation:
+    request = request.map_tensors(lambda tensor: tensor.to("meta"))
+    target = _prepare(candidate, request)
+    with torch.no_grad():
+        leaves = flatten_outputs(target(**request.arguments))
+    strays = [name for name, leaf in leaves.items() if isinstance(leaf, Tensor) and leaf.device.type != "meta"]
+    if strays:
+        raise RuntimeError(f"{', '.join(strays)} ended up on another device than the inputs")
+    return Observation(
+        outputs={name: tuple(leaf.shape) if isinstance(leaf, Tensor) else leaf for name, leaf in leaves.items()}
+    )
+
+
+def _operations(candidate: Callable[..., Any], request: Request) -> Observation:
+    target = _prepare(candidate, request)
+    arguments = request.map_tensors(Tensor.clone).arguments
+    functions, operations = _FunctionNames(), _OperationCounter()
+    with torch.no_grad(), functions, operations:
+        target(**arguments)
+    return Observation(
+        operations=operations.count, largest=operations.largest, functions=tuple(sorted(functions.names))
+    )
+
+
+_ACTIONS: dict[str, Callable[[Callable[..., Any], Request], Observation]] = {
+    "call": _call,
+    "gradients": _gradients,
+    "meta": _meta,
+    "operations": _operations,
+}
+
+
+class _FunctionNames(TorchFunctionMode):
+    """Collects the names of the torch functions that are called."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.names: set[str] = set()
+
+    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        self.names.add(getattr(func, "__name__", str(func)))
+        return func(*args, **(kwargs or {}))
+
+
+class _OperationCounter(TorchDispatchMode):
+    """Counts dispatched ATen operations and remembers the size of the largest tensor that one of them made."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.count = 0
+        self.largest = 0
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        result = func(*args, **(kwargs or {}))
+        self.count += 1
+        for leaf in flatten_outputs(result).values():
+            # A view costs no memory: an expanded tensor counts with what it really stores.
+            if isinstance(leaf, Tensor) and leaf.device.type != "meta":
+                self.largest = max(self.largest, leaf.untyped_storage().nbytes() // leaf.element_size())
+        return result
+
+
+@contextmanager
+def _guarded(off_limits: Set[CodeType]) -> Iterator[None]:
+    """Raise :class:`UsesReferenceError` when Python enters a function that is off limits."""
+    if not off_limits:
+        yield
+        return
+
+    def watch(frame: FrameType, event: str, argument: Any) -> None:
+        if event == "call" and frame.f_code in off_limits:
+            raise UsesReferenceError(
+                f"it calls the course's own {frame.f_code.co_qualname}, which is what you are asked to write"
+            )
+
+    before = sys.getprofile()
+    sys.setprofile(watch)
+    try:
+        yield
+    finally:
+        sys.setprofile(before)
+
+
+def code_of(solution: Callable[..., Any]) -> set[CodeType]:
+    """Return the code objects of a function, or of a class's own methods."""
+    if inspect.isclass(solution):
+        members = [member for member in vars(solution).values() if inspect.isfunction(member)]
+        return {member.__code__ for member in members}
+    return {solution.__code__}

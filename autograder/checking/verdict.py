@@ -1,0 +1,147 @@
+"""What a check returns: points, findings, and a diagnosis where a known mistake was recognised."""
+
+from __future__ import annotations
+
+import html
+from dataclasses import asdict, dataclass
+from typing import Any
+
+
+@dataclass(frozen=True)
+class Diagnosis:
+    """A known mistake that explains what was seen.
+
+    Attributes:
+        name: the misconception's short name, unique within its exercise.
+        explanation: one or two sentences for the student who made the mistake.
+        read: label of the lesson section to read again.
+    """
+
+    name: str
+    explanation: str
+    read: str
+
+
+@dataclass(frozen=True)
+class Finding:
+    """What was found about one aspect of an exercise.
+
+    Attributes:
+        aspect: the aspect's short name, for example ``"values"``.
+        title: what the aspect asks, as a sentence.
+        points: points that the aspect is worth.
+        passed: whether they were earned; an aspect gives all its points or none.
+        message: what was seen, in a sentence.
+        diagnosis: the misconception that explains it, if one does.
+    """
+
+    aspect: str
+    title: str
+    points: float
+    passed: bool
+    message: str
+    diagnosis: Diagnosis | None = None
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """The outcome of a check. Its text form is its score, which is what nbgrader reads as partial credit.
+
+    Attributes:
+        exercise: name of the exercise.
+        chapter: chapter that the exercise belongs to.
+        findings: one per aspect, in the order in which the exercise declares them.
+    """
+
+    exercise: str
+    chapter: str
+    findings: tuple[Finding, ...]
+
+    @property
+    def score(self) -> float:
+        """Points earned."""
+        return float(sum(finding.points for finding in self.findings if finding.passed))
+
+    @property
+    def max_score(self) -> float:
+        """Points that could be earned."""
+        return float(sum(finding.points for finding in self.findings))
+
+    @property
+    def passed(self) -> bool:
+        """Whether every aspect passed."""
+        return all(finding.passed for finding in self.findings)
+
+    @property
+    def diagnoses(self) -> tuple[Diagnosis, ...]:
+        """The distinct diagnoses of the failed aspects, in order."""
+        return tuple(dict.fromkeys(finding.diagnosis for finding in self.findings if finding.diagnosis is not None))
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the verdict as plain data, ready for JSON."""
+        return {"score": self.score, "max_score": self.max_score, **asdict(self)}
+
+    @classmethod
+    def from_dict(cls, data: dict[str, Any]) -> Verdict:
+        """Return the verdict that :meth:`to_dict` described."""
+        findings = tuple(
+            Finding(
+                aspect=item["aspect"],
+                title=item["title"],
+                points=item["points"],
+                passed=item["passed"],
+                message=item["message"],
+                diagnosis=Diagnosis(**item["diagnosis"]) if item["diagnosis"] else None,
+            )
+            for item in data["findings"]
+        )
+        return cls(exercise=data["exercise"], chapter=data["chapter"], findings=findings)
+
+    def __repr__(self) -> str:
+        return f"{self.score:g}"
+
+    def __str__(self) -> str:
+        lines = [f"{self.exercise}: {self.score:g} of {self.max_score:g} points"]
+        for finding in self.findings:
+            earned = finding.points if finding.passed else 0
+            lines.append(
+                f"  [{'x' if finding.passed else ' '}] {earned:g}/{finding.points:g}  {finding.aspect}: {finding.message}"
+            )
+        for diagnosis in self.diagnoses:
+            lines.append(f"  Looks like: {diagnosis.explanation}")
+            lines.append(f"  Read again: {self.chapter}, section {diagnosis.read!r}")
+        return "\n".join(lines)
+
+    def _repr_html_(self) -> str:
+        rows = "".join(_row(finding) for finding in self.findings)
+        diagnoses = "".join(_diagnosis(diagnosis, self.chapter) for diagnosis in self.diagnoses)
+        return (
+            f'<div class="tfc-verdict" style="{_BOX}">'
+            f'<p style="margin:0 0 .5em"><code>{html.escape(self.exercise)}</code> '
+            f"<strong>{self.score:g} of {self.max_score:g} points</strong></p>"
+            f'<table style="border-collapse:collapse;width:100%"><thead><tr>'
+            f'<th scope="col" style="{_CELL}">Aspect</th><th scope="col" style="{_CELL}">Points</th>'
+            f'<th scope="col" style="{_CELL}">What was seen</th></tr></thead><tbody>{rows}</tbody></table>{diagnoses}</div>'
+        )
+
+
+_BOX = "border:1px solid;border-radius:6px;padding:.75em 1em;max-width:60em"
+_CELL = "text-align:left;vertical-align:top;padding:.25em .75em .25em 0;border-bottom:1px solid rgba(128,128,128,.4)"
+
+
+def _row(finding: Finding) -> str:
+    mark, word = ("✓", "passed") if finding.passed else ("✗", "missed")
+    earned = finding.points if finding.passed else 0
+    return (
+        f'<tr class="{word}"><th scope="row" style="{_CELL};font-weight:normal">'
+        f'<span aria-label="{word}">{mark}</span> {html.escape(finding.title)}</th>'
+        f'<td style="{_CELL};white-space:nowrap">{earned:g} / {finding.points:g}</td>'
+        f'<td style="{_CELL}">{html.escape(finding.message)}</td></tr>'
+    )
+
+
+def _diagnosis(diagnosis: Diagnosis, chapter: str) -> str:
+    return (
+        f'<p class="tfc-diagnosis" style="margin:.75em 0 0"><strong>This looks like:</strong> {html.escape(diagnosis.explanation)} '
+        f"<br><span>Read again: <em>{html.escape(chapter)}</em>, section <em>{html.escape(diagnosis.read)}</em></span></p>"
+    )

@@ -1,0 +1,78 @@
+"""The checks of the course: one module here per module of ``tfcourse``, each declaring its exercises.
+
+Every :class:`~autograder.checking.exercise.Exercise` at the top level of a module in this package is found by itself.
+"""
+
+from __future__ import annotations
+
+import importlib
+import os
+import pkgutil
+from collections.abc import Callable
+from functools import cache
+from types import CodeType
+
+from autograder.checking.exercise import Exercise
+from autograder.checking.sheet import decide
+from autograder.checking.subject import LocalSubject, code_of
+from autograder.checking.verdict import Verdict
+
+__all__ = ["check", "exercise", "exercises"]
+
+
+@cache
+def exercises() -> dict[str, Exercise]:
+    """Return every exercise of the course by name, in the order of modules and of declarations in them."""
+    found: dict[str, Exercise] = {}
+    for module in sorted(pkgutil.iter_modules(__path__), key=lambda info: info.name):
+        for value in vars(importlib.import_module(f"{__name__}.{module.name}")).values():
+            if isinstance(value, Exercise):
+                if value.name in found:
+                    raise ValueError(f"two exercises are named {value.name!r}; the second is declared in {module.name}")
+                found[value.name] = value
+    return found
+
+
+def exercise(name: str) -> Exercise:
+    """Return an exercise by name.
+
+    Raises:
+        LookupError: if the course has none of that name.
+    """
+    try:
+        return exercises()[name]
+    except KeyError:
+        raise LookupError(f"there is no exercise named {name!r}; the course has: {', '.join(exercises())}") from None
+
+
+def check(
+    candidate: Callable[..., object], *, hidden: bool = False, seed: int = 0, device: str | None = None
+) -> Verdict:
+    """Check an implementation against the live reference.
+
+    Args:
+        candidate: a function or class; the exercise is found by its name.
+        hidden: ask the hidden questions too, as the grader does. The course's own solutions are then refused as a candidate and inside it.
+        seed: the seed of the inputs.
+        device: where to run it, ``"cpu"`` or ``"cuda"``; by default what ``TFCOURSE_DEVICE`` says, else the CPU.
+
+    Returns:
+        The verdict; its text form is its score.
+
+    Raises:
+        LookupError: if no exercise has the candidate's name.
+    """
+    target = exercise(getattr(candidate, "__name__", type(candidate).__name__))
+    where = device or os.environ.get("TFCOURSE_DEVICE") or "cpu"
+    off_limits = _solutions(target.chapter) if hidden else frozenset()
+    return decide(target.sheet(hidden=hidden, seed=seed, device=where), LocalSubject(candidate, off_limits))
+
+
+@cache
+def _solutions(chapter: str) -> frozenset[CodeType]:
+    """The code of the exercises that are still secret while a chapter is graded: its own and those of later chapters.
+
+    Private helpers are not among them: the student build carries them, so a student may use them.
+    """
+    secret = (item.reference for item in exercises().values() if item.chapter >= chapter)
+    return frozenset(code for reference in secret for code in code_of(reference))

@@ -1,0 +1,81 @@
+"""The course folder: a normal nbgrader course, laid out and configured so that nbgrader and its formgrader work in it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from traitlets.config import Config, PyFileConfigLoader
+
+from autograder.errors import CourseError
+
+CONFIG_NAME = "nbgrader_config.py"
+
+_CONFIG = '''\
+# The configuration of this nbgrader course. Made once by `tfcourse`; it is yours to change.
+c = get_config()  # noqa: F821
+
+c.CourseDirectory.course_id = "tfcourse"
+
+# Seconds that one cell of a submission may run.
+c.ExecutePreprocessor.timeout = 60
+c.Execute.timeout = 60
+
+# A cell keeps this much of what it prints.
+c.LimitOutput.max_lines = 500
+c.LimitOutput.max_traceback = 100
+'''
+
+
+@dataclass(frozen=True)
+class Course:
+    """A course folder.
+
+    Attributes:
+        root: the folder.
+    """
+
+    root: Path
+
+    @classmethod
+    def open(cls, root: Path, *, create: bool = False) -> Course:
+        """Return the course in a folder.
+
+        Args:
+            root: the course folder.
+            create: make the folder and its configuration if they are missing.
+
+        Raises:
+            CourseError: if there is no course there and none is to be made, or the folder cannot be written.
+        """
+        root = root.resolve()
+        if not (root / CONFIG_NAME).is_file():
+            if not create:
+                raise CourseError(
+                    "there is no course here (no nbgrader_config.py)",
+                    where=root,
+                    do="Release a chapter first: tfcourse assign CHAPTER. Or name the folder with --course.",
+                )
+            try:
+                root.mkdir(parents=True, exist_ok=True)
+                (root / CONFIG_NAME).write_text(_CONFIG, encoding="utf-8")
+            except OSError as error:
+                reason = error.strerror or str(error)
+                raise CourseError(f"the course folder cannot be written ({reason})", where=root, do="Choose another with --course.") from error
+        return cls(root)
+
+    @property
+    def gradebook_url(self) -> str:
+        """The database of the gradebook, as nbgrader's ``db_url``."""
+        configured = self.config().CourseDirectory.get("db_url")
+        return str(configured) if configured else f"sqlite:///{self.root / 'gradebook.db'}"
+
+    def folder(self, step: str, student: str = ".", chapter: str = "") -> Path:
+        """Return nbgrader's folder of a step (``source``, ``release``, ``submitted``, ``autograded``, ``feedback``)."""
+        return (self.root / step / student / chapter).resolve()
+
+    def config(self) -> Config:
+        """Return the course's nbgrader configuration, rooted at this folder."""
+        config: Config = PyFileConfigLoader(CONFIG_NAME, path=str(self.root)).load_config()
+        config.CourseDirectory.root = str(self.root)
+        return config

@@ -1,0 +1,20 @@
+"""The one exception that the command line shows to people."""
+
+from __future__ import annotations
+
+
+class CourseError(Exception):
+    """Something that the person at the keyboard can put right.
+
+    Args:
+        what: what happened, with the offending value.
+        where: the file, folder or cell that it happened in, if there is one.
+        do: what to do next.
+    """
+
+    def __init__(self, what: str, *, where: object = None, do: str = "") -> None:
+        self.what = what
+        self.where = None if where is None else str(where)
+        self.do = do
+        parts = [what if where is None else f"{where}: {what}", do]
+        super().__init__("\n".join(part for part in parts if part))

@@ -1,0 +1,296 @@
+"""Build the course's site: one function, no command line.
+
+Jupyter Book runs in a process of its own, because Sphinx leaves global state behind. Pages are written into an empty folder every time,
+so that nothing of an earlier build survives; what makes a second build quick is kept elsewhere: the parsed documents and the outputs of
+the lessons. The finished site takes the place of the old one in a single step, and a failed build leaves the old one alone.
+"""
+
+from __future__ import annotations
+
+import errno
+import importlib.util
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from autograder.site.downloads import check_downloads
+from autograder.site.fingerprint import execution_cache_path, prune_execution_caches
+from autograder.site.report import RunReport, plain, read_report, warnings_in
+
+CONFIG = "_config.yml"
+TOC = "book/_toc.yml"
+_OUTPUT = "book/_build/html"
+_CACHE = ".cache/site"
+_OF_A_SITE = ".buildinfo"
+_PROGRESS = re.compile(
+    r"^(reading sources|writing output|.*Executing notebook|copying images|build (succeeded|finished))"
+)
+
+
+class SiteError(Exception):
+    """The site could not be built. The message says what happened, where, and what to do."""
+
+
+@dataclass(frozen=True)
+class SiteReport:
+    """A finished build.
+
+    Attributes:
+        output: folder of the site; open ``index.html`` in it.
+        pages: the pages, as document names.
+        seconds: how long the build took.
+        runtimes: seconds of each executed lesson, from this build or from the cache.
+    """
+
+    output: Path
+    pages: tuple[str, ...]
+    seconds: float
+    runtimes: dict[str, float]
+
+
+def build_site(
+    root: Path,
+    *,
+    output: Path | None = None,
+    cache: Path | None = None,
+    downloads: Mapping[str, Sequence[Path]] | None = None,
+    progress: Callable[[str], None] | None = None,
+) -> SiteReport:
+    """Build the course's site; any warning is an error.
+
+    Args:
+        root: the course's root folder: it holds ``_config.yml``, ``book/`` and ``chapters/``.
+        output: where the site goes, ``book/_build/html`` by default. An existing folder is replaced if it is empty or an older site.
+        cache: folder for what makes the next build quick, ``.cache/site`` by default.
+        downloads: students' files to offer, by chapter, for example ``{"03_scaled_dot_product": [notebook, wheel]}``.
+        progress: is told each step, one line at a time.
+
+    Returns:
+        What was built.
+
+    Raises:
+        SiteError: ``root`` is no course, Jupyter Book is missing, a lesson's cell failed, there were warnings, the students' files
+            are not fit to publish, another build is running, or the output cannot be written.
+    """
+    started = time.monotonic()
+    root = root.resolve()
+    _check_course(root)
+    _check_jupyter_book()
+    offered = {chapter: [path.resolve() for path in paths] for chapter, paths in (downloads or {}).items()}
+    _check_downloads(offered, root)
+    output = (output or root / _OUTPUT).resolve()
+    cache = (cache or root / _CACHE).resolve()
+    with _writing(output, cache):
+        _check_output(output)
+        with _alone(cache):
+            report = _run(root, cache, offered, progress or (lambda line: None))
+            _publish(cache / "_build" / "html", output)
+    return SiteReport(output=output, pages=report.pages, seconds=time.monotonic() - started, runtimes=report.runtimes)
+
+
+def chapters_of(root: Path) -> list[str]:
+    """Return the names of the chapters that have a folder with a lesson or exercises, in lecture order."""
+    folders = (path.parent for name in ("lesson.md", "exercises.md") for path in (root / "chapters").glob(f"*/{name}"))
+    return sorted({folder.name for folder in folders})
+
+
+def _check_course(root: Path) -> None:
+    missing = [name for name in (CONFIG, TOC) if not (root / name).is_file()]
+    if missing:
+        raise SiteError(
+            f"{root} is not the root of the course: it has no {' and no '.join(missing)}. "
+            "Run the command in the folder that you cloned, or name that folder."
+        )
+
+
+def _check_jupyter_book() -> None:
+    if importlib.util.find_spec("jupyter_book") is None:
+        raise SiteError(
+            "Jupyter Book is not installed in this environment. Install it with: pip install 'tfcourse[book]'"
+        )
+    installed = version("jupyter-book")
+    if not installed.startswith("1."):
+        raise SiteError(
+            f"Jupyter Book {installed} is installed, and it does not read {CONFIG}; the course needs version 1. "
+            "Install it with: pip install 'jupyter-book<2'"
+        )
+
+
+def _check_downloads(downloads: Mapping[str, Sequence[Path]], root: Path) -> None:
+    faults = check_downloads(downloads, chapters_of(root))
+    if faults:
+        raise SiteError("The students' files cannot go on the site:\n" + "\n".join(f"- {fault}" for fault in faults))
+
+
+def _check_output(output: Path) -> None:
+    """Refuse to replace a folder that is no site, and try now, not after the work, whether the place can be written."""
+    if output.exists() and not output.is_dir():
+        raise SiteError(f"{output} is a file; name a folder for the site.")
+    if output.is_dir() and any(output.iterdir()) and not (output / _OF_A_SITE).is_file():
+        raise SiteError(
+            f"{output} holds something that is not a site, and building would delete it. Name an empty or a new folder."
+        )
+    output.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=output.parent, prefix=f".{output.name}."):
+        pass
+
+
+@contextmanager
+def _writing(output: Path, cache: Path) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        place = error.filename or output
+        reason = os.strerror(error.errno) if error.errno else str(error)
+        advice = "Free some space" if error.errno == errno.ENOSPC else "Name a folder that you may write to"
+        raise SiteError(
+            f"The site cannot be written: {place}: {reason}. {advice} (output {output}, cache {cache})."
+        ) from error
+
+
+@contextmanager
+def _alone(cache: Path) -> Iterator[None]:
+    """Keep a second build out of the cache while this one runs; the lock goes with the process, so none is ever left behind."""
+    cache.mkdir(parents=True, exist_ok=True)
+    try:
+        import fcntl
+    except ImportError:  # Windows: one build at a time is then the user's promise
+        yield
+        return
+    with (cache / "lock").open("w") as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError as error:
+            raise SiteError(
+                f"Another build is using {cache}. Wait for it to end, or give this one a cache of its own."
+            ) from error
+        yield
+
+
+def _run(
+    root: Path, cache: Path, downloads: Mapping[str, Sequence[Path]], progress: Callable[[str], None]
+) -> RunReport:
+    """Run Jupyter Book in the cache and read what happened.
+
+    Sphinx reports a warning when it reads a page, and does not read an unchanged page again. After a build with warnings the parsed
+    documents are therefore thrown away, or the next build would pass in silence; lesson outputs stay cached.
+    """
+    work, report_file, sound = cache / "_build", cache / "report.json", cache / "sound"
+    executions = cache / "execution"
+    if not sound.is_file():
+        shutil.rmtree(work, ignore_errors=True)
+    for path in (sound, report_file):
+        path.unlink(missing_ok=True)
+    shutil.rmtree(work / "html", ignore_errors=True)
+    config = _derived_config(root, cache, executions, report_file, downloads)
+    status, output, errors = _jupyter_book(root, cache, config, progress)
+    report = read_report(report_file, root)
+    warnings = warnings_in(errors, root)
+    if report.failures:
+        failures = "\n\n".join(str(failure) for failure in report.failures)
+        raise SiteError(
+            f"The site was not built, because a lesson does not run.\n{failures}\nMend the cell and build again."
+        )
+    if warnings:
+        listed = "\n".join(f"- {warning}" for warning in warnings)
+        raise SiteError(
+            f"The site was not built: there were {len(warnings)} warnings, and each counts as an error.\n{listed}"
+        )
+    if status != 0 or not (work / "html" / "index.html").is_file():
+        tail = "\n".join((plain(errors) or plain(output)).strip().splitlines()[-20:])
+        raise SiteError(f"Jupyter Book ended with status {status} and without a site. Its last words:\n{tail}")
+    sound.touch()
+    prune_execution_caches(executions, execution_cache_path(root, executions))
+    return report
+
+
+def _derived_config(
+    root: Path, cache: Path, executions: Path, report: Path, downloads: Mapping[str, Sequence[Path]]
+) -> Path:
+    """Write the course's configuration with what only this build knows."""
+    config: dict[str, Any] = yaml.safe_load((root / CONFIG).read_text(encoding="utf-8"))
+    settings = config.setdefault("sphinx", {}).setdefault("config", {})
+    settings["tfcourse_cache"] = str(executions)
+    settings["tfcourse_report"] = str(report)
+    settings["tfcourse_downloads"] = {chapter: [str(path) for path in paths] for chapter, paths in downloads.items()}
+    path = cache / "config.yml"
+    path.write_text(yaml.safe_dump(config, allow_unicode=True, sort_keys=False), encoding="utf-8")
+    return path
+
+
+def _jupyter_book(root: Path, cache: Path, config: Path, progress: Callable[[str], None]) -> tuple[int, str, str]:
+    """Run ``jupyter-book build`` and return its exit status and what it wrote to its two streams."""
+    command = [
+        sys.executable,
+        "-c",
+        "from jupyter_book.cli.main import main; main()",
+        "build",
+        str(root),
+        "--config",
+        str(config),
+    ]
+    command += ["--toc", str(root / TOC), "--path-output", str(cache), "-W", "--keep-going", "-n"]
+    # The lessons import the course that is being built, also where another copy of it is installed.
+    paths = [str(root), *filter(None, [os.environ.get("PYTHONPATH")])]
+    environment = {
+        **os.environ,
+        "PYTHONPATH": os.pathsep.join(paths),
+        "PYTHONUNBUFFERED": "1",
+        "PYDEVD_DISABLE_FILE_VALIDATION": "1",
+    }
+    lines: list[str] = []
+    with tempfile.TemporaryFile("w+", encoding="utf-8") as errors:
+        process = subprocess.Popen(
+            command,
+            cwd=root,
+            env=environment,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=errors,
+            text=True,
+            encoding="utf-8",
+        )
+        try:
+            assert process.stdout is not None  # it was asked for above
+            for line in process.stdout:
+                lines.append(plain(line).rstrip())
+                if _PROGRESS.match(lines[-1]):
+                    progress(lines[-1])
+            status = process.wait()
+        finally:
+            with suppress(ProcessLookupError):
+                process.kill()
+            process.wait()
+        errors.seek(0)
+        return status, "\n".join(lines), errors.read()
+
+
+def _publish(built: Path, output: Path) -> None:
+    """Put the built site in the place of the old one."""
+    # GitHub Pages hides folders that begin with an underscore, unless told that no Jekyll is wanted.
+    (built / ".nojekyll").touch()
+    aside = Path(tempfile.mkdtemp(dir=output.parent, prefix=f".{output.name}."))
+    try:
+        shutil.move(built, aside / "new")
+        if output.exists():
+            output.rename(aside / "old")
+        try:
+            (aside / "new").rename(output)
+        except OSError:
+            if (aside / "old").exists():
+                (aside / "old").rename(output)
+            raise
+    finally:
+        shutil.rmtree(aside, ignore_errors=True)

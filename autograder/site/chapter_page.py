@@ -1,0 +1,116 @@
+"""What the site adds to a chapter's two pages: a bar that links them, and buttons that give the students' files."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from html import escape
+from typing import Any
+
+_DOCNAME = re.compile(r"^chapters/([^/]+)/(lesson|exercises)$")
+_TITLE_END = "</h1>"
+
+
+@dataclass(frozen=True)
+class ChapterPage:
+    """A page that belongs to a chapter.
+
+    Attributes:
+        chapter: the chapter's name, for example ``"03_scaled_dot_product"``.
+        kind: ``"lesson"`` or ``"exercises"``.
+    """
+
+    chapter: str
+    kind: str
+
+    @classmethod
+    def of(cls, docname: str) -> ChapterPage | None:
+        """Return the chapter page that a document is, or None for any other document."""
+        match = _DOCNAME.match(docname)
+        return cls(*match.groups()) if match else None
+
+
+def chapter_bar(
+    page: ChapterPage,
+    documents: Sequence[str],
+    downloads: Sequence[tuple[str, str]],
+    link: Callable[[str], str],
+    file: Callable[[str], str],
+) -> str:
+    """Return the bar under a chapter's title: lesson, exercises, and the files to take home.
+
+    Args:
+        page: the page that shows the bar.
+        documents: the site's documents; a page that does not exist is not linked.
+        downloads: pairs of file name and address below the site's root.
+        link: gives the relative address of a document.
+        file: gives the relative address of a file below the site's root.
+    """
+    items = []
+    for kind, label in (("lesson", "Lesson"), ("exercises", "Exercises")):
+        docname = f"chapters/{page.chapter}/{kind}"
+        if kind == page.kind:
+            items.append(f'<span class="tfc-here" aria-current="page">{label}</span>')
+        elif docname in documents:
+            items.append(f'<a href="{escape(link(docname))}">{label}</a>')
+    for name, address in downloads:
+        label = "Notebook" if name.endswith(".ipynb") else "Student package" if name.endswith(".whl") else name
+        items.append(
+            f'<a class="tfc-download" download href="{escape(file(address))}" title="{escape(name)}">{escape(label)}'
+            '<span class="visually-hidden"> (download)</span></a>'
+        )
+    entries = "".join(f"<li>{item}</li>" for item in items)
+    return f'<nav class="tfc-chapter-bar" aria-label="This chapter"><ul>{entries}</ul></nav>'
+
+
+def with_bar(body: str, bar: str) -> str:
+    """Return a page's body with the bar under its title; a body without a title stays as it is."""
+    head, end, rest = body.partition(_TITLE_END)
+    return f"{head}{end}{bar}{rest}" if end else body
+
+
+def header_buttons(
+    downloads: Sequence[tuple[str, str]],
+    launches: Sequence[tuple[str, str]],
+    file: Callable[[str], str],
+    kept: Sequence[dict[str, Any]],
+) -> list[dict[str, Any]]:
+    """Return the buttons of a page's header.
+
+    The theme's own download button offers a page's source and its launch button opens that source; for a lesson neither is what a
+    student needs. So the groups are made anew: the students' files, the services that open the released notebook, and printing.
+
+    Args:
+        downloads: pairs of file name and address below the site's root.
+        launches: pairs of a service's name and address.
+        file: gives the relative address of a file below the site's root.
+        kept: the theme's other buttons, which stay.
+    """
+    buttons: list[dict[str, Any]] = []
+    if launches:
+        entries = [
+            {"type": "link", "text": name, "url": url, "tooltip": f"Open the notebook in {name}"}
+            for name, url in launches
+        ]
+        buttons.append(_group("Open the notebook", "fas fa-rocket", "launch-buttons", entries))
+    if downloads:
+        entries = [
+            {"type": "download", "text": name, "url": file(address), "tooltip": f"Download {name}"}
+            for name, address in downloads
+        ]
+        entries.append({"type": "javascript", "text": "Print or PDF", "javascript": "window.print()"})
+        buttons.append(_group("Download this chapter", "fas fa-download", "download-buttons", entries))
+    else:
+        printing = {
+            "type": "javascript",
+            "javascript": "window.print()",
+            "icon": "fas fa-print",
+            "tooltip": "Print or save as PDF",
+        }
+        buttons.append({**printing, "label": "print-button", "classes": "pst-navbar-icon"})
+    return buttons + list(kept)
+
+
+def _group(tooltip: str, icon: str, label: str, buttons: list[dict[str, Any]]) -> dict[str, Any]:
+    return {"type": "group", "tooltip": tooltip, "icon": icon, "label": label, "buttons": buttons}

@@ -1,0 +1,63 @@
+"""Students' files on the site: the notebook and the package of each released chapter, under ``_downloads/<chapter>/``."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+FOLDER = "_downloads"
+_SOLUTION_MARKERS = ("BEGIN SOLUTION", "BEGIN HIDDEN TESTS")
+
+
+def check_downloads(downloads: Mapping[str, Sequence[Path]], chapters: Sequence[str]) -> list[str]:
+    """Return what speaks against publishing these files, a sentence each; an empty list means nothing does.
+
+    A notebook that still carries nbgrader's solution or hidden-test markers is the instructor's, not the students': publishing it by a
+    slip of the path would give the chapter away.
+
+    Args:
+        downloads: files to offer, by chapter.
+        chapters: names of the course's chapters.
+    """
+    faults = []
+    for chapter, files in downloads.items():
+        if chapter not in chapters:
+            faults.append(f"there is no chapter {chapter!r} in this course; it has {', '.join(chapters) or 'none'}")
+        for file in files:
+            if not file.is_file():
+                faults.append(f"{file} (offered with {chapter}) does not exist")
+            elif file.suffix == ".ipynb":
+                faults.extend(_notebook_faults(file))
+    return faults
+
+
+def download_links(downloads: Mapping[str, Sequence[str]], chapter: str) -> list[tuple[str, str]]:
+    """Return a chapter's downloads as pairs of file name and address below the site's root, notebooks first."""
+    names = [Path(file).name for file in downloads.get(chapter, ())]
+    return [
+        (name, f"{FOLDER}/{chapter}/{name}")
+        for name in sorted(names, key=lambda name: (not name.endswith(".ipynb"), name))
+    ]
+
+
+def copy_downloads(downloads: Mapping[str, Sequence[str]], site: Path) -> list[Path]:
+    """Copy the files into a built site and return where they lie."""
+    copied = []
+    for chapter, files in downloads.items():
+        folder = site / FOLDER / chapter
+        folder.mkdir(parents=True, exist_ok=True)
+        copied += [Path(shutil.copyfile(file, folder / Path(file).name)) for file in files]
+    return copied
+
+
+def _notebook_faults(file: Path) -> list[str]:
+    try:
+        notebook: Any = json.loads(file.read_text(encoding="utf-8"))
+        sources = ["".join(cell["source"]) for cell in notebook["cells"]]
+    except (ValueError, KeyError, TypeError) as error:
+        return [f"{file} is not a notebook: {error}"]
+    found = [marker for marker in _SOLUTION_MARKERS if any(marker in source for source in sources)]
+    return [f"{file} carries {marker!r}: it is an instructor's notebook, release it first" for marker in found]

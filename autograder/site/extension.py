@@ -1,0 +1,111 @@
+"""The course's Sphinx extension.
+
+It caches lesson outputs per state of the package, brings MathJax along, gives chapters their students' files, links a chapter's two
+pages, and warns about pictures without words. Configuration values, all optional, under ``sphinx: config:`` in ``_config.yml``:
+
+``tfcourse_cache``
+    Folder of the execution caches, relative to the course's root.
+``tfcourse_cache_sources``
+    Folders whose Python files decide which cache is used.
+``tfcourse_launch``
+    Where released notebooks are published; see :class:`autograder.site.launch.LaunchSettings`.
+``tfcourse_downloads``
+    Students' files by chapter; ``tfcourse build`` fills it in.
+``tfcourse_report``
+    File that receives what happened, as JSON; ``tfcourse build`` reads it.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+from sphinx.application import Sphinx
+from sphinx.config import Config
+from sphinx.errors import ConfigError
+from sphinx.util import logging
+
+from autograder.site.alt_text import picture_faults
+from autograder.site.chapter_page import ChapterPage, chapter_bar, header_buttons, with_bar
+from autograder.site.downloads import copy_downloads, download_links
+from autograder.site.fingerprint import SOURCES, execution_cache_path
+from autograder.site.launch import LaunchSettings, launch_links
+from autograder.site.mathjax import BUNDLE, copy_mathjax
+
+_LOGGER = logging.getLogger(__name__)
+_THEME_GROUPS = ("download-buttons", "launch-buttons")
+
+
+def setup(app: Sphinx) -> dict[str, Any]:
+    """Register the extension with Sphinx."""
+    app.add_config_value("tfcourse_cache", ".cache/site/execution", "", [str])
+    app.add_config_value("tfcourse_cache_sources", list(SOURCES), "", [list, tuple])
+    app.add_config_value("tfcourse_launch", {}, "html", [dict])
+    app.add_config_value("tfcourse_downloads", {}, "html", [dict])
+    app.add_config_value("tfcourse_report", "", "", [str])
+    app.connect("config-inited", configure)
+    # After the theme's own handlers, which run at 500 and 501.
+    app.connect("html-page-context", dress_page, priority=600)
+    app.connect("build-finished", finish)
+    return {"parallel_read_safe": True, "parallel_write_safe": True}
+
+
+def configure(app: Sphinx, config: Config) -> None:
+    """Fill in the settings that follow from the course itself."""
+    root = Path(app.srcdir)
+    config.nb_execution_cache_path = str(
+        execution_cache_path(root, root / config.tfcourse_cache, config.tfcourse_cache_sources)
+    )
+    config.mathjax_path = BUNDLE
+    config.templates_path.insert(0, str(Path(__file__).parent / "templates"))
+    try:
+        LaunchSettings.from_config(config.tfcourse_launch)
+    except (TypeError, ValueError) as error:
+        raise ConfigError(str(error)) from error
+
+
+def dress_page(app: Sphinx, pagename: str, templatename: str, context: dict[str, Any], doctree: object) -> None:
+    """Set a page's header buttons, add a chapter's bar, and look at its pictures."""
+    page = ChapterPage.of(pagename)
+    pathto = context["pathto"]
+    downloads = download_links(app.config.tfcourse_downloads, page.chapter) if page else []
+    settings = LaunchSettings.from_config(app.config.tfcourse_launch)
+    launches = launch_links(settings, page.chapter) if page and downloads and settings else []
+    kept = [button for button in context.get("header_buttons", []) if button.get("label") not in _THEME_GROUPS]
+    context["header_buttons"] = header_buttons(downloads, launches, lambda name: pathto(name, 1), kept)
+    if not context.get("body"):
+        return
+    if page:
+        bar = chapter_bar(page, sorted(app.env.found_docs), downloads, pathto, lambda name: pathto(name, 1))
+        context["body"] = with_bar(context["body"], bar)
+    for fault in picture_faults(context["body"]):
+        _LOGGER.warning("%s", fault, location=pagename, type="tfcourse", subtype="alt")
+
+
+def finish(app: Sphinx, exception: Exception | None) -> None:
+    """Complete the output folder and write the report."""
+    if exception is None and app.builder.format == "html":
+        copy_mathjax(Path(app.outdir) / "_static")
+        copy_downloads(app.config.tfcourse_downloads, Path(app.outdir))
+    if app.config.tfcourse_report:
+        Path(app.config.tfcourse_report).write_text(json.dumps(_report(app), indent=1), encoding="utf-8")
+
+
+def _report(app: Sphinx) -> dict[str, Any]:
+    """Return which pages there are, and how the execution of each lesson went."""
+    executed: dict[str, dict[str, Any]] = {
+        name: data["exec_data"] for name, data in _notebooks(app).items() if data.get("exec_data")
+    }
+    return {
+        "pages": sorted(app.env.found_docs),
+        "runtimes": {name: data["runtime"] for name, data in sorted(executed.items())},
+        "failures": {
+            name: data["traceback"] or data["error"] for name, data in sorted(executed.items()) if not data["succeeded"]
+        },
+    }
+
+
+def _notebooks(app: Sphinx) -> dict[str, dict[str, Any]]:
+    found: dict[str, dict[str, Any]] = getattr(app.env, "nb_metadata", {})
+    return {name: found[name] for name in app.env.found_docs if name in found}

@@ -1,0 +1,86 @@
+"""Where the outputs of executed lessons are cached: under a hash of everything that could change them.
+
+jupyter-cache keys an executed notebook by its kernel and its code cells. It does not look into the package that the cells import, so
+a corrected ``tfcourse`` would go on showing its old figures. Each state of the package therefore gets a cache of its own.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import platform
+import shutil
+from collections.abc import Iterable
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+
+SOURCES = ("tfcourse", "autograder/checking", "autograder/checks")
+"""Folders whose Python files a lesson may run: the package itself, and the checks whose verdicts a lesson may show."""
+
+VERSIONS = ("torch", "numpy", "matplotlib", "ipykernel", "nbclient")
+"""Packages whose version may change what a cell prints or draws."""
+
+KEPT = 4
+"""How many states of the package keep their outputs: enough to switch between branches without running the lessons again."""
+
+
+def source_fingerprint(root: Path, sources: Iterable[str] = SOURCES, versions: Iterable[str] = VERSIONS) -> str:
+    """Return 16 hexadecimal digits that change when a lesson's outputs might.
+
+    Args:
+        root: the course's root folder.
+        sources: folders below ``root`` whose ``*.py`` files count; one that does not exist counts as empty.
+        versions: packages whose installed version counts, beside Python's own.
+
+    Returns:
+        The digest. It depends on relative paths and contents, never on where ``root`` lies nor on times.
+    """
+    digest = hashlib.sha256()
+    for source in sorted(sources):
+        for path in sorted((root / source).rglob("*.py")):
+            digest.update(_framed(path.relative_to(root).as_posix().encode()))
+            digest.update(_framed(path.read_bytes()))
+    digest.update(_framed(platform.python_version().encode()))
+    for name in sorted(versions):
+        digest.update(_framed(f"{name}=={_installed(name)}".encode()))
+    return digest.hexdigest()[:16]
+
+
+def execution_cache_path(root: Path, base: Path, sources: Iterable[str] = SOURCES) -> Path:
+    """Return the folder that holds the outputs made with the present state of the course's package."""
+    return base / source_fingerprint(root, sources)
+
+
+def prune_execution_caches(base: Path, current: Path, keep: int = KEPT) -> list[Path]:
+    """Delete all but the most recently used caches below ``base``; ``current`` stays in any case.
+
+    Args:
+        base: folder of the caches, one sub-folder a fingerprint.
+        current: the cache in use; it is marked as used now.
+        keep: how many caches stay, ``current`` among them.
+
+    Returns:
+        The folders that were deleted.
+    """
+    if not base.is_dir():
+        return []
+    if current.is_dir():
+        current.touch()
+    others = sorted(
+        (path for path in base.iterdir() if path.is_dir() and path != current), key=lambda p: p.stat().st_mtime
+    )
+    surplus = others[: max(0, len(others) - (keep - 1))]
+    for path in surplus:
+        shutil.rmtree(path, ignore_errors=True)
+    return surplus
+
+
+def _framed(data: bytes) -> bytes:
+    """Prefix the length, so that two files cannot hash as one by moving a line from one to the other."""
+    return len(data).to_bytes(8, "big") + data
+
+
+def _installed(name: str) -> str:
+    try:
+        return version(name)
+    except PackageNotFoundError:
+        return "absent"

@@ -1,0 +1,87 @@
+"""Addresses that open a released notebook in Colab or on Binder.
+
+Both services fetch the notebook from a public repository. A course without one has no launch buttons, which is the default: a page
+that promises a running notebook and opens an error would be worse than no button.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import quote, urlsplit
+
+
+@dataclass(frozen=True)
+class LaunchSettings:
+    """Where released notebooks are published, as ``tfcourse_launch`` in ``_config.yml`` says.
+
+    Attributes:
+        repository: address of a public GitHub repository, ``https://github.com/owner/name``.
+        branch: branch that holds the released notebooks.
+        notebook: path of a chapter's notebook in it; ``{chapter}`` stands for the chapter's name.
+        colab: whether pages offer Google Colab.
+        binder: address of a BinderHub such as ``https://mybinder.org``, or empty for none.
+    """
+
+    repository: str
+    branch: str = "main"
+    notebook: str = "release/{chapter}/{chapter}.ipynb"
+    colab: bool = True
+    binder: str = ""
+
+    @classmethod
+    def from_config(cls, value: dict[str, Any] | None) -> LaunchSettings | None:
+        """Read the configuration value.
+
+        Args:
+            value: the value of ``tfcourse_launch``; empty, or without a ``repository``, it asks for no buttons.
+
+        Returns:
+            The settings, or None where no buttons are wanted.
+
+        Raises:
+            ValueError: a key is unknown, or the repository is no ``https://github.com/owner/name``.
+        """
+        if not value or not value.get("repository"):
+            return None
+        unknown = sorted(set(value) - set(cls.__dataclass_fields__))
+        if unknown:
+            raise ValueError(
+                f"tfcourse_launch has unknown keys {unknown}; known are {sorted(cls.__dataclass_fields__)}"
+            )
+        settings = cls(**value)
+        settings.owner_and_name()
+        return settings
+
+    def owner_and_name(self) -> tuple[str, str]:
+        """Return the repository's owner and name.
+
+        Raises:
+            ValueError: the address is not of the form ``https://github.com/owner/name``.
+        """
+        address = urlsplit(self.repository)
+        parts = [part for part in address.path.removesuffix(".git").split("/") if part]
+        if address.scheme != "https" or address.hostname != "github.com" or len(parts) != 2:
+            raise ValueError(
+                f"tfcourse_launch.repository is {self.repository!r}, expected https://github.com/owner/name: "
+                "Colab opens notebooks from public GitHub repositories only"
+            )
+        return parts[0], parts[1]
+
+
+def launch_links(settings: LaunchSettings, chapter: str) -> list[tuple[str, str]]:
+    """Return the services that open a chapter's notebook, as pairs of name and address.
+
+    Args:
+        settings: where the notebooks are published.
+        chapter: the chapter's name, for example ``"03_scaled_dot_product"``.
+    """
+    owner, name = settings.owner_and_name()
+    path = quote(settings.notebook.format(chapter=chapter))
+    branch = quote(settings.branch, safe="")
+    links = []
+    if settings.colab:
+        links.append(("Colab", f"https://colab.research.google.com/github/{owner}/{name}/blob/{branch}/{path}"))
+    if settings.binder:
+        links.append(("Binder", f"{settings.binder.rstrip('/')}/v2/gh/{owner}/{name}/{branch}?urlpath=lab/tree/{path}"))
+    return links

@@ -1,0 +1,94 @@
+"""What a run of Jupyter Book left behind, read back: warnings from its output, failures from the extension's report."""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+_ANSI = re.compile(r"\x1b\[[0-9;]*[A-Za-z]|\x1b\]8;;.*?\x1b\\")
+_WARNING = re.compile(r"(?:^|: |\s)(WARNING|ERROR|CRITICAL|SEVERE): ")
+_CELL = re.compile(r"-{18}\n(?P<source>.*?)\n-{18}\n", re.DOTALL)
+
+
+@dataclass(frozen=True)
+class CellFailure:
+    """A lesson's cell that raised an error.
+
+    Attributes:
+        page: the lesson, for example ``"chapters/03_scaled_dot_product/lesson"``.
+        source: the cell's source.
+        error: the error's last line, for example ``"ZeroDivisionError: division by zero"``.
+        line: line of the lesson's file on which the cell's source starts, if it was found there.
+    """
+
+    page: str
+    source: str
+    error: str
+    line: int | None
+
+    def __str__(self) -> str:
+        place = f"{self.page}.md" + (f", line {self.line}" if self.line else "")
+        cell = "\n".join(f"    {line}" for line in self.source.splitlines())
+        return f"{place}: a cell failed with\n  {self.error}\n  the cell:\n{cell}"
+
+
+@dataclass(frozen=True)
+class RunReport:
+    """What happened in a run of Jupyter Book.
+
+    Attributes:
+        pages: the site's pages.
+        runtimes: seconds that each executed lesson took when it was executed, now or earlier.
+        failures: the cells that raised.
+    """
+
+    pages: tuple[str, ...] = ()
+    runtimes: dict[str, float] = field(default_factory=dict)
+    failures: tuple[CellFailure, ...] = ()
+
+
+def read_report(path: Path, root: Path) -> RunReport:
+    """Read the report that :mod:`autograder.site.extension` wrote; a missing one, of a run that died early, is empty."""
+    if not path.is_file():
+        return RunReport()
+    data: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+    failures = tuple(_failure(page, text, root) for page, text in data["failures"].items())
+    runtimes = {page: float(seconds) for page, seconds in data["runtimes"].items() if seconds is not None}
+    return RunReport(pages=tuple(data["pages"]), runtimes=runtimes, failures=failures)
+
+
+def plain(text: str) -> str:
+    """Return text without terminal colours."""
+    return _ANSI.sub("", text)
+
+
+def warnings_in(output: str, root: Path) -> list[str]:
+    """Return the warnings in Jupyter Book's error output, each with the lines that belong to it and paths relative to ``root``."""
+    warnings: list[list[str]] = []
+    for line in plain(output).replace(f"{root}/", "").splitlines():
+        if _WARNING.search(line):
+            warnings.append([line.strip()])
+        elif warnings and line.strip():
+            warnings[-1].append(f"  {line.rstrip()}")
+    return ["\n".join(lines) for lines in warnings]
+
+
+def _failure(page: str, text: str, root: Path) -> CellFailure:
+    text = plain(text)
+    match = _CELL.search(text)
+    source = match["source"].strip("\n") if match else ""
+    lines = [line for line in text.splitlines() if line.strip()]
+    return CellFailure(
+        page=page, source=source, error=lines[-1].strip() if lines else "unknown error", line=_line(page, source, root)
+    )
+
+
+def _line(page: str, source: str, root: Path) -> int | None:
+    lesson = root / f"{page}.md"
+    if not source or not lesson.is_file():
+        return None
+    before, found, _ = lesson.read_text(encoding="utf-8").partition(source)
+    return before.count("\n") + 1 if found else None

@@ -1,0 +1,42 @@
+"""An open course on attention and Transformers: the reference package, and the stubs that students fill in.
+
+Shapes are written with one legend throughout: ``B`` batch, ``T`` query length, ``S`` key/value length, ``D`` model width, ``H`` heads,
+``Dh`` head width, ``V`` vocabulary. Boolean masks are True where a query may attend.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from importlib.metadata import entry_points
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from autograder.checking.verdict import Verdict
+
+__version__ = "0.1.0"
+__all__ = ["__version__", "check"]
+
+
+def check(candidate: Callable[..., Any], *, hidden: bool = False, seed: int = 0, device: str | None = None) -> Verdict:
+    """Check your implementation of an exercise.
+
+    Args:
+        candidate: your function or class; the exercise is found by its name.
+        hidden: ask the hidden questions too; only where the reference is installed.
+        seed: the seed of the inputs.
+        device: where to run it, ``"cpu"`` or ``"cuda"``; by default the CPU.
+
+    Returns:
+        A verdict: its text form is its score, in a notebook it shows as a table of what was found.
+
+    Raises:
+        RuntimeError: if no checks are installed.
+        LookupError: if no exercise has the candidate's name.
+    """
+    found = tuple(entry_points(group="tfcourse.checks"))
+    if not found:
+        raise RuntimeError(
+            "no checks are installed: install the course's package (pip install <the tfcourse wheel of your chapter>)"
+        )
+    verdict: Verdict = found[0].load()(candidate, hidden=hidden, seed=seed, device=device)
+    return verdict

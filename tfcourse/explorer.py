@@ -1,0 +1,243 @@
+"""Look at attention heads: record what a layer's heads do, and show their weights in a notebook or on a page.
+
+`head_explorer` writes plain HTML, a table for each head, with the same numbers as JSON beside it. Where the page loads
+`head-explorer.js` (the course's site does) the tables become an interactive figure; everywhere else they are readable as they are.
+"""
+
+from __future__ import annotations
+
+import html
+import json
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from tfcourse.attention import masked_attention_weights
+from tfcourse.multihead import MultiHeadAttention, split_heads
+
+__all__ = ["HeadExplorer", "HeadRecord", "head_explorer", "record_heads"]
+
+# Attention weights are shown to two decimals; four keep every figure of the page true and the page small.
+_DIGITS = 4
+
+
+@dataclass
+class HeadRecord:
+    """What the heads of one layer did in its last forward pass, detached from the graph."""
+
+    weights: Tensor
+    """Attention weights, (B, H, T, S)."""
+    outputs: Tensor
+    """What the heads handed to the output projection, (B, H, T, Dh)."""
+
+
+@contextmanager
+def record_heads(layers: Sequence[MultiHeadAttention]) -> Iterator[list[HeadRecord | None]]:
+    """Watch layers from outside while a model runs: forward hooks on their linear maps, no change to the layers.
+
+    Args:
+        layers: The attention layers to watch, in the order in which the records are wanted.
+
+    Yields:
+        A list with one entry a layer: None until the layer has run, then the `HeadRecord` of its last forward pass.
+
+    Example:
+        >>> with record_heads([layer]) as records:
+        ...     layer(x)
+        >>> records[0].weights  # (B, H, T, S)
+    """
+    records: list[HeadRecord | None] = [None] * len(layers)
+    with ExitStack() as stack:
+        for index, layer in enumerate(layers):
+            for handle in _watch(layer, records, index):
+                stack.callback(handle.remove)
+        yield records
+
+
+def _watch(layer: MultiHeadAttention, records: list[HeadRecord | None], index: int) -> list[Any]:
+    """Hook one layer, so that each of its forward passes fills `records[index]`; returns the handles of the hooks."""
+    seen: dict[str, Tensor | None] = {}
+
+    def keep_mask(_: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        mask = kwargs.get("mask", args[2] if len(args) > 2 else None)
+        seen["mask"] = mask.unsqueeze(1) if mask is not None and mask.ndim == 3 else mask
+
+    def keep(name: str) -> Any:
+        def hook(_: nn.Module, __: Any, output: Tensor) -> None:
+            seen[name] = split_heads(output.detach(), layer.n_heads)  # (B, H, T or S, Dh)
+
+        return hook
+
+    def keep_merged(_: nn.Module, args: tuple[Tensor, ...]) -> None:
+        seen["outputs"] = split_heads(args[0].detach(), layer.n_heads)  # (B, H, T, Dh)
+
+    def finish(*_: Any) -> None:
+        q, k, outputs = seen["q"], seen["k"], seen["outputs"]
+        assert q is not None
+        assert k is not None
+        assert outputs is not None
+        records[index] = HeadRecord(masked_attention_weights(q, k, seen["mask"]), outputs)
+
+    return [
+        layer.register_forward_pre_hook(keep_mask, with_kwargs=True),
+        layer.q_proj.register_forward_hook(keep("q")),
+        layer.k_proj.register_forward_hook(keep("k")),
+        layer.o_proj.register_forward_pre_hook(keep_merged),
+        layer.register_forward_hook(finish),
+    ]
+
+
+@dataclass(frozen=True)
+class HeadExplorer:
+    """Attention weights of some heads on one sequence, ready to be shown; made by `head_explorer`."""
+
+    keys: tuple[str, ...]
+    """The S tokens that are looked at."""
+    queries: tuple[str, ...]
+    """The T tokens that look."""
+    weights: tuple[tuple[tuple[tuple[float, ...], ...], ...], ...]
+    """Layer, head, query, key: rounded weights."""
+    caption: str
+    """One sentence that says what the figure shows."""
+    start: tuple[int, int, int]
+    """Layer, head and query that are shown first."""
+
+    def to_json(self) -> str:
+        """The figure's data as one line of JSON that is safe inside an HTML `<script>` element.
+
+        Returns:
+            The same bytes on every run; `<`, `>` and `&` as escapes, so that no token can end the element or open one.
+        """
+        layer, head, query = self.start
+        data = {
+            "version": 1,
+            "caption": self.caption,
+            "keys": self.keys,
+            "queries": self.queries,
+            "start": {"layer": layer, "head": head, "query": query},
+            "weights": self.weights,
+        }
+        text = json.dumps(data, separators=(",", ":"))
+        return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
+
+    def _repr_html_(self) -> str:
+        caption = html.escape(self.caption)
+        return (
+            f'<head-explorer style="display:block"><script type="application/json">{self.to_json()}</script>'
+            f'<figure class="he-plain" role="group" aria-label="{caption}"><figcaption>{caption}</figcaption>'
+            "<p>Each row shows where one word looks: the weights that it gives to the words above the columns.</p>"
+            f"{self._tables()}</figure></head-explorer>"
+        )
+
+    def __repr__(self) -> str:
+        sizes = sorted({len(heads) for heads in self.weights})
+        heads = str(sizes[0]) if len(sizes) == 1 else f"{sizes[0]} to {sizes[-1]}"
+        return (
+            f"HeadExplorer: {_count(len(self.weights), 'layer')} of {heads} {'head' if heads == '1' else 'heads'}, "
+            f"{_count(len(self.queries), 'query', 'queries')} on {_count(len(self.keys), 'key')}. {self.caption}"
+        )
+
+    def _tables(self) -> str:
+        """Every head as a plain table, the first one to be shown unfolded."""
+        parts = []
+        for layer, heads in enumerate(self.weights):
+            for head, rows in enumerate(heads):
+                unfolded = " open" if (layer, head) == self.start[:2] else ""
+                name = f"Layer {layer + 1}, head {head + 1}"
+                parts.append(f"<details{unfolded}><summary>{name}</summary>{self._table(name, rows)}</details>")
+        return "".join(parts)
+
+    def _table(self, name: str, rows: tuple[tuple[float, ...], ...]) -> str:
+        header = "".join(f'<th scope="col">{html.escape(key)}</th>' for key in self.keys)
+        body = "".join(
+            f'<tr><th scope="row">{html.escape(query)}</th>{"".join(map(_cell, row))}</tr>'
+            for query, row in zip(self.queries, rows, strict=True)
+        )
+        return (
+            f'<div class="he-scroll" role="region" aria-label="{name}" tabindex="0" style="overflow-x:auto"><table>'
+            f"<thead><tr><td></td>{header}</tr></thead><tbody>{body}</tbody></table></div>"
+        )
+
+
+def _count(number: int, one: str, many: str | None = None) -> str:
+    return f"{number} {one if number == 1 else many or one + 's'}"
+
+
+def _cell(weight: float) -> str:
+    # Even where no style sheet is loaded a column of blue says where to look; the text keeps its contrast on it.
+    shade = f' style="background:rgba(40,120,200,{0.45 * min(weight, 1):.2f})"' if weight >= 0.005 else ""
+    return f"<td{shade}>{weight:.2f}</td>" if weight else "<td>0</td>"
+
+
+def head_explorer(
+    tokens: Sequence[str],
+    weights: Tensor | Sequence[Tensor],
+    *,
+    query_tokens: Sequence[str] | None = None,
+    caption: str,
+    start: tuple[int, int, int] | None = None,
+) -> HeadExplorer:
+    """Show the attention weights of heads: which word looks at which, layer by layer and head by head.
+
+    Leave the result as the last value of a notebook cell. With the course's script the reader chooses a head and a word; without
+    it there is one table a head. Weights that do not sum to one along a row are accepted, and pointed out to the reader: an
+    explorer is also for finding out what has gone wrong.
+
+    Args:
+        tokens: The S tokens that are looked at.
+        weights: Attention weights of one sequence: (L, H, T, S) for L layers, (H, T, S) for a single one, or one (H, T, S) a
+            layer, in which H may differ.
+        query_tokens: The T tokens that look; None means self-attention, the same as `tokens`.
+        caption: One sentence that says what the figure shows.
+        start: Layer, head and query to show first, counted from 0; None means layer 0, head 0 and the last query.
+
+    Returns:
+        An object that notebooks display.
+
+    Raises:
+        ValueError: If shapes and numbers of tokens do not fit, a weight is not between 0 and 1, the caption is blank or `start`
+            points outside.
+    """
+    keys = tuple(_readable(token) for token in tokens)
+    queries = keys if query_tokens is None else tuple(_readable(token) for token in query_tokens)
+    if not caption.strip():
+        raise ValueError("a figure needs a caption that says what it shows: pass caption='...'")
+    layers = [weights] if isinstance(weights, Tensor) and weights.ndim == 3 else list(weights)
+    if not layers:
+        raise ValueError("there is no layer to show: weights is empty")
+    rounded = tuple(_rounded(layer, index, len(queries), len(keys)) for index, layer in enumerate(layers))
+    start = (0, 0, len(queries) - 1) if start is None else start
+    layer, head, query = start
+    if not (0 <= layer < len(rounded) and 0 <= head < len(rounded[layer]) and 0 <= query < len(queries)):
+        raise ValueError(f"start={start} points outside: layers {len(rounded)}, heads, queries {len(queries)}")
+    return HeadExplorer(keys, queries, rounded, _readable(caption), start)
+
+
+def _rounded(layer: Tensor, index: int, T: int, S: int) -> tuple[tuple[tuple[float, ...], ...], ...]:
+    """Check one layer's weights, (H, T, S), and turn them into rounded numbers."""
+    if layer.ndim != 3 or layer.shape[0] < 1 or tuple(layer.shape[1:]) != (T, S) or not T or not S:
+        raise ValueError(
+            f"expected weights of shape (H, {T}, {S}) for {T} query and {S} key tokens, got {tuple(layer.shape)} "
+            f"in layer {index} (a batch? show one of its sequences)"
+        )
+    values = layer.detach().to("cpu", torch.float64)  # (H, T, S)
+    # Rounding of half-precision weights may exceed 1 by a hair.
+    if not bool(((values >= 0) & (values <= 1 + 1e-2)).all()):
+        raise ValueError(f"attention weights lie between 0 and 1; layer {index} has {values.min()} to {values.max()}")
+    return tuple(tuple(tuple(map(_short, row)) for row in head) for head in values.tolist())
+
+
+def _short(weight: float) -> float:
+    """A weight to four digits; 0 and 1 as whole numbers, which are shorter."""
+    rounded = round(weight, _DIGITS)
+    return int(rounded) if rounded in (0.0, 1.0) else rounded
+
+
+def _readable(text: str) -> str:
+    """Text without what HTML cannot carry: lone surrogates and control characters become a replacement sign."""
+    text = text.encode("utf-8", "replace").decode("utf-8")
+    return "".join("\N{REPLACEMENT CHARACTER}" if c < " " and c not in "\t\n" else c for c in text)
