@@ -64,6 +64,21 @@ def values(
     return _each(name, title, points, makers, lambda case: Probe((case.request(),), "matches"))
 
 
+def part(points: float, *makers: Maker, output: str, name: str, title: str) -> Aspect:
+    """One of several outputs (``"output[0]"``), so that each can earn its points where another is wrong."""
+    return _each(
+        name, title, points, makers, lambda case: Probe((case.request(),), "matches_part", {"outputs": [output]})
+    )
+
+
+def refuses(points: float, *makers: Maker, title: str, name: str = "errors") -> Aspect:
+    """Input that makes no sense raises the kind of error that the reference raises.
+
+    Give a case that does make sense among ``makers``: so that code which refuses everything earns nothing here.
+    """
+    return _each(name, title, points, makers, lambda case: Probe((case.request(),), "matches"))
+
+
 def double_precision(points: float, *makers: Maker) -> Aspect:
     """The numbers in float64, where a constant of lower precision or a conversion on the way shows."""
     title = "Double precision goes in, double precision comes out."
@@ -85,6 +100,12 @@ def gradients(
 ) -> Aspect:
     """Gradients by the arguments ``wrt`` and by every parameter."""
     return _each(name, title, points, makers, lambda case: Probe((case.request("gradients", wrt),), "matches"))
+
+
+def attributes(points: float, maker: Maker, *, names: tuple[str, ...]) -> Aspect:
+    """For a class: its instances carry these attributes, with the right values."""
+    title = f"An instance tells {', '.join(names)} by name."
+    return _each("attributes", title, points, [maker], lambda case: Probe((case.request("attributes", names),), "matches"))
 
 
 def unmutated(points: float, *makers: Maker) -> Aspect:

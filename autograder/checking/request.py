@@ -12,7 +12,7 @@ from torch import Tensor
 # A value that may cross between a check and its subject: tensors, numbers, strings, None, and tuples, lists and dicts of these.
 Value: TypeAlias = Any
 
-Action = Literal["call", "gradients", "meta", "operations"]
+Action = Literal["call", "gradients", "meta", "operations", "attributes"]
 
 
 @dataclass(frozen=True)
@@ -22,10 +22,11 @@ class Request:
     Attributes:
         action: ``"call"``: run it. ``"gradients"``: run it, then send :func:`cotangent` back through it. ``"meta"``: run it on
             PyTorch's meta device, where every tensor has a shape and no data. ``"operations"``: run it and count the ATen operations.
+            ``"attributes"``: for a class, make an instance and look at its attributes.
         arguments: the call's arguments by name.
         init: for a class, the constructor's arguments by name; None for a function.
         state: for a class, the weights to load before the call.
-        wrt: names of the arguments whose gradients are wanted (for ``"gradients"``).
+        wrt: names of the arguments whose gradients are wanted (for ``"gradients"``), or of the attributes (for ``"attributes"``).
     """
 
     action: Action

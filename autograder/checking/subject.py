@@ -162,11 +162,17 @@ def _operations(candidate: Callable[..., Any], request: Request) -> Observation:
     )
 
 
+def _attributes(candidate: Callable[..., Any], request: Request) -> Observation:
+    target = _prepare(candidate, request)
+    return Observation(outputs={name: getattr(target, name) for name in request.wrt})
+
+
 _ACTIONS: dict[str, Callable[[Callable[..., Any], Request], Observation]] = {
     "call": _call,
     "gradients": _gradients,
     "meta": _meta,
     "operations": _operations,
+    "attributes": _attributes,
 }
 
 
@@ -182,11 +188,11 @@ class _FunctionNames(TorchFunctionMode):
         return func(*args, **(kwargs or {}))
 
 
-class _OperationCounter(TorchDispatchMode):
+class _OperationCounter(TorchDispatchMode):  # type: ignore[no-untyped-call]
     """Counts dispatched ATen operations and remembers the size of the largest tensor that one of them made."""
 
     def __init__(self) -> None:
-        super().__init__()
+        super().__init__()  # type: ignore[no-untyped-call]
         self.count = 0
         self.largest = 0
 

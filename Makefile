@@ -1,0 +1,54 @@
+# Two commands do everything: `make demo` runs the course end to end, `make test` proves it. Each makes the environment first.
+
+PYTHON ?= python3
+VENV   ?= .venv
+COURSE ?= demo
+READY  := $(VENV)/.ready
+RUN    := $(VENV)/bin
+
+export PIP_DISABLE_PIP_VERSION_CHECK = 1
+
+.PHONY: demo test lint lock sync clean help
+
+help:
+	@sed -n 's/^## //p' $(MAKEFILE_LIST)
+
+## make demo    the course end to end: site, two assignments, a sample class of 24, grades, feedback, report
+demo: $(READY)
+	$(RUN)/tfcourse build
+	$(RUN)/tfcourse assign 03 04 --course $(COURSE)
+	$(RUN)/tfcourse sample-class --students 24 --course $(COURSE)
+	$(RUN)/tfcourse autograde 03 04 --course $(COURSE)
+	$(RUN)/tfcourse report --course $(COURSE)
+	@$(RUN)/python -m autograder.paths $(COURSE)
+
+## make test    style, types and every test
+test: $(READY) lint
+	$(RUN)/pytest -n 2 --dist loadgroup
+
+## make lint    style and types only
+lint: $(READY)
+	$(RUN)/ruff check .
+	$(RUN)/ruff format --check .
+	$(RUN)/mypy
+
+## make sync    write stubs and solution notebooks from the reference
+sync: $(READY)
+	$(RUN)/tfcourse sync
+
+## make lock    renew requirements.lock after a change of pyproject.toml
+lock: $(READY)
+	$(RUN)/pip-compile -q --all-extras --strip-extras --allow-unsafe --no-header --annotation-style=line \
+	  --no-emit-index-url --no-emit-find-links --no-emit-trusted-host -o requirements.lock pyproject.toml
+	sed -i 's/+cpu//' requirements.lock
+
+## make clean   remove what was built, and the demonstration's course
+clean:
+	rm -rf .cache book/_build build dist demo
+
+# The lock pins every package, so the package itself is installed without looking for more.
+$(READY): requirements.lock pyproject.toml
+	$(PYTHON) -m venv $(VENV)
+	$(RUN)/pip install --quiet -r requirements.lock
+	$(RUN)/pip install --quiet --no-deps --no-build-isolation --editable .
+	@touch $@
