@@ -126,8 +126,9 @@ def masked_attention_weights(q: Tensor, k: Tensor, mask: Tensor | None = None) -
     scores = q.to(wide) @ k.to(wide).transpose(-2, -1) / math.sqrt(q.shape[-1])  # (..., T, S)
     if mask is None:
         return torch.softmax(scores, dim=-1).to(q.dtype)
-    # The lowest finite number rather than -inf: a row of -inf alone would give 0/0, and a NaN gradient even if the
-    # NaN were replaced afterwards. Filling with 0 after the softmax also stops every gradient of a forbidden pair.
+    # The lowest finite number rather than -inf: beside any permitted score its exponential is exactly 0 as well, but a
+    # row of -inf alone would pass through 0/0 = NaN. Filled with the lowest number such a row comes out uniform, so the
+    # forbidden pairs are set to 0 once more. No gradient flows through either fill.
     scores = scores.masked_fill(~mask, torch.finfo(wide).min)
     return torch.softmax(scores, dim=-1).masked_fill(~mask, 0.0).to(q.dtype)
 

@@ -21,6 +21,7 @@ import json
 from pathlib import Path
 from typing import Any
 
+import jinja2
 from sphinx.application import Sphinx
 from sphinx.config import Config
 from sphinx.errors import ConfigError
@@ -34,6 +35,7 @@ from autograder.site.launch import LaunchSettings, launch_links
 from autograder.site.mathjax import BUNDLE, copy_mathjax
 
 _LOGGER = logging.getLogger(__name__)
+_TEMPLATES = Path(__file__).parent / "templates"
 _THEME_GROUPS = ("download-buttons", "launch-buttons")
 
 
@@ -58,7 +60,7 @@ def configure(app: Sphinx, config: Config) -> None:
         execution_cache_path(root, root / config.tfcourse_cache, config.tfcourse_cache_sources)
     )
     config.mathjax_path = BUNDLE
-    config.templates_path.insert(0, str(Path(__file__).parent / "templates"))
+    config.templates_path.insert(0, str(_TEMPLATES))
     try:
         LaunchSettings.from_config(config.tfcourse_launch)
     except (TypeError, ValueError) as error:
@@ -88,8 +90,16 @@ def finish(app: Sphinx, exception: Exception | None) -> None:
     if exception is None and app.builder.format == "html":
         copy_mathjax(Path(app.outdir) / "_static")
         copy_downloads(app.config.tfcourse_downloads, Path(app.outdir))
+        _write_entrance(app)
     if app.config.tfcourse_report:
         Path(app.config.tfcourse_report).write_text(json.dumps(_report(app), indent=1), encoding="utf-8")
+
+
+def _write_entrance(app: Sphinx) -> None:
+    """Write ``index.html``: it leads to the welcome page, and is a page of its own for browsers that do not follow by themselves."""
+    template = jinja2.Template((_TEMPLATES / "index.html").read_text(encoding="utf-8"), autoescape=True)
+    page = template.render(first=f"{app.config.root_doc}.html", title=app.config.html_title, language=app.config.language)
+    (Path(app.outdir) / "index.html").write_text(page, encoding="utf-8")
 
 
 def _report(app: Sphinx) -> dict[str, Any]:

@@ -391,6 +391,14 @@ def test_a_fully_masked_row_gives_exact_zeros_and_exactly_zero_gradients(functio
     assert not any(x.any() for x in attention_backward(q, k, v, output + 1, blind))
 
 
+@pytest.mark.parametrize("function", [*TAKES_MASK, AttentionByHand.apply])
+def test_a_fully_masked_row_makes_no_nan_on_the_way_back_that_anomaly_detection_would_report(function):
+    q, k, v, mask = gradcheck_inputs()
+    with torch.autograd.detect_anomaly():
+        gradients = torch.autograd.grad(function(q, k, v, mask).square().sum(), (q, k, v))
+    assert all(gradient.isfinite().all() for gradient in gradients)
+
+
 def test_a_mask_broadcasts_over_queries_and_leading_dimensions():
     q, k, v, mask = randn(2, 3, 4, 6), randn(2, 3, 5, 6), randn(2, 3, 5, 7), randn(2, 1, 1, 5) > 0
     for function in (

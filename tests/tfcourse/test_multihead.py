@@ -62,7 +62,9 @@ def loop_layer(layer: MultiHeadAttention, x: Tensor, context: Tensor, allowed: T
 def layer_gradients(layer: MultiHeadAttention, output: Tensor, *inputs: Tensor) -> tuple[Tensor, ...]:
     """Output and gradients for inputs and parameters, of a random weighting of the output."""
     weighting = randn(*output.shape, seed=output.numel()).to(output.dtype)
-    return (output.detach(), *torch.autograd.grad(output, (*inputs, *layer.parameters()), weighting))
+    leaves = (*inputs, *layer.parameters())
+    # Where every pair is forbidden the loop never touches its inputs: their gradients are zeros then.
+    return (output.detach(), *torch.autograd.grad(output, leaves, weighting, materialize_grads=True))
 
 
 # ---------------------------------------------------------------------------------------------------- split and merge

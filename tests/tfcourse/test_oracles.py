@@ -140,7 +140,7 @@ def test_layer_and_its_gradients_equal_pytorchs_layer_with_copied_weights(dtype,
     B, T, S, D, H = 3, 4, 5 if is_cross else 4, 12, 2
     layer, oracle = (
         MultiHeadAttention(D, H, bias=bias).to(dtype),
-        nn.MultiheadAttention(D, H, bias, batch_first=True).to(dtype),
+        nn.MultiheadAttention(D, H, bias=bias, batch_first=True).to(dtype),
     )
     randomise(layer)
     projections = (layer.q_proj, layer.k_proj, layer.v_proj)

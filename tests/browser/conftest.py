@@ -1,0 +1,50 @@
+"""A browser without a network, for tests of what the site does in a reader's hands."""
+
+import shutil
+from collections.abc import Iterator
+
+import pytest
+
+FLAGS = [
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+]
+
+
+@pytest.fixture(scope="session")
+def chromium() -> Iterator["Browser"]:  # noqa: F821 - playwright is imported where it is needed
+    """Debian's chromium, driven by playwright; one process for the whole run."""
+    executable = shutil.which("chromium")
+    if executable is None:
+        pytest.skip("needs a browser, and there is no chromium here: apt-get install chromium")
+    sync_api = pytest.importorskip("playwright.sync_api", reason="needs playwright: pip install 'tfcourse[dev]'")
+    with sync_api.sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=executable, args=FLAGS)
+        yield browser
+        browser.close()
+
+
+@pytest.fixture
+def page(chromium: "Browser") -> Iterator["Page"]:  # noqa: F821
+    """An empty page without a network. At the end of the test it must have neither logged an error nor asked for anything outside.
+
+    A test that wants errors, or a page without JavaScript, makes its own context from `chromium`.
+    """
+    complaints: list[str] = []
+    context = chromium.new_context(offline=True, viewport={"width": 1200, "height": 900})
+    page = context.new_page()
+    page.on("console", lambda message: complaints.append(message.text) if message.type in ("error", "warning") else None)
+    page.on("pageerror", lambda error: complaints.append(str(error)))
+    page.on("request", lambda request: None if _is_local(request.url) else complaints.append(f"asked for {request.url}"))
+    yield page
+    context.close()
+    assert not complaints, f"the page complained: {complaints}"
+
+
+def _is_local(url: str) -> bool:
+    return url.startswith(("file:", "data:", "blob:", "about:"))
