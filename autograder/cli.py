@@ -106,7 +106,11 @@ course_option = click.option(
 )
 json_option = click.option("--json", "json_", is_flag=True, help="Print the result as JSON.")
 device_option = click.option(
-    "--device", type=click.Choice(["cpu", "cuda", "auto"]), default="auto", show_default=True, help="Where student code runs."
+    "--device",
+    type=click.Choice(["cpu", "cuda", "auto"]),
+    default="auto",
+    show_default=True,
+    help="Where student code runs.",
 )
 
 
@@ -120,7 +124,9 @@ def main() -> None:
 
 
 @main.command()
-@click.option("--output", type=click.Path(path_type=Path, file_okay=False), help="Where the site goes (book/_build/html).")
+@click.option(
+    "--output", type=click.Path(path_type=Path, file_okay=False), help="Where the site goes (book/_build/html)."
+)
 @json_option
 @_people_read
 def build(output: Path | None, json_: bool) -> None:
@@ -133,7 +139,9 @@ def build(output: Path | None, json_: bool) -> None:
 
     root = project_root()
     with progress_bar("build") as step:
-        site = build_site(root, output=output, downloads=student_files(root, root / ".cache" / "student"), progress=step)
+        site = build_site(
+            root, output=output, downloads=student_files(root, root / ".cache" / "student"), progress=step
+        )
     if json_:
         as_json({"output": site.output, "pages": site.pages, "seconds": site.seconds, "lessons": site.runtimes})
     else:

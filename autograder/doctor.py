@@ -6,7 +6,6 @@ import importlib.util
 import os
 import platform
 import shutil
-import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
@@ -28,7 +27,12 @@ _NEEDED = {
     "nbclient": "running notebooks",
     "sphinx-mathjax-offline": "formulas without a network",
 }
-_FOR_TESTS = {"pytest": "the tests", "hypothesis": "the tests", "transformers": "the oracles of the tests", "playwright": "the browser tests"}
+_FOR_TESTS = {
+    "pytest": "the tests",
+    "hypothesis": "the tests",
+    "transformers": "the oracles of the tests",
+    "playwright": "the browser tests",
+}
 
 
 @dataclass(frozen=True)
@@ -63,8 +67,6 @@ def examine(course_dir: Path) -> list[Item]:
 
 def _python() -> Item:
     found = f"{platform.python_version()} on {platform.system()} {platform.machine()}, {os.cpu_count()} cores"
-    if sys.version_info < (3, 11):
-        return Item("Python", "missing", found, "The course needs Python 3.11 or newer.")
     return Item("Python", "ok", found)
 
 
@@ -125,8 +127,11 @@ def _gradebook(course: Course) -> tuple[State, str, str]:
 
     try:
         with Gradebook(course.gradebook_url) as gradebook:
-            found = f"{len(gradebook.assignments)} assignments, {len(gradebook.students)} students ({course.gradebook_url})"
+            found = (
+                f"{len(gradebook.assignments)} assignments, {len(gradebook.students)} students ({course.gradebook_url})"
+            )
     except Exception as error:
         # Whatever the database layer raises, the lecturer's question is the same: can it be opened?
-        return "missing", f"{course.gradebook_url} cannot be opened: {error}", "Check db_url in nbgrader_config.py and the file's permissions."
+        remedy = "Check db_url in nbgrader_config.py and the file's permissions."
+        return "missing", f"{course.gradebook_url} cannot be opened: {error}", remedy
     return "ok", found, ""

@@ -76,7 +76,9 @@ def solve(
 def _solution_notebook(chapter: Chapter) -> Any:
     path = chapter.solution_path
     if not path.is_file():
-        raise CourseError("the solution notebook is missing", where=path, do="Write it from the reference: tfcourse sync")
+        raise CourseError(
+            "the solution notebook is missing", where=path, do="Write it from the reference: tfcourse sync"
+        )
     notebook = nbformat.read(path, as_version=4)
     for cell in notebook.cells:
         exercise = _tested(cell)
@@ -95,7 +97,11 @@ def _verdicts(notebook: Any, device: str) -> dict[str, tuple[Verdict | None, str
     """Run a notebook and return for every exercise its verdict, or None and what was raised."""
     with tempfile.TemporaryDirectory() as folder, _environment(TFCOURSE_DEVICE=device, MPLBACKEND="agg"):
         client = NotebookClient(
-            notebook, timeout=CELL_SECONDS, kernel_name="python3", allow_errors=True, resources={"metadata": {"path": folder}}
+            notebook,
+            timeout=CELL_SECONDS,
+            kernel_name="python3",
+            allow_errors=True,
+            resources={"metadata": {"path": folder}},
         )
         client.execute()
     found: dict[str, tuple[Verdict | None, str]] = {}
@@ -139,5 +145,7 @@ def resolve_device(device: str) -> str:
 
     available = torch.cuda.is_available()
     if device == "cuda" and not available:
-        raise CourseError("CUDA was asked for and torch finds no CUDA device", do="Use --device cpu, or see tfcourse doctor.")
+        raise CourseError(
+            "CUDA was asked for and torch finds no CUDA device", do="Use --device cpu, or see tfcourse doctor."
+        )
     return "cuda" if device != "cpu" and available else "cpu"

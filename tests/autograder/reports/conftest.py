@@ -1,0 +1,70 @@
+"""A small class whose report can be worked out by hand."""
+
+from datetime import datetime
+
+import pytest
+
+from autograder.checking.verdict import Diagnosis, Finding, Verdict
+from autograder.reports.class_report import Work
+from autograder.reports.grades import Grade
+
+SCALE = Diagnosis("no scale", "The scores are not divided by <√d>.", "why-scale")
+MASK = Diagnosis("mask inverted", "The mask is read the wrong way round.", "masks")
+
+
+def _grade(
+    student,
+    raw,
+    *,
+    penalty=0.0,
+    handed_in=True,
+    chapter="03_scaled_dot_product",
+    pending=False,
+    name=("Ada", "Lovelace"),
+):
+    return Grade(
+        student=student,
+        first_name=name[0],
+        last_name=name[1],
+        email=f"{student}@example.org",
+        platform_id="1" + student[-1],
+        chapter=chapter,
+        submitted=datetime(2026, 3, 2, 9, 30) if handed_in else None,
+        due=datetime(2026, 3, 1, 23, 59),
+        raw=raw,
+        penalty=penalty,
+        best=10.0,
+        pending=pending,
+        handed_in=handed_in,
+    )
+
+
+def _verdict(exercise, *findings):
+    return Verdict(
+        exercise, "03_scaled_dot_product", tuple(Finding(a, a, p, ok, "seen", d) for a, p, ok, d in findings)
+    )
+
+
+@pytest.fixture
+def make_grade():
+    """Return a function that makes a grade."""
+    return _grade
+
+
+@pytest.fixture
+def works(tmp_path):
+    full = _verdict("attend", ("values", 6, True, None), ("mask", 4, True, None))
+    half = _verdict("attend", ("values", 6, True, None), ("mask", 4, False, MASK))
+    nothing = _verdict("attend", ("values", 6, False, SCALE), ("mask", 4, False, SCALE))
+    feedback = tmp_path / "feedback" / "s1" / "03_scaled_dot_product" / "03_scaled_dot_product.html"
+    return [
+        Work(_grade("s1", 10.0), (full,), 2.5, feedback=feedback),
+        Work(_grade("s2", 6.0, penalty=1.0, name=("Émilie", "du Châtelet")), (half,), 9.0),
+        Work(
+            _grade("s3", 0.0, pending=True, name=("<script>", "O'Neil")),
+            (nothing,),
+            1.0,
+            ("cell 4 ran longer than 60 s",),
+        ),
+        Work(_grade("s4", 0.0, handed_in=False, name=("", ""))),
+    ]
