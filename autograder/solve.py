@@ -45,6 +45,15 @@ class Solved:
         full = self.solution is not None and self.solution.passed
         return full and self.stub is not None and self.stub.score == 0
 
+    def __str__(self) -> str:
+        mine = self.error if self.solution is None else f"{self.solution.score:g} of {self.solution.max_score:g}"
+        stub = "no verdict" if self.stub is None else f"{self.stub.score:g}"
+        lines = [
+            f"{'sound' if self.sound else 'UNSOUND'}  {self.chapter}  {self.exercise}: solution {mine}, stub {stub}"
+        ]
+        missed = [] if self.solution is None else [f for f in self.solution.findings if not f.passed]
+        return "\n".join([*lines, *(f"         {finding.aspect}: {finding.message}" for finding in missed)])
+
 
 def solve(
     root: Path, chapters: Sequence[str], *, device: str = "cpu", progress: Callable[[str], None] = lambda step: None
@@ -133,19 +142,3 @@ def _environment(**values: str) -> Any:
                 os.environ.pop(name, None)
             else:
                 os.environ[name] = value
-
-
-def resolve_device(device: str) -> str:
-    """Return ``"cpu"`` or ``"cuda"`` for what was asked; ``"auto"`` takes CUDA where there is some.
-
-    Raises:
-        CourseError: if CUDA is asked for and there is none.
-    """
-    import torch
-
-    available = torch.cuda.is_available()
-    if device == "cuda" and not available:
-        raise CourseError(
-            "CUDA was asked for and torch finds no CUDA device", do="Use --device cpu, or see tfcourse doctor."
-        )
-    return "cuda" if device != "cpu" and available else "cpu"

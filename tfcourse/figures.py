@@ -15,7 +15,7 @@ from typing import Any
 
 #: Blue, vermilion, bluish green, reddish purple and grey: the hues of Okabe and Ito's palette for all kinds of colour
 #: vision that also keep a contrast of at least 3:1 on a white and on a near-black page.
-PALETTE: tuple[str, ...] = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#7f7f7f")
+PALETTE: tuple[str, ...] = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#6e6e6e")
 
 #: The colour of everything that must take the colour of the page's text. No figure needs this near-black for itself.
 INK = "#010203"

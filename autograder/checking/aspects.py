@@ -76,7 +76,7 @@ def refuses(points: float, *makers: Maker, title: str, name: str = "errors") -> 
 
     Give a case that does make sense among ``makers``: so that code which refuses everything earns nothing here.
     """
-    return _each(name, title, points, makers, lambda case: Probe((case.request(),), "matches"))
+    return _each(name, title, points, makers, lambda case: Probe((case.request(),), "answers"))
 
 
 def double_precision(points: float, *makers: Maker) -> Aspect:
@@ -106,6 +106,11 @@ def attributes(points: float, maker: Maker, *, names: tuple[str, ...]) -> Aspect
     """For a class: its instances carry these attributes, with the right values."""
     title = f"An instance tells {', '.join(names)} by name."
     return _each("attributes", title, points, [maker], lambda case: Probe((case.request("attributes", names),), "matches"))
+
+
+def finite_gradients(points: float, *makers: Maker, wrt: tuple[str, ...], name: str, title: str) -> Aspect:
+    """No gradient is NaN or infinite, where what it should be is a matter of definition."""
+    return _each(name, title, points, makers, lambda case: Probe((case.request("gradients", wrt),), "finite"))
 
 
 def unmutated(points: float, *makers: Maker) -> Aspect:

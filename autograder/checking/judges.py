@@ -29,6 +29,18 @@ def matches(seen: Observations, expected: Observations, options: Mapping[str, Va
     return None
 
 
+def finite(seen: Observations, expected: Observations, options: Mapping[str, Value]) -> str | None:
+    """No output has a NaN or an infinite number; what else it holds is not looked at."""
+    for mine, theirs in zip(seen, expected, strict=True):
+        if problem := _structure(mine, theirs):
+            return problem
+        for name, value in mine.outputs.items():
+            if isinstance(value, Tensor) and value.device.type != "meta" and not bool(value.isfinite().all()):
+                bad = value.numel() - int(value.isfinite().sum())
+                return f"{name} has {bad} numbers that are NaN or infinite, among {value.numel()}"
+    return None
+
+
 def matches_part(seen: Observations, expected: Observations, options: Mapping[str, Value]) -> str | None:
     """The outputs in the option ``outputs`` have the expected shape and values; the others need only be there."""
     for mine, theirs in zip(seen, expected, strict=True):
@@ -37,6 +49,11 @@ def matches_part(seen: Observations, expected: Observations, options: Mapping[st
         for name in options["outputs"]:
             if problem := _difference(name, mine.outputs[name], theirs.outputs[name]):
                 return problem
+    return None
+
+
+def answers(seen: Observations, expected: Observations, options: Mapping[str, Value]) -> str | None:
+    """It answers what should be answered and refuses what should be refused (see :func:`judge`), whatever the answers are."""
     return None
 
 
@@ -99,7 +116,10 @@ def free_of(seen: Observations, expected: Observations, options: Mapping[str, Va
 
 
 JUDGES: dict[str, Judge] = {
-    judge.__name__: judge for judge in (matches, matches_part, shapes, unmutated, related, same_operations, small_tensors, free_of)
+    judge.__name__: judge
+    for judge in (
+        matches, matches_part, answers, finite, shapes, unmutated, related, same_operations, small_tensors, free_of
+    )
 }
 
 

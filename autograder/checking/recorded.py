@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import fields
+from dataclasses import MISSING, fields
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -123,7 +123,7 @@ def _unpack_answers(packed: Sequence[Sequence[Value]], tensors: Mapping[str, Ten
 
 def _unpack_probe(packed: Value, tensors: Mapping[str, Tensor]) -> Probe:
     content = _unpack(packed, tensors)
-    return Probe(tuple(Request(**request) for request in content["requests"]), content["judge"], content["options"])
+    return Probe(tuple(Request(**request) for request in content["requests"]), content["judge"], content.get("options", {}))
 
 
 def _pack(value: Value, tensors: dict[str, Tensor]) -> Value:
@@ -139,7 +139,7 @@ def _pack(value: Value, tensors: dict[str, Tensor]) -> Value:
         tensors[name] = data
         return {"tensor": name}
     if isinstance(value, (Probe, Request, Observation)):
-        return {"map": {field.name: _pack(getattr(value, field.name), tensors) for field in fields(value)}}
+        return {"map": {name: _pack(item, tensors) for name, item in _said(value).items()}}
     if isinstance(value, Mapping):
         return {"map": {str(key): _pack(item, tensors) for key, item in value.items()}}
     if isinstance(value, tuple):
@@ -151,6 +151,17 @@ def _pack(value: Value, tensors: dict[str, Tensor]) -> Value:
     raise TypeError(
         f"a {type(value).__name__} cannot be recorded; use tensors, numbers, text, None and containers of them"
     )
+
+
+def _said(value: Any) -> dict[str, Value]:
+    """Return the fields that differ from their default: most observations say one thing, and there are hundreds in a file."""
+    said = {}
+    for field in fields(value):
+        item = getattr(value, field.name)
+        default = field.default if field.default_factory is MISSING else field.default_factory()
+        if type(item) is not type(default) or item != default:
+            said[field.name] = item
+    return said
 
 
 def _unpack(value: Value, tensors: Mapping[str, Tensor]) -> Value:

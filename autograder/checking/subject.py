@@ -44,18 +44,14 @@ class LocalSubject:
 
     def observe(self, request: Request) -> Observation:
         """Do what the request asks and tell what happened."""
-        with warnings.catch_warnings(), _guarded(self._off_limits), torch.random.fork_rng(devices=[]):
+        with warnings.catch_warnings(), _guarded(self._off_limits), _seeded():
             # A warning on stderr would cost the whole exercise under nbgrader.
             warnings.simplefilter("ignore")
-            torch.manual_seed(0)
             try:
                 return _ACTIONS[request.action](self._candidate, request)
             except NotImplementedError as error:
-                # PyTorch raises it too, for what the meta device cannot do; a stub's has no text of PyTorch's.
-                return Observation(
-                    error=_describe(error),
-                    unfinished=not str(error).startswith(("Cannot copy", "aten::", "Could not run")),
-                )
+                # PyTorch raises it too, for what a device or a dtype cannot do, and then says so; a stub says nothing.
+                return Observation(error=_describe(error), unfinished=not str(error))
             except Exception as error:
                 return Observation(error=_describe(error))
 
@@ -139,10 +135,16 @@ def _gradients(candidate: Callable[..., Any], request: Request) -> Observation:
 
 
 def _meta(candidate: Callable[..., Any], request: Request) -> Observation:
-    request = request.map_tensors(lambda tensor: tensor.to("meta"))
-    target = _prepare(candidate, request)
-    with torch.no_grad():
-        leaves = flatten_outputs(target(**request.arguments))
+    try:
+        leaves = _leaves_on_meta(candidate, request)
+    except (NotImplementedError, RuntimeError) as error:
+        if not _needs_numbers(error):
+            raise
+        # To look at numbers (`if mask.any():`) is no mistake, but there are none on the meta device: judge by the shapes alone.
+        outputs = _call(candidate, request).outputs
+        return Observation(
+            outputs={name: tuple(leaf.shape) if isinstance(leaf, Tensor) else leaf for name, leaf in outputs.items()}
+        )
     strays = [name for name, leaf in leaves.items() if isinstance(leaf, Tensor) and leaf.device.type != "meta"]
     if strays:
         raise RuntimeError(f"{', '.join(strays)} ended up on another device than the inputs")
@@ -151,11 +153,27 @@ def _meta(candidate: Callable[..., Any], request: Request) -> Observation:
     )
 
 
+def _leaves_on_meta(candidate: Callable[..., Any], request: Request) -> dict[str, Any]:
+    request = request.map_tensors(lambda tensor: tensor.to("meta"))
+    target = _prepare(candidate, request)
+    with torch.no_grad(), _OneDevice():
+        return flatten_outputs(target(**request.arguments))
+
+
+def _needs_numbers(error: BaseException) -> bool:
+    """Whether an error on the meta device says that the code looked at a number, or picked elements by their values."""
+    reasons = ("cannot be called on meta tensors", "torch.nonzero()", "no fake impl or Meta kernel")
+    return any(reason in str(error) for reason in reasons)
+
+
 def _operations(candidate: Callable[..., Any], request: Request) -> Observation:
     target = _prepare(candidate, request)
     arguments = request.map_tensors(Tensor.clone).arguments
+    if isinstance(target, nn.Module):
+        target.requires_grad_(False)
     functions, operations = _FunctionNames(), _OperationCounter()
-    with torch.no_grad(), functions, operations:
+    # Nothing here needs a gradient, so none is recorded; but a candidate that sends for autograd must get it, to be noticed.
+    with torch.enable_grad(), functions, operations:
         target(**arguments)
     return Observation(
         operations=operations.count, largest=operations.largest, functions=tuple(sorted(functions.names))
@@ -184,7 +202,8 @@ class _FunctionNames(TorchFunctionMode):
         self.names: set[str] = set()
 
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        self.names.add(getattr(func, "__name__", str(func)))
+        # An operation of torch.ops carries its overload: "add.Tensor".
+        self.names.add(str(getattr(func, "__name__", func)).partition(".")[0])
         return func(*args, **(kwargs or {}))
 
 
@@ -204,6 +223,37 @@ class _OperationCounter(TorchDispatchMode):  # type: ignore[no-untyped-call]
             if isinstance(leaf, Tensor) and leaf.device.type != "meta":
                 self.largest = max(self.largest, leaf.untyped_storage().nbytes() // leaf.element_size())
         return result
+
+
+class _OneDevice(TorchDispatchMode):
+    """Refuses to combine tensors of two devices. The meta device does so by itself for most operations, but not for a matrix product."""
+
+    # What PyTorch may combine: copies, indices, and a single number with anything.
+    _CROSSING = ("copy_", "_to_copy", "index", "index_put", "index_put_", "_index_put_impl_")
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        operation = func.overloadpacket.__name__
+        tensors = [leaf for leaf in flatten_outputs(args).values() if isinstance(leaf, Tensor) and leaf.ndim > 0]
+        devices = sorted({tensor.device.type for tensor in tensors})
+        if len(devices) > 1 and operation not in self._CROSSING:
+            raise RuntimeError(f"{operation} meets tensors on different devices: {', '.join(devices)}")
+        return func(*args, **(kwargs or {}))
+
+
+@contextmanager
+def _seeded() -> Iterator[None]:
+    """Start the random numbers of the CPU afresh, and go on with the old ones afterwards.
+
+    ``torch.manual_seed`` would also queue a call, with a stack trace, for every kind of device that is not in use.
+    """
+    before = torch.default_generator.get_state()
+    torch.default_generator.manual_seed(0)
+    if torch.cuda.is_initialized():
+        torch.cuda.manual_seed_all(0)
+    try:
+        yield
+    finally:
+        torch.default_generator.set_state(before)
 
 
 @contextmanager

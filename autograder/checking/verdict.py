@@ -6,6 +6,9 @@ import html
 from dataclasses import asdict, dataclass
 from typing import Any
 
+# What a notebook's output carries beside the text and the table: the verdict as plain data, for whoever reads notebooks.
+VERDICT_MIME = "application/vnd.tfcourse.verdict+json"
+
 
 @dataclass(frozen=True)
 class Diagnosis:
@@ -111,6 +114,9 @@ class Verdict:
             lines.append(f"  Looks like: {diagnosis.explanation}")
             lines.append(f"  Read again: {self.chapter}, section {diagnosis.read!r}")
         return "\n".join(lines)
+
+    def _repr_mimebundle_(self, include: object = None, exclude: object = None) -> dict[str, Any]:
+        return {VERDICT_MIME: self.to_dict()}
 
     def _repr_html_(self) -> str:
         rows = "".join(_row(finding) for finding in self.findings)

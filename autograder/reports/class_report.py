@@ -8,6 +8,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import mean, median
+from typing import Any
 
 import jinja2
 
@@ -95,6 +96,26 @@ class ChapterSummary:
     late: tuple[str, ...]
     average: float
     middle: float
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the summary as plain data, ready for JSON."""
+        return {
+            "chapter": self.chapter,
+            "handed_in": sum(work.grade.handed_in for work in self.works),
+            "students": len(self.works),
+            "average": self.average,
+            "median": self.middle,
+            "distribution": [vars(bin_) for bin_ in self.bins],
+            "exercises": [vars(exercise) | {"pass_rate": exercise.pass_rate} for exercise in self.exercises],
+            "misconceptions": [
+                {"exercise": seen.exercise, "name": seen.diagnosis.name, "students": seen.students}
+                for seen in self.misconceptions
+            ],
+            "failed": {work.grade.student: work.problems for work in self.failed},
+            "absent": self.absent,
+            "pending": self.pending,
+            "late": self.late,
+        }
 
 
 def summarise(works: Iterable[Work]) -> list[ChapterSummary]:

@@ -23,11 +23,12 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-import yaml
+import yaml  # type: ignore[import-untyped]
 
+from autograder.errors import CourseError
 from autograder.site.downloads import check_downloads
 from autograder.site.fingerprint import execution_cache_path, prune_execution_caches
-from autograder.site.report import RunReport, plain, read_report, warnings_in
+from autograder.site.report import RunReport, last_words, plain, read_report, warnings_in
 
 CONFIG = "_config.yml"
 TOC = "book/_toc.yml"
@@ -39,7 +40,7 @@ _PROGRESS = re.compile(
 )
 
 
-class SiteError(Exception):
+class SiteError(CourseError):
     """The site could not be built. The message says what happened, where, and what to do."""
 
 
@@ -110,37 +111,42 @@ def _check_course(root: Path) -> None:
     missing = [name for name in (CONFIG, TOC) if not (root / name).is_file()]
     if missing:
         raise SiteError(
-            f"{root} is not the root of the course: it has no {' and no '.join(missing)}. "
-            "Run the command in the folder that you cloned, or name that folder."
+            f"this is not the root of the course: it has no {' and no '.join(missing)}",
+            where=root,
+            do="Run the command in the folder that you cloned, or name that folder.",
         )
 
 
 def _check_jupyter_book() -> None:
     if importlib.util.find_spec("jupyter_book") is None:
         raise SiteError(
-            "Jupyter Book is not installed in this environment. Install it with: pip install 'tfcourse[book]'"
+            "Jupyter Book is not installed in this environment", do="Install it: pip install 'tfcourse[book]'"
         )
     installed = version("jupyter-book")
     if not installed.startswith("1."):
         raise SiteError(
-            f"Jupyter Book {installed} is installed, and it does not read {CONFIG}; the course needs version 1. "
-            "Install it with: pip install 'jupyter-book<2'"
+            f"Jupyter Book {installed} is installed, and it does not read {CONFIG}; the course needs version 1",
+            do="Install that: pip install 'jupyter-book<2'",
         )
 
 
 def _check_downloads(downloads: Mapping[str, Sequence[Path]], root: Path) -> None:
     faults = check_downloads(downloads, chapters_of(root))
     if faults:
-        raise SiteError("The students' files cannot go on the site:\n" + "\n".join(f"- {fault}" for fault in faults))
+        raise SiteError(
+            f"the students' files cannot go on the site:\n{_listed(faults)}", do="Make them with `tfcourse assign`."
+        )
 
 
 def _check_output(output: Path) -> None:
     """Refuse to replace a folder that is no site, and try now, not after the work, whether the place can be written."""
     if output.exists() and not output.is_dir():
-        raise SiteError(f"{output} is a file; name a folder for the site.")
+        raise SiteError("this is a file", where=output, do="Name a folder for the site.")
     if output.is_dir() and any(output.iterdir()) and not (output / _OF_A_SITE).is_file():
         raise SiteError(
-            f"{output} holds something that is not a site, and building would delete it. Name an empty or a new folder."
+            "the folder holds something that is not a site, and building would delete it",
+            where=output,
+            do="Name an empty or a new folder.",
         )
     output.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=output.parent, prefix=f".{output.name}."):
@@ -154,9 +160,9 @@ def _writing(output: Path, cache: Path) -> Iterator[None]:
     except OSError as error:
         place = error.filename or output
         reason = os.strerror(error.errno) if error.errno else str(error)
-        advice = "Free some space" if error.errno == errno.ENOSPC else "Name a folder that you may write to"
+        advice = "Free some space" if error.errno == errno.ENOSPC else "Name folders that you may write to"
         raise SiteError(
-            f"The site cannot be written: {place}: {reason}. {advice} (output {output}, cache {cache})."
+            f"the site cannot be written: {reason}", where=place, do=f"{advice} (output {output}, cache {cache})."
         ) from error
 
 
@@ -174,7 +180,9 @@ def _alone(cache: Path) -> Iterator[None]:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError as error:
             raise SiteError(
-                f"Another build is using {cache}. Wait for it to end, or give this one a cache of its own."
+                "another build is using this cache",
+                where=cache,
+                do="Wait for it to end, or give this one a cache of its own.",
             ) from error
         yield
 
@@ -201,16 +209,15 @@ def _run(
     if report.failures:
         failures = "\n\n".join(str(failure) for failure in report.failures)
         raise SiteError(
-            f"The site was not built, because a lesson does not run.\n{failures}\nMend the cell and build again."
+            f"the site was not built, because a lesson does not run\n{failures}", do="Mend the cell and build again."
         )
     if warnings:
-        listed = "\n".join(f"- {warning}" for warning in warnings)
         raise SiteError(
-            f"The site was not built: there were {len(warnings)} warnings, and each counts as an error.\n{listed}"
+            f"the site was not built: warnings are errors, and there were {len(warnings)}\n{_listed(warnings)}",
+            do="Mend what they name and build again.",
         )
     if status != 0 or not (work / "html" / "index.html").is_file():
-        tail = "\n".join((plain(errors) or plain(output)).strip().splitlines()[-20:])
-        raise SiteError(f"Jupyter Book ended with status {status} and without a site. Its last words:\n{tail}")
+        raise SiteError(f"Jupyter Book ended with status {status} and without a site:\n{last_words(errors or output)}")
     sound.touch()
     prune_execution_caches(executions, execution_cache_path(root, executions))
     return report
@@ -275,6 +282,10 @@ def _jupyter_book(root: Path, cache: Path, config: Path, progress: Callable[[str
             process.wait()
         errors.seek(0)
         return status, "\n".join(lines), errors.read()
+
+
+def _listed(faults: Sequence[str]) -> str:
+    return "\n".join(f"- {fault}" for fault in faults)
 
 
 def _publish(built: Path, output: Path) -> None:

@@ -1,7 +1,7 @@
 """The course's Sphinx extension.
 
 It caches lesson outputs per state of the package, brings MathJax along, gives chapters their students' files, links a chapter's two
-pages, and warns about pictures without words. Configuration values, all optional, under ``sphinx: config:`` in ``_config.yml``:
+pages, loads what interactive figures need, and warns about pictures without words. Configuration values, all optional, under ``sphinx: config:`` in ``_config.yml``:
 
 ``tfcourse_cache``
     Folder of the execution caches, relative to the course's root.
@@ -29,10 +29,13 @@ from sphinx.util import logging
 
 from autograder.site.alt_text import picture_faults
 from autograder.site.chapter_page import ChapterPage, chapter_bar, header_buttons, with_bar
+from autograder.site.docstrings import returns_as_prose
 from autograder.site.downloads import copy_downloads, download_links
+from autograder.site.elements import element_files
 from autograder.site.fingerprint import SOURCES, execution_cache_path
 from autograder.site.launch import LaunchSettings, launch_links
 from autograder.site.mathjax import BUNDLE, copy_mathjax
+from autograder.site.roles import with_valid_roles
 
 _LOGGER = logging.getLogger(__name__)
 _TEMPLATES = Path(__file__).parent / "templates"
@@ -47,6 +50,8 @@ def setup(app: Sphinx) -> dict[str, Any]:
     app.add_config_value("tfcourse_downloads", {}, "html", [dict])
     app.add_config_value("tfcourse_report", "", "", [str])
     app.connect("config-inited", configure)
+    # Before napoleon, which runs at 500.
+    app.connect("autodoc-process-docstring", prepare_docstring, priority=400)
     # After the theme's own handlers, which run at 500 and 501.
     app.connect("html-page-context", dress_page, priority=600)
     app.connect("build-finished", finish)
@@ -67,8 +72,13 @@ def configure(app: Sphinx, config: Config) -> None:
         raise ConfigError(str(error)) from error
 
 
+def prepare_docstring(app: Sphinx, what: str, name: str, obj: object, options: object, lines: list[str]) -> None:
+    """Let a docstring say in prose what a function returns."""
+    lines[:] = returns_as_prose(lines)
+
+
 def dress_page(app: Sphinx, pagename: str, templatename: str, context: dict[str, Any], doctree: object) -> None:
-    """Set a page's header buttons, add a chapter's bar, and look at its pictures."""
+    """Set a page's header buttons, add a chapter's bar, mend roles, and look at the pictures."""
     page = ChapterPage.of(pagename)
     pathto = context["pathto"]
     downloads = download_links(app.config.tfcourse_downloads, page.chapter) if page else []
@@ -78,11 +88,18 @@ def dress_page(app: Sphinx, pagename: str, templatename: str, context: dict[str,
     context["header_buttons"] = header_buttons(downloads, launches, lambda name: pathto(name, 1), kept)
     if not context.get("body"):
         return
+    context["body"] = with_valid_roles(context["body"])
+    for name in element_files(context["body"], _static_folders(app)):
+        (app.add_css_file if name.endswith(".css") else app.add_js_file)(name)
     if page:
         bar = chapter_bar(page, sorted(app.env.found_docs), downloads, pathto, lambda name: pathto(name, 1))
         context["body"] = with_bar(context["body"], bar)
     for fault in picture_faults(context["body"]):
         _LOGGER.warning("%s", fault, location=pagename, type="tfcourse", subtype="alt")
+
+
+def _static_folders(app: Sphinx) -> list[Path]:
+    return [Path(app.confdir) / folder for folder in app.config.html_static_path]
 
 
 def finish(app: Sphinx, exception: Exception | None) -> None:
@@ -98,7 +115,9 @@ def finish(app: Sphinx, exception: Exception | None) -> None:
 def _write_entrance(app: Sphinx) -> None:
     """Write ``index.html``: it leads to the welcome page, and is a page of its own for browsers that do not follow by themselves."""
     template = jinja2.Template((_TEMPLATES / "index.html").read_text(encoding="utf-8"), autoescape=True)
-    page = template.render(first=f"{app.config.root_doc}.html", title=app.config.html_title, language=app.config.language)
+    page = template.render(
+        first=f"{app.config.root_doc}.html", title=app.config.html_title, language=app.config.language
+    )
     (Path(app.outdir) / "index.html").write_text(page, encoding="utf-8")
 
 

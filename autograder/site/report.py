@@ -76,6 +76,12 @@ def warnings_in(output: str, root: Path) -> list[str]:
     return ["\n".join(lines) for lines in warnings]
 
 
+def last_words(output: str, lines: int = 20) -> str:
+    """Return the end of what a failed run wrote, without the traceback through Jupyter Book that follows the reason."""
+    reason, _, _ = plain(output).strip().partition("Traceback (most recent call last):")
+    return "\n".join((reason.strip() or plain(output).strip()).splitlines()[-lines:])
+
+
 def _failure(page: str, text: str, root: Path) -> CellFailure:
     text = plain(text)
     match = _CELL.search(text)

@@ -391,6 +391,7 @@ def test_a_fully_masked_row_gives_exact_zeros_and_exactly_zero_gradients(functio
     assert not any(x.any() for x in attention_backward(q, k, v, output + 1, blind))
 
 
+@pytest.mark.filterwarnings("ignore:Anomaly Detection has been enabled")
 @pytest.mark.parametrize("function", [*TAKES_MASK, AttentionByHand.apply])
 def test_a_fully_masked_row_makes_no_nan_on_the_way_back_that_anomaly_detection_would_report(function):
     q, k, v, mask = gradcheck_inputs()

@@ -1,0 +1,149 @@
+"""Release chapters: nbgrader's source and release, and what students are given."""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from autograder.authoring.chapter import Chapter, find_chapter
+from autograder.authoring.drift import refuse
+from autograder.authoring.files import write_files
+from autograder.authoring.leaks import Material, find_leaks, refuse_leaks, secrets_of
+from autograder.authoring.myst import write_notebook
+from autograder.authoring.notebooks import source_notebook
+from autograder.authoring.release import generate_assignment, released_notebook
+from autograder.authoring.student_files import write_student_files
+from autograder.authoring.sync import sync
+from autograder.course import Course
+from autograder.errors import CourseError
+
+STUDENT_FOLDER = "student"
+
+
+@dataclass(frozen=True)
+class Assigned:
+    """What was made for a chapter.
+
+    Attributes:
+        chapter: the chapter.
+        source: nbgrader's source notebook, with solutions.
+        notebook: the notebook that students get, nbgrader's release.
+        wheel: the students' package.
+        package: a zip archive with notebook, package and instructions, to be put on a learning platform.
+    """
+
+    chapter: str
+    source: Path
+    notebook: Path
+    wheel: Path
+    package: Path
+
+
+def assign(root: Path, course: Course, chapter_names: Sequence[str]) -> list[Assigned]:
+    """Release chapters into a course folder.
+
+    For each chapter this writes ``source/CHAPTER/CHAPTER.ipynb``, has nbgrader make ``release/CHAPTER/CHAPTER.ipynb`` and its gradebook
+    entries of it, and puts notebook, package and instructions into ``student/CHAPTER/`` and, as one file, ``student/CHAPTER.zip``.
+    Again is safe: the same chapter gives the same files, and grades stay. Nothing is written before everything has been made elsewhere
+    and searched for solutions.
+
+    Args:
+        root: the project.
+        course: the course folder.
+        chapter_names: names of chapters, or the beginnings of them.
+
+    Raises:
+        CourseError: if there is no such chapter, something has drifted from the reference, a solution would get out, nbgrader refuses, or
+            the course folder cannot be written.
+    """
+    selected = list(dict.fromkeys(find_chapter(root, name) for name in chapter_names))
+    if not selected:
+        raise CourseError("no chapter was named", do="Name at least one, for example 03.")
+    drifts = sync(root, check=True, only=[chapter.name for chapter in selected])
+    refuse(drifts, "what would be released is not what the reference says", do="Nothing was released.")
+    for chapter in selected:
+        _refuse_company(course, chapter)
+    with tempfile.TemporaryDirectory() as folder:
+        made = {chapter: _make(root, course, chapter, Path(folder)) for chapter in selected}
+        return [_publish(course, chapter, files) for chapter, files in made.items()]
+
+
+def _make(root: Path, course: Course, chapter: Chapter, folder: Path) -> dict[Path, bytes]:
+    """Make everything that students get, search it, and return it by its place in the course folder."""
+    release = released_notebook(chapter, course.config())
+    made = write_student_files(root, chapter, release, folder)
+    leaks = find_leaks([Material(path, chapter.name) for path in made], secrets_of(root, chapter.registry))
+    refuse_leaks(leaks, "the release would give solutions away")
+    return {Path(STUDENT_FOLDER) / path.relative_to(folder): path.read_bytes() for path in made}
+
+
+def _publish(course: Course, chapter: Chapter, files: dict[Path, bytes]) -> Assigned:
+    name = f"{chapter.name}.ipynb"
+    source = course.folder("source", chapter=chapter.name) / name
+    release = course.folder("release", chapter=chapter.name)
+    ours = course.root / STUDENT_FOLDER / chapter.name
+    with _undone_on_failure([source.parent, release, ours, ours.with_suffix(".zip")], course.root):
+        shutil.rmtree(ours, ignore_errors=True)
+        written = {course.root / path: content for path, content in files.items()}
+        write_files({source: write_notebook(source_notebook(chapter)), **written})
+        release.mkdir(parents=True, exist_ok=True)
+        # The gradebook comes last: by now every folder has shown that it can be written.
+        generate_assignment(course.config(), chapter.name)
+    wheel = next(course.root / path for path in files if path.suffix == ".whl")
+    return Assigned(chapter.name, source, release / name, wheel, ours.with_suffix(".zip"))
+
+
+def _refuse_company(course: Course, chapter: Chapter) -> None:
+    """Refuse other notebooks beside the source: nbgrader would release them too."""
+    folder = course.folder("source", chapter=chapter.name)
+    others = [path.name for path in sorted(folder.glob("*.ipynb")) if path.stem != chapter.name]
+    if others:
+        raise CourseError(
+            f"other notebooks lie beside the source of {chapter.name} and would be released with it: {', '.join(others)}",
+            where=folder,
+            do="Move them elsewhere.",
+        )
+
+
+@contextmanager
+def _undone_on_failure(paths: Sequence[Path], course: Path) -> Iterator[None]:
+    """Put files and folders back as they were if the block fails."""
+    with tempfile.TemporaryDirectory() as folder:
+        saved = {path: Path(folder) / str(place) for place, path in enumerate(paths)}
+        try:
+            for path, copy in saved.items():
+                if path.is_dir():
+                    shutil.copytree(path, copy)
+                elif path.exists():
+                    shutil.copy2(path, copy)
+            yield
+        except BaseException as error:
+            for path, copy in saved.items():
+                _put_back(path, copy)
+            if isinstance(error, OSError):
+                reason = error.strerror or str(error)
+                raise CourseError(
+                    f"the course folder cannot be written ({reason})",
+                    where=error.filename or course,
+                    do="Nothing was released. Check the folder's permissions, or choose another with --course.",
+                ) from error
+            raise
+
+
+def _put_back(path: Path, copy: Path) -> None:
+    with suppress(OSError):
+        if path.is_dir():
+            shutil.rmtree(path)
+        else:
+            path.unlink(missing_ok=True)
+        if copy.is_dir():
+            shutil.copytree(copy, path)
+        elif copy.exists():
+            shutil.copy2(copy, path)
+        elif not any(path.parent.iterdir()):
+            # The folder was made for this file alone.
+            path.parent.rmdir()

@@ -1,0 +1,165 @@
+"""Read a MyST text notebook, and change code cells in it without touching anything else."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import jupytext
+import nbformat
+from jupytext.myst import MystMetadataParsingError, get_parser
+from yaml import YAMLError
+
+from autograder.errors import CourseError
+
+_CELL_ID = re.compile(r"^[A-Za-z0-9_-]{1,64}$")
+_POINTS = re.compile(r"^(\s*points:\s*)[^\s#]+")
+
+
+@dataclass(frozen=True)
+class CodeCell:
+    """What a code cell should hold.
+
+    Attributes:
+        source: its code.
+        points: its points, or None for a cell without any.
+    """
+
+    source: str
+    points: float | None = None
+
+
+def read_text(path: Path) -> str:
+    """Return a text file's content.
+
+    Raises:
+        CourseError: if it is missing or cannot be read.
+    """
+    try:
+        return path.read_text(encoding="utf-8")
+    except OSError as error:
+        raise CourseError(f"the file cannot be read ({error.strerror})", where=path) from error
+    except UnicodeDecodeError as error:
+        raise CourseError(f"the file is not UTF-8 ({error.reason})", where=path, do="Save it as UTF-8.") from error
+
+
+def notebook_of(text: str, where: Path) -> Any:
+    """Return a MyST text notebook as a notebook whose cell ids depend on nothing but its content.
+
+    A cell's id is its grade id where it has one, else it is made of its source. What jupytext keeps for itself stays out.
+
+    Args:
+        text: the text.
+        where: its file, for messages.
+
+    Raises:
+        CourseError: if it is not a MyST notebook.
+    """
+    try:
+        notebook = jupytext.reads(text, fmt="md:myst")
+    except (MystMetadataParsingError, YAMLError, ValueError) as error:
+        raise CourseError(f"it is not a MyST notebook: {error}", where=where, do="Mend the cell's metadata.") from error
+    if "kernelspec" not in notebook.metadata:
+        raise CourseError(
+            "it names no kernel", where=where, do="Give it the front matter of the other chapters' exercises.md."
+        )
+    notebook.metadata.pop("jupytext", None)
+    notebook.metadata["language_info"] = {"name": "python"}
+    notebook.nbformat, notebook.nbformat_minor = 4, 5
+    set_cell_ids(notebook)
+    return notebook
+
+
+def set_cell_ids(notebook: Any) -> None:
+    """Give every cell an id that depends on nothing but its grade id, or its source."""
+    seen: dict[str, int] = {}
+    for cell in notebook.cells:
+        grade_id = str(cell.metadata.get("nbgrader", {}).get("grade_id", ""))
+        digest = hashlib.sha256(f"{cell.cell_type}\n{cell.source}".encode()).hexdigest()
+        stem = grade_id if _CELL_ID.match(grade_id) else f"cell-{digest[:12]}"
+        seen[stem] = seen.get(stem, 0) + 1
+        cell["id"] = stem if seen[stem] == 1 else f"{stem[:58]}-{seen[stem]}"
+
+
+def with_code_cells(text: str, changes: Mapping[int, CodeCell], where: Path) -> str:
+    """Return a MyST text notebook with some code cells rewritten; every other byte stays.
+
+    Args:
+        text: the text.
+        changes: the new content by the cell's place among the code cells, counted from 0.
+        where: its file, for messages.
+
+    Raises:
+        CourseError: if the change cannot be made: a cell's points are not on a line of their own.
+    """
+    lines = text.split("\n")
+    for place, (start, end) in reversed(list(enumerate(_code_fences(text)))):
+        if place in changes:
+            lines[start:end] = _content(lines[start:end], changes[place], f"{where}:{start}")
+    changed = "\n".join(lines)
+    _confirm(changed, changes, where)
+    return changed
+
+
+def write_notebook(notebook: Any) -> bytes:
+    """Return a notebook as a file's content: the same notebook gives the same bytes.
+
+    Raises:
+        CourseError: if it is not a valid notebook.
+    """
+    try:
+        nbformat.validate(notebook)
+    except nbformat.ValidationError as error:
+        raise CourseError(f"the notebook is not valid: {error}") from error
+    text: str = nbformat.writes(notebook, version=4, indent=1, sort_keys=True, ensure_ascii=False)
+    return (text.rstrip("\n") + "\n").encode()
+
+
+def _code_fences(text: str) -> list[tuple[int, int]]:
+    """Return where the content of each code cell begins and ends, in lines from 0; the end is the closing fence."""
+    depth, found = 0, []
+    for token in get_parser().parse(text + "\n"):
+        depth += token.nesting
+        if depth == 0 and token.type == "fence" and token.info.startswith("{code-cell}"):
+            found.append((token.map[0] + 1, token.map[1] - 1))
+    return found
+
+
+def _content(lines: list[str], cell: CodeCell, where: str) -> list[str]:
+    """Return the lines of a fence with other code and points; its metadata stays as it is written."""
+    options = _options_length(lines)
+    kept = lines[:options]
+    if cell.points is not None:
+        matches = [i for i, line in enumerate(kept) if _POINTS.match(line)]
+        if len(matches) != 1:
+            raise CourseError(
+                "the points of this cell are not on a line of their own",
+                where=where,
+                do=f"Write `points: {cell.points:g}` into its nbgrader metadata.",
+            )
+        kept[matches[0]] = _POINTS.sub(rf"\g<1>{cell.points:g}", kept[matches[0]])
+    gap = [""] if options < len(lines) and options and not lines[options].strip() else []
+    return [*kept, *gap, *cell.source.split("\n")]
+
+
+def _options_length(lines: list[str]) -> int:
+    """Return how many of a fence's lines are its metadata."""
+    if lines and lines[0].startswith("---"):
+        return next((i + 1 for i, line in enumerate(lines) if i and line.startswith("---")), len(lines))
+    return next((i for i, line in enumerate(lines) if not line.lstrip().startswith(":")), len(lines))
+
+
+def _confirm(text: str, changes: Mapping[int, CodeCell], where: Path) -> None:
+    """Read the changed text back: a stub that holds a fence of its own would end its cell early."""
+    cells = [cell for cell in notebook_of(text, where).cells if cell.cell_type == "code"]
+    for place, wanted in changes.items():
+        if place >= len(cells) or cells[place].source != wanted.source:
+            raise CourseError(
+                f"code cell {place + 1} cannot hold its code as text",
+                where=where,
+                do="Is there a line of backticks in the docstring? Give the cell's fence more backticks than that.",
+            )

@@ -1,0 +1,149 @@
+"""Which names a piece of code takes from its module, and which it gives: enough of Python's scopes to move code safely."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable, Iterator, Sequence
+from typing import TypeAlias
+
+_Function: TypeAlias = ast.FunctionDef | ast.AsyncFunctionDef
+_SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda)
+_COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
+
+
+def global_names(*nodes: ast.AST) -> list[ast.Name]:
+    """Return every read of a name that no scope inside the nodes binds: globals, builtins and names of enclosing functions.
+
+    Args:
+        nodes: statements or expressions of a module.
+
+    Returns:
+        The ``ast.Name`` nodes, in the order of the source.
+    """
+    found = [name for node in nodes for name in _reads(node, frozenset())]
+    return sorted(found, key=lambda name: (name.lineno, name.col_offset))
+
+
+def bound_names(statements: Iterable[ast.stmt]) -> set[str]:
+    """Return the names that statements bind in their own scope: assignments, definitions, imports."""
+    return {name for statement in statements for name in _bindings(statement)}
+
+
+def import_targets(statements: Iterable[ast.stmt]) -> dict[str, tuple[str, str | None]]:
+    """Return what the imports among statements bind, as ``{name: (module, attribute)}``; the attribute is None for a whole module.
+
+    Imports under ``if TYPE_CHECKING:`` count too: annotations use them.
+    """
+    found: dict[str, tuple[str, str | None]] = {}
+    for statement in statements:
+        if isinstance(statement, ast.If):
+            found |= import_targets(statement.body)
+        elif isinstance(statement, ast.Import):
+            for alias in statement.names:
+                # `import a.b` binds a; `import a.b as c` binds a.b.
+                top = alias.name.partition(".")[0]
+                found[alias.asname or top] = (alias.name if alias.asname else top, None)
+        elif isinstance(statement, ast.ImportFrom) and statement.module and not statement.level:
+            found |= {alias.asname or alias.name: (statement.module, alias.name) for alias in statement.names}
+    return found
+
+
+def _reads(node: ast.AST, bound: frozenset[str]) -> Iterator[ast.Name]:
+    if isinstance(node, ast.Name):
+        if isinstance(node.ctx, ast.Load) and node.id not in bound:
+            yield node
+    elif isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
+        yield from _function_reads(node, bound, bound)
+    elif isinstance(node, ast.Lambda):
+        yield from _argument_reads(node.args, bound)
+        yield from _reads(node.body, bound | _argument_names(node.args))
+    elif isinstance(node, ast.ClassDef):
+        yield from _class_reads(node, bound)
+    elif isinstance(node, _COMPREHENSIONS):
+        yield from _comprehension_reads(node, bound)
+    else:
+        for child in ast.iter_child_nodes(node):
+            yield from _reads(child, bound)
+
+
+def _function_reads(node: _Function, outside: frozenset[str], enclosing: frozenset[str]) -> Iterator[ast.Name]:
+    """Reads of a function: its head is evaluated outside, its body sees the enclosing functions (a class's names are not among them)."""
+    for decorator in node.decorator_list:
+        yield from _reads(decorator, outside)
+    yield from _argument_reads(node.args, outside)
+    if node.returns is not None:
+        yield from _reads(node.returns, outside)
+    inside = enclosing | _argument_names(node.args) | _local_names(node.body)
+    for statement in node.body:
+        yield from _reads(statement, inside)
+
+
+def _argument_reads(args: ast.arguments, bound: frozenset[str]) -> Iterator[ast.Name]:
+    for child in ast.iter_child_nodes(args):
+        yield from _reads(child, bound)
+
+
+def _class_reads(node: ast.ClassDef, bound: frozenset[str]) -> Iterator[ast.Name]:
+    for child in (*node.decorator_list, *node.bases, *node.keywords):
+        yield from _reads(child, bound)
+    own = bound | bound_names(node.body)
+    for statement in node.body:
+        if isinstance(statement, (ast.FunctionDef, ast.AsyncFunctionDef)):
+            yield from _function_reads(statement, own, bound)
+        else:
+            yield from _reads(statement, own)
+
+
+def _comprehension_reads(
+    node: ast.ListComp | ast.SetComp | ast.DictComp | ast.GeneratorExp, bound: frozenset[str]
+) -> Iterator[ast.Name]:
+    targets = {name for generator in node.generators for name in _stored(generator.target)}
+    yield from _reads(node.generators[0].iter, bound)
+    inside = bound | targets
+    for generator in node.generators[1:]:
+        yield from _reads(generator.iter, inside)
+    results = [node.key, node.value] if isinstance(node, ast.DictComp) else [node.elt]
+    for part in (*results, *(test for generator in node.generators for test in generator.ifs)):
+        yield from _reads(part, inside)
+
+
+def _argument_names(args: ast.arguments) -> frozenset[str]:
+    every = [*args.posonlyargs, *args.args, *args.kwonlyargs, *filter(None, [args.vararg, args.kwarg])]
+    return frozenset(arg.arg for arg in every)
+
+
+def _local_names(body: Sequence[ast.stmt]) -> frozenset[str]:
+    declared_global = {
+        name
+        for statement in body
+        for node in ast.walk(statement)
+        if isinstance(node, ast.Global)
+        for name in node.names
+    }
+    return frozenset(bound_names(body) - declared_global)
+
+
+def _bindings(node: ast.AST) -> Iterator[str]:
+    if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
+        yield node.name
+        return
+    if isinstance(node, ast.Lambda):
+        return
+    if isinstance(node, (ast.Import, ast.ImportFrom)):
+        yield from (alias.asname or alias.name.partition(".")[0] for alias in node.names)
+    elif isinstance(node, ast.Name) and isinstance(node.ctx, (ast.Store, ast.Del)):
+        yield node.id
+    elif isinstance(node, (ast.ExceptHandler, ast.MatchAs, ast.MatchStar)) and node.name:
+        yield node.name
+    elif isinstance(node, ast.MatchMapping) and node.rest:
+        yield node.rest
+    for child in ast.iter_child_nodes(node):
+        if isinstance(node, _COMPREHENSIONS):
+            # Only an assignment expression leaves a comprehension.
+            yield from (inner.target.id for inner in ast.walk(child) if isinstance(inner, ast.NamedExpr))
+        else:
+            yield from _bindings(child)
+
+
+def _stored(target: ast.AST) -> Iterator[str]:
+    yield from (node.id for node in ast.walk(target) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store))

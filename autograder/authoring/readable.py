@@ -1,0 +1,87 @@
+"""Everything that can be read in a file: archives are opened, notebooks and recordings unpacked, pages stripped of their markup."""
+
+from __future__ import annotations
+
+import html
+import io
+import json
+import re
+import struct
+import zipfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+# Pictures and fonts: nothing in them is text, and searching megabytes of noise finds nothing but time.
+NOT_TEXT = frozenset(
+    {".png", ".jpg", ".jpeg", ".gif", ".webp", ".ico", ".woff", ".woff2", ".ttf", ".otf", ".eot", ".mp4", ".webm"}
+)
+_TAG = re.compile(r"<[^>]*>")
+_ESCAPE = re.compile(r"\\(u[0-9a-fA-F]{4}|.)", re.DOTALL)
+_MEANING = {"n": "\n", "t": "\t", "r": "\r"}
+
+
+def readable_texts(path: Path) -> Iterator[tuple[str, list[str]]]:
+    """Return the texts of a file, each in every form in which something could stand in it.
+
+    Args:
+        path: a file of any kind.
+
+    Yields:
+        A label (the path; for a member of an archive ``path!member``) and the forms of its text.
+    """
+    yield from _texts(str(path), path.read_bytes())
+
+
+def _texts(label: str, content: bytes) -> Iterator[tuple[str, list[str]]]:
+    suffix = Path(label).suffix.casefold()
+    if suffix in NOT_TEXT:
+        return
+    if zipfile.is_zipfile(io.BytesIO(content)):
+        with zipfile.ZipFile(io.BytesIO(content)) as archive:
+            for name in sorted(archive.namelist()):
+                yield from _texts(f"{label}!{name}", archive.read(name))
+        return
+    if suffix == ".safetensors":
+        content = _header(content)
+    text = content.decode("utf-8", errors="ignore")
+    forms = [text]
+    if "<" in text:
+        forms.append(html.unescape(_TAG.sub("", text)))
+    if "\\" in text:
+        # Text inside scripts and search indexes is written with escapes.
+        forms.append(_ESCAPE.sub(lambda match: _unescaped(match[1]), text))
+    forms += ["\n".join(_strings(text))]
+    yield label, forms
+
+
+def _header(content: bytes) -> bytes:
+    """Return the JSON header of a safetensors file, which holds its metadata; the rest is numbers."""
+    (length,) = struct.unpack("<Q", content[:8].ljust(8, b"\0"))
+    return content[8 : 8 + length]
+
+
+def _unescaped(escape: str) -> str:
+    return chr(int(escape[1:], 16)) if len(escape) == 5 else _MEANING.get(escape, escape)
+
+
+def _strings(text: str) -> Iterator[str]:
+    """Return every text inside JSON, and inside JSON that is itself a text in JSON."""
+    if text.lstrip()[:1] not in ("{", "["):
+        return
+    try:
+        data: Any = json.loads(text)
+    except ValueError:
+        return
+    waiting = [data]
+    while waiting:
+        value = waiting.pop()
+        if isinstance(value, dict):
+            waiting += list(reversed(list(value.values())))
+        elif isinstance(value, list):
+            # A notebook keeps a cell as a list of lines, each with its own end.
+            yield "".join(item for item in value if isinstance(item, str))
+            waiting += [item for item in reversed(value) if not isinstance(item, str)]
+        elif isinstance(value, str):
+            yield value
+            yield from _strings(value)

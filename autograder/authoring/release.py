@@ -1,0 +1,116 @@
+"""nbgrader's own release step, run as a library: solutions and hidden tests go, checksums and the gradebook's entries come."""
+
+from __future__ import annotations
+
+import io
+import logging
+import tempfile
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from nbgrader.converters import GenerateAssignment
+from nbgrader.coursedir import CourseDirectory
+from traitlets.config import Config
+
+from autograder.authoring.chapter import Chapter
+from autograder.authoring.myst import write_notebook
+from autograder.authoring.notebooks import source_notebook
+from autograder.errors import CourseError
+
+
+def released_notebook(chapter: Chapter, config: Config | None = None) -> bytes:
+    """Return a chapter's notebook as students get it, made by nbgrader in a folder of its own. No gradebook is touched.
+
+    Args:
+        chapter: the chapter.
+        config: the course's nbgrader configuration, if it has one.
+
+    Raises:
+        CourseError: if nbgrader refuses.
+    """
+    with tempfile.TemporaryDirectory() as folder:
+        scratch = Config()
+        if config is not None:
+            scratch.merge(config)
+        root = Path(folder).resolve()
+        scratch.CourseDirectory.root = str(root)
+        scratch.CourseDirectory.db_url = f"sqlite:///{root / 'gradebook.db'}"
+        source = root / "source" / chapter.name / f"{chapter.name}.ipynb"
+        source.parent.mkdir(parents=True)
+        source.write_bytes(write_notebook(source_notebook(chapter)))
+        generate_assignment(scratch, chapter.name)
+        return (root / "release" / chapter.name / source.name).read_bytes()
+
+
+def generate_assignment(config: Config, chapter: str) -> None:
+    """Run nbgrader's ``generate_assignment --force --create`` for a chapter, quietly.
+
+    Args:
+        config: an nbgrader configuration that names the course's root.
+        chapter: the assignment.
+
+    Raises:
+        CourseError: with nbgrader's reason.
+    """
+    settings = Config()
+    settings.merge(config)
+    settings.CourseDirectory.assignment_id = chapter
+    # A name with brackets in it would be read as a pattern; names of chapters have none.
+    with _captured_log() as (log, written), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        try:
+            directory = CourseDirectory(config=settings, log=log)
+            converter = GenerateAssignment(coursedir=directory, config=settings, log=log)
+            converter.force = True
+            converter.create_assignment = True
+            converter.start()
+        except KeyboardInterrupt:
+            raise
+        except BaseException as error:
+            raise CourseError(
+                f"nbgrader could not release {chapter}: {_reason(written.getvalue(), error)}",
+                where=settings.CourseDirectory.root,
+                do=_advice(written.getvalue()),
+            ) from error
+
+
+@contextmanager
+def _captured_log() -> Iterator[tuple[logging.Logger, io.StringIO]]:
+    buffer = io.StringIO()
+    log = logging.Logger("tfcourse.release", level=logging.INFO)
+    handler = logging.StreamHandler(buffer)
+    handler.setFormatter(logging.Formatter("%(message)s"))
+    log.addHandler(handler)
+    log.propagate = False
+    try:
+        yield log, buffer
+    finally:
+        handler.close()
+
+
+def _reason(log: str, error: BaseException) -> str:
+    """Return what nbgrader said: the last exception in its log, which its own exception only points to."""
+    named = [line for line in log.splitlines() if _looks_like_exception(line)]
+    return named[-1] if named else f"{type(error).__name__}: {error}"
+
+
+def _looks_like_exception(line: str) -> bool:
+    name, colon, rest = line.partition(": ")
+    return (
+        bool(colon and rest)
+        and name.replace(".", "").replace("_", "").isalnum()
+        and name.endswith(("Error", "Exception"))
+    )
+
+
+def _advice(log: str) -> str:
+    if "there are submissions associated with it" in log:
+        return (
+            "Students have handed this chapter in, and its exercises or questions have changed since. "
+            "Grade what was handed in with the old version, or release the changed one in a new course folder (--course)."
+        )
+    if "database" in log or "sqlalchemy" in log:
+        return "Is the gradebook open elsewhere, or was it made by another version of nbgrader? See `tfcourse doctor`."
+    return "Mend the cell that is named, then run the command again."

@@ -1,0 +1,78 @@
+"""What a student downloads for a chapter: the notebook, the package, and a page that says what to do with them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from autograder.authoring.chapter import Chapter, chapters
+from autograder.authoring.files import write_files
+from autograder.authoring.release import released_notebook
+from autograder.authoring.student_build import build_student_wheel, zipped
+
+_README = """\
+{chapter}
+{line}
+
+In this folder:
+
+  {notebook}
+      the notebook: prompts, empty functions, checks
+  {wheel}
+      the package that the notebook needs; it belongs to this chapter
+
+You need Python 3.11 or newer. In a terminal, in this folder:
+
+  python -m venv .venv
+  . .venv/bin/activate            (on Windows: .venv\\Scripts\\activate)
+  python -m pip install jupyterlab ./{wheel}
+  jupyter lab {notebook}
+
+Write your code where it says YOUR CODE HERE, run the check below it as often as you like, and answer the questions where it
+says YOUR ANSWER HERE. Before you hand the notebook in, restart the kernel and run all cells. Keep the file's name.
+"""
+
+
+def student_files(root: Path, out_dir: Path) -> dict[str, list[Path]]:
+    """Write the notebook and the package of every chapter, for the site's downloads.
+
+    Args:
+        root: the project.
+        out_dir: where they go, a folder a chapter.
+
+    Returns:
+        The files by chapter, the notebook first.
+
+    Raises:
+        CourseError: if a chapter is not fit to be given out, or a file cannot be written.
+    """
+    found = {}
+    for chapter in chapters(root):
+        notebook = out_dir / chapter.name / f"{chapter.name}.ipynb"
+        write_files({notebook: released_notebook(chapter)})
+        found[chapter.name] = [notebook, build_student_wheel(root, chapter, notebook.parent)]
+    return found
+
+
+def write_student_files(root: Path, chapter: Chapter, notebook: bytes, folder: Path) -> list[Path]:
+    """Write what students of a chapter are given: ``CHAPTER/`` with its files, and the same as ``CHAPTER.zip``.
+
+    Args:
+        root: the project.
+        chapter: the chapter.
+        notebook: the released notebook.
+        folder: where they go.
+
+    Returns:
+        The files, the archive last.
+    """
+    own = folder / chapter.name
+    wheel = build_student_wheel(root, chapter, own)
+    contents = {f"{chapter.name}.ipynb": notebook, wheel.name: wheel.read_bytes()}
+    text = _README.format(
+        chapter=chapter.name, line="=" * len(chapter.name), notebook=f"{chapter.name}.ipynb", wheel=wheel.name
+    )
+    contents["README.txt"] = text.encode()
+    archive = folder / f"{chapter.name}.zip"
+    inside = {f"{chapter.name}/{name}": content for name, content in contents.items()}
+    write_files({**{own / name: content for name, content in contents.items()}, archive: zipped(inside)})
+    return [*(own / name for name in contents), archive]

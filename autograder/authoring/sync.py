@@ -1,0 +1,221 @@
+"""Keep what is generated in step with the reference, or say where it is not."""
+
+from __future__ import annotations
+
+import ast
+import builtins
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import nbformat
+
+import tfcourse
+from autograder.authoring.chapter import Chapter, chapters, grade_id
+from autograder.authoring.drift import Drift, refuse
+from autograder.authoring.files import write_files
+from autograder.authoring.myst import notebook_of
+from autograder.authoring.names import bound_names, global_names
+from autograder.authoring.notebooks import solution_bytes, solution_notebook, synced_text, wanted_cell
+from autograder.checking.exercise import Exercise
+from autograder.errors import CourseError
+
+COMMAND = "tfcourse sync"
+
+
+def sync(
+    root: Path,
+    *,
+    check: bool = False,
+    only: Sequence[str] | None = None,
+    registry: Mapping[str, Exercise] | None = None,
+) -> list[Drift]:
+    """Bring stubs, tests, points and solution notebooks in step with the reference.
+
+    Only stub and test cells of ``exercises.md`` are rewritten, prompts stay as they are to the byte. A second run changes nothing.
+
+    Args:
+        root: the project.
+        check: write nothing, only report.
+        only: names of the chapters to look at; all by default.
+        registry: every exercise of the course by name; by default those that ``autograder.checks`` declares.
+
+    Returns:
+        With ``check``, everything that is amiss; else what was brought in step.
+
+    Raises:
+        CourseError: if a file cannot be read or written, the installed package is not this project's, or (without ``check``) something
+            is amiss that only a person can mend. Nothing has been written then.
+    """
+    same_package(root)
+    every = chapters(root, registry)
+    selected = [chapter for chapter in every if only is None or chapter.name in only]
+    drifts = [drift for chapter in selected for drift in _drifts(chapter)]
+    if only is None:
+        drifts += _strays(root, every, registry)
+    if check:
+        return drifts
+    refuse(
+        [drift for drift in drifts if not drift.mendable],
+        "some things must be mended by hand first",
+        do=f"Then run {COMMAND} again. Nothing was changed.",
+    )
+    write_files(_changes(selected))
+    return drifts
+
+
+def same_package(root: Path) -> None:
+    """Make sure that the references in memory are those of this project.
+
+    Raises:
+        CourseError: if the project has a package of its own and another one was imported.
+    """
+    own, imported = root.resolve() / "tfcourse", Path(str(tfcourse.__file__)).resolve().parent
+    if own.is_dir() and own != imported:
+        raise CourseError(
+            f"the package tfcourse that Python found is another one ({imported})",
+            where=root,
+            do="Install this project with: pip install -e . (or put it first on PYTHONPATH).",
+        )
+
+
+def _changes(selected: Sequence[Chapter]) -> dict[Path, bytes]:
+    changes: dict[Path, bytes] = {}
+    for chapter in selected:
+        wanted = {chapter.path: synced_text(chapter).encode(), chapter.solution_path: solution_bytes(chapter)}
+        changes |= {path: new for path, new in wanted.items() if not path.exists() or path.read_bytes() != new}
+    return changes
+
+
+def _drifts(chapter: Chapter) -> list[Drift]:
+    faults = chapter.faults()
+    try:
+        faults += [drift for cell in chapter.notebook().cells for drift in _cell_drifts(chapter, cell)]
+        text = synced_text(chapter)
+        faults += _unknown_names(chapter, notebook_of(text, chapter.path), "stub")
+        faults += _unknown_names(chapter, solution_notebook(chapter), "solution")
+        faults += _solution_drifts(chapter)
+    except CourseError as error:
+        faults.append(Drift(Path(error.where or chapter.path), "", error.what, error.do))
+    return list(dict.fromkeys(faults))
+
+
+def _cell_drifts(chapter: Chapter, cell: Any) -> Iterator[Drift]:
+    wanted = wanted_cell(chapter, cell)
+    if wanted is None:
+        return
+    if wanted.points is not None and cell.metadata.nbgrader.get("points") != wanted.points:
+        seen = cell.metadata.nbgrader.get("points")
+        what = f"it gives {seen} points, and the check {wanted.points:g}"
+        yield Drift(chapter.path, grade_id(cell), what, _MEND, "points" in cell.metadata.nbgrader)
+    if cell.source != wanted.source:
+        yield Drift(chapter.path, grade_id(cell), _difference(cell.source, wanted.source), _MEND, mendable=True)
+
+
+_MEND = f"Run {COMMAND}."
+
+
+def _difference(seen: str, wanted: str) -> str:
+    """Name what differs between two versions of an exercise's cell."""
+    try:
+        ours, theirs = _parts(wanted), _parts(seen)
+    except (SyntaxError, ValueError):
+        return "the cell is not what the reference gives"
+    names = ("signature", "docstring", "body")
+    different = [name for name, a, b in zip(names, ours, theirs, strict=True) if a != b]
+    if not different:
+        return "the cell is written otherwise than the reference gives"
+    return f"its {' and its '.join(different)} {'is' if len(different) == 1 else 'are'} not the reference's"
+
+
+def _parts(source: str) -> tuple[str, list[str | None], str]:
+    """Return signatures, docstrings and bodies of the one definition in a cell."""
+    (definition,) = ast.parse(source).body
+    if not isinstance(definition, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
+        raise ValueError("no definition")
+    kinds = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
+    owners = [node for node in ast.walk(definition) if isinstance(node, kinds)]
+    documentation = [ast.get_docstring(owner, clean=False) for owner in owners]
+    for owner, text in zip(owners, documentation, strict=True):
+        owner.body = owner.body[1 if text is not None else 0 :]
+    bodies = [owner.body for owner in owners if not isinstance(owner, ast.ClassDef)]
+    dumped = "\n".join(ast.dump(statement) for body in bodies for statement in body)
+    for owner in owners:
+        owner.body = [item for item in owner.body if isinstance(item, kinds)] if isinstance(owner, ast.ClassDef) else []
+    return ast.dump(definition), documentation, dumped
+
+
+def _solution_drifts(chapter: Chapter) -> Iterator[Drift]:
+    path = chapter.solution_path
+    if not path.exists():
+        yield Drift(path, "", "the solution notebook is missing", _MEND, mendable=True)
+        return
+    seen = path.read_bytes()
+    if seen == solution_bytes(chapter):
+        return
+    found = False
+    for name, what in _notebook_differences(seen, solution_notebook(chapter)):
+        found = True
+        yield Drift(path, name, what, _MEND, mendable=True)
+    if not found:
+        yield Drift(path, "", "the generated file was changed", _MEND, mendable=True)
+
+
+def _notebook_differences(seen: bytes, wanted: Any) -> Iterator[tuple[str, str]]:
+    try:
+        cells = {cell.get("id", ""): cell for cell in nbformat.reads(seen.decode(), as_version=4).cells}
+    except (ValueError, AttributeError, nbformat.ValidationError):
+        yield "", "the generated file is no notebook any more"
+        return
+    for cell in wanted.cells:
+        name = grade_id(cell) or cell.id
+        other = cells.pop(cell.id, None)
+        if other is None:
+            yield name, "the cell is missing from the generated notebook"
+        elif other.source != cell.source:
+            yield (
+                name,
+                _difference(other.source, cell.source) if cell.cell_type == "code" else "its text is not the source's",
+            )
+        elif other.metadata != cell.metadata:
+            yield name, "its metadata is not the source's"
+    for name in cells:
+        yield name, "the cell does not belong in the generated notebook"
+
+
+def _strays(root: Path, every: Sequence[Chapter], registry: Mapping[str, Exercise] | None) -> Iterator[Drift]:
+    """Report exercises of chapters that have no notebook, and solutions of chapters that are gone."""
+    names = {chapter.name for chapter in every}
+    if registry is None:
+        from autograder.checks import exercises
+
+        registry = exercises()
+    for chapter in dict.fromkeys(item.chapter for item in registry.values()):
+        if chapter not in names:
+            path = root / "chapters" / chapter / "exercises.md"
+            yield Drift(path, "", "exercises are declared for this chapter and it has no notebook", "Write it.")
+    for path in sorted((root / "solutions").glob("*/exercises.ipynb")):
+        if path.parent.name not in names:
+            yield Drift(path, "", "there is no such chapter any more", "Delete the file.")
+
+
+def _unknown_names(chapter: Chapter, notebook: Any, kind: str) -> Iterator[Drift]:
+    """Report names that a cell uses and no cell above it gives: the notebook would stop there."""
+    known = set(dir(builtins))
+    for cell in notebook.cells:
+        if cell.cell_type != "code":
+            continue
+        try:
+            tree = ast.parse(cell.source)
+        except SyntaxError:
+            # A cell may hold a magic or a shell line; what it binds is not known, and that is the author's affair.
+            continue
+        known |= bound_names(tree.body)
+        missing = sorted({read.id for read in global_names(tree)} - known)
+        if missing:
+            yield Drift(
+                chapter.path,
+                grade_id(cell),
+                f"its {kind} uses {', '.join(missing)}, which no cell above it defines",
+                "Import it in the setup cell, or move the exercise below what it builds on.",
+            )

@@ -1,0 +1,1391 @@
+"""Checks of chapter 04: multi-head attention."""
+
+from __future__ import annotations
+
+import math
+
+import torch
+from torch import Tensor, nn
+
+from autograder.checking import aspects as look
+from autograder.checking.aspects import Maker
+from autograder.checking.draw import Case, Draw
+from autograder.checking.exercise import Exercise, misconception
+from tfcourse import attention, multihead
+
+CHAPTER = "04_multi_head"
+FUSED = ("scaled_dot_product_attention", "multi_head_attention_forward", "_native_multi_head_attention")
+NO_LOOP = "examples, positions or heads"
+
+
+def sizes(draw: Draw, *, batch: int | None = None) -> dict[str, int]:
+    """Sizes by letter (W: head width): pairwise distinct, at least two heads of at least two columns, and a width of 6.
+
+    What is not about the batch is asked with ``batch=1``: the answers of every known mistake are recorded, so they are kept small.
+    """
+    lengths, (first, second) = (4, 5, 7), draw.sizes(2, low=0)
+    heads = 2 + int(draw.integers(0, 2))
+    return {
+        "B": batch or lengths[3 - first - second],
+        "T": lengths[first],
+        "S": lengths[second],
+        "H": heads,
+        "W": 5 - heads,
+        "D": heads * (5 - heads),
+    }
+
+
+# --------------------------------------------------------------------------------------------------- split and merge
+
+
+def columns(draw: Draw) -> Case:
+    """Positions to split."""
+    n = sizes(draw)
+    return Case({"x": draw.normal(n["B"], n["T"], n["D"]), "n_heads": n["H"]})
+
+
+def wide_heads(draw: Draw) -> Case:
+    """Positions to split, of any width."""
+    b, t, h, dh = draw.sizes(4)
+    return Case({"x": draw.normal(b, t, h * dh), "n_heads": h})
+
+
+def many_columns(draw: Draw, factor: int) -> Case:
+    """Positions to split, more of everything."""
+    return Case({"x": draw.normal(2 * factor, 5 * factor, 12 * factor), "n_heads": 4 * factor})
+
+
+def indivisible(draw: Draw) -> Case:
+    """A width that cannot be cut into so many heads."""
+    return Case({"x": draw.normal(2, 5, 10), "n_heads": 3})
+
+
+@misconception("cut without a transpose", read="split-and-merge")
+def cut_without_transpose(x: Tensor, n_heads: int) -> Tensor:
+    """The tensor is reshaped to (B, H, T, Dh) in one step. The shape is right, but reshape keeps the order of the numbers, so
+    each "head" gets whole rows of some positions instead of some columns of every position.
+    """
+    B, T, D = _divisible(x, n_heads)
+    return x.reshape(B, n_heads, T, D // n_heads)
+
+
+@misconception("heads left behind the positions", read="split-and-merge")
+def heads_left_behind(x: Tensor, n_heads: int) -> Tensor:
+    """The width is cut, but the heads stay behind the positions: (B, T, H, Dh). A matrix product would then compare the heads
+    of one position with each other, instead of the positions within one head.
+    """
+    B, T, D = _divisible(x, n_heads)
+    return x.reshape(B, T, n_heads, D // n_heads)
+
+
+@misconception("columns dealt out in turn", read="split-and-merge")
+def dealt_out(x: Tensor, n_heads: int) -> Tensor:
+    """The columns are dealt out like cards: head h gets the columns h, h + H, h + 2·H … Each head must get a run of neighbouring
+    columns, so the axis of the heads comes before the axis of the head width when the width is cut.
+    """
+    B, T, D = _divisible(x, n_heads)
+    return x.reshape(B, T, D // n_heads, n_heads).permute(0, 3, 1, 2)
+
+
+@misconception("heads and head width swapped", read="split-and-merge")
+def swapped_sizes(x: Tensor, n_heads: int) -> Tensor:
+    """The number of heads and the head width have changed places: there are Dh heads of width H."""
+    B, T, D = _divisible(x, n_heads)
+    return x.reshape(B, T, D // n_heads, n_heads).transpose(1, 2)
+
+
+@misconception("heads before the batch", read="split-and-merge")
+def heads_before_batch(x: Tensor, n_heads: int) -> Tensor:
+    """The heads are the first axis, before the batch. The batch comes first everywhere in this course: (B, H, T, Dh)."""
+    B, T, D = _divisible(x, n_heads)
+    return x.reshape(B, T, n_heads, D // n_heads).permute(2, 0, 1, 3)
+
+
+@misconception("positions and columns swapped", read="split-and-merge")
+def transposed_heads(x: Tensor, n_heads: int) -> Tensor:
+    """Each head comes out transposed, (Dh, T). Only keys are turned that way, and only when the scores are computed."""
+    B, T, D = _divisible(x, n_heads)
+    return x.reshape(B, T, n_heads, D // n_heads).permute(0, 2, 3, 1)
+
+
+@misconception("full width for every head", read="split-and-merge")
+def full_width(x: Tensor, n_heads: int) -> Tensor:
+    """Every head receives all D columns. The width is divided among the heads: each gets Dh = D / H columns of its own."""
+    B, T, D = _divisible(x, n_heads)
+    return x[:, None].expand(B, n_heads, T, D).clone()
+
+
+@misconception("remainder dropped", read="split-and-merge")
+def remainder_dropped(x: Tensor, n_heads: int) -> Tensor:
+    """If the width cannot be divided by the number of heads, the columns that are left over are silently thrown away. That is a
+    mistake of the caller, and a ValueError says so.
+    """
+    B, T, D = x.shape
+    x = x[..., : D // n_heads * n_heads]
+    return x.reshape(B, T, n_heads, D // n_heads).transpose(1, 2)
+
+
+@misconception("one head after another", read="split-and-merge")
+def loop_over_heads(x: Tensor, n_heads: int) -> Tensor:
+    """The numbers are right, but a Python loop goes from head to head (or from example to example). One reshape and one
+    transpose cut all heads at once, however many there are.
+    """
+    Dh = _divisible(x, n_heads)[2] // n_heads
+    return torch.stack([x[..., h * Dh : (h + 1) * Dh] for h in range(n_heads)], dim=1)
+
+
+def _divisible(x: Tensor, n_heads: int) -> tuple[int, int, int]:
+    B, T, D = x.shape
+    if D % n_heads:
+        raise ValueError(f"{D} columns cannot be divided among {n_heads} heads")
+    return B, T, D
+
+
+SPLIT_HEADS = Exercise(
+    reference=multihead.split_heads,
+    chapter=CHAPTER,
+    aspects=(
+        look.shape(0.5, columns, wide_heads),
+        look.values(
+            1, columns, wide_heads, title="Head h gets the h-th run of neighbouring columns of every position."
+        ),
+        look.gradients(0.5, columns, wrt=("x",), title="Gradients flow back to the input, and are right."),
+        look.vectorised(0.5, many_columns, axis=NO_LOOP),
+        look.refuses(
+            0.5, columns, indivisible, title="A width that cannot be divided by the number of heads is a ValueError."
+        ),
+    ),
+    misconceptions=(
+        cut_without_transpose,
+        heads_left_behind,
+        dealt_out,
+        swapped_sizes,
+        heads_before_batch,
+        transposed_heads,
+        full_width,
+        remainder_dropped,
+        loop_over_heads,
+    ),
+)
+
+
+def heads(draw: Draw) -> Case:
+    """Heads to merge."""
+    n = sizes(draw)
+    return Case({"x": draw.normal(n["B"], n["H"], n["T"], n["W"])})
+
+
+def any_heads(draw: Draw) -> Case:
+    """Heads to merge, of any number and width."""
+    return Case({"x": draw.normal(*draw.sizes(4))})
+
+
+def many_heads(draw: Draw, factor: int) -> Case:
+    """Heads to merge, more of everything."""
+    return Case({"x": draw.normal(2 * factor, 4 * factor, 5 * factor, 3 * factor)})
+
+
+def already_merged(draw: Draw) -> Case:
+    """Three dimensions: there are no heads to merge."""
+    return Case({"x": draw.normal(*draw.sizes(3))})
+
+
+@misconception("merged without a transpose", read="split-and-merge")
+def merged_without_transpose(x: Tensor) -> Tensor:
+    """The heads are reshaped to (B, T, D) in one step. The shape is right, but a row of the result then holds several positions of
+    one head, instead of all the heads of one position. First bring the heads back next to their columns.
+    """
+    B, H, T, Dh = x.shape
+    return x.reshape(B, T, H * Dh)
+
+
+@misconception("columns interleaved", read="split-and-merge")
+def interleaved(x: Tensor) -> Tensor:
+    """The columns of the heads alternate: first column 0 of every head, then column 1 of every head. The columns of head 0 come
+    first, all of them, then those of head 1.
+    """
+    B, H, T, Dh = x.shape
+    return x.permute(0, 2, 3, 1).reshape(B, T, H * Dh)
+
+
+@misconception("heads averaged", read="split-and-merge")
+def averaged_heads(x: Tensor) -> Tensor:
+    """The heads are averaged. That throws away which head said what; they are put side by side, so that the output projection can
+    weigh each of them by itself.
+    """
+    _, _, _, _ = x.shape
+    return x.mean(dim=1)
+
+
+@misconception("heads added up", read="split-and-merge")
+def added_heads(x: Tensor) -> Tensor:
+    """The heads are added up. They are put side by side instead, so that the output projection can weigh each of them by itself."""
+    _, _, _, _ = x.shape
+    return x.sum(dim=1)
+
+
+@misconception("heads one below the other", read="split-and-merge")
+def stacked_in_length(x: Tensor) -> Tensor:
+    """The heads are put one after another along the sequence, which makes it H times as long. They belong side by side, along the
+    width: every position keeps its place.
+    """
+    B, H, T, Dh = x.shape
+    return x.reshape(B, H * T, Dh)
+
+
+@misconception("positions and columns swapped", read="split-and-merge")
+def swapped_positions(x: Tensor) -> Tensor:
+    """The axes of positions and columns are exchanged where those of heads and positions should be. Split brought the heads in
+    front of the positions; merge takes the same two axes back.
+    """
+    B, H, T, Dh = x.shape
+    return x.transpose(2, 3).reshape(B, T, H * Dh)
+
+
+@misconception("anything merged", read="split-and-merge")
+def anything_merged(x: Tensor) -> Tensor:
+    """A tensor without an axis of heads is merged as well, into something else. Look at the number of dimensions and raise a
+    ValueError: a wrong shape that passes here is hard to find later.
+    """
+    return x.transpose(1, 2).flatten(2)
+
+
+@misconception("one head after another", read="split-and-merge")
+def loop_over_merged(x: Tensor) -> Tensor:
+    """The numbers are right, but a Python loop goes from head to head (or from example to example). One transpose and one reshape
+    merge all heads at once, however many there are.
+    """
+    _, H, _, _ = x.shape
+    return torch.cat([x[:, h] for h in range(H)], dim=-1)
+
+
+MERGE_HEADS = Exercise(
+    reference=multihead.merge_heads,
+    chapter=CHAPTER,
+    aspects=(
+        look.shape(0.5, heads, any_heads),
+        look.values(
+            1, heads, any_heads, title="At every position, the columns of head 0 come first, then those of head 1 …"
+        ),
+        look.gradients(0.5, heads, wrt=("x",), title="Gradients flow back to the input, and are right."),
+        look.vectorised(0.5, many_heads, axis=NO_LOOP),
+        look.refuses(0.5, heads, already_merged, title="Anything but four dimensions is a ValueError."),
+    ),
+    misconceptions=(
+        merged_without_transpose,
+        interleaved,
+        averaged_heads,
+        added_heads,
+        stacked_in_length,
+        swapped_positions,
+        anything_merged,
+        loop_over_merged,
+    ),
+)
+
+
+# ------------------------------------------------------------------------------------------------------- the layer
+
+
+def _layer(draw: Draw, n: dict[str, int], *, context: int | None = None, bias: bool | None = None) -> Case:
+    """A layer with random weights, and inputs for it. Without ``bias`` the constructor's default is used."""
+    init: dict[str, int | bool] = {"d_model": n["D"], "n_heads": n["H"]}
+    if bias is not None:
+        init["bias"] = bias
+    arguments = {"x": draw.normal(n["B"], n["T"], n["D"])}
+    if context is not None:
+        arguments["context"] = draw.normal(n["B"], context, n["D"])
+    reference = multihead.MultiHeadAttention(n["D"], n["H"], bias=bias is not False)
+    return Case(arguments, init=init, state=draw.weights(reference))
+
+
+def self_attention(draw: Draw) -> Case:
+    """No context, no mask."""
+    return _layer(draw, sizes(draw))
+
+
+def cross_attention(draw: Draw) -> Case:
+    """A context of another length."""
+    n = sizes(draw)
+    return _layer(draw, n, context=n["S"])
+
+
+def one_context(draw: Draw) -> Case:
+    """A context of another length, for one example."""
+    n = sizes(draw, batch=1)
+    return _layer(draw, n, context=n["S"])
+
+
+def equal_lengths(draw: Draw) -> Case:
+    """A context that is as long as ``x``: confusing the two goes unseen by the shapes."""
+    n = sizes(draw, batch=1)
+    return _layer(draw, n, context=n["T"])
+
+
+def no_bias(draw: Draw) -> Case:
+    """A layer that is asked to have no biases."""
+    n = sizes(draw, batch=1)
+    return _layer(draw, n, context=n["S"], bias=False)
+
+
+def loud(draw: Draw) -> Case:
+    """Inputs so large that the exponential of a score overflows."""
+    case = _layer(draw, sizes(draw, batch=1))
+    return case.with_arguments(x=case.arguments["x"] * 10)
+
+
+def masked(axes: str, *, batch: int | None = None) -> Maker:
+    """Cross-attention with a mask of the axes named, for example ``"B1S"``, in which every query may attend to something."""
+
+    def make(draw: Draw) -> Case:
+        n = sizes(draw, batch=batch)
+        case = _layer(draw, n, context=n["S"])
+        return case.with_arguments(mask=draw.mask(*(n.get(axis, 1) for axis in axes)))
+
+    return make
+
+
+one_example = masked("BTS", batch=1)
+
+
+def as_many_heads(draw: Draw) -> Case:
+    """As many examples as heads: a mask (B, T, S) whose batch is taken for heads goes unseen by the shapes."""
+    n = sizes(draw)
+    n["B"] = n["H"]
+    case = _layer(draw, n, context=n["S"])
+    return case.with_arguments(mask=draw.mask(n["B"], n["T"], n["S"]))
+
+
+def causal(draw: Draw) -> Case:
+    """Self-attention that may not see the future."""
+    case = _layer(draw, sizes(draw, batch=1))
+    return case.with_arguments(mask=attention.causal_mask(case.arguments["x"].shape[1]))
+
+
+def empty_row(draw: Draw) -> Case:
+    """One query of every example may attend to nothing."""
+    case = one_example(draw)
+    mask = case.arguments["mask"].clone()
+    mask[:, 1] = False
+    return case.with_arguments(mask=mask)
+
+
+def long(draw: Draw, factor: int) -> Case:
+    """More of everything."""
+    n = {"B": factor, "T": 3 * factor, "S": 4 * factor, "H": 2 * factor, "D": 4 * factor}
+    return _layer(draw, n, context=n["S"])
+
+
+def indivisible_model(draw: Draw) -> Case:
+    """A model width that cannot be cut into so many heads."""
+    return Case({"x": draw.normal(2, 5, 10)}, init={"d_model": 10, "n_heads": 3})
+
+
+class _Layer(nn.Module):
+    """Multi-head attention in steps; each mistake below changes one of them."""
+
+    def __init__(self, d_model: int, n_heads: int, *, bias: bool = True) -> None:
+        super().__init__()
+        if d_model % n_heads:
+            raise ValueError(f"{d_model} columns cannot be divided among {n_heads} heads")
+        self.d_model, self.n_heads = d_model, n_heads
+        self.q_proj = nn.Linear(d_model, d_model, bias=bias)
+        self.k_proj = nn.Linear(d_model, d_model, bias=bias)
+        self.v_proj = nn.Linear(d_model, d_model, bias=bias)
+        self.o_proj = nn.Linear(d_model, d_model, bias=bias)
+
+    def project(self, x: Tensor, context: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        return self.q_proj(x), self.k_proj(context), self.v_proj(context)
+
+    def split(self, x: Tensor) -> Tensor:
+        return x.reshape(*x.shape[:2], self.n_heads, -1).transpose(1, 2)  # (B, H, T, Dh)
+
+    def merge(self, x: Tensor) -> Tensor:
+        return x.transpose(1, 2).flatten(2)  # (B, T, D)
+
+    def place(self, mask: Tensor | None) -> Tensor | None:
+        return mask[:, None] if mask is not None and mask.ndim == 3 else mask
+
+    def attend(self, q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None) -> Tensor:
+        return _softmax(_scores(q, k), mask) @ v
+
+    def finish(self, x: Tensor, merged: Tensor, mask: Tensor | None) -> Tensor:
+        output: Tensor = self.o_proj(merged)
+        return output
+
+    def forward(self, x: Tensor, context: Tensor | None = None, mask: Tensor | None = None) -> Tensor:
+        q, k, v = (self.split(y) for y in self.project(x, x if context is None else context))
+        return self.finish(x, self.merge(self.attend(q, k, v, self.place(mask))), mask)
+
+
+def _scores(q: Tensor, k: Tensor) -> Tensor:
+    return q @ k.transpose(-2, -1) / math.sqrt(q.shape[-1])
+
+
+def _softmax(scores: Tensor, mask: Tensor | None, dim: int = -1) -> Tensor:
+    if mask is None:
+        return torch.softmax(scores, dim)
+    return torch.softmax(scores.masked_fill(~mask, torch.finfo(scores.dtype).min), dim).masked_fill(~mask, 0.0)
+
+
+@misconception("split without a transpose", read="split-and-merge")
+class SplitWithoutTranspose(_Layer):
+    """Queries, keys and values are reshaped to (B, H, T, Dh) in one step. Each "head" then holds whole rows of some positions
+    instead of some columns of every position, and attends within a mixture. The heads' axis needs a transpose.
+    """
+
+    def split(self, x: Tensor) -> Tensor:
+        return _cut(x, self.n_heads)
+
+
+@misconception("merged without a transpose", read="split-and-merge")
+class MergedWithoutTranspose(_Layer):
+    """The heads are reshaped to (B, T, D) in one step: a row of the result holds several positions of one head, instead of all
+    the heads of one position. The transpose of the split has to be taken back first.
+    """
+
+    def merge(self, x: Tensor) -> Tensor:
+        return _paste(x)
+
+
+@misconception("no transpose at all", read="split-and-merge")
+class NoTransposeAtAll(_Layer):
+    """The width is cut and put together again by reshape alone, without a transpose on either side. The shapes fit, but a "head"
+    is then a piece of the sequence: positions attend to neighbours in their piece, and a mask hits the wrong pairs.
+    """
+
+    def split(self, x: Tensor) -> Tensor:
+        return _cut(x, self.n_heads)
+
+    def merge(self, x: Tensor) -> Tensor:
+        return _paste(x)
+
+
+@misconception("columns dealt out in turn", read="split-and-merge")
+class DealtOut(_Layer):
+    """Head h gets the columns h, h + H, h + 2·H … instead of a run of neighbours. The layer could be trained like that, but weights
+    of any other implementation mean something else in it.
+    """
+
+    def split(self, x: Tensor) -> Tensor:
+        return x.reshape(*x.shape[:2], -1, self.n_heads).permute(0, 3, 1, 2)
+
+    def merge(self, x: Tensor) -> Tensor:
+        return x.permute(0, 2, 3, 1).flatten(2)
+
+
+@misconception("heads and head width swapped", read="split-and-merge")
+class SwappedSizes(_Layer):
+    """The number of heads and the head width have changed places: there are Dh heads of width H. The shape of the output does not
+    tell, a mask for every head does.
+    """
+
+    def split(self, x: Tensor) -> Tensor:
+        return x.reshape(*x.shape[:2], -1, self.n_heads).transpose(1, 2)
+
+
+@misconception("one head only", read="multi-head")
+class OneHead(_Layer):
+    """Queries and keys are compared over their full width: this is one wide head. Split all three into heads before they attend,
+    so that each head weighs the positions in its own way.
+    """
+
+    def split(self, x: Tensor) -> Tensor:
+        return x[:, None]
+
+
+@misconception("no scale", read="multi-head")
+class NoScale(_Layer):
+    """The scores are not divided by the square root of the head width. Without it the softmax saturates as heads get wider."""
+
+    def attend(self, q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None) -> Tensor:
+        return _softmax(_scores(q, k) * math.sqrt(q.shape[-1]), mask) @ v
+
+
+@misconception("scaled by the model width", read="multi-head")
+class ScaledByModelWidth(_Layer):
+    """The scores are divided by the square root of the model width D. A score is a dot product of Dh numbers, those of one head, so
+    it is the head width that belongs under the root.
+    """
+
+    def attend(self, q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None) -> Tensor:
+        return _softmax(_scores(q, k) * math.sqrt(q.shape[-1] / self.d_model), mask) @ v
+
+
+@misconception("scaled twice", read="multi-head")
+class ScaledTwice(_Layer):
+    """The scores are divided by the square root of the head width twice, for example once by hand and once more in
+    scaled_dot_product_attention, which does it already. The weights turn flat.
+    """
+
+    def attend(self, q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None) -> Tensor:
+        return super().attend(q / math.sqrt(q.shape[-1]), k, v, mask)
+
+
+@misconception("every head the same", read="multi-head")
+class EveryHeadTheSame(_Layer):
+    """Every head works with the columns of head 0. Heads that see the same find the same: each needs columns of its own, or there is
+    only one head, computed H times.
+    """
+
+    def split(self, x: Tensor) -> Tensor:
+        return super().split(x)[:, :1].expand(-1, self.n_heads, -1, -1)
+
+
+@misconception("context ignored", read="self-cross-causal")
+class ContextIgnored(_Layer):
+    """The context is not used: keys and values come from x even in cross-attention, so x talks to itself."""
+
+    def project(self, x: Tensor, context: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        return self.q_proj(x), self.k_proj(x), self.v_proj(x)
+
+
+@misconception("queries from the context", read="self-cross-causal")
+class RolesSwapped(_Layer):
+    """The context asks and x is asked. It is the other way round: queries come from x, one for every row of the output; keys and
+    values come from the context.
+    """
+
+    def project(self, x: Tensor, context: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        return self.q_proj(context), self.k_proj(x), self.v_proj(x)
+
+
+@misconception("keys from x", read="self-cross-causal")
+class KeysFromX(_Layer):
+    """The keys come from x and the values from the context. Key j is the address of value j, so both come from the context."""
+
+    def project(self, x: Tensor, context: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        return self.q_proj(x), self.k_proj(x), self.v_proj(context)
+
+
+@misconception("values from x", read="self-cross-causal")
+class ValuesFromX(_Layer):
+    """The values come from x and the keys from the context. The weights say where in the context to look, and then something else is
+    fetched: both keys and values come from the context.
+    """
+
+    def project(self, x: Tensor, context: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        return self.q_proj(x), self.k_proj(context), self.v_proj(x)
+
+
+@misconception("values by the key projection", read="multi-head")
+class ValuesByKeyProjection(_Layer):
+    """The values are made by k_proj, so v_proj is never used and never learns. What a position is found by (its key) and what it
+    tells (its value) are two different things.
+    """
+
+    def project(self, x: Tensor, context: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        return self.q_proj(x), self.k_proj(context), self.k_proj(context)
+
+
+@misconception("softmax over heads", read="multi-head")
+class SoftmaxOverHeads(_Layer):
+    """The softmax runs over the heads, so that the heads compete for every pair of positions. Each head distributes its own weight
+    over the keys: the softmax goes over the last axis.
+    """
+
+    def attend(self, q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None) -> Tensor:
+        return _softmax(_scores(q, k), mask, dim=1) @ v
+
+
+@misconception("softmax over queries", read="multi-head")
+class SoftmaxOverQueries(_Layer):
+    """The softmax runs over the queries, so it is each key's column that sums to one. Each query's row must: the softmax goes over
+    the keys, the last axis.
+    """
+
+    def attend(self, q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None) -> Tensor:
+        return _softmax(_scores(q, k), mask, dim=2) @ v
+
+
+@misconception("output projection left out", read="multi-head")
+class NoOutputProjection(_Layer):
+    """The merged heads are returned as they are; o_proj is made but not used. It is the only place where what different heads found
+    comes together.
+    """
+
+    def finish(self, x: Tensor, merged: Tensor, mask: Tensor | None) -> Tensor:
+        return merged
+
+
+@misconception("residual connection added", read="multi-head")
+class ResidualAdded(_Layer):
+    """The input is added to the output. That residual connection is part of a Transformer's block, which comes in chapter 05; the
+    attention layer gives the attention's output alone.
+    """
+
+    def finish(self, x: Tensor, merged: Tensor, mask: Tensor | None) -> Tensor:
+        output: Tensor = x + self.o_proj(merged)
+        return output
+
+
+@misconception("mask inverted", read="self-cross-causal")
+class MaskInverted(_Layer):
+    """The mask is read the wrong way round: in this course True means that a query may attend, opposite to nn.MultiheadAttention."""
+
+    def place(self, mask: Tensor | None) -> Tensor | None:
+        return super().place(None if mask is None else ~mask)
+
+
+@misconception("mask ignored", read="self-cross-causal")
+class MaskIgnored(_Layer):
+    """The mask is not handed on to the attention, so every query attends to everything."""
+
+    def place(self, mask: Tensor | None) -> Tensor | None:
+        return None
+
+
+@misconception("mask after softmax", read="self-cross-causal")
+class MaskAfterSoftmax(_Layer):
+    """The mask is applied after the softmax. The forbidden keys have taken their share by then, and the rest no longer sums to one."""
+
+    def attend(self, q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None) -> Tensor:
+        weights = _softmax(_scores(q, k), None)
+        return (weights if mask is None else weights * mask) @ v
+
+
+@misconception("batch of the mask taken for heads", read="self-cross-causal")
+class BatchTakenForHeads(_Layer):
+    """A mask (B, T, S) meets scores (B, H, T, S) without a place for the heads. Broadcasting aligns from the right, so the mask's
+    examples are taken for heads: an error as a rule, and wrong without a word where there are as many examples as heads.
+    """
+
+    def place(self, mask: Tensor | None) -> Tensor | None:
+        return mask
+
+
+@misconception("a place for heads in every mask", read="self-cross-causal")
+class PlaceInEveryMask(_Layer):
+    """An axis for the heads is inserted in every mask, whatever its shape. Only a mask of three dimensions lacks it: (T, S)
+    broadcasts by itself, and (B, H, T, S) has the heads already.
+    """
+
+    def place(self, mask: Tensor | None) -> Tensor | None:
+        return None if mask is None else mask[:, None]
+
+
+@misconception("NaN in an empty row", read="self-cross-causal")
+class EmptyRowIsNan(_Layer):
+    """A query that may attend to nothing gives NaN: the softmax of scores that are all minus infinity divides zero by zero. All its
+    heads must give zeros instead.
+    """
+
+    def attend(self, q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None) -> Tensor:
+        scores = _scores(q, k)
+        return torch.softmax(scores if mask is None else scores.masked_fill(~mask, float("-inf")), -1) @ v
+
+
+@misconception("empty row averages", read="self-cross-causal")
+class EmptyRowAverages(_Layer):
+    """A query that may attend to nothing receives the mean of the values: with the same large negative score everywhere the softmax
+    is uniform. All its heads must give zeros.
+    """
+
+    def attend(self, q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None) -> Tensor:
+        scores = _scores(q, k)
+        lowest = torch.finfo(scores.dtype).min
+        return torch.softmax(scores if mask is None else scores.masked_fill(~mask, lowest), -1) @ v
+
+
+@misconception("empty row without the bias", read="self-cross-causal")
+class EmptyRowWithoutBias(_Layer):
+    """The output of a query that may attend to nothing is set to zero after the output projection. It is the heads that give zeros;
+    what leaves the layer is then the bias of o_proj.
+    """
+
+    def finish(self, x: Tensor, merged: Tensor, mask: Tensor | None) -> Tensor:
+        output: Tensor = self.o_proj(merged)
+        if mask is None:
+            return output
+        mask = mask.any(1) if mask.ndim == 4 else mask  # (B, T, S), or what broadcasts to it
+        return output * mask.any(-1, keepdim=True)
+
+
+@misconception("biases not used", read="parameters")
+class BiasesNotUsed(_Layer):
+    """The weights of the four maps are used without their biases. Call the linear layer, or hand its bias to F.linear as well."""
+
+    def project(self, x: Tensor, context: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        return x @ self.q_proj.weight.T, context @ self.k_proj.weight.T, context @ self.v_proj.weight.T
+
+    def finish(self, x: Tensor, merged: Tensor, mask: Tensor | None) -> Tensor:
+        return merged @ self.o_proj.weight.T
+
+
+@misconception("bias always on", read="parameters")
+class BiasAlwaysOn(_Layer):
+    """The linear maps have biases whatever the argument bias says. Hand it on to each of the four."""
+
+    def __init__(self, d_model: int, n_heads: int, *, bias: bool = True) -> None:
+        super().__init__(d_model, n_heads, bias=True)
+
+
+@misconception("exponential overflows", read="multi-head")
+class ExponentialOverflows(_Layer):
+    """The softmax is computed as exp(x) / sum(exp(x)) without taking off the maximum first: large scores overflow to infinity and
+    give NaN.
+    """
+
+    def attend(self, q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None) -> Tensor:
+        grown = _scores(q, k).exp()
+        grown = grown if mask is None else grown * mask
+        total = grown.sum(-1, keepdim=True)
+        return grown / torch.where(total == 0, 1.0, total) @ v
+
+
+@misconception("constant left on the CPU", read="multi-head")
+class ConstantOnCpu(_Layer):
+    """A tensor that the layer makes for itself in the constructor stays on the CPU, in float32, when the layer moves to a GPU or
+    another dtype. Use a plain number, or register_buffer(…, persistent=False).
+    """
+
+    def __init__(self, d_model: int, n_heads: int, *, bias: bool = True) -> None:
+        super().__init__(d_model, n_heads, bias=bias)
+        self.scale = torch.tensor([d_model / n_heads], dtype=torch.float32, device="cpu").sqrt()
+
+    def attend(self, q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None) -> Tensor:
+        return _softmax(q @ k.transpose(-2, -1) / self.scale, mask) @ v
+
+
+@misconception("always float32", read="multi-head")
+class AlwaysFloat32(_Layer):
+    """The attention is computed in float32 and stays there: a half- or double-precision layer fails at its output projection."""
+
+    def attend(self, q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None) -> Tensor:
+        return super().attend(q.float(), k.float(), v.float(), mask)
+
+
+@misconception("changes its mask", read="self-cross-causal")
+class ChangesItsMask(_Layer):
+    """The caller's mask is changed in place (by logical_not_ or the like). The next layer that gets it sees the opposite."""
+
+    def place(self, mask: Tensor | None) -> Tensor | None:
+        return None if mask is None else super().place(~mask.logical_not_())
+
+
+@misconception("one head after another", read="multi-head")
+class LoopOverHeads(_Layer):
+    """The numbers are right, but a Python loop goes from head to head (or from example to example). A matrix product works on all heads
+    at once: with the axes (B, H, T, Dh) nothing has to be repeated.
+    """
+
+    def attend(self, q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None) -> Tensor:
+        everywhere = None if mask is None else mask.expand(*q.shape[:-1], k.shape[-2])
+        heads = [
+            _softmax(_scores(q[:, h], k[:, h]), None if everywhere is None else everywhere[:, h]) @ v[:, h]
+            for h in range(self.n_heads)
+        ]
+        return torch.stack(heads, 1)
+
+
+@misconception("width not checked", read="multi-head")
+class WidthNotChecked(_Layer):
+    """A width that cannot be divided by the number of heads is accepted, and fails much later, where the message says nothing of the
+    cause. Look at the two numbers in the constructor and raise a ValueError that names them.
+    """
+
+    def __init__(self, d_model: int, n_heads: int, *, bias: bool = True) -> None:
+        super().__init__(d_model, 1, bias=bias)
+        self.n_heads = n_heads
+
+
+@misconception("number of heads hidden", read="multi-head")
+class HeadsHidden(_Layer):
+    """The number of heads is not kept in the attribute n_heads, where the code around a layer looks for it."""
+
+    def __init__(self, d_model: int, n_heads: int, *, bias: bool = True) -> None:
+        super().__init__(d_model, n_heads, bias=bias)
+        del self.n_heads
+        self._heads = n_heads
+
+    def split(self, x: Tensor) -> Tensor:
+        return x.reshape(*x.shape[:2], self._heads, -1).transpose(1, 2)
+
+
+def _cut(x: Tensor, n_heads: int) -> Tensor:
+    B, T, D = x.shape
+    return x.reshape(B, n_heads, T, D // n_heads)
+
+
+def _paste(x: Tensor) -> Tensor:
+    B, H, T, Dh = x.shape
+    return x.reshape(B, T, H * Dh)
+
+
+MULTI_HEAD_ATTENTION = Exercise(
+    reference=multihead.MultiHeadAttention,
+    chapter=CHAPTER,
+    aspects=(
+        look.shape(0.5, self_attention, one_context),
+        look.values(2, self_attention, name="self-attention", title="Self-attention gives the right numbers."),
+        look.values(
+            2,
+            cross_attention,
+            equal_lengths,
+            name="cross-attention",
+            title="In cross-attention x asks and the context answers.",
+        ),
+        look.values(
+            2,
+            masked("TS", batch=1),
+            masked("B1S"),
+            masked("BTS"),
+            as_many_heads,
+            name="mask",
+            title="A mask (T, S), (B, 1, S) or (B, T, S) holds for every head.",
+        ),
+        look.values(
+            1,
+            masked("BHTS", batch=1),
+            masked("B11S"),
+            name="mask per head",
+            title="A mask of four dimensions can tell the heads apart.",
+        ),
+        look.values(
+            1, empty_row, name="empty row", title="A query that may attend to nothing gets the bias of the output map."
+        ),
+        look.values(0.5, no_bias, name="bias", title="With bias=False none of the four maps has a bias."),
+        look.gradients(1.5, empty_row, wrt=("x", "context")),
+        look.causality(0.5, causal, future=("x",)),
+        look.batch_independence(0.5, as_many_heads, batched=("x", "context", "mask")),
+        look.permutation(0.5, one_context, keys=("context",)),
+        look.values(0.5, loud, name="large scores", title="Large scores give finite, right numbers."),
+        look.unmutated(0.5, one_example),
+        look.half_precision(0.5, one_example),
+        look.double_precision(0.5, one_example),
+        look.device(0.5, one_example),
+        look.vectorised(0.5, long, axis=NO_LOOP),
+        look.attributes(0.5, self_attention, names=("n_heads",)),
+        look.refuses(
+            0.5,
+            one_context,
+            indivisible_model,
+            title="A model width that cannot be divided by the number of heads is a ValueError.",
+        ),
+    ),
+    forbidden=FUSED,
+    rule_case=self_attention,
+    misconceptions=(  # type: ignore[arg-type]  # mypy takes a decorated class for the class
+        SplitWithoutTranspose,
+        MergedWithoutTranspose,
+        NoTransposeAtAll,
+        DealtOut,
+        SwappedSizes,
+        OneHead,
+        NoScale,
+        ScaledByModelWidth,
+        ScaledTwice,
+        EveryHeadTheSame,
+        ContextIgnored,
+        RolesSwapped,
+        KeysFromX,
+        ValuesFromX,
+        ValuesByKeyProjection,
+        SoftmaxOverHeads,
+        SoftmaxOverQueries,
+        NoOutputProjection,
+        ResidualAdded,
+        MaskInverted,
+        MaskIgnored,
+        MaskAfterSoftmax,
+        BatchTakenForHeads,
+        PlaceInEveryMask,
+        EmptyRowIsNan,
+        EmptyRowAverages,
+        EmptyRowWithoutBias,
+        BiasesNotUsed,
+        BiasAlwaysOn,
+        ExponentialOverflows,
+        ConstantOnCpu,
+        AlwaysFloat32,
+        ChangesItsMask,
+        LoopOverHeads,
+        WidthNotChecked,
+        HeadsHidden,
+    ),
+)
+
+
+# ------------------------------------------------------------------------------------------------------- parameters
+
+
+def any_widths(draw: Draw) -> Case:
+    """Five sizes, pairwise distinct."""
+    names = ("d_model", "n_heads", "d_k", "d_v", "d_out")
+    return Case(dict(zip(names, draw.sizes(5), strict=True)))
+
+
+def widths_of_the_paper(draw: Draw) -> Case:
+    """Head widths D / H, and D columns out."""
+    h, dh = draw.sizes(2)
+    return Case({"d_model": h * dh, "n_heads": h, "d_k": dh, "d_v": dh, "d_out": h * dh})
+
+
+@misconception("queries or keys, not both", read="parameters")
+def one_of_two(d_model: int, n_heads: int, d_k: int, d_v: int, d_out: int) -> tuple[int, int, int, int]:
+    """Only one of the two matrices for queries and keys is counted. Each head has both."""
+    count = multihead.attention_parameters(d_model, n_heads, d_k, d_v, d_out)
+    return count._replace(query_key=count.query_key // 2)
+
+
+@misconception("one head counted", read="parameters")
+def one_head_counted(d_model: int, n_heads: int, d_k: int, d_v: int, d_out: int) -> tuple[int, int, int, int]:
+    """The matrices of a single head are counted. Every head has its own, with its own d_k and d_v columns."""
+    return multihead.attention_parameters(d_model, 1, d_k, d_v, d_out)
+
+
+@misconception("output matrix forgotten", read="parameters")
+def output_forgotten(d_model: int, n_heads: int, d_k: int, d_v: int, d_out: int) -> tuple[int, int, int, int]:
+    """The value matrices are counted without the output matrix that the heads share. It has n_heads · d_v rows."""
+    count = multihead.attention_parameters(d_model, n_heads, d_k, d_v, d_out)
+    return count._replace(value_output=n_heads * d_model * d_v)
+
+
+@misconception("square output matrix", read="parameters")
+def square_output(d_model: int, n_heads: int, d_k: int, d_v: int, d_out: int) -> tuple[int, int, int, int]:
+    """The output matrix is taken to have d_model rows. It has one row for every column of the merged heads, n_heads · d_v; the two
+    are equal only if d_v = d_model / n_heads.
+    """
+    count = multihead.attention_parameters(d_model, n_heads, d_k, d_v, d_out)
+    return count._replace(value_output=n_heads * d_model * d_v + d_model * d_out)
+
+
+@misconception("one merged matrix for all heads", read="parameters")
+def merged_once(d_model: int, n_heads: int, d_k: int, d_v: int, d_out: int) -> tuple[int, int, int, int]:
+    """The merged matrix is counted once. Merging queries and keys, or values and output, gives one matrix for each head: they cannot
+    be shared, or all heads would do the same.
+    """
+    count = multihead.attention_parameters(d_model, n_heads, d_k, d_v, d_out)
+    return count._replace(merged_query_key=d_model * d_model, merged_value_output=d_model * d_out)
+
+
+@misconception("merged output as wide as the input", read="parameters")
+def merged_output_square(d_model: int, n_heads: int, d_k: int, d_v: int, d_out: int) -> tuple[int, int, int, int]:
+    """The merged value and output matrix of a head is taken to be square. It leads from d_model columns to d_out."""
+    count = multihead.attention_parameters(d_model, n_heads, d_k, d_v, d_out)
+    return count._replace(merged_value_output=n_heads * d_model * d_model)
+
+
+@misconception("biases counted", read="parameters")
+def biases_counted(d_model: int, n_heads: int, d_k: int, d_v: int, d_out: int) -> tuple[int, int, int, int]:
+    """The biases are counted too. Here it is the matrices alone that are compared."""
+    count = multihead.attention_parameters(d_model, n_heads, d_k, d_v, d_out)
+    return count._replace(
+        query_key=count.query_key + 2 * n_heads * d_k, value_output=count.value_output + n_heads * d_v + d_out
+    )
+
+
+@misconception("values as wide as keys", read="parameters")
+def values_as_keys(d_model: int, n_heads: int, d_k: int, d_v: int, d_out: int) -> tuple[int, int, int, int]:
+    """The values are taken to be as wide as the keys. They need not be: d_v is a number of its own."""
+    return multihead.attention_parameters(d_model, n_heads, d_k, d_k, d_out)
+
+
+@misconception("widths divided again", read="parameters")
+def divided_again(d_model: int, n_heads: int, d_k: int, d_v: int, d_out: int) -> tuple[int, int, int, int]:
+    """The widths d_k and d_v are taken as those of all heads together. They are the widths of one head."""
+    count = multihead.attention_parameters(d_model, n_heads, d_k, d_v, d_out)
+    return count._replace(query_key=2 * d_model * d_k, value_output=d_model * d_v + d_v * d_out)
+
+
+@misconception("numbers with a decimal point", read="parameters")
+def decimal_numbers(d_model: int, n_heads: int, d_k: int, d_v: int, d_out: int) -> tuple[float, float, float, float]:
+    """The counts are floating-point numbers, as a division with / gives. A count is a whole number: use // or no division at all."""
+    a, b, c, d = multihead.attention_parameters(d_model, n_heads, d_k, d_v, d_out)
+    return float(a), float(b), float(c), float(d)
+
+
+ATTENTION_PARAMETERS = Exercise(
+    reference=multihead.attention_parameters,
+    chapter=CHAPTER,
+    aspects=tuple(
+        look.part(points, any_widths, widths_of_the_paper, output=f"output[{i}]", name=name, title=title)
+        for i, (points, name, title) in enumerate(
+            (
+                (1, "query_key", "The query and key matrices of all heads are counted."),
+                (0.5, "merged_query_key", "The matrices that would replace them are counted."),
+                (1, "value_output", "The value matrices of all heads and the output matrix are counted."),
+                (0.5, "merged_value_output", "The matrix that would replace them is counted."),
+            )
+        )
+    ),
+    misconceptions=(
+        one_of_two,
+        one_head_counted,
+        output_forgotten,
+        square_output,
+        merged_once,
+        merged_output_square,
+        biases_counted,
+        values_as_keys,
+        divided_again,
+        decimal_numbers,
+    ),
+)
+
+
+# ------------------------------------------------------------------------------------------------- values and output
+
+
+def value_output(draw: Draw) -> Case:
+    """One value matrix a head, and the output matrix."""
+    h, d, dv, do = draw.sizes(4)
+    return Case({"w_v": draw.normal(h, d, dv), "w_o": draw.normal(h * dv, do)})
+
+
+def many_matrices(draw: Draw, factor: int) -> Case:
+    """More heads, wider."""
+    return Case({"w_v": draw.normal(4 * factor, 6, 3), "w_o": draw.normal(12 * factor, 5)})
+
+
+def unfit_output(draw: Draw) -> Case:
+    """An output matrix with a row too few."""
+    h, d, dv, do = draw.sizes(4)
+    return Case({"w_v": draw.normal(h, d, dv), "w_o": draw.normal(h * dv - 1, do)})
+
+
+def _per_head(w_v: Tensor, w_o: Tensor) -> tuple[Tensor, Tensor]:
+    H, _, Dv = w_v.shape
+    if w_o.shape[0] != H * Dv:
+        raise ValueError(f"{H} heads of {Dv} columns do not fit {w_o.shape[0]} rows")
+    return w_v, w_o.reshape(H, Dv, -1)  # (H, Dv, Do)
+
+
+@misconception("heads added up", read="merge-value-output")
+def heads_added_up(w_v: Tensor, w_o: Tensor) -> Tensor:
+    """The products of all heads are added up to one (D, Do) matrix. That would be right if all heads had the same attention weights; they
+    have not, so each needs D rows of its own.
+    """
+    w_v, w_o = _per_head(w_v, w_o)
+    return (w_v @ w_o).sum(0)
+
+
+@misconception("rows dealt out in turn", read="merge-value-output")
+def rows_dealt_out(w_v: Tensor, w_o: Tensor) -> Tensor:
+    """Head i is multiplied with the rows i, i + H, i + 2·H … of the output matrix. The rows of a head are neighbours: the first Dv rows
+    belong to head 0, because its columns come first in the merged heads.
+    """
+    w_v, _ = _per_head(w_v, w_o)
+    H, _, Dv = w_v.shape
+    return (w_v @ w_o.reshape(Dv, H, -1).transpose(0, 1)).flatten(0, 1)
+
+
+@misconception("heads side by side", read="merge-value-output")
+def heads_side_by_side(w_v: Tensor, w_o: Tensor) -> Tensor:
+    """The products are put side by side, (D, H·Do). They are put one below the other, (H·D, Do): the averaged inputs of the heads
+    are side by side, so the matrix behind them is cut by rows.
+    """
+    w_v, w_o = _per_head(w_v, w_o)
+    return (w_v @ w_o).transpose(0, 1).flatten(1)
+
+
+@misconception("rows of the heads interleaved", read="merge-value-output")
+def heads_innermost(w_v: Tensor, w_o: Tensor) -> Tensor:
+    """The rows of the heads alternate: row 0 of every head, then row 1 of every head. The first D rows belong to head 0, all of them."""
+    w_v, w_o = _per_head(w_v, w_o)
+    return (w_v @ w_o).transpose(0, 1).flatten(0, 1)
+
+
+@misconception("heads left apart", read="merge-value-output")
+def heads_left_apart(w_v: Tensor, w_o: Tensor) -> Tensor:
+    """The products are right but still a stack (H, D, Do). Put them one below the other, so that the merged inputs can be multiplied
+    with them in one go.
+    """
+    w_v, w_o = _per_head(w_v, w_o)
+    return w_v @ w_o
+
+
+@misconception("head 0's rows for every head", read="merge-value-output")
+def first_rows_only(w_v: Tensor, w_o: Tensor) -> Tensor:
+    """Every head is multiplied with the first Dv rows of the output matrix. Those belong to head 0; each head has its own."""
+    w_v, w_o = _per_head(w_v, w_o)
+    return (w_v @ w_o[0]).flatten(0, 1)
+
+
+@misconception("transposed", read="merge-value-output")
+def transposed_result(w_v: Tensor, w_o: Tensor) -> Tensor:
+    """The result is transposed, as if inputs were columns. Inputs are rows here, and a matrix stands to their right: (H·D, Do)."""
+    w_v, w_o = _per_head(w_v, w_o)
+    return (w_v @ w_o).flatten(0, 1).T
+
+
+@misconception("filled in on the CPU", read="merge-value-output")
+def filled_in_on_cpu(w_v: Tensor, w_o: Tensor) -> Tensor:
+    """The result is filled into a tensor made by the function, in float32 on the CPU, head by head. Let a matrix product make the
+    result: it has the dtype and the device of its factors, and no loop.
+    """
+    w_v, w_o = _per_head(w_v, w_o)
+    H, D, _ = w_v.shape
+    result = torch.zeros(H * D, w_o.shape[2], dtype=torch.float32, device="cpu")
+    for h in range(H):
+        result[h * D : (h + 1) * D] = w_v[h] @ w_o[h]
+    return result
+
+
+@misconception("one head after another", read="merge-value-output")
+def loop_over_matrices(w_v: Tensor, w_o: Tensor) -> Tensor:
+    """The numbers are right, but a Python loop goes from head to head. A matrix product of stacks, (H, D, Dv) with (H, Dv, Do),
+    multiplies all heads at once.
+    """
+    w_v, w_o = _per_head(w_v, w_o)
+    return torch.cat([w_v[h] @ w_o[h] for h in range(len(w_v))])
+
+
+@misconception("rows left over", read="merge-value-output")
+def rows_left_over(w_v: Tensor, w_o: Tensor) -> Tensor:
+    """Matrices that do not fit each other are multiplied as far as they go, or fail with a message about something else. Compare
+    the rows of w_o with H · Dv and raise a ValueError that names the shapes.
+    """
+    H, _, Dv = w_v.shape
+    return (w_v @ w_o.reshape(H, Dv, -1)).flatten(0, 1)
+
+
+MERGE_VALUE_OUTPUT = Exercise(
+    reference=multihead.merge_value_output,
+    chapter=CHAPTER,
+    aspects=(
+        look.shape(0.5, value_output),
+        look.values(1.5, value_output, value_output),
+        look.gradients(
+            0.5, value_output, wrt=("w_v", "w_o"), title="Gradients flow back to both matrices, and are right."
+        ),
+        look.half_precision(0.5, value_output),
+        look.double_precision(0.5, value_output),
+        look.device(0.5, value_output),
+        look.vectorised(0.5, many_matrices, axis="heads"),
+        look.refuses(
+            0.5, value_output, unfit_output, title="An output matrix that does not have H·Dv rows is a ValueError."
+        ),
+    ),
+    misconceptions=(
+        heads_added_up,
+        rows_dealt_out,
+        heads_side_by_side,
+        heads_innermost,
+        heads_left_apart,
+        first_rows_only,
+        transposed_result,
+        filled_in_on_cpu,
+        loop_over_matrices,
+        rows_left_over,
+    ),
+)
+
+
+# --------------------------------------------------------------------------------------------------------- ablation
+
+
+def outputs_of_heads(draw: Draw) -> Case:
+    """Heads and an output map without a bias."""
+    b, h, t, dh, d = draw.sizes(5)
+    return Case({"head_outputs": draw.normal(b, h, t, dh), "o_weight": draw.normal(d, h * dh, scale=0.5)})
+
+
+def with_bias(draw: Draw) -> Case:
+    """Heads and an output map with a bias."""
+    case = outputs_of_heads(draw)
+    return case.with_arguments(o_bias=draw.normal(len(case.arguments["o_weight"])))
+
+
+def more_heads(draw: Draw, factor: int) -> Case:
+    """More of everything."""
+    b, h, t = 2 * factor, 4 * factor, 5 * factor
+    return Case({"head_outputs": draw.normal(b, h, t, 3), "o_weight": draw.normal(7, h * 3), "o_bias": draw.normal(7)})
+
+
+def unfit_weight(draw: Draw) -> Case:
+    """An output map with a column too few."""
+    b, h, t, dh, d = draw.sizes(5)
+    return Case({"head_outputs": draw.normal(b, h, t, dh), "o_weight": draw.normal(d, h * dh - 1)})
+
+
+def _contributions(head_outputs: Tensor, o_weight: Tensor) -> Tensor:
+    _, H, _, Dh = head_outputs.shape
+    if o_weight.shape[1] != H * Dh:
+        raise ValueError(f"{H} heads of {Dh} columns do not fit {o_weight.shape[1]} columns")
+    return torch.einsum("bhtw,dhw->hbtd", head_outputs, o_weight.reshape(-1, H, Dh))  # (H, B, T, D)
+
+
+@misconception("head alone", read="head-ablation")
+def head_alone(head_outputs: Tensor, o_weight: Tensor, o_bias: Tensor | None = None) -> Tensor:
+    """Entry h is the output with head h alone. Ablation is the opposite: head h is gone and all the others are there."""
+    parts = _contributions(head_outputs, o_weight)
+    return parts if o_bias is None else parts + o_bias
+
+
+@misconception("bias removed with the head", read="head-ablation")
+def bias_removed(head_outputs: Tensor, o_weight: Tensor, o_bias: Tensor | None = None) -> Tensor:
+    """The bias goes away together with the head. It belongs to the output map, not to a head: it stays whoever is missing."""
+    parts = _contributions(head_outputs, o_weight)
+    return parts.sum(0) - parts
+
+
+@misconception("bias counted for every head", read="head-ablation")
+def bias_for_every_head(head_outputs: Tensor, o_weight: Tensor, o_bias: Tensor | None = None) -> Tensor:
+    """The bias is added once for every head that is left. The output map adds it once, after the heads have been summed."""
+    parts = _contributions(head_outputs, o_weight)
+    if o_bias is not None:
+        parts = parts + o_bias
+    return parts.sum(0) - parts
+
+
+@misconception("rescaled", read="head-ablation")
+def rescaled(head_outputs: Tensor, o_weight: Tensor, o_bias: Tensor | None = None) -> Tensor:
+    """The heads that are left are scaled up by H / (H - 1), as dropout does. Ablation asks what the layer does without the head, so
+    nothing else may change.
+    """
+    parts = _contributions(head_outputs, o_weight)
+    rest = (parts.sum(0) - parts) * (len(parts) / (len(parts) - 1))
+    return rest if o_bias is None else rest + o_bias
+
+
+@misconception("replaced by its mean", read="head-ablation")
+def replaced_by_mean(head_outputs: Tensor, o_weight: Tensor, o_bias: Tensor | None = None) -> Tensor:
+    """The head is replaced by its mean over examples and positions. That is another kind of ablation, and a useful one; this one puts
+    zeros in its place.
+    """
+    parts = _contributions(head_outputs, o_weight)
+    rest = parts.sum(0) - parts + parts.mean((1, 2), keepdim=True)
+    return rest if o_bias is None else rest + o_bias
+
+
+@misconception("heads removed one after another", read="head-ablation")
+def removed_in_turn(head_outputs: Tensor, o_weight: Tensor, o_bias: Tensor | None = None) -> Tensor:
+    """Heads that were removed stay away: entry h lacks the heads 0 … h. Each entry lacks one head, so start each from the whole."""
+    parts = _contributions(head_outputs, o_weight)
+    rest = parts.sum(0) - parts.cumsum(0)
+    return rest if o_bias is None else rest + o_bias
+
+
+@misconception("zeros written into the input", read="head-ablation")
+def zeros_written(head_outputs: Tensor, o_weight: Tensor, o_bias: Tensor | None = None) -> Tensor:
+    """The zeros are written into the caller's tensor: it is damaged afterwards, and the second entry lacks the first head as well.
+    Multiply by a mask, or work on a copy.
+    """
+    _contributions(head_outputs, o_weight)
+    results = []
+    for h in range(head_outputs.shape[1]):
+        head_outputs[:, h] = 0.0
+        results.append(nn.functional.linear(head_outputs.transpose(1, 2).flatten(2), o_weight, o_bias))
+    return torch.stack(results)
+
+
+@misconception("weight not transposed", read="head-ablation")
+def weight_not_transposed(head_outputs: Tensor, o_weight: Tensor, o_bias: Tensor | None = None) -> Tensor:
+    """The weight is cut as if it had one row an input. nn.Linear keeps one row an output, (D, H·Dh), and multiplies with the
+    transpose: a head owns Dh neighbouring columns of it.
+    """
+    _contributions(head_outputs, o_weight)
+    _, H, _, Dh = head_outputs.shape
+    parts = torch.einsum("bhtw,hwd->hbtd", head_outputs, o_weight.reshape(H, Dh, -1))
+    rest = parts.sum(0) - parts
+    return rest if o_bias is None else rest + o_bias
+
+
+@misconception("columns dealt out in turn", read="head-ablation")
+def columns_dealt_out(head_outputs: Tensor, o_weight: Tensor, o_bias: Tensor | None = None) -> Tensor:
+    """Head h is given the columns h, h + H, h + 2·H … of the weight. Its columns are neighbours, as merge_heads puts them."""
+    _contributions(head_outputs, o_weight)
+    _, H, _, Dh = head_outputs.shape
+    parts = torch.einsum("bhtw,dwh->hbtd", head_outputs, o_weight.reshape(-1, Dh, H))
+    rest = parts.sum(0) - parts
+    return rest if o_bias is None else rest + o_bias
+
+
+@misconception("rows removed", read="head-ablation")
+def rows_removed(head_outputs: Tensor, o_weight: Tensor, o_bias: Tensor | None = None) -> Tensor:
+    """Rows of the weight are set to zero instead of columns. A row of nn.Linear's weight makes one output, so some outputs are lost and
+    every head is still there; what a head puts in is a run of Dh columns.
+    """
+    B, H, T, Dh = head_outputs.shape
+    whole = _contributions(head_outputs, o_weight).sum(0)  # (B, T, D)
+    owner = torch.arange(whole.shape[-1], device=whole.device).div(Dh, rounding_mode="floor")
+    keep = owner != torch.arange(H, device=whole.device)[:, None, None, None]  # (H, 1, 1, D)
+    rest = whole.expand(H, B, T, -1) * keep
+    return rest if o_bias is None else rest + o_bias
+
+
+@misconception("merged without a transpose", read="split-and-merge")
+def merged_for_ablation(head_outputs: Tensor, o_weight: Tensor, o_bias: Tensor | None = None) -> Tensor:
+    """The heads are merged by reshape alone, so a row holds several positions of one head. Bring heads and columns together first."""
+    _contributions(head_outputs, o_weight)
+    H = head_outputs.shape[1]
+    keep = 1 - torch.eye(H, dtype=head_outputs.dtype, device=head_outputs.device)
+    without = head_outputs * keep[:, None, :, None, None]  # (H, B, H, T, Dh)
+    merged = without.reshape(H, head_outputs.shape[0], head_outputs.shape[2], -1)
+    return nn.functional.linear(merged, o_weight, o_bias)
+
+
+@misconception("heads behind the batch", read="head-ablation")
+def heads_behind_batch(head_outputs: Tensor, o_weight: Tensor, o_bias: Tensor | None = None) -> Tensor:
+    """The axis of the removed head is the second, (B, H, T, D). It is the first, (H, B, T, D): entry h is a whole output."""
+    parts = _contributions(head_outputs, o_weight)
+    rest = (parts.sum(0) - parts).transpose(0, 1)
+    return rest if o_bias is None else rest + o_bias
+
+
+@misconception("made on the CPU", read="head-ablation")
+def made_on_the_cpu(head_outputs: Tensor, o_weight: Tensor, o_bias: Tensor | None = None) -> Tensor:
+    """The mask of ones and zeros is made on the CPU in float32. It works until the heads live on a GPU or in another precision: take
+    device and dtype from head_outputs.
+    """
+    parts = _contributions(head_outputs, o_weight)
+    keep = 1 - torch.eye(len(parts), dtype=torch.float32, device="cpu")
+    rest = torch.einsum("gh,hbtd->gbtd", keep, parts)
+    return rest if o_bias is None else rest + o_bias
+
+
+@misconception("one head after another", read="head-ablation")
+def loop_over_ablated(head_outputs: Tensor, o_weight: Tensor, o_bias: Tensor | None = None) -> Tensor:
+    """The numbers are right, but a Python loop removes head after head. What each head contributes can be had for all heads at once;
+    an ablated output is the sum of the contributions less one.
+    """
+    parts = _contributions(head_outputs, o_weight)
+    rest = torch.stack([parts.sum(0) - part for part in parts])
+    return rest if o_bias is None else rest + o_bias
+
+
+@misconception("weight not checked", read="head-ablation")
+def weight_not_checked(head_outputs: Tensor, o_weight: Tensor, o_bias: Tensor | None = None) -> Tensor:
+    """A weight that does not fit the heads fails with a message about something else. Compare its columns with H · Dh and raise a
+    ValueError that names the shapes.
+    """
+    _, H, _, Dh = head_outputs.shape
+    parts = torch.einsum("bhtw,dhw->hbtd", head_outputs, o_weight.reshape(-1, H, Dh))
+    rest = parts.sum(0) - parts
+    return rest if o_bias is None else rest + o_bias
+
+
+HEAD_ABLATION = Exercise(
+    reference=multihead.head_ablation,
+    chapter=CHAPTER,
+    aspects=(
+        look.shape(0.5, outputs_of_heads, with_bias),
+        look.values(1, outputs_of_heads, outputs_of_heads, title="Entry h is the output without head h."),
+        look.values(1, with_bias, name="bias", title="The bias stays, whichever head is gone."),
+        look.gradients(0.5, with_bias, wrt=("head_outputs", "o_weight", "o_bias")),
+        look.unmutated(0.5, with_bias),
+        look.half_precision(0.5, with_bias),
+        look.double_precision(0.5, with_bias),
+        look.device(0.5, with_bias),
+        look.vectorised(0.5, more_heads, axis=NO_LOOP),
+        look.refuses(0.5, with_bias, unfit_weight, title="A weight that does not have H·Dh columns is a ValueError."),
+    ),
+    misconceptions=(
+        head_alone,
+        bias_removed,
+        bias_for_every_head,
+        rescaled,
+        replaced_by_mean,
+        removed_in_turn,
+        zeros_written,
+        weight_not_transposed,
+        columns_dealt_out,
+        rows_removed,
+        merged_for_ablation,
+        heads_behind_batch,
+        made_on_the_cpu,
+        loop_over_ablated,
+        weight_not_checked,
+    ),
+)

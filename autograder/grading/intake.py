@@ -1,0 +1,96 @@
+"""Is a submitted file gradable? It is made so, or it gets a named verdict."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from nbformat.v4 import new_notebook
+
+from autograder.grading.manifest import Manifest
+from autograder.grading.problem import Problem
+from autograder.grading.reading import UnreadableError, read_notebook
+from autograder.grading.restore import evidence, restore
+
+# Where a sanitised notebook keeps what was found about it; a submission cannot bring its own, for nothing of its metadata is kept.
+MARK = "tfcourse"
+
+
+@dataclass(frozen=True)
+class Intake:
+    """A submission that nbgrader accepts.
+
+    Attributes:
+        notebook: all the cells of the chapter, with their true metadata; carries the problems in its own metadata.
+        problems: what was found; one of them is fatal if the submission cannot be graded, and then the notebook must not be run.
+    """
+
+    notebook: Any
+    problems: tuple[Problem, ...]
+
+    @property
+    def gradable(self) -> bool:
+        """Whether the notebook may be run."""
+        return not any(problem.fatal for problem in self.problems)
+
+
+def take_in(data: bytes, manifest: Manifest) -> Intake:
+    """Make a notebook that nbgrader accepts out of any file.
+
+    Args:
+        data: the submitted file.
+        manifest: the cells of its chapter.
+
+    Returns:
+        The notebook. Where nothing can be graded it holds the chapter's stubs and the named problem.
+    """
+    try:
+        notebook, problems = read_notebook(data)
+    except UnreadableError as error:
+        notebook, problems = new_notebook(), [error.problem]
+    return put_in_order(notebook, problems, manifest)
+
+
+def put_in_order(notebook: Any, problems: list[Problem], manifest: Manifest) -> Intake:
+    """Restore a notebook that was read, or find that it is another chapter's."""
+    found = list(problems)
+    if not any(problem.fatal for problem in found) and (foreign := _foreign(notebook, manifest)):
+        found.append(foreign)
+    restored = restore(notebook, manifest)
+    if not any(problem.fatal for problem in found):
+        found += restored
+    notebook.metadata[MARK] = {"problems": [problem.to_dict() for problem in found]}
+    return Intake(notebook, tuple(found))
+
+
+def problems_of(notebook: Any) -> list[Problem]:
+    """Return the problems that a sanitised notebook carries."""
+    mark: Mapping[str, Any] = notebook.metadata.get(MARK) or {}
+    return [Problem.from_dict(item) for item in mark.get("problems", [])]
+
+
+def add_problems(notebook: Any, problems: list[Problem]) -> None:
+    """Add problems to those that a sanitised notebook carries."""
+    everything = problems_of(notebook) + problems
+    notebook.metadata[MARK] = {"problems": [problem.to_dict() for problem in everything]}
+
+
+def chapter_of(notebook: Any, manifest: Manifest) -> str | None:
+    """Return the chapter that a notebook belongs to by its contents: the manifest's, another that the gradebook knows, or None."""
+    if evidence(notebook, manifest.own):
+        return manifest.chapter
+    others = {chapter: len(evidence(notebook, names)) for chapter, names in manifest.elsewhere.items()}
+    best = max(others, key=lambda chapter: (others[chapter], chapter), default=None)
+    return best if best is not None and others[best] else None
+
+
+def _foreign(notebook: Any, manifest: Manifest) -> Problem | None:
+    chapter = chapter_of(notebook, manifest)
+    if chapter == manifest.chapter:
+        return None
+    if chapter is not None:
+        what = f"This is the notebook of chapter {chapter}, not of {manifest.chapter}."
+        return Problem("wrong chapter", what, do=f"Ask for {manifest.chapter}.ipynb.", fatal=True)
+    what = f"None of the exercises and questions of {manifest.chapter} is in this notebook."
+    return Problem("other notebook", what, do=f"Ask for {manifest.chapter}.ipynb.", fatal=True)

@@ -1,0 +1,99 @@
+"""The same intake and the same execution inside nbgrader itself.
+
+A course's ``nbgrader_config.py`` calls :func:`configure`; then ``nbgrader autograde``, the formgrader and ``tfcourse autograde`` give the
+same scores to the same submissions.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from nbconvert.exporters import NotebookExporter
+from nbconvert.preprocessors import ClearMetadataPreprocessor
+from nbformat.v4 import new_notebook
+from nbgrader.preprocessors import (
+    AssignLatePenalties,
+    CheckCellMetadata,
+    ClearOutput,
+    DeduplicateIds,
+    IgnorePattern,
+    LimitOutput,
+    NbGraderPreprocessor,
+    OverwriteCells,
+    OverwriteKernelspec,
+    SaveAutoGrades,
+)
+
+from autograder.grading.intake import put_in_order
+from autograder.grading.kernel import KernelExecute
+from autograder.grading.manifest import Manifest, cell_order, read_manifest
+from autograder.grading.problem import Problem
+from autograder.grading.reading import UnreadableError, read_notebook
+
+# Where the exporter leaves what reading a file brought up, for the preprocessor behind it.
+_FOUND = "tfcourse_problems"
+
+
+class SubmissionExporter(NotebookExporter):  # type: ignore[misc]
+    """Reads submissions that nbformat would refuse; everything else about it is nbconvert's notebook exporter."""
+
+    def from_filename(self, filename: str, resources: Any = None, **kw: Any) -> tuple[Any, Any]:
+        """Read a submission; the second pass over the grader's own copy reads it as it is."""
+        if not getattr(self.parent, "_sanitizing", False):
+            own_copy: tuple[Any, Any] = super().from_filename(filename, resources, **kw)
+            return own_copy
+        resources = {} if resources is None else resources
+        path = Path(filename)
+        resources["metadata"] = {"name": path.stem, "path": str(path.parent)}
+        try:
+            notebook, problems = read_notebook(path.read_bytes())
+        except UnreadableError as error:
+            notebook, problems = new_notebook(), [error.problem]
+        resources[_FOUND] = problems
+        read: tuple[Any, Any] = self.from_notebook_node(notebook, resources=resources, **kw)
+        return read
+
+
+class RestoreCells(NbGraderPreprocessor):  # type: ignore[misc]
+    """Gives a submission all the cells of its chapter, or the problem that keeps it from being graded."""
+
+    def preprocess(self, nb: Any, resources: Any) -> tuple[Any, Any]:
+        """Put a submission in order, in place."""
+        found: list[Problem] = resources.pop(_FOUND, [])
+        put_in_order(nb, found, self._manifest(resources["nbgrader"]))
+        return nb, resources
+
+    def _manifest(self, about: Any) -> Manifest:
+        coursedir = getattr(getattr(self.parent, "parent", None), "coursedir", None)
+        order: list[str] = []
+        if coursedir is not None:
+            folder = coursedir.format_path(coursedir.source_directory, ".", about["assignment"])
+            order = cell_order(Path(folder) / f"{about['notebook']}.ipynb")
+        return read_manifest(about["db_url"], about["assignment"], order)
+
+
+def configure(config: Any) -> None:
+    """Put the course's intake, execution and feedback into an nbgrader configuration.
+
+    Args:
+        config: the ``c`` of ``nbgrader_config.py``; lists that it already has are left as they are.
+    """
+    settings = config.Autograde
+    settings.setdefault("exporter_class", SubmissionExporter)
+    settings.setdefault(
+        "sanitize_preprocessors",
+        [RestoreCells, ClearOutput, DeduplicateIds, OverwriteKernelspec, OverwriteCells, CheckCellMetadata],
+    )
+    settings.setdefault(
+        "autograde_preprocessors",
+        [
+            KernelExecute,
+            IgnorePattern,
+            ClearMetadataPreprocessor,
+            LimitOutput,
+            SaveAutoGrades,
+            AssignLatePenalties,
+            CheckCellMetadata,
+        ],
+    )

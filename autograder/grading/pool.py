@@ -1,0 +1,58 @@
+"""Running many submissions at once, in processes of their own: one that takes its worker along takes nobody else."""
+
+from __future__ import annotations
+
+import multiprocessing
+from collections.abc import Iterator, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
+from concurrent.futures.process import BrokenProcessPool
+
+from autograder.grading.execute import Execution, Executor, Submission
+
+
+def run_all(executor: Executor, submissions: Sequence[Submission], *, jobs: int) -> Iterator[Execution]:
+    """Run submissions and yield what comes of them, in the order in which they are done.
+
+    Args:
+        executor: runs one of them.
+        submissions: what to run.
+        jobs: how many at once; 1 runs them in this process.
+
+    Yields:
+        One execution per submission.
+    """
+    if jobs == 1 or len(submissions) <= 1:
+        yield from map(executor.grade_one, submissions)
+        return
+    orphans: list[Submission] = []
+    for submission, execution in _in_pool(executor, submissions, jobs):
+        if execution is None:
+            orphans.append(submission)
+        else:
+            yield execution
+    # A dead worker takes the whole pool along. Who was in it is run again, each in a pool of its own: then it is known who did it.
+    for orphan in orphans:
+        for submission, execution in _in_pool(executor, [orphan], 1):
+            yield execution or Execution(submission.student, "", 0.0, "the worker process that ran it was killed, twice")
+
+
+def _in_pool(
+    executor: Executor, submissions: Sequence[Submission], jobs: int
+) -> Iterator[tuple[Submission, Execution | None]]:
+    # Spawned, not forked: a worker must not inherit this process's threads, locks and database connections.
+    context = multiprocessing.get_context("spawn")
+    pool = ProcessPoolExecutor(max_workers=min(jobs, len(submissions)), mp_context=context)
+    try:
+        waiting: dict[Future[Execution], Submission] = {}
+        for submission in submissions:
+            waiting[pool.submit(executor.grade_one, submission)] = submission
+        while waiting:
+            done, _ = wait(waiting, return_when=FIRST_COMPLETED)
+            for future in done:
+                submission = waiting.pop(future)
+                try:
+                    yield submission, future.result()
+                except BrokenProcessPool:
+                    yield submission, None
+    finally:
+        pool.shutdown(wait=True, cancel_futures=True)

@@ -1,0 +1,39 @@
+"""A named problem: what is wrong with a submission, where, and what to do about it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import Any
+
+
+@dataclass(frozen=True)
+class Problem:
+    """Something that went otherwise than it should; it is told, it costs only what it must, and it stops nobody else.
+
+    Attributes:
+        kind: its short name, for example ``"wrong chapter"``; the same cause always has the same name.
+        what: what happened, as a sentence.
+        where: the file, the cell or the exercise that it happened in, if there is one.
+        do: what to do about it, if something can be done.
+        fatal: whether the submission cannot be graded because of it.
+    """
+
+    kind: str
+    what: str
+    where: str = ""
+    do: str = ""
+    fatal: bool = False
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the problem as plain data, ready for JSON."""
+        return asdict(self)
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> Problem:
+        """Return the problem that :meth:`to_dict` described."""
+        return cls(**{name: data[name] for name in ("kind", "what", "where", "do", "fatal")})
+
+    def __str__(self) -> str:
+        place = f"{self.where}: " if self.where else ""
+        return f"{place}{self.what}" + (f" {self.do}" if self.do else "")

@@ -1,0 +1,158 @@
+"""What came of grading one submission, kept as JSON beside nbgrader's gradebook: ``course/results/CHAPTER/STUDENT.json``."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+from autograder.checking.verdict import Verdict
+from autograder.course import Course
+from autograder.grading.problem import Problem
+
+Status = Literal["graded", "not gradable", "not recorded"]
+
+
+@dataclass(frozen=True)
+class ExerciseResult:
+    """What came of one exercise.
+
+    Attributes:
+        name: the exercise.
+        score: points that the check gave.
+        max_score: points that it is worth.
+        verdict: the check's verdict; None if the test cell came to no verdict.
+        error: why there is no verdict, if there is none.
+        seconds: how long the test cell ran.
+    """
+
+    name: str
+    score: float
+    max_score: float
+    verdict: Verdict | None = None
+    error: str = ""
+    seconds: float = 0.0
+
+
+@dataclass(frozen=True)
+class QuestionResult:
+    """A question that a person grades. Its points are in the gradebook.
+
+    Attributes:
+        name: the question's name.
+        max_score: points that it is worth.
+        answered: whether there is an answer; without one nbgrader gives 0 by itself.
+        pending: whether somebody has to look at it.
+    """
+
+    name: str
+    max_score: float
+    answered: bool
+    pending: bool
+
+
+@dataclass(frozen=True)
+class GradeResult:
+    """What came of one submission.
+
+    Attributes:
+        student: the student's id.
+        chapter: the chapter.
+        status: ``"graded"``; ``"not gradable"``: 0 points, a problem says why; ``"not recorded"``: the grader failed, nothing is recorded.
+        exercises: one result per test cell, in the chapter's order.
+        questions: one per manually graded question, in the chapter's order.
+        problems: what went otherwise than it should.
+        late_penalty: points that nbgrader's late-submission plugin takes off.
+        device: where the checks ran.
+        seed: the seed of the run.
+        seconds: how long the submission ran, kernel included.
+        submission: hash of what was handed in, time stamp included.
+        source: hash of the chapter's cells in the gradebook, tests included.
+        unchanged: whether this is an earlier result of the same submission, not graded again.
+    """
+
+    student: str
+    chapter: str
+    status: Status
+    exercises: tuple[ExerciseResult, ...] = ()
+    questions: tuple[QuestionResult, ...] = ()
+    problems: tuple[Problem, ...] = ()
+    late_penalty: float = 0.0
+    device: str = "cpu"
+    seed: int = 0
+    seconds: float = 0.0
+    submission: str = ""
+    source: str = ""
+    unchanged: bool = False
+
+    @property
+    def score(self) -> float:
+        """Points that the checks gave, before a late penalty and without the questions."""
+        return float(sum(exercise.score for exercise in self.exercises))
+
+    @property
+    def max_score(self) -> float:
+        """Points that the checks could give."""
+        return float(sum(exercise.max_score for exercise in self.exercises))
+
+    @property
+    def pending(self) -> int:
+        """How many answers wait for a person."""
+        return sum(question.pending for question in self.questions)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the result as plain data, ready for JSON."""
+        data = asdict(self)
+        for item, exercise in zip(data["exercises"], self.exercises, strict=True):
+            item["verdict"] = exercise.verdict.to_dict() if exercise.verdict else None
+        del data["unchanged"]
+        return {"score": self.score, "max_score": self.max_score, "pending": self.pending, **data}
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any], *, unchanged: bool = False) -> GradeResult:
+        """Return the result that :meth:`to_dict` described."""
+        plain = ("student", "chapter", "status", "late_penalty", "device", "seed", "seconds", "submission", "source")
+        return cls(
+            **{name: data[name] for name in plain},
+            exercises=tuple(_exercise(item) for item in data["exercises"]),
+            questions=tuple(QuestionResult(**item) for item in data["questions"]),
+            problems=tuple(Problem.from_dict(item) for item in data["problems"]),
+            unchanged=unchanged,
+        )
+
+
+def _exercise(data: Mapping[str, Any]) -> ExerciseResult:
+    return ExerciseResult(**{**data, "verdict": Verdict.from_dict(data["verdict"]) if data["verdict"] else None})
+
+
+def result_path(course: Course, chapter: str, student: str) -> Path:
+    """Return where a submission's result is kept."""
+    return course.root / "results" / chapter / f"{student}.json"
+
+
+def write_result(course: Course, result: GradeResult) -> Path:
+    """Write a result. A reader never sees half a file."""
+    path = result_path(course, result.chapter, result.student)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    draft = path.with_suffix(".json.part")
+    draft.write_text(json.dumps(result.to_dict(), indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+    draft.replace(path)
+    return path
+
+
+def read_result(course: Course, chapter: str, student: str) -> GradeResult | None:
+    """Return the result of an earlier run, or None if there is none that can be read."""
+    try:
+        data = json.loads(result_path(course, chapter, student).read_text(encoding="utf-8"))
+        return GradeResult.from_dict(data, unchanged=True)
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
+
+
+def read_results(course: Course, chapter: str) -> list[GradeResult]:
+    """Return the results of a chapter, ordered by student."""
+    folder = course.root / "results" / chapter
+    found = (read_result(course, chapter, path.stem) for path in sorted(folder.glob("*.json")))
+    return [result for result in found if result is not None]

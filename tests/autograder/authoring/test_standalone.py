@@ -1,0 +1,94 @@
+"""Known mistakes as loose code: what a sample student would have in the notebook."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor, nn
+
+from autograder.authoring.source import standalone_source
+from autograder.checking.exercise import misconception
+from autograder.checking.sheet import decide
+from autograder.checking.subject import LocalSubject
+from autograder.errors import CourseError
+from tfcourse import attention
+from tfcourse.attention import masked_attention_weights as weights_of
+
+_FACTOR = 0.5
+_BOTH: int = 2
+
+
+def _scaled(q: Tensor) -> Tensor:
+    """Text that stays behind."""
+    return q * _FACTOR
+
+
+@misconception("first", read="why-scale")
+def first(q: Tensor, k: Tensor) -> Tensor:
+    """Explains itself to a student."""
+    Ünrelated = "ä"  # noqa: F841, N806  (bytes and characters differ on this line)
+    return "ä" and _scaled(q) @ k.transpose(-2, -1) * _BOTH
+
+
+@misconception("second", read="why-scale")
+@torch.no_grad()
+def second(q: Tensor, k: Tensor) -> Tensor:
+    """Builds on another mistake, on the reference and on PyTorch."""
+    scores = first.wrong(q, k)
+    return torch.nn.functional.relu(scores) + attention.score_variance(q, k) + weights_of(q, k)
+
+
+def made(scale: float, again: Any = None) -> Any:
+    def third(x: Tensor) -> Tensor:
+        """A closure over what can be written down."""
+        return _scaled(x) * scale if again is None else again(x)
+
+    return third
+
+
+def cell() -> dict[str, Any]:
+    """What a notebook's setup cell gives."""
+    return {"math": math, "torch": torch, "Tensor": Tensor, "nn": nn}
+
+
+def test_helpers_constants_and_other_mistakes_come_along_under_private_names() -> None:
+    source = standalone_source(second.wrong, rename="score")
+    scope = cell()
+    exec(source, scope)
+    q, k = torch.randn(4, 3), torch.randn(5, 3)
+    torch.testing.assert_close(scope["score"](q, k), second.wrong(q, k))
+    ours = {name for name in scope if name not in cell() and not name.startswith("__")}
+    assert all(name == "score" or name.startswith("_score_") for name in ours)
+    assert "misconception" not in source
+    assert "Explains itself" not in source
+    assert "Text that stays behind" not in source
+    assert "@torch.no_grad()" in source
+
+
+def test_a_closure_is_written_down_with_its_values() -> None:
+    scope = cell()
+    exec(standalone_source(made(0.25, made(3.0)), rename="f"), scope)
+    torch.testing.assert_close(scope["f"](torch.ones(2) * 2), torch.ones(2) * 3)
+
+
+def test_a_closure_over_a_tensor_is_refused() -> None:
+    with pytest.raises(CourseError, match="holds a Tensor"):
+        standalone_source(made(torch.ones(2)), rename="f")  # type: ignore[arg-type]
+
+
+def test_code_that_does_not_need_the_project_has_no_trace_of_it() -> None:
+    source = standalone_source(second.wrong, rename="score")
+    assert "tfcourse" not in source
+    assert "autograder" not in source
+
+
+def test_every_mistake_of_a_course_runs_alone_and_is_recognised(small: Any) -> None:
+    for exercise in small.registry.values():
+        for mistake in exercise.misconceptions:
+            scope = cell()
+            exec(standalone_source(mistake.wrong, rename=exercise.name), scope)
+            verdict = decide(exercise.sheet(hidden=True, seed=3), LocalSubject(scope[exercise.name]))
+            assert mistake.diagnosis in verdict.diagnoses, f"{exercise.name}: {mistake.name}\n{verdict}"

@@ -1,0 +1,203 @@
+"""The built site in a reader's hands: opened from a disk, without a network, in light and in dark, wide and narrow."""
+
+from __future__ import annotations
+
+import json
+import re
+import threading
+import time
+from collections.abc import Iterator
+from functools import partial
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+
+import pytest
+import yaml
+
+from autograder.site.alt_text import picture_faults
+from autograder.site.build import SiteError, build_site, chapters_of
+
+pytestmark = pytest.mark.browser
+
+ROOT = Path(__file__).parents[2]
+THEMES = ("light", "dark")
+# Preloading would read style sheets with XMLHttpRequest, which a page from a disk may not do.
+WCAG = {"preload": False, "runOnly": {"type": "tag", "values": ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa"]}}
+NOTEBOOK = {"cells": [], "metadata": {}, "nbformat": 4, "nbformat_minor": 5}
+
+
+def _pages() -> list[str]:
+    toc = yaml.safe_load((ROOT / "book/_toc.yml").read_text(encoding="utf-8"))
+    return [toc["root"], *(entry["file"] for part in toc["parts"] for entry in part["chapters"])]
+
+
+PAGES = [*_pages(), "search"]
+CHAPTER_PAGES = [page for page in PAGES if page.startswith("chapters/")]
+
+
+@pytest.fixture(scope="session")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The course's site, really built, with students' files; lesson outputs come from a cache that survives the run."""
+    students = tmp_path_factory.mktemp("students")
+    downloads = {
+        chapter: [students / f"{chapter}.ipynb", students / f"tfcourse-{chapter}.whl"] for chapter in chapters_of(ROOT)
+    }
+    for notebook, wheel in downloads.values():
+        notebook.write_text(json.dumps(NOTEBOOK), encoding="utf-8")
+        wheel.write_bytes(b"a student package")
+    output = tmp_path_factory.mktemp("site") / "html"
+    for _ in range(300):
+        try:
+            return build_site(ROOT, output=output, cache=ROOT / ".cache" / "site-tests", downloads=downloads).output
+        except SiteError as error:
+            if "Another build" not in str(error):
+                raise
+            time.sleep(1)  # another worker of the same test run is building
+    raise AssertionError("another build held the cache for five minutes")
+
+
+@pytest.fixture
+def served(site: Path) -> Iterator[str]:
+    """The address of a web server, on this machine only, that serves the site."""
+    handler = partial(_Quiet, directory=str(site))
+    with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        yield f"http://127.0.0.1:{server.server_address[1]}"
+        server.shutdown()
+
+
+class _Quiet(SimpleHTTPRequestHandler):
+    def log_message(self, format: str, *args: object) -> None:
+        """Say nothing: the test's own assertions speak."""
+
+
+def _open(page, site: Path, name: str, theme: str = "light") -> None:
+    page.emulate_media(color_scheme=theme)
+    page.goto((site / f"{name}.html").as_uri())
+    page.wait_for_load_state("load")
+    if page.locator(".math").count():
+        page.wait_for_function("window.MathJax && MathJax.startup && MathJax.startup.promise")
+        page.evaluate("MathJax.startup.promise")
+
+
+@pytest.mark.parametrize("theme", THEMES)
+@pytest.mark.parametrize("name", PAGES)
+def test_page_is_complete_without_a_network(page, site: Path, name: str, theme: str) -> None:
+    # The fixture `page` asserts, when the test is over, that nothing was asked of a network and no error was logged.
+    _open(page, site, name, theme)
+    assert page.evaluate("document.documentElement.dataset.theme") == theme
+    assert page.locator("#main-content h1:visible").first.inner_text().strip()
+    formulas = page.locator(".bd-article .math").count()
+    assert page.locator(".bd-article .math mjx-container").count() == formulas, "a formula was not rendered"
+    assert page.locator("mjx-merror").count() == 0, "a formula has an error in its TeX"
+    assert not re.search(r"\\\(|\\\[|\\frac|\$\$", page.locator("#main-content").inner_text()), (
+        "TeX was left in the text"
+    )
+
+
+@pytest.mark.parametrize("theme", THEMES)
+@pytest.mark.parametrize("name", PAGES)
+def test_page_has_no_violation_of_wcag(page, site: Path, name: str, theme: str) -> None:
+    axe = pytest.importorskip("axe_playwright_python.sync_playwright", reason="needs axe: pip install 'tfcourse[dev]'")
+    _open(page, site, name, theme)
+    violations = axe.Axe().run(page, options=WCAG).response["violations"]
+    found = [
+        f"{item['id']}: {node['html'][:120]}: {node['failureSummary']}" for item in violations for node in item["nodes"]
+    ]
+    assert not found, "\n".join(found)
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_page_fits_a_narrow_screen(page, site: Path, name: str) -> None:
+    page.set_viewport_size({"width": 360, "height": 740})
+    _open(page, site, name)
+    assert page.evaluate("document.documentElement.scrollWidth") <= 360, "the page scrolls sideways"
+
+
+def test_every_picture_of_the_site_has_words(site: Path) -> None:
+    pages = [path for path in site.rglob("*.html") if "_static" not in path.parts]
+    assert len(pages) > len(PAGES) - 1
+    faults = {path.relative_to(site).as_posix(): picture_faults(path.read_text(encoding="utf-8")) for path in pages}
+    # The logo stands beside the course's name, in the same link: an alternative text would have it read out twice.
+    kept = {page: [fault for fault in found if "_static/logo" not in fault] for page, found in faults.items()}
+    assert {page: found for page, found in kept.items() if found} == {}
+
+
+def test_entrance_leads_to_the_welcome_page(page, site: Path) -> None:
+    page.goto((site / "index.html").as_uri())
+    page.wait_for_url("**/book/intro.html")
+    assert page.locator("svg.tfc-hero[role=img]").is_visible()
+
+
+def test_search_finds_a_lesson_from_the_disk(page, site: Path) -> None:
+    _open(page, site, "book/intro")
+    page.keyboard.press("Control+k")
+    page.keyboard.type("softmax")
+    page.keyboard.press("Enter")
+    page.wait_for_url("**/search.html?q=softmax")
+    page.locator("#search-results a[href*='chapters/']").first.click()
+    page.wait_for_url("**/chapters/**")
+
+
+def test_theme_button_changes_the_colours_and_the_choice_is_kept(page, site: Path) -> None:
+    _open(page, site, "book/intro", "light")
+    background = "getComputedStyle(document.body).backgroundColor"
+    colours = {page.evaluate(background)}
+    for _ in range(2):
+        page.locator(".theme-switch-button").first.click()
+        colours.add(page.evaluate(background))
+    assert len(colours) == 2
+    chosen = page.evaluate("document.documentElement.dataset.mode")
+    _open(page, site, "book/students", "light")
+    assert page.evaluate("document.documentElement.dataset.mode") == chosen
+
+
+@pytest.mark.parametrize("name", CHAPTER_PAGES)
+def test_chapter_offers_the_students_files_and_not_its_source(page, site: Path, name: str) -> None:
+    chapter = name.split("/")[1]
+    _open(page, site, name)
+    links = page.locator("a[download]").evaluate_all("links => links.map(link => link.href)")
+    expected = {
+        (site / "_downloads" / chapter / file).as_uri() for file in (f"{chapter}.ipynb", f"tfcourse-{chapter}.whl")
+    }
+    assert set(links) == expected
+    assert json.loads((site / "_downloads" / chapter / f"{chapter}.ipynb").read_text(encoding="utf-8")) == NOTEBOOK
+    assert page.locator("a[href*='_sources']").count() == 0
+
+
+def test_served_site_saves_the_notebook_and_shows_excerpts_in_search(chromium, site: Path, served: str) -> None:
+    context = chromium.new_context()
+    page = context.new_page()
+    complaints: list[str] = []
+    page.on("console", lambda message: complaints.append(message.text) if message.type == "error" else None)
+    page.on(
+        "request", lambda request: None if request.url.startswith((served, "data:")) else complaints.append(request.url)
+    )
+    name = CHAPTER_PAGES[0]
+    chapter = name.split("/")[1]
+    page.goto(f"{served}/{name}.html")
+    page.locator(".dropdown-download-buttons > button").click()
+    with page.expect_download() as download:
+        page.locator(".dropdown-download-buttons a", has_text=".ipynb").click()
+    assert download.value.suggested_filename == f"{chapter}.ipynb"
+    assert json.loads(Path(download.value.path()).read_text(encoding="utf-8")) == NOTEBOOK
+    page.goto(f"{served}/search.html?q=softmax")
+    page.locator("#search-results p.context").first.wait_for()
+    context.close()
+    assert complaints == []
+
+
+@pytest.mark.parametrize("name", CHAPTER_PAGES)
+def test_a_chapters_pages_lead_to_each_other(page, site: Path, name: str) -> None:
+    here, there = ("Lesson", "Exercises") if name.endswith("lesson") else ("Exercises", "Lesson")
+    _open(page, site, name)
+    bar = page.locator(".tfc-chapter-bar")
+    assert bar.locator("[aria-current=page]").inner_text() == here
+    bar.get_by_role("link", name=there).click()
+    assert page.url.endswith(f"/{there.lower()}.html")
+
+
+def test_no_page_names_another_host_for_something_it_loads(site: Path) -> None:
+    loading = re.compile(r'<(?:script|img|iframe|link|source)\b[^>]*\b(?:src|href)="(?:https?:)?//[^"]*"')
+    found = {path.name: loading.findall(path.read_text(encoding="utf-8")) for path in site.rglob("*.html")}
+    assert {name: tags for name, tags in found.items() if tags} == {}

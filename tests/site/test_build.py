@@ -1,0 +1,177 @@
+"""Building the site: what it gives, what it keeps, and what it says when it cannot."""
+
+import importlib.util
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+import yaml
+
+from autograder.errors import CourseError
+from autograder.site import build as build_module
+from autograder.site.build import SiteError, build_site, chapters_of
+
+needs_jupyter_book = pytest.mark.skipif(
+    importlib.util.find_spec("jupyter_book") is None, reason="needs Jupyter Book: pip install 'tfcourse[book]'"
+)
+
+
+@needs_jupyter_book
+def test_a_course_becomes_a_site_with_its_students_files(course: Path, tmp_path: Path) -> None:
+    notebook, wheel = tmp_path / "01_first.ipynb", tmp_path / "tfcourse-1.whl"
+    notebook.write_text(json.dumps({"cells": []}))
+    wheel.write_bytes(b"wheel")
+    steps: list[str] = []
+    report = build_site(course, downloads={"01_first": [notebook, wheel]}, progress=steps.append)
+    site = report.output
+    lesson = (site / "chapters/01_first/lesson.html").read_text()
+    exercises = (site / "chapters/01_first/exercises.html").read_text()
+    assert site == course / "book/_build/html"
+    assert set(report.pages) == {
+        "book/intro",
+        "book/literature",
+        "chapters/01_first/lesson",
+        "chapters/01_first/exercises",
+    }
+    assert "six times seven is 42" in lesson, "the lesson was not executed"
+    assert "RuntimeError" in exercises
+    assert "Traceback" not in exercises, "the exercises were executed"
+    assert list(report.runtimes) == ["chapters/01_first/lesson"]
+    for page in (lesson, exercises):
+        assert 'download href="../../_downloads/01_first/01_first.ipynb"' in page
+    assert (site / "_downloads/01_first/tfcourse-1.whl").read_bytes() == b"wheel"
+    assert (site / "_static/mathjax/tex-chtml.js").is_file()
+    assert "url=book/intro.html" in (site / "index.html").read_text()
+    assert not (site / "_sources").exists()
+    assert 'role="listitem"' in (site / "book/literature.html").read_text()
+    assert any("lesson" in step for step in steps)
+
+    # A second build, with a chapter's page gone, keeps nothing of it, and runs no lesson again.
+    toc = course / "book/_toc.yml"
+    contents = yaml.safe_load(toc.read_text())
+    contents["chapters"] = [entry for entry in contents["chapters"] if not entry["file"].endswith("exercises")]
+    toc.write_text(yaml.safe_dump(contents))
+    steps.clear()
+    second = build_site(course, progress=steps.append)
+    assert not (site / "chapters/01_first/exercises.html").exists()
+    assert not (site / "_downloads").exists()
+    assert "exercises are not executed" not in (site / "searchindex.js").read_text()
+    assert "six times seven is 42" in (site / "chapters/01_first/lesson.html").read_text()
+    assert not [step for step in steps if "Executing notebook" in step]
+    assert second.runtimes == report.runtimes
+
+
+@needs_jupyter_book
+def test_a_failed_cell_is_named_and_the_old_site_stays(course: Path) -> None:
+    lesson = course / "chapters/01_first/lesson.md"
+    old = course / "book/_build/html"
+    old.mkdir(parents=True)
+    (old / ".buildinfo").touch()
+    (old / "index.html").write_text("the old site")
+    lesson.write_text(lesson.read_text().replace("6 * 7", "6 / 0"))
+    with pytest.raises(SiteError) as caught:
+        build_site(course)
+    line = lesson.read_text().splitlines().index('print("six times seven is", 6 / 0)') + 1
+    assert f"chapters/01_first/lesson.md, line {line}:" in str(caught.value)
+    assert "ZeroDivisionError: division by zero" in str(caught.value)
+    assert 'print("six times seven is", 6 / 0)' in str(caught.value)
+    assert isinstance(caught.value, CourseError), "the command line would show a traceback"
+    assert (old / "index.html").read_text() == "the old site"
+    assert [path.name for path in old.parent.iterdir()] == ["html"], "something was left beside the site"
+
+
+@needs_jupyter_book
+def test_warnings_are_errors_also_when_nothing_has_changed_since(course: Path) -> None:
+    page = course / "book/intro.md"
+    page.write_text(page.read_text() + "\n![](nowhere.png) and {ref}`no-such-section`\n")
+    for _ in range(2):
+        with pytest.raises(SiteError) as caught:
+            build_site(course)
+        assert "image file not readable: book/nowhere.png" in str(caught.value)
+        assert "no-such-section" in str(caught.value)
+
+
+@needs_jupyter_book
+def test_a_picture_without_words_does_not_build(course: Path) -> None:
+    shutil.copyfile(course / "book/_static/logo.svg", course / "book/plot.svg")
+    page = course / "book/intro.md"
+    page.write_text(page.read_text() + "\n![](plot.svg)\n")
+    with pytest.raises(SiteError, match="has no alternative text"):
+        build_site(course)
+
+
+@needs_jupyter_book
+def test_launch_buttons_that_cannot_work_are_refused(course: Path) -> None:
+    config = yaml.safe_load((course / "_config.yml").read_text())
+    config["sphinx"]["config"]["tfcourse_launch"] = {"repository": "https://example.org/course"}
+    (course / "_config.yml").write_text(yaml.safe_dump(config))
+    with pytest.raises(SiteError, match=r"expected https://github\.com/owner/name"):
+        build_site(course)
+
+
+def test_a_folder_that_is_no_course_is_refused_with_what_it_lacks(tmp_path: Path) -> None:
+    with pytest.raises(SiteError, match=r"no _config.yml and no book/_toc.yml"):
+        build_site(tmp_path)
+
+
+def test_a_missing_jupyter_book_is_named_with_the_command_that_installs_it(
+    course: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
+    with pytest.raises(SiteError, match=r"pip install 'tfcourse\[book\]'"):
+        build_site(course)
+
+
+@needs_jupyter_book
+def test_jupyter_book_2_is_refused(course: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(build_module, "version", lambda name: "2.1.0")
+    with pytest.raises(SiteError, match="jupyter-book<2"):
+        build_site(course)
+
+
+@needs_jupyter_book
+def test_an_instructors_notebook_is_not_published(course: Path, tmp_path: Path) -> None:
+    notebook = tmp_path / "01_first.ipynb"
+    notebook.write_text(json.dumps({"cells": [{"source": ["### BEGIN SOLUTION\n", "return 42\n"]}]}))
+    with pytest.raises(SiteError, match="instructor's notebook"):
+        build_site(course, downloads={"01_first": [notebook]})
+
+
+@needs_jupyter_book
+def test_a_folder_that_holds_something_else_is_not_replaced(course: Path, tmp_path: Path) -> None:
+    home = tmp_path / "home"
+    home.mkdir()
+    (home / "thesis.tex").write_text("four years of work")
+    with pytest.raises(SiteError, match="not a site"):
+        build_site(course, output=home)
+    assert (home / "thesis.tex").read_text() == "four years of work"
+
+
+@needs_jupyter_book
+@pytest.mark.parametrize("place", ["/sys/site", "file/site"])
+def test_a_place_that_cannot_be_written_is_named_before_any_work_is_done(
+    course: Path, tmp_path: Path, place: str
+) -> None:
+    (tmp_path / "file").write_text("")
+    steps: list[str] = []
+    with pytest.raises(SiteError, match="cannot be written") as caught:
+        build_site(course, output=tmp_path / place, progress=steps.append)
+    assert place.removeprefix("/").split("/")[0] in str(caught.value)
+    assert steps == []
+
+
+@needs_jupyter_book
+def test_two_builds_do_not_share_a_cache_at_the_same_time(course: Path) -> None:
+    cache = course / ".cache/site"
+    with build_module._alone(cache), pytest.raises(SiteError, match="another build"):
+        build_site(course)
+    with build_module._alone(cache):
+        pass
+
+
+def test_chapters_are_the_folders_with_a_lesson_or_exercises(course: Path) -> None:
+    (course / "chapters/02_second").mkdir()
+    (course / "chapters/02_second/exercises.md").touch()
+    (course / "chapters/00_drafts").mkdir()
+    assert chapters_of(course) == ["01_first", "02_second"]

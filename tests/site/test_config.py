@@ -1,0 +1,71 @@
+"""The site's configuration holds together with what lies in the repository."""
+
+import re
+from pathlib import Path
+
+import pytest
+import yaml
+
+from autograder.site.build import chapters_of
+
+ROOT = Path(__file__).parents[2]
+CONFIG = yaml.safe_load((ROOT / "_config.yml").read_text(encoding="utf-8"))
+TOC = yaml.safe_load((ROOT / "book/_toc.yml").read_text(encoding="utf-8"))
+ENTRIES = [entry for part in TOC["parts"] for entry in part["chapters"]]
+INTRO = (ROOT / "book/intro.md").read_text(encoding="utf-8")
+
+
+def test_only_pages_of_the_contents_are_built_and_lessons_come_from_the_cache() -> None:
+    assert CONFIG["only_build_toc_files"] is True
+    assert CONFIG["execute"]["execute_notebooks"] == "cache"
+    assert CONFIG["execute"]["exclude_patterns"] == ["chapters/*/exercises.md"]
+
+
+def test_nothing_is_configured_that_asks_a_network() -> None:
+    config = CONFIG["sphinx"]["config"]
+    assert not {"sphinx_thebe", "sphinx.ext.intersphinx"} & set(config["extensions"])
+    assert not CONFIG["repository"]["url"]
+    assert not any(CONFIG["launch_buttons"].values())
+    assert "tfcourse_launch" not in config
+    assert config["nb_ipywidgets_js"] == {}
+
+
+def test_folders_with_solutions_and_grades_are_never_read() -> None:
+    assert {"solutions", "course", "tests", "book/_build"} <= set(CONFIG["exclude_patterns"])
+    assert CONFIG["sphinx"]["config"]["html_copy_source"] is False
+
+
+def test_the_contents_are_flat() -> None:
+    assert not [entry for entry in ENTRIES if "sections" in entry]
+
+
+@pytest.mark.parametrize("page", [TOC["root"], *(entry["file"] for entry in ENTRIES)])
+def test_every_entry_of_the_contents_has_its_page(page: str) -> None:
+    assert (ROOT / f"{page}.md").is_file()
+
+
+def test_chapters_stand_in_lecture_order_lesson_before_exercises() -> None:
+    listed = [entry["file"] for entry in ENTRIES if entry["file"].startswith("chapters/")]
+    expected = [f"chapters/{name}/{kind}" for name in chapters_of(ROOT) for kind in ("lesson", "exercises")]
+    assert listed == expected
+
+
+@pytest.mark.parametrize("chapter", chapters_of(ROOT))
+def test_the_welcome_page_leads_to_each_chapter(chapter: str) -> None:
+    assert f":link: /chapters/{chapter}/lesson" in INTRO
+
+
+def test_the_road_names_thirteen_chapters_in_order() -> None:
+    assert re.findall(r"\[(\d\d)\]\{\.tfc-number\}", INTRO) == [f"{number:02d}" for number in range(1, 14)]
+
+
+def test_static_files_named_in_the_configuration_exist() -> None:
+    config = CONFIG["sphinx"]["config"]
+    named = [
+        CONFIG["logo"],
+        CONFIG["html"]["favicon"],
+        *CONFIG["bibtex_bibfiles"],
+        config["html_theme_options"]["logo"]["image_dark"],
+    ]
+    named += [f"book/_static/{name}" for name in config["html_css_files"] + config["html_js_files"]]
+    assert [name for name in named if not (ROOT / name).is_file()] == []

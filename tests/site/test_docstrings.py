@@ -1,0 +1,38 @@
+"""Docstrings reach the reference pages as they were meant."""
+
+import pytest
+from sphinx.ext.napoleon import Config, GoogleDocstring
+
+from autograder.site.docstrings import returns_as_prose
+
+DOCSTRING = """Check an exercise.
+
+Args:
+    candidate: your function: a callable.
+
+Returns:
+    A verdict: its text form
+    is its score.
+"""
+
+
+def _rendered(lines: list[str]) -> str:
+    return str(GoogleDocstring(lines, Config(), what="function"))
+
+
+def test_a_colon_in_what_a_function_returns_makes_no_type_of_the_words_before_it() -> None:
+    lines = DOCSTRING.splitlines()
+    assert ":rtype: A verdict" in _rendered(lines), "napoleon has changed, and this module is no longer needed"
+    prepared = _rendered(returns_as_prose(lines))
+    assert ":rtype:" not in prepared
+    assert (
+        "A\n          verdict: its text form" in prepared.replace(":returns: ", "          ")
+        or "verdict: its text form" in prepared
+    )
+
+
+@pytest.mark.parametrize(
+    "text", ["Returns:\n    The mask, (T, T).", "Args:\n    T: the length: a number.", "No sections: none."]
+)
+def test_other_docstrings_stay_as_they_are(text: str) -> None:
+    assert returns_as_prose(text.splitlines()) == text.splitlines()
