@@ -1,0 +1,134 @@
+"""What holds for the repository as a whole: layering, the weight of imports, docstrings, dependencies, the lock."""
+
+import ast
+import importlib
+import inspect
+import pkgutil
+import re
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import pytest
+
+import autograder
+import tfcourse
+
+ROOT = Path(__file__).parents[1]
+PYPROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+
+IMPORT_ON_A_BARE_MACHINE = """
+import sys
+
+class NothingElse:
+    wanted = ("jupyter", "nbgrader", "nbformat", "nbclient", "nbconvert", "traitlets", "IPython", "ipykernel")
+    wanted += ("matplotlib", "click", "rich", "sphinx", "jupytext", "yaml")
+    def find_spec(self, name, path=None, target=None):
+        if name.split(".")[0].startswith(self.wanted):
+            raise ImportError(f"{name} is not installed on a bare machine")
+
+sys.meta_path.insert(0, NothingElse())
+import tfcourse, tfcourse.attention, tfcourse.multihead
+from autograder.checks import check, exercises
+import autograder.checking.recorded
+verdict = check(next(iter(exercises().values())).reference)
+assert verdict.passed, str(verdict)
+"""
+
+
+def modules(package):
+    return [
+        importlib.import_module(info.name) for info in pkgutil.walk_packages(package.__path__, f"{package.__name__}.")
+    ]
+
+
+def imported(path):
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            yield node.module
+
+
+def test_tfcourse_imports_nothing_of_the_autograder():
+    for path in (ROOT / "tfcourse").rglob("*.py"):
+        tree = ast.parse(path.read_text(encoding="utf-8"))
+        for block in [n for n in ast.walk(tree) if isinstance(n, ast.If) and "TYPE_CHECKING" in ast.dump(n.test)]:
+            block.body.clear()
+        names = [a.name for n in ast.walk(tree) if isinstance(n, ast.Import) for a in n.names]
+        names += [n.module or "" for n in ast.walk(tree) if isinstance(n, ast.ImportFrom)]
+        assert not [name for name in names if name.startswith("autograder")], path
+
+
+def test_the_engine_of_the_checks_does_not_import_their_declarations():
+    for path in (ROOT / "autograder" / "checking").rglob("*.py"):
+        assert not [name for name in imported(path) if name.startswith("autograder.checks")], path
+
+
+def test_package_and_checks_run_with_torch_numpy_and_safetensors_alone():
+    done = subprocess.run(
+        [sys.executable, "-c", IMPORT_ON_A_BARE_MACHINE], capture_output=True, text=True, cwd=ROOT, check=False
+    )
+    assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize("package", [tfcourse, autograder], ids=lambda package: package.__name__)
+def test_every_public_module_class_and_function_has_a_docstring(package):
+    bare = []
+    for module in [package, *modules(package)]:
+        if not module.__doc__:
+            bare.append(module.__name__)
+        for name, value in vars(module).items():
+            if name.startswith("_") or getattr(value, "__module__", None) != module.__name__:
+                continue
+            if (inspect.isfunction(value) or inspect.isclass(value)) and not inspect.getdoc(value):
+                bare.append(f"{module.__name__}.{name}")
+    assert not bare
+
+
+def distribution(requirement):
+    return re.split(r"[<>=!~\[ ;]", requirement, maxsplit=1)[0].lower().replace("_", "-")
+
+
+def declared():
+    project = PYPROJECT["project"]
+    extras = [item for extra in project["optional-dependencies"].values() for item in extra]
+    return {distribution(item) for item in [*project["dependencies"], *extras]}
+
+
+def test_every_dependency_has_its_line_in_the_docs():
+    text = (ROOT / "docs" / "dependencies.md").read_text(encoding="utf-8").lower()
+    assert sorted(name for name in declared() if name not in text) == []
+
+
+def test_the_lock_pins_every_dependency_and_names_no_registry():
+    lock = (ROOT / "requirements.lock").read_text(encoding="utf-8")
+    pinned = {distribution(line) for line in lock.splitlines() if "==" in line}
+    assert sorted(declared() - pinned) == []
+    assert "://" not in lock
+    assert all(
+        re.match(r"[a-z0-9._-]+==[^ +]+", line) for line in lock.splitlines() if line and not line.startswith("#")
+    )
+
+
+def test_one_version_stands_everywhere():
+    citation = (ROOT / "CITATION.cff").read_text(encoding="utf-8")
+    assert PYPROJECT["project"]["version"] == tfcourse.__version__
+    assert f"version: {tfcourse.__version__}" in citation
+
+
+def test_the_readme_promises_commands_that_the_makefile_has():
+    makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
+    targets = set(re.findall(r"^([a-z]+):", makefile, re.MULTILINE))
+    promised = set(re.findall(r"`?make ([a-z]+)", (ROOT / "README.md").read_text(encoding="utf-8")))
+    assert {"demo", "test"} <= promised <= targets
+
+
+def test_links_between_the_documents_lead_somewhere():
+    broken = []
+    for page in [*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md")]:
+        for target in re.findall(r"\]\(([^)#\s]+)", page.read_text(encoding="utf-8")):
+            if "://" not in target and not target.startswith("mailto:") and not (page.parent / target).exists():
+                broken.append(f"{page.name}: {target}")
+    assert not broken
