@@ -100,6 +100,8 @@ def find_definition(obj: Callable[..., Any]) -> tuple[ModuleText, Definition]:
     Raises:
         CourseError: if it has no source, for example because it was made by ``functools.partial`` or is a lambda.
     """
+    # Decorators such as torch.no_grad() wrap; the source is that of the function within.
+    obj = inspect.unwrap(obj)
     name = getattr(obj, "__name__", repr(obj))
     file = _file_of(obj)
     if file is None:
@@ -250,7 +252,7 @@ def _signature_end(module: ModuleText, node: Definition) -> int:
             depth += 1
         elif token.type == tokenize.OP and token.string in ")]}":
             depth -= 1
-        elif token.string == "lambda":
+        elif token.string == "lambda" and depth == 0:
             lambdas += 1
         elif token.type == tokenize.OP and token.string == ":" and depth == 0:
             if not lambdas:

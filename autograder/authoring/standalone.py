@@ -52,7 +52,7 @@ def standalone_source(obj: Callable[..., Any], *, rename: str) -> str:
         CourseError: if it cannot be taken out: no source, or a closure over something that cannot be written down.
     """
     module, node = find_definition(obj)
-    inliner = _Inliner(rename)
+    inliner = _Inliner(rename, (*_PROJECT, obj.__module__))
     code = inliner.code(_Place(module, node, _closure(obj)), rename)
     return "\n\n\n".join(["\n".join(sorted(inliner.imports))] * bool(inliner.imports) + [*inliner.parts, code])
 
@@ -71,6 +71,7 @@ class _Inliner:
     """Collects what a piece of code needs, dependencies first."""
 
     prefix: str
+    ours: tuple[str, ...]
     parts: list[str] = field(default_factory=list)
     imports: set[str] = field(default_factory=set)
     _names: dict[object, str] = field(default_factory=dict)
@@ -120,7 +121,7 @@ class _Inliner:
     ) -> tuple[int, int, str] | None:
         if _GIVEN.get(read.id) == (origin, attribute):
             return None
-        if origin.partition(".")[0] not in _PROJECT:
+        if not self._is_ours(origin):
             if attribute is None:
                 self.imports.add(f"import {origin}" + (f" as {read.id}" if read.id != origin.partition(".")[0] else ""))
             else:
@@ -162,7 +163,7 @@ class _Inliner:
     def _value(self, name: str, value: Any) -> str:
         """Return a private name for a value, or the value itself where it can be written down."""
         if inspect.isfunction(value) or inspect.isclass(value):
-            if value.__module__ == "builtins" or value.__module__.partition(".")[0] not in _PROJECT:
+            if not self._is_ours(value.__module__):
                 top = value.__qualname__.partition(".")[0]
                 self.imports.add(f"from {value.__module__} import {top}")
                 return str(value.__qualname__)
@@ -173,6 +174,9 @@ class _Inliner:
         ):
             return repr(value)
         raise CourseError(f"{name} holds a {type(value).__name__}, which cannot be written into a notebook")
+
+    def _is_ours(self, module_name: str) -> bool:
+        return any(module_name == own or module_name.startswith(f"{own}.") for own in self.ours)
 
     def _helper(self, place: _Place, name: str) -> str:
         """Return the private name of a helper, which is taken along once."""
@@ -188,6 +192,7 @@ class _Inliner:
 
 
 def _closure(obj: Callable[..., Any]) -> dict[str, Any]:
+    obj = inspect.unwrap(obj)
     code, cells = getattr(obj, "__code__", None), getattr(obj, "__closure__", None)
     if code is None or not cells:
         return {}

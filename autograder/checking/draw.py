@@ -72,16 +72,21 @@ class Draw:
 
     def permutation(self, n: int) -> Tensor:
         """Return a permutation of ``0 … n - 1`` that moves every element."""
-        return torch.roll(torch.arange(n), int(self.integers(1, n)) if n > 1 else 0)[_reverse_inside(n)]
+        cycle = torch.randperm(n, generator=self._generator)
+        order = torch.empty_like(cycle)
+        order[cycle] = cycle.roll(1)  # each goes to the place of its neighbour in one random cycle
+        return order
 
     def mask(self, *shape: int) -> Tensor:
-        """Return a random boolean mask in which every row has a True, at least one row a False, and no two rows need be equal."""
+        """Return a random boolean mask in which every row has a True and (given two keys) at least one row a False."""
         mask = torch.rand(*shape, generator=self._generator) < 0.6
         mask[..., 0] |= ~mask.any(dim=-1)
         mask[..., -1] &= mask[..., :-1].any(dim=-1).logical_not() | (
             torch.rand(*shape[:-1], generator=self._generator) < 0.5
         )
         mask[..., 0] |= ~mask.any(dim=-1)
+        if shape[-1] > 1 and bool(mask.all()):
+            mask.view(-1, shape[-1])[0, -1] = False
         return mask
 
     def weights(self, module: nn.Module, scale: float = 0.5, dtype: torch.dtype = torch.float32) -> dict[str, Tensor]:
@@ -89,11 +94,3 @@ class Draw:
         return {
             name: self.normal(*value.shape, scale=scale, dtype=dtype) for name, value in module.state_dict().items()
         }
-
-
-def _reverse_inside(n: int) -> Tensor:
-    """Return an order that swaps neighbours, so that a permutation is more than a shift."""
-    order = torch.arange(n)
-    for i in range(0, n - 3, 2):
-        order[i], order[i + 1] = i + 1, i
-    return order

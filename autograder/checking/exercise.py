@@ -66,7 +66,8 @@ class Exercise:
         aspects: what is looked at, with points.
         misconceptions: the known mistakes.
         forbidden: names of torch functions that would do the exercise by themselves.
-        rule_case: inputs on which the forbidden functions are looked for; required where ``forbidden`` is not empty.
+        rule_case: inputs on which the forbidden functions are looked for, one maker or several (a function may take another way when
+            it is given a mask); required where ``forbidden`` is not empty.
     """
 
     reference: Callable[..., Any]
@@ -74,7 +75,7 @@ class Exercise:
     aspects: Sequence[Aspect]
     misconceptions: Sequence[Misconception]
     forbidden: tuple[str, ...] = ()
-    rule_case: Maker | None = None
+    rule_case: Maker | tuple[Maker, ...] | None = None
 
     def __post_init__(self) -> None:
         if self.forbidden and self.rule_case is None:
@@ -129,11 +130,12 @@ def _questions(exercise: str, aspect: Aspect, hidden: bool, seed: int) -> list[P
 
 def _rules(exercise: Exercise) -> list[Probe]:
     """The rules' probe runs even where nothing is forbidden, on the first aspect's questions: it finds stubs and borrowed solutions."""
-    if exercise.rule_case is not None:
-        requests: tuple[Request, ...] = (exercise.rule_case(Draw(exercise.name, "rules")).request("operations"),)
+    draw, case = Draw(exercise.name, "rules"), exercise.rule_case
+    if case is None:
+        asked: list[tuple[Request, ...]] = [exercise.aspects[0].probes(draw)[0].requests]
     else:
-        requests = exercise.aspects[0].probes(Draw(exercise.name, "rules"))[0].requests
-    return [Probe(requests, "free_of", {"names": list(exercise.forbidden)})]
+        asked = [(make(draw).request("operations"),) for make in (case if isinstance(case, tuple) else (case,))]
+    return [Probe(requests, "free_of", {"names": list(exercise.forbidden)}) for requests in asked]
 
 
 def _on(probe: Probe, device: str) -> Probe:

@@ -5,6 +5,7 @@ A judge has a name and plain options, so that a recorded check can be written to
 
 from __future__ import annotations
 
+import reprlib
 from collections.abc import Callable, Mapping, Sequence
 from typing import TypeAlias
 
@@ -35,7 +36,7 @@ def finite(seen: Observations, expected: Observations, options: Mapping[str, Val
         if problem := _structure(mine, theirs):
             return problem
         for name, value in mine.outputs.items():
-            if isinstance(value, Tensor) and value.device.type != "meta" and not bool(value.isfinite().all()):
+            if isinstance(value, Tensor) and not bool(value.isfinite().all()):
                 bad = value.numel() - int(value.isfinite().sum())
                 return f"{name} has {bad} numbers that are NaN or infinite, among {value.numel()}"
     return None
@@ -118,7 +119,16 @@ def free_of(seen: Observations, expected: Observations, options: Mapping[str, Va
 JUDGES: dict[str, Judge] = {
     judge.__name__: judge
     for judge in (
-        matches, matches_part, answers, finite, shapes, unmutated, related, same_operations, small_tensors, free_of
+        matches,
+        matches_part,
+        answers,
+        finite,
+        shapes,
+        unmutated,
+        related,
+        same_operations,
+        small_tensors,
+        free_of,
     )
 }
 
@@ -168,6 +178,8 @@ def _structure(mine: Observation, theirs: Observation) -> str | None:
         other = mine.outputs[name]
         if isinstance(value, Tensor) != isinstance(other, Tensor):
             return f"{name} is a {type(other).__name__}, expected a {type(value).__name__}"
+        if problem := _unreadable(name, other):
+            return problem
         if isinstance(value, Tensor) and other.shape != value.shape:
             return f"{name} has shape {_shape(other)}, expected {_shape(value)}"
     return None
@@ -175,11 +187,12 @@ def _structure(mine: Observation, theirs: Observation) -> str | None:
 
 def _difference(name: str, mine: Value, theirs: Value, *, equal_nan: bool = False) -> str | None:
     if not isinstance(theirs, Tensor) or not isinstance(mine, Tensor):
-        return None if type(mine) is type(theirs) and mine == theirs else f"{name} is {mine!r}, expected {theirs!r}"
+        same = type(mine) is type(theirs) and mine == theirs
+        return None if same else f"{name} is {reprlib.repr(mine)}, expected {reprlib.repr(theirs)}"
+    if problem := _unreadable(name, mine):
+        return problem
     if mine.shape != theirs.shape:
         return f"{name} has shape {_shape(mine)}, expected {_shape(theirs)}"
-    if mine.device.type == "meta":
-        return None
     if mine.dtype == torch.bool or theirs.dtype == torch.bool:
         if mine.dtype != theirs.dtype:
             return f"{name} has dtype {_dtype(mine)}, expected {_dtype(theirs)}"
@@ -202,9 +215,22 @@ def _difference(name: str, mine: Value, theirs: Value, *, equal_nan: bool = Fals
     )
 
 
+def _unreadable(name: str, value: Value) -> str | None:
+    """Say what is the matter with a tensor that has no ordinary array of numbers to compare, or nothing."""
+    if not isinstance(value, Tensor):
+        return None
+    if value.device.type == "meta":
+        return f"{name} is on the meta device: it has a shape and no numbers"
+    if value.is_nested or value.is_quantized or value.layout != torch.strided:
+        return f"{name} is a sparse, nested or quantised tensor, expected an ordinary one"
+    return None
+
+
 def _names(observation: Observation) -> str:
-    count = len(observation.outputs)
-    return f"{count} values" if count != 1 else "one value"
+    names = list(observation.outputs)
+    if len(names) != 1:
+        return f"{len(names)} values"
+    return "one value" if names == ["output"] else names[0]
 
 
 def _shape(value: Value) -> str:

@@ -123,7 +123,9 @@ def _unpack_answers(packed: Sequence[Sequence[Value]], tensors: Mapping[str, Ten
 
 def _unpack_probe(packed: Value, tensors: Mapping[str, Tensor]) -> Probe:
     content = _unpack(packed, tensors)
-    return Probe(tuple(Request(**request) for request in content["requests"]), content["judge"], content.get("options", {}))
+    return Probe(
+        tuple(Request(**request) for request in content["requests"]), content["judge"], content.get("options", {})
+    )
 
 
 def _pack(value: Value, tensors: dict[str, Tensor]) -> Value:

@@ -52,7 +52,7 @@ class LocalSubject:
             except NotImplementedError as error:
                 # PyTorch raises it too, for what a device or a dtype cannot do, and then says so; a stub says nothing.
                 return Observation(error=_describe(error), unfinished=not str(error))
-            except Exception as error:
+            except (Exception, SystemExit) as error:  # exit() in the examined code ends that code, not the check
                 return Observation(error=_describe(error))
 
 
@@ -156,7 +156,7 @@ def _meta(candidate: Callable[..., Any], request: Request) -> Observation:
 def _leaves_on_meta(candidate: Callable[..., Any], request: Request) -> dict[str, Any]:
     request = request.map_tensors(lambda tensor: tensor.to("meta"))
     target = _prepare(candidate, request)
-    with torch.no_grad(), _OneDevice():
+    with torch.no_grad(), _OneDevice():  # type: ignore[no-untyped-call]
         return flatten_outputs(target(**request.arguments))
 
 
@@ -225,7 +225,7 @@ class _OperationCounter(TorchDispatchMode):  # type: ignore[no-untyped-call]
         return result
 
 
-class _OneDevice(TorchDispatchMode):
+class _OneDevice(TorchDispatchMode):  # type: ignore[no-untyped-call]
     """Refuses to combine tensors of two devices. The meta device does so by itself for most operations, but not for a matrix product."""
 
     # What PyTorch may combine: copies, indices, and a single number with anything.
@@ -248,7 +248,7 @@ def _seeded() -> Iterator[None]:
     """
     before = torch.default_generator.get_state()
     torch.default_generator.manual_seed(0)
-    if torch.cuda.is_initialized():
+    if torch.cuda.is_initialized():  # type: ignore[no-untyped-call]
         torch.cuda.manual_seed_all(0)
     try:
         yield

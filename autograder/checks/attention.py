@@ -23,7 +23,9 @@ FUSED = (
 
 
 def sizes(draw: Draw) -> tuple[int, ...]:
-    """Six pairwise distinct sizes: two small ones to lead (they multiply the work and teach nothing more), then four larger."""
+    """Six pairwise distinct sizes: two small ones to lead (they multiply the work and teach nothing more), then
+    four larger.
+    """
     first = int(draw.integers(2, 4))
     return (first, 5 - first, *draw.sizes(4, low=4))
 
@@ -80,10 +82,21 @@ def causal(draw: Draw) -> Case:
     return case.with_arguments(mask=torch.ones(t, t, dtype=torch.bool).tril())
 
 
+def loud(draw: Draw, *shape: int) -> Tensor:
+    """Whole numbers of 10 to 19, of either sign: sums of their products are exact, so that the order of operations
+    cannot matter.
+    """
+    return draw.integers(10, 20, *shape) * (2.0 * draw.integers(0, 2, *shape) - 1.0)
+
+
 def large(draw: Draw) -> Case:
-    """Scores in the thousands: an exponential without a maximum taken off overflows."""
-    case = batch(draw)
-    return case.with_arguments(q=case.arguments["q"] * 100, k=case.arguments["k"] * 100)
+    """Scores in the hundreds, one at the least: an exponential without a maximum taken off overflows. The root of
+    the width is 2.
+    """
+    b, (t, s, dv) = sizes(draw)[0], draw.sizes(3, low=5)
+    q, k = loud(draw, b, t, 4), loud(draw, b, s, 4)
+    k[:, 0] = q[:, 0]
+    return Case({"q": q, "k": k, "v": draw.normal(b, s, dv)})
 
 
 def longer(draw: Draw, factor: int) -> Case:
@@ -103,9 +116,7 @@ def scores_of(q: Tensor, k: Tensor, scale: float | None = None) -> Tensor:
     return q @ k.transpose(-2, -1) * (q.shape[-1] ** -0.5 if scale is None else scale)
 
 
-def weights_of(
-    q: Tensor, k: Tensor, mask: Tensor | None, *, scale: float | None = None, dim: int = -1
-) -> Tensor:
+def weights_of(q: Tensor, k: Tensor, mask: Tensor | None, *, scale: float | None = None, dim: int = -1) -> Tensor:
     """Weights (..., T, S) that are right but for what the mistake at hand asks."""
     scores = scores_of(q, k, scale)
     if mask is None:
@@ -129,9 +140,11 @@ def one_entry(draw: Draw) -> Case:
 
 
 def large_entries(draw: Draw) -> Case:
-    """Scores in the thousands."""
-    case = entries(draw)
-    return case.with_arguments(query=case.arguments["query"] * 100, keys=case.arguments["keys"] * 100)
+    """Scores in the hundreds, one at the least."""
+    s, dv = draw.sizes(2, low=5)
+    query, keys = loud(draw, 4), loud(draw, s, 4)
+    keys[0] = query
+    return Case({"query": query, "keys": keys, "values": draw.normal(s, dv)})
 
 
 def more_entries(draw: Draw, factor: int) -> Case:
@@ -142,36 +155,40 @@ def more_entries(draw: Draw, factor: int) -> Case:
 
 @misconception("scaled", read="soft-lookup")
 def scaled_lookup(query: Tensor, keys: Tensor, values: Tensor) -> Tensor:
-    """The scores are divided by the square root of the key width. That is the next step of the story; this lookup takes the dot
-    products as they are.
+    """The scores are divided by the square root of the key width. That is the next step of the story; this lookup
+    takes the dot products as they are.
     """
     return torch.softmax(keys @ query / query.shape[0] ** 0.5, 0) @ values
 
 
 @misconception("the best entry takes all", read="soft-lookup")
 def hard_lookup(query: Tensor, keys: Tensor, values: Tensor) -> Tensor:
-    """Only the entry with the largest score answers. A soft lookup blends all of them, and only a blend lets a gradient reach the
-    query and the keys.
+    """Only the entry with the largest score answers. A soft lookup blends all of them, and only a blend lets a
+    gradient reach the query and the keys.
     """
     return values[(keys @ query).argmax()]
 
 
 @misconception("no softmax", read="soft-lookup")
 def raw_scores(query: Tensor, keys: Tensor, values: Tensor) -> Tensor:
-    """The scores themselves serve as weights. Weights must be positive and sum to one, which is what the softmax is for."""
+    """The scores themselves serve as weights. Weights must be positive and sum to one, which is what the softmax is
+    for.
+    """
     return keys @ query @ values
 
 
 @misconception("not normalised", read="soft-lookup")
 def unnormalised(query: Tensor, keys: Tensor, values: Tensor) -> Tensor:
-    """The exponentials of the scores are not divided by their sum, so the weights do not add up to one and the answer is no average."""
+    """The exponentials of the scores are not divided by their sum, so the weights do not add up to one and the
+    answer is no average.
+    """
     return (keys @ query).exp() @ values
 
 
 @misconception("scores divided by their sum", read="soft-lookup")
 def divided_by_sum(query: Tensor, keys: Tensor, values: Tensor) -> Tensor:
-    """The scores are divided by their sum, without an exponential. Scores may be negative: such weights can be negative too, and
-    explode where the sum is near zero.
+    """The scores are divided by their sum, without an exponential. Scores may be negative: such weights can be
+    negative too, and explode where the sum is near zero.
     """
     scores = keys @ query
     return scores / scores.sum() @ values
@@ -179,7 +196,9 @@ def divided_by_sum(query: Tensor, keys: Tensor, values: Tensor) -> Tensor:
 
 @misconception("the weights are returned", read="soft-lookup")
 def weights_returned(query: Tensor, keys: Tensor, values: Tensor) -> Tensor:
-    """What comes back are the weights of the entries. One step is missing: the sum of the values, each times its weight."""
+    """What comes back are the weights of the entries. One step is missing: the sum of the values, each times its
+    weight.
+    """
     return torch.softmax(keys @ query, 0)
 
 
@@ -191,14 +210,16 @@ def keys_blended(query: Tensor, keys: Tensor, values: Tensor) -> Tensor:
 
 @misconception("cosine", read="cosine")
 def cosine_lookup(query: Tensor, keys: Tensor, values: Tensor) -> Tensor:
-    """The scores are cosines: query and keys are divided by their lengths first. Here the score is the dot product as it is."""
+    """The scores are cosines: query and keys are divided by their lengths first. Here the score is the dot product
+    as it is.
+    """
     return torch.softmax(torch.cosine_similarity(keys, query, dim=-1), 0) @ values
 
 
 @misconception("exponential overflows", read="soft-lookup")
 def lookup_overflows(query: Tensor, keys: Tensor, values: Tensor) -> Tensor:
-    """The softmax is computed as exp(x) / sum(exp(x)) without taking off the maximum first: large scores overflow to infinity and
-    give NaN.
+    """The softmax is computed as exp(x) / sum(exp(x)) without taking off the maximum first: large scores overflow
+    to infinity and give NaN.
     """
     grown = (keys @ query).exp()
     return grown / grown.sum() @ values
@@ -206,15 +227,17 @@ def lookup_overflows(query: Tensor, keys: Tensor, values: Tensor) -> Tensor:
 
 @misconception("changes its input", read="what-goes-wrong-03")
 def lookup_in_place(query: Tensor, keys: Tensor, values: Tensor) -> Tensor:
-    """An in-place operation (such as values *= …) changes the caller's tensor: the dictionary is damaged by looking something up."""
+    """An in-place operation (such as values *= …) changes the caller's tensor: the dictionary is damaged by looking
+    something up.
+    """
     values *= torch.softmax(keys @ query, 0)[:, None]
     return values.sum(0)
 
 
 @misconception("one entry after another", read="soft-lookup")
 def entry_by_entry(query: Tensor, keys: Tensor, values: Tensor) -> Tensor:
-    """The numbers are right, but a Python loop goes from entry to entry. One product of the keys with the query gives all the
-    scores at once, however many entries there are.
+    """The numbers are right, but a Python loop goes from entry to entry. One product of the keys with the query
+    gives all the scores at once, however many entries there are.
     """
     weights = torch.softmax(torch.stack([key @ query for key in keys]), 0)
     answer = weights[0] * values[0]
@@ -225,8 +248,8 @@ def entry_by_entry(query: Tensor, keys: Tensor, values: Tensor) -> Tensor:
 
 @misconception("always float32", read="device-and-dtype")
 def lookup_in_float32(query: Tensor, keys: Tensor, values: Tensor) -> Tensor:
-    """Everything is converted to float32 and stays there: a half- or double-precision model gets a result of another dtype and fails
-    at the next layer.
+    """Everything is converted to float32 and stays there: a half- or double-precision model gets a result of
+    another dtype and fails at the next layer.
     """
     return torch.softmax(keys.float() @ query.float(), 0) @ values.float()
 
@@ -237,7 +260,9 @@ SOFT_LOOKUP = Exercise(
     aspects=(
         look.shape(0.5, entries, one_entry),
         look.values(1.5, entries, entries, one_entry),
-        look.values(0.5, large_entries, name="large scores", title="Scores in the thousands give finite, right numbers."),
+        look.values(
+            0.5, large_entries, name="large scores", title="Scores in the hundreds give finite, right numbers."
+        ),
         look.gradients(0.5, entries, wrt=("query", "keys", "values")),
         look.permutation(0.5, entries, keys=("keys", "values")),
         look.unmutated(0.5, entries),
@@ -285,7 +310,9 @@ def longer_pairs(draw: Draw, factor: int) -> Case:
 
 
 def float16_range(draw: Draw) -> Case:
-    """Queries and keys of float16, one of a kind, whose dot products are too large for float16 before they are scaled."""
+    """Queries and keys of float16, one of a kind, whose dot products are too large for float16 before they are
+    scaled.
+    """
     t, width = draw.sizes(1)[0], 128
     k = torch.sign(draw.normal(t + 2, width)) * 30
     return Case({"q": k[:t].half(), "k": k.half()})
@@ -299,24 +326,24 @@ def numbers_as_mask(draw: Draw) -> Case:
 
 @misconception("no scale", read="why-scale")
 def weights_unscaled(q: Tensor, k: Tensor, mask: Tensor | None = None) -> Tensor:
-    """The scores are not divided by the square root of the key width. Their variance grows with the width, so the softmax saturates
-    and its gradients vanish.
+    """The scores are not divided by the square root of the key width. Their variance grows with the width, so the
+    softmax saturates and its gradients vanish.
     """
     return weights_of(q, k, mask, scale=1.0)
 
 
 @misconception("scaled by the width", read="why-scale")
 def weights_scaled_by_width(q: Tensor, k: Tensor, mask: Tensor | None = None) -> Tensor:
-    """The scores are divided by the key width itself, not by its square root: their variance falls below one and the weights turn
-    flat.
+    """The scores are divided by the key width itself, not by its square root: their variance falls below one and
+    the weights turn flat.
     """
     return weights_of(q, k, mask, scale=1 / q.shape[-1])
 
 
 @misconception("softmax over queries", read="scores-and-weights")
 def weights_over_queries(q: Tensor, k: Tensor, mask: Tensor | None = None) -> Tensor:
-    """The softmax runs over the queries, so it is each key's column that sums to one. Each query's row must: the softmax goes over the
-    keys, the last axis of the scores.
+    """The softmax runs over the queries, so it is each key's column that sums to one. Each query's row must: the
+    softmax goes over the keys, the last axis of the scores.
     """
     return weights_of(q, k, mask, dim=-2)
 
@@ -330,8 +357,8 @@ def scores_returned(q: Tensor, k: Tensor, mask: Tensor | None = None) -> Tensor:
 
 @misconception("mask inverted", read="masks")
 def weights_mask_inverted(q: Tensor, k: Tensor, mask: Tensor | None = None) -> Tensor:
-    """The mask is read the wrong way round: here True means that a query may attend, as in F.scaled_dot_product_attention and
-    opposite to nn.MultiheadAttention.
+    """The mask is read the wrong way round: here True means that a query may attend, as in
+    F.scaled_dot_product_attention and opposite to nn.MultiheadAttention.
     """
     return weights_of(q, k, None if mask is None else ~mask)
 
@@ -344,15 +371,17 @@ def weights_mask_ignored(q: Tensor, k: Tensor, mask: Tensor | None = None) -> Te
 
 @misconception("mask after softmax", read="masks")
 def weights_mask_after_softmax(q: Tensor, k: Tensor, mask: Tensor | None = None) -> Tensor:
-    """The mask is applied after the softmax. The forbidden keys have taken their share by then, and the rest no longer sums to one."""
+    """The mask is applied after the softmax. The forbidden keys have taken their share by then, and the rest no
+    longer sums to one.
+    """
     weights = weights_of(q, k, None)
     return weights if mask is None else weights * mask
 
 
 @misconception("masked scores set to zero", read="masks")
 def weights_mask_with_zero(q: Tensor, k: Tensor, mask: Tensor | None = None) -> Tensor:
-    """The forbidden scores become zero before the softmax. A score of zero still gets weight exp(0) = 1: only minus infinity gets
-    none.
+    """The forbidden scores become zero before the softmax. A score of zero still gets weight exp(0) = 1: only minus
+    infinity gets none.
     """
     scores = scores_of(q, k)
     return torch.softmax(scores if mask is None else scores * mask, -1)
@@ -360,8 +389,8 @@ def weights_mask_with_zero(q: Tensor, k: Tensor, mask: Tensor | None = None) -> 
 
 @misconception("mask added as 0 and 1", read="masks")
 def weights_mask_added(q: Tensor, k: Tensor, mask: Tensor | None = None) -> Tensor:
-    """The boolean mask is added to the scores, so a permitted key gains 1 and a forbidden one loses nothing. An additive mask holds 0
-    and minus infinity.
+    """The boolean mask is added to the scores, so a permitted key gains 1 and a forbidden one loses nothing. An
+    additive mask holds 0 and minus infinity.
     """
     scores = scores_of(q, k)
     return torch.softmax(scores if mask is None else scores + mask, -1)
@@ -369,8 +398,8 @@ def weights_mask_added(q: Tensor, k: Tensor, mask: Tensor | None = None) -> Tens
 
 @misconception("NaN in an empty row", read="fully-masked-row")
 def weights_empty_row_is_nan(q: Tensor, k: Tensor, mask: Tensor | None = None) -> Tensor:
-    """A row of scores that are all minus infinity makes the softmax divide zero by zero. Such a row must give zeros, and NaN would
-    spread through everything after it.
+    """A row of scores that are all minus infinity makes the softmax divide zero by zero. Such a row must give
+    zeros, and NaN would spread through everything after it.
     """
     scores = scores_of(q, k)
     return torch.softmax(scores if mask is None else scores.masked_fill(~mask, float("-inf")), -1)
@@ -378,8 +407,8 @@ def weights_empty_row_is_nan(q: Tensor, k: Tensor, mask: Tensor | None = None) -
 
 @misconception("empty row is uniform", read="fully-masked-row")
 def weights_empty_row_is_uniform(q: Tensor, k: Tensor, mask: Tensor | None = None) -> Tensor:
-    """A query that may attend to nothing attends to everything equally: with the same large negative score everywhere the softmax is
-    uniform. All its weights must be zero.
+    """A query that may attend to nothing attends to everything equally: with the same large negative score
+    everywhere the softmax is uniform. All its weights must be zero.
     """
     scores = scores_of(q, k)
     return torch.softmax(scores if mask is None else scores.masked_fill(~mask, torch.finfo(scores.dtype).min), -1)
@@ -387,8 +416,8 @@ def weights_empty_row_is_uniform(q: Tensor, k: Tensor, mask: Tensor | None = Non
 
 @misconception("NaN overwritten afterwards", read="fully-masked-row")
 def weights_nan_overwritten(q: Tensor, k: Tensor, mask: Tensor | None = None) -> Tensor:
-    """The NaN of an empty row is overwritten with zeros after the softmax. The weights look right, but on the way back the gradient
-    passes through the softmax of that row and is NaN all the same: do not let the NaN arise.
+    """The NaN of an empty row is overwritten with zeros after the softmax. The weights look right, but on the way
+    back the gradient passes through the softmax of that row and is NaN all the same: do not let the NaN arise.
     """
     scores = scores_of(q, k)
     if mask is not None:
@@ -398,8 +427,8 @@ def weights_nan_overwritten(q: Tensor, k: Tensor, mask: Tensor | None = None) ->
 
 @misconception("exponential overflows", read="scores-and-weights")
 def weights_overflow(q: Tensor, k: Tensor, mask: Tensor | None = None) -> Tensor:
-    """The softmax is computed as exp(x) / sum(exp(x)) without taking off the maximum first: large scores overflow to infinity and
-    give NaN.
+    """The softmax is computed as exp(x) / sum(exp(x)) without taking off the maximum first: large scores overflow
+    to infinity and give NaN.
     """
     grown = scores_of(q, k).exp()
     grown = grown if mask is None else grown * mask
@@ -409,8 +438,8 @@ def weights_overflow(q: Tensor, k: Tensor, mask: Tensor | None = None) -> Tensor
 
 @misconception("float16 overflows", read="device-and-dtype")
 def weights_overflow_float16(q: Tensor, k: Tensor, mask: Tensor | None = None) -> Tensor:
-    """The dot products are taken in float16, which ends at 65504: wide and loud vectors give infinity before the scale can shrink it,
-    and NaN after the softmax. Score in float32 and round the weights back.
+    """The dot products are taken in float16, which ends at 65504: wide and loud vectors give infinity before the
+    scale can shrink it, and NaN after the softmax. Score in float32 and round the weights back.
     """
     if mask is not None and mask.dtype != torch.bool:
         raise ValueError("the mask must be boolean")
@@ -419,8 +448,8 @@ def weights_overflow_float16(q: Tensor, k: Tensor, mask: Tensor | None = None) -
 
 @misconception("any mask will do", read="masks")
 def weights_any_mask(q: Tensor, k: Tensor, mask: Tensor | None = None) -> Tensor:
-    """A mask of numbers is taken as well. Nobody can tell whether its zeros forbid (as False does) or permit (as in an additive
-    mask), so anything but a boolean mask is a ValueError.
+    """A mask of numbers is taken as well. Nobody can tell whether its zeros forbid (as False does) or permit (as in
+    an additive mask), so anything but a boolean mask is a ValueError.
     """
     wide = torch.promote_types(q.dtype, torch.float32)
     return weights_of(q.to(wide), k.to(wide), None if mask is None else mask.bool()).to(q.dtype)
@@ -428,8 +457,8 @@ def weights_any_mask(q: Tensor, k: Tensor, mask: Tensor | None = None) -> Tensor
 
 @misconception("made on the CPU", read="device-and-dtype")
 def weights_made_on_the_cpu(q: Tensor, k: Tensor, mask: Tensor | None = None) -> Tensor:
-    """A tensor is made on the CPU inside the function. It works until the inputs live on a GPU: take device and dtype from the
-    inputs.
+    """A tensor is made on the CPU inside the function. It works until the inputs live on a GPU: take device and
+    dtype from the inputs.
     """
     everything = torch.ones(*q.shape[:-1], k.shape[-2], dtype=torch.bool)
     return attention.masked_attention_weights(q, k, everything if mask is None else everything & mask)
@@ -453,7 +482,7 @@ MASKED_ATTENTION_WEIGHTS = Exercise(
             1, without_values(empty_row), name="empty row", title="A query that may attend to nothing has zero weights."
         ),
         look.values(
-            0.5, without_values(large), name="large scores", title="Scores in the thousands give finite, right numbers."
+            0.5, without_values(large), name="large scores", title="Scores in the hundreds give finite, right numbers."
         ),
         look.values(
             0.5, float16_range, name="float16 range", title="Dot products beyond 65504 do no harm to float16 inputs."
@@ -468,7 +497,7 @@ MASKED_ATTENTION_WEIGHTS = Exercise(
         look.refuses(0.5, without_values(masked), numbers_as_mask, title="A mask that is not boolean is a ValueError."),
     ),
     forbidden=FUSED,
-    rule_case=without_values(qkv),
+    rule_case=(without_values(qkv), without_values(masked)),
     misconceptions=(
         weights_unscaled,
         weights_scaled_by_width,
@@ -592,8 +621,8 @@ def empty_row_is_mean(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None = Non
 
 @misconception("NaN overwritten afterwards", read="fully-masked-row")
 def nan_overwritten(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None = None) -> Tensor:
-    """The NaN of an empty row is overwritten with zeros in the end. The output looks right, but on the way back the gradient
-    passes through the softmax of that row and is NaN all the same: do not let the NaN arise.
+    """The NaN of an empty row is overwritten with zeros in the end. The output looks right, but on the way back the
+    gradient passes through the softmax of that row and is NaN all the same: do not let the NaN arise.
     """
     scores = scores_of(q, k)
     if mask is not None:
@@ -651,7 +680,7 @@ SCALED_DOT_PRODUCT_ATTENTION = Exercise(
             title="A mask lets a query attend where it is True, and nowhere else.",
         ),
         look.values(1, empty_row, name="empty row", title="A query that may attend to nothing gets zeros."),
-        look.values(1, large, name="large scores", title="Scores in the thousands give finite, right numbers."),
+        look.values(1, large, name="large scores", title="Scores in the hundreds give finite, right numbers."),
         look.gradients(1, masked, empty_row, wrt=("q", "k", "v")),
         look.batch_independence(0.5, batch, batched=("q", "k", "v")),
         look.causality(0.5, causal, future=("k", "v")),
@@ -663,7 +692,7 @@ SCALED_DOT_PRODUCT_ATTENTION = Exercise(
         look.vectorised(0.5, longer, axis="examples, heads, queries or keys"),
     ),
     forbidden=FUSED,
-    rule_case=qkv,
+    rule_case=(qkv, masked),
     misconceptions=(
         no_scale,
         scale_by_width,
@@ -711,33 +740,41 @@ def longer_sequence(draw: Draw, factor: int) -> Case:
 
 @misconception("nobody sees itself", read="causal-mask")
 def without_diagonal(T: int, device: torch.device | str | None = None) -> Tensor:
-    """The diagonal is False, so no position may attend to itself, and the first one to nothing at all. The present belongs to what a
-    position may see.
+    """The diagonal is False, so no position may attend to itself, and the first one to nothing at all. The present
+    belongs to what a position may see.
     """
     return torch.ones(T, T, dtype=torch.bool, device=device).tril(-1)
 
 
 @misconception("the future in place of the past", read="causal-mask")
 def upper_triangle(T: int, device: torch.device | str | None = None) -> Tensor:
-    """The triangle is the wrong one: each position may attend to itself and to the future. Rows are queries, columns are keys."""
+    """The triangle is the wrong one: each position may attend to itself and to the future. Rows are queries,
+    columns are keys.
+    """
     return torch.ones(T, T, dtype=torch.bool, device=device).triu()
 
 
 @misconception("True means forbidden", read="masks")
 def causal_inverted(T: int, device: torch.device | str | None = None) -> Tensor:
-    """The mask is True where a position may not look, as nn.MultiheadAttention wants it. In this course True means: may attend."""
+    """The mask is True where a position may not look, as nn.MultiheadAttention wants it. In this course True means:
+    may attend.
+    """
     return torch.ones(T, T, dtype=torch.bool, device=device).triu(1)
 
 
 @misconception("numbers in place of truth values", read="causal-mask")
 def causal_of_numbers(T: int, device: torch.device | str | None = None) -> Tensor:
-    """The mask holds the numbers 0 and 1. It must be boolean: what adds a mask of numbers to the scores would forbid nothing."""
+    """The mask holds the numbers 0 and 1. It must be boolean: what adds a mask of numbers to the scores would
+    forbid nothing.
+    """
     return torch.ones(T, T, device=device).tril()
 
 
 @misconception("additive mask", read="causal-mask")
 def causal_additive(T: int, device: torch.device | str | None = None) -> Tensor:
-    """The mask holds 0 and minus infinity, to be added to the scores. Here a mask is boolean, and whoever uses it fills the scores."""
+    """The mask holds 0 and minus infinity, to be added to the scores. Here a mask is boolean, and whoever uses it
+    fills the scores.
+    """
     return torch.full((T, T), float("-inf"), device=device).triu(1)
 
 
@@ -749,14 +786,16 @@ def causal_with_axis(T: int, device: torch.device | str | None = None) -> Tensor
 
 @misconception("device ignored", read="device-and-dtype")
 def causal_on_the_cpu(T: int, device: torch.device | str | None = None) -> Tensor:
-    """The mask is made on the default device, whatever the argument says: on a GPU it meets scores that live elsewhere."""
+    """The mask is made on the default device, whatever the argument says: on a GPU it meets scores that live
+    elsewhere.
+    """
     return torch.ones(T, T, dtype=torch.bool).tril()
 
 
 @misconception("one row after another", read="causal-mask")
 def causal_by_rows(T: int, device: torch.device | str | None = None) -> Tensor:
-    """The numbers are right, but a Python loop fills row after row. For a long text that is thousands of small operations where one
-    comparison or one triangle is enough.
+    """The numbers are right, but a Python loop fills row after row. For a long text that is thousands of small
+    operations where one comparison or one triangle is enough.
     """
     mask = torch.zeros(T, T, dtype=torch.bool, device=device)
     for i in range(T):
@@ -826,32 +865,32 @@ def keys_up_to(lengths: Tensor, S: int | None) -> Tensor:
 
 @misconception("one too many", read="padding-mask")
 def one_key_too_many(lengths: Tensor, S: int | None = None) -> Tensor:
-    """One key too many is permitted. Indices start at 0, so a sequence of three has the keys 0, 1 and 2: the index must be smaller than
-    the length, not equal to it.
+    """One key too many is permitted. Indices start at 0, so a sequence of three has the keys 0, 1 and 2: the index
+    must be smaller than the length, not equal to it.
     """
     return keys_up_to(lengths, S) <= lengths[:, None, None]
 
 
 @misconception("True means padding", read="masks")
 def padding_inverted(lengths: Tensor, S: int | None = None) -> Tensor:
-    """The mask is True on the padding, as the key_padding_mask of nn.MultiheadAttention wants it. In this course True means: may
-    attend.
+    """The mask is True on the padding, as the key_padding_mask of nn.MultiheadAttention wants it. In this course
+    True means: may attend.
     """
     return keys_up_to(lengths, S) >= lengths[:, None, None]
 
 
 @misconception("no axis for the queries", read="padding-mask")
 def without_query_axis(lengths: Tensor, S: int | None = None) -> Tensor:
-    """The mask is (B, S), without an axis for the queries. Against scores (B, T, S) its B would be taken for T: the middle axis of one
-    is needed.
+    """The mask is (B, S), without an axis for the queries. Against scores (B, T, S) its B would be taken for T: the
+    middle axis of one is needed.
     """
     return keys_up_to(lengths, S) < lengths[:, None]
 
 
 @misconception("on the queries' axis", read="padding-mask")
 def padding_of_queries(lengths: Tensor, S: int | None = None) -> Tensor:
-    """The mask is (B, S, 1): it silences the queries at the padding and leaves its keys to be read by everyone. It is the last axis, that
-    of the keys, on which padding is forbidden.
+    """The mask is (B, S, 1): it silences the queries at the padding and leaves its keys to be read by everyone. It
+    is the last axis, that of the keys, on which padding is forbidden.
     """
     return (keys_up_to(lengths, S) < lengths[:, None])[:, :, None]
 
@@ -865,7 +904,9 @@ def padding_in_front(lengths: Tensor, S: int | None = None) -> Tensor:
 
 @misconception("size ignored", read="padding-mask")
 def size_ignored(lengths: Tensor, S: int | None = None) -> Tensor:
-    """The mask always ends with the longest sequence, whatever S says. A batch may be padded further, and its mask must reach as far."""
+    """The mask always ends with the longest sequence, whatever S says. A batch may be padded further, and its mask
+    must reach as far.
+    """
     return keys_up_to(lengths, None) < lengths[:, None, None]
 
 
@@ -877,22 +918,24 @@ def size_of_the_batch(lengths: Tensor, S: int | None = None) -> Tensor:
 
 @misconception("numbers in place of truth values", read="padding-mask")
 def padding_of_numbers(lengths: Tensor, S: int | None = None) -> Tensor:
-    """The mask holds the numbers 0 and 1. It must be boolean: what adds a mask of numbers to the scores would forbid nothing."""
+    """The mask holds the numbers 0 and 1. It must be boolean: what adds a mask of numbers to the scores would
+    forbid nothing.
+    """
     return (keys_up_to(lengths, S) < lengths[:, None, None]).float()
 
 
 @misconception("any lengths will do", read="padding-mask")
 def any_lengths(lengths: Tensor, S: int | None = None) -> Tensor:
-    """Lengths with a decimal point are taken as well. Half a position means that something went wrong before: raise a ValueError,
-    here, where it can still be found.
+    """Lengths with a decimal point are taken as well. Half a position means that something went wrong before: raise
+    a ValueError, here, where it can still be found.
     """
     return keys_up_to(lengths, S) < lengths[:, None, None]
 
 
 @misconception("made on the CPU", read="device-and-dtype")
 def padding_on_the_cpu(lengths: Tensor, S: int | None = None) -> Tensor:
-    """The indices of the keys are made on the CPU. Lengths that live on a GPU cannot be compared with them: take the device from the
-    lengths.
+    """The indices of the keys are made on the CPU. Lengths that live on a GPU cannot be compared with them: take
+    the device from the lengths.
     """
     if lengths.is_floating_point():
         raise ValueError("lengths must be integers")
@@ -901,8 +944,8 @@ def padding_on_the_cpu(lengths: Tensor, S: int | None = None) -> Tensor:
 
 @misconception("one sequence after another", read="padding-mask")
 def padding_by_rows(lengths: Tensor, S: int | None = None) -> Tensor:
-    """The numbers are right, but a Python loop goes from sequence to sequence. One comparison of (S,) with (B, 1, 1) gives the whole
-    mask at once.
+    """The numbers are right, but a Python loop goes from sequence to sequence. One comparison of (S,) with (B, 1,
+    1) gives the whole mask at once.
     """
     if lengths.is_floating_point():
         raise ValueError("lengths must be integers")
@@ -915,12 +958,16 @@ PADDING_MASK = Exercise(
     chapter=CHAPTER,
     aspects=(
         look.shape(0.5, lengths_and_size),
-        look.values(1.5, lengths_and_size, short_integers, title="True where a key stands before the end of its sequence."),
+        look.values(
+            1.5, lengths_and_size, short_integers, title="True where a key stands before the end of its sequence."
+        ),
         look.values(1, lengths_alone, name="size", title="Without S, the mask is as long as the longest sequence."),
         look.unmutated(0.5, lengths_and_size),
         look.device(0.5, lengths_and_size),
         look.vectorised(0.5, more_lengths, axis="sequences or positions"),
-        look.refuses(0.5, lengths_and_size, broken_lengths, title="Lengths that are not whole numbers are a ValueError."),
+        look.refuses(
+            0.5, lengths_and_size, broken_lengths, title="Lengths that are not whole numbers are a ValueError."
+        ),
     ),
     misconceptions=(
         one_key_too_many,

@@ -67,60 +67,64 @@ Projected = tuple[Tensor, Tensor, Tensor]
 
 @misconception("second sequence ignored", read="projections")
 def only_the_asking(x_q: Tensor, x_kv: Tensor, w_q: Tensor, w_k: Tensor, w_v: Tensor) -> Projected:
-    """All three come from the sequence that asks. Keys and values belong to the sequence that is asked; the two are the same in
-    self-attention only.
+    """All three come from the sequence that asks. Keys and values belong to the sequence that is asked; the two are
+    the same in self-attention only.
     """
     return x_q @ w_q, x_q @ w_k, x_q @ w_v
 
 
 @misconception("keys from the asking sequence", read="projections")
 def keys_from_queries(x_q: Tensor, x_kv: Tensor, w_q: Tensor, w_k: Tensor, w_v: Tensor) -> Projected:
-    """The keys come from the sequence that asks. A query is compared with what is asked: keys and values both come from x_kv."""
+    """The keys come from the sequence that asks. A query is compared with what is asked: keys and values both come
+    from x_kv.
+    """
     return x_q @ w_q, x_q @ w_k, x_kv @ w_v
 
 
 @misconception("values from the asking sequence", read="projections")
 def values_from_queries(x_q: Tensor, x_kv: Tensor, w_q: Tensor, w_k: Tensor, w_v: Tensor) -> Projected:
-    """The values come from the sequence that asks, which would then receive nothing but itself. Each key needs its own value: both come
-    from x_kv.
+    """The values come from the sequence that asks, which would then receive nothing but itself. Each key needs its
+    own value: both come from x_kv.
     """
     return x_q @ w_q, x_kv @ w_k, x_q @ w_v
 
 
 @misconception("sequences exchanged", read="projections")
 def sequences_exchanged(x_q: Tensor, x_kv: Tensor, w_q: Tensor, w_k: Tensor, w_v: Tensor) -> Projected:
-    """The two sequences have changed places: queries come from the one that asks, x_q, keys and values from the one that is asked."""
+    """The two sequences have changed places: queries come from the one that asks, x_q, keys and values from the one
+    that is asked.
+    """
     return x_kv @ w_q, x_q @ w_k, x_q @ w_v
 
 
 @misconception("query and key matrix exchanged", read="projections")
 def matrices_exchanged(x_q: Tensor, x_kv: Tensor, w_q: Tensor, w_k: Tensor, w_v: Tensor) -> Projected:
-    """Queries are made with the key matrix and keys with the query matrix. Their shapes are the same, so nothing complains; what the
-    network has learned to ask and to be asked is mixed up.
+    """Queries are made with the key matrix and keys with the query matrix. Their shapes are the same, so nothing
+    complains; what the network has learned to ask and to be asked is mixed up.
     """
     return x_q @ w_k, x_kv @ w_q, x_kv @ w_v
 
 
 @misconception("matrices transposed", read="projections")
 def transposed(x_q: Tensor, x_kv: Tensor, w_q: Tensor, w_k: Tensor, w_v: Tensor) -> Projected:
-    """The matrices are transposed before they are applied. Here they are (inputs, outputs), so a row is projected as x @ W; it is
-    nn.Linear that stores its weight the other way round. Square matrices hide the mistake.
+    """The matrices are transposed before they are applied. Here they are (inputs, outputs), so a row is projected
+    as x @ W; it is nn.Linear that stores its weight the other way round. Square matrices hide the mistake.
     """
     return x_q @ w_q.T, x_kv @ w_k.T, x_kv @ w_v.T
 
 
 @misconception("values not projected", read="projections")
 def values_as_they_are(x_q: Tensor, x_kv: Tensor, w_q: Tensor, w_k: Tensor, w_v: Tensor) -> Projected:
-    """The inputs themselves are returned as values. Values have a matrix of their own, which chooses what a position tells when it is
-    found.
+    """The inputs themselves are returned as values. Values have a matrix of their own, which chooses what a
+    position tells when it is found.
     """
     return x_q @ w_q, x_kv @ w_k, x_kv
 
 
 @misconception("queries already scaled", read="projections")
 def scaled_queries(x_q: Tensor, x_kv: Tensor, w_q: Tensor, w_k: Tensor, w_v: Tensor) -> Projected:
-    """The queries are divided by the square root of their width. The scale is a part of attention, which follows; whoever calls both would
-    scale twice.
+    """The queries are divided by the square root of their width. The scale is a part of attention, which follows;
+    whoever calls both would scale twice.
     """
     return x_q @ w_q * w_q.shape[1] ** -0.5, x_kv @ w_k, x_kv @ w_v
 
@@ -133,8 +137,8 @@ def another_order(x_q: Tensor, x_kv: Tensor, w_q: Tensor, w_k: Tensor, w_v: Tens
 
 @misconception("always float32", read="device-and-dtype")
 def projections_in_float32(x_q: Tensor, x_kv: Tensor, w_q: Tensor, w_k: Tensor, w_v: Tensor) -> Projected:
-    """Everything is converted to float32 and stays there: a half- or double-precision model gets a result of another dtype and fails
-    at the next layer.
+    """Everything is converted to float32 and stays there: a half- or double-precision model gets a result of
+    another dtype and fails at the next layer.
     """
     x_q, x_kv = x_q.float(), x_kv.float()
     return x_q @ w_q.float(), x_kv @ w_k.float(), x_kv @ w_v.float()
@@ -221,8 +225,8 @@ def _pairs(case: Case) -> tuple[int, ...]:
 def scaled_by_input_width(
     x_q: Tensor, x_kv: Tensor, w_q: Tensor, w_k: Tensor, w_v: Tensor, mask: Tensor | None = None
 ) -> Tensor:
-    """The scores are divided by the square root of the width D of the inputs. What the dot product adds up are the Dk columns of queries
-    and keys, after the projection.
+    """The scores are divided by the square root of the width D of the inputs. What the dot product adds up are the
+    Dk columns of queries and keys, after the projection.
     """
     return weights_of(x_q @ w_q, x_kv @ w_k, mask, scale=x_q.shape[-1] ** -0.5) @ (x_kv @ w_v)
 
@@ -231,8 +235,8 @@ def scaled_by_input_width(
 def scaled_by_value_width(
     x_q: Tensor, x_kv: Tensor, w_q: Tensor, w_k: Tensor, w_v: Tensor, mask: Tensor | None = None
 ) -> Tensor:
-    """The scores are divided by the square root of the width of the values. It is the width of queries and keys that matters: the values
-    take no part in the scores.
+    """The scores are divided by the square root of the width of the values. It is the width of queries and keys
+    that matters: the values take no part in the scores.
     """
     return weights_of(x_q @ w_q, x_kv @ w_k, mask, scale=w_v.shape[1] ** -0.5) @ (x_kv @ w_v)
 
@@ -241,8 +245,8 @@ def scaled_by_value_width(
 def projected_unscaled(
     x_q: Tensor, x_kv: Tensor, w_q: Tensor, w_k: Tensor, w_v: Tensor, mask: Tensor | None = None
 ) -> Tensor:
-    """The scores are not divided by the square root of the width of queries and keys: their variance grows with the width, so the softmax
-    saturates and its gradients vanish.
+    """The scores are not divided by the square root of the width of queries and keys: their variance grows with the
+    width, so the softmax saturates and its gradients vanish.
     """
     return weights_of(x_q @ w_q, x_kv @ w_k, mask, scale=1.0) @ (x_kv @ w_v)
 
@@ -251,8 +255,8 @@ def projected_unscaled(
 def projected_scaled_twice(
     x_q: Tensor, x_kv: Tensor, w_q: Tensor, w_k: Tensor, w_v: Tensor, mask: Tensor | None = None
 ) -> Tensor:
-    """The scores are divided by the square root of the width twice, perhaps once in the queries and once in attention: the weights come
-    out too flat.
+    """The scores are divided by the square root of the width twice, perhaps once in the queries and once in
+    attention: the weights come out too flat.
     """
     return weights_of(x_q @ w_q, x_kv @ w_k, mask, scale=1 / w_q.shape[1]) @ (x_kv @ w_v)
 
@@ -261,8 +265,8 @@ def projected_scaled_twice(
 def attends_to_itself(
     x_q: Tensor, x_kv: Tensor, w_q: Tensor, w_k: Tensor, w_v: Tensor, mask: Tensor | None = None
 ) -> Tensor:
-    """Queries, keys and values all come from the sequence that asks. Keys and values belong to the sequence that is asked; the two are the
-    same in self-attention only.
+    """Queries, keys and values all come from the sequence that asks. Keys and values belong to the sequence that is
+    asked; the two are the same in self-attention only.
     """
     return weights_of(x_q @ w_q, x_q @ w_k, None) @ (x_q @ w_v)
 
@@ -271,8 +275,8 @@ def attends_to_itself(
 def answers_exchanged(
     x_q: Tensor, x_kv: Tensor, w_q: Tensor, w_k: Tensor, w_v: Tensor, mask: Tensor | None = None
 ) -> Tensor:
-    """The two sequences have changed places: queries come from the one that asks, x_q, keys and values from the one that is asked. There is
-    one output for each query.
+    """The two sequences have changed places: queries come from the one that asks, x_q, keys and values from the one
+    that is asked. There is one output for each query.
     """
     turned = None if mask is None else mask.transpose(-2, -1)
     return weights_of(x_kv @ w_q, x_q @ w_k, turned) @ (x_q @ w_v)
@@ -282,8 +286,8 @@ def answers_exchanged(
 def attention_matrices_exchanged(
     x_q: Tensor, x_kv: Tensor, w_q: Tensor, w_k: Tensor, w_v: Tensor, mask: Tensor | None = None
 ) -> Tensor:
-    """Queries are made with the key matrix and keys with the query matrix. Their shapes are the same, so nothing complains; what the
-    network has learned to ask and to be asked is mixed up.
+    """Queries are made with the key matrix and keys with the query matrix. Their shapes are the same, so nothing
+    complains; what the network has learned to ask and to be asked is mixed up.
     """
     return weights_of(x_q @ w_k, x_kv @ w_q, mask) @ (x_kv @ w_v)
 
@@ -292,8 +296,8 @@ def attention_matrices_exchanged(
 def inputs_as_values(
     x_q: Tensor, x_kv: Tensor, w_q: Tensor, w_k: Tensor, w_v: Tensor, mask: Tensor | None = None
 ) -> Tensor:
-    """The inputs themselves are averaged, without the value matrix. It chooses what a position tells when it is found, and how wide the
-    output is.
+    """The inputs themselves are averaged, without the value matrix. It chooses what a position tells when it is
+    found, and how wide the output is.
     """
     return weights_of(x_q @ w_q, x_kv @ w_k, mask) @ x_kv
 
@@ -302,8 +306,8 @@ def inputs_as_values(
 def projected_over_queries(
     x_q: Tensor, x_kv: Tensor, w_q: Tensor, w_k: Tensor, w_v: Tensor, mask: Tensor | None = None
 ) -> Tensor:
-    """The softmax runs over the queries, so it is each key's column that sums to one. Each query's row must: the softmax goes over the
-    keys, the last axis of the scores.
+    """The softmax runs over the queries, so it is each key's column that sums to one. Each query's row must: the
+    softmax goes over the keys, the last axis of the scores.
     """
     return weights_of(x_q @ w_q, x_kv @ w_k, mask, dim=-2) @ (x_kv @ w_v)
 
@@ -320,8 +324,8 @@ def projected_mask_ignored(
 def projected_mask_inverted(
     x_q: Tensor, x_kv: Tensor, w_q: Tensor, w_k: Tensor, w_v: Tensor, mask: Tensor | None = None
 ) -> Tensor:
-    """The mask is read the wrong way round: here True means that a query may attend, as in F.scaled_dot_product_attention and
-    opposite to nn.MultiheadAttention.
+    """The mask is read the wrong way round: here True means that a query may attend, as in
+    F.scaled_dot_product_attention and opposite to nn.MultiheadAttention.
     """
     return weights_of(x_q @ w_q, x_kv @ w_k, None if mask is None else ~mask) @ (x_kv @ w_v)
 
@@ -330,8 +334,8 @@ def projected_mask_inverted(
 def projected_empty_row_is_nan(
     x_q: Tensor, x_kv: Tensor, w_q: Tensor, w_k: Tensor, w_v: Tensor, mask: Tensor | None = None
 ) -> Tensor:
-    """A row of scores that are all minus infinity makes the softmax divide zero by zero. Such a row must give zeros, and NaN would
-    spread through everything after it.
+    """A row of scores that are all minus infinity makes the softmax divide zero by zero. Such a row must give
+    zeros, and NaN would spread through everything after it.
     """
     scores = scores_of(x_q @ w_q, x_kv @ w_k)
     return torch.softmax(scores if mask is None else scores.masked_fill(~mask, float("-inf")), -1) @ (x_kv @ w_v)
@@ -342,13 +346,11 @@ PROJECTED_ATTENTION = Exercise(
     chapter=CHAPTER,
     aspects=(
         look.shape(0.5, two_sequences, one_example),
-        look.values(2.5, two_sequences, one_example),
+        look.values(2, two_sequences, one_example),
         look.values(
             1, projected_masked, name="mask", title="A mask lets a query attend where it is True, and nowhere else."
         ),
-        look.values(
-            0.5, projected_empty_row, name="empty row", title="A query that may attend to nothing gets zeros."
-        ),
+        look.values(0.5, projected_empty_row, name="empty row", title="A query that may attend to nothing gets zeros."),
         look.gradients(0.5, projected_masked, wrt=("x_q", "x_kv", *WEIGHTS)),
         look.batch_independence(0.5, two_sequences, batched=("x_q", "x_kv")),
         look.permutation(0.5, two_sequences, keys=("x_kv",)),
@@ -359,7 +361,7 @@ PROJECTED_ATTENTION = Exercise(
         look.vectorised(0.5, more_projected, axis="examples, queries or keys"),
     ),
     forbidden=FUSED,
-    rule_case=two_sequences,
+    rule_case=(two_sequences, projected_masked),
     misconceptions=(
         scaled_by_input_width,
         scaled_by_value_width,
@@ -424,23 +426,25 @@ def dot_products(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None = None, *,
 def cosine_scaled_by_width(
     q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None = None, *, scale: float = 1.0
 ) -> Tensor:
-    """The cosines are divided by the square root of the width as well. They lie between -1 and 1 whatever the width: dividing them again
-    makes the weights flat.
+    """The cosines are divided by the square root of the width as well. They lie between -1 and 1 whatever the
+    width: dividing them again makes the weights flat.
     """
     return average(scale * cosines(q, k) * q.shape[-1] ** -0.5, v, mask)
 
 
 @misconception("only the keys normalised", read="cosine")
 def only_keys(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None = None, *, scale: float = 1.0) -> Tensor:
-    """Only the keys are divided by their lengths. A long query still makes sharper weights than a short one; the cosine divides by both
-    lengths.
+    """Only the keys are divided by their lengths. A long query still makes sharper weights than a short one; the
+    cosine divides by both lengths.
     """
     return average(scale * cosines(q, k) * torch.linalg.vector_norm(q, dim=-1, keepdim=True), v, mask)
 
 
 @misconception("only the queries normalised", read="cosine")
 def only_queries(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None = None, *, scale: float = 1.0) -> Tensor:
-    """Only the queries are divided by their lengths, so a key can still win by its length. The cosine divides by both lengths."""
+    """Only the queries are divided by their lengths, so a key can still win by its length. The cosine divides by
+    both lengths.
+    """
     lengths = torch.linalg.vector_norm(k, dim=-1)
     return average(scale * cosines(q, k) * lengths[..., None, :], v, mask)
 
@@ -462,28 +466,32 @@ def along_the_sequence(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None = No
 
 @misconception("scale ignored", read="cosine")
 def cosine_scale_ignored(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None = None, *, scale: float = 1.0) -> Tensor:
-    """The argument scale is not used. Cosines span a narrow range, and without a factor the weights can never become sharp."""
+    """The argument scale is not used. Cosines span a narrow range, and without a factor the weights can never
+    become sharp.
+    """
     return average(cosines(q, k), v, mask)
 
 
 @misconception("divided by the scale", read="cosine")
 def scale_as_temperature(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None = None, *, scale: float = 1.0) -> Tensor:
-    """The cosines are divided by the scale, as by a temperature. They are multiplied by it: a larger scale makes sharper weights."""
+    """The cosines are divided by the scale, as by a temperature. They are multiplied by it: a larger scale makes
+    sharper weights.
+    """
     return average(cosines(q, k) / scale, v, mask)
 
 
 @misconception("scale after the softmax", read="cosine")
 def scale_after_softmax(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None = None, *, scale: float = 1.0) -> Tensor:
-    """The scale multiplies the weights, after the softmax. They no longer sum to one, and are no sharper than before: the factor belongs to
-    the cosines.
+    """The scale multiplies the weights, after the softmax. They no longer sum to one, and are no sharper than
+    before: the factor belongs to the cosines.
     """
     return scale * average(cosines(q, k), v, mask)
 
 
 @misconception("a zero vector gives NaN", read="cosine")
 def zero_gives_nan(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None = None, *, scale: float = 1.0) -> Tensor:
-    """A zero vector is divided by its length, zero by zero, and NaN spreads from there. The zero vector has no direction; here its cosine
-    with everything is 0.
+    """A zero vector is divided by its length, zero by zero, and NaN spreads from there. The zero vector has no
+    direction; here its cosine with everything is 0.
     """
     q_unit, k_unit = (x / torch.linalg.vector_norm(x, dim=-1, keepdim=True) for x in (q, k))
     return average(scale * q_unit @ k_unit.transpose(-2, -1), v, mask)
@@ -491,8 +499,8 @@ def zero_gives_nan(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None = None, 
 
 @misconception("NaN overwritten afterwards", read="cosine")
 def zero_overwritten(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None = None, *, scale: float = 1.0) -> Tensor:
-    """The NaN of a zero vector is overwritten after the division. The output looks right, but on the way back the gradient passes
-    through the division by zero and is NaN all the same: do not let the NaN arise.
+    """The NaN of a zero vector is overwritten after the division. The output looks right, but on the way back the
+    gradient passes through the division by zero and is NaN all the same: do not let the NaN arise.
     """
     q_unit, k_unit = (torch.nan_to_num(x / torch.linalg.vector_norm(x, dim=-1, keepdim=True)) for x in (q, k))
     return average(scale * q_unit @ k_unit.transpose(-2, -1), v, mask)
@@ -508,8 +516,8 @@ def cosine_mask_ignored(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None = N
 def cosine_empty_row_is_nan(
     q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None = None, *, scale: float = 1.0
 ) -> Tensor:
-    """A row of scores that are all minus infinity makes the softmax divide zero by zero. Such a row must give zeros, and NaN would
-    spread through everything after it.
+    """A row of scores that are all minus infinity makes the softmax divide zero by zero. Such a row must give
+    zeros, and NaN would spread through everything after it.
     """
     scores = scale * cosines(q, k)
     return average(scores if mask is None else scores.masked_fill(~mask, float("-inf")), v, None)
@@ -521,7 +529,9 @@ COSINE_ATTENTION = Exercise(
     aspects=(
         look.shape(0.5, qkv, unbatched),
         look.values(1.5, qkv, unbatched),
-        look.values(1, sharper, name="scale", title="The scale multiplies the cosines: a larger one makes sharper weights."),
+        look.values(
+            1, sharper, name="scale", title="The scale multiplies the cosines: a larger one makes sharper weights."
+        ),
         look.values(
             0.5,
             masked,
@@ -554,7 +564,7 @@ COSINE_ATTENTION = Exercise(
         look.vectorised(0.5, longer, axis="examples, heads, queries or keys"),
     ),
     forbidden=FUSED,
-    rule_case=qkv,
+    rule_case=(qkv, masked),
     misconceptions=(
         dot_products,
         cosine_scaled_by_width,
@@ -589,54 +599,64 @@ def off_centre(draw: Draw) -> Case:
 
 @misconception("sample variance", read="why-scale")
 def sample_variance(q: Tensor, k: Tensor, *, scaled: bool = True) -> Tensor:
-    """The sum of squares is divided by one less than the number of scores, as var() does when it is not told otherwise. These scores are all
-    there are, not a sample: divide by their number.
+    """The sum of squares is divided by one less than the number of scores, as var() does when it is not told
+    otherwise. These scores are all there are, not a sample: divide by their number.
     """
     return scores_of(q, k, None if scaled else 1.0).var(dim=(-2, -1))
 
 
 @misconception("standard deviation", read="why-scale")
 def standard_deviation(q: Tensor, k: Tensor, *, scaled: bool = True) -> Tensor:
-    """What comes back is the standard deviation, the square root of the variance. It is the variance that grows in proportion to the width."""
+    """What comes back is the standard deviation, the square root of the variance. It is the variance that grows in
+    proportion to the width.
+    """
     return scores_of(q, k, None if scaled else 1.0).std(dim=(-2, -1), correction=0)
 
 
 @misconception("mean square", read="why-scale")
 def mean_square(q: Tensor, k: Tensor, *, scaled: bool = True) -> Tensor:
-    """The mean of the squared scores is taken, without taking off their mean first. The two agree only where the scores have mean zero."""
+    """The mean of the squared scores is taken, without taking off their mean first. The two agree only where the
+    scores have mean zero.
+    """
     return scores_of(q, k, None if scaled else 1.0).square().mean(dim=(-2, -1))
 
 
 @misconception("query by query", read="why-scale")
 def variance_of_rows(q: Tensor, k: Tensor, *, scaled: bool = True) -> Tensor:
-    """The variance is taken along each query's row and then averaged, so the spread between the queries is lost. All T·S scores belong
-    together.
+    """The variance is taken along each query's row and then averaged, so the spread between the queries is lost.
+    All T·S scores belong together.
     """
     return scores_of(q, k, None if scaled else 1.0).var(dim=-1, correction=0).mean(-1)
 
 
 @misconception("leading dimensions mixed", read="shapes-03")
 def variance_of_everything(q: Tensor, k: Tensor, *, scaled: bool = True) -> Tensor:
-    """One number comes back for everything together. Each example (and head) has a variance of its own: reduce the last two axes only."""
+    """One number comes back for everything together. Each example (and head) has a variance of its own: reduce the
+    last two axes only.
+    """
     return scores_of(q, k, None if scaled else 1.0).var(correction=0)
 
 
 @misconception("always scaled", read="why-scale")
 def always_scaled(q: Tensor, k: Tensor, *, scaled: bool = True) -> Tensor:
-    """The scores are divided by the square root of the width even with scaled=False, so nobody can see what the division is good for."""
+    """The scores are divided by the square root of the width even with scaled=False, so nobody can see what the
+    division is good for.
+    """
     return scores_of(q, k).var(dim=(-2, -1), correction=0)
 
 
 @misconception("never scaled", read="why-scale")
 def never_scaled(q: Tensor, k: Tensor, *, scaled: bool = True) -> Tensor:
-    """The scores are not divided by the square root of the width, whatever the argument says. Then the variance grows with the width."""
+    """The scores are not divided by the square root of the width, whatever the argument says. Then the variance
+    grows with the width.
+    """
     return scores_of(q, k, 1.0).var(dim=(-2, -1), correction=0)
 
 
 @misconception("variance divided by the root", read="why-scale")
 def variance_over_root(q: Tensor, k: Tensor, *, scaled: bool = True) -> Tensor:
-    """The variance is divided by the square root of the width. It is the scores that are: a variance is made of squares, so that divides it by
-    the width itself.
+    """The variance is divided by the square root of the width. It is the scores that are: a variance is made of
+    squares, so that divides it by the width itself.
     """
     variance = scores_of(q, k, 1.0).var(dim=(-2, -1), correction=0)
     return variance * q.shape[-1] ** -0.5 if scaled else variance
@@ -644,15 +664,17 @@ def variance_over_root(q: Tensor, k: Tensor, *, scaled: bool = True) -> Tensor:
 
 @misconception("scores divided by the width", read="why-scale")
 def scores_over_width(q: Tensor, k: Tensor, *, scaled: bool = True) -> Tensor:
-    """The scores are divided by the width, not by its square root: their variance falls in proportion to the width where it should stay the
-    same.
+    """The scores are divided by the width, not by its square root: their variance falls in proportion to the width
+    where it should stay the same.
     """
     return scores_of(q, k, 1 / q.shape[-1] if scaled else 1.0).var(dim=(-2, -1), correction=0)
 
 
 @misconception("always float32", read="device-and-dtype")
 def variance_in_float32(q: Tensor, k: Tensor, *, scaled: bool = True) -> Tensor:
-    """Everything is converted to float32 and stays there: half- or double-precision inputs get a result of another dtype."""
+    """Everything is converted to float32 and stays there: half- or double-precision inputs get a result of another
+    dtype.
+    """
     return scores_of(q.float(), k.float(), None if scaled else 1.0).var(dim=(-2, -1), correction=0)
 
 
@@ -662,7 +684,9 @@ SCORE_VARIANCE = Exercise(
     aspects=(
         look.shape(0.5, without_values(qkv), without_values(unbatched)),
         look.values(1.5, without_values(qkv), off_centre),
-        look.values(1, unscaled, name="scaled=False", title="With scaled=False the dot products are taken as they are."),
+        look.values(
+            1, unscaled, name="scaled=False", title="With scaled=False the dot products are taken as they are."
+        ),
         look.gradients(0.5, without_values(batch), wrt=("q", "k")),
         look.batch_independence(0.5, without_values(batch), batched=("q", "k")),
         look.half_precision(0.5, without_values(batch)),
@@ -698,30 +722,32 @@ def query_and_key(draw: Draw) -> Case:
 
 @misconception("turned round", read="merge-query-key")
 def turned_round(w_q: Tensor, w_k: Tensor) -> Tensor:
-    """The product is the other way round, the transpose of what is asked. It would let the keys ask and the queries be asked."""
+    """The product is the other way round, the transpose of what is asked. It would let the keys ask and the queries
+    be asked.
+    """
     return w_k @ w_q.T
 
 
 @misconception("multiplied along the inputs", read="merge-query-key")
 def along_the_inputs(w_q: Tensor, w_k: Tensor) -> Tensor:
-    """The product adds up over the D inputs and is (Dk, Dk). The dot product of query and key adds up over their Dk columns; what stays are
-    the inputs, on both sides.
+    """The product adds up over the D inputs and is (Dk, Dk). The dot product of query and key adds up over their Dk
+    columns; what stays are the inputs, on both sides.
     """
     return w_q.T @ w_k
 
 
 @misconception("scaled", read="merge-query-key")
 def merged_and_scaled(w_q: Tensor, w_k: Tensor) -> Tensor:
-    """The merged matrix is divided by the square root of the width. It stands for the scores before scaling; attention scales them later,
-    and must do so only once.
+    """The merged matrix is divided by the square root of the width. It stands for the scores before scaling;
+    attention scales them later, and must do so only once.
     """
-    return w_q @ w_k.T * w_q.shape[1] ** -0.5
+    return scores_of(w_q, w_k)
 
 
 @misconception("one matrix twice", read="merge-query-key")
 def one_matrix_twice(w_q: Tensor, w_k: Tensor) -> Tensor:
-    """The query matrix is multiplied with itself, and the key matrix is not used. Such scores are symmetric: nothing could ask without being
-    asked.
+    """The query matrix is multiplied with itself, and the key matrix is not used. Such scores are symmetric:
+    nothing could ask without being asked.
     """
     return w_q @ w_q.T
 
@@ -729,19 +755,22 @@ def one_matrix_twice(w_q: Tensor, w_k: Tensor) -> Tensor:
 @misconception("made symmetric", read="merge-query-key")
 def made_symmetric(w_q: Tensor, w_k: Tensor) -> Tensor:
     """The merged matrix is made symmetric. That page i scores page j does not mean that page j scores page i."""
-    merged = w_q @ w_k.T
-    return (merged + merged.T) / 2
+    return (w_q @ w_k.T + w_k @ w_q.T) / 2
 
 
 @misconception("multiplied entry by entry", read="merge-query-key")
 def entry_by_entry(w_q: Tensor, w_k: Tensor) -> Tensor:
-    """The matrices are multiplied entry by entry and stay (D, Dk). Two linear maps, one after the other, are merged by a matrix product."""
+    """The matrices are multiplied entry by entry and stay (D, Dk). Two linear maps, one after the other, are merged
+    by a matrix product.
+    """
     return w_q * w_k
 
 
 @misconception("always float32", read="device-and-dtype")
 def merged_in_float32(w_q: Tensor, w_k: Tensor) -> Tensor:
-    """Everything is converted to float32 and stays there: a half- or double-precision model gets a matrix of another dtype."""
+    """Everything is converted to float32 and stays there: a half- or double-precision model gets a matrix of
+    another dtype.
+    """
     return w_q.float() @ w_k.float().T
 
 
@@ -751,7 +780,9 @@ MERGE_QUERY_KEY = Exercise(
     aspects=(
         look.shape(0.5, query_and_key),
         look.values(1.5, query_and_key, query_and_key),
-        look.gradients(0.5, query_and_key, wrt=("w_q", "w_k"), title="Gradients flow back to both matrices, and are right."),
+        look.gradients(
+            0.5, query_and_key, wrt=("w_q", "w_k"), title="Gradients flow back to both matrices, and are right."
+        ),
         look.half_precision(0.5, query_and_key),
         look.double_precision(0.5, query_and_key),
         look.device(0.5, query_and_key),

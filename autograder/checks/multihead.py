@@ -864,7 +864,7 @@ MULTI_HEAD_ATTENTION = Exercise(
         ),
     ),
     forbidden=FUSED,
-    rule_case=self_attention,
+    rule_case=(self_attention, one_example),
     misconceptions=(  # type: ignore[arg-type]  # mypy takes a decorated class for the class
         SplitWithoutTranspose,
         MergedWithoutTranspose,

@@ -63,7 +63,9 @@ def autograde(
     if jobs < 1:
         raise CourseError(f"{jobs} jobs cannot grade anything", do="Use --jobs 1 or more.")
     limits = settings or configured_settings(course)
-    run = _Run(course, released_manifest(course, chapter), replace(limits, jobs=jobs, device=resolve_device(device)), force)
+    run = _Run(
+        course, released_manifest(course, chapter), replace(limits, jobs=jobs, device=resolve_device(device)), force
+    )
     wanted = submitted_students(course, chapter) if students is None else sorted(set(students))
     if not wanted:
         raise CourseError(
@@ -180,7 +182,9 @@ class _Run:
         return self._written(student, digest, "not gradable", problem, tuple(nothing))
 
     def _failed(self, student: str, digest: str, reason: str) -> GradeResult:
-        problem = Problem("grader failed", f"It could not be graded: {reason}", do="Grade it again with --force.", fatal=True)
+        problem = Problem(
+            "grader failed", f"It could not be graded: {reason}", do="Grade it again with --force.", fatal=True
+        )
         return self._written(student, digest, "not recorded", problem)
 
     def _written(

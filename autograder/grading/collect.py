@@ -64,7 +64,12 @@ def collect(course: Course, chapter: str, submissions: Path | None = None, *, tr
     found = Collection(chapter, problems=problems)
     uploads, unknown, _ = uploads_of(list(notebooks(entries)), chapter, frozenset(manifest.elsewhere))
     found.problems += [
-        Problem("unknown owner", "It cannot be told whose notebook this is.", str(entry.path), "Name the file after the student.")
+        Problem(
+            "unknown owner",
+            "It cannot be told whose notebook this is.",
+            str(entry.path),
+            "Name the file after the student.",
+        )
         for entry in unknown
     ]
     found.problems += _without_notebook(entries, uploads)
@@ -90,7 +95,12 @@ def _in_place(course: Course, manifest: Manifest) -> Collection:
         candidates = sorted(path for path in folder.glob("*.ipynb") if path.is_file())
         if not is_safe(student):
             found.problems.append(
-                Problem("unsafe name", "nbgrader cannot use this student id.", where, "Use letters, digits, dots, hyphens and underscores.")
+                Problem(
+                    "unsafe name",
+                    "nbgrader cannot use this student id.",
+                    where,
+                    "Use letters, digits, dots, hyphens and underscores.",
+                )
             )
             continue
         if not (folder / f"{chapter}.ipynb").is_file():
@@ -113,7 +123,12 @@ def _without_notebook(entries: Iterable[Entry], uploads: Iterable[Upload]) -> li
         if owner and owner not in have:
             others[owner].append(str(entry.path))
     return [
-        Problem("no notebook", f"{owner} handed in {len(files)} file(s), and no notebook.", files[0], "Ask for the .ipynb file.")
+        Problem(
+            "no notebook",
+            f"{owner} handed in {len(files)} file(s), and no notebook.",
+            files[0],
+            "Ask for the .ipynb file.",
+        )
         for owner, files in sorted(others.items())
     ]
 
@@ -137,7 +152,9 @@ def _by_student(
             known = roster[student].uploads.get(chapter) if student in roster else None
             if len(namesakes[student]) > 1 or (known and known != upload.upload):
                 what = f"More than one student is called {upload.owner}; Moodle's number tells them apart in this chapter only."
-                problems.append(Problem("same name", what, str(upload.entry.path), "Map the ids by hand in students.json."))
+                problems.append(
+                    Problem("same name", what, str(upload.entry.path), "Map the ids by hand in students.json.")
+                )
                 student = f"{student}-{upload.upload}"
         if is_safe(student):
             owned[student].append(upload)
@@ -169,7 +186,11 @@ def _choose(uploads: Sequence[Upload], manifest: Manifest, found: Collection) ->
         if i != best:
             why = f" ({problem.kind})" if problem else ""
             found.problems.append(
-                Problem("not counted", f"{chosen.entry.path.name} of the same student counts, this does not{why}.", str(upload.entry.path))
+                Problem(
+                    "not counted",
+                    f"{chosen.entry.path.name} of the same student counts, this does not{why}.",
+                    str(upload.entry.path),
+                )
             )
     return chosen, data
 
@@ -197,7 +218,9 @@ def _place(
     else:
         kept = _set_aside(course, chapter, student, path)
         found.replaced.append(student)
-        found.problems.append(Problem("replaced", f"It replaces an earlier submission, which is kept in {kept}.", where))
+        found.problems.append(
+            Problem("replaced", f"It replaces an earlier submission, which is kept in {kept}.", where)
+        )
     _write(path, data)
     if stamp is not None:
         _write(path.with_name("timestamp.txt"), stamp.encode())

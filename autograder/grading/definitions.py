@@ -35,7 +35,10 @@ def checked_names(source: str) -> frozenset[str]:
     return frozenset(
         call.args[0].id
         for call in calls
-        if isinstance(call.func, ast.Name) and call.func.id == "check" and call.args and isinstance(call.args[0], ast.Name)
+        if isinstance(call.func, ast.Name)
+        and call.func.id == "check"
+        and call.args
+        and isinstance(call.args[0], ast.Name)
     )
 
 
@@ -50,7 +53,10 @@ def ends_in_check(source: str) -> bool:
 
 def imports_check(source: str) -> bool:
     """Return whether a cell imports the course's ``check``, as the setup cell does."""
-    return "check" in defined_names(source) and re.search(r"^\s*from\s+tfcourse\s+import\b", source, re.MULTILINE) is not None
+    return (
+        "check" in defined_names(source)
+        and re.search(r"^\s*from\s+tfcourse\s+import\b", source, re.MULTILINE) is not None
+    )
 
 
 def _parse(source: str) -> ast.Module | None:

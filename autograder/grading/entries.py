@@ -82,7 +82,9 @@ def entries_of(source: Path) -> tuple[list[Entry], list[Problem]]:
         except RefusedError as error:
             raise CourseError(str(error), where=source, do="Unpack it yourself, and name the folder.") from error
     else:
-        raise CourseError("there is no such file or folder", where=source, do="Name the folder or zip of the submissions.")
+        raise CourseError(
+            "there is no such file or folder", where=source, do="Name the folder or zip of the submissions."
+        )
     unpacked: list[Entry] = []
     budget = Budget()
     for entry in found:
@@ -116,7 +118,9 @@ def _of_folder(root: Path) -> tuple[list[Entry], list[Problem]]:
                 date = datetime.fromtimestamp(path.stat().st_mtime, tz=UTC)
                 found.append(Entry(place, date, partial(_read_file, path)))
         if len(found) > MAX_FILES:
-            raise CourseError(f"there are more than {MAX_FILES} files", where=root, do="Name the folder of one chapter.")
+            raise CourseError(
+                f"there are more than {MAX_FILES} files", where=root, do="Name the folder of one chapter."
+            )
     return found, problems
 
 

@@ -16,7 +16,9 @@ _PASSED = frozenset(
 _PASSED_PREFIXES = ("CONDA_", "LC_", "NVIDIA_")
 
 
-def kernel_environment(folder: Path, *, device: str, seed: int, inherited: Mapping[str, str] | None = None) -> dict[str, str]:
+def kernel_environment(
+    folder: Path, *, device: str, seed: int, inherited: Mapping[str, str] | None = None
+) -> dict[str, str]:
     """Return the environment of a kernel.
 
     Args:

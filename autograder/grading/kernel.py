@@ -44,13 +44,17 @@ class KernelExecute(Execute):  # type: ignore[misc]
         _DEFAULTS.submission_seconds, help="Seconds that all cells of a submission together may run."
     ).tag(config=True)
     kept_output = Integer(_DEFAULTS.kept_output, help="Characters of output that a cell keeps.").tag(config=True)
-    flood_output = Integer(_DEFAULTS.flood_output, help="Characters of output at which a cell is stopped.").tag(config=True)
-    restarts = Integer(_DEFAULTS.restarts, help="Kernels that a submission may bring down before it is given up.").tag(config=True)
+    flood_output = Integer(_DEFAULTS.flood_output, help="Characters of output at which a cell is stopped.").tag(
+        config=True
+    )
+    restarts = Integer(_DEFAULTS.restarts, help="Kernels that a submission may bring down before it is given up.").tag(
+        config=True
+    )
 
     timeout = Integer(_DEFAULTS.cell_seconds, allow_none=True, help="Seconds that one cell may run.").tag(config=True)
     # Nothing in a graded kernel is worth waiting for, and Jupyter's graceful shutdown waits most of a second.
     shutdown_kernel = Enum(("graceful", "immediate"), "immediate").tag(config=True)
-    iopub_timeout = Integer(10, help="Seconds that a stopped cell has to fall silent.").tag(config=True)
+    iopub_timeout = Integer(5, help="Seconds that a stopped cell has to fall silent.").tag(config=True)
     coalesce_streams = Bool(True).tag(config=True)
     store_widget_state = Bool(False).tag(config=True)
 
@@ -128,10 +132,10 @@ class KernelExecute(Execute):  # type: ignore[misc]
             return
         self._characters, self._flooded = 0, False
         self.execute_cell(cell, index, store_history=True)
-        if any(output.output_type == "error" and output.ename == "CellTimeoutError" for output in cell.outputs):
+        if self._flooded:
+            self._fail_flood(cell, index)
+        elif any(output.output_type == "error" and output.ename == "CellTimeoutError" for output in cell.outputs):
             self._fail(cell, index, "timeout", f"It was stopped after {self._get_timeout(cell)} s.")
-        elif self._flooded:
-            self._fail(cell, index, "output flood", f"It printed more than {self.flood_output} characters and was stopped.")
         elif _is_test(cell):
             self._settle(cell, index)
         else:
@@ -161,12 +165,26 @@ class KernelExecute(Execute):  # type: ignore[misc]
         self._found.append(Problem(kind, what, where=_name(cell, index)))
 
     def _bury(self, cell: Any, index: int, error: Exception) -> None:
-        if isinstance(error, CellTimeoutError):
-            self._fail(cell, index, "timeout", "It could neither be finished in time nor interrupted; its kernel was killed.")
+        if self._flooded:
+            self._fail_flood(cell, index)
+        elif isinstance(error, CellTimeoutError):
+            self._fail(
+                cell, index, "timeout", "It could neither be finished in time nor interrupted; its kernel was killed."
+            )
         elif isinstance(error, DeadKernelError):
-            self._fail(cell, index, "kernel died", "The kernel died: the code ended its process, crashed it, or filled the memory.")
+            self._fail(
+                cell,
+                index,
+                "kernel died",
+                "The kernel died: the code ended its process, crashed it, or filled the memory.",
+            )
         else:
-            self._fail(cell, index, "kernel died", f"The kernel could not be understood any more ({type(error).__name__}).")
+            self._fail(
+                cell, index, "kernel died", f"The kernel could not be understood any more ({type(error).__name__})."
+            )
+
+    def _fail_flood(self, cell: Any, index: int) -> None:
+        self._fail(cell, index, "output flood", f"It printed more than {self.flood_output} characters and was stopped.")
 
     def _give_up(self, start: int) -> None:
         what = f"{self.restarts + 1} cells brought the kernel down; what follows was not run."
@@ -179,7 +197,8 @@ class KernelExecute(Execute):  # type: ignore[misc]
         limit = cast("int | None", super()._get_timeout(cell))
         if cell is None or limit is None:
             return limit
-        return max(1, min(limit, math.ceil(self._stop_at - monotonic())))
+        left: float = self._stop_at - monotonic()
+        return max(1, min(limit, math.ceil(left)))
 
     def output(self, outs: list[Any], msg: dict[str, Any], display_id: str | None, cell_index: int) -> Any:
         """Take an output from the kernel, as far as there is room for it."""
@@ -190,7 +209,9 @@ class KernelExecute(Execute):  # type: ignore[misc]
             self._stopping = asyncio.ensure_future(ensure_async(self.km.interrupt_kernel()))
         if msg["msg_type"] == "error":
             content["evalue"] = str(content.get("evalue", ""))[:_ERROR_CHARACTERS]
-            content["traceback"] = [str(line)[:_ERROR_CHARACTERS] for line in content.get("traceback", [])][-_TRACEBACK_LINES:]
+            content["traceback"] = [str(line)[:_ERROR_CHARACTERS] for line in content.get("traceback", [])][
+                -_TRACEBACK_LINES:
+            ]
         # A result is kept however much was printed before it: a verdict must not drown in a forgotten print.
         elif (_size(content) if msg["msg_type"] == "execute_result" else self._characters) > self.kept_output:
             return None

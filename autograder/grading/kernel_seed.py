@@ -11,9 +11,10 @@ def seed_all(seed: int) -> None:
     Args:
         seed: the seed; numpy takes its lowest 32 bits.
     """
-    random.seed(seed)
     import numpy
     import torch
 
+    # After the imports, which draw numbers themselves.
+    random.seed(seed)
     numpy.random.seed(seed % 2**32)
     torch.manual_seed(seed)

@@ -171,7 +171,9 @@ def released_manifest(course: Course, chapter: str) -> Manifest:
         return read_manifest(course.gradebook_url, chapter, order)
     except NotReleasedError:
         raise CourseError(
-            f"chapter {chapter} is not released here", where=course.root, do=f"Release it first: tfcourse assign {chapter}"
+            f"chapter {chapter} is not released here",
+            where=course.root,
+            do=f"Release it first: tfcourse assign {chapter}",
         ) from None
 
 

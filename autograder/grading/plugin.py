@@ -25,6 +25,7 @@ from nbgrader.preprocessors import (
     SaveAutoGrades,
 )
 
+from autograder.grading.feedback_exporter import FeedbackExporter, TakeGrades
 from autograder.grading.intake import put_in_order
 from autograder.grading.kernel import KernelExecute
 from autograder.grading.manifest import Manifest, cell_order, read_manifest
@@ -97,3 +98,5 @@ def configure(config: Any) -> None:
             CheckCellMetadata,
         ],
     )
+    config.GenerateFeedback.setdefault("exporter_class", FeedbackExporter)
+    config.GenerateFeedback.setdefault("preprocessors", [TakeGrades])

@@ -33,7 +33,9 @@ def run_all(executor: Executor, submissions: Sequence[Submission], *, jobs: int)
     # A dead worker takes the whole pool along. Who was in it is run again, each in a pool of its own: then it is known who did it.
     for orphan in orphans:
         for submission, execution in _in_pool(executor, [orphan], 1):
-            yield execution or Execution(submission.student, "", 0.0, "the worker process that ran it was killed, twice")
+            yield execution or Execution(
+                submission.student, "", 0.0, "the worker process that ran it was killed, twice"
+            )
 
 
 def _in_pool(

@@ -65,7 +65,9 @@ def read_notebook(data: bytes) -> tuple[Any, list[Problem]]:
     cells = [cell for item in content["cells"] if (cell := _cell(item)) is not None]
     if len(cells) < len(content["cells"]):
         lost = len(content["cells"]) - len(cells)
-        problems.append(Problem("damaged cells", f"{lost} of its cells could not be read and were left out.", do=_AGAIN))
+        problems.append(
+            Problem("damaged cells", f"{lost} of its cells could not be read and were left out.", do=_AGAIN)
+        )
     if not any(cell.source.strip() for cell in cells):
         raise _unreadable("empty", "The notebook has no cell with anything in it.")
     for number, cell in enumerate(cells):
@@ -87,16 +89,22 @@ def _parse(data: bytes) -> Any:
     except json.JSONDecodeError as error:
         body = text.strip()
         if body.startswith("{") and (not body.endswith("}") or error.pos >= len(text.rstrip())):
-            raise _unreadable("truncated", f"The file breaks off after {len(data)} bytes: half of a notebook.") from None
+            raise _unreadable(
+                "truncated", f"The file breaks off after {len(data)} bytes: half of a notebook."
+            ) from None
         found = " It looks like a web page." if text.lstrip()[:1] == "<" else ""
-        raise _unreadable("not JSON", f"The file is not a notebook: {error.msg} in line {error.lineno}.{found}") from None
+        raise _unreadable(
+            "not JSON", f"The file is not a notebook: {error.msg} in line {error.lineno}.{found}"
+        ) from None
     except (RecursionError, ValueError):
         raise _unreadable("not JSON", "The file is JSON that no notebook would hold (nested too deeply).") from None
 
 
 def _text(data: bytes) -> str:
     if len(data) > MAX_BYTES:
-        raise _unreadable("too large", f"The file has {len(data) / 1e6:.0f} MB; a notebook may have {MAX_BYTES / 1e6:.0f} MB.")
+        raise _unreadable(
+            "too large", f"The file has {len(data) / 1e6:.0f} MB; a notebook may have {MAX_BYTES / 1e6:.0f} MB."
+        )
     if not data.strip():
         raise _unreadable("empty", "The file is empty.")
     for signature, name in _SIGNATURES.items():
@@ -113,7 +121,9 @@ def _upgrade(content: Mapping[str, Any]) -> Any:
     try:
         return nbformat.convert(nbformat.from_dict(dict(content)), 4)
     except Exception as error:  # the converter trusts what it is given
-        raise _unreadable("not a notebook", f"The notebook is in an old format and damaged ({type(error).__name__}).") from None
+        raise _unreadable(
+            "not a notebook", f"The notebook is in an old format and damaged ({type(error).__name__})."
+        ) from None
 
 
 def _cell(item: Any) -> Any:

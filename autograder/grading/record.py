@@ -10,16 +10,19 @@ from pathlib import Path
 from typing import Any
 
 import nbformat
-from nbgrader.api import Gradebook, MissingEntry
+from nbgrader.api import Grade, Gradebook, MissingEntry
 from nbgrader.converters import Autograde
 from nbgrader.coursedir import CourseDirectory
 from nbgrader.preprocessors import Execute, NbGraderPreprocessor
+from sqlalchemy import select
+from sqlalchemy.orm import selectinload
 from traitlets import Any as AnyTrait
 from traitlets.utils.importstring import import_item
 
 from autograder.course import Course
 from autograder.grading.intake import MARK
 from autograder.grading.plugin import configure
+from autograder.grading.quiet import quiet_log
 
 
 class RecordError(Exception):
@@ -68,22 +71,6 @@ class Recorder(Autograde):  # type: ignore[misc]
         self.autograde_preprocessors = [Replay if issubclass(step, Execute) else step for step in steps]
 
 
-class _LastErrors(logging.Handler):
-    """Remembers what nbgrader complained about; its exceptions only say that it did."""
-
-    def __init__(self) -> None:
-        super().__init__(logging.ERROR)
-        self.said: list[str] = []
-
-    def emit(self, record: logging.LogRecord) -> None:
-        self.said.append(record.getMessage())
-
-    def cause(self) -> str:
-        lines = [line.strip() for text in self.said for line in text.splitlines() if line.strip()]
-        causes = [line for line in lines if "Error" in line.partition(":")[0]]
-        return (causes or lines or ["nbgrader gave no reason"])[-1]
-
-
 @dataclass(frozen=True)
 class Books:
     """The gradebook of a course, and nbgrader's way into it. Only one process may hold it.
@@ -110,7 +97,7 @@ class Books:
 
     def sanitise(self, student: str, path: Path) -> str:
         """Return a submission as nbgrader's sanitising preprocessors leave it, as JSON; nothing is written."""
-        log, _ = _quiet_log()
+        log, _ = quiet_log()
         recorder = self._recorder(student, log)
         recorder.exporter = recorder.exporter_class(parent=recorder, config=recorder.config)
         recorder._init_preprocessors()
@@ -129,7 +116,7 @@ class Books:
         Raises:
             RecordError: if nbgrader would not.
         """
-        log, heard = _quiet_log()
+        log, heard = quiet_log()
         recorder = self._recorder(student, log, nbformat.reads(executed, as_version=4))
         try:
             with warnings.catch_warnings():
@@ -137,8 +124,10 @@ class Books:
                 warnings.simplefilter("ignore")
                 recorder.start()
         except Exception as error:
-            raise RecordError(heard.cause() if heard.said else f"{type(error).__name__}: {error}") from error
-        return nbformat.read(self.course.folder("autograded", student, self.chapter) / f"{self.chapter}.ipynb", as_version=4)
+            raise RecordError(heard.cause(error)) from error
+        return nbformat.read(
+            self.course.folder("autograded", student, self.chapter) / f"{self.chapter}.ipynb", as_version=4
+        )
 
     def record_zero(self, student: str) -> None:
         """Record a submission without a notebook as nbgrader records a missing file: 0 points, nothing to be looked at."""
@@ -153,9 +142,12 @@ class Books:
         """Return what the gradebook says about a submission: grades by cell, and the late penalty."""
         with self.gradebook() as gradebook:
             notebook = gradebook.find_submission_notebook(self.chapter, self.chapter, student)
+            rows = gradebook.db.scalars(
+                select(Grade).where(Grade.notebook_id == notebook.id).options(selectinload(Grade.cell))
+            )
             grades = {
-                grade.name: RecordedGrade(grade.auto_score, float(grade.cell.max_score), bool(grade.needs_manual_grade))
-                for grade in notebook.grades
+                row.cell.name: RecordedGrade(row.auto_score, float(row.max_score), bool(row.needs_manual_grade))
+                for row in rows
             }
             return grades, float(notebook.late_submission_penalty or 0.0)
 
@@ -171,10 +163,3 @@ class Books:
                     if value and not getattr(known, field):
                         setattr(known, field, value)
             gradebook.db.commit()
-
-
-def _quiet_log() -> tuple[logging.Logger, _LastErrors]:
-    heard = _LastErrors()
-    log = logging.Logger("autograder.nbgrader", logging.WARNING)
-    log.addHandler(heard)
-    return log, heard

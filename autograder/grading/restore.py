@@ -61,7 +61,9 @@ class _Restoration:
         repeated = sorted(name for name, cells in claims.items() if len(cells) > 1)
         if repeated:
             self.problems.append(
-                Problem("repeated cells", f"Copies of a cell carried its name; the last one counts: {', '.join(repeated)}.")
+                Problem(
+                    "repeated cells", f"Copies of a cell carried its name; the last one counts: {', '.join(repeated)}."
+                )
             )
 
     def _can_be(self, cell: Any, wanted: SourceCell) -> bool:
@@ -93,7 +95,10 @@ class _Restoration:
         if restored:
             names = ", ".join(restored)
             self.problems.append(
-                Problem("metadata restored", f"Cells without nbgrader's metadata were recognised by what is in them: {names}.")
+                Problem(
+                    "metadata restored",
+                    f"Cells without nbgrader's metadata were recognised by what is in them: {names}.",
+                )
             )
 
     def _misplaced_stub(self, wanted: SourceCell) -> Any:
@@ -151,7 +156,11 @@ class _Restoration:
             if _squeezed(cell.source) != _squeezed(wanted.source):
                 self.cells.insert(self._position(cell) + 1, new_code_cell(source=cell.source, id=f"edited-{place:03d}"))
                 self.problems.append(
-                    Problem("locked cell edited", "The course's cell was put back; what was in it follows it.", where=wanted.name)
+                    Problem(
+                        "locked cell edited",
+                        "The course's cell was put back; what was in it follows it.",
+                        where=wanted.name,
+                    )
                 )
                 cell.source = wanted.source
 
@@ -168,7 +177,9 @@ class _Restoration:
             inserted.append(wanted.name)
         if inserted:
             self.problems.append(
-                Problem("cells put back", f"Cells of the chapter were missing and were put back: {', '.join(inserted)}.")
+                Problem(
+                    "cells put back", f"Cells of the chapter were missing and were put back: {', '.join(inserted)}."
+                )
             )
 
     def _defines(self, exercise: str) -> list[Any]:

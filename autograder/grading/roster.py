@@ -72,7 +72,9 @@ def read_roster(course: Course) -> dict[str, Student]:
         return {student: Student(id=student, **entry) for student, entry in entries.items()}
     except (OSError, ValueError, TypeError, AttributeError) as error:
         raise CourseError(
-            f"the list of students cannot be read ({error})", where=path, do="Put it right, or move it away to begin a new one."
+            f"the list of students cannot be read ({error})",
+            where=path,
+            do="Put it right, or move it away to begin a new one.",
         ) from error
 
 

@@ -110,7 +110,10 @@ def _nbgrader(entry: Entry, chapter: str) -> Upload | None:
 
 
 def _mentions(path: PurePosixPath, chapter: str) -> bool:
-    return any(part == chapter or re.search(rf"(?<!\w){re.escape(chapter)}|{re.escape(chapter)}(?!\w)", part) for part in path.parts)
+    return any(
+        part == chapter or re.search(rf"(?<!\w){re.escape(chapter)}|{re.escape(chapter)}(?!\w)", part)
+        for part in path.parts
+    )
 
 
 def _plain(entry: Entry, chapter: str, *, by_folder: bool) -> Upload | None:

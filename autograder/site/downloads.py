@@ -7,6 +7,7 @@ import shutil
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 FOLDER = "_downloads"
 _SOLUTION_MARKERS = ("BEGIN SOLUTION", "BEGIN HIDDEN TESTS")
@@ -38,7 +39,7 @@ def download_links(downloads: Mapping[str, Sequence[str]], chapter: str) -> list
     """Return a chapter's downloads as pairs of file name and address below the site's root, notebooks first."""
     names = [Path(file).name for file in downloads.get(chapter, ())]
     return [
-        (name, f"{FOLDER}/{chapter}/{name}")
+        (name, f"{FOLDER}/{chapter}/{quote(name)}")
         for name in sorted(names, key=lambda name: (not name.endswith(".ipynb"), name))
     ]
 

@@ -1,7 +1,9 @@
 """The course's Sphinx extension.
 
 It caches lesson outputs per state of the package, brings MathJax along, gives chapters their students' files, links a chapter's two
-pages, loads what interactive figures need, and warns about pictures without words. Configuration values, all optional, under ``sphinx: config:`` in ``_config.yml``:
+pages, loads what interactive figures need, and warns about pictures without words.
+
+Configuration values, all optional, under ``sphinx: config:`` in ``_config.yml``:
 
 ``tfcourse_cache``
     Folder of the execution caches, relative to the course's root.

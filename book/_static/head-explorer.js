@@ -32,7 +32,7 @@
     return element;
   }
 
-  /** A weight as text. A zero that a mask has made is told from one that is only small. */
+  /** A weight as text: a zero, such as a mask makes, is told from what is only small. */
   function figure(weight) {
     if (weight === 0) return "0";
     if (weight < 0.005) return "<\u20090.01";

@@ -30,8 +30,10 @@ def test_nothing_is_configured_that_asks_a_network() -> None:
     assert config["nb_ipywidgets_js"] == {}
 
 
-def test_folders_with_solutions_and_grades_are_never_read() -> None:
-    assert {"solutions", "course", "tests", "book/_build"} <= set(CONFIG["exclude_patterns"])
+def test_solutions_rubrics_and_grades_are_never_read() -> None:
+    assert {"solutions", "chapters/*/rubrics.md", "course", "demo", "tests", "book/_build"} <= set(
+        CONFIG["exclude_patterns"]
+    )
     assert CONFIG["sphinx"]["config"]["html_copy_source"] is False
 
 

@@ -37,10 +37,10 @@ def test_a_missing_file_a_broken_notebook_and_an_unknown_chapter_are_all_named(t
 
 
 def test_links_put_the_notebook_first_and_stay_below_the_site() -> None:
-    downloads = {CHAPTER: ["/a/tfcourse.whl", f"/b/{CHAPTER}.ipynb"]}
+    downloads = {CHAPTER: ["/a/tfcourse-1+ch03.whl", f"/b/{CHAPTER}.ipynb"]}
     assert download_links(downloads, CHAPTER) == [
         (f"{CHAPTER}.ipynb", f"_downloads/{CHAPTER}/{CHAPTER}.ipynb"),
-        ("tfcourse.whl", f"_downloads/{CHAPTER}/tfcourse.whl"),
+        ("tfcourse-1+ch03.whl", f"_downloads/{CHAPTER}/tfcourse-1%2Bch03.whl"),
     ]
     assert download_links(downloads, "04_multi_head") == []
 

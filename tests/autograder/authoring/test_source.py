@@ -22,6 +22,11 @@ from tfcourse import attention, multihead
 Load = Callable[[str], ModuleType]
 
 
+def run(code: str, scope: dict[str, Any]) -> None:
+    """Run a cell's code, without this file's own __future__."""
+    exec(compile(code, "<cell>", "exec", dont_inherit=True), scope)
+
+
 def of(reference: object) -> Any:
     """Whatever has a reference is an exercise here."""
     return SimpleNamespace(reference=reference)
@@ -56,7 +61,7 @@ REFERENCES = [
 @pytest.mark.parametrize("reference", REFERENCES, ids=lambda item: item.__name__)
 def test_a_stub_has_the_references_signature_and_docstring_and_no_body(reference: Any) -> None:
     scope = {**vars(sys.modules[reference.__module__])}
-    exec(stub_source(of(reference)), scope)
+    run(stub_source(of(reference)), scope)
     stub = scope[reference.__name__]
     pairs = [(stub, reference)]
     if inspect.isclass(reference):
@@ -117,7 +122,7 @@ class Layer:
     assert '"""How wide."""' in stub
     assert "_double" not in stub
     scope: dict[str, Any] = {}
-    exec(solution, scope)
+    run(solution, scope)
     assert scope["Layer"]().area() == 12
     assert "noqa" not in solution
     assert "        # Twice the depth.\n" in solution

@@ -49,6 +49,11 @@ def made(scale: float, again: Any = None) -> Any:
     return third
 
 
+def run(code: str, scope: dict[str, Any]) -> None:
+    """Run a cell's code, without this file's own __future__."""
+    exec(compile(code, "<cell>", "exec", dont_inherit=True), scope)
+
+
 def cell() -> dict[str, Any]:
     """What a notebook's setup cell gives."""
     return {"math": math, "torch": torch, "Tensor": Tensor, "nn": nn}
@@ -57,7 +62,7 @@ def cell() -> dict[str, Any]:
 def test_helpers_constants_and_other_mistakes_come_along_under_private_names() -> None:
     source = standalone_source(second.wrong, rename="score")
     scope = cell()
-    exec(source, scope)
+    run(source, scope)
     q, k = torch.randn(4, 3), torch.randn(5, 3)
     torch.testing.assert_close(scope["score"](q, k), second.wrong(q, k))
     ours = {name for name in scope if name not in cell() and not name.startswith("__")}
@@ -70,7 +75,7 @@ def test_helpers_constants_and_other_mistakes_come_along_under_private_names() -
 
 def test_a_closure_is_written_down_with_its_values() -> None:
     scope = cell()
-    exec(standalone_source(made(0.25, made(3.0)), rename="f"), scope)
+    run(standalone_source(made(0.25, made(3.0)), rename="f"), scope)
     torch.testing.assert_close(scope["f"](torch.ones(2) * 2), torch.ones(2) * 3)
 
 
@@ -89,6 +94,6 @@ def test_every_mistake_of_a_course_runs_alone_and_is_recognised(small: Any) -> N
     for exercise in small.registry.values():
         for mistake in exercise.misconceptions:
             scope = cell()
-            exec(standalone_source(mistake.wrong, rename=exercise.name), scope)
+            run(standalone_source(mistake.wrong, rename=exercise.name), scope)
             verdict = decide(exercise.sheet(hidden=True, seed=3), LocalSubject(scope[exercise.name]))
             assert mistake.diagnosis in verdict.diagnoses, f"{exercise.name}: {mistake.name}\n{verdict}"

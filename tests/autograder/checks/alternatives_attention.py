@@ -111,7 +111,7 @@ def attention_additive(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None = No
     """An additive mask of the lowest number, and the weights of empty rows put out afterwards."""
     weights = (q * q.shape[-1] ** -0.5) @ k.mT
     if mask is not None:
-        weights = weights + torch.where(mask, 0.0, torch.finfo(q.dtype).min).to(q.dtype)
+        weights = weights + torch.zeros_like(weights).masked_fill(~mask, torch.finfo(q.dtype).min)
     weights = weights.softmax(-1)
     return (weights if mask is None else weights * mask.any(-1, keepdim=True)) @ v
 

@@ -59,7 +59,7 @@ def source_notebook(chapter: str) -> Any:
 
 @pytest.fixture(scope="session", autouse=True)
 def _tools_on_the_path() -> None:
-    """nbgrader calls alembic by its name when it makes a gradebook; it lies beside this Python."""
+    """The gradebook calls alembic by its name when it makes a gradebook; it lies beside this Python."""
     os.environ["PATH"] = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
 
 

@@ -48,7 +48,10 @@ def mixed(request: pytest.FixtureRequest) -> Any:
     return run(
         notebook(
             (SETUP + "import os, sys, warnings\nhome = os.getcwd()", None),
-            ("def causal_mask(T, device=None):\n    return torch.ones(T, T, dtype=torch.bool, device=device).tril()", None),
+            (
+                "def causal_mask(T, device=None):\n    return torch.ones(T, T, dtype=torch.bool, device=device).tril()",
+                None,
+            ),
             ("check(causal_mask)", "test_good"),
             (
                 "good = causal_mask\n"
@@ -95,7 +98,9 @@ def test_words_on_stderr_cost_nothing(by_test: dict[str, Any]) -> None:
 def test_a_kernel_that_dies_costs_only_the_cell_that_killed_it(mixed: Any, by_test: dict[str, Any]) -> None:
     assert errors(by_test["test_deadly"]) == ["KernelDied"]
     assert by_test["test_last"].outputs[-1].data["text/plain"] == "4"
-    assert [(p.kind, p.where) for p in problems_of(mixed) if p.kind == "kernel died"] == [("kernel died", "test_deadly")]
+    assert [(p.kind, p.where) for p in problems_of(mixed) if p.kind == "kernel died"] == [
+        ("kernel died", "test_deadly")
+    ]
 
 
 def test_a_test_that_needs_no_check_is_left_to_nbgrader(by_test: dict[str, Any]) -> None:

@@ -1,0 +1,31 @@
+"""nbgrader's log, kept off the terminal and asked for the cause when something fails."""
+
+from __future__ import annotations
+
+import logging
+
+
+class LastErrors(logging.Handler):
+    """Remembers what nbgrader complained about; its exceptions only say that it did."""
+
+    def __init__(self) -> None:
+        super().__init__(logging.ERROR)
+        self._said: list[str] = []
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Remember a record."""
+        self._said.append(record.getMessage())
+
+    def cause(self, error: BaseException) -> str:
+        """Return nbgrader's last word on what failed, or the exception's."""
+        lines = [line.strip() for text in self._said for line in text.splitlines()]
+        causes = [line for line in lines if line.partition(":")[0].endswith(("Error", "Exception", "MissingEntry"))]
+        return causes[-1] if causes else f"{type(error).__name__}: {error}"
+
+
+def quiet_log() -> tuple[logging.Logger, LastErrors]:
+    """Return a log for one run of a converter, and what remembers its errors."""
+    heard = LastErrors()
+    log = logging.Logger("autograder.nbgrader", logging.WARNING)
+    log.addHandler(heard)
+    return log, heard

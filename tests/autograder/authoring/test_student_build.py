@@ -1,0 +1,287 @@
+"""The students' package: what is in it, what is not, and how it behaves where nothing else is installed."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import sysconfig
+import zipfile
+from email.parser import Parser
+from importlib.metadata import PathDistribution
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from autograder.authoring.definition import ModuleText
+from autograder.authoring.student_build import build_student_wheel
+from autograder.authoring.student_module import student_module
+from autograder.errors import CourseError
+
+FIRST, SECOND = "90_first", "91_second"
+
+# Runs without the environment's own paths: the student's package, and the libraries that it may need.
+ISOLATED = """\
+import json, sys
+package, libraries, allowed = sys.argv[1], sys.argv[2], set(sys.argv[3].split(","))
+sys.path[:0] = [package]
+sys.path.append(libraries)
+
+class OnlyWhatIsDeclared:
+    def find_spec(self, name, path=None, target=None):
+        top = name.partition(".")[0]
+        if top in {"nbgrader", "traitlets", "IPython", "ipykernel", "jupyter_client", "jupytext", "nbformat", "nbclient",
+                   "nbconvert", "click", "rich", "jinja2", "yaml", "sqlalchemy", "matplotlib", "scipy", "pandas"} - allowed:
+            raise ImportError(f"{name} is not among what the package declares")
+        return None
+
+sys.meta_path.insert(0, OnlyWhatIsDeclared())
+"""
+
+
+@pytest.fixture()
+def wheels(small: Any, tmp_path: Path) -> dict[str, Path]:
+    return {name: build_student_wheel(small.root, small.chapter(name), tmp_path / "wheels") for name in (FIRST, SECOND)}
+
+
+def contents(wheel: Path) -> dict[str, bytes]:
+    with zipfile.ZipFile(wheel) as archive:
+        assert archive.testzip() is None
+        return {name: archive.read(name) for name in archive.namelist()}
+
+
+def run(package: Path, code: str) -> dict[str, Any]:
+    """Run code in a process that sees the package, torch, numpy and safetensors, and no installation of ours."""
+    libraries = sysconfig.get_paths()["purelib"]
+    done = subprocess.run(
+        [sys.executable, "-I", "-S", "-c", ISOLATED + code, str(package), libraries, ""],
+        cwd=package,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    result: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
+    return result
+
+
+def installed(wheel: Path, target: Path) -> Path:
+    command = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--no-index", "--no-compile"]
+    subprocess.run([*command, "--target", str(target), str(wheel)], check=True, capture_output=True)
+    return target
+
+
+def test_the_wheel_is_named_and_described_as_what_it_is(small: Any, wheels: dict[str, Path], tmp_path: Path) -> None:
+    wheel = wheels[FIRST]
+    assert wheel.name == "tfcourse-0.1.0+ch90-py3-none-any.whl"
+    with zipfile.ZipFile(wheel) as archive:
+        archive.extractall(tmp_path / "unpacked")
+    distribution = PathDistribution(tmp_path / "unpacked" / "tfcourse-0.1.0+ch90.dist-info")
+    metadata = Parser().parsestr(contents(wheel)["tfcourse-0.1.0+ch90.dist-info/METADATA"].decode())
+    assert metadata["Version"] == "0.1.0+ch90"
+    assert sorted(line.split(">")[0] for line in distribution.requires or []) == ["numpy", "safetensors", "torch"]
+    (entry,) = distribution.entry_points
+    assert (entry.group, entry.value) == ("tfcourse.checks", "autograder.checking.recorded:check")
+
+
+def test_the_same_sources_give_the_same_bytes(small: Any, wheels: dict[str, Path], tmp_path: Path) -> None:
+    for name, wheel in wheels.items():
+        again = build_student_wheel(small.root, small.chapter(name), tmp_path / "again")
+        assert again.read_bytes() == wheel.read_bytes()
+
+
+def test_it_holds_the_engine_and_its_recordings_and_nothing_else_of_the_autograder(wheels: dict[str, Path]) -> None:
+    names = {name for name in contents(wheels[FIRST]) if name.startswith("autograder/")}
+    others = {name for name in names if not name.startswith("autograder/checking/")}
+    assert others == {"autograder/__init__.py"}
+    recordings = {Path(name).stem for name in names if name.endswith(".safetensors")}
+    assert recordings == {"causal_mask", "masked_attention_weights"}
+    later = {Path(name).stem for name in contents(wheels[SECOND]) if name.endswith(".safetensors")}
+    assert later == {"causal_mask", "masked_attention_weights", "split_heads", "MultiHeadAttention"}
+
+
+def test_this_and_later_chapters_are_stubs_and_earlier_ones_whole(wheels: dict[str, Path]) -> None:
+    first, second = (contents(wheels[name]) for name in (FIRST, SECOND))
+    solution = b"dtype=torch.bool, device=device).tril()"
+    assert solution not in first["tfcourse/attention.py"]
+    assert solution in second["tfcourse/attention.py"]
+    for wheel in (first, second):
+        assert b"n_heads, D // n_heads" not in wheel["tfcourse/multihead.py"]
+        assert b"Cut the width into heads" in wheel["tfcourse/multihead.py"]
+    assert first["tfcourse/attention.py"].startswith(b"# Generated by")
+    assert "tfcourse/figures.py" in first
+    assert "tfcourse/explorer.py" in first
+    assert b'__version__ = "0.1.0+ch90"' in first["tfcourse/__init__.py"]
+
+
+def test_a_stub_earns_nothing_a_solution_everything_and_a_known_mistake_its_diagnosis(
+    wheels: dict[str, Path], tmp_path: Path
+) -> None:
+    package = installed(wheels[FIRST], tmp_path / "student")
+    found = run(
+        package,
+        """
+import torch, tfcourse
+from tfcourse import check
+from tfcourse.attention import causal_mask as stub
+assert tfcourse.__file__.startswith(package), tfcourse.__file__
+nothing = check(stub)
+
+def causal_mask(T, device=None):
+    return torch.arange(T, device=device)[:, None] >= torch.arange(T, device=device)
+full = check(causal_mask)
+
+def causal_mask(T, device=None):
+    return torch.arange(T, device=device)[:, None] > torch.arange(T, device=device)
+mistaken = check(causal_mask)
+
+def refused(call):
+    try:
+        call()
+    except Exception as error:
+        return f"{type(error).__name__}: {error}"
+
+print(json.dumps({
+    "nothing": [repr(nothing), nothing.findings[0].message],
+    "full": [repr(full), full.passed],
+    "mistaken": [mistaken.score, [d.name for d in mistaken.diagnoses], "left out" in mistaken._repr_html_()],
+    "hidden": refused(lambda: check(causal_mask, hidden=True)),
+    "later": refused(lambda: check(tfcourse.multihead.split_heads) if hasattr(tfcourse, "multihead") else
+                     check(__import__("tfcourse.multihead", fromlist=["x"]).split_heads)),
+    "called": refused(lambda: stub(3)),
+    "reference": refused(lambda: __import__("autograder.checks")),
+}))
+""",
+    )
+    assert found["nothing"] == ["0", "not written yet"]
+    assert found["full"] == ["2", True]
+    assert found["mistaken"] == [1.0, ["strictly below"], True]
+    assert found["hidden"].startswith("ValueError: a student build can check the visible questions")
+    assert found["later"].startswith("LookupError: there is no exercise named 'split_heads' here")
+    assert found["called"] == "NotImplementedError: causal_mask is an exercise of chapter 90_first: write it in the notebook"
+    assert found["reference"].startswith("ModuleNotFoundError")
+
+
+def test_a_later_chapter_works_without_the_earlier_one_having_been_solved(
+    wheels: dict[str, Path], tmp_path: Path
+) -> None:
+    found = run(
+        installed(wheels[SECOND], tmp_path / "student"),
+        """
+import torch
+from tfcourse import check
+from tfcourse.attention import causal_mask, masked_attention_weights
+from tfcourse.multihead import MultiHeadAttention, split_heads
+import tfcourse.explorer, tfcourse.figures
+q = torch.randn(3, 4)
+weights = masked_attention_weights(q, q, causal_mask(3))
+
+def unwritten(call):
+    try:
+        call()
+    except NotImplementedError as error:
+        return str(error)
+
+print(json.dumps({
+    "sums": weights.sum(-1).tolist(),
+    "class": unwritten(lambda: MultiHeadAttention(4, 2)),
+    "function": unwritten(lambda: split_heads(q, 2)),
+    "verdict": [repr(check(MultiHeadAttention)), check(MultiHeadAttention).findings[0].message],
+}))
+""",
+    )
+    assert found["sums"] == pytest.approx([1, 1, 1])
+    assert "MultiHeadAttention is an exercise of chapter 91_second" in found["class"]
+    assert "split_heads is an exercise of chapter 91_second" in found["function"]
+    assert found["verdict"] == ["0", "not written yet"]
+
+
+MODULE = '''"""A module."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+# The secret is 4711.
+__all__ = ["answer", "earlier", "shown"]
+
+_TABLE = {"a": 1}
+
+
+def _check(x: int) -> None:
+    """It raises or says nothing."""
+    if x < 0:
+        raise ValueError(f"x is negative: {x}")
+
+
+def _work(x: int) -> int:
+    return x * 4711
+
+
+# So this is how it is done.
+def _shared(x: int) -> int:
+    """Needed by what is shown."""
+    return _deeper(x) + 1
+
+
+def _deeper(x: int) -> int:
+    return x + 12
+
+
+def answer(x: int) -> int:
+    """What is asked for."""
+    _check(x)
+    return _work(x) + _shared(x)
+
+
+def earlier(x: int) -> int:
+    return x - 1  # a comment inside
+
+
+def shown(x: int) -> int:
+    return _shared(x)
+'''
+
+
+def test_private_helpers_go_with_the_solution_unless_they_only_check_or_something_else_needs_them() -> None:
+    text = student_module(ModuleText(Path("m.py"), MODULE), {"answer": "05_x"})
+    scope: dict[str, Any] = {}
+    exec(text, scope)
+    for stubbed in ("answer", "_work"):
+        with pytest.raises(NotImplementedError):
+            scope[stubbed](1)
+    assert scope["shown"](1) == 14
+    assert scope["earlier"](1) == 0
+    with pytest.raises(ValueError, match="negative"):
+        scope["_check"](-1)
+    assert "a comment inside" in text
+    assert "4711" not in text
+    assert "how it is done" not in text
+    assert scope["answer"].__doc__ == "What is asked for."
+
+
+def test_a_helper_that_another_module_needs_stays() -> None:
+    text = student_module(ModuleText(Path("m.py"), MODULE), {"answer": "05_x"}, needed={"_work"})
+    scope: dict[str, Any] = {}
+    exec(text, scope)
+    assert scope["_work"](1) == 4711
+
+
+def test_a_module_without_secrets_is_given_as_it_is() -> None:
+    assert student_module(ModuleText(Path("m.py"), MODULE), {"elsewhere": "05_x"}) == MODULE
+
+
+@pytest.mark.parametrize("line", ["print(answer(2))", "_work = lambda x: x * 4711", "for i in range(2):\n    pass"])
+def test_code_at_the_top_level_that_could_hold_a_solution_is_refused(line: str) -> None:
+    with pytest.raises(CourseError, match="top level"):
+        student_module(ModuleText(Path("m.py"), f"{MODULE}\n{line}\n"), {"answer": "05_x"})
+
+
+def test_a_project_without_a_version_is_refused(small: Any, tmp_path: Path) -> None:
+    (small.root / "pyproject.toml").unlink()
+    with pytest.raises(CourseError, match="version"):
+        build_student_wheel(small.root, small.chapter(), tmp_path)
