@@ -12,6 +12,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import torch
+
 from autograder.checking.exercise import Exercise
 from autograder.checking.sheet import decide
 from autograder.checking.subject import LocalSubject
@@ -122,16 +124,17 @@ def page(qualities: Iterable[Quality]) -> str:
         "",
         "# Does the grader grade?",
         "",
-        "A check is only as good as the wrong solutions that it catches. For every exercise, `autograder/checks` declares *known mistakes*: wrong",
-        "implementations of the kind that students write. This page puts each of them to its check, and the tests put it there again.",
+        "A check is only as good as the wrong solutions that it catches. For every exercise, `autograder/checks` declares",
+        "*known mistakes*: wrong implementations of the kind that students write. Each of them was put to its check here, and",
+        "the tests put it there again.",
         "",
         f"- Exercises: {len(qualities)}. Known mistakes: {len(outcomes)}.",
         f"- They lose points: {_share(sum(outcome.caught for outcome in outcomes), len(outcomes))}.",
         f"- They are recognised as what they are, and as nothing else: {_share(sum(o.recognised for o in outcomes), len(outcomes))}.",
         "",
-        "*Visible* questions are those that a student can ask as often as he or she likes; the grader asks *all*: those and hidden ones with other sizes and",
-        "numbers. *For nothing* is what a solution earns that accepts its arguments and returns None. *Unproven* aspects are failed by no known",
-        "mistake of the list: nothing shows yet that they can fail for a student.",
+        "*Visible* questions are those that students can ask as often as they like; the grader asks *all*: those, and hidden",
+        "ones with other sizes and numbers. *For nothing* is what a solution earns that accepts its arguments and returns",
+        "None. *Unproven* aspects are failed by no known mistake: nothing on this page shows that they can fail.",
         "",
         "| exercise | points | known mistakes | lose points | recognised | for nothing | unproven aspects |",
         "|---|---:|---:|---:|---:|---:|---|",
@@ -180,6 +183,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog=COMMAND, description="Put every known mistake to its check.")
     parser.add_argument("--check", action="store_true", help="write nothing; say whether the page is up to date")
     options = parser.parse_args(arguments)
+    torch.set_num_threads(1)  # the tensors are small: more threads would only wait for each other
     qualities = [examine(exercise) for exercise in exercises().values()]
     text = page(qualities)
     good = True

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import io
 import logging
+import os
+import sys
 import tempfile
 import warnings
 from collections.abc import Iterator
@@ -36,7 +38,8 @@ def released_notebook(chapter: Chapter, config: Config | None = None) -> bytes:
             scratch.merge(config)
         root = Path(folder).resolve()
         scratch.CourseDirectory.root = str(root)
-        scratch.CourseDirectory.db_url = f"sqlite:///{root / 'gradebook.db'}"
+        scratch.GenerateAssignment.no_database = True
+        scratch.SaveCells.enabled = False
         source = root / "source" / chapter.name / f"{chapter.name}.ipynb"
         source.parent.mkdir(parents=True)
         source.write_bytes(write_notebook(source_notebook(chapter)))
@@ -58,7 +61,7 @@ def generate_assignment(config: Config, chapter: str) -> None:
     settings.merge(config)
     settings.CourseDirectory.assignment_id = chapter
     # A name with brackets in it would be read as a pattern; names of chapters have none.
-    with _captured_log() as (log, written), warnings.catch_warnings():
+    with _captured_log() as (log, written), _programs_found(), warnings.catch_warnings():
         warnings.simplefilter("ignore")
         try:
             directory = CourseDirectory(config=settings, log=log)
@@ -88,6 +91,17 @@ def _captured_log() -> Iterator[tuple[logging.Logger, io.StringIO]]:
         yield log, buffer
     finally:
         handler.close()
+
+
+@contextmanager
+def _programs_found() -> Iterator[None]:
+    """Let nbgrader find what it calls by name (alembic, for a new gradebook) also where the environment is not activated."""
+    before = os.environ.get("PATH", os.defpath)
+    os.environ["PATH"] = os.pathsep.join([str(Path(sys.executable).parent), before])
+    try:
+        yield
+    finally:
+        os.environ["PATH"] = before
 
 
 def _reason(log: str, error: BaseException) -> str:

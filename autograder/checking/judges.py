@@ -71,16 +71,18 @@ def shapes(seen: Observations, expected: Observations, options: Mapping[str, Val
 
 
 def unmutated(seen: Observations, expected: Observations, options: Mapping[str, Value]) -> str | None:
-    """No argument was changed in place."""
+    """No argument was changed in place, by a call that returned what it should."""
+    if problem := _kinds(seen, expected):
+        return problem
     changed = [name for observation in seen for name in observation.mutated]
     return f"it changes its argument {', '.join(dict.fromkeys(changed))} in place" if changed else None
 
 
 def related(seen: Observations, expected: Observations, options: Mapping[str, Value]) -> str | None:
     """The outputs of two requests agree where the option ``views`` looks: a list of steps for each of the two."""
+    if problem := _kinds(seen, expected):
+        return problem
     first, second = seen
-    if set(first.outputs) != set(second.outputs):
-        return "two calls that differ in their numbers only return different things"
     for name, value in first.outputs.items():
         try:
             a, b = (
@@ -95,6 +97,8 @@ def related(seen: Observations, expected: Observations, options: Mapping[str, Va
 
 def same_operations(seen: Observations, expected: Observations, options: Mapping[str, Value]) -> str | None:
     """The number of dispatched operations does not grow with the size of the input."""
+    if problem := _kinds(seen, expected):
+        return problem
     small, large = (observation.operations or 0 for observation in seen)
     if large > small * 1.2 + 2:
         counts = f"it dispatches {small} operations on a small input and {large} on a larger one"
@@ -104,6 +108,8 @@ def same_operations(seen: Observations, expected: Observations, options: Mapping
 
 def small_tensors(seen: Observations, expected: Observations, options: Mapping[str, Value]) -> str | None:
     """No operation makes a tensor of more than ``limit`` elements."""
+    if problem := _kinds(seen, expected):
+        return problem
     largest = max(observation.largest or 0 for observation in seen)
     if largest > options["limit"]:
         return f"it makes a tensor of {largest} elements, at most {options['limit']} are needed"
@@ -169,6 +175,18 @@ def same_answer(a: Observation, b: Observation) -> bool:
 
 def _kind(observation: Observation) -> str:
     return (observation.error or "").partition(":")[0]
+
+
+def _kinds(seen: Observations, expected: Observations) -> str | None:
+    """Say where there is no tensor (or shape) in the place of one: who returns nothing has not kept a promise about how it is made."""
+    for mine, theirs in zip(seen, expected, strict=True):
+        if set(mine.outputs) != set(theirs.outputs):
+            return f"it returns {_names(mine)}, expected {_names(theirs)}"
+        for name, value in theirs.outputs.items():
+            other = mine.outputs[name]
+            if isinstance(value, (Tensor, tuple)) and not isinstance(other, (Tensor, tuple)):
+                return f"{name} is a {type(other).__name__}, expected a Tensor"
+    return None
 
 
 def _structure(mine: Observation, theirs: Observation) -> str | None:

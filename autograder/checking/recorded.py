@@ -85,7 +85,7 @@ def write_sheet(sheet: Sheet, path: Path) -> None:
         ],
     }
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_bytes(save(tensors, metadata={"sheet": json.dumps(content, sort_keys=True)}))
+    path.write_bytes(save(tensors, metadata={"sheet": json.dumps(content)}))
 
 
 def read_sheet(path: Path) -> Sheet:

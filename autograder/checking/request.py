@@ -50,6 +50,7 @@ class Observation:
 
     Attributes:
         outputs: named results: ``output``, or ``output[0]``, ``output[1]`` … where there are several; gradients as ``gradient of q``.
+            For ``"meta"`` and ``"operations"``, shapes in the place of tensors.
         error: the exception it raised, as ``"TypeError: …"``, or None.
         unfinished: whether that exception was NotImplementedError, as a stub raises.
         mutated: names of the arguments that it changed in place.

@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import sys
 import warnings
-from collections.abc import Callable, Iterator, Set
+from collections.abc import Callable, Iterator, Mapping, Set
 from contextlib import contextmanager
 from types import CodeType, FrameType
 from typing import Any, Protocol
@@ -141,16 +141,16 @@ def _meta(candidate: Callable[..., Any], request: Request) -> Observation:
         if not _needs_numbers(error):
             raise
         # To look at numbers (`if mask.any():`) is no mistake, but there are none on the meta device: judge by the shapes alone.
-        outputs = _call(candidate, request).outputs
-        return Observation(
-            outputs={name: tuple(leaf.shape) if isinstance(leaf, Tensor) else leaf for name, leaf in outputs.items()}
-        )
+        return Observation(outputs=_shapes(_call(candidate, request).outputs))
     strays = [name for name, leaf in leaves.items() if isinstance(leaf, Tensor) and leaf.device.type != "meta"]
     if strays:
         raise RuntimeError(f"{', '.join(strays)} ended up on another device than the inputs")
-    return Observation(
-        outputs={name: tuple(leaf.shape) if isinstance(leaf, Tensor) else leaf for name, leaf in leaves.items()}
-    )
+    return Observation(outputs=_shapes(leaves))
+
+
+def _shapes(leaves: Mapping[str, Any]) -> dict[str, Any]:
+    """Return leaves with the shape of each tensor in its place."""
+    return {name: tuple(leaf.shape) if isinstance(leaf, Tensor) else leaf for name, leaf in leaves.items()}
 
 
 def _leaves_on_meta(candidate: Callable[..., Any], request: Request) -> dict[str, Any]:
@@ -174,9 +174,12 @@ def _operations(candidate: Callable[..., Any], request: Request) -> Observation:
     functions, operations = _FunctionNames(), _OperationCounter()
     # Nothing here needs a gradient, so none is recorded; but a candidate that sends for autograd must get it, to be noticed.
     with torch.enable_grad(), functions, operations:
-        target(**arguments)
+        result = target(**arguments)
     return Observation(
-        operations=operations.count, largest=operations.largest, functions=tuple(sorted(functions.names))
+        outputs=_shapes(flatten_outputs(result)),
+        operations=operations.count,
+        largest=operations.largest,
+        functions=tuple(sorted(functions.names)),
     )
 
 

@@ -107,7 +107,11 @@ def longer(draw: Draw, factor: int) -> Case:
 
 def pairs(case: Case) -> tuple[int, ...]:
     """The shape (..., T, S) of a case's scores."""
-    q, k = case.arguments["q"], case.arguments["k"]
+    return pairs_of(case.arguments["q"], case.arguments["k"])
+
+
+def pairs_of(q: Tensor, k: Tensor) -> tuple[int, ...]:
+    """The shape (..., T, S) of the scores."""
     return (*q.shape[:-1], k.shape[-2])
 
 
@@ -464,6 +468,41 @@ def weights_made_on_the_cpu(q: Tensor, k: Tensor, mask: Tensor | None = None) ->
     return attention.masked_attention_weights(q, k, everything if mask is None else everything & mask)
 
 
+@misconception("keys by queries", read="shapes-03")
+def weights_transposed(q: Tensor, k: Tensor, mask: Tensor | None = None) -> Tensor:
+    """The weights come back as (..., S, T), keys by queries. A row belongs to a query: (..., T, S)."""
+    return weights_of(q, k, mask).transpose(-2, -1)
+
+
+@misconception("one softmax for everything", read="scores-and-weights")
+def one_softmax(q: Tensor, k: Tensor, mask: Tensor | None = None) -> Tensor:
+    """One softmax runs over all the scores together, so that all weights of all examples sum to one. Each query has
+    a softmax of its own.
+    """
+    scores = scores_of(q, k)
+    if mask is not None:
+        scores = scores.masked_fill(~mask, float("-inf"))
+    return torch.softmax(scores.flatten(), 0).view_as(scores)
+
+
+@misconception("changes its input", read="what-goes-wrong-03")
+def weights_in_place(q: Tensor, k: Tensor, mask: Tensor | None = None) -> Tensor:
+    """An in-place operation (such as q *= …) changes the caller's tensor: the next call gets other queries."""
+    q *= q.shape[-1] ** -0.5
+    return weights_of(q, k, mask, scale=1.0)
+
+
+@misconception("one query after another", read="scores-and-weights")
+def weights_by_rows(q: Tensor, k: Tensor, mask: Tensor | None = None) -> Tensor:
+    """The numbers are right, but a Python loop goes from query to query. One matrix product gives the scores of all
+    queries at once, however many there are.
+    """
+    T, S = q.shape[-2], k.shape[-2]
+    masks = [None if mask is None else mask.expand(*mask.shape[:-2], T, S)[..., i : i + 1, :] for i in range(T)]
+    rows = [attention.masked_attention_weights(q[..., i : i + 1, :], k, masks[i]) for i in range(T)]
+    return torch.cat(rows, dim=-2)
+
+
 MASKED_ATTENTION_WEIGHTS = Exercise(
     reference=attention.masked_attention_weights,
     chapter=CHAPTER,
@@ -515,6 +554,10 @@ MASKED_ATTENTION_WEIGHTS = Exercise(
         weights_overflow_float16,
         weights_any_mask,
         weights_made_on_the_cpu,
+        weights_transposed,
+        one_softmax,
+        weights_in_place,
+        weights_by_rows,
     ),
 )
 
@@ -665,6 +708,41 @@ def made_on_the_cpu(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None = None)
     return weights_of(q * scale, k, mask, scale=1.0) @ v
 
 
+@misconception("the weights are returned", read="scores-and-weights")
+def output_is_weights(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None = None) -> Tensor:
+    """What comes back are the weights. One step is missing: each query receives the values, averaged with its
+    weights.
+    """
+    return weights_of(q, k, mask)
+
+
+@misconception("always causal", read="causal-mask")
+def always_causal(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None = None) -> Tensor:
+    """A causal mask is applied whether it was asked for or not. Which pairs are permitted is for the caller to say."""
+    past = torch.ones(q.shape[-2], k.shape[-2], dtype=torch.bool, device=q.device).tril()
+    return weights_of(q, k, past if mask is None else past & mask) @ v
+
+
+@misconception("examples run together", read="shapes-03")
+def examples_together(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None = None) -> Tensor:
+    """All examples are flattened into one long sequence, so the queries of one attend to the keys of another.
+    Leading dimensions stay apart: a matrix product leaves them alone by itself.
+    """
+    flat_q, flat_k, flat_v = (x.reshape(-1, x.shape[-1]) for x in (q, k, v))
+    return (weights_of(flat_q, flat_k, None) @ flat_v).reshape(*q.shape[:-1], v.shape[-1])
+
+
+@misconception("one example after another", read="scores-and-weights")
+def example_by_example(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None = None) -> Tensor:
+    """The numbers are right, but a Python loop goes from example to example (or from head to head). A matrix
+    product works on all leading dimensions at once, however many there are.
+    """
+    if q.ndim == 2:
+        return weights_of(q, k, mask) @ v
+    masks = [None] * len(q) if mask is None else list(mask.expand(pairs_of(q, k)))
+    return torch.stack([example_by_example.wrong(*inputs) for inputs in zip(q, k, v, masks, strict=True)])
+
+
 SCALED_DOT_PRODUCT_ATTENTION = Exercise(
     reference=attention.scaled_dot_product_attention,
     chapter=CHAPTER,
@@ -711,6 +789,10 @@ SCALED_DOT_PRODUCT_ATTENTION = Exercise(
         scales_in_place,
         always_float32,
         made_on_the_cpu,
+        output_is_weights,
+        always_causal,
+        examples_together,
+        example_by_example,
     ),
 )
 
@@ -826,10 +908,10 @@ CAUSAL_MASK = Exercise(
 
 
 def lengths_and_size(draw: Draw) -> Case:
-    """Lengths of a batch that was padded to more than its longest sequence; one sequence is empty."""
+    """Lengths of a batch and its size; one sequence is empty, and one was cut off."""
     b, s = draw.sizes(2, low=4)
     lengths = draw.integers(1, s, b)
-    lengths[1] = 0
+    lengths[1], lengths[2] = 0, s + 2
     return Case({"lengths": lengths, "S": s + 1})
 
 
@@ -953,6 +1035,15 @@ def padding_by_rows(lengths: Tensor, S: int | None = None) -> Tensor:
     return torch.stack([keys < length for length in lengths])[:, None, :]
 
 
+@misconception("changes its input", read="what-goes-wrong-03")
+def lengths_in_place(lengths: Tensor, S: int | None = None) -> Tensor:
+    """An in-place operation (such as lengths.clamp_) changes the caller's lengths: the next call gets others."""
+    if lengths.is_floating_point():
+        raise ValueError("lengths must be integers")
+    keys = keys_up_to(lengths, S)
+    return keys < lengths.clamp_(max=len(keys))[:, None, None]
+
+
 PADDING_MASK = Exercise(
     reference=attention.padding_mask,
     chapter=CHAPTER,
@@ -981,5 +1072,6 @@ PADDING_MASK = Exercise(
         any_lengths,
         padding_on_the_cpu,
         padding_by_rows,
+        lengths_in_place,
     ),
 )

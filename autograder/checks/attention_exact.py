@@ -251,6 +251,32 @@ def backward_overflows(q: Tensor, k: Tensor, v: Tensor, grad_output: Tensor, mas
     return through(weights, through_softmax(weights, grad_output @ v.transpose(-2, -1)), q, k, grad_output)
 
 
+@misconception("changes its input", read="what-goes-wrong-03")
+def backward_in_place(q: Tensor, k: Tensor, v: Tensor, grad_output: Tensor, mask: Tensor | None = None) -> Gradients:
+    """An in-place operation (such as q *= …) changes the caller's tensor: whoever goes on with it has other queries."""
+    scale = q.shape[-1] ** -0.5
+    q *= scale
+    weights = weights_of(q, k, mask, scale=1.0)
+    grad_scores = through_softmax(weights, grad_output @ v.transpose(-2, -1))
+    return grad_scores @ k * scale, grad_scores.transpose(-2, -1) @ q, weights.transpose(-2, -1) @ grad_output
+
+
+@misconception("one query after another", read="backward")
+def backward_by_rows(q: Tensor, k: Tensor, v: Tensor, grad_output: Tensor, mask: Tensor | None = None) -> Gradients:
+    """The numbers are right, but a Python loop goes from query to query, perhaps with the whole Jacobian of each
+    softmax. The row's average takes its place, for all rows at once.
+    """
+    weights, scale = weights_of(q, k, mask), q.shape[-1] ** -0.5
+    rows, grad_k = [], torch.zeros_like(k)
+    for i in range(q.shape[-2]):
+        a = weights[..., i, :]
+        jacobian = torch.diag_embed(a) - a[..., :, None] * a[..., None, :]
+        grad_scores = (jacobian @ v @ grad_output[..., i, :, None]).transpose(-2, -1) * scale
+        rows.append(grad_scores @ k)
+        grad_k = grad_k + grad_scores.transpose(-2, -1) @ q[..., i : i + 1, :]
+    return torch.cat(rows, dim=-2), grad_k, weights.transpose(-2, -1) @ grad_output
+
+
 ATTENTION_BACKWARD = Exercise(
     reference=attention.attention_backward,
     chapter=CHAPTER,
@@ -310,6 +336,8 @@ ATTENTION_BACKWARD = Exercise(
         backward_mask_late,
         backward_nan,
         backward_overflows,
+        backward_in_place,
+        backward_by_rows,
     ),
 )
 
@@ -550,6 +578,41 @@ def any_tile_size(q: Tensor, k: Tensor, v: Tensor, tile_size: int = 64) -> Tenso
     return output / total
 
 
+@misconception("one sum for all queries", read="tiled")
+def one_total(q: Tensor, k: Tensor, v: Tensor, tile_size: int = 64) -> Tensor:
+    """The exponentials of all queries, of all examples, are added up in one number. Each query has a sum (and a
+    maximum) of its own: keep an axis for them.
+    """
+    output, total = online(q, k, v, tile_size)
+    return output / total.sum()
+
+
+@misconception("changes its input", read="what-goes-wrong-03")
+def tiled_in_place(q: Tensor, k: Tensor, v: Tensor, tile_size: int = 64) -> Tensor:
+    """An in-place operation (such as q *= …) changes the caller's tensor: the next call gets other queries."""
+    q *= q.shape[-1] ** -0.5
+    output, total = online(q, k, v, tile_size, scale=1.0)
+    return output / total
+
+
+@misconception("sums made on the CPU", read="device-and-dtype")
+def sums_on_the_cpu(q: Tensor, k: Tensor, v: Tensor, tile_size: int = 64) -> Tensor:
+    """The sums start as tensors on the CPU. It works until the inputs live on a GPU: take device and dtype from the
+    inputs (new_zeros, zeros_like).
+    """
+    output, total = online(q, k, v, tile_size)
+    return (torch.zeros(*q.shape[:-1], v.shape[-1], dtype=q.dtype) + output) / total
+
+
+@misconception("one query after another", read="tiled")
+def tiled_by_rows(q: Tensor, k: Tensor, v: Tensor, tile_size: int = 64) -> Tensor:
+    """The numbers are right, but besides the loop over tiles there is one over queries (or examples). All queries
+    can go through a tile together: give each of the running quantities an axis for them.
+    """
+    rows = [attention.tiled_attention(q[..., i : i + 1, :], k, v, tile_size) for i in range(q.shape[-2])]
+    return torch.cat(rows, dim=-2)
+
+
 TILED_ATTENTION = Exercise(
     reference=attention.tiled_attention,
     chapter=CHAPTER,
@@ -610,6 +673,10 @@ TILED_ATTENTION = Exercise(
         all_at_once,
         tiled_in_float32,
         any_tile_size,
+        one_total,
+        tiled_in_place,
+        sums_on_the_cpu,
+        tiled_by_rows,
     ),
 )
 

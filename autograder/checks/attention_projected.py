@@ -341,6 +341,37 @@ def projected_empty_row_is_nan(
     return torch.softmax(scores if mask is None else scores.masked_fill(~mask, float("-inf")), -1) @ (x_kv @ w_v)
 
 
+@misconception("examples run together", read="shapes-03")
+def projected_together(
+    x_q: Tensor, x_kv: Tensor, w_q: Tensor, w_k: Tensor, w_v: Tensor, mask: Tensor | None = None
+) -> Tensor:
+    """All examples are flattened into one long sequence, so the queries of one attend to the keys of another.
+    Leading dimensions stay apart: a matrix product leaves them alone by itself.
+    """
+    q, k, v = (x.reshape(-1, x.shape[-1]) for x in (x_q @ w_q, x_kv @ w_k, x_kv @ w_v))
+    return (weights_of(q, k, None) @ v).reshape(*x_q.shape[:-1], w_v.shape[1])
+
+
+@misconception("changes its input", read="what-goes-wrong-03")
+def projected_in_place(
+    x_q: Tensor, x_kv: Tensor, w_q: Tensor, w_k: Tensor, w_v: Tensor, mask: Tensor | None = None
+) -> Tensor:
+    """An in-place operation (such as w_q *= …) changes the caller's matrix: every call makes the queries smaller."""
+    w_q *= w_q.shape[1] ** -0.5
+    return weights_of(x_q @ w_q, x_kv @ w_k, mask, scale=1.0) @ (x_kv @ w_v)
+
+
+@misconception("one query after another", read="projections")
+def projected_by_rows(
+    x_q: Tensor, x_kv: Tensor, w_q: Tensor, w_k: Tensor, w_v: Tensor, mask: Tensor | None = None
+) -> Tensor:
+    """The numbers are right, but a Python loop goes from query to query. One matrix product gives the scores of all
+    queries at once, however many there are.
+    """
+    weights = weights_of(x_q @ w_q, x_kv @ w_k, mask)
+    return torch.cat([weights[..., i : i + 1, :] @ x_kv @ w_v for i in range(x_q.shape[-2])], dim=-2)
+
+
 PROJECTED_ATTENTION = Exercise(
     reference=attention.projected_attention,
     chapter=CHAPTER,
@@ -375,6 +406,9 @@ PROJECTED_ATTENTION = Exercise(
         projected_mask_ignored,
         projected_mask_inverted,
         projected_empty_row_is_nan,
+        projected_together,
+        projected_in_place,
+        projected_by_rows,
     ),
 )
 
@@ -523,6 +557,41 @@ def cosine_empty_row_is_nan(
     return average(scores if mask is None else scores.masked_fill(~mask, float("-inf")), v, None)
 
 
+@misconception("the cosines are returned", read="cosine")
+def cosines_returned(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None = None, *, scale: float = 1.0) -> Tensor:
+    """What comes back are the scaled cosines. Two steps are missing: the softmax over the keys, and the average of
+    the values.
+    """
+    return scale * cosines(q, k)
+
+
+@misconception("changes its input", read="what-goes-wrong-03")
+def cosine_in_place(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None = None, *, scale: float = 1.0) -> Tensor:
+    """An in-place operation (such as q /= …) changes the caller's tensor: whoever goes on with it has vectors of
+    length one.
+    """
+    q /= torch.linalg.vector_norm(q, dim=-1, keepdim=True).clamp_min(1e-12)
+    return average(scale * cosines(q, k), v, mask)
+
+
+@misconception("made on the CPU", read="device-and-dtype")
+def cosine_on_the_cpu(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None = None, *, scale: float = 1.0) -> Tensor:
+    """A tensor is made on the CPU inside the function. It works until the inputs live on a GPU: take device and
+    dtype from the inputs.
+    """
+    factor = torch.tensor([scale], dtype=q.dtype)
+    return average(factor * cosines(q, k), v, mask)
+
+
+@misconception("one query after another", read="cosine")
+def cosine_by_rows(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None = None, *, scale: float = 1.0) -> Tensor:
+    """The numbers are right, but a Python loop goes from query to query. Divide all vectors by their lengths first,
+    and one matrix product gives all cosines at once.
+    """
+    rows = [torch.cosine_similarity(q[..., i : i + 1, :], k, dim=-1) for i in range(q.shape[-2])]
+    return average(scale * torch.stack(rows, dim=-2), v, mask)
+
+
 COSINE_ATTENTION = Exercise(
     reference=attention.cosine_attention,
     chapter=CHAPTER,
@@ -579,6 +648,10 @@ COSINE_ATTENTION = Exercise(
         zero_overwritten,
         cosine_mask_ignored,
         cosine_empty_row_is_nan,
+        cosines_returned,
+        cosine_in_place,
+        cosine_on_the_cpu,
+        cosine_by_rows,
     ),
 )
 
@@ -678,6 +751,16 @@ def variance_in_float32(q: Tensor, k: Tensor, *, scaled: bool = True) -> Tensor:
     return scores_of(q.float(), k.float(), None if scaled else 1.0).var(dim=(-2, -1), correction=0)
 
 
+@misconception("one query after another", read="why-scale")
+def variance_by_rows(q: Tensor, k: Tensor, *, scaled: bool = True) -> Tensor:
+    """The numbers are right, but a Python loop goes from query to query. One matrix product gives all T·S scores at
+    once.
+    """
+    factor = q.shape[-1] ** -0.5 if scaled else 1.0
+    rows = [(k @ q[..., i, :, None]).squeeze(-1) * factor for i in range(q.shape[-2])]
+    return torch.stack(rows, dim=-1).var(dim=(-2, -1), correction=0)
+
+
 SCORE_VARIANCE = Exercise(
     reference=attention.score_variance,
     chapter=CHAPTER,
@@ -707,6 +790,7 @@ SCORE_VARIANCE = Exercise(
         variance_over_root,
         scores_over_width,
         variance_in_float32,
+        variance_by_rows,
     ),
 )
 

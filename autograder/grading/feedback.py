@@ -5,6 +5,7 @@ from __future__ import annotations
 import glob
 import warnings
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,71 +13,75 @@ from nbgrader.converters import GenerateFeedback
 from nbgrader.coursedir import CourseDirectory
 
 from autograder.course import Course
-from autograder.errors import CourseError
 from autograder.grading.manifest import released_manifest
 from autograder.grading.plugin import configure
 from autograder.grading.problem import Problem
 from autograder.grading.quiet import quiet_log
+from autograder.grading.results import read_result, write_result
+
+KIND = "no feedback"
 
 
-def feedback(
+def write_feedback(
     course: Course,
     chapter: str,
     *,
     students: Sequence[str] | None = None,
     progress: Callable[[str], None] = lambda student: None,
-) -> tuple[list[Path], list[Problem]]:
+) -> list[Path]:
     """Write the feedback pages of a chapter, anew: grades and comments may have changed since the last time.
+
+    A page that cannot be written is noted among the problems of the student's result and keeps no other from being written.
 
     Args:
         course: the course.
         chapter: the chapter's name.
         students: whose pages; by default everybody's whose submission has been graded.
-        progress: is told each student whose page is done.
+        progress: is told each student that is done with.
 
     Returns:
-        The pages, ordered by student, and a problem for each page that could not be written.
+        The pages, ordered by student.
 
     Raises:
-        CourseError: if the chapter is not released, or nothing of it has been graded.
+        CourseError: if the chapter is not released.
     """
     released_manifest(course, chapter)
-    graded = sorted(
-        path.parent.parent.name for path in course.folder("autograded").glob(f"*/{chapter}/{chapter}.ipynb")
-    )
-    wanted = graded if students is None else sorted(set(students))
-    if not wanted:
-        raise CourseError(
-            f"nothing of {chapter} has been graded yet",
-            where=course.root,
-            do=f"Grade it first: tfcourse autograde {chapter}",
-        )
-    pages, problems = [], []
+    graded = (path.parent.parent.name for path in course.folder("autograded").glob(f"*/{chapter}/{chapter}.ipynb"))
     config = course.config()
-    for student in wanted:
-        page = course.folder("feedback", student, chapter) / f"{chapter}.html"
-        try:
-            _convert(config, chapter, student)
-            pages.append(page)
-        except _FailedError as error:
-            do = "Grade it again: tfcourse autograde --force."
-            problems.append(Problem("no feedback", f"There is no feedback for {student}: {error}", str(page), do))
-        progress(student)
-    return pages, problems
-
-
-class _FailedError(Exception):
-    """nbgrader could not make a page."""
-
-
-def _convert(config: Any, chapter: str, student: str) -> None:
     configure(config)
+    pages = []
+    for student in sorted(set(graded if students is None else students)):
+        page = course.folder("feedback", student, chapter) / f"{chapter}.html"
+        problem = _convert(config, chapter, student)
+        _note(course, chapter, student, problem)
+        if problem is None:
+            pages.append(page)
+        progress(student)
+    return pages
+
+
+def _convert(config: Any, chapter: str, student: str) -> Problem | None:
+    """Have nbgrader make a page; return what kept it from it."""
     log, heard = quiet_log()
     coursedir = CourseDirectory(config=config, assignment_id=chapter, student_id=glob.escape(student))
     converter = GenerateFeedback(coursedir=coursedir, config=config, force=True, log=log)
     try:
         with warnings.catch_warnings():
+            # SQLAlchemy's remarks on nbgrader's models.
             warnings.simplefilter("ignore")
             converter.start()
     except Exception as error:
-        raise _FailedError(heard.cause(error)) from error
+        what = f"The feedback page could not be made: {heard.cause(error)}"
+        return Problem(KIND, what, do="Grade it again: tfcourse autograde --force.")
+    return None
+
+
+def _note(course: Course, chapter: str, student: str, problem: Problem | None) -> None:
+    """Keep the result's problems true about the page: there is one now, or there is none and why."""
+    result = read_result(course, chapter, student)
+    if result is None:
+        return
+    others = tuple(other for other in result.problems if other.kind != KIND)
+    now = others if problem is None else (*others, problem)
+    if now != result.problems:
+        write_result(course, replace(result, problems=now))

@@ -13,6 +13,8 @@ from typing import Any
 from autograder.course import Course
 from autograder.errors import CourseError
 
+# Latin letters that are no letter with an accent.
+_LATIN = str.maketrans({"ı": "i", "ø": "o", "ł": "l", "đ": "d", "ð": "d", "þ": "th", "æ": "ae", "œ": "oe"})
 _SAFE = re.compile(r"[A-Za-z0-9][A-Za-z0-9._@-]{0,99}")
 
 
@@ -41,8 +43,9 @@ def safe_id(text: str) -> str:
     Returns:
         The id; empty if nothing is left of the text.
     """
-    folded = "".join(c for c in unicodedata.normalize("NFKD", text) if not unicodedata.combining(c))
-    words = re.sub(r"[^\w@.]+|_", "-", folded.casefold())
+    letters = text.casefold().translate(_LATIN)
+    folded = "".join(c for c in unicodedata.normalize("NFKD", letters) if not unicodedata.combining(c))
+    words = re.sub(r"[^\w@.]+|_", "-", folded)
     # Letters of other scripts are kept by their number: a name in Greek is still a name, and an id is still ASCII.
     ascii_words = "".join(c if c.isascii() else f"u{ord(c):x}" for c in words)
     return re.sub(r"-{2,}|-*\.-*(?=\.)", "-", ascii_words).strip("-.@")[:80]

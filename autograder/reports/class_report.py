@@ -12,8 +12,10 @@ from typing import Any
 
 import jinja2
 
-from autograder.checking.verdict import Diagnosis, Verdict
+from autograder.authoring.files import write_files
+from autograder.checking.verdict import Diagnosis
 from autograder.errors import CourseError
+from autograder.grading.results import ExerciseResult
 from autograder.reports.grades import Grade
 
 BINS = 10
@@ -26,16 +28,18 @@ class Work:
 
     Attributes:
         grade: the grade, from the gradebook.
-        verdicts: one per exercise.
+        exercises: what came of each exercise; empty if the work was not graded by ``tfcourse``.
         seconds: how long the notebook ran, or None if it was not run.
         problems: what went wrong with the file or its run, one sentence each.
+        recorded: False if the grader failed, so that there is no grade although something was handed in.
         feedback: the feedback page, or None.
     """
 
     grade: Grade
-    verdicts: tuple[Verdict, ...] = ()
+    exercises: tuple[ExerciseResult, ...] = ()
     seconds: float | None = None
     problems: tuple[str, ...] = ()
+    recorded: bool = True
     feedback: Path | None = None
 
     @property
@@ -46,7 +50,7 @@ class Work:
 
 @dataclass(frozen=True)
 class Bin:
-    """One bar of the distribution: the students between two percentages."""
+    """One bar of the distribution: the students between two percentages, the upper one excluded but for 100."""
 
     low: int
     high: int
@@ -55,7 +59,17 @@ class Bin:
 
 @dataclass(frozen=True)
 class ExerciseSummary:
-    """How a class did in one exercise. Students are named by id."""
+    """How a class did in one exercise. Students are named by id.
+
+    Attributes:
+        name: the exercise.
+        best: points that could be earned.
+        average: points earned on average.
+        full: who earned all points.
+        partial: who earned some.
+        none: who earned none.
+        errors: by student, why the check came to no verdict.
+    """
 
     name: str
     best: float
@@ -63,6 +77,7 @@ class ExerciseSummary:
     full: tuple[str, ...]
     partial: tuple[str, ...]
     none: tuple[str, ...]
+    errors: dict[str, str]
 
     @property
     def pass_rate(self) -> float:
@@ -82,7 +97,7 @@ class MisconceptionSummary:
 
 @dataclass(frozen=True)
 class ChapterSummary:
-    """Everything about one chapter."""
+    """Everything about one chapter. Average, median and distribution are of the graded works, as shares of the points."""
 
     chapter: str
     works: tuple[Work, ...]
@@ -91,6 +106,8 @@ class ChapterSummary:
     misconceptions: tuple[MisconceptionSummary, ...]
     slowest: tuple[Work, ...]
     failed: tuple[Work, ...]
+    graded: tuple[str, ...]
+    ungraded: tuple[str, ...]
     absent: tuple[str, ...]
     pending: tuple[str, ...]
     late: tuple[str, ...]
@@ -101,8 +118,9 @@ class ChapterSummary:
         """Return the summary as plain data, ready for JSON."""
         return {
             "chapter": self.chapter,
-            "handed_in": sum(work.grade.handed_in for work in self.works),
             "students": len(self.works),
+            "handed_in": len(self.graded) + len(self.ungraded),
+            "graded": len(self.graded),
             "average": self.average,
             "median": self.middle,
             "distribution": [vars(bin_) for bin_ in self.bins],
@@ -112,6 +130,7 @@ class ChapterSummary:
                 for seen in self.misconceptions
             ],
             "failed": {work.grade.student: work.problems for work in self.failed},
+            "ungraded": self.ungraded,
             "absent": self.absent,
             "pending": self.pending,
             "late": self.late,
@@ -130,61 +149,78 @@ def summarise(works: Iterable[Work]) -> list[ChapterSummary]:
 
 def _chapter(chapter: str, works: Sequence[Work]) -> ChapterSummary:
     present = [work for work in works if work.grade.handed_in]
-    shares = [work.share for work in present]
+    graded = [work for work in present if work.recorded]
+    shares = [work.share for work in graded]
     timed = sorted(
         (work for work in present if work.seconds is not None), key=lambda w: (-(w.seconds or 0.0), w.grade.student)
     )
     return ChapterSummary(
         chapter=chapter,
         works=tuple(works),
-        bins=_distribution(present),
-        exercises=_exercises(present),
-        misconceptions=_misconceptions(present),
+        bins=_distribution(graded),
+        exercises=_exercises(graded),
+        misconceptions=_misconceptions(graded),
         slowest=tuple(timed[:SLOWEST]),
         failed=tuple(work for work in present if work.problems),
-        absent=tuple(work.grade.student for work in works if not work.grade.handed_in),
-        pending=tuple(work.grade.student for work in present if work.grade.pending),
-        late=tuple(work.grade.student for work in present if work.grade.penalty > 0),
+        graded=_students(graded),
+        ungraded=_students(work for work in present if not work.recorded),
+        absent=_students(work for work in works if not work.grade.handed_in),
+        pending=_students(work for work in graded if work.grade.pending),
+        late=_students(work for work in graded if work.grade.penalty > 0),
         average=mean(shares) if shares else 0.0,
         middle=median(shares) if shares else 0.0,
     )
 
 
+def _students(works: Iterable[Work]) -> tuple[str, ...]:
+    return tuple(work.grade.student for work in works)
+
+
 def _distribution(works: Sequence[Work]) -> tuple[Bin, ...]:
     inside: list[list[str]] = [[] for _ in range(BINS)]
     for work in works:
-        inside[min(BINS - 1, int(work.share * BINS))].append(work.grade.student)
+        # Sums of tenths come out a hair below the edge that they mean.
+        inside[min(BINS - 1, int(work.share * BINS + 1e-9))].append(work.grade.student)
     width = 100 // BINS
     return tuple(Bin(i * width, (i + 1) * width, tuple(students)) for i, students in enumerate(inside))
 
 
 def _exercises(works: Sequence[Work]) -> tuple[ExerciseSummary, ...]:
-    best: dict[str, float] = {}
+    found: dict[str, dict[str, ExerciseResult]] = {}
     for work in works:
-        for verdict in work.verdicts:
-            best.setdefault(verdict.exercise, verdict.max_score)
-    summaries = []
-    for name, points in best.items():
-        scores = {w.grade.student: next((v.score for v in w.verdicts if v.exercise == name), 0.0) for w in works}
-        summaries.append(
-            ExerciseSummary(
-                name=name,
-                best=points,
-                average=mean(scores.values()),
-                full=tuple(student for student, score in scores.items() if score >= points),
-                partial=tuple(student for student, score in scores.items() if 0 < score < points),
-                none=tuple(student for student, score in scores.items() if score <= 0),
-            )
-        )
-    return tuple(summaries)
+        for result in work.exercises:
+            found.setdefault(result.name, {})[work.grade.student] = result
+    return tuple(_exercise(name, results) for name, results in found.items())
+
+
+def _exercise(name: str, results: dict[str, ExerciseResult]) -> ExerciseSummary:
+    who: dict[str, list[str]] = {"full": [], "some": [], "none": []}
+    for student, result in results.items():
+        who[mark(result)].append(student)
+    return ExerciseSummary(
+        name=name,
+        best=max(result.max_score for result in results.values()),
+        average=mean(result.score for result in results.values()),
+        full=tuple(who["full"]),
+        partial=tuple(who["some"]),
+        none=tuple(who["none"]),
+        errors={student: result.error for student, result in results.items() if result.error},
+    )
+
+
+def mark(result: ExerciseResult) -> str:
+    """Return ``"full"``, ``"some"`` or ``"none"``: how much of an exercise's points was earned."""
+    if result.score >= result.max_score:
+        return "full"
+    return "some" if result.score > 0 else "none"
 
 
 def _misconceptions(works: Sequence[Work]) -> tuple[MisconceptionSummary, ...]:
     seen: dict[tuple[str, Diagnosis], list[str]] = defaultdict(list)
     for work in works:
-        for verdict in work.verdicts:
-            for diagnosis in verdict.diagnoses:
-                seen[verdict.exercise, diagnosis].append(work.grade.student)
+        for result in work.exercises:
+            for diagnosis in result.verdict.diagnoses if result.verdict else ():
+                seen[result.name, diagnosis].append(work.grade.student)
     found = [MisconceptionSummary(exercise, diagnosis, tuple(who)) for (exercise, diagnosis), who in seen.items()]
     return tuple(sorted(found, key=lambda m: (-len(m.students), m.exercise, m.diagnosis.name)))
 
@@ -202,7 +238,9 @@ def render(summaries: Sequence[ChapterSummary], *, title: str, folder: Path) -> 
         autoescape=True,
         undefined=jinja2.StrictUndefined,
         trim_blocks=True,
+        lstrip_blocks=True,
     )
+    environment.filters["mark"] = mark
     names = {work.grade.student: work.grade.full_name for summary in summaries for work in summary.works}
     links = {
         (work.grade.student, summary.chapter): _relative(work.feedback, folder)
@@ -225,13 +263,11 @@ def write_report(summaries: Sequence[ChapterSummary], path: Path, *, title: str)
     Raises:
         CourseError: if it cannot be written.
     """
+    page = render(summaries, title=title, folder=path.parent.resolve())
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        partial = path.with_suffix(".partial")
-        partial.write_text(render(summaries, title=title, folder=path.parent.resolve()), encoding="utf-8")
-        partial.replace(path)
-    except OSError as error:
+        write_files({path: page.encode()})
+    except CourseError as error:
         raise CourseError(
-            f"the report cannot be written ({error.strerror})", where=path, do="Choose another file with --output."
+            f"the report: {error.what}", where=path, do="Nothing was written. Choose another file with --output."
         ) from error
     return path

@@ -1,20 +1,56 @@
-"""Grades as files that nbgrader's users, Canvas and Moodle know how to import."""
+"""Grades as files that nbgrader's users, Canvas and Moodle know how to import.
+
+What each platform reads was taken from its importer: Canvas's ``gradebook_importer`` and Moodle's ``assignfeedback_offline``.
+"""
 
 from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
 from itertools import groupby
 from pathlib import Path
 
+from autograder.authoring.files import write_files
 from autograder.errors import CourseError
 from autograder.reports.grades import Grade
 
 FORMATS = ("csv", "canvas", "moodle")
 
 
-def export(grades: Sequence[Grade], form: str, folder: Path) -> list[Path]:
+@dataclass(frozen=True)
+class Exported:
+    """A file of grades.
+
+    Attributes:
+        path: the file.
+        students: who is in it.
+        left_out: who has handed in and is not in it, because the platform's number for them is not known.
+    """
+
+    path: Path
+    students: tuple[str, ...]
+    left_out: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class _Table:
+    """A file before it is written: its name, its rows, and whose they are."""
+
+    name: str
+    rows: Sequence[Sequence[object]]
+    grades: Sequence[Grade]
+    left_out: Sequence[Grade] = ()
+
+    @property
+    def text(self) -> str:
+        text = io.StringIO()
+        csv.writer(text, lineterminator="\r\n").writerows([_safe(value) for value in row] for row in self.rows)
+        return text.getvalue()
+
+
+def export(grades: Sequence[Grade], form: str, folder: Path) -> list[Exported]:
     """Write grades and return the files.
 
     Args:
@@ -24,32 +60,27 @@ def export(grades: Sequence[Grade], form: str, folder: Path) -> list[Path]:
         folder: where to write; made if it is missing.
 
     Raises:
-        CourseError: if the form is not known or the folder cannot be written.
+        CourseError: if the form is not known, no grade can be handed to the platform, or the folder cannot be written. Nothing is
+            written then.
     """
     if form not in _WRITERS:
-        raise CourseError(f"there is no export format {form!r}; there are: {', '.join(FORMATS)}")
-    written = []
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        for name, text in _WRITERS[form](grades):
-            path = folder / name
-            partial = path.with_suffix(".partial")
-            partial.write_text(text, encoding="utf-8", newline="")
-            partial.replace(path)
-            written.append(path)
-    except OSError as error:
         raise CourseError(
-            f"the export cannot be written ({error.strerror})", where=folder, do="Choose another with --to."
+            f"there is no export format {form!r}; there are: {', '.join(FORMATS)}", do="Choose one with --format."
+        )
+    if not any(grade.handed_in for grade in grades):
+        raise CourseError("nobody has handed in anything yet", do="Grade submissions first: tfcourse autograde CHAPTER")
+    tables = _WRITERS[form](sorted(grades, key=lambda grade: (grade.chapter, grade.student)))
+    try:
+        write_files({folder / table.name: table.text.encode() for table in tables})
+    except CourseError as error:
+        raise CourseError(
+            error.what, where=error.where, do="Nothing was written. Choose another folder with --to."
         ) from error
-    return written
+    return [Exported(folder / table.name, _students(table.grades), _students(table.left_out)) for table in tables]
 
 
-def _table(header: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\r\n")
-    writer.writerow(header)
-    writer.writerows([[_safe(value) for value in row] for row in rows])
-    return text.getvalue()
+def _students(grades: Iterable[Grade]) -> tuple[str, ...]:
+    return tuple(sorted({grade.student for grade in grades}))
 
 
 def _safe(value: object) -> object:
@@ -61,7 +92,7 @@ def _number(points: float) -> str:
     return f"{points:.2f}"
 
 
-def _csv(grades: Sequence[Grade]) -> list[tuple[str, str]]:
+def _csv(grades: Sequence[Grade]) -> list[_Table]:
     """The columns of nbgrader's own export, and whether a manual question still waits."""
     columns: dict[str, Callable[[Grade], object]] = {
         "assignment": lambda grade: grade.chapter,
@@ -77,32 +108,41 @@ def _csv(grades: Sequence[Grade]) -> list[tuple[str, str]]:
         "max_score": lambda grade: grade.best,
         "needs_manual_grade": lambda grade: grade.pending,
     }
-    return [("grades.csv", _table(list(columns), [[read(grade) for read in columns.values()] for grade in grades]))]
+    rows = [[read(grade) for read in columns.values()] for grade in grades]
+    return [_Table("grades.csv", [list(columns), *rows], grades)]
 
 
-def _canvas(grades: Sequence[Grade]) -> list[tuple[str, str]]:
-    """Canvas wants its own columns first, one column per assignment, and a row of points possible."""
+def _canvas(grades: Sequence[Grade]) -> list[_Table]:
+    """Canvas wants its own columns first, one column per assignment, and a row of points possible.
+
+    It finds a student by ID, then by SIS Login ID, then by name. An empty cell takes away a grade that somebody entered there by hand, so a
+    student who has handed in nothing gets no row.
+    """
     chapters = sorted({grade.chapter for grade in grades})
     best = {grade.chapter: grade.best for grade in grades}
-    by_student = {
-        student: {grade.chapter: grade for grade in own}
-        for student, own in groupby(sorted(grades, key=lambda g: (g.student, g.chapter)), key=lambda g: g.student)
-    }
     header = ["Student", "ID", "SIS User ID", "SIS Login ID", "Section", *chapters]
-    rows: list[Sequence[object]] = [["    Points Possible", "", "", "", "", *(_number(best[c]) for c in chapters)]]
-    for student, own in by_student.items():
-        one = next(iter(own.values()))
+    rows: list[Sequence[object]] = [
+        header,
+        ["    Points Possible", "", "", "", "", *(_number(best[chapter]) for chapter in chapters)],
+    ]
+    handed_in = sorted((grade for grade in grades if grade.handed_in), key=lambda grade: grade.student)
+    for student, own in groupby(handed_in, key=lambda grade: grade.student):
+        scores = {grade.chapter: grade for grade in own}
+        one = next(iter(scores.values()))
         name = f"{one.last_name}, {one.first_name}".strip(", ") or student
-        rows.append([name, one.platform_id, "", student, "", *(_cell(own.get(c)) for c in chapters)])
-    return [("canvas.csv", _table(header, rows))]
+        # An id that was made of the name in a download is nobody's login.
+        login = "" if one.platform else student
+        cells = [_number(scores[chapter].score) if chapter in scores else "" for chapter in chapters]
+        rows.append([name, one.canvas_id, "", login, "", *cells])
+    return [_Table("canvas.csv", rows, handed_in)]
 
 
-def _cell(grade: Grade | None) -> str:
-    """A chapter that was not handed in stays empty: Canvas has its own policy for missing work."""
-    return _number(grade.score) if grade is not None and grade.handed_in else ""
+def _moodle(grades: Sequence[Grade]) -> list[_Table]:
+    """Moodle reads a worksheet's Identifier, Grade and Last modified (grade), and refuses one that lacks any of them.
 
-
-def _moodle(grades: Sequence[Grade]) -> list[tuple[str, str]]:
+    The last is left empty: Moodle then overwrites no grade that it already has, unless it is told to. There is no column for comments,
+    because Moodle would take away those that it has. A row without a participant number would break the import.
+    """
     header = [
         "Identifier",
         "Full name",
@@ -111,29 +151,38 @@ def _moodle(grades: Sequence[Grade]) -> list[tuple[str, str]]:
         "Grade",
         "Maximum grade",
         "Grade can be changed",
-        "Feedback comments",
+        "Last modified (submission)",
+        "Last modified (grade)",
     ]
-    files = []
-    for chapter, group in groupby(sorted(grades, key=lambda g: (g.chapter, g.student)), key=lambda g: g.chapter):
-        rows = [
-            [
-                f"Participant {grade.platform_id}" if grade.platform_id else grade.student,
-                grade.full_name,
-                grade.email,
-                "Submitted for grading" if grade.handed_in else "No submission",
-                _cell(grade),
-                _number(grade.best),
-                "Yes",
-                "Some questions wait for manual grading." if grade.pending else "",
-            ]
-            for grade in group
-        ]
-        files.append((f"moodle-{chapter}.csv", _table(header, rows)))
-    return files
+    tables = []
+    handed_in = (grade for grade in grades if grade.handed_in)
+    for chapter, group in groupby(handed_in, key=lambda grade: grade.chapter):
+        own = list(group)
+        known = [grade for grade in own if grade.moodle_id]
+        if not known:
+            raise CourseError(
+                f"no student's Moodle number for {chapter} is known: they come with Moodle's own download of the submissions",
+                do="Grade that download (tfcourse autograde CHAPTER --submissions ZIP); or use --format csv and Moodle's grade "
+                "import, which finds students by their email address.",
+            )
+        rows = [_moodle_row(grade) for grade in known]
+        left_out = [grade for grade in own if not grade.moodle_id]
+        tables.append(_Table(f"moodle-{chapter}.csv", [header, *rows], known, left_out))
+    return tables
 
 
-_WRITERS: dict[str, Callable[[Sequence[Grade]], list[tuple[str, str]]]] = {
-    "csv": _csv,
-    "canvas": _canvas,
-    "moodle": _moodle,
-}
+def _moodle_row(grade: Grade) -> list[object]:
+    return [
+        f"Participant {grade.moodle_id}",
+        grade.full_name,
+        grade.email,
+        "Submitted for grading",
+        _number(grade.score),
+        _number(grade.best),
+        "Yes",
+        "",
+        "",
+    ]
+
+
+_WRITERS: dict[str, Callable[[Sequence[Grade]], list[_Table]]] = {"csv": _csv, "canvas": _canvas, "moodle": _moodle}

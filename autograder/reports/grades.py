@@ -1,4 +1,4 @@
-"""The grades of a course, read from its gradebook as nbgrader counts them."""
+"""Grades as the gradebook has them, with late penalties and manual points as nbgrader counts them."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from nbgrader.api import Gradebook, MissingEntry
-
 from autograder.course import Course
 from autograder.errors import CourseError
+from autograder.gradebook import open_gradebook
+from autograder.grading.roster import Student, read_roster
 
 
 @dataclass(frozen=True)
@@ -19,10 +19,12 @@ class Grade:
 
     Attributes:
         student: the student's id in the course folder.
-        first_name: as the gradebook has it, or empty.
-        last_name: as the gradebook has it, or empty.
+        first_name: as the gradebook or the roster has it, or empty.
+        last_name: as the gradebook or the roster has it, or empty.
         email: as the gradebook has it, or empty.
-        platform_id: the student's id on the learning platform, or empty.
+        platform: where the student's work came from, ``"canvas"`` or ``"moodle"``, or empty if that is not known.
+        canvas_id: the student's number on Canvas, or empty.
+        moodle_id: the student's participant number in this chapter's assignment on Moodle, or empty.
         chapter: the chapter.
         submitted: when, or None if nothing was handed in.
         due: when it was due, or None.
@@ -37,7 +39,9 @@ class Grade:
     first_name: str
     last_name: str
     email: str
-    platform_id: str
+    platform: str
+    canvas_id: str
+    moodle_id: str
     chapter: str
     submitted: datetime | None
     due: datetime | None
@@ -66,36 +70,49 @@ def read_grades(course: Course, chapters: Sequence[str] = ()) -> list[Grade]:
         chapters: only these; all released chapters by default.
 
     Raises:
-        CourseError: if a chapter is not in the gradebook, or the gradebook is empty.
+        CourseError: if a chapter is not in the gradebook, nobody is, or the gradebook or the list of students cannot be read.
     """
-    with Gradebook(course.gradebook_url) as gradebook:
+    roster = read_roster(course)
+    with open_gradebook(course) as gradebook:
         known = sorted(assignment.name for assignment in gradebook.assignments)
-        if not known:
-            raise CourseError(
-                "the gradebook has no chapter yet", where=course.root, do="Release one first: tfcourse assign CHAPTER"
-            )
         for chapter in chapters:
             if chapter not in known:
                 raise CourseError(
-                    f"chapter {chapter!r} is not in the gradebook; it has: {', '.join(known)}", where=course.root
+                    f"chapter {chapter!r} is not in the gradebook; it has: {', '.join(known) or 'none'}",
+                    where=course.root,
+                    do="Release it first: tfcourse assign CHAPTER",
                 )
         students = sorted(gradebook.students, key=lambda student: student.id)
-        return [_grade(gradebook, chapter, student) for chapter in (chapters or known) for student in students]
+        if not students:
+            raise CourseError(
+                "there is no student in the gradebook yet",
+                where=course.root,
+                do="Grade what was handed in: tfcourse autograde CHAPTER --submissions FOLDER_OR_ZIP",
+            )
+        grades = []
+        for chapter in sorted(chapters or known):
+            assignment = gradebook.find_assignment(chapter)
+            submissions = {submission.student_id: submission for submission in gradebook.assignment_submissions(chapter)}
+            for student in students:
+                known_as = roster.get(student.id, Student(student.id))
+                grades.append(_grade(assignment, student, submissions.get(student.id), known_as))
+        return grades
 
 
-def _grade(gradebook: Gradebook, chapter: str, student: Any) -> Grade:
-    assignment = gradebook.find_assignment(chapter)
-    try:
-        submission = gradebook.find_submission(chapter, student.id)
-    except MissingEntry:
-        submission = None
+def _grade(assignment: Any, student: Any, submission: Any, known_as: Student) -> Grade:
+    first, _, last = known_as.name.rpartition(" ")
+    named = bool(student.first_name or student.last_name)
+    on_moodle = known_as.platform == "moodle"
     return Grade(
         student=student.id,
-        first_name=student.first_name or "",
-        last_name=student.last_name or "",
+        first_name=(student.first_name or "") if named else first,
+        last_name=(student.last_name or "") if named else last,
         email=student.email or "",
-        platform_id=student.lms_user_id or "",
-        chapter=chapter,
+        platform=known_as.platform,
+        # What a lecturer wrote into the gradebook counts before what a download was called.
+        canvas_id="" if on_moodle else student.lms_user_id or known_as.user,
+        moodle_id=known_as.uploads.get(assignment.name, "") if on_moodle else "",
+        chapter=assignment.name,
         submitted=submission.timestamp if submission else None,
         due=assignment.duedate,
         raw=float(submission.score) if submission else 0.0,

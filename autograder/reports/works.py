@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
 
 from autograder.course import Course
 from autograder.grading.results import GradeResult, read_results
@@ -18,7 +20,7 @@ def read_works(course: Course, chapters: Sequence[str] = ()) -> list[Work]:
         chapters: only these; all released chapters by default.
 
     Raises:
-        CourseError: if a chapter is not in the gradebook, or the gradebook is empty.
+        CourseError: if a chapter is not in the gradebook, or the gradebook cannot be read.
     """
     grades = read_grades(course, chapters)
     results = {
@@ -26,17 +28,46 @@ def read_works(course: Course, chapters: Sequence[str] = ()) -> list[Work]:
         for chapter in dict.fromkeys(grade.chapter for grade in grades)
         for result in read_results(course, chapter)
     }
-    return [_work(course, grade, results.get((grade.student, grade.chapter))) for grade in grades]
+    works = [_work(course, grade, results.pop((grade.student, grade.chapter), None)) for grade in grades]
+    # Where the grader failed on a student's first submission, the gradebook has never heard of them.
+    patterns = {grade.chapter: grade for grade in grades}
+    works += [_work(course, _unknown(patterns[result.chapter], result), result) for result in results.values()]
+    return works
 
 
 def _work(course: Course, grade: Grade, result: GradeResult | None) -> Work:
-    page = course.folder("feedback", grade.student, grade.chapter) / f"{grade.chapter}.html"
+    page = _existing(course.folder("feedback", grade.student, grade.chapter) / f"{grade.chapter}.html")
     if result is None:
-        return Work(grade, feedback=page if page.is_file() else None)
+        return Work(grade, feedback=page)
     return Work(
-        grade=grade,
-        verdicts=tuple(exercise.verdict for exercise in result.exercises if exercise.verdict is not None),
-        seconds=result.seconds,
+        grade=replace(grade, handed_in=True),
+        exercises=result.exercises,
+        seconds=result.seconds or None,
         problems=tuple(str(problem) for problem in result.problems),
-        feedback=page if page.is_file() else None,
+        recorded=result.status != "not recorded",
+        feedback=page,
     )
+
+
+def _unknown(pattern: Grade, result: GradeResult) -> Grade:
+    return Grade(
+        student=result.student,
+        first_name="",
+        last_name="",
+        email="",
+        platform="",
+        canvas_id="",
+        moodle_id="",
+        chapter=result.chapter,
+        submitted=None,
+        due=pattern.due,
+        raw=0.0,
+        penalty=0.0,
+        best=pattern.best,
+        pending=False,
+        handed_in=True,
+    )
+
+
+def _existing(path: Path) -> Path | None:
+    return path if path.is_file() else None

@@ -99,7 +99,9 @@ def header_buttons(
             {"type": "download", "text": name, "url": file(address), "tooltip": f"Download {name}"}
             for name, address in downloads
         ]
-        entries.append({"type": "javascript", "text": "Print or PDF", "javascript": "window.print()"})
+        entries.append(
+            {"type": "javascript", "text": "Print or PDF", "icon": "fas fa-print", "javascript": "window.print()"}
+        )
         buttons.append(_group("Download this chapter", "fas fa-download", "download-buttons", entries))
     else:
         printing = {

@@ -13,8 +13,8 @@ from collections.abc import Iterable
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
-SOURCES = ("tfcourse", "autograder/checking", "autograder/checks")
-"""Folders whose Python files a lesson may run: the package itself, and the checks whose verdicts a lesson may show."""
+SOURCES = ("tfcourse",)
+"""Folders whose Python files a lesson runs. A lesson that shows verdicts needs ``autograder/checking`` and ``autograder/checks`` too."""
 
 VERSIONS = ("torch", "numpy", "matplotlib", "ipykernel", "nbclient")
 """Packages whose version may change what a cell prints or draws."""

@@ -38,9 +38,13 @@ def page(chromium: "Browser") -> Iterator["Page"]:  # noqa: F821
     complaints: list[str] = []
     context = chromium.new_context(offline=True, viewport={"width": 1200, "height": 900})
     page = context.new_page()
-    page.on("console", lambda message: complaints.append(message.text) if message.type in ("error", "warning") else None)
+    page.on(
+        "console", lambda message: complaints.append(message.text) if message.type in ("error", "warning") else None
+    )
     page.on("pageerror", lambda error: complaints.append(str(error)))
-    page.on("request", lambda request: None if _is_local(request.url) else complaints.append(f"asked for {request.url}"))
+    page.on(
+        "request", lambda request: None if _is_local(request.url) else complaints.append(f"asked for {request.url}")
+    )
     yield page
     context.close()
     assert not complaints, f"the page complained: {complaints}"

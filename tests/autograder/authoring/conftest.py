@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import shutil
+import sys
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -239,5 +241,7 @@ def small(unsynced: SmallCourse) -> SmallCourse:
 
 
 @pytest.fixture()
-def course(tmp_path: Path) -> Course:
+def course(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Course:
+    # A gradebook that a test opens calls alembic by its name; it lies beside this Python.
+    monkeypatch.setenv("PATH", f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}")
     return Course.open(tmp_path / "course", create=True)

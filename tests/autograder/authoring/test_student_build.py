@@ -126,7 +126,12 @@ import torch, tfcourse
 from tfcourse import check
 from tfcourse.attention import causal_mask as stub
 assert tfcourse.__file__.startswith(package), tfcourse.__file__
-nothing = check(stub)
+untouched = check(stub)
+
+def causal_mask(T, device=None):
+    # YOUR CODE HERE
+    raise NotImplementedError()
+nothing = check(causal_mask)
 
 def causal_mask(T, device=None):
     return torch.arange(T, device=device)[:, None] >= torch.arange(T, device=device)
@@ -144,6 +149,7 @@ def refused(call):
 
 print(json.dumps({
     "nothing": [repr(nothing), nothing.findings[0].message],
+    "untouched": [repr(untouched), untouched.findings[0].message],
     "full": [repr(full), full.passed],
     "mistaken": [mistaken.score, [d.name for d in mistaken.diagnoses], "left out" in mistaken._repr_html_()],
     "hidden": refused(lambda: check(causal_mask, hidden=True)),
@@ -155,6 +161,8 @@ print(json.dumps({
 """,
     )
     assert found["nothing"] == ["0", "not written yet"]
+    assert found["untouched"][0] == "0"
+    assert "write it in the notebook" in found["untouched"][1]
     assert found["full"] == ["2", True]
     assert found["mistaken"] == [1.0, ["strictly below"], True]
     assert found["hidden"].startswith("ValueError: a student build can check the visible questions")
@@ -187,14 +195,14 @@ print(json.dumps({
     "sums": weights.sum(-1).tolist(),
     "class": unwritten(lambda: MultiHeadAttention(4, 2)),
     "function": unwritten(lambda: split_heads(q, 2)),
-    "verdict": [repr(check(MultiHeadAttention)), check(MultiHeadAttention).findings[0].message],
+    "points": check(MultiHeadAttention).score,
 }))
 """,
     )
     assert found["sums"] == pytest.approx([1, 1, 1])
     assert "MultiHeadAttention is an exercise of chapter 91_second" in found["class"]
     assert "split_heads is an exercise of chapter 91_second" in found["function"]
-    assert found["verdict"] == ["0", "not written yet"]
+    assert found["points"] == 0
 
 
 MODULE = '''"""A module."""

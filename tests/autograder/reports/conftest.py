@@ -5,6 +5,7 @@ from datetime import datetime
 import pytest
 
 from autograder.checking.verdict import Diagnosis, Finding, Verdict
+from autograder.grading.results import ExerciseResult
 from autograder.reports.class_report import Work
 from autograder.reports.grades import Grade
 
@@ -21,13 +22,18 @@ def _grade(
     chapter="03_scaled_dot_product",
     pending=False,
     name=("Ada", "Lovelace"),
+    platform="",
+    canvas_id="",
+    moodle_id="",
 ):
     return Grade(
         student=student,
         first_name=name[0],
         last_name=name[1],
         email=f"{student}@example.org",
-        platform_id="1" + student[-1],
+        platform=platform,
+        canvas_id=canvas_id,
+        moodle_id=moodle_id,
         chapter=chapter,
         submitted=datetime(2026, 3, 2, 9, 30) if handed_in else None,
         due=datetime(2026, 3, 1, 23, 59),
@@ -39,10 +45,11 @@ def _grade(
     )
 
 
-def _verdict(exercise, *findings):
-    return Verdict(
+def _result(exercise, *findings):
+    verdict = Verdict(
         exercise, "03_scaled_dot_product", tuple(Finding(a, a, p, ok, "seen", d) for a, p, ok, d in findings)
     )
+    return ExerciseResult(exercise, verdict.score, verdict.max_score, verdict)
 
 
 @pytest.fixture
@@ -53,9 +60,10 @@ def make_grade():
 
 @pytest.fixture
 def works(tmp_path):
-    full = _verdict("attend", ("values", 6, True, None), ("mask", 4, True, None))
-    half = _verdict("attend", ("values", 6, True, None), ("mask", 4, False, MASK))
-    nothing = _verdict("attend", ("values", 6, False, SCALE), ("mask", 4, False, SCALE))
+    full = _result("attend", ("values", 6, True, None), ("mask", 4, True, None))
+    half = _result("attend", ("values", 6, True, None), ("mask", 4, False, MASK))
+    nothing = _result("attend", ("values", 6, False, SCALE), ("mask", 4, False, SCALE))
+    crashed = ExerciseResult("attend", 0.0, 10.0, error="NameError: <x> is not defined")
     feedback = tmp_path / "feedback" / "s1" / "03_scaled_dot_product" / "03_scaled_dot_product.html"
     return [
         Work(_grade("s1", 10.0), (full,), 2.5, feedback=feedback),
@@ -67,4 +75,6 @@ def works(tmp_path):
             ("cell 4 ran longer than 60 s",),
         ),
         Work(_grade("s4", 0.0, handed_in=False, name=("", ""))),
+        Work(_grade("s5", 0.0, name=("Sofia", "Kovalevskaya")), (crashed,), 0.5),
+        Work(_grade("s6", 0.0, name=("", "")), problems=("the worker was killed",), recorded=False),
     ]

@@ -1,30 +1,69 @@
 """The class report counts right, links every number to its students, and is safe to open."""
 
+import json
 import re
+from dataclasses import replace
+from html.parser import HTMLParser
 
 import pytest
 
 from autograder.errors import CourseError
 from autograder.reports.class_report import render, summarise, write_report
 
+# Elements that may not hold a block: a parser would close them early and the page would not be what its source says.
+PHRASING = {"p", "b", "i", "span", "code", "em", "strong", "h1", "h2", "h3", "h4", "summary"}
+BLOCKS = {"details", "div", "ul", "ol", "p", "table", "section", "h2", "h3", "h4"}
+VOID = {"meta", "br", "link"}
 
-def test_the_distribution_puts_full_marks_in_the_last_bin_and_leaves_the_absent_out(works):
+
+class Nesting(HTMLParser):
+    """Follows the tags of a page and notes what stands where it must not, and what is never closed."""
+
+    def __init__(self):
+        super().__init__()
+        self.open, self.faults, self.ids = [], [], []
+
+    def handle_starttag(self, tag, attributes):
+        if tag in BLOCKS:
+            self.faults += [f"<{tag}> in <{outer}>" for outer in self.open if outer in PHRASING]
+        self.ids += [value for name, value in attributes if name == "id"]
+        if tag not in VOID:
+            self.open.append(tag)
+
+    def handle_endtag(self, tag):
+        if not self.open or self.open.pop() != tag:
+            self.faults.append(f"</{tag}> closes something else")
+
+
+def test_the_distribution_puts_full_marks_in_the_last_bin_and_leaves_the_absent_and_the_ungraded_out(works):
     (summary,) = summarise(works)
-    assert {(b.low, b.students) for b in summary.bins if b.students} == {(0, ("s3",)), (50, ("s2",)), (90, ("s1",))}
+    assert {(b.low, b.students) for b in summary.bins if b.students} == {(0, ("s3", "s5")), (50, ("s2",)), (90, ("s1",))}
     assert summary.absent == ("s4",)
+    assert summary.ungraded == ("s6",)
 
 
-def test_average_and_median_are_of_those_who_handed_in(works):
+def test_a_score_on_an_edge_counts_above_it_although_tenths_do_not_add_up(make_grade, works):
+    (summary,) = summarise([replace(works[0], grade=make_grade("s1", sum([0.1] * 30)))])
+    assert [b.low for b in summary.bins if b.students] == [30]
+
+
+def test_average_and_median_are_of_those_who_were_graded(works):
     (summary,) = summarise(works)
-    assert summary.average == pytest.approx(0.5)
-    assert summary.middle == pytest.approx(0.5)
+    assert summary.average == pytest.approx(1.5 / 4)
+    assert summary.middle == pytest.approx(0.25)
 
 
-def test_exercises_split_the_class_into_full_some_and_none(works):
+def test_exercises_split_the_class_into_full_some_and_none_and_keep_what_came_to_no_verdict(works):
     (exercise,) = summarise(works)[0].exercises
-    assert (exercise.full, exercise.partial, exercise.none) == (("s1",), ("s2",), ("s3",))
-    assert exercise.average == pytest.approx(16 / 3)
-    assert exercise.pass_rate == pytest.approx(1 / 3)
+    assert (exercise.full, exercise.partial, exercise.none) == (("s1",), ("s2",), ("s3", "s5"))
+    assert exercise.errors == {"s5": "NameError: <x> is not defined"}
+    assert exercise.average == pytest.approx(4)
+    assert exercise.pass_rate == pytest.approx(1 / 4)
+
+
+def test_an_exercise_that_nobody_got_a_verdict_for_is_still_in_the_report(works):
+    (summary,) = summarise([works[4]])
+    assert [exercise.name for exercise in summary.exercises] == ["attend"]
 
 
 def test_a_mistake_counts_once_a_student_however_many_aspects_it_cost(works):
@@ -34,28 +73,52 @@ def test_a_mistake_counts_once_a_student_however_many_aspects_it_cost(works):
 
 def test_the_slowest_come_first_and_failures_carry_their_reason(works):
     (summary,) = summarise(works)
-    assert [work.grade.student for work in summary.slowest] == ["s2", "s1", "s3"]
-    assert [work.problems for work in summary.failed] == [("cell 4 ran longer than 60 s",)]
+    assert [work.grade.student for work in summary.slowest] == ["s2", "s1", "s3", "s5"]
+    assert [work.problems for work in summary.failed] == [("cell 4 ran longer than 60 s",), ("the worker was killed",)]
 
 
-def test_every_student_link_leads_to_a_row_on_the_page(works, tmp_path):
+def test_the_summary_is_plain_data(works):
+    (summary,) = summarise(works)
+    data = json.loads(json.dumps(summary.to_dict(), allow_nan=False))
+    assert (data["students"], data["handed_in"], data["graded"]) == (6, 5, 4)
+    assert data["exercises"][0]["pass_rate"] == pytest.approx(0.25)
+
+
+def test_the_page_is_well_formed_and_every_id_is_there_once(works, tmp_path):
+    nesting = Nesting()
+    nesting.feed(render(summarise(works), title="Report", folder=tmp_path))
+    assert nesting.faults == []
+    assert nesting.open == []
+    assert len(nesting.ids) == len(set(nesting.ids))
+
+
+def test_every_link_on_the_page_leads_somewhere(works, tmp_path):
     page = render(summarise(works), title="Report", folder=tmp_path)
-    targets = set(re.findall(r'<tr id="([^"]+)"', page))
-    links = set(re.findall(r'href="#([^"]+-s\d)"', page))
-    assert links
-    assert links <= targets
+    anchors = set(re.findall(r'href="#([^"]+)"', page))
+    assert anchors
+    assert anchors <= set(re.findall(r'id="([^"]+)"', page))
 
 
-def test_feedback_links_are_relative_to_the_page(works, tmp_path):
+def test_counts_open_to_students_who_link_to_their_feedback(works, tmp_path):
     page = render(summarise(works), title="Report", folder=tmp_path / "reports")
-    assert 'href="../feedback/s1/03_scaled_dot_product/03_scaled_dot_product.html"' in page
+    link = '<a href="../feedback/s1/03_scaled_dot_product/03_scaled_dot_product.html">Ada Lovelace</a>'
+    # In the distribution, in the exercise, among the slowest, and in the list of all.
+    assert page.count(link) == 4
+    assert "Émilie du Châtelet <span" in page
 
 
-def test_names_and_explanations_are_escaped_and_nothing_is_fetched(works, tmp_path):
+def test_names_errors_and_explanations_are_escaped_and_nothing_is_fetched(works, tmp_path):
     page = render(summarise(works), title="Report", folder=tmp_path)
     assert "<script" not in page
     assert "&lt;script&gt;" in page
+    assert "NameError: &lt;x&gt;" in page
     assert "http" not in page
+
+
+def test_a_chapter_in_which_nobody_was_graded_says_so(works, tmp_path):
+    page = render(summarise([works[3], works[5]]), title="Report", folder=tmp_path)
+    assert "Nothing has been graded yet." in page
+    assert "could not be graded: run it again" in page
 
 
 def test_the_same_class_gives_the_same_bytes_in_any_order(works, tmp_path):
@@ -65,5 +128,6 @@ def test_the_same_class_gives_the_same_bytes_in_any_order(works, tmp_path):
 
 def test_a_report_that_cannot_be_written_says_where_and_what_to_do(works, tmp_path):
     (tmp_path / "file").write_text("")
-    with pytest.raises(CourseError, match="--output"):
+    with pytest.raises(CourseError, match="--output") as caught:
         write_report(summarise(works), tmp_path / "file" / "report.html", title="Report")
+    assert caught.value.where == str(tmp_path / "file" / "report.html")

@@ -1,4 +1,4 @@
-"""Exports have the columns that each platform defines, and nothing that breaks its import."""
+"""Exports have the columns that each platform reads, and nothing that breaks its import or takes something away there."""
 
 import csv
 from dataclasses import replace
@@ -8,6 +8,9 @@ import pytest
 from autograder.errors import CourseError
 from autograder.reports.export import export
 
+NBGRADER = ["assignment", "duedate", "timestamp", "student_id", "last_name", "first_name", "email", "raw_score"]
+NBGRADER += ["late_submission_penalty", "score", "max_score"]
+
 
 def read(path):
     with path.open(encoding="utf-8", newline="") as file:
@@ -16,80 +19,103 @@ def read(path):
 
 @pytest.fixture
 def grades(works, make_grade):
-    return [work.grade for work in works] + [make_grade("s1", 7.0, chapter="04_multi_head")]
+    mine = [work.grade for work in works if work.recorded]
+    return [*mine, make_grade("s1", 7.0, chapter="04_multi_head")]
+
+
+@pytest.fixture
+def on_canvas(grades):
+    return [replace(grade, platform="canvas", canvas_id=f"90{grade.student[-1]}") for grade in grades]
+
+
+@pytest.fixture
+def on_moodle(grades):
+    # A participant's number belongs to one assignment: the same student has another one in the next chapter.
+    return [replace(grade, platform="moodle", moodle_id=f"{grade.chapter[1]}5{grade.student[-1]}") for grade in grades]
 
 
 def test_csv_has_nbgraders_columns_and_the_score_after_the_penalty(grades, tmp_path):
-    (path,) = export(grades, "csv", tmp_path)
-    header, *rows = read(path)
-    assert header[:11] == (
-        ["assignment", "duedate", "timestamp", "student_id", "last_name", "first_name", "email", "raw_score", "late_submission_penalty", "score", "max_score"]
-    )
+    (file,) = export(grades, "csv", tmp_path)
+    header, *rows = read(file.path)
+    assert header == [*NBGRADER, "needs_manual_grade"]
     late = dict(zip(header, rows[1], strict=True))
     assert (late["raw_score"], late["late_submission_penalty"], late["score"]) == ("6.0", "1.0", "5.0")
-    assert len(rows) == 5
+    assert len(rows) == 6
 
 
-def test_canvas_has_one_row_a_student_and_a_row_of_points_possible(grades, tmp_path):
-    (path,) = export(grades, "canvas", tmp_path)
-    header, possible, *rows = read(path)
-    assert header == [
-        "Student",
-        "ID",
-        "SIS User ID",
-        "SIS Login ID",
-        "Section",
-        "03_scaled_dot_product",
-        "04_multi_head",
-    ]
+def test_canvas_has_its_own_columns_first_then_one_a_chapter_and_a_row_of_points_possible(on_canvas, tmp_path):
+    (file,) = export(on_canvas, "canvas", tmp_path)
+    header, possible, *rows = read(file.path)
+    assert header[:5] == ["Student", "ID", "SIS User ID", "SIS Login ID", "Section"]
+    assert header[5:] == ["03_scaled_dot_product", "04_multi_head"]
     assert possible == ["    Points Possible", "", "", "", "", "10.00", "10.00"]
-    assert rows[0] == ["Lovelace, Ada", "11", "", "s1", "", "10.00", "7.00"]
-    assert [row[3] for row in rows] == ["s1", "s2", "s3", "s4"]
+    assert rows[0] == ["Lovelace, Ada", "901", "", "", "", "10.00", "7.00"]
+    assert rows[1] == ["du Châtelet, Émilie", "902", "", "", "", "5.00", ""]
 
 
-def test_canvas_leaves_missing_work_empty_rather_than_zero(grades, tmp_path):
-    (path,) = export(grades, "canvas", tmp_path)
-    assert read(path)[-1][5:] == ["", ""]
+def test_canvas_finds_students_of_other_origin_by_their_login(grades, tmp_path):
+    (file,) = export(grades, "canvas", tmp_path)
+    assert [row[1:4] for row in read(file.path)[2:]] == [["", "", student] for student in ("s1", "s2", "s3", "s5")]
 
 
-def test_moodle_has_a_worksheet_a_chapter_with_moodles_identifiers(grades, tmp_path):
-    first, second = export(grades, "moodle", tmp_path)
-    header, *rows = read(first)
-    assert header == [
-        "Identifier",
-        "Full name",
-        "Email address",
-        "Status",
-        "Grade",
-        "Maximum grade",
-        "Grade can be changed",
-        "Feedback comments",
-    ]
-    assert rows[1][:6] == [
-        "Participant 12",
-        "Émilie du Châtelet",
-        "s2@example.org",
-        "Submitted for grading",
-        "5.00",
-        "10.00",
-    ]
-    assert rows[2][7] == "Some questions wait for manual grading."
-    assert second.name == "moodle-04_multi_head.csv"
+def test_canvas_gets_no_row_for_a_student_without_work_because_an_empty_cell_takes_a_grade_away(on_canvas, tmp_path):
+    (file,) = export(on_canvas, "canvas", tmp_path)
+    assert "s4" not in file.students
+    assert len(read(file.path)) == 2 + 4
+
+
+def test_moodle_has_a_worksheet_a_chapter_with_the_three_columns_that_its_importer_needs(on_moodle, tmp_path):
+    first, second = export(on_moodle, "moodle", tmp_path)
+    header, *rows = read(first.path)
+    assert {"Identifier", "Grade", "Last modified (grade)"} <= set(header)
+    row = dict(zip(header, rows[1], strict=True))
+    assert row["Identifier"] == "Participant 352"
+    assert (row["Full name"], row["Email address"]) == ("Émilie du Châtelet", "s2@example.org")
+    assert (row["Grade"], row["Maximum grade"]) == ("5.00", "10.00")
+    assert second.path.name == "moodle-04_multi_head.csv"
+    assert read(second.path)[1][0] == "Participant 451"
+
+
+def test_moodle_keeps_its_comments_and_the_grades_that_it_has(on_moodle, tmp_path):
+    header, *rows = read(export(on_moodle, "moodle", tmp_path)[0].path)
+    # An empty comment would be taken for a new one; an empty date means that Moodle overwrites nothing without being told to.
+    assert "Feedback comments" not in header
+    assert {row[header.index("Last modified (grade)")] for row in rows} == {""}
+
+
+def test_moodle_gets_no_row_without_a_participants_number_and_the_student_is_named(on_moodle, tmp_path):
+    unknown = [replace(grade, moodle_id="") if grade.student == "s2" else grade for grade in on_moodle]
+    first, second = export(unknown, "moodle", tmp_path)
+    assert first.left_out == ("s2",)
+    assert "s2" not in first.students
+    assert second.left_out == ()
+
+
+def test_moodle_without_any_number_is_refused_with_another_way(grades, tmp_path):
+    with pytest.raises(CourseError, match="--format csv"):
+        export(grades, "moodle", tmp_path / "out")
+    assert not (tmp_path / "out").exists()
+
+
+def test_nothing_is_exported_before_anybody_has_handed_in(works, tmp_path):
+    with pytest.raises(CourseError, match="nobody has handed in"):
+        export([works[3].grade], "csv", tmp_path / "out")
+    assert not (tmp_path / "out").exists()
 
 
 def test_a_name_cannot_become_a_formula_in_a_spreadsheet(tmp_path, make_grade):
-    (path,) = export([replace(make_grade("s1", 1.0), first_name="=HYPERLINK(1)", last_name="")], "csv", tmp_path)
-    assert "'=HYPERLINK(1)" in read(path)[1]
+    (file,) = export([replace(make_grade("s1", 1.0), first_name="=HYPERLINK(1)", last_name="")], "csv", tmp_path)
+    assert "'=HYPERLINK(1)" in read(file.path)[1]
 
 
 def test_commas_and_quotes_in_names_survive(tmp_path, make_grade):
-    (path,) = export([make_grade("s1", 1.0, name=('Ann "A", B', "Li, Wei"))], "csv", tmp_path)
-    assert read(path)[1][4:6] == ["Li, Wei", 'Ann "A", B']
+    (file,) = export([make_grade("s1", 1.0, name=('Ann "A", B', "Li, Wei"))], "csv", tmp_path)
+    assert read(file.path)[1][4:6] == ["Li, Wei", 'Ann "A", B']
 
 
-def test_an_unknown_format_names_those_that_exist(tmp_path):
+def test_an_unknown_format_names_those_that_exist(tmp_path, grades):
     with pytest.raises(CourseError, match="csv, canvas, moodle"):
-        export([], "excel", tmp_path)
+        export(grades, "excel", tmp_path)
 
 
 def test_a_folder_that_is_a_file_is_refused_with_advice(grades, tmp_path):
@@ -97,3 +123,9 @@ def test_a_folder_that_is_a_file_is_refused_with_advice(grades, tmp_path):
     with pytest.raises(CourseError, match="--to"):
         export(grades, "csv", tmp_path / "taken")
     assert (tmp_path / "taken").read_text() == "mine"
+
+
+def test_the_same_grades_give_the_same_bytes_in_any_order(on_canvas, tmp_path):
+    (one,) = export(on_canvas, "canvas", tmp_path / "one")
+    (other,) = export(on_canvas[::-1], "canvas", tmp_path / "other")
+    assert one.path.read_bytes() == other.path.read_bytes()

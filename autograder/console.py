@@ -1,0 +1,138 @@
+"""What all commands have in common: text for people or JSON for scripts, progress, errors, exit codes.
+
+Exit codes: 0 done; 1 the thing examined falls short; 2 wrong usage, input or environment; 130 stopped with Ctrl-C, as shells have it.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, nullcontext, redirect_stdout, suppress
+from dataclasses import dataclass
+from functools import wraps
+from typing import Any
+
+import click
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+
+from autograder.errors import CourseError
+from autograder.remedies import explained
+
+FELL_SHORT, WRONG, STOPPED = 1, 2, 130
+
+STOPPED_TEXT = "stopped. What was finished is kept; run the same command again to go on."
+
+_errors = Console(stderr=True, highlight=False)
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What a command comes to.
+
+    Attributes:
+        data: for scripts; what JSON does not know is written as text.
+        text: for people.
+        code: the exit code.
+    """
+
+    data: object
+    text: str
+    code: int = 0
+
+
+def command(function: Callable[..., Outcome]) -> Callable[..., None]:
+    """Make a function that returns an outcome the body of a command: adds ``--json``, shows outcome or error, and exits."""
+
+    @click.option("--json", "json_", is_flag=True, help="Print the result as JSON.")
+    @wraps(function)
+    def run(*args: Any, json_: bool, **kwargs: Any) -> None:
+        _write_any_character()
+        # In JSON mode standard output carries the result and nothing else, whatever libraries and child processes print.
+        with _stdout_to_stderr() if json_ else nullcontext():
+            outcome, failure = _attempt(function, *args, **kwargs)
+        if failure:
+            click.echo(click.style("tfcourse: ", fg="red", bold=True) + failure, err=True)
+        if json_ or outcome.text:
+            click.echo(as_json(outcome.data) if json_ else outcome.text)
+        sys.exit(outcome.code)
+
+    return run
+
+
+def _attempt(function: Callable[..., Outcome], *args: Any, **kwargs: Any) -> tuple[Outcome, str]:
+    """Run a command; return its outcome, and what went wrong if something did that people can put right."""
+    try:
+        return function(*args, **kwargs), ""
+    except KeyboardInterrupt:
+        return Outcome({"error": {"what": STOPPED_TEXT, "where": None, "do": ""}}, "", STOPPED), STOPPED_TEXT
+    except click.ClickException:
+        raise
+    except Exception as error:
+        known = explained(error)
+        if known is None:
+            raise
+        about = {"what": known.what, "where": known.where, "do": known.do}
+        return Outcome({"error": about}, "", WRONG), str(known)
+
+
+def as_json(data: object) -> str:
+    """Return data as JSON that any terminal and any reader takes."""
+    return json.dumps(data, indent=2, default=str, allow_nan=False)
+
+
+def _write_any_character() -> None:
+    """Keep a terminal that knows no √ from ending a command."""
+    for stream in (sys.stdout, sys.stderr):
+        with suppress(AttributeError, ValueError):
+            stream.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]
+
+
+@contextmanager
+def _stdout_to_stderr() -> Iterator[None]:
+    """Send to standard error what is written to standard output, by this process and by those that it starts."""
+    sys.stdout.flush()
+    try:
+        saved = os.dup(1)
+        os.dup2(2, 1)
+    except OSError:  # started without one of the two
+        with redirect_stdout(sys.stderr):
+            yield
+        return
+    try:
+        with redirect_stdout(sys.stderr):
+            yield
+    finally:
+        os.dup2(saved, 1)
+        os.close(saved)
+
+
+@contextmanager
+def progress_bar(title: str, total: int | None = None) -> Iterator[Callable[[str], None]]:
+    """Yield a function that marks one step as done: a bar on a terminal, a plain line on standard error elsewhere.
+
+    Args:
+        title: what is being done.
+        total: how many steps there will be, if that is known.
+    """
+    if not _errors.is_terminal:
+        done = 0
+
+        def line(step: str) -> None:
+            nonlocal done
+            done += 1
+            click.echo(f"{title}: {step}" + (f" ({done}/{total})" if total else ""), err=True)
+
+        yield line
+        return
+    amount = (BarColumn(), MofNCompleteColumn()) if total else ()
+    columns = (SpinnerColumn(), TextColumn("{task.description}", markup=False), *amount, TimeElapsedColumn())
+    with Progress(*columns, console=_errors, transient=True) as bar:
+        task = bar.add_task(title, total=total)
+
+        def step(text: str) -> None:
+            bar.update(task, advance=1, description=f"{title}: {text}"[:70])
+
+        yield step

@@ -1,0 +1,89 @@
+"""Looking into a course's gradebook: nothing is made, and nothing is changed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from urllib.parse import quote
+
+from nbgrader.api import Gradebook
+from sqlalchemy.engine import URL, make_url
+from sqlalchemy.exc import SQLAlchemyError
+
+from autograder.course import Course
+from autograder.errors import CourseError
+from autograder.remedies import explained
+
+
+@contextmanager
+def open_gradebook(course: Course) -> Iterator[Gradebook]:
+    """Yield a course's gradebook for reading.
+
+    nbgrader makes a gradebook where there is none, and adds a course to one that does not have it; a question must do neither. An
+    SQLite file is therefore opened read-only.
+
+    Raises:
+        CourseError: if there is no gradebook yet, or it cannot be read.
+    """
+    url = make_url(course.gradebook_url)
+    path = _sqlite_file(url)
+    if path is not None and not path.is_file():
+        raise CourseError(
+            "there is no gradebook yet", where=path, do="Release a chapter first: tfcourse assign CHAPTER"
+        )
+    address = f"sqlite:///file:{quote(str(path))}?mode=ro&uri=true" if path is not None else course.gradebook_url
+    where = path or url.render_as_string(hide_password=True)
+    try:
+        # Without a course's id nbgrader adds none.
+        gradebook = Gradebook(address, course_id="")
+        try:
+            yield gradebook
+        finally:
+            gradebook.close()
+    except SQLAlchemyError as error:
+        raise explained(error, where) or error from error
+
+
+def _sqlite_file(url: URL) -> Path | None:
+    if not url.drivername.startswith("sqlite") or not url.database or url.database == ":memory:":
+        return None
+    return Path(url.database).resolve()
+
+
+def released_chapters(course: Course, wanted: Sequence[str] = ()) -> list[str]:
+    """Return the chapters that a course has released, by the names or the beginnings of names that were typed.
+
+    Args:
+        course: the course.
+        wanted: what was typed; nothing means every chapter.
+
+    Returns:
+        Full names, in the order in which they were typed, each once.
+
+    Raises:
+        CourseError: if nothing is released, or a name means no chapter or more than one.
+    """
+    with open_gradebook(course) as gradebook:
+        known = sorted(assignment.name for assignment in gradebook.assignments)
+    if not known:
+        raise CourseError(
+            "no chapter has been released here yet", where=course.root, do="Release one: tfcourse assign CHAPTER"
+        )
+    return list(dict.fromkeys(_released(course, known, name) for name in wanted)) if wanted else known
+
+
+def _released(course: Course, known: Sequence[str], typed: str) -> str:
+    name = typed.strip().rstrip("/")
+    matches = [chapter for chapter in known if chapter == name] or [
+        chapter for chapter in known if name and chapter.startswith(name)
+    ]
+    if len(matches) == 1:
+        return matches[0]
+    if matches:
+        raise CourseError(f"{typed!r} is the beginning of several chapters: {', '.join(matches)}", do="Write more of it.")
+    raise CourseError(
+        f"there is no chapter {typed!r} in this course; it has released: {', '.join(known)}",
+        where=course.root,
+        do="Name one of those, or release it first: tfcourse assign CHAPTER",
+    )

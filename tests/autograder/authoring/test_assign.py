@@ -1,0 +1,215 @@
+"""Releasing chapters: what is written, that it may be done again, and that a failure leaves no trace."""
+
+from __future__ import annotations
+
+import logging
+import os
+import zipfile
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+import nbformat
+import pytest
+from nbgrader.api import Gradebook
+
+from autograder.authoring import assign as module
+from autograder.authoring.assign import assign
+from autograder.authoring.notebooks import CANARY
+from autograder.authoring.source import stub_source
+from autograder.course import Course
+from autograder.errors import CourseError
+
+FIRST, SECOND = "90_first", "91_second"
+
+
+@pytest.fixture(autouse=True)
+def _small_registry(small: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The exercises of the course are those of the small one."""
+    monkeypatch.setattr("autograder.checks.exercises", lambda: small.registry)
+
+
+def files(folder: Path) -> dict[str, bytes]:
+    return {
+        path.relative_to(folder).as_posix(): path.read_bytes()
+        for path in sorted(folder.rglob("*"))
+        if path.is_file() and path.name != "gradebook.db"
+    }
+
+
+def gradebook(course: Course) -> dict[str, float]:
+    with Gradebook(course.gradebook_url, "tfcourse") as book:
+        return {
+            f"{assignment.name}/{cell.name}": cell.max_score
+            for assignment in book.assignments
+            for notebook in assignment.notebooks
+            for cell in notebook.grade_cells
+        }
+
+
+def test_a_release_holds_what_nbgrader_and_what_students_need(small: Any, course: Course) -> None:
+    made = assign(small.root, course, ["90", SECOND])
+    assert [item.chapter for item in made] == [FIRST, SECOND]
+    first = made[0]
+    assert first.source == course.root / "source" / FIRST / f"{FIRST}.ipynb"
+    assert first.notebook == course.root / "release" / FIRST / f"{FIRST}.ipynb"
+    wheel = "tfcourse-0.1.0+ch90-py3-none-any.whl"
+    assert first.wheel == course.root / "student" / FIRST / wheel
+    assert {path.name for path in first.wheel.parent.iterdir()} == {f"{FIRST}.ipynb", wheel, "README.txt"}
+    with zipfile.ZipFile(first.package) as archive:
+        inside = {name: archive.read(name) for name in archive.namelist()}
+    assert inside == {f"{FIRST}/{path.name}": path.read_bytes() for path in first.wheel.parent.iterdir()}
+    assert inside[f"{FIRST}/{FIRST}.ipynb"] == first.notebook.read_bytes()
+    assert wheel in inside[f"{FIRST}/README.txt"].decode()
+    assert [path.name for path in (course.root / "release" / FIRST).iterdir()] == [f"{FIRST}.ipynb"]
+    assert gradebook(course) == {
+        f"{FIRST}/test_causal_mask": 2,
+        f"{FIRST}/test_masked_attention_weights": 3.5,
+        f"{FIRST}/question_order": 3,
+        f"{SECOND}/test_split_heads": 2,
+        f"{SECOND}/test_MultiHeadAttention": 4,
+    }
+
+
+def test_the_released_notebook_is_the_chapter_with_stubs_and_nothing_more(small: Any, course: Course) -> None:
+    (made,) = assign(small.root, course, [FIRST])
+    released = nbformat.read(made.notebook, as_version=4)
+    wanted = small.chapter().notebook()
+    assert [cell.source for cell in released.cells] == [cell.source for cell in wanted.cells]
+    assert [cell.id for cell in released.cells] == [cell.id for cell in wanted.cells]
+    cells = {cell.id: cell for cell in released.cells}
+    assert cells["causal_mask"].source == stub_source(small.registry["causal_mask"])
+    assert cells["test_causal_mask"].metadata.editable is False
+    assert cells["test_causal_mask"].metadata.nbgrader.checksum
+    assert CANARY not in made.notebook.read_text()
+
+
+def test_the_source_has_solutions_hidden_tests_and_the_canary(small: Any, course: Course) -> None:
+    (made,) = assign(small.root, course, [FIRST])
+    source = nbformat.read(made.source, as_version=4)
+    cells = {cell.id: cell.source for cell in source.cells}
+    assert cells["test_causal_mask"] == (
+        "check(causal_mask)\n### BEGIN HIDDEN TESTS\ncheck(causal_mask, hidden=True)\n### END HIDDEN TESTS"
+    )
+    assert CANARY in cells["causal_mask"]
+    assert CANARY in cells["question_order"]
+    assert "device=device).tril()" in cells["causal_mask"]
+    assert not any("tfcourse sync" in text for text in cells.values())
+
+
+def test_again_gives_the_same_files_and_keeps_what_was_graded(small: Any, course: Course) -> None:
+    assign(small.root, course, [FIRST])
+    before = files(course.root)
+    with Gradebook(course.gradebook_url, "tfcourse") as book:
+        book.add_student("ada")
+        book.add_submission(FIRST, "ada", timestamp=datetime(2025, 1, 2))
+        grade = book.find_grade("test_causal_mask", FIRST, FIRST, "ada")
+        grade.manual_score = 1.5
+        book.db.commit()
+    assign(small.root, course, [FIRST])
+    assert files(course.root) == before
+    with Gradebook(course.gradebook_url, "tfcourse") as book:
+        assert book.find_grade("test_causal_mask", FIRST, FIRST, "ada").manual_score == 1.5
+
+
+def test_after_a_repair_the_old_package_is_gone(small: Any, course: Course) -> None:
+    assign(small.root, course, [FIRST])
+    small.edit(small.root / "pyproject.toml", 'version = "0.1.0"', 'version = "0.1.1"')
+    (made,) = assign(small.root, course, [FIRST])
+    assert [path.name for path in made.wheel.parent.glob("*.whl")] == ["tfcourse-0.1.1+ch90-py3-none-any.whl"]
+
+
+def refused(small: Any, course: Course, names: list[str], match: str) -> CourseError:
+    """See assign refuse and change nothing."""
+    before, entries = files(course.root), gradebook(course)
+    folders = {path for path in course.root.rglob("*") if path.is_dir()}
+    with pytest.raises(CourseError, match=match) as caught:
+        assign(small.root, course, names)
+    assert files(course.root) == before
+    assert gradebook(course) == entries
+    assert {path for path in course.root.rglob("*") if path.is_dir()} == folders
+    return caught.value
+
+
+def test_an_unknown_chapter_is_refused_before_the_known_one_is_released(small: Any, course: Course) -> None:
+    assert "90_first, 91_second" in refused(small, course, [FIRST, "03"], "no chapter '03'").do
+
+
+def test_no_chapter_at_all_is_refused(small: Any, course: Course) -> None:
+    refused(small, course, [], "no chapter was named")
+
+
+def test_drift_is_refused_in_the_chapters_that_are_released_and_only_there(small: Any, course: Course) -> None:
+    small.edit(small.chapter(SECOND).path, "check(split_heads)", "assert True")
+    refused(small, course, [FIRST, SECOND], "not what the reference says")
+    assert assign(small.root, course, [FIRST])
+
+
+def test_a_course_folder_that_cannot_be_written_is_refused(small: Any, course: Course) -> None:
+    (course.root / "student").write_text("in the way")
+    refused(small, course, [FIRST], "cannot be written")
+
+
+def test_a_release_folder_that_cannot_be_written_is_refused_after_a_good_release_as_well(
+    small: Any, course: Course, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assign(small.root, course, [FIRST])
+
+    def full(*args: object) -> None:
+        raise OSError(28, "No space left on device", str(course.root / "release"))
+
+    small.edit(small.root / "pyproject.toml", 'version = "0.1.0"', 'version = "0.1.1"')
+    monkeypatch.setattr(module, "generate_assignment", full)
+    error = refused(small, course, [FIRST], "No space left on device")
+    assert error.where == str(course.root / "release")
+
+
+def test_another_notebook_beside_the_source_is_not_released_by_accident(small: Any, course: Course) -> None:
+    assign(small.root, course, [FIRST])
+    (course.root / "source" / FIRST / "draft.ipynb").write_text("{}")
+    refused(small, course, [FIRST], "draft.ipynb")
+
+
+def test_nbgraders_reason_is_told_when_it_refuses(small: Any, course: Course) -> None:
+    assign(small.root, course, [FIRST])
+    with Gradebook(course.gradebook_url, "tfcourse") as book:
+        book.add_student("ada")
+        book.add_submission(FIRST, "ada")
+        book.add_grade_cell("gone_since", FIRST, FIRST, max_score=1.0, cell_type="code")
+    error = refused(small, course, [FIRST], "Cannot add or remove cells")
+    assert "--course" in error.do
+    assert "Traceback" not in str(error)
+
+
+def test_a_solution_that_would_get_out_stops_the_release(
+    small: Any, course: Course, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    config = course.root / "nbgrader_config.py"
+    config.write_text(config.read_text() + '\nc.ClearSolutions.begin_solution_delimeter = "BEGIN ANSWER"\n'
+                      'c.ClearSolutions.end_solution_delimeter = "END ANSWER"\n'
+                      'c.ClearSolutions.enforce_metadata = False\n'
+                      'c.GenerateAssignment.preprocessors = ["nbgrader.preprocessors.SaveCells"]\n')
+    refused(small, course, [FIRST], "would give solutions away")
+
+
+def test_nothing_is_printed_or_logged(
+    small: Any, course: Course, capfd: pytest.CaptureFixture[str], caplog: pytest.LogCaptureFixture
+) -> None:
+    assign(small.root, course, [FIRST])
+    written = capfd.readouterr()
+    assert written.out == written.err == ""
+    assert [record for record in caplog.records if record.levelno >= logging.WARNING] == []
+
+
+def test_the_working_directory_stays_where_it_was(small: Any, course: Course) -> None:
+    before = Path.cwd()
+    assign(small.root, course, [FIRST])
+    assert Path.cwd() == before
+
+
+def test_nbgraders_helper_program_is_found_where_the_environment_is_not_activated(
+    small: Any, course: Course, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PATH", os.defpath)
+    assert assign(small.root, course, [FIRST])
+    assert os.environ["PATH"] == os.defpath

@@ -1,0 +1,132 @@
+"""A small exercise of its own, so that the engine is tested without the course's: blend(x, y) = 2 x + the mean of y over positions."""
+
+from collections.abc import Callable, Iterator
+
+import pytest
+import torch
+from torch import Tensor
+
+from autograder.checking import aspects as look
+from autograder.checking.draw import Case, Draw
+from autograder.checking.exercise import Exercise, misconception
+from autograder.checking.request import Observation
+from autograder.checking.sheet import Sheet, decide
+from autograder.checking.subject import LocalSubject
+from autograder.checking.verdict import Verdict
+
+
+@pytest.fixture(autouse=True, scope="session")
+def _one_thread() -> Iterator[None]:
+    """Tensors this small are faster on one thread."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(before)
+
+
+def blend(x: Tensor, y: Tensor) -> Tensor:
+    """Return 2 x + mean(y), for x (B, T, D) and y (B, S, D)."""
+    if x.shape[-1] != y.shape[-1]:
+        raise ValueError(f"widths {x.shape[-1]} and {y.shape[-1]}")
+    return 2 * x + y.mean(-2, keepdim=True)
+
+
+def pair(draw: Draw) -> Case:
+    """Two sequences of different lengths."""
+    b, t, s, d = draw.sizes(4)
+    return Case({"x": draw.normal(b, t, d), "y": draw.normal(b, s, d)})
+
+
+def huge(draw: Draw) -> Case:
+    """The same, with large numbers in y."""
+    case = pair(draw)
+    return case.with_arguments(y=case.arguments["y"] * 1e4)
+
+
+def unequal(draw: Draw) -> Case:
+    """Two widths."""
+    b, t, s, d = draw.sizes(4)
+    return Case({"x": draw.normal(b, t, d), "y": draw.normal(b, s, d + 1)})
+
+
+def longer(draw: Draw, factor: int) -> Case:
+    """More of everything."""
+    return Case({"x": draw.normal(2 * factor, 3 * factor, 4), "y": draw.normal(2 * factor, 5 * factor, 4)})
+
+
+@misconception("not doubled", read="here")
+def not_doubled(x: Tensor, y: Tensor) -> Tensor:
+    """The factor of two
+    is missing.
+    """
+    return blend(x / 2, y)
+
+
+@misconception("clipped", read="here")
+def clipped(x: Tensor, y: Tensor) -> Tensor:
+    """Large numbers are cut off <at ten>."""
+    return blend(x, y.clamp(-10, 10))
+
+
+@misconception("in place", read="there")
+def in_place(x: Tensor, y: Tensor) -> Tensor:
+    """The input is changed."""
+    result = blend(x, y)
+    x += 1
+    return result
+
+
+@misconception("over the width", read="there")
+def over_the_width(x: Tensor, y: Tensor) -> Tensor:
+    """The mean runs over the width."""
+    blend(x, y)
+    return 2 * x + y.mean(-1, keepdim=True).mean(-2, keepdim=True)
+
+
+BLEND = Exercise(
+    reference=blend,
+    chapter="00_test",
+    aspects=(
+        look.shape(1, pair),
+        look.values(2, pair, pair),
+        look.values(1, huge, name="large"),
+        look.unmutated(1, pair),
+        look.vectorised(0.5, longer, axis="positions"),
+        look.refuses(0.5, pair, unequal, title="Widths that differ are a ValueError."),
+    ),
+    misconceptions=(not_doubled, clipped, in_place, over_the_width),
+    forbidden=("lerp",),
+    rule_case=(pair, huge),
+)
+
+
+@pytest.fixture(scope="session")
+def exercise() -> Exercise:
+    """The exercise ``blend``."""
+    return BLEND
+
+
+@pytest.fixture(scope="session")
+def sheet() -> Sheet:
+    """Its visible question sheet."""
+    return BLEND.sheet()
+
+
+@pytest.fixture(scope="session")
+def verdict_on() -> Callable[..., Verdict]:
+    """Put a candidate to the exercise, or to a sheet of it."""
+
+    def put(candidate: Callable[..., object], sheet: Sheet | None = None) -> Verdict:
+        return decide(sheet or BLEND.sheet(), LocalSubject(candidate))
+
+    return put
+
+
+@pytest.fixture(scope="session")
+def seen() -> Callable[..., list[Observation]]:
+    """Observations, one for each result given by its output."""
+
+    def observe(*outputs: object) -> list[Observation]:
+        return [Observation(outputs={"output": output}) for output in outputs]
+
+    return observe

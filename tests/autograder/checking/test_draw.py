@@ -1,0 +1,109 @@
+"""Inputs made from a seed."""
+
+import pytest
+import torch
+from torch import nn
+
+from autograder.checking.draw import Case, Draw
+
+
+def stream(draw: Draw) -> list[object]:
+    """A bit of everything that can be drawn."""
+    return [
+        draw.sizes(4),
+        draw.normal(2, 3).tolist(),
+        draw.integers(0, 9, 5).tolist(),
+        draw.permutation(6).tolist(),
+        draw.mask(3, 4).tolist(),
+    ]
+
+
+def test_the_same_key_draws_the_same_whatever_was_drawn_before_and_whatever_the_global_seed():
+    torch.manual_seed(1)
+    first = stream(Draw("blend", "values", 0))
+    torch.manual_seed(2)
+    torch.rand(5)
+    Draw("other").normal(7)
+    assert stream(Draw("blend", "values", 0)) == first
+
+
+def test_drawing_leaves_the_global_random_numbers_alone():
+    before = torch.get_rng_state()
+    stream(Draw("blend"))
+    torch.testing.assert_close(torch.get_rng_state(), before, rtol=0, atol=0)
+
+
+@pytest.mark.parametrize("key", [("blend", "values", 1), ("blend", "shape", 0), ("ble", "ndvalues", 0), ("blend",)])
+def test_another_key_draws_something_else(key):
+    assert Draw(*key).normal(8).tolist() != Draw("blend", "values", 0).normal(8).tolist()
+
+
+@pytest.mark.parametrize("count", range(1, 8))
+@pytest.mark.parametrize("low", [0, 1, 2, 5])
+def test_sizes_are_pairwise_distinct_and_at_least_as_large_as_asked(count, low):
+    seen = set()
+    for seed in range(60):
+        sizes = Draw(seed).sizes(count, low)
+        assert len(sizes) == count == len(set(sizes))
+        assert low <= min(sizes) and max(sizes) <= low + count  # noqa: PT018 - one statement about a range
+        seen.add(sizes)
+    assert len(seen) > 1, "sizes that are always the same can be written into a solution"
+
+
+@pytest.mark.parametrize("n", range(2, 10))
+def test_a_permutation_moves_every_element(n):
+    for seed in range(40):
+        order = Draw(seed).permutation(n)
+        assert sorted(order.tolist()) == list(range(n))
+        assert not (order == torch.arange(n)).any()
+
+
+def test_a_permutation_of_one_element_is_the_only_one_there_is():
+    assert Draw(0).permutation(1).tolist() == [0]
+
+
+@pytest.mark.parametrize("shape", [(2, 2), (2, 3), (4, 1, 5), (2, 3, 4, 5)])
+def test_a_mask_permits_something_to_every_query_and_forbids_something(shape):
+    for seed in range(300):
+        mask = Draw(seed).mask(*shape)
+        assert mask.shape == shape
+        assert mask.dtype == torch.bool
+        assert mask.any(-1).all(), "a query that may attend to nothing is a case of its own"
+        assert not mask.all(), "a mask that forbids nothing would let `mask ignored` through"
+
+
+def test_a_number_is_the_same_in_every_precision_up_to_rounding():
+    wide = Draw("x").normal(50, scale=0.5, dtype=torch.float64)
+    for dtype in (torch.float32, torch.bfloat16, torch.float16):
+        torch.testing.assert_close(Draw("x").normal(50, scale=0.5, dtype=dtype), wide.to(dtype), rtol=0, atol=0)
+    assert 0.3 < wide.std() < 0.7
+
+
+def test_weights_give_every_parameter_and_buffer_a_number_that_is_not_zero():
+    module = nn.Sequential(nn.Linear(3, 4), nn.BatchNorm1d(4, affine=True, track_running_stats=False))
+    weights = Draw("w").weights(module, dtype=torch.float64)
+    assert {name: value.shape for name, value in weights.items()} == {
+        name: value.shape for name, value in module.state_dict().items()
+    }
+    assert all(value.dtype == torch.float64 and value.all() for value in weights.values())
+
+
+def test_a_case_in_another_precision_converts_numbers_and_leaves_masks_and_indices():
+    draw = Draw("c")
+    case = Case(
+        {"x": draw.normal(3), "mask": draw.mask(2, 3), "pair": (draw.normal(2), draw.integers(0, 5, 2)), "n": 4},
+        init={"width": 3},
+        state={"weight": draw.normal(3)},
+    )
+    half = case.to(torch.float16)
+    assert half.arguments["x"].dtype == half.arguments["pair"][0].dtype == half.state["weight"].dtype == torch.float16
+    assert half.arguments["mask"].dtype == torch.bool
+    assert half.arguments["pair"][1].dtype == torch.int64
+    assert (half.arguments["n"], half.init) == (4, {"width": 3})
+    assert case.arguments["x"].dtype == torch.float32, "the case itself stays as it is"
+
+
+def test_replacing_an_argument_leaves_the_case_as_it_is():
+    case = Case({"x": 1, "y": 2})
+    assert case.with_arguments(y=3, z=4).arguments == {"x": 1, "y": 3, "z": 4}
+    assert case.arguments == {"x": 1, "y": 2}

@@ -1,0 +1,47 @@
+"""What is asked of a subject, and how its answer is taken apart."""
+
+from collections import namedtuple
+
+import torch
+
+from autograder.checking.request import Request, cotangent, flatten_outputs, map_value
+
+Point = namedtuple("Point", "x y")
+
+
+def test_outputs_are_named_after_their_place():
+    nested = (1, [2, (3,)], {"loss": 4, 5: 6})
+    assert flatten_outputs(nested) == {
+        "output[0]": 1,
+        "output[1][0]": 2,
+        "output[1][1][0]": 3,
+        "output[2]['loss']": 4,
+        "output[2][5]": 6,
+    }
+    assert flatten_outputs(None) == {"output": None}
+    assert flatten_outputs(()) == {}
+    assert flatten_outputs(Point(1, 2)) == flatten_outputs((1, 2)), "a named tuple is as good as a plain one"
+
+
+def test_every_tensor_in_a_value_is_reached_and_the_rest_left():
+    x = torch.tensor([1.5, 2.5])
+    value = {"a": (x, [x, 3]), "b": "text", "c": None}
+    doubled = map_value(value, lambda tensor: tensor * 2)
+    assert [t.tolist() for t in (doubled["a"][0], doubled["a"][1][0])] == [[3.0, 5.0], [3.0, 5.0]]
+    assert (doubled["a"][1][1], doubled["b"], doubled["c"]) == (3, "text", None)
+    assert x.tolist() == [1.5, 2.5]
+
+
+def test_a_request_moves_with_its_weights():
+    request = Request("call", {"x": torch.tensor([1.5])}, init={"n": 2}, state={"w": torch.tensor([2.5])}, wrt=("x",))
+    moved = request.map_tensors(torch.Tensor.double)
+    assert moved.arguments["x"].dtype == moved.state["w"].dtype == torch.float64
+    assert (moved.action, moved.init, moved.wrt) == ("call", {"n": 2}, ("x",))
+    assert Request("call", {}).map_tensors(torch.Tensor.double).state is None
+
+
+def test_the_gradient_sent_back_depends_on_the_shape_alone_and_tells_places_apart():
+    sent = cotangent(torch.rand(3, 4))
+    torch.testing.assert_close(sent, cotangent(torch.rand(3, 4)), rtol=0, atol=0)
+    assert len(set(sent.flatten().tolist())) == 12, "equal numbers would hide a mix-up of places"
+    assert cotangent(torch.rand(2, dtype=torch.float64)).dtype == torch.float64

@@ -1,0 +1,272 @@
+"""Grade the grader, for every exercise of the course: right solutions get everything, wrong ones lose, and each for its own reason.
+
+Nothing here names an exercise: a new chapter is examined as soon as its checks, its notebook and its alternatives are there.
+"""
+
+import importlib
+import importlib.util
+import inspect
+import pkgutil
+import re
+import sys
+from collections import Counter
+from collections.abc import Callable, Iterator
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+import tfcourse
+from autograder import quality
+from autograder.checking.recorded import read_sheet, write_sheet
+from autograder.checking.sheet import Sheet, decide
+from autograder.checking.subject import LocalSubject
+from autograder.checks import check, exercise, exercises
+
+ROOT = Path(__file__).parents[3]
+NAMES = list(exercises())
+# Modules of the course's package that lessons use and nobody is asked to write.
+NOT_EXERCISES = {"explorer", "figures"}
+LARGEST_RECORDING = 1_100_000
+
+every_exercise = pytest.mark.parametrize("name", NAMES)
+visible_and_hidden = pytest.mark.parametrize("hidden", [False, True], ids=["visible", "hidden"])
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _one_thread() -> Iterator[None]:
+    """Tensors this small are faster on one thread."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(before)
+
+
+@cache
+def examined(name: str) -> quality.Quality:
+    """The quality of one exercise's check."""
+    return quality.examine(exercise(name))
+
+
+def recorded(name: str, folder: Path) -> Sheet:
+    """The visible sheet of an exercise, written to a file and read from it."""
+    path = folder / f"{name}.safetensors"
+    write_sheet(exercise(name).sheet(), path)
+    return read_sheet(path)
+
+
+def alternatives() -> dict[str, list[Callable[..., Any]]]:
+    """Other right solutions of the exercises, from every module ``alternatives_*.py`` beside this one."""
+    found: dict[str, list[Callable[..., Any]]] = {}
+    for path in sorted(Path(__file__).parent.glob("alternatives_*.py")):
+        spec = importlib.util.spec_from_file_location(path.stem, path)
+        assert spec is not None
+        assert spec.loader is not None
+        module = sys.modules[path.stem] = importlib.util.module_from_spec(spec)
+        spec.loader.exec_module(module)
+        for name, solutions in module.ALTERNATIVES.items():
+            found.setdefault(name, []).extend(solutions)
+    return found
+
+
+ALTERNATIVES = alternatives()
+one_alternative = pytest.mark.parametrize(
+    ("name", "solution"),
+    [
+        pytest.param(name, solution, id=f"{name}-{solution.__qualname__}")
+        for name, solutions in ALTERNATIVES.items()
+        for solution in solutions
+    ],
+)
+
+
+def stub_of(reference: Callable[..., Any]) -> Callable[..., Any]:
+    """The reference as students get it: the same names, and every body raises NotImplementedError."""
+
+    def unwritten(*args: Any, **kwargs: Any) -> None:
+        raise NotImplementedError
+
+    if not isinstance(reference, type):
+        unwritten.__name__ = reference.__name__
+        return unwritten
+    methods = [method for method, value in vars(reference).items() if inspect.isfunction(value)]
+    return type(reference.__name__, reference.__bases__, dict.fromkeys(methods, unwritten))
+
+
+# --------------------------------------------------------------------------------------------------- wrong solutions
+
+
+@every_exercise
+def test_every_known_mistake_loses_points_visibly_and_in_the_grader(name):
+    survivors = [outcome.mistake for outcome in examined(name).outcomes if not outcome.caught]
+    assert not survivors, f"full marks for wrong solutions of {name}: {survivors}. Sharpen an aspect, or add a case"
+
+
+@every_exercise
+def test_every_known_mistake_is_recognised_as_itself_and_as_nothing_else(name):
+    taken_for = {outcome.mistake: outcome.taken_for for outcome in examined(name).outcomes if not outcome.recognised}
+    assert not taken_for, f"{name}: two mistakes with the same answers? Ask a question that tells them apart"
+
+
+@every_exercise
+def test_recorded_answers_give_every_mistake_the_verdict_of_the_live_check(name, tmp_path):
+    sheet, live = recorded(name, tmp_path), exercise(name).sheet()
+    for item in exercise(name).misconceptions:
+        verdict = decide(sheet, LocalSubject(item.wrong))
+        assert {diagnosis.name for diagnosis in verdict.diagnoses} == {item.name}
+        assert verdict.to_dict() == decide(live, LocalSubject(item.wrong)).to_dict()
+
+
+@every_exercise
+def test_a_stub_earns_nothing_and_is_told_that_it_is_not_written_yet(name, tmp_path):
+    stub = stub_of(exercise(name).reference)
+    verdicts = [check(stub), check(stub, hidden=True), decide(recorded(name, tmp_path), LocalSubject(stub))]
+    for verdict in verdicts:
+        assert verdict.score == 0
+        assert {finding.message for finding in verdict.findings} == {"not written yet"}
+        assert not verdict.diagnoses
+
+
+@every_exercise
+def test_a_solution_that_does_nothing_earns_less_than_half(name):
+    assert examined(name).for_nothing < examined(name).points / 2
+
+
+# --------------------------------------------------------------------------------------------------- right solutions
+
+
+@every_exercise
+@visible_and_hidden
+def test_the_reference_gets_all_the_points_live_and_recorded(name, hidden, tmp_path):
+    subject = LocalSubject(exercise(name).reference)
+    verdict = decide(exercise(name).sheet(hidden=hidden), subject)
+    assert verdict.passed, str(verdict)
+    assert verdict.score == verdict.max_score == exercise(name).points
+    if not hidden:
+        assert decide(recorded(name, tmp_path), subject).to_dict() == check(exercise(name).reference).to_dict()
+
+
+@one_alternative
+def test_another_right_solution_gets_all_the_points_visible_hidden_and_recorded(name, solution, tmp_path):
+    assert solution.__name__ == name, "a check finds its exercise by the solution's name"
+    for verdict in (check(solution), check(solution, hidden=True), check(solution, hidden=True, seed=1)):
+        assert verdict.passed, str(verdict)
+    verdict = decide(recorded(name, tmp_path), LocalSubject(solution))
+    assert verdict.passed, str(verdict)
+
+
+@every_exercise
+def test_every_exercise_has_other_right_solutions_to_be_fair_to(name):
+    wanted = 5 if isinstance(exercise(name).reference, type) else 2
+    assert len(ALTERNATIVES.get(name, ())) >= wanted, f"add to tests/autograder/checks/alternatives_*.py: {name}"
+
+
+def test_alternatives_are_solutions_of_exercises_that_exist():
+    assert set(ALTERNATIVES) <= set(NAMES)
+
+
+@every_exercise
+def test_the_course_s_own_solution_is_refused_where_hidden_questions_are_asked(name):
+    reference = exercise(name).reference
+    if isinstance(reference, type):
+        borrowed = type(name, (reference,), {})
+    else:
+
+        def borrowed(*args, **kwargs):
+            return reference(*args, **kwargs)
+
+        borrowed.__name__ = name
+    for candidate in (reference, borrowed):
+        verdict = check(candidate, hidden=True)
+        assert verdict.score == 0
+        assert all("the course's own" in finding.message for finding in verdict.findings)
+        assert check(candidate).passed, "without hidden questions it is an instructor's way to try a check"
+
+
+# ------------------------------------------------------------------------------------------------------ declarations
+
+
+@every_exercise
+def test_only_the_questions_about_errors_make_the_reference_fail(name):
+    for section in exercise(name).sheet(hidden=True).sections:
+        for probe, answers in zip(section.probes, section.expected, strict=True):
+            errors = [answer.error for answer in answers if answer.error]
+            assert not errors or probe.judge == "answers", f"{section.aspect}: the reference raised {errors}"
+
+
+@every_exercise
+def test_an_aspect_about_errors_asks_for_a_right_answer_too(name):
+    for section in exercise(name).sheet().sections:
+        if any(probe.judge == "answers" for probe in section.probes):
+            refused = [any(answer.error for answer in answers) for answers in section.expected]
+            assert set(refused) == {True, False}, f"{section.aspect}: code that always raises would earn its points"
+
+
+@every_exercise
+def test_hidden_questions_are_other_questions(name):
+    visible, hidden = exercise(name).sheet(), exercise(name).sheet(hidden=True)
+    for some, more in zip(visible.sections, hidden.sections, strict=True):
+        assert len(more.probes) > len(some.probes)
+    asked = Counter(repr(probe.requests) for section in visible.sections for probe in section.probes)
+    added = Counter(repr(probe.requests) for section in hidden.sections for probe in section.probes) - asked
+    assert set(added) - set(asked), "every hidden question is a visible one over again"
+
+
+@every_exercise
+def test_another_seed_asks_other_questions_of_which_the_mistakes_are_caught_as_well(name):
+    other = exercise(name).sheet(seed=1)
+    assert repr(other.sections[0].probes) != repr(exercise(name).sheet().sections[0].probes)
+    survivors = [item.name for item in exercise(name).misconceptions if decide(other, LocalSubject(item.wrong)).passed]
+    assert not survivors
+
+
+@every_exercise
+def test_names_points_and_explanations_are_fit_to_be_read_by_students(name):
+    target = exercise(name)
+    assert len(target.misconceptions) >= (12 if isinstance(target.reference, type) else 5)
+    for things in ([item.name for item in target.misconceptions], [aspect.name for aspect in target.aspects]):
+        assert len(set(things)) == len(things), "each needs a name of its own"
+    assert all(aspect.points > 0 and aspect.points * 2 % 1 == 0 for aspect in target.aspects), "half points at least"
+    for text in (item.explanation for item in target.misconceptions):
+        assert re.fullmatch(r"[A-Z].{20,}[.)]", text), f"a sentence, please: {text}"
+        assert "  " not in text, text
+
+
+@every_exercise
+def test_what_a_diagnosis_sends_a_student_to_read_is_in_the_chapter_s_lesson(name):
+    lesson = ROOT / "chapters" / exercise(name).chapter / "lesson.md"
+    labels = set(re.findall(r"^\(([\w-]+)\)=$", lesson.read_text(encoding="utf-8"), re.MULTILINE))
+    missing = {item.read for item in exercise(name).misconceptions} - labels
+    assert not missing, f"{lesson} has no section labelled {sorted(missing)}"
+
+
+def test_every_exercise_of_the_course_s_package_has_a_check():
+    modules = [info.name for info in pkgutil.iter_modules(tfcourse.__path__) if info.name not in NOT_EXERCISES]
+    assert modules
+    public = {
+        item: getattr(module, item)
+        for module in (importlib.import_module(f"tfcourse.{name}") for name in modules)
+        for item in module.__all__
+    }
+    wanted = {
+        item
+        for item, value in public.items()
+        if (inspect.isfunction(value) or inspect.isclass(value)) and not hasattr(value, "_fields")
+    }
+    assert wanted == set(NAMES), "declare a check in autograder/checks, or name the module in NOT_EXERCISES"
+    assert all(exercise(item).reference is public[item] for item in wanted)
+
+
+@every_exercise
+def test_a_recording_is_small_enough_to_be_handed_out(name, tmp_path):
+    recorded(name, tmp_path)
+    assert (tmp_path / f"{name}.safetensors").stat().st_size <= LARGEST_RECORDING
+
+
+def test_the_page_about_the_grader_s_quality_is_up_to_date():
+    assert quality.PAGE == ROOT / "docs" / "grader-quality.md"
+    text = quality.PAGE.read_text(encoding="utf-8")
+    assert quality.COMMAND in text.partition("\n")[0], "a generated file says so in its first line"
+    assert text == quality.page(map(examined, NAMES)), f"run: {quality.COMMAND}"
