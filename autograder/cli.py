@@ -1,22 +1,27 @@
 """The command line: thin commands over the library.
 
-Exit codes: 0 done; 1 the thing examined falls short; 2 wrong usage, wrong input or wrong environment.
+Exit codes: 0 done; 1 the thing examined falls short; 2 wrong usage, wrong input or wrong environment; 130 stopped with Ctrl-C.
 """
 
 from __future__ import annotations
 
-import json
 import os
+import shutil
 import sys
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
-from functools import wraps
+from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NoReturn, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, Any
 
-import click
-from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+try:
+    import click
+
+    from autograder.console import FELL_SHORT, Outcome, command, example, progress_bar
+    from autograder.paths import course_folder, new_course, project_root, refuse_unwritable
+except ModuleNotFoundError as _missing:
+    # The reference and the checks work without what the commands need, for instance on a machine that only lends its GPU.
+    sys.stderr.write(f"tfcourse: {_missing}. Install what the commands need: pip install 'tfcourse[grading,book]'\n")
+    raise SystemExit(2) from None
 
 from autograder.errors import CourseError
 from tfcourse import __version__
@@ -26,208 +31,159 @@ if TYPE_CHECKING:
     from autograder.grading.collect import Collection
     from autograder.grading.results import GradeResult
 
-P = ParamSpec("P")
-R = TypeVar("R")
-
-errors = Console(stderr=True, highlight=False)
-
 # Libraries are imported inside the commands: `tfcourse --help` must not wait for torch and nbgrader.
 
-
-def _people_read(command: Callable[P, R]) -> Callable[P, R]:
-    """Show a CourseError as what, where and what to do, with exit code 2."""
-
-    @wraps(command)
-    def run(*args: P.args, **kwargs: P.kwargs) -> R:
-        try:
-            return command(*args, **kwargs)
-        except CourseError as error:
-            fail(str(error))
-        except KeyboardInterrupt:
-            fail("stopped. What was finished is kept; run the same command again to go on.")
-
-    return run
-
-
-def fail(message: str) -> NoReturn:
-    """Say what went wrong and leave with exit code 2."""
-    click.echo(click.style("tfcourse: ", fg="red", bold=True) + message, err=True)
-    sys.exit(2)
-
-
-def say(text: str = "") -> None:
-    """Print a line for people."""
-    click.echo(text)
-
-
-def as_json(data: object) -> None:
-    """Print data for scripts."""
-    click.echo(json.dumps(data, indent=2, ensure_ascii=False, default=str))
-
-
-def project_root() -> Path:
-    """Return the course's project: the nearest folder upwards that holds ``_config.yml`` and ``chapters/``."""
-    here = Path.cwd().resolve()
-    for folder in (here, *here.parents):
-        if (folder / "_config.yml").is_file() and (folder / "chapters").is_dir():
-            return folder
-    raise CourseError(
-        "this is not inside the course's project (no folder above has _config.yml and chapters/)",
-        where=here,
-        do="Change into your clone of the course and run the command again.",
-    )
-
-
-@contextmanager
-def progress_bar(title: str, total: int | None = None) -> Iterator[Callable[[str], None]]:
-    """Yield a function that marks one step as done: a bar on a terminal, a plain line elsewhere."""
-    if not errors.is_terminal:
-        done = 0
-
-        def line(step: str) -> None:
-            nonlocal done
-            done += 1
-            click.echo(f"{title}: {step}" + (f" ({done}/{total})" if total else ""), err=True)
-
-        yield line
-        return
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-    with Progress(*columns, console=errors, transient=True) as bar:
-        task = bar.add_task(title, total=total)
-
-        def step(text: str) -> None:
-            bar.update(task, advance=1, description=f"{title}: {text}"[:60])
-
-        yield step
-
-
+chapters_argument = click.argument("chapters", nargs=-1, metavar="[CHAPTER]...")
+required_chapters_argument = click.argument("chapters", nargs=-1, required=True, metavar="CHAPTER...")
 course_option = click.option(
     "--course",
     "course_dir",
     type=click.Path(path_type=Path, file_okay=False),
-    default=Path("course"),
-    show_default=True,
-    help="The course folder, an nbgrader course.",
-)
-json_option = click.option("--json", "json_", is_flag=True, help="Print the result as JSON.")
-device_option = click.option(
-    "--device",
-    type=click.Choice(["cpu", "cuda", "auto"]),
-    default="auto",
-    show_default=True,
-    help="Where student code runs.",
+    help="The course folder, an nbgrader course. [default: the one that you are in, else course/ in the project]",
 )
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(__version__, prog_name="tfcourse")
+@example
 def main() -> None:
     """Build, assign, autograde and solve the course.
 
-    Example: tfcourse assign 03 && tfcourse autograde 03 --submissions downloads.zip
+    A chapter can be named by its beginning, such as 03.
+
+    Example:
+      tfcourse assign 03 && tfcourse autograde 03 --submissions downloads.zip
     """
+    if shutil.which("alembic") is None:
+        # nbgrader calls it by its name when it makes a gradebook. It lies beside this Python, on the path or not.
+        os.environ["PATH"] = os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", os.defpath)])
 
 
 @main.command()
 @click.option(
-    "--output", type=click.Path(path_type=Path, file_okay=False), help="Where the site goes (book/_build/html)."
+    "--output",
+    type=click.Path(path_type=Path, file_okay=False),
+    help="Where the site goes. [default: book/_build/html]",
 )
-@json_option
-@_people_read
-def build(output: Path | None, json_: bool) -> None:
+@command
+def build(output: Path | None) -> Outcome:
     """Build the static site; warnings are errors.
 
-    Example: tfcourse build
+    Example:
+      tfcourse build
     """
+    root = project_root()
+    if output is not None:
+        refuse_unwritable(output.resolve(), "Name a folder that you may write to with --output.")
     from autograder.authoring.student_files import student_files
     from autograder.site.build import build_site
 
-    root = project_root()
     with progress_bar("build") as step:
-        site = build_site(
-            root, output=output, downloads=student_files(root, root / ".cache" / "student"), progress=step
-        )
-    if json_:
-        as_json({"output": site.output, "pages": site.pages, "seconds": site.seconds, "lessons": site.runtimes})
-    else:
-        say(f"{len(site.pages)} pages in {site.seconds:.0f} s. Open {site.output / 'index.html'}")
+        step("students' files")
+        downloads = student_files(root, root / ".cache" / "student")
+        site = build_site(root, output=output, downloads=downloads, progress=step)
+    return Outcome(
+        {"output": site.output, "pages": site.pages, "seconds": site.seconds, "lessons": site.runtimes},
+        f"{len(site.pages)} pages in {site.seconds:.0f} s. Open {site.output / 'index.html'}",
+    )
 
 
 @main.command()
-@click.argument("chapters", nargs=-1, required=True, metavar="CHAPTER...")
+@required_chapters_argument
 @course_option
-@json_option
-@_people_read
-def assign(chapters: tuple[str, ...], course_dir: Path, json_: bool) -> None:
-    """Release chapters: nbgrader source, release notebook and the student's tfcourse.
+@command
+def assign(chapters: tuple[str, ...], course_dir: Path | None) -> Outcome:
+    """Release chapters to students.
 
-    Example: tfcourse assign 03 04
+    This makes nbgrader's source and release, and for each chapter an archive with the notebook and the student's tfcourse.
+
+    Example:
+      tfcourse assign 03 04
     """
-    from autograder.authoring.assign import assign as assign_chapters
-    from autograder.course import Course
-
     root = project_root()
-    names = _chapter_names(root, chapters)
-    made = assign_chapters(root, Course.open(course_dir, create=True), names)
-    if json_:
-        as_json([vars(item) for item in made])
-        return
-    for item in made:
-        say(f"{item.chapter}: give students {item.package}")
-        say(f"  notebook {item.notebook}")
-        say(f"  package  {item.wheel}")
+    folder = course_folder(course_dir)
+    from autograder.authoring.assign import assign as assign_chapters
+
+    names = _project_chapters(root, chapters)
+    with new_course(folder) as course:
+        made = assign_chapters(root, course, names)
+    lines = [
+        f"{item.chapter}: give students {item.package}\n  notebook {item.notebook}\n  package  {item.wheel}"
+        for item in made
+    ]
+    return Outcome([vars(item) for item in made], "\n".join(lines))
 
 
-def _chapter_names(root: Path, wanted: Sequence[str]) -> list[str]:
-    """Return full names for what was typed; every chapter if nothing was."""
+def _project_chapters(root: Path, wanted: Sequence[str]) -> list[str]:
+    """Return the project's full names for what was typed; every chapter if nothing was."""
     from autograder.authoring.chapter import chapters, find_chapter
 
-    if not wanted:
-        return [chapter.name for chapter in chapters(root)]
-    return list(dict.fromkeys(find_chapter(root, name).name for name in wanted))
+    if wanted:
+        return list(dict.fromkeys(find_chapter(root, name).name for name in wanted))
+    names = [chapter.name for chapter in chapters(root)]
+    if not names:
+        raise CourseError("no chapter has exercises", where=root / "chapters", do="Add chapters/NN_topic/exercises.md.")
+    return names
 
 
 @main.command()
-@click.argument("chapters", nargs=-1, required=True, metavar="CHAPTER...")
+@required_chapters_argument
 @click.option("--submissions", type=click.Path(path_type=Path), help="A folder or zip from Canvas, Moodle or nbgrader.")
-@click.option("--jobs", type=click.IntRange(min=1), help="Submissions that run at once (default: the number of cores).")
-@device_option
+@click.option("--jobs", type=click.IntRange(min=1), help="Submissions that run at once. [default: the number of cores]")
+@click.option(
+    "--device",
+    type=click.Choice(["cpu", "cuda", "auto"]),
+    default="auto",
+    show_default=True,
+    help="Where student code runs; auto takes a GPU where there is one.",
+)
 @click.option("--force", is_flag=True, help="Grade again what has not changed.")
 @course_option
-@json_option
-@_people_read
+@command
 def autograde(
     chapters: tuple[str, ...],
     submissions: Path | None,
     jobs: int | None,
     device: str,
     force: bool,
-    course_dir: Path,
-    json_: bool,
-) -> None:
+    course_dir: Path | None,
+) -> Outcome:
     """Grade submissions into the gradebook and write feedback.
 
-    Example: tfcourse autograde 03 --submissions ~/Downloads/submissions.zip
+    Without --submissions, what lies in COURSE/submitted is graded.
+
+    Example:
+      tfcourse autograde 03 --submissions ~/Downloads/submissions.zip
     """
     from autograder.course import Course
+    from autograder.gradebook import released_chapters
+    from autograder.grading.preview import refuse_other_work
+    from autograder.grading.settings import resolve_device
 
-    names = _chapter_names(project_root(), chapters)
-    course = Course.open(course_dir)
-    outcome = [
-        _autograde(course, name, submissions, jobs or os.cpu_count() or 1, device, force, quiet=json_) for name in names
-    ]
-    if json_:
-        as_json(outcome)
-    if any(result["status"] == "not recorded" for chapter in outcome for result in chapter["results"]):
-        sys.exit(1)
+    course = Course.open(course_folder(course_dir))
+    names = released_chapters(course, chapters)
+    where = resolve_device(device)
+    if submissions is not None:
+        for name in names:
+            refuse_other_work(course, name, submissions)
+    done = [_autograde(course, name, submissions, jobs or _cores(), where, force) for name in names]
+    failed = any(result["status"] == "not recorded" for data, _ in done for result in data["results"])
+    return Outcome([data for data, _ in done], "\n".join(text for _, text in done), FELL_SHORT if failed else 0)
+
+
+def _cores() -> int:
+    """Return how many cores this process may use, which in a container are fewer than the machine has."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def _autograde(
-    course: Course, chapter: str, submissions: Path | None, jobs: int, device: str, force: bool, *, quiet: bool
-) -> dict[str, Any]:
+    course: Course, chapter: str, submissions: Path | None, jobs: int, device: str, force: bool
+) -> tuple[dict[str, Any], str]:
+    """Collect, grade and tell the students of one chapter; return what came of it as data and as text."""
     from autograder.grading.autograde import autograde as grade_chapter
     from autograder.grading.collect import collect
     from autograder.grading.feedback import write_feedback
+    from autograder.grading.results import read_results
 
     collection = collect(course, chapter, submissions)
     with progress_bar(f"grading {chapter}", len(collection.students)) as step:
@@ -241,90 +197,106 @@ def _autograde(
         )
     with progress_bar(f"feedback {chapter}", len(results)) as step:
         pages = write_feedback(course, chapter, progress=step)
-    if not quiet:
-        _tell_grades(chapter, collection, results, pages)
-    return {
+    # A page that could not be written is among the problems now.
+    problems = {result.student: result.problems for result in read_results(course, chapter)}
+    results = [replace(result, problems=problems.get(result.student, result.problems)) for result in results]
+    data = {
         "chapter": chapter,
         "problems": [problem.to_dict() for problem in collection.problems],
         "results": [result.to_dict() for result in results],
+        "feedback": pages,
     }
+    return data, _tell_grades(course, collection, results, pages)
 
 
-def _tell_grades(chapter: str, collection: Collection, results: Sequence[GradeResult], pages: Sequence[Path]) -> None:
+def _tell_grades(course: Course, collection: Collection, results: Sequence[GradeResult], pages: Sequence[Path]) -> str:
+    chapter = collection.chapter
     graded = [result for result in results if result.status == "graded"]
-    again = sum(not result.unchanged for result in graded)
-    say(
-        f"{chapter}: {len(graded)} of {len(results)} submissions graded, {len(graded) - again} of them earlier and unchanged"
-    )
-    say(f"  {len(pages)} feedback pages in {pages[0].parents[2]}" if pages else "  no feedback pages")
-    for problem in collection.problems:
-        say(f"  {problem}")
-    for result in results:
-        for problem in result.problems:
-            say(f"  {result.student}: {problem}")
+    earlier = sum(result.unchanged for result in graded)
+    lines = [f"{chapter}: {len(graded)} of {len(results)} submissions graded, {earlier} of them earlier and unchanged"]
+    lines.append(f"  {len(pages)} feedback pages in {course.folder('feedback')}" if pages else "  no feedback pages")
+    lines += [f"  {problem}" for problem in collection.problems]
+    lines += [f"  {result.student}: {problem}" for result in results for problem in result.problems]
     pending = sum(result.pending for result in results)
     if pending:
-        say(
-            f"  {pending} answers wait for manual grading: open the formgrader (`jupyter notebook` in the course folder, menu Nbgrader)"
-        )
+        lines.append(f"  {pending} answers wait for manual grading: {_formgrader(course)}")
+    return "\n".join(lines)
+
+
+def _formgrader(course: Course) -> str:
+    return f"cd {course.root} && jupyter notebook, then the menu Nbgrader"
 
 
 @main.command()
-@click.argument("chapters", nargs=-1, metavar="[CHAPTER...]")
-@device_option
-@json_option
-@_people_read
-def solve(chapters: tuple[str, ...], device: str, json_: bool) -> None:
-    """Run the solutions: every exercise must get full marks, every stub none.
+@chapters_argument
+@click.option(
+    "--device",
+    type=click.Choice(["cpu", "cuda", "auto"]),
+    default="auto",
+    show_default=True,
+    help="Where the solutions run; auto takes the CPU, and a GPU as well where there is one.",
+)
+@command
+def solve(chapters: tuple[str, ...], device: str) -> Outcome:
+    """Run the solutions and the stubs.
 
-    Example: tfcourse solve --device cpu
+    Every exercise must get full marks from its solution and none from its stub.
+
+    Example:
+      tfcourse solve --device cpu
     """
-    from autograder.grading.settings import resolve_device
+    root = project_root()
+    from autograder.solve import devices
     from autograder.solve import solve as solve_chapters
 
-    root = project_root()
-    names = _chapter_names(root, chapters)
-    where = resolve_device(device)
-    with progress_bar("solve", 2 * len(names)) as step:
-        solved = solve_chapters(root, names, device=where, progress=step)
-    if json_:
-        as_json([{"chapter": s.chapter, "exercise": s.exercise, "sound": s.sound, "error": s.error} for s in solved])
-    else:
-        for item in solved:
-            say(str(item))
-        unsound = sum(not item.sound for item in solved)
-        say(f"{len(solved) - unsound} of {len(solved)} exercises sound on {where}")
-    sys.exit(0 if all(item.sound for item in solved) else 1)
+    names = _project_chapters(root, chapters)
+    where = devices(device)
+    with progress_bar("solve", 2 * len(names) * len(where)) as step:
+        solved = [item for place in where for item in solve_chapters(root, names, device=place, progress=step)]
+    sound = sum(item.sound for item in solved)
+    lines = [str(item) for item in solved]
+    lines.append(f"{sound} of {len(solved)} exercises sound ({' and '.join(where)})")
+    all_sound = sound == len(solved) > 0
+    return Outcome([item.to_dict() for item in solved], "\n".join(lines), 0 if all_sound else FELL_SHORT)
 
 
 @main.command()
-@click.argument("chapters", nargs=-1, metavar="[CHAPTER...]")
+@chapters_argument
 @course_option
 @click.option(
-    "--output", type=click.Path(path_type=Path, dir_okay=False), help="Where the page goes (COURSE/report.html)."
+    "--output",
+    type=click.Path(path_type=Path, dir_okay=False),
+    help="Where the page goes. [default: COURSE/report.html]",
 )
-@json_option
-@_people_read
-def report(chapters: tuple[str, ...], course_dir: Path, output: Path | None, json_: bool) -> None:
+@command
+def report(chapters: tuple[str, ...], course_dir: Path | None, output: Path | None) -> Outcome:
     """Write the class report.
 
-    Example: tfcourse report 03 --output report.html
+    One page that opens from the disk: scores, exercises, misconceptions, problems, and the students behind each number.
+
+    Example:
+      tfcourse report 03 --output report.html
     """
     from autograder.course import Course
+    from autograder.gradebook import released_chapters
     from autograder.reports.class_report import summarise, write_report
     from autograder.reports.works import read_works
 
-    course = Course.open(course_dir)
-    summaries = summarise(read_works(course, _chapter_names(project_root(), chapters) if chapters else ()))
-    path = write_report(summaries, output or course.root / "report.html", title="Class report")
-    if json_:
-        as_json({"report": path, "chapters": [summary.to_dict() for summary in summaries]})
-    else:
-        say(f"Report on {', '.join(summary.chapter for summary in summaries)}: {path}")
+    course = Course.open(course_folder(course_dir))
+    works = read_works(course, released_chapters(course, chapters))
+    summaries = summarise(works)
+    path = write_report(summaries, (output or course.root / "report.html").resolve(), title="Class report")
+    lines = [f"report on {', '.join(summary.chapter for summary in summaries)}: {path}"]
+    page = next((work.feedback for work in works if work.feedback is not None), None)
+    if page is not None:
+        lines.append(f"feedback, for example: {page}")
+    if any(summary.pending for summary in summaries):
+        lines.append(f"manual grading: {_formgrader(course)}")
+    return Outcome({"report": path, "chapters": [summary.to_dict() for summary in summaries]}, "\n".join(lines))
 
 
 @main.command()
-@click.argument("chapters", nargs=-1, metavar="[CHAPTER...]")
+@chapters_argument
 @course_option
 @click.option(
     "--format",
@@ -334,119 +306,129 @@ def report(chapters: tuple[str, ...], course_dir: Path, output: Path | None, jso
     show_default=True,
     help="Whose columns.",
 )
-@click.option("--to", type=click.Path(path_type=Path, file_okay=False), help="The folder to write to (COURSE/export).")
-@json_option
-@_people_read
-def export(chapters: tuple[str, ...], course_dir: Path, form: str, to: Path | None, json_: bool) -> None:
+@click.option(
+    "--to", type=click.Path(path_type=Path, file_okay=False), help="The folder to write to. [default: COURSE/export]"
+)
+@command
+def export(chapters: tuple[str, ...], course_dir: Path | None, form: str, to: Path | None) -> Outcome:
     """Write grades for a learning platform.
 
-    Example: tfcourse export --format canvas
+    One table with nbgrader's columns, one gradebook for Canvas, or a grading worksheet per chapter for Moodle.
+
+    Example:
+      tfcourse export --format canvas
     """
     from autograder.course import Course
+    from autograder.gradebook import released_chapters
+    from autograder.reports.export import HINTS
     from autograder.reports.export import export as export_grades
     from autograder.reports.grades import read_grades
 
-    course = Course.open(course_dir)
-    grades = read_grades(course, _chapter_names(project_root(), chapters) if chapters else ())
-    paths = export_grades(grades, form, to or course.root / "export")
-    if json_:
-        as_json({"files": paths})
-        return
-    for path in paths:
-        say(str(path))
+    course = Course.open(course_folder(course_dir))
+    grades = read_grades(course, released_chapters(course, chapters))
+    files = export_grades(grades, form, (to or course.root / "export").resolve())
     pending = sum(grade.pending for grade in grades)
-    if pending:
-        say(f"{pending} of these grades still wait for manual grading.")
+    lines = [str(file.path) for file in files]
+    for file in files:
+        if file.left_out:
+            who = ", ".join(file.left_out)
+            lines.append(f"not in {file.path.name}, because their number on the platform is not known: {who}")
+    lines += [f"{pending} of these grades still wait for manual grading."] if pending else []
+    lines += [HINTS[form]] if form in HINTS else []
+    return Outcome({"files": [vars(file) for file in files], "pending": pending}, "\n".join(lines))
 
 
 @main.command()
 @click.argument("notebook", type=click.Path(path_type=Path))
-@json_option
-@_people_read
-def validate(notebook: Path, json_: bool) -> None:
-    """Check your notebook before you hand it in: the visible part of the grader.
+@command
+def validate(notebook: Path) -> Outcome:
+    """Check a notebook before it is handed in.
 
-    Example: tfcourse validate 03_scaled_dot_product.ipynb
+    This runs it from the top and asks the visible part of the grader's questions.
+
+    Example:
+      tfcourse validate 03_scaled_dot_product.ipynb
     """
-    from autograder.checking.validate import NotebookError
-    from autograder.checking.validate import report as validate_and_report
+    from autograder.checking.validate import NotebookError, describe
+    from autograder.checking.validate import validate as validate_notebook
 
     try:
-        sys.exit(validate_and_report(notebook, as_json=json_, show=say))
+        found = validate_notebook(notebook)
     except NotebookError as error:
-        fail(str(error))
+        raise CourseError(str(error)) from error
+    return Outcome(found.to_dict(), describe(found), 0 if found.passed else FELL_SHORT)
 
 
 @main.command()
 @click.option("--check", is_flag=True, help="Write nothing; exit with 1 if something has drifted.")
-@json_option
-@_people_read
-def sync(check: bool, json_: bool) -> None:
+@command
+def sync(check: bool) -> Outcome:
     """Write stubs and solution notebooks from the reference.
 
-    Example: tfcourse sync --check
+    Example:
+      tfcourse sync --check
     """
+    root = project_root()
     from autograder.authoring.sync import sync as sync_chapters
 
-    drifts = sync_chapters(project_root(), check=check)
-    if json_:
-        as_json([vars(drift) for drift in drifts])
-    else:
-        for drift in drifts:
-            say(str(drift))
-        say(
-            "Everything agrees with the reference."
-            if not drifts
-            else f"{len(drifts)} {'drifts' if check else 'places brought in step'}"
-        )
-    sys.exit(1 if check and drifts else 0)
+    drifts = sync_chapters(root, check=check)
+    lines = [str(drift) for drift in drifts]
+    ending = f"{len(drifts)} {'drifts' if check else 'places brought in step'}"
+    lines.append(ending if drifts else "Everything agrees with the reference.")
+    return Outcome([vars(drift) for drift in drifts], "\n".join(lines), FELL_SHORT if check and drifts else 0)
 
 
 @main.command("sample-class")
-@click.argument("chapters", nargs=-1, metavar="[CHAPTER...]")
+@chapters_argument
 @click.option(
     "--students", type=click.IntRange(min=1, max=5000), default=24, show_default=True, help="How many students."
 )
 @click.option("--seed", type=int, default=0, show_default=True, help="The same seed gives the same class.")
 @course_option
-@json_option
-@_people_read
-def sample_class(chapters: tuple[str, ...], students: int, seed: int, course_dir: Path, json_: bool) -> None:
-    """Make a class whose mistakes are drawn from the misconceptions.
+@command
+def sample_class(chapters: tuple[str, ...], students: int, seed: int, course_dir: Path | None) -> Outcome:
+    """Invent a class that makes well-known mistakes.
 
-    Example: tfcourse sample-class --students 24
+    Example:
+      tfcourse sample-class --students 24
     """
+    root = project_root()
     from autograder.course import Course
+    from autograder.gradebook import released_chapters
     from autograder.grading.sample_class import sample_class as make_class
 
-    root = project_root()
-    names = _chapter_names(root, chapters)
-    made = make_class(root, Course.open(course_dir), names, students=students, seed=seed)
-    if json_:
-        as_json([student.to_dict() for student in made])
-    else:
-        say(f"{len(made)} students handed in {', '.join(names)} in {course_dir / 'submitted'}")
+    course = Course.open(course_folder(course_dir))
+    names = released_chapters(course, chapters)
+    made = make_class(root, course, names, students=students, seed=seed)
+    return Outcome(
+        [student.to_dict() for student in made],
+        f"{len(made)} students handed in {', '.join(names)} in {course.folder('submitted')}",
+    )
 
 
 @main.command()
 @course_option
-@json_option
-@_people_read
-def doctor(course_dir: Path, json_: bool) -> None:
-    """Look at versions, devices, isolation and gradebook; say what is missing and how to get it.
+@command
+def doctor(course_dir: Path | None) -> Outcome:
+    """Say what this machine lacks, and how to get it.
 
-    Example: tfcourse doctor
+    This looks at versions, devices, isolation and gradebook, and changes nothing.
+
+    Example:
+      tfcourse doctor
     """
     from autograder.doctor import examine
 
-    items = examine(course_dir)
-    if json_:
-        as_json([vars(item) for item in items])
-    else:
-        marks = {"ok": "ok     ", "note": "note   ", "missing": "MISSING"}
-        for item in items:
-            say(
-                f"{marks[item.state]}  {item.name}: {item.detail}"
-                + (f"\n         {item.remedy}" if item.remedy else "")
-            )
-    sys.exit(1 if any(item.state == "missing" for item in items) else 0)
+    try:
+        folder = course_folder(course_dir)
+    except CourseError:
+        # The machine can be looked at from anywhere.
+        folder = None
+    items = examine(folder, expected=course_dir is not None)
+    marks = {"ok": "ok     ", "note": "note   ", "missing": "MISSING"}
+    lines = [
+        f"{marks[item.state]}  {item.name}: {item.detail}" + (f"\n         {item.remedy}" if item.remedy else "")
+        for item in items
+    ]
+    missing = any(item.state == "missing" for item in items)
+    return Outcome([vars(item) for item in items], "\n".join(lines), FELL_SHORT if missing else 0)

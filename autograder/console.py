@@ -12,14 +12,16 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext, redirect_stdout, suppress
 from dataclasses import dataclass
 from functools import wraps
-from typing import Any
+from typing import Any, ParamSpec, TypeVar
 
 import click
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
-from autograder.errors import CourseError
 from autograder.remedies import explained
+
+P = ParamSpec("P")
+R = TypeVar("R")
 
 FELL_SHORT, WRONG, STOPPED = 1, 2, 130
 
@@ -43,11 +45,17 @@ class Outcome:
     code: int = 0
 
 
+def example(function: Callable[P, R]) -> Callable[P, R]:
+    """Keep the lines of the example in a command's docstring apart in its help; click would fill them up into a paragraph."""
+    function.__doc__ = (function.__doc__ or "").replace("    Example:\n", "    \b\n    Example:\n")
+    return function
+
+
 def command(function: Callable[..., Outcome]) -> Callable[..., None]:
     """Make a function that returns an outcome the body of a command: adds ``--json``, shows outcome or error, and exits."""
 
     @click.option("--json", "json_", is_flag=True, help="Print the result as JSON.")
-    @wraps(function)
+    @wraps(example(function))
     def run(*args: Any, json_: bool, **kwargs: Any) -> None:
         _write_any_character()
         # In JSON mode standard output carries the result and nothing else, whatever libraries and child processes print.

@@ -1,4 +1,4 @@
-"""What this machine has, what it lacks, and how to get it."""
+"""What this machine has, what it lacks, and how to get it. Looking changes nothing."""
 
 from __future__ import annotations
 
@@ -8,12 +8,14 @@ import platform
 import shutil
 from collections.abc import Iterator
 from dataclasses import dataclass
-from importlib.metadata import PackageNotFoundError, version
+from functools import cache
+from importlib.metadata import PackageNotFoundError, requires, version
 from pathlib import Path
 from typing import Literal
 
 from autograder.course import CONFIG_NAME, Course
 from autograder.errors import CourseError
+from autograder.remedies import explained
 
 State = Literal["ok", "note", "missing"]
 
@@ -22,9 +24,10 @@ _NEEDED = {
     "numpy": "the reference and the checks",
     "safetensors": "recorded checks",
     "nbgrader": "assigning and grading",
-    "jupyter-book": "the site",
-    "jupytext": "reading chapters",
+    "ipykernel": "running notebooks",
     "nbclient": "running notebooks",
+    "jupytext": "reading chapters",
+    "jupyter-book": "the site",
     "sphinx-mathjax-offline": "formulas without a network",
 }
 _FOR_TESTS = {
@@ -33,6 +36,7 @@ _FOR_TESTS = {
     "transformers": "the oracles of the tests",
     "playwright": "the browser tests",
 }
+_INSTALL = "pip install -r requirements.lock"
 
 
 @dataclass(frozen=True)
@@ -52,16 +56,22 @@ class Item:
     remedy: str = ""
 
 
-def examine(course_dir: Path) -> list[Item]:
-    """Look at the machine and at a course folder and return what was found, in a fixed order."""
+def examine(course_dir: Path | None = None, *, expected: bool = False) -> list[Item]:
+    """Look at the machine and at a course folder and return what was found, in a fixed order.
+
+    Args:
+        course_dir: the course folder, if there is one to look at.
+        expected: whether there must be a course in it.
+    """
     return [
         _python(),
         *_packages(_NEEDED, "missing"),
         *_packages(_FOR_TESTS, "note"),
+        *_kernel(),
         *_devices(),
         _browser(),
         *_isolation(),
-        _course(course_dir),
+        *([] if course_dir is None else [_course(course_dir, expected)]),
     ]
 
 
@@ -73,9 +83,48 @@ def _python() -> Item:
 def _packages(wanted: dict[str, str], state: State) -> Iterator[Item]:
     for name, purpose in wanted.items():
         try:
-            yield Item(name, "ok", version(name))
+            found = version(name)
         except PackageNotFoundError:
-            yield Item(name, state, f"not installed; needed for {purpose}", "pip install -r requirements.lock")
+            yield Item(name, state, f"not installed; needed for {purpose}", _INSTALL)
+            continue
+        range_ = _ranges().get(name, "")
+        if _within(found, range_):
+            yield Item(name, "ok", found)
+        else:
+            yield Item(name, state, f"{found}, and the course needs {range_} for {purpose}", _INSTALL)
+
+
+@cache
+def _ranges() -> dict[str, str]:
+    """Return the versions that this project asks for, by package."""
+    try:
+        from packaging.requirements import InvalidRequirement, Requirement
+
+        parsed = [Requirement(line) for line in requires("tfcourse") or ()]
+    except (ImportError, PackageNotFoundError, InvalidRequirement):
+        return {}
+    return {requirement.name: str(requirement.specifier) for requirement in parsed}
+
+
+def _within(found: str, range_: str) -> bool:
+    if not range_:
+        return True
+    from packaging.specifiers import SpecifierSet
+
+    return SpecifierSet(range_).contains(found, prereleases=True)
+
+
+def _kernel() -> Iterator[Item]:
+    if importlib.util.find_spec("jupyter_client") is None:
+        return
+    from jupyter_client.kernelspec import KernelSpecManager, NoSuchKernel
+
+    try:
+        spec = KernelSpecManager().get_kernel_spec("python3")
+    except NoSuchKernel:
+        yield Item("kernel", "missing", "Jupyter finds no kernel python3", "python -m ipykernel install --sys-prefix")
+        return
+    yield Item("kernel", "ok", f"python3 in {spec.resource_dir}")
 
 
 def _devices() -> Iterator[Item]:
@@ -108,30 +157,29 @@ def _isolation() -> Iterator[Item]:
     )
     landlock = Path("/sys/kernel/security/lsm")
     if platform.system() == "Linux" and landlock.is_file():
-        with_landlock = "landlock" in landlock.read_text(encoding="utf-8", errors="replace").split(",")
-        yield Item("Landlock", "note", "available" if with_landlock else "not enabled in this kernel")
+        try:
+            modules = landlock.read_text(encoding="utf-8", errors="replace").strip().split(",")
+        except OSError:
+            return
+        yield Item("Landlock", "note", "available" if "landlock" in modules else "not enabled in this kernel")
 
 
-def _course(course_dir: Path) -> Item:
+def _course(course_dir: Path, expected: bool) -> Item:
     if not (course_dir / CONFIG_NAME).is_file():
-        return Item("course", "note", f"no course in {course_dir}", "tfcourse assign CHAPTER makes one.")
+        state: State = "missing" if expected else "note"
+        return Item("course", state, f"no course in {course_dir}", "tfcourse assign CHAPTER makes one.")
     try:
-        course = Course.open(course_dir)
-    except CourseError as error:
-        return Item("course", "missing", str(error), error.do)
-    return Item("gradebook", *_gradebook(course))
-
-
-def _gradebook(course: Course) -> tuple[State, str, str]:
-    from nbgrader.api import Gradebook
-
-    try:
-        with Gradebook(course.gradebook_url) as gradebook:
-            found = (
-                f"{len(gradebook.assignments)} assignments, {len(gradebook.students)} students ({course.gradebook_url})"
-            )
+        return Item("gradebook", "ok", _gradebook(Course.open(course_dir)))
     except Exception as error:
-        # Whatever the database layer raises, the lecturer's question is the same: can it be opened?
-        remedy = "Check db_url in nbgrader_config.py and the file's permissions."
-        return "missing", f"{course.gradebook_url} cannot be opened: {error}", remedy
-    return "ok", found, ""
+        known = explained(error)
+        if known is None:
+            raise
+        return Item("gradebook", "missing", str(CourseError(known.what, where=known.where)), known.do)
+
+
+def _gradebook(course: Course) -> str:
+    from autograder.gradebook import open_gradebook
+
+    with open_gradebook(course) as gradebook:
+        counts = f"{len(gradebook.assignments)} chapters, {len(gradebook.students)} students"
+    return f"{counts} ({course.root})"

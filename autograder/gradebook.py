@@ -81,7 +81,9 @@ def _released(course: Course, known: Sequence[str], typed: str) -> str:
     if len(matches) == 1:
         return matches[0]
     if matches:
-        raise CourseError(f"{typed!r} is the beginning of several chapters: {', '.join(matches)}", do="Write more of it.")
+        raise CourseError(
+            f"{typed!r} is the beginning of several chapters: {', '.join(matches)}", do="Write more of it."
+        )
     raise CourseError(
         f"there is no chapter {typed!r} in this course; it has released: {', '.join(known)}",
         where=course.root,

@@ -1,40 +1,47 @@
-"""Run the solutions and the stubs: every exercise must get full marks from the one and none from the other."""
+"""Run the solutions and the stubs as the grader runs a submission.
+
+Every exercise must get full marks from the one and none from the other: then course, checks and machine agree.
+"""
 
 from __future__ import annotations
 
-import os
-import tempfile
 from collections.abc import Callable, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import nbformat
-from nbclient import NotebookClient
 
-from autograder.authoring.chapter import Chapter, find_chapter
-from autograder.checking.verdict import Verdict
+from autograder.authoring.chapter import Chapter, find_chapter, grade_id, is_test
+from autograder.authoring.notebooks import hidden_test
+from autograder.authoring.sync import same_package
+from autograder.checking.verdict import VERDICT_MIME, Verdict
 from autograder.errors import CourseError
+from autograder.grading.execute import Executor, KernelExecutor, Submission
+from autograder.grading.intake import problems_of
+from autograder.grading.settings import GradingSettings, cuda_is_there, resolve_device
 
-VERDICT_MIME = "application/vnd.tfcourse.verdict+json"
+# A solution may take its time: what is asked here is whether it is right.
 CELL_SECONDS = 300
+NOTEBOOK_SECONDS = 1800
 
 
 @dataclass(frozen=True)
 class Solved:
-    """What came of one exercise.
+    """What came of one exercise on one device.
 
     Attributes:
         chapter: the chapter.
         exercise: the exercise.
-        solution: the verdict on the solution, or None if its cell failed.
-        stub: the verdict on the stub, or None if its cell failed.
-        error: what was raised, if something was.
+        device: ``"cpu"`` or ``"cuda"``.
+        solution: the verdict on the solution, or None if its test came to none.
+        stub: the verdict on the stub, or None if its test came to none.
+        error: why there is a verdict missing, if there is.
     """
 
     chapter: str
     exercise: str
+    device: str
     solution: Verdict | None
     stub: Verdict | None
     error: str = ""
@@ -45,100 +52,125 @@ class Solved:
         full = self.solution is not None and self.solution.passed
         return full and self.stub is not None and self.stub.score == 0
 
+    def to_dict(self) -> dict[str, Any]:
+        """Return what came of it as plain data, ready for JSON."""
+        return {
+            "chapter": self.chapter,
+            "exercise": self.exercise,
+            "device": self.device,
+            "sound": self.sound,
+            "solution": self.solution.to_dict() if self.solution else None,
+            "stub": self.stub.to_dict() if self.stub else None,
+            "error": self.error,
+        }
+
     def __str__(self) -> str:
-        mine = self.error if self.solution is None else f"{self.solution.score:g} of {self.solution.max_score:g}"
-        stub = "no verdict" if self.stub is None else f"{self.stub.score:g}"
-        lines = [
-            f"{'sound' if self.sound else 'UNSOUND'}  {self.chapter}  {self.exercise}: solution {mine}, stub {stub}"
-        ]
-        missed = [] if self.solution is None else [f for f in self.solution.findings if not f.passed]
-        return "\n".join([*lines, *(f"         {finding.aspect}: {finding.message}" for finding in missed)])
+        solution = f"{self.solution.score:g} of {self.solution.max_score:g}" if self.solution else "no verdict"
+        stub = f"{self.stub.score:g}" if self.stub else "no verdict"
+        word = "sound  " if self.sound else "UNSOUND"
+        lines = [f"{word}  {self.device:4}  {self.chapter}  {self.exercise}: solution {solution}, stub {stub}"]
+        lines += [f"         {self.error}"] if self.error else []
+        if self.solution is not None:
+            lines += [f"         {f.aspect}: {f.message}" for f in self.solution.findings if not f.passed]
+        if self.stub is not None:
+            lines += [f"         the stub passes {f.aspect}" for f in self.stub.findings if f.passed]
+        return "\n".join(lines)
+
+
+def devices(wanted: str) -> list[str]:
+    """Return the devices to solve on.
+
+    Args:
+        wanted: ``"cpu"``, ``"cuda"``, or ``"auto"``: the CPU, and CUDA as well where there is one.
+
+    Raises:
+        CourseError: if CUDA is asked for where there is none.
+    """
+    if wanted == "auto":
+        return ["cpu", "cuda"] if cuda_is_there() else ["cpu"]
+    return [resolve_device(wanted)]
 
 
 def solve(
-    root: Path, chapters: Sequence[str], *, device: str = "cpu", progress: Callable[[str], None] = lambda step: None
+    root: Path,
+    chapters: Sequence[str],
+    *,
+    device: str = "cpu",
+    progress: Callable[[str], None] = lambda step: None,
+    make_executor: Callable[[GradingSettings], Executor] = KernelExecutor,
 ) -> list[Solved]:
     """Run the solution notebooks and the stubs of some chapters, each from a clean kernel, on a device.
+
+    The tests ask the hidden questions too, as the grader's do.
 
     Args:
         root: the project.
         chapters: names of chapters.
         device: ``"cpu"`` or ``"cuda"``.
         progress: is told each notebook when it is done.
+        make_executor: makes what runs the notebooks.
 
     Raises:
-        CourseError: if a chapter has no solution notebook.
+        CourseError: if a chapter has no solution notebook, the installed package is not this project's, or a notebook cannot be run.
     """
-    found = []
-    for name in chapters:
-        chapter = find_chapter(root, name)
-        solutions = _verdicts(_solution_notebook(chapter), device)
-        progress(f"{chapter.name}: solutions")
-        stubs = _verdicts(chapter.notebook(), device)
-        progress(f"{chapter.name}: stubs")
+    same_package(root)
+    found = [find_chapter(root, name) for name in chapters]
+    notebooks = {chapter.name: _solution_notebook(chapter) for chapter in found}
+    settings = GradingSettings(device=device, cell_seconds=CELL_SECONDS, submission_seconds=NOTEBOOK_SECONDS)
+    executor = make_executor(settings)
+    results = []
+    for chapter in found:
+        solutions = _verdicts(executor, chapter, "solutions", notebooks[chapter.name])
+        progress(f"{chapter.name}: solutions on {device}")
+        stubs = _verdicts(executor, chapter, "stubs", chapter.notebook())
+        progress(f"{chapter.name}: stubs on {device}")
         for exercise in chapter.exercises():
-            solution, error = solutions.get(exercise.name, (None, "the notebook has no test cell for it"))
-            found.append(Solved(chapter.name, exercise.name, solution, stubs.get(exercise.name, (None, ""))[0], error))
-    return found
+            solution, error = solutions.get(exercise.name, _ABSENT)
+            stub, other = stubs.get(exercise.name, _ABSENT)
+            results.append(Solved(chapter.name, exercise.name, device, solution, stub, error or other))
+    return results
+
+
+_ABSENT = (None, "the notebook has no test cell for it")
 
 
 def _solution_notebook(chapter: Chapter) -> Any:
     path = chapter.solution_path
+    advice = "Write it from the reference: tfcourse sync"
     if not path.is_file():
+        raise CourseError("the solution notebook is missing", where=path, do=advice)
+    try:
+        return nbformat.reads(path.read_text(encoding="utf-8"), as_version=4)
+    except (ValueError, KeyError, AttributeError, nbformat.ValidationError) as error:
+        raise CourseError(f"the solution notebook cannot be read ({error})", where=path, do=advice) from error
+
+
+def _verdicts(executor: Executor, chapter: Chapter, what: str, notebook: Any) -> dict[str, tuple[Verdict | None, str]]:
+    """Run a notebook and return for every exercise its verdict, or None and why there is none."""
+    for cell in notebook.cells:
+        if is_test(cell):
+            cell.source = hidden_test(grade_id(cell).removeprefix("test_"))
+    execution = executor.grade_one(Submission(what, chapter.name, nbformat.writes(notebook)))
+    if execution.failure:
         raise CourseError(
-            "the solution notebook is missing", where=path, do="Write it from the reference: tfcourse sync"
+            f"the notebook with the {what} of {chapter.name} could not be run: {execution.failure}",
+            do="tfcourse doctor says whether something is missing here.",
         )
-    notebook = nbformat.read(path, as_version=4)
-    for cell in notebook.cells:
-        exercise = _tested(cell)
-        if exercise:
-            # The grader's own question: visible and hidden rounds, and no borrowing from the installed reference.
-            cell.source = f"check({exercise}, hidden=True)"
-    return notebook
-
-
-def _tested(cell: Any) -> str | None:
-    grade_id = str(cell.metadata.get("nbgrader", {}).get("grade_id", ""))
-    return grade_id.removeprefix("test_") if cell.cell_type == "code" and grade_id.startswith("test_") else None
-
-
-def _verdicts(notebook: Any, device: str) -> dict[str, tuple[Verdict | None, str]]:
-    """Run a notebook and return for every exercise its verdict, or None and what was raised."""
-    with tempfile.TemporaryDirectory() as folder, _environment(TFCOURSE_DEVICE=device, MPLBACKEND="agg"):
-        client = NotebookClient(
-            notebook,
-            timeout=CELL_SECONDS,
-            kernel_name="python3",
-            allow_errors=True,
-            resources={"metadata": {"path": folder}},
-        )
-        client.execute()
-    found: dict[str, tuple[Verdict | None, str]] = {}
-    for cell in notebook.cells:
-        exercise = _tested(cell)
-        if exercise:
-            found[exercise] = _read(cell.outputs)
+    done = nbformat.reads(execution.notebook, as_version=4)
+    problems = {problem.where: problem.what for problem in problems_of(done)}
+    found = {}
+    for cell in filter(is_test, done.cells):
+        name = grade_id(cell).removeprefix("test_")
+        verdict, error = _verdict(cell.outputs)
+        # An exercise whose own cell failed, or the setup cell, says more than the NameError in its test.
+        found[name] = (verdict, (problems.get(name) or problems.get("setup") or error) if error else "")
     return found
 
 
-def _read(outputs: Sequence[Any]) -> tuple[Verdict | None, str]:
+def _verdict(outputs: Sequence[Any]) -> tuple[Verdict | None, str]:
     for output in outputs:
         if output.output_type == "execute_result" and VERDICT_MIME in output.data:
             return Verdict.from_dict(output.data[VERDICT_MIME]), ""
         if output.output_type == "error":
             return None, f"{output.ename}: {output.evalue}"
     return None, "the test cell showed no verdict"
-
-
-@contextmanager
-def _environment(**values: str) -> Any:
-    before = {name: os.environ.get(name) for name in values}
-    os.environ.update(values)
-    try:
-        yield
-    finally:
-        for name, value in before.items():
-            if value is None:
-                os.environ.pop(name, None)
-            else:
-                os.environ[name] = value

@@ -8,7 +8,7 @@ every solution of nbgrader's source. What counts as a find:
   for a chapter the solutions of the chapters before it.
 - Lines that are public one by one (``if mask is None:``) give a solution away together: most of a body's lines (three in five, and all
   of a body of one or two) close to each other. This rule also finds a solution in a lesson, whose lines are public by being there.
-- A **sentence** of a rubric (letters and digits only, at least 25), by the same two rules.
+- A **sentence** of a model answer or a mark scheme (letters and digits only, at least 25), by the same two rules.
 - The line of a hidden test, nbgrader's markers around solutions and hidden tests, and the canary, wherever they stand.
 
 In feedback, what a student wrote is no find: a right solution may well read like ours.
@@ -17,6 +17,7 @@ In feedback, what a student wrote is no find: a right solution may well read lik
 from __future__ import annotations
 
 import io
+import math
 import re
 import tokenize
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -42,6 +43,7 @@ Kind = Literal["solution", "rubric", "hidden test", "marker", "canary"]
 _LINE_LENGTH = 12
 _SENTENCE_LENGTH = 25
 _MOST = 0.6
+_CHAPTER = re.compile(r"\d+_\w+")
 _SENTENCE_END = re.compile(r"(?<=[.!?:;])\s+|\n\s*(?:[-*+]|\d+\.)\s+|\n\s*\n")
 
 
@@ -181,8 +183,8 @@ def site_materials(site: Path) -> list[Material]:
     found = []
     for path in _files(site):
         parts = path.relative_to(site).parts
-        chapter = parts[1] if parts[0] == "_downloads" and len(parts) == 3 and parts[1][:1].isdigit() else None
-        found.append(Material(path, chapter))
+        offered = parts[0] == "_downloads" and len(parts) == 3 and _CHAPTER.fullmatch(parts[1])
+        found.append(Material(path, parts[1] if offered else None))
     return found
 
 
@@ -245,7 +247,7 @@ def _is_secret(secret: Secret, material: Material) -> bool:
 
 def _enough(count: int) -> int:
     """Return how many of a body's lines give it away."""
-    return count if count <= 2 else max(2, round(count * _MOST))
+    return count if count <= 2 else math.ceil(count * _MOST)
 
 
 def _together(parts: Sequence[str], text: str) -> int:
@@ -300,9 +302,10 @@ def _code_and_comment(line: str) -> tuple[str, ...]:
 
 def _rubrics(chapter: Chapter) -> Iterator[Secret]:
     for rubric in chapter.rubrics().values():
-        sentences = _SENTENCE_END.split(f"{rubric.answer}\n\n{rubric.marks}")
-        parts = [part for sentence in sentences if len(part := letters(sentence)) >= _SENTENCE_LENGTH]
-        yield Secret("rubric", rubric.question, chapter.name, tuple(dict.fromkeys(parts)))
+        for text in (rubric.answer, rubric.marks):
+            sentences = map(letters, _SENTENCE_END.split(text))
+            parts = [part for part in sentences if len(part) >= _SENTENCE_LENGTH]
+            yield Secret("rubric", rubric.question, chapter.name, tuple(dict.fromkeys(parts)))
 
 
 def _public(root: Path, registry: Mapping[str, Exercise]) -> Iterator[str]:

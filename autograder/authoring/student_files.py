@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 from autograder.authoring.chapter import Chapter, chapters
+from autograder.authoring.drift import refuse
 from autograder.authoring.files import write_files
+from autograder.authoring.leaks import Material, find_leaks, refuse_leaks, secrets_of
 from autograder.authoring.release import released_notebook
 from autograder.authoring.student_build import build_student_wheel, zipped
 
@@ -32,24 +35,31 @@ says YOUR ANSWER HERE. Before you hand the notebook in, restart the kernel and r
 """
 
 
-def student_files(root: Path, out_dir: Path) -> dict[str, list[Path]]:
-    """Write the notebook and the package of every chapter, for the site's downloads.
+def student_files(root: Path, out_dir: Path, only: Sequence[str] | None = None) -> dict[str, list[Path]]:
+    """Write the notebook and the package of chapters, for the site's downloads.
+
+    A chapter's package holds the solutions of earlier chapters: offer a chapter only when the ones before it are over.
 
     Args:
         root: the project.
         out_dir: where they go, a folder a chapter.
+        only: names of the chapters that are wanted; all by default.
 
     Returns:
         The files by chapter, the notebook first.
 
     Raises:
-        CourseError: if a chapter is not fit to be given out, or a file cannot be written.
+        CourseError: if a chapter is not fit to be given out, a solution would get out, or a file cannot be written.
     """
     found = {}
     for chapter in chapters(root):
-        notebook = out_dir / chapter.name / f"{chapter.name}.ipynb"
-        write_files({notebook: released_notebook(chapter)})
-        found[chapter.name] = [notebook, build_student_wheel(root, chapter, notebook.parent)]
+        if only is None or chapter.name in only:
+            refuse(chapter.faults(), f"chapter {chapter.name} is not fit to be given out")
+            notebook = out_dir / chapter.name / f"{chapter.name}.ipynb"
+            write_files({notebook: released_notebook(chapter)})
+            found[chapter.name] = [notebook, build_student_wheel(root, chapter, notebook.parent)]
+    materials = [Material(path, chapter) for chapter, paths in found.items() for path in paths]
+    refuse_leaks(find_leaks(materials, secrets_of(root)), "the downloads would give solutions away")
     return found
 
 

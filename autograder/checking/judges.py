@@ -162,12 +162,20 @@ def look(value: Value, steps: Sequence[Sequence[Value]]) -> Value:
     return value
 
 
-def same_answer(a: Observation, b: Observation) -> bool:
-    """Whether two subjects answered a request alike. NaN equals NaN here: a mistake that makes NaN is recognised by it."""
-    if (a.error is None) != (b.error is None) or a.mutated != b.mutated:
+def same_answer(a: Observation, b: Observation, *, damage: bool = False) -> bool:
+    """Whether two subjects answered a request alike. NaN equals NaN here: a mistake that makes NaN is recognised by it.
+
+    Args:
+        a: what the one answered.
+        b: what the other answered.
+        damage: compare the damage that they did to their arguments, in place of what they returned.
+    """
+    if (a.error is None) != (b.error is None):
         return False
     if a.error is not None:
         return _kind(a) == _kind(b)
+    if damage:
+        return a.mutated == b.mutated
     if set(a.outputs) != set(b.outputs):
         return False
     return all(_difference(name, value, b.outputs[name], equal_nan=True) is None for name, value in a.outputs.items())

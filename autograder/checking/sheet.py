@@ -120,7 +120,7 @@ def _diagnose(sheet: Sheet, answers: Sequence[Answers], problems: Sequence[str |
     best: list[tuple[int, Diagnosis | None]] = [(0, None)] * len(problems)
     for i, diagnosis in enumerate(sheet.misconceptions):
         theirs = sheet.answers_of(i)
-        alike = [_alike(a, b) for a, b in zip(answers, theirs, strict=True)]
+        alike = [_alike(s.probes, a, b) for s, a, b in zip(sheet.sections, answers, theirs, strict=True)]
         failing = [_problem(section, given) for section, given in zip(sheet.sections, theirs, strict=True)]
         same_outcome = all((a is None) == (b is None) for a, b in zip(problems, failing, strict=True))
         if same_outcome and all(alike):
@@ -132,8 +132,13 @@ def _diagnose(sheet: Sheet, answers: Sequence[Answers], problems: Sequence[str |
     return [diagnosis for _, diagnosis in best]
 
 
-def _alike(a: Answers, b: Answers) -> bool:
-    return all(same_answer(x, y) for mine, theirs in zip(a, b, strict=True) for x, y in zip(mine, theirs, strict=True))
+def _alike(probes: Sequence[Probe], a: Answers, b: Answers) -> bool:
+    """Whether two subjects answered alike, in what the judges of these probes look at."""
+    return all(
+        same_answer(x, y, damage=probe.judge == "unmutated")
+        for probe, mine, theirs in zip(probes, a, b, strict=True)
+        for x, y in zip(mine, theirs, strict=True)
+    )
 
 
 def _has_numbers(answers: Answers) -> bool:

@@ -101,8 +101,8 @@ def large(draw: Draw) -> Case:
 
 def longer(draw: Draw, factor: int) -> Case:
     """Inputs whose leading and length axes grow by a factor."""
-    b, h, t, s = factor, 2 * factor, 3 * factor, 4 * factor
-    return Case({"q": draw.normal(b, h, t, 5), "k": draw.normal(b, h, s, 5), "v": draw.normal(b, h, s, 6)})
+    b, h, t, s = factor, factor, 2 * factor, 3 * factor
+    return Case({"q": draw.normal(b, h, t, 4), "k": draw.normal(b, h, s, 4), "v": draw.normal(b, h, s, 5)})
 
 
 def pairs(case: Case) -> tuple[int, ...]:
@@ -507,7 +507,7 @@ MASKED_ATTENTION_WEIGHTS = Exercise(
     reference=attention.masked_attention_weights,
     chapter=CHAPTER,
     aspects=(
-        look.shape(0.5, without_values(qkv), without_values(unbatched)),
+        look.shape(0.5, without_values(batch), without_values(unbatched)),
         look.values(2, without_values(qkv), without_values(unbatched)),
         look.values(
             1,
@@ -747,7 +747,7 @@ SCALED_DOT_PRODUCT_ATTENTION = Exercise(
     reference=attention.scaled_dot_product_attention,
     chapter=CHAPTER,
     aspects=(
-        look.shape(1, qkv, unbatched),
+        look.shape(1, batch, unbatched),
         look.values(3, qkv, unbatched),
         look.values(
             2,

@@ -284,7 +284,7 @@ ATTENTION_BACKWARD = Exercise(
         look.shape(0.5, backward_heads),
         look.part(
             2,
-            backward_case,
+            backward_unbatched,
             output="output[2]",
             name="values' gradient",
             title="The gradient of the values is right.",
@@ -292,7 +292,6 @@ ATTENTION_BACKWARD = Exercise(
         look.part(
             2.5,
             backward_case,
-            backward_unbatched,
             output="output[0]",
             name="queries' gradient",
             title="The gradient of the queries is right.",
@@ -403,8 +402,8 @@ def linear_memory(case: Case) -> int:
 
 def wider_batch(draw: Draw, factor: int) -> Case:
     """More examples, heads and queries, and as many tiles as before."""
-    b, h, t = factor, 2 * factor, 3 * factor
-    q, k, v = draw.normal(b, h, t, 5), draw.normal(b, h, 7, 5), draw.normal(b, h, 7, 6)
+    b, h, t = factor, factor, 2 * factor
+    q, k, v = draw.normal(b, h, t, 4), draw.normal(b, h, 7, 4), draw.normal(b, h, 7, 5)
     return Case({"q": q, "k": k, "v": v, "tile_size": 3})
 
 

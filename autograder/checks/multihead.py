@@ -371,8 +371,9 @@ def empty_row(draw: Draw) -> Case:
 
 
 def long(draw: Draw, factor: int) -> Case:
-    """More of everything."""
-    n = {"B": factor, "T": 3 * factor, "S": 4 * factor, "H": 2 * factor, "D": 4 * factor}
+    """More of everything, and of heads most: a loop that does little for each head shall be seen among all that the layer does."""
+    heads = 2 * factor**2
+    n = {"B": factor, "T": 3 * factor, "S": 4 * factor, "H": heads, "D": heads}
     return _layer(draw, n, context=n["S"])
 
 

@@ -22,7 +22,7 @@ from autograder.grading.pool import run_all
 from autograder.grading.problem import Problem
 from autograder.grading.record import Books, RecordedGrade, RecordError
 from autograder.grading.results import ExerciseResult, GradeResult, QuestionResult, Status, read_result, write_result
-from autograder.grading.roster import gradebook_names
+from autograder.grading.roster import gradebook_names, is_safe
 from autograder.grading.settings import GradingSettings, resolve_device
 
 Progress = Callable[[GradeResult], None]
@@ -117,7 +117,9 @@ class _Run:
         for student in students:
             path = self._notebook(student)
             hashes[student] = _hash(path)
-            if not self.force and (known := self._unchanged(student, hashes[student])):
+            if not is_safe(student):
+                yield self._unsafe(student, hashes[student])
+            elif not self.force and (known := self._unchanged(student, hashes[student])):
                 yield known
             elif not path.is_file():
                 yield self._without_notebook(student, hashes[student])
@@ -180,6 +182,11 @@ class _Run:
             if cell.is_test
         )
         return self._written(student, digest, "not gradable", problem, tuple(nothing))
+
+    def _unsafe(self, student: str, digest: str) -> GradeResult:
+        do = "Rename the folder: letters, digits, dots, hyphens and underscores."
+        problem = Problem("unsafe name", "nbgrader cannot use this student id.", f"submitted/{student}", do, fatal=True)
+        return self._written(student, digest, "not recorded", problem)
 
     def _failed(self, student: str, digest: str, reason: str) -> GradeResult:
         problem = Problem(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import glob
-import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -16,7 +15,7 @@ from autograder.course import Course
 from autograder.grading.manifest import released_manifest
 from autograder.grading.plugin import configure
 from autograder.grading.problem import Problem
-from autograder.grading.quiet import quiet_log
+from autograder.grading.quiet import quiet_log, without_remarks
 from autograder.grading.results import read_result, write_result
 
 KIND = "no feedback"
@@ -66,9 +65,7 @@ def _convert(config: Any, chapter: str, student: str) -> Problem | None:
     coursedir = CourseDirectory(config=config, assignment_id=chapter, student_id=glob.escape(student))
     converter = GenerateFeedback(coursedir=coursedir, config=config, force=True, log=log)
     try:
-        with warnings.catch_warnings():
-            # SQLAlchemy's remarks on nbgrader's models.
-            warnings.simplefilter("ignore")
+        with without_remarks():
             converter.start()
     except Exception as error:
         what = f"The feedback page could not be made: {heard.cause(error)}"

@@ -80,7 +80,8 @@ def chapter_of(notebook: Any, manifest: Manifest) -> str | None:
     """Return the chapter that a notebook belongs to by its contents: the manifest's, another that the gradebook knows, or None."""
     if evidence(notebook, manifest.own):
         return manifest.chapter
-    others = {chapter: len(evidence(notebook, names)) for chapter, names in manifest.elsewhere.items()}
+    mine = frozenset(manifest.by_name)
+    others = {chapter: len(evidence(notebook, names - mine)) for chapter, names in manifest.elsewhere.items()}
     best = max(others, key=lambda chapter: (others[chapter], chapter), default=None)
     return best if best is not None and others[best] else None
 

@@ -85,7 +85,7 @@ class Manifest:
     Attributes:
         chapter: the chapter.
         cells: its named cells.
-        elsewhere: for every other chapter in the gradebook, the names that only it has.
+        elsewhere: for every other chapter in the gradebook, the names of its cells.
     """
 
     chapter: str
@@ -100,8 +100,7 @@ class Manifest:
     @cached_property
     def own(self) -> frozenset[str]:
         """The names that this chapter shares with no other."""
-        shared = frozenset().union(*self.elsewhere.values()) if self.elsewhere else frozenset()
-        return frozenset(cell.name for cell in self.cells if not cell.locked or cell.grade) - shared
+        return frozenset(cell.name for cell in self.cells) - frozenset[str]().union(*self.elsewhere.values())
 
     def test_of(self, exercise: str) -> SourceCell | None:
         """Return an exercise's test cell."""
@@ -143,12 +142,7 @@ def read_manifest(db_url: str, chapter: str, order: Sequence[str] = ()) -> Manif
         raise NotReleasedError(f"the gradebook has no assignment {chapter!r} with a notebook {chapter}.ipynb")
     place = {name: i for i, name in enumerate(order)}
     cells = tuple(sorted(names[chapter], key=lambda cell: place.get(cell.name, len(place))))
-    mine = {cell.name for cell in cells}
-    elsewhere = {
-        other: frozenset(cell.name for cell in found if cell.name not in mine)
-        for other, found in names.items()
-        if other != chapter
-    }
+    elsewhere = {other: frozenset(cell.name for cell in found) for other, found in names.items() if other != chapter}
     return Manifest(chapter, cells, elsewhere)
 
 

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import logging
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 
 class LastErrors(logging.Handler):
@@ -29,3 +32,11 @@ def quiet_log() -> tuple[logging.Logger, LastErrors]:
     log = logging.Logger("autograder.nbgrader", logging.WARNING)
     log.addHandler(heard)
     return log, heard
+
+
+@contextmanager
+def without_remarks() -> Iterator[None]:
+    """Keep SQLAlchemy's remarks on nbgrader's models to itself."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        yield

@@ -55,10 +55,11 @@ def read_notebook(data: bytes) -> tuple[Any, list[Problem]]:
     Raises:
         UnreadableError: if there is no notebook in it; the problem says what is.
     """
-    content = _parse(data)
+    text = _text(data)
+    content = _parse(text)
     problems = []
     if isinstance(content, Mapping) and isinstance(content.get("worksheets"), list) and "cells" not in content:
-        content = _upgrade(content)
+        content = _upgrade(text)
         problems.append(Problem("old format", "The notebook is in the old format 3; it was converted."))
     if not isinstance(content, Mapping) or not isinstance(content.get("cells"), list):
         raise _unreadable("not a notebook", "The file is JSON, but it is not a notebook: it has no list of cells.")
@@ -82,15 +83,14 @@ def _unreadable(kind: str, what: str) -> UnreadableError:
     return UnreadableError(Problem(kind, what, do=_AGAIN, fatal=True))
 
 
-def _parse(data: bytes) -> Any:
-    text = _text(data)
+def _parse(text: str) -> Any:
     try:
         return json.loads(text)
     except json.JSONDecodeError as error:
         body = text.strip()
         if body.startswith("{") and (not body.endswith("}") or error.pos >= len(text.rstrip())):
             raise _unreadable(
-                "truncated", f"The file breaks off after {len(data)} bytes: half of a notebook."
+                "truncated", f"The file breaks off after {len(text)} characters: half of a notebook."
             ) from None
         found = " It looks like a web page." if text.lstrip()[:1] == "<" else ""
         raise _unreadable(
@@ -117,9 +117,9 @@ def _text(data: bytes) -> str:
         raise _unreadable("not text", "The file is not text, so it is no notebook.") from None
 
 
-def _upgrade(content: Mapping[str, Any]) -> Any:
+def _upgrade(text: str) -> Any:
     try:
-        return nbformat.convert(nbformat.from_dict(dict(content)), 4)
+        return nbformat.reads(text, as_version=4)
     except Exception as error:  # the converter trusts what it is given
         raise _unreadable(
             "not a notebook", f"The notebook is in an old format and damaged ({type(error).__name__})."

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import glob
 import logging
-import warnings
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -22,7 +21,7 @@ from traitlets.utils.importstring import import_item
 from autograder.course import Course
 from autograder.grading.intake import MARK
 from autograder.grading.plugin import configure
-from autograder.grading.quiet import quiet_log
+from autograder.grading.quiet import quiet_log, without_remarks
 
 
 class RecordError(Exception):
@@ -103,8 +102,7 @@ class Books:
         recorder._init_preprocessors()
         try:
             resources = recorder.init_single_notebook_resources(str(path))
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore")
+            with without_remarks():
                 notebook, _ = recorder.exporter.from_filename(str(path), resources=resources)
         except Exception as error:
             raise RecordError(f"{type(error).__name__}: {error}") from error
@@ -119,9 +117,7 @@ class Books:
         log, heard = quiet_log()
         recorder = self._recorder(student, log, nbformat.reads(executed, as_version=4))
         try:
-            with warnings.catch_warnings():
-                # SQLAlchemy's remarks on nbgrader's models.
-                warnings.simplefilter("ignore")
+            with without_remarks():
                 recorder.start()
         except Exception as error:
             raise RecordError(heard.cause(error)) from error
@@ -131,7 +127,7 @@ class Books:
 
     def record_zero(self, student: str) -> None:
         """Record a submission without a notebook as nbgrader records a missing file: 0 points, nothing to be looked at."""
-        with self.gradebook() as gradebook:
+        with self.gradebook() as gradebook, without_remarks():
             gradebook.update_or_create_student(student)
             gradebook.update_or_create_submission(self.chapter, student)
             for grade in gradebook.find_submission_notebook(self.chapter, self.chapter, student).grades:

@@ -18,6 +18,15 @@ from autograder.reports.grades import Grade
 
 FORMATS = ("csv", "canvas", "moodle")
 
+# What a lecturer has to know where the file is taken in.
+HINTS = {
+    "canvas": "In Canvas: Grades, Import. An assignment is found by its name, which must be the chapter's; Canvas offers to make one that "
+    "it does not find, and shows every change before it is made.",
+    "moodle": "In Moodle, with its language set to English: the assignment, View all submissions, Upload grading worksheet. The "
+    "assignment's maximum grade must be the one in the file. To send grades a second time, tick 'Allow updating records that have "
+    "been modified more recently in Moodle than in the spreadsheet'.",
+}
+
 
 @dataclass(frozen=True)
 class Exported:

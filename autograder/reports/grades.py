@@ -92,7 +92,9 @@ def read_grades(course: Course, chapters: Sequence[str] = ()) -> list[Grade]:
         grades = []
         for chapter in sorted(chapters or known):
             assignment = gradebook.find_assignment(chapter)
-            submissions = {submission.student_id: submission for submission in gradebook.assignment_submissions(chapter)}
+            submissions = {
+                submission.student_id: submission for submission in gradebook.assignment_submissions(chapter)
+            }
             for student in students:
                 known_as = roster.get(student.id, Student(student.id))
                 grades.append(_grade(assignment, student, submissions.get(student.id), known_as))

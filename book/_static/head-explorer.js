@@ -339,7 +339,7 @@
       const where = `Layer ${this.layer + 1}, head ${this.head + 1}: ${spoken(queries, query)}`;
       const total = row.reduce((sum, weight) => sum + weight, 0);
       if (total === 0) return `${where} looks at nothing: all of its weights are zero.`;
-      const ranked = row.map((weight, key) => [weight, key]).sort(([a, i], [b, j]) => b - a || i - j);
+      const ranked = row.map((weight, key) => [weight, key]).sort(([a], [b]) => b - a);
       const strong = ranked.filter(([weight]) => weight >= WORTH_SAYING).slice(0, 3);
       const said = (strong.length ? strong : ranked.slice(0, 1)).map(([weight, key]) => `${spoken(keys, key)} ${figure(weight)}`);
       const warning = Math.abs(total - 1) > 0.02 ? ` Its weights sum to ${total.toFixed(2)}, not to one.` : "";

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 import torch
+from nbgrader.api import Gradebook
 from torch import Tensor, nn
 
 from autograder.authoring.chapter import Chapter, chapters
@@ -52,6 +53,7 @@ nbgrader:
 import math
 
 import torch
+from nbgrader.api import Gradebook
 from torch import Tensor, nn
 
 from tfcourse import check
@@ -240,8 +242,19 @@ def small(unsynced: SmallCourse) -> SmallCourse:
     return unsynced
 
 
+@pytest.fixture(scope="session")
+def empty_gradebook(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A gradebook without entries: making one takes seconds, copying it none."""
+    path = tmp_path_factory.mktemp("gradebook") / "gradebook.db"
+    with pytest.MonkeyPatch.context() as patch:
+        # The gradebook calls alembic by its name; it lies beside this Python.
+        patch.setenv("PATH", f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}")
+        with Gradebook(f"sqlite:///{path}", "tfcourse"):
+            return path
+
+
 @pytest.fixture()
-def course(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Course:
-    # A gradebook that a test opens calls alembic by its name; it lies beside this Python.
-    monkeypatch.setenv("PATH", f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}")
-    return Course.open(tmp_path / "course", create=True)
+def course(tmp_path: Path, empty_gradebook: Path) -> Course:
+    course = Course.open(tmp_path / "course", create=True)
+    shutil.copyfile(empty_gradebook, course.root / "gradebook.db")
+    return course

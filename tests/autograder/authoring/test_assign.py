@@ -97,6 +97,7 @@ def test_the_source_has_solutions_hidden_tests_and_the_canary(small: Any, course
     assert not any("tfcourse sync" in text for text in cells.values())
 
 
+@pytest.mark.filterwarnings("ignore::sqlalchemy.exc.SAWarning")
 def test_again_gives_the_same_files_and_keeps_what_was_graded(small: Any, course: Course) -> None:
     assign(small.root, course, [FIRST])
     before = files(course.root)
@@ -170,6 +171,7 @@ def test_another_notebook_beside_the_source_is_not_released_by_accident(small: A
     refused(small, course, [FIRST], "draft.ipynb")
 
 
+@pytest.mark.filterwarnings("ignore::sqlalchemy.exc.SAWarning")
 def test_nbgraders_reason_is_told_when_it_refuses(small: Any, course: Course) -> None:
     assign(small.root, course, [FIRST])
     with Gradebook(course.gradebook_url, "tfcourse") as book:
@@ -210,6 +212,7 @@ def test_the_working_directory_stays_where_it_was(small: Any, course: Course) ->
 def test_nbgraders_helper_program_is_found_where_the_environment_is_not_activated(
     small: Any, course: Course, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    (course.root / "gradebook.db").unlink()
     monkeypatch.setenv("PATH", os.defpath)
     assert assign(small.root, course, [FIRST])
     assert os.environ["PATH"] == os.defpath

@@ -37,7 +37,11 @@ class Nesting(HTMLParser):
 
 def test_the_distribution_puts_full_marks_in_the_last_bin_and_leaves_the_absent_and_the_ungraded_out(works):
     (summary,) = summarise(works)
-    assert {(b.low, b.students) for b in summary.bins if b.students} == {(0, ("s3", "s5")), (50, ("s2",)), (90, ("s1",))}
+    assert {(b.low, b.students) for b in summary.bins if b.students} == {
+        (0, ("s3", "s5")),
+        (50, ("s2",)),
+        (90, ("s1",)),
+    }
     assert summary.absent == ("s4",)
     assert summary.ungraded == ("s6",)
 

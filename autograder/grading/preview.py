@@ -1,0 +1,68 @@
+"""A look at submissions before anything is brought in: the right folder, and the right chapter."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from autograder.course import Course
+from autograder.errors import CourseError
+from autograder.grading.entries import RefusedError, entries_of, notebooks
+from autograder.grading.intake import chapter_of
+from autograder.grading.manifest import Manifest, released_manifest
+from autograder.grading.reading import UnreadableError, read_notebook
+from autograder.grading.uploads import Upload, uploads_of
+
+
+def refuse_other_work(course: Course, chapter: str, submissions: Path) -> None:
+    """Refuse a folder or archive in which nothing belongs to a chapter, before it replaces what does.
+
+    One notebook of another chapter among many is its student's mistake, and gets its verdict; nothing but such notebooks is the
+    lecturer's.
+
+    Args:
+        course: the course, with the chapter released.
+        chapter: the chapter.
+        submissions: the folder or archive.
+
+    Raises:
+        CourseError: if it holds no notebook, or only notebooks of other chapters, or cannot be read at all.
+    """
+    manifest = released_manifest(course, chapter)
+    entries, _ = entries_of(submissions)
+    found = list(notebooks(entries))
+    if not found:
+        raise CourseError(
+            f"there is no notebook (.ipynb) among its {len(entries)} files",
+            where=submissions,
+            do="Name the folder or zip that your platform hands out, or one with a notebook per student.",
+        )
+    uploads, unknown, elsewhere = uploads_of(found, chapter, frozenset(manifest.elsewhere))
+    if not uploads and not unknown:
+        raise _other_chapter(submissions, chapter, len(elsewhere), set(manifest.elsewhere))
+    others: set[str] = set()
+    for upload in uploads:
+        belongs_to = _chapter_of(upload, manifest)
+        if belongs_to in (chapter, None):
+            return
+        others.add(str(belongs_to))
+    if others:
+        raise _other_chapter(submissions, chapter, len(uploads), others)
+
+
+def _chapter_of(upload: Upload, manifest: Manifest) -> str | None:
+    """Return the chapter that a notebook's contents belong to; None if they do not say, or cannot be read."""
+    try:
+        notebook, _ = read_notebook(upload.entry.open())
+    except (RefusedError, UnreadableError):
+        return None
+    return chapter_of(notebook, manifest)
+
+
+def _other_chapter(submissions: Path, chapter: str, count: int, others: set[str]) -> CourseError:
+    names = " or ".join(sorted(others))
+    what = "the one notebook in it is" if count == 1 else f"all {count} notebooks in it are"
+    return CourseError(
+        f"{what} not of {chapter} but of {names}",
+        where=submissions,
+        do=f"Name the submissions of {chapter}, or grade the other chapter: tfcourse autograde {sorted(others)[0]}",
+    )

@@ -1,0 +1,320 @@
+"""The search for solutions that got out: finds them in every kind of file, and finds nothing where there is nothing."""
+
+from __future__ import annotations
+
+import html
+import io
+import json
+import shutil
+import zipfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import nbformat
+import pytest
+import torch
+from nbconvert import HTMLExporter
+from safetensors.torch import save
+
+from autograder.authoring.assign import assign
+from autograder.authoring.leaks import (
+    Material,
+    Secret,
+    Secrets,
+    code_parts,
+    course_materials,
+    find_leaks,
+    refuse_leaks,
+    secrets_of,
+    site_materials,
+    written_materials,
+)
+from autograder.authoring.notebooks import CANARY, solution_notebook, source_notebook
+from autograder.authoring.readable import readable_texts
+from autograder.authoring.student_files import student_files
+from autograder.course import Course
+from autograder.errors import CourseError
+
+FIRST, SECOND = "90_first", "91_second"
+ROOT = Path(__file__).parents[3]
+
+LINE = "    return torch.ones(T, T, dtype=torch.bool, device=device).tril()"
+SENTENCE = "Shuffled pairs of keys and values leave the sum as it was."
+PLANTED = {
+    "solution": (LINE, "causal_mask"),
+    "hidden test": ("check(causal_mask, hidden=True)", "causal_mask"),
+    "rubric": (SENTENCE, "question_order"),
+    "canary": (f"# {CANARY}", CANARY),
+    "marker": ("### BEGIN HIDDEN TESTS", "### BEGIN HIDDEN TESTS"),
+}
+
+
+@pytest.fixture()
+def secrets(small: Any) -> Secrets:
+    return secrets_of(small.root, small.registry)
+
+
+# How a line gets into each kind of file that students receive or can see.
+
+
+def notebook(text: str) -> bytes:
+    cell = nbformat.v4.new_code_cell(f"x = 1\n{text}\ny = 2")
+    return nbformat.writes(nbformat.v4.new_notebook(cells=[cell])).encode()
+
+
+def output(text: str) -> bytes:
+    shown = nbformat.v4.new_output("execute_result", data={"text/html": f"<pre>{html.escape(text)}</pre>"})
+    cell = nbformat.v4.new_code_cell("x", outputs=[shown])
+    return nbformat.writes(nbformat.v4.new_notebook(cells=[cell])).encode()
+
+
+def archive(text: str) -> bytes:
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as file:
+        file.writestr("tfcourse/attention.py", f"def f(T):\n{text}\n")
+        file.writestr("tfcourse/picture.png", b"\x89PNG\r\n")
+    return buffer.getvalue()
+
+
+def archive_in_archive(text: str) -> bytes:
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as file:
+        file.writestr("90_first/package.whl", archive(text))
+    return buffer.getvalue()
+
+
+def recording(text: str) -> bytes:
+    return save({"x": torch.randn(3)}, metadata={"sheet": json.dumps({"sections": [{"title": text}]})})
+
+
+def highlighted(text: str) -> bytes:
+    """A page as nbconvert and Sphinx write it: every token in an element of its own."""
+    page, _ = HTMLExporter(template_name="basic").from_notebook_node(
+        nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(text)])
+    )
+    assert "<span" in page
+    return str(page).encode()
+
+
+def prose(text: str) -> bytes:
+    return f"# A page\n\nSome *words*.\n\n{text}\n".encode()
+
+
+def rendered(text: str) -> bytes:
+    written = html.escape(text).replace(" ", "&nbsp; ").replace("keys", "<em>keys</em>")
+    return f"<p>{written}</p>".encode()
+
+
+def search_index(text: str) -> bytes:
+    return f"Search.setIndex({json.dumps({'titles': [text], 'terms': {}})})".encode()
+
+
+def binary(text: str) -> bytes:
+    return b"\x80\x04\x95\xff\xfe" + text.encode() + b"\x00\xff"
+
+
+KINDS: dict[str, Callable[[str], bytes]] = {
+    "release/90_first/90_first.ipynb": notebook,
+    "release/90_first/output.ipynb": output,
+    "student/90_first/tfcourse-0.1.0+ch90-py3-none-any.whl": archive,
+    "student/90_first.zip": archive_in_archive,
+    "student/90_first/x.safetensors": recording,
+    "feedback/ada/90_first/90_first.html": highlighted,
+    "site/chapters/90_first/lesson.html": highlighted,
+    "site/chapters/90_first/exercises.html": rendered,
+    "site/_sources/chapters/90_first/lesson.md": prose,
+    "site/searchindex.js": search_index,
+    "site/_downloads/90_first/90_first.ipynb": notebook,
+    "site/environment.pickle": binary,
+}
+
+
+@pytest.mark.parametrize("kind", PLANTED)
+@pytest.mark.parametrize("place", KINDS)
+def test_what_is_planted_is_found_in_every_kind_of_file(
+    secrets: Secrets, tmp_path: Path, place: str, kind: str
+) -> None:
+    text, name = PLANTED[kind]
+    path = tmp_path / place
+    path.parent.mkdir(parents=True)
+    path.write_bytes(KINDS[place](text))
+    leaks = find_leaks([Material(path, FIRST)], secrets)
+    assert [(leak.kind, leak.name) for leak in leaks] == [(kind, name)]
+    assert leaks[0].file.startswith(str(path))
+
+
+@pytest.mark.parametrize("place", KINDS)
+def test_the_same_file_without_it_is_clean(secrets: Secrets, tmp_path: Path, place: str) -> None:
+    path = tmp_path / place
+    path.parent.mkdir(parents=True)
+    path.write_bytes(KINDS[place]("    if mask is None:"))
+    assert find_leaks([Material(path, FIRST)], secrets) == []
+
+
+def test_a_release_of_both_chapters_gives_nothing_away(
+    small: Any, course: Course, secrets: Secrets, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("autograder.checks.exercises", lambda: small.registry)
+    assign(small.root, course, [FIRST, SECOND])
+    materials = course_materials(course)
+    assert {material.chapter for material in materials} == {FIRST, SECOND}
+    assert {material.path.suffix for material in materials} == {".ipynb", ".whl", ".zip", ".txt"}
+    assert find_leaks(materials, secrets) == []
+    # The control: what the instructor has is full of them.
+    source = course.root / "source" / FIRST / f"{FIRST}.ipynb"
+    kinds = {leak.kind for leak in find_leaks([source], secrets)}
+    assert kinds == {"solution", "rubric", "hidden test", "canary", "marker"}
+
+
+def test_the_course_itself_gives_nothing_away(tmp_path: Path) -> None:
+    """Notebooks and packages of every real chapter, and every page that people wrote."""
+    secrets = secrets_of(ROOT)
+    files = student_files(ROOT, tmp_path)
+    materials = [Material(path, chapter) for chapter, paths in files.items() for path in paths]
+    assert len(materials) == 2 * len(list((ROOT / "chapters").glob("*/exercises.md")))
+    assert find_leaks([*materials, *written_materials(ROOT)], secrets) == []
+    # The control: with nobody's chapter, the last package gives the earlier ones away.
+    last = sorted(files)[-1]
+    assert {leak.kind for leak in find_leaks([files[last][1]], secrets)} == {"solution"}
+
+
+def test_earlier_chapters_are_public_in_later_ones_and_not_the_other_way(
+    small: Any, secrets: Secrets, tmp_path: Path
+) -> None:
+    path = tmp_path / "x.py"
+    path.write_text(LINE)
+    assert find_leaks([Material(path, FIRST)], secrets)
+    assert find_leaks([path], secrets)
+    assert find_leaks([Material(path, SECOND)], secrets) == []
+
+
+def test_what_a_student_wrote_is_no_leak_in_the_feedback(small: Any, course: Course, secrets: Secrets) -> None:
+    for student, text in (("ada", LINE), ("ben", "    return None")):
+        submitted = course.folder("submitted", student, FIRST) / f"{FIRST}.ipynb"
+        submitted.parent.mkdir(parents=True)
+        submitted.write_bytes(notebook(text))
+        page = course.folder("feedback", student, FIRST) / f"{FIRST}.html"
+        page.parent.mkdir(parents=True)
+        page.write_bytes(highlighted(LINE))
+    leaks = find_leaks(course_materials(course), secrets)
+    assert ["/ben/" in leak.file for leak in leaks] == [True]
+
+
+# The rules, one by one.
+
+
+def test_a_line_that_everybody_may_read_is_no_find_alone_but_is_together_with_its_neighbours(tmp_path: Path) -> None:
+    lines = ("first_of_the_lines", "second_of_the_lines", "third_of_the_lines", "fourth_of_the_lines")
+    secrets = Secrets((Secret("solution", "f", "90", lines),), ("\n".join(lines),))
+    path = tmp_path / "page.md"
+    path.write_text(f"{lines[0]}\nand then {lines[3]}")
+    assert find_leaks([path], secrets) == []
+    path.write_text("\n".join(["x"] * 5 + [f"  {line}" for line in lines[1:]]))
+    assert find_leaks([path], secrets)
+    path.write_text(("\n" + "far away " * 100).join(lines))
+    assert find_leaks([path], secrets) == []
+
+
+def test_a_body_of_one_or_two_lines_is_found_even_in_what_people_wrote(tmp_path: Path) -> None:
+    lines = ("return_the_right_thing",)
+    secrets = Secrets((Secret("solution", "f", "90", lines),), ("\n".join(lines),))
+    path = tmp_path / "lesson.md"
+    path.write_text("Then `return_the_right_thing` is all there is to it.")
+    assert find_leaks([path], secrets)
+
+
+def test_a_solution_in_a_lesson_is_found(small: Any) -> None:
+    cells = {cell.id: cell.source for cell in solution_notebook(small.chapter()).cells}
+    lesson = small.chapter().lesson
+    lesson.write_text(f"# A lesson\n\n```python\n{cells['masked_attention_weights']}\n```\n")
+    leaks = find_leaks(written_materials(small.root), secrets_of(small.root, small.registry))
+    assert ("solution", "masked_attention_weights") in [(leak.kind, leak.name) for leak in leaks]
+    assert {leak.file for leak in leaks} == {str(lesson)}
+
+
+def test_a_model_answer_in_a_lesson_is_found(small: Any) -> None:
+    lesson = small.chapter().lesson
+    answer = small.chapter().rubrics()["question_order"].answer
+    lesson.write_text("# A lesson\n\n" + answer.partition(". ")[0] + ". Something else follows.")
+    assert find_leaks(written_materials(small.root), secrets_of(small.root, small.registry)) == []
+    lesson.write_text("# A lesson\n\n" + answer.replace("sum", "*sum*"))
+    leaks = find_leaks(written_materials(small.root), secrets_of(small.root, small.registry))
+    assert [leak.name for leak in leaks] == ["question_order"]
+
+
+def test_the_parts_of_a_body_are_its_long_lines_without_comments_behind_them() -> None:
+    lines = ["    x = a", "    scores = q @ k  # (T, S)", "    # Why it is done so.", '    s = "# no comment"', ""]
+    assert code_parts(lines) == ("Whyitisdoneso.", 's="#nocomment"')
+    assert code_parts(["    scores = queries @ keys  # (T, S)"]) == ("scores=queries@keys",)
+
+
+def test_a_body_of_short_lines_is_searched_for_as_a_whole() -> None:
+    assert code_parts(["    x = a + b", "    return x"]) == ("x=a+breturnx",)
+    assert code_parts(["    return x"]) == ()
+
+
+def test_every_exercise_of_the_course_has_something_to_search_for() -> None:
+    secrets = secrets_of(ROOT)
+    searched = {item.name: item.parts for item in secrets.items if item.kind == "solution"}
+    from autograder.checks import exercises
+
+    assert set(searched) == set(exercises())
+    for name, parts in searched.items():
+        assert any(part not in secrets.public_code for part in parts), f"every line of {name} is public"
+
+
+def test_helpers_that_do_the_work_are_searched_for_like_the_exercise(monkeypatch: pytest.MonkeyPatch) -> None:
+    from autograder.authoring.definition import ModuleText
+    from autograder.authoring.student_module import solution_helpers
+
+    module = ModuleText(Path("m.py"), "def _work(x) -> int:\n    return x\n\ndef f(x):\n    return _work(x)\n")
+    assert [node.name for node in solution_helpers(module, "f")] == ["_work"]
+
+
+def test_site_files_belong_to_a_chapter_only_among_the_downloads(tmp_path: Path) -> None:
+    for name in ("_downloads/03_x/03_x.ipynb", "_downloads/5f3a/y.zip", "chapters/03_x/lesson.html", "_static/a.woff2"):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text("")
+    found = {m.path.relative_to(tmp_path).as_posix(): m.chapter for m in site_materials(tmp_path)}
+    assert found == {
+        "_downloads/03_x/03_x.ipynb": "03_x",
+        "_downloads/5f3a/y.zip": None,
+        "chapters/03_x/lesson.html": None,
+    }
+
+
+def test_leaks_are_refused_with_file_and_line(tmp_path: Path, secrets: Secrets) -> None:
+    path = tmp_path / "page.html"
+    path.write_text(LINE)
+    with pytest.raises(CourseError, match=r"page\.html: solution causal_mask: returntorch\.ones"):
+        refuse_leaks(find_leaks([path], secrets), "the site would give solutions away")
+    refuse_leaks([], "nothing")
+
+
+def test_a_broken_recording_or_notebook_is_still_read(tmp_path: Path, secrets: Secrets) -> None:
+    for name in ("x.safetensors", "x.ipynb", "x.json"):
+        path = tmp_path / name
+        path.write_bytes(b"\x10\x00\x00\x00\x00\x00\x00\x00{" if name == "x.safetensors" else b'{"cells": [')
+        assert list(readable_texts(path))
+        assert find_leaks([path], secrets) == []
+
+
+def test_the_source_notebook_is_not_what_is_released(small: Any) -> None:
+    """The canary stands where a solution stands, and nowhere else."""
+    for cell in source_notebook(small.chapter()).cells:
+        assert (CANARY in cell.source) == ("### BEGIN SOLUTION" in cell.source)
+
+
+def test_a_class_is_searched_for_by_the_lines_of_its_methods(secrets: Secrets) -> None:
+    (found,) = (item for item in secrets.items if (item.kind, item.name) == ("solution", "MultiHeadAttention"))
+    assert "self.n_heads=n_heads" in "".join(found.parts)
+    assert all("Vaswani" not in part for part in found.parts)
+
+
+def test_unreadable_leftovers_do_not_stop_the_search(tmp_path: Path, secrets: Secrets) -> None:
+    paths = [tmp_path / "logo.svg", tmp_path / "empty.whl", tmp_path / "empty.safetensors"]
+    shutil.copyfile(ROOT / "book" / "_static" / "logo.svg", paths[0])
+    for path in paths[1:]:
+        path.write_bytes(b"")
+    assert find_leaks(paths, secrets) == []

@@ -1,0 +1,115 @@
+"""``check`` by name: against the live reference, from a notebook's point of view."""
+
+import pytest
+import torch
+from torch import Tensor
+
+import tfcourse
+from autograder import checks
+from autograder.checking.exercise import Exercise
+from autograder.checks import check, exercise, exercises
+from tfcourse.attention import masked_attention_weights
+
+
+def causal_mask(T: int, device: torch.device | str | None = None) -> Tensor:
+    """Another right solution of an exercise."""
+    places = torch.arange(T, device=device)
+    return places[:, None] >= places
+
+
+def split_heads(x: Tensor, n_heads: int) -> Tensor:
+    """Another right solution of an exercise of chapter 04."""
+    if x.shape[-1] % n_heads:
+        raise ValueError("no")
+    return x.unflatten(-1, (n_heads, -1)).transpose(1, 2)
+
+
+def test_the_exercise_is_found_by_the_candidate_s_name():
+    verdict = check(causal_mask)
+    assert (verdict.exercise, verdict.chapter) == ("causal_mask", "03_scaled_dot_product")
+    assert verdict.passed, str(verdict)
+    assert check(causal_mask, hidden=True).passed
+
+
+def test_the_course_s_package_checks_through_the_same_door():
+    assert tfcourse.check(causal_mask).to_dict() == check(causal_mask).to_dict()
+    assert tfcourse.check(causal_mask, hidden=True, seed=2, device="cpu").passed
+
+
+def test_a_package_without_checks_says_how_to_get_them(monkeypatch):
+    monkeypatch.setattr(tfcourse, "entry_points", lambda group: ())
+    with pytest.raises(RuntimeError, match="no checks are installed: install the course's package"):
+        tfcourse.check(causal_mask)
+
+
+@pytest.mark.parametrize("candidate", [lambda x: x, 5, torch.tensor([0.5]), "causal_mask"], ids=repr)
+def test_something_that_is_no_exercise_is_refused_with_a_list_of_those_there_are(candidate):
+    with pytest.raises(LookupError, match=r"there is no exercise named .*; the course has: .*causal_mask"):
+        check(candidate)
+
+
+def test_an_unknown_exercise_is_named():
+    with pytest.raises(LookupError, match="'split_hairs'"):
+        exercise("split_hairs")
+    assert exercise("split_heads") is exercises()["split_heads"]
+
+
+def test_two_exercises_of_one_name_are_refused(monkeypatch):
+    exercises.cache_clear()
+    twice = exercise("causal_mask")
+    modules = {"autograder.checks.a": type("M", (), {"A": twice}), "autograder.checks.b": type("M", (), {"B": twice})}
+    infos = [type("Info", (), {"name": name}) for name in ("b", "a")]
+    monkeypatch.setattr(checks.pkgutil, "iter_modules", lambda path: infos)
+    monkeypatch.setattr(checks.importlib, "import_module", modules.__getitem__)
+    exercises.cache_clear()
+    with pytest.raises(ValueError, match="two exercises are named 'causal_mask'; the second is declared in b"):
+        exercises()
+    exercises.cache_clear()
+
+
+def test_a_seed_changes_the_questions_and_nothing_about_a_right_solution():
+    assert all(check(split_heads, hidden=True, seed=seed).passed for seed in (0, 1, 2))
+
+
+def test_the_device_comes_from_the_argument_or_the_environment_or_is_the_cpu(monkeypatch):
+    asked, sheet = [], exercise("causal_mask").sheet()
+
+    def watch(self, **how):
+        asked.append(how["device"])
+        return sheet
+
+    monkeypatch.setattr(Exercise, "sheet", watch)
+    monkeypatch.delenv("TFCOURSE_DEVICE", raising=False)
+    check(causal_mask)
+    monkeypatch.setenv("TFCOURSE_DEVICE", "cuda")
+    check(causal_mask)
+    check(causal_mask, device="cpu")
+    assert asked == ["cpu", "cuda", "cpu"]
+
+
+def test_solutions_of_earlier_chapters_may_be_used_and_those_of_this_one_and_later_ones_may_not():
+    secret_in_03, secret_in_04 = checks._solutions("03_scaled_dot_product"), checks._solutions("04_multi_head")
+    attention, layer = masked_attention_weights.__code__, exercise("MultiHeadAttention").reference.forward.__code__
+    assert {attention, layer} <= secret_in_03
+    assert layer in secret_in_04
+    assert attention not in secret_in_04
+
+
+def test_borrowing_is_refused_in_the_grader_and_free_in_a_trial():
+    def borrowed(x, n_heads):
+        return exercise("split_heads").reference(x, n_heads)
+
+    borrowed.__name__ = "split_heads"
+    assert check(borrowed).passed
+    verdict = check(borrowed, hidden=True)
+    assert verdict.score == 0
+    assert all("it calls the course's own split_heads" in finding.message for finding in verdict.findings)
+
+
+def test_checking_leaves_the_random_numbers_of_the_notebook_alone():
+    check(split_heads)
+    torch.manual_seed(5)
+    expected = torch.rand(3)
+    torch.manual_seed(5)
+    check(split_heads)
+    torch.testing.assert_close(torch.rand(3), expected, rtol=0, atol=0)

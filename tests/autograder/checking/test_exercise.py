@@ -1,0 +1,86 @@
+"""How an exercise is declared, and the sheets that it gives."""
+
+import pytest
+
+from autograder.checking import aspects as look
+from autograder.checking.draw import Case
+from autograder.checking.exercise import HIDDEN_ROUNDS, Exercise, misconception
+
+
+def case(draw):
+    """A number."""
+    return Case({"x": draw.normal(3)})
+
+
+def same(x):
+    """Returns its input."""
+    return x
+
+
+def declare(**changes):
+    """An exercise about ``same``."""
+    return Exercise(
+        **{"reference": same, "chapter": "00_test", "aspects": (look.values(2.5, case),), "misconceptions": ()}
+        | changes
+    )
+
+
+def test_name_and_points_come_from_reference_and_aspects(exercise):
+    assert exercise.name == "blend"
+    assert exercise.points == 6.0
+    assert declare().points == 2.5
+
+
+def test_forbidding_needs_something_to_look_at():
+    with pytest.raises(ValueError, match="same forbids softmax, lerp but gives no rule_case"):
+        declare(forbidden=("softmax", "lerp"))
+
+
+def test_one_rule_case_or_several_are_asked():
+    assert len(declare(forbidden=("lerp",), rule_case=case).sheet().rules) == 1
+    assert len(declare(forbidden=("lerp",), rule_case=(case, case)).sheet().rules) == 2
+    assert len(declare().sheet().rules) == 1, "stubs are looked for even where nothing is forbidden"
+
+
+def test_a_misconception_needs_words_for_students():
+    def silent(x):
+        return x
+
+    with pytest.raises(ValueError, match="'quiet' has no docstring"):
+        misconception("quiet", read="here")(silent)
+
+
+def test_a_misconception_is_told_in_one_line(exercise):
+    mistake = exercise.misconceptions[0]
+    assert mistake.explanation == "The factor of two is missing."
+    assert (mistake.diagnosis.name, mistake.diagnosis.read) == ("not doubled", "here")
+
+
+def test_the_same_arguments_give_the_same_sheet_and_others_give_others(exercise):
+    def asked(**arguments):
+        return repr([section.probes for section in exercise.sheet(**arguments).sections])
+
+    first = asked(hidden=True, seed=3)
+    exercise.sheet.__globals__["_sheet"].cache_clear()
+    assert asked(hidden=True, seed=3) == first
+    assert asked(hidden=True, seed=4) != first
+
+
+def test_hidden_questions_come_after_the_visible_ones_and_are_others(exercise):
+    visible, hidden = exercise.sheet(), exercise.sheet(hidden=True)
+    for some, more in zip(visible.sections, hidden.sections, strict=True):
+        assert len(more.probes) == (1 + HIDDEN_ROUNDS) * len(some.probes)
+        questions = [repr(probe.requests) for probe in more.probes]
+        assert questions[: len(some.probes)] == [repr(probe.requests) for probe in some.probes]
+        assert len(set(questions)) == len(questions)
+
+
+def test_the_order_of_aspects_changes_no_question(exercise):
+    turned = Exercise(
+        reference=exercise.reference,
+        chapter=exercise.chapter,
+        aspects=tuple(reversed(exercise.aspects)),
+        misconceptions=exercise.misconceptions,
+    )
+    asked = {section.aspect: repr(section.probes) for section in exercise.sheet().sections}
+    assert {section.aspect: repr(section.probes) for section in turned.sheet().sections} == asked

@@ -1,0 +1,219 @@
+"""The judges, and the order in which errors, shapes and numbers are looked at."""
+
+import math
+
+import pytest
+import torch
+from torch import nn
+
+from autograder.checking.judges import JUDGES, judge, look, same_answer
+from autograder.checking.request import Observation
+from autograder.checking.tolerance import tolerance_for
+
+X = torch.tensor([[0.5, -1.25, 2.0], [3.5, -0.75, 1.5]])
+
+
+def verdict(name, mine, theirs, **options):
+    """Put one pair of outputs to a judge."""
+    return judge(name, [Observation(outputs={"output": mine})], [Observation(outputs={"output": theirs})], options)
+
+
+# ------------------------------------------------------------------------------------------------------------ numbers
+
+
+@pytest.mark.parametrize("dtype", [torch.float64, torch.float32, torch.bfloat16, torch.float16], ids=str)
+def test_numbers_may_differ_by_the_tolerance_of_their_dtype_and_by_no_more(dtype):
+    allowed = tolerance_for(dtype)
+    expected = X.to(dtype)
+    edge = allowed.absolute + allowed.relative * expected.double().abs()
+    assert verdict("matches", expected.double() + 0.5 * edge, expected) is None
+    assert "more than rounding" in verdict("matches", expected.double() + 3 * edge, expected)
+    assert allowed.reason
+
+
+def test_whole_numbers_truth_values_and_text_are_compared_exactly():
+    assert verdict("matches", torch.tensor([3, 5]), torch.tensor([3, 5])) is None
+    assert verdict("matches", torch.tensor([3, 6]), torch.tensor([3, 5]))
+    assert "1 of 2" in verdict("matches", torch.tensor([True, False]), torch.tensor([True, True]))
+    assert "dtype" in verdict("matches", torch.tensor([1, 1]), torch.tensor([True, True]))
+    assert verdict("matches", "left", "left") is None
+    assert verdict("matches", 4.0, 4) == "output is 4.0, expected 4", "a count is a whole number"
+
+
+def test_a_wrong_number_is_named_with_its_place_and_how_many_are_wrong():
+    wrong = X.clone()
+    wrong[1, 0] += 0.25
+    assert verdict("matches", wrong, X) == (
+        "output is off by up to 0.25 (at [1, 0]); 1 of 6 numbers differ by more than rounding"
+    )
+
+
+@pytest.mark.parametrize(
+    ("spoil", "message"),
+    [
+        (lambda x: x.masked_fill(x > 3, math.nan), "1 NaN among its 6 numbers"),
+        (lambda x: x.masked_fill(x > 3, math.inf), "1 of 6 numbers differ"),
+        (lambda x: x.masked_fill(x > 3, -math.inf), "1 of 6 numbers differ"),
+        (lambda x: x * 0 + math.nan, "6 NaN"),
+        (lambda x: x.to(torch.complex64), "complex"),
+        (lambda x: x[:, :2], r"shape (2, 2), expected (2, 3)"),
+        (lambda x: x.T, r"shape (3, 2), expected (2, 3)"),
+        (lambda x: x.tolist(), "a list, expected a Tensor"),
+        (lambda x: None, "a NoneType, expected a Tensor"),
+        (lambda x: x.numpy(), "a ndarray, expected a Tensor"),
+        (lambda x: x.to("meta"), "meta device"),
+        (lambda x: x.to_sparse(), "sparse"),
+        (lambda x: torch.quantize_per_tensor(x, 0.25, 0, torch.qint8), "quantised"),
+        (lambda x: torch.nested.nested_tensor([x[0], x[1, :2]]), "nested"),
+    ],
+)
+@pytest.mark.filterwarnings("ignore")
+def test_what_is_no_right_answer_is_refused_with_its_reason(spoil, message):
+    assert message in verdict("matches", spoil(X), X)
+
+
+@pytest.mark.parametrize(
+    "same", [lambda x: nn.Parameter(x), lambda x: x.T.contiguous().T, lambda x: x.clone().requires_grad_()]
+)
+def test_right_numbers_are_right_however_they_are_kept(same):
+    assert verdict("matches", same(X.clone()), X) is None
+
+
+def test_nan_and_infinity_are_right_only_where_they_are_expected():
+    odd = torch.tensor([1.5, math.inf, -math.inf])
+    assert verdict("matches", odd, odd) is None
+    assert verdict("matches", odd, -odd)
+    assert verdict("matches", torch.tensor([math.nan]), torch.tensor([math.nan])), "no reference answers NaN"
+
+
+def test_all_outputs_are_looked_at_and_must_have_the_expected_names():
+    expected = [Observation(outputs={"output[0]": X, "output[1]": X + 1})]
+    assert judge("matches", expected, expected, {}) is None
+    assert "output[1]" in judge("matches", [Observation(outputs={"output[0]": X, "output[1]": X})], expected, {})
+    assert judge("matches", [Observation(outputs={"output": X})], expected, {}) == (
+        "it returns one value, expected 2 values"
+    )
+    assert judge("matches", [Observation(outputs={"output['a']": X})], [Observation(outputs={"output": X})], {}) == (
+        "it returns output['a'], expected one value"
+    )
+
+
+def test_a_part_is_judged_by_itself_but_the_others_must_be_there():
+    expected = [Observation(outputs={"output[0]": X, "output[1]": X + 1})]
+    second_wrong = [Observation(outputs={"output[0]": X, "output[1]": X})]
+    assert judge("matches_part", second_wrong, expected, {"outputs": ["output[0]"]}) is None
+    assert judge("matches_part", second_wrong, expected, {"outputs": ["output[1]"]})
+    assert judge("matches_part", [Observation(outputs={"output[0]": X})], expected, {"outputs": ["output[0]"]})
+
+
+def test_shapes_looks_at_shape_and_dtype_and_not_at_numbers():
+    assert verdict("shapes", X + 5, X) is None
+    assert "dtype float64, expected float32" in verdict("shapes", X.double(), X)
+    assert "shape" in verdict("shapes", X[0], X)
+    assert verdict("shapes", 5, 4) is None
+
+
+def test_finite_looks_for_nan_and_infinity_alone():
+    assert verdict("finite", X + 5, X) is None
+    assert "1 numbers that are NaN or infinite" in verdict("finite", X.masked_fill(X > 3, math.nan), X)
+    assert verdict("finite", X.masked_fill(X > 3, math.inf), X)
+    assert "shape" in verdict("finite", X[0], X)
+
+
+# ---------------------------------------------------------------------------------------------------------- behaviour
+
+
+def test_changed_arguments_are_named():
+    changed = [Observation(mutated=("q", "k")), Observation(mutated=("q",))]
+    assert judge("unmutated", changed, changed, {}) == "it changes its argument q, k in place"
+    assert judge("unmutated", [Observation()], [Observation(mutated=("q",))], {}) is None
+
+
+def test_related_compares_the_subject_with_itself_where_the_views_look():
+    options = {"views": [[("narrow", 0, 0, 1)], []], "claim": "alone it is another"}
+    both = [Observation(outputs={"output": X}), Observation(outputs={"output": X[:1]})]
+    other = [Observation(outputs={"output": X}), Observation(outputs={"output": X[1:]})]
+    assert judge("related", both, other, options) is None, "the reference's answers play no part"
+    assert judge("related", other, both, options).startswith("alone it is another: output is off by")
+
+
+def test_related_refuses_answers_that_it_cannot_compare():
+    options = {"views": [[("narrow", -2, 0, 1)], [("narrow", -2, 0, 1)]], "claim": "the past moves"}
+    flat = [Observation(outputs={"output": X[0]})] * 2
+    assert "does not have the axes" in judge("related", flat, flat, options)
+    assert judge("related", [flat[0], Observation()], flat, options)
+
+
+def test_a_view_narrows_step_by_step_and_knows_nothing_else():
+    torch.testing.assert_close(look(X, [("narrow", 0, 1, 1), ("narrow", -1, 0, 2)]), X[1:, :2])
+    assert look("text", [("narrow", 0, 0, 1)]) == "text"
+    with pytest.raises(ValueError, match="'narrow', not 'flip'"):
+        look(X, [("flip", 0)])
+
+
+@pytest.mark.parametrize(("small", "large", "loop"), [(7, 7, False), (7, 10, False), (7, 21, True), (3, 9, True)])
+def test_a_loop_is_told_by_operations_that_grow_with_the_input(small, large, loop):
+    seen = [Observation(operations=small), Observation(operations=large)]
+    assert bool(judge("same_operations", seen, seen, {"axis": "keys"})) is loop
+
+
+def test_a_tensor_that_is_too_large_is_told_with_its_size():
+    seen = [Observation(largest=90), Observation(largest=120)]
+    assert judge("small_tensors", seen, seen, {"limit": 120}) is None
+    assert judge("small_tensors", seen, seen, {"limit": 119}) == (
+        "it makes a tensor of 120 elements, at most 119 are needed"
+    )
+
+
+def test_forbidden_functions_are_named():
+    seen = [Observation(functions=("softmax", "lerp"))]
+    assert judge("free_of", seen, seen, {"names": ["dot"]}) is None
+    assert judge("free_of", seen, seen, {"names": ["lerp", "softmax"]}).startswith("it calls lerp, softmax,")
+
+
+# ------------------------------------------------------------------------------------------------------------- errors
+
+GOOD, BAD = Observation(outputs={"output": X}), Observation(error="ValueError: no")
+
+
+@pytest.mark.parametrize("name", sorted(set(JUDGES) - {"related", "matches_part"}))
+def test_an_error_where_an_answer_is_asked_for_fails_whatever_the_judge(name):
+    options = {"limit": 5, "names": [], "axis": "keys"}
+    seen, expected = [Observation(error="TypeError: oh"), GOOD], [GOOD, GOOD]
+    assert judge(name, seen, expected, options) == "it raised TypeError: oh"
+    seen = [Observation(error="NotImplementedError", unfinished=True), GOOD]
+    assert judge(name, seen, expected, options) == "not written yet"
+
+
+def test_an_error_that_is_asked_for_must_be_of_its_kind():
+    assert judge("answers", [Observation(error="ValueError: other words")], [BAD], {}) is None
+    assert "a ValueError is asked for" in judge("answers", [GOOD], [BAD], {})
+    assert "a ValueError is asked for" in judge("answers", [Observation(error="RuntimeError: x")], [BAD], {})
+    assert judge("answers", [Observation(outputs={"output": X + 1})], [GOOD], {}) is None, (
+        "what it answers is not asked"
+    )
+
+
+def test_two_answers_are_the_same_if_numbers_errors_and_damage_are():
+    nan = Observation(outputs={"output": X * math.nan})
+    assert same_answer(nan, Observation(outputs={"output": X * math.nan})), "a mistake can be known by its NaN"
+    assert not same_answer(nan, GOOD)
+    assert not same_answer(GOOD, Observation(outputs={"output": X + 1}))
+    damaging = Observation(outputs={"output": X}, mutated=("q",))
+    assert same_answer(GOOD, damaging), "what was damaged is compared where it is judged"
+    assert not same_answer(GOOD, damaging, damage=True)
+    assert same_answer(Observation(outputs={"output": X + 1}, mutated=("q",)), damaging, damage=True)
+    assert not same_answer(GOOD, Observation(outputs={"output[0]": X}))
+    assert same_answer(BAD, Observation(error="ValueError: other words"))
+    assert not same_answer(BAD, Observation(error="TypeError: no"))
+    assert not same_answer(BAD, GOOD)
+    assert not same_answer(GOOD, BAD)
+
+
+def test_a_strange_object_does_not_stop_a_judge():
+    class Strange:
+        def __repr__(self):
+            raise RuntimeError("no words")
+
+    assert verdict("matches", Strange(), 5)
+    assert len(verdict("matches", "x" * 10**6, "y")) < 200, "a message is read by people"

@@ -1,0 +1,171 @@
+"""From answers to a verdict: points, rules, and which known mistake it was."""
+
+import pytest
+import torch
+
+from autograder.checking.sheet import decide
+from autograder.checking.subject import LocalSubject
+
+
+def named(verdict):
+    """The diagnosis of each failed aspect."""
+    return {f.aspect: f.diagnosis and f.diagnosis.name for f in verdict.findings if not f.passed}
+
+
+# -------------------------------------------------------------------------------------------------------------- points
+
+
+def test_the_reference_earns_every_point_and_no_diagnosis(exercise, verdict_on):
+    verdict = verdict_on(exercise.reference)
+    assert verdict.passed
+    assert (verdict.score, verdict.max_score) == (6.0, 6.0) == (exercise.points,) * 2
+    assert [finding.aspect for finding in verdict.findings] == [aspect.name for aspect in exercise.aspects]
+    assert (verdict.exercise, verdict.chapter, verdict.diagnoses) == ("blend", "00_test", ())
+
+
+def test_an_aspect_gives_all_its_points_or_none(verdict_on):
+    calls = []
+
+    def wrong_once(x, y):
+        if x.shape[-1] != y.shape[-1]:
+            raise ValueError
+        calls.append(1)
+        return 2 * x + y.mean(-2, keepdim=True) + (0.5 if len(calls) == 5 else 0.0)
+
+    verdict = verdict_on(wrong_once)  # two calls for the rules, one for the shape, then the two questions of "values"
+    assert [finding.aspect for finding in verdict.findings if not finding.passed] == ["values"]
+    assert verdict.score == 4.0
+
+
+def test_wrong_code_still_earns_what_it_does_right(verdict_on):
+    verdict = verdict_on(lambda x, y: 2 * x)
+    assert {f.aspect for f in verdict.findings if f.passed} == {"shape", "inputs", "vectorised"}
+    assert verdict.score == 2.5
+
+
+def test_code_that_always_refuses_earns_nothing(verdict_on):
+    def refuse(x, y):
+        raise ValueError("no")
+
+    assert verdict_on(refuse).score == 0
+
+
+# --------------------------------------------------------------------------------------------------------------- rules
+
+
+@pytest.mark.parametrize("masked_only", [False, True], ids=["always", "on large numbers only"])
+def test_a_forbidden_function_costs_every_point_wherever_it_is_used(verdict_on, masked_only):
+    def forbidden(x, y):
+        mean = y.mean(-2, keepdim=True)
+        if masked_only and y.abs().max() < 100:
+            return 2 * x + mean
+        return torch.lerp(x, 3 * x, 0.5) + mean
+
+    verdict = verdict_on(forbidden)
+    assert verdict.score == 0
+    message = "it calls lerp, which this exercise asks you to do yourself"
+    assert {finding.message for finding in verdict.findings} == {message}
+    assert not verdict.diagnoses
+
+
+def test_what_a_failing_function_called_does_not_matter(verdict_on):
+    def fails(x, y):
+        torch.lerp(x, x, 0.5)
+        return x @ y
+
+    assert all("RuntimeError" in f.message or f.aspect == "errors" for f in verdict_on(fails).findings)
+
+
+def test_a_stub_earns_nothing_and_gets_no_diagnosis(verdict_on):
+    def stub(x, y):
+        raise NotImplementedError
+
+    verdict = verdict_on(stub)
+    assert verdict.score == 0
+    assert {finding.message for finding in verdict.findings} == {"not written yet"}
+    assert not verdict.diagnoses
+
+
+def test_a_borrowed_solution_earns_nothing_and_is_told_why(exercise, sheet):
+    subject = LocalSubject(lambda x, y: exercise.reference(x, y), {exercise.reference.__code__})
+    verdict = decide(sheet, subject)
+    assert verdict.score == 0
+    assert all("the course's own blend" in finding.message for finding in verdict.findings)
+    assert not any("UsesReferenceError" in finding.message for finding in verdict.findings)
+
+
+# ----------------------------------------------------------------------------------------------------------- diagnoses
+
+
+@pytest.mark.parametrize("index", range(4))
+def test_a_known_mistake_is_recognised_in_every_aspect_that_it_fails(exercise, verdict_on, index):
+    mistake = exercise.misconceptions[index]
+    verdict = verdict_on(mistake.wrong)
+    assert not verdict.passed
+    assert set(named(verdict).values()) == {mistake.name}
+    assert verdict.diagnoses == (mistake.diagnosis,)
+
+
+def test_the_same_mistake_written_otherwise_is_recognised(verdict_on):
+    def written_otherwise(x, y):
+        if x.size(-1) != y.size(-1):
+            raise ValueError
+        return x.add(torch.einsum("bsd->bd", y)[:, None] / y.size(1))
+
+    assert set(named(verdict_on(written_otherwise)).values()) == {"not doubled"}
+
+
+def test_two_mistakes_in_one_function_are_both_found(verdict_on):
+    def clips_and_writes(x, y):
+        if x.shape[-1] != y.shape[-1]:
+            raise ValueError
+        result = 2 * x + y.clamp(-10, 10).mean(-2, keepdim=True)
+        x += 1
+        return result
+
+    verdict = verdict_on(clips_and_writes)
+    assert named(verdict) == {"large": "clipped", "inputs": "in place"}
+    assert [diagnosis.name for diagnosis in verdict.diagnoses] == ["clipped", "in place"]
+
+
+def test_damage_is_recognised_although_the_numbers_are_wrong_as_well(verdict_on):
+    def wrong_and_writes(x, y):
+        if x.shape[-1] != y.shape[-1]:
+            raise ValueError
+        result = 2.5 * x + y.mean(-2, keepdim=True)
+        x += 1
+        return result
+
+    verdict = verdict_on(wrong_and_writes)
+    assert named(verdict) == {"values": None, "large": None, "inputs": "in place"}
+
+
+def test_a_mistake_that_nobody_knows_gets_no_diagnosis(verdict_on):
+    def unknown(x, y):
+        if x.shape[-1] != y.shape[-1]:
+            raise ValueError
+        return 2.5 * x + y.mean(-2, keepdim=True)
+
+    verdict = verdict_on(unknown)
+    assert not verdict.passed
+    assert not verdict.diagnoses
+
+
+def test_a_right_aspect_never_carries_a_diagnosis(exercise, verdict_on):
+    for mistake in exercise.misconceptions:
+        assert all(f.diagnosis is None for f in verdict_on(mistake.wrong).findings if f.passed)
+
+
+def test_failing_alike_is_no_evidence_without_numbers(verdict_on):
+    def crashes(x, y):
+        raise TypeError("oh")
+
+    assert not verdict_on(crashes).diagnoses
+
+
+def test_mistakes_are_not_run_while_everything_is_right(sheet, exercise):
+    def never(index):
+        raise AssertionError("the answers of the mistakes are not needed")
+
+    quiet = type(sheet)(**{**vars(sheet), "answers_of": never})
+    assert decide(quiet, LocalSubject(exercise.reference)).passed

@@ -1,0 +1,362 @@
+"""What is asked of a function or class in this process, and what is seen of it."""
+
+import re
+import sys
+import warnings
+
+import pytest
+import torch
+from torch import nn
+
+from autograder.checking.request import Request, cotangent
+from autograder.checking.subject import LocalSubject, code_of
+
+X = torch.tensor([[0.5, -1.25, 2.0], [3.5, -0.75, 1.5]])
+
+
+def ask(candidate, action="call", *, init=None, state=None, wrt=(), off_limits=frozenset(), **arguments):
+    """Ask one thing of a candidate."""
+    return LocalSubject(candidate, off_limits).observe(Request(action, arguments, init=init, state=state, wrt=wrt))
+
+
+class Scaler(nn.Module):
+    """Multiplies by a learnt row, with dropout that evaluation switches off."""
+
+    def __init__(self, width):
+        super().__init__()
+        self.width = width
+        self.row = nn.Parameter(torch.rand(width))
+        self.drop = nn.Dropout(0.9)
+
+    def forward(self, x):
+        return self.drop(x * self.row)
+
+
+ROW = torch.tensor([2.0, 3.0, 5.0])
+
+
+# --------------------------------------------------------------------------------------------------------------- call
+
+
+def test_a_call_gives_named_outputs_and_leaves_the_request_as_it_is():
+    x = X.clone()
+    seen = ask(lambda x, n: (x.mul_(n), [n, "text"]), x=x, n=3)
+    torch.testing.assert_close(seen.outputs["output[0]"], X * 3)
+    assert (seen.outputs["output[1][0]"], seen.outputs["output[1][1]"]) == (3, "text")
+    assert seen.mutated == ("x",)
+    torch.testing.assert_close(x, X, rtol=0, atol=0, msg="the candidate works on a copy")
+
+
+def test_a_mutation_is_seen_inside_tuples_and_beside_nan_and_only_where_it_happened():
+    def change(x, pair, y):
+        pair[1].add_(1)
+        return x + y
+
+    nan = X.clone()
+    nan[0, 0] = float("nan")
+    seen = ask(change, x=nan, pair=(X, X.clone()), y=X)
+    assert seen.mutated == ("pair",)
+
+
+def test_outputs_are_cut_off_from_the_graph():
+    seen = ask(Scaler, init={"width": 3}, state={"row": ROW}, x=X)
+    assert not seen.outputs["output"].requires_grad
+
+
+def test_a_class_is_made_loaded_and_put_in_evaluation():
+    seen = ask(Scaler, init={"width": 3}, state={"row": ROW}, x=X)
+    torch.testing.assert_close(seen.outputs["output"], X * ROW)
+    seen = ask(Scaler, init={"width": 3}, state={"row": ROW.double()}, x=X.double())
+    torch.testing.assert_close(seen.outputs["output"], X.double() * ROW.double(), msg="it takes the weights' dtype")
+
+
+@pytest.mark.parametrize(
+    ("state", "error"),
+    [
+        ({"weight": ROW}, r"AttributeError.*missing \['weight'\], unexpected \['row'\]"),
+        ({}, r"AttributeError.*missing none, unexpected \['row'\]"),
+        ({"row": ROW[:2]}, r"ValueError.*row should have shape \(2,\), it has \(3,\)"),
+    ],
+)
+def test_weights_that_do_not_fit_are_named(state, error):
+    seen = ask(Scaler, init={"width": 3}, state=state, x=X)
+    assert re.search(error, seen.error)
+
+
+def test_a_class_that_makes_no_module_is_told_so():
+    seen = ask(dict, init={"width": 3}, x=X)
+    assert seen.error == "TypeError: dict(…) should make a torch.nn.Module, it made a dict"
+
+
+def test_attributes_are_read_by_name():
+    seen = ask(Scaler, "attributes", init={"width": 3}, wrt=("width", "training"))
+    assert seen.outputs == {"width": 3, "training": False}
+    assert "no attribute 'depth'" in ask(Scaler, "attributes", init={"width": 3}, wrt=("depth",)).error
+
+
+# ----------------------------------------------------------------------------------------------------- what goes wrong
+
+
+def test_an_exception_is_told_in_one_short_line():
+    def fail(x):
+        raise KeyError("a long story\n" * 100)
+
+    seen = ask(fail, x=X)
+    assert seen.error.startswith("KeyError: ")
+    assert "\n" not in seen.error
+    assert len(seen.error) < 350
+    assert not seen.unfinished
+    assert ask(lambda x: next(iter([])), x=X).error == "StopIteration"
+
+
+@pytest.mark.parametrize("leave", [sys.exit, exit, quit])
+def test_leaving_python_ends_the_examined_code_and_not_the_check(leave):
+    seen = ask(lambda x: leave(3), x=X)
+    assert seen.error == "SystemExit: 3"
+
+
+def test_endless_recursion_is_an_error_like_any_other():
+    def again(x):
+        return again(x)
+
+    assert ask(again, x=X).error.startswith("RecursionError")
+
+
+def test_a_stop_from_the_keyboard_stops_the_check():
+    def stop(x):
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        ask(stop, x=X)
+
+
+def test_a_stub_is_known_and_what_pytorch_cannot_do_is_no_stub():
+    def stub(x):
+        raise NotImplementedError
+
+    assert ask(stub, x=X).unfinished
+    for action in ("call", "gradients", "meta", "operations"):
+        assert ask(stub, action, x=X, wrt=("x",)).unfinished, action
+    seen = ask(lambda x: torch.empty(2, device="meta").to("cpu"), x=X)
+    assert "NotImplementedError" in seen.error
+    assert not seen.unfinished
+
+
+def test_a_class_whose_constructor_or_forward_is_missing_is_a_stub():
+    class Half(nn.Module):
+        def forward(self, x):
+            raise NotImplementedError
+
+    class Neither(nn.Module):
+        def __init__(self):
+            raise NotImplementedError
+
+    assert ask(Half, init={}, x=X).unfinished
+    assert ask(Neither, init={}, x=X).unfinished
+
+
+def test_warnings_stay_inside_because_nbgrader_takes_them_for_failure():
+    def warn(x):
+        warnings.warn("careful", stacklevel=1)
+        return x
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert ask(warn, x=X).error is None
+
+
+def test_random_numbers_are_the_same_in_every_request_and_go_on_outside():
+    torch.manual_seed(7)
+    expected = torch.rand(3)
+    torch.manual_seed(7)
+    first, second = (ask(lambda x: torch.rand(4), x=X).outputs["output"] for _ in range(2))
+    torch.testing.assert_close(first, second, rtol=0, atol=0)
+    torch.testing.assert_close(torch.rand(3), expected, rtol=0, atol=0)
+
+
+# ---------------------------------------------------------------------------------------------------------- gradients
+
+
+def test_gradients_by_arguments_and_by_parameters_are_those_of_the_fixed_wave():
+    seen = ask(Scaler, "gradients", init={"width": 3}, state={"row": ROW}, wrt=("x",), x=X)
+    wave = cotangent(X)
+    torch.testing.assert_close(seen.outputs["gradient of x"], wave * ROW)
+    torch.testing.assert_close(seen.outputs["gradient of row"], (wave * X).sum(0))
+
+
+def test_gradients_of_several_outputs_are_added_and_an_unused_input_has_gradient_zero():
+    seen = ask(lambda x, y: (x * 2, {"b": x * 3, "n": 5}), "gradients", wrt=("x", "y"), x=X, y=X)
+    torch.testing.assert_close(seen.outputs["gradient of x"], cotangent(X) * 5)
+    torch.testing.assert_close(seen.outputs["gradient of y"], torch.zeros_like(X))
+
+
+@pytest.mark.parametrize("cut", [lambda x: x.detach(), lambda x: torch.tensor(x.tolist()), lambda x: 5])
+def test_a_result_that_is_cut_off_from_its_inputs_is_told(cut):
+    assert "cut off from the inputs" in ask(cut, "gradients", wrt=("x",), x=X).error
+
+
+def test_an_input_may_be_changed_in_place_when_gradients_are_asked_for():
+    seen = ask(lambda x: x.mul_(2), "gradients", wrt=("x",), x=X)
+    torch.testing.assert_close(seen.outputs["gradient of x"], cotangent(X) * 2)
+
+
+# -------------------------------------------------------------------------------------------------------- meta device
+
+
+class Buffered(nn.Module):
+    """Keeps a constant, registered or not."""
+
+    def __init__(self, registered):
+        super().__init__()
+        if registered:
+            self.register_buffer("constant", torch.tensor([2.0, 3.0, 5.0]), persistent=False)
+        else:
+            self.constant = torch.tensor([2.0, 3.0, 5.0])
+        self.row = nn.Parameter(torch.rand(3))
+
+    def forward(self, x):
+        return x * self.constant * self.row
+
+
+@pytest.mark.parametrize(
+    "stray",
+    [
+        lambda x: x + torch.tensor([1.5, 2.5, 3.5]),
+        lambda x: x @ torch.tensor([[1.5], [2.5], [3.5]]),
+        lambda x: torch.cat([x, torch.rand(2, 3)]),
+        lambda x: torch.where(torch.tensor([True, False, True]), x, 0.5),
+        lambda x: torch.rand(2, 3),
+        lambda x: (x, torch.rand(2)),
+    ],
+)
+def test_a_tensor_made_on_another_device_is_found_without_one(stray):
+    assert ask(stray, "call", x=X).error is None, "on the CPU nobody notices"
+    assert ask(stray, "meta", x=X).error
+
+
+@pytest.mark.parametrize(
+    "fine",
+    [
+        lambda x: x + torch.tensor([1.5, 2.5, 3.5], device=x.device),
+        lambda x: x * torch.tensor(2.5),
+        lambda x: x @ x.new_ones(3, 1),
+        lambda x: x * torch.arange(3, device=x.device),
+        lambda x: x * 2 if x.sum() > 0 else x,
+        lambda x: x.masked_fill(~x.any(-1, keepdim=True), 0.5) if bool((x > 0).all()) else x,
+        lambda x: x * float(x.max()),
+    ],
+)
+def test_code_that_follows_its_inputs_or_looks_at_their_numbers_passes_on_the_meta_device(fine):
+    seen, expected = ask(fine, "meta", x=X), ask(fine, "call", x=X)
+    assert seen.error is None
+    assert seen.outputs == {"output": tuple(expected.outputs["output"].shape)}
+
+
+@pytest.mark.parametrize("registered", [True, False])
+def test_a_constant_of_a_layer_must_be_registered_to_move_with_it(registered):
+    seen = ask(Buffered, "meta", init={"registered": registered}, state={"row": ROW}, x=X)
+    assert (seen.error is None) is registered
+
+
+# --------------------------------------------------------------------------------------------------------- operations
+
+
+def test_operations_are_counted_and_a_loop_shows():
+    def loop(x):
+        return torch.stack([row * 2 for row in x])
+
+    def whole(x):
+        return x * 2
+
+    counts = {f: [ask(f, "operations", x=X.repeat(n, 1)).operations for n in (1, 3)] for f in (loop, whole)}
+    assert counts == {loop: [4, 8], whole: [1, 1]}
+
+
+def test_functions_are_seen_however_they_are_called():
+    ways = [
+        lambda x: torch.softmax(x, -1),
+        lambda x: x.softmax(-1),
+        lambda x: nn.functional.softmax(x, -1),
+        lambda x: nn.Softmax(-1)(x),
+        lambda x: torch.ops.aten.softmax.int(x, -1),
+    ]
+    for way in ways:
+        assert "softmax" in ask(way, "operations", x=X).functions
+    assert "softmax" not in ask(lambda x: x.exp() / x.exp().sum(-1, keepdim=True), "operations", x=X).functions
+
+
+def test_the_largest_tensor_counts_what_is_stored_and_not_what_is_shown():
+    assert ask(lambda x: x[:, :, None] * x[:, None, :], "operations", x=X).largest == 18
+    assert ask(lambda x: (x + 1).expand(100, 2, 3), "operations", x=X).largest == 6
+
+
+def test_the_fused_attention_of_pytorch_is_seen_in_every_disguise():
+    q = torch.rand(1, 2, 3, 4)
+    ways = [
+        lambda x: nn.functional.scaled_dot_product_attention(x, x, x),
+        lambda x: torch.ops.aten.scaled_dot_product_attention(x, x, x),
+        lambda x: torch.ops.aten.scaled_dot_product_attention.default(x, x, x),
+        lambda x: torch._C._nn.scaled_dot_product_attention(x, x, x),
+    ]
+    for way in ways:
+        assert "scaled_dot_product_attention" in ask(way, "operations", x=q).functions
+    module = nn.MultiheadAttention(4, 2, batch_first=True).eval()
+    seen = ask(lambda x: module(x, x, x)[0], "operations", x=q[0])
+    assert {"multi_head_attention_forward", "_native_multi_head_attention"} & set(seen.functions)
+
+
+# --------------------------------------------------------------------------------------------------- borrowed solutions
+
+
+def solution(x):
+    """Stands for the course's own."""
+    return x * 2
+
+
+class SolutionLayer(nn.Module):
+    """Stands for the course's own layer."""
+
+    def __init__(self):
+        super().__init__()
+        self.row = nn.Parameter(torch.rand(3))
+
+    def forward(self, x):
+        return x * self.row
+
+
+class BorrowedForward(SolutionLayer):
+    """Writes the constructor and borrows the rest."""
+
+    def __init__(self):
+        nn.Module.__init__(self)
+        self.row = nn.Parameter(torch.rand(3))
+
+
+@pytest.mark.parametrize(
+    "borrowed",
+    [
+        solution,
+        lambda x: solution(x),
+        lambda x: (lambda y: solution(y) + 0)(x),
+        lambda x: next(map(solution, [x])),
+    ],
+)
+@pytest.mark.parametrize("action", ["call", "gradients", "meta", "operations"])
+def test_the_course_s_own_solution_may_not_run_inside_a_candidate(borrowed, action):
+    assert ask(borrowed, action, x=X, wrt=("x",)).error is None
+    seen = ask(borrowed, action, x=X, wrt=("x",), off_limits=code_of(solution))
+    assert seen.error == "UsesReferenceError: it calls the course's own solution, which is what you are asked to write"
+
+
+def test_a_class_that_borrows_one_method_is_refused():
+    assert code_of(SolutionLayer) == {SolutionLayer.__init__.__code__, SolutionLayer.forward.__code__}
+    request = {"init": {}, "state": {"row": ROW}, "x": X}
+    assert ask(BorrowedForward, **request).error is None
+    assert "SolutionLayer.forward" in ask(BorrowedForward, **request, off_limits=code_of(SolutionLayer)).error
+
+
+def test_watching_for_borrowed_code_ends_with_the_request():
+    before = sys.getprofile()
+    ask(lambda x: 1 / 0, x=X, off_limits=code_of(solution))
+    assert sys.getprofile() is before
+    assert solution(2) == 4

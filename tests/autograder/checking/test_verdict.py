@@ -1,0 +1,140 @@
+"""What a verdict says to people, to nbgrader and to scripts."""
+
+import json
+from html.parser import HTMLParser
+
+import pytest
+from nbformat.v4 import new_code_cell, new_output
+
+from autograder.checking.verdict import VERDICT_MIME, Diagnosis, Finding, Verdict
+
+DIAGNOSIS = Diagnosis("no <scale>", "The scores are <b>not</b> divided & so on.", "why-scale")
+
+
+def make(*points, passed=(), message="off by <1> & more", diagnosis=None):
+    """A verdict with an aspect for each number of points."""
+    return Verdict(
+        "soft<max>",
+        "03_<topic>",
+        tuple(
+            Finding(f"a{i}", f"Title <{i}>", p, i in passed, "as it should be" if i in passed else message, diagnosis)
+            for i, p in enumerate(points)
+        ),
+    )
+
+
+def cell_with(verdict, points):
+    """A graded cell as a notebook keeps it after it showed the verdict."""
+    formatters = pytest.importorskip("IPython.core.formatters")
+    data, _ = formatters.DisplayFormatter().format(verdict)
+    cell = new_code_cell(
+        "check(softmax)",
+        metadata={"nbgrader": {"grade": True, "grade_id": "test_softmax", "points": points, "solution": False}},
+    )
+    cell.outputs = [new_output("execute_result", data=data, execution_count=1)]
+    return cell
+
+
+# --------------------------------------------------------------------------------------------------------------- score
+
+
+@pytest.mark.parametrize(
+    ("points", "passed", "score"),
+    [((1, 2, 0.5), {0, 1, 2}, 3.5), ((1, 2, 0.5), {0, 2}, 1.5), ((1, 2), set(), 0.0), ((0.5,), {0}, 0.5)],
+)
+def test_the_score_is_the_sum_of_what_passed(points, passed, score):
+    verdict = make(*points, passed=passed)
+    assert (verdict.score, verdict.max_score) == (score, sum(points))
+    assert verdict.passed is (len(passed) == len(points))
+    assert float(repr(verdict)) == score
+
+
+@pytest.mark.parametrize(("passed", "score"), [({0, 1, 2}, 3.5), ({1}, 2.0), ({2}, 0.5), (set(), 0.0)])
+def test_nbgrader_reads_the_text_form_as_partial_credit(passed, score):
+    utils = pytest.importorskip("nbgrader.utils")
+    cell = cell_with(make(1, 2, 0.5, passed=passed), 3.5)
+    assert utils.get_partial_grade(cell.outputs[0], 3.5) == score
+    assert utils.determine_grade(cell) == (score, 3.5)
+
+
+def test_a_notebook_keeps_score_table_and_data_of_a_verdict():
+    verdict = make(1, 2, passed={0}, diagnosis=DIAGNOSIS)
+    data = cell_with(verdict, 3).outputs[0].data
+    assert data["text/plain"] == "1"
+    assert data["text/html"].startswith("<div")
+    assert Verdict.from_dict(data[VERDICT_MIME]) == verdict
+
+
+# --------------------------------------------------------------------------------------------------------------- people
+
+
+def test_the_printed_form_names_every_aspect_the_mistake_and_what_to_read():
+    lines = str(make(1, 0.5, passed={0}, diagnosis=DIAGNOSIS)).splitlines()
+    assert lines == [
+        "soft<max>: 1 of 1.5 points",
+        "  [x] 1/1  a0: as it should be",
+        "  [ ] 0/0.5  a1: off by <1> & more",
+        "  Looks like: The scores are <b>not</b> divided & so on.",
+        "  Read again: 03_<topic>, section 'why-scale'",
+    ]
+
+
+class Text(HTMLParser):
+    """Collects tags and text, and sees that every tag is closed."""
+
+    VOID = frozenset({"br", "hr", "img"})
+
+    def __init__(self, source):
+        super().__init__()
+        self.tags, self.words, self.open = [], [], []
+        self.feed(source)
+        self.close()
+        assert not self.open
+
+    def handle_starttag(self, tag, attrs):
+        self.tags.append((tag, dict(attrs)))
+        if tag not in self.VOID:
+            self.open.append(tag)
+
+    def handle_endtag(self, tag):
+        assert self.open.pop() == tag
+
+    def handle_data(self, data):
+        self.words.append(data)
+
+
+def test_the_table_escapes_what_comes_from_elsewhere():
+    source = make(1, 2, passed={0}, diagnosis=DIAGNOSIS, message="<script>alert('x')</script>")._repr_html_()
+    page = Text(source)
+    assert "script" not in {tag for tag, _ in page.tags}
+    assert "b" not in {tag for tag, _ in page.tags}
+    text = "".join(page.words)
+    for words in ("soft<max>", "Title <1>", "<script>alert('x')</script>", "<b>not</b> divided & so", "03_<topic>"):
+        assert words in text
+
+
+def test_the_table_can_be_read_without_seeing_it():
+    page = Text(make(1, 2, passed={0})._repr_html_())
+    headers = [attrs.get("scope") for tag, attrs in page.tags if tag == "th"]
+    assert headers == ["col"] * 3 + ["row"] * 2
+    marks = [attrs["aria-label"] for tag, attrs in page.tags if "aria-label" in attrs]
+    assert marks == ["passed", "missed"], "a mark alone says nothing to a screen reader"
+
+
+def test_a_diagnosis_is_told_once_however_many_aspects_it_explains():
+    verdict = make(1, 2, 0.5, diagnosis=DIAGNOSIS)
+    assert verdict.diagnoses == (DIAGNOSIS,)
+    assert verdict._repr_html_().count("This looks like") == 1
+    assert str(verdict).count("Looks like") == 1
+    assert "This looks like" not in make(1, 2)._repr_html_()
+
+
+# -------------------------------------------------------------------------------------------------------------- scripts
+
+
+@pytest.mark.parametrize("diagnosis", [None, DIAGNOSIS])
+def test_a_verdict_survives_the_way_through_json(diagnosis):
+    verdict = make(1, 2, 0.5, passed={1}, diagnosis=diagnosis)
+    data = verdict.to_dict()
+    assert (data["score"], data["max_score"]) == (2.0, 3.5)
+    assert Verdict.from_dict(json.loads(json.dumps(data))) == verdict

@@ -1,0 +1,384 @@
+"""A class is graded: the scores are those predicted, with any number of jobs, here and in nbgrader itself."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import nbformat
+import pytest
+from nbgrader.api import Gradebook
+
+from autograder.course import Course
+from autograder.errors import CourseError
+from autograder.grading import autograde as module
+from autograder.grading.autograde import autograde, configured_settings, submitted_students
+from autograder.grading.execute import Execution, Submission
+from autograder.grading.record import Books
+from autograder.grading.results import GradeResult, read_result, read_results
+from autograder.grading.sample_class import SAVED_AS, SampleStudent, sample_class
+from autograder.grading.settings import GradingSettings
+
+from .conftest import CHAPTER
+
+STUDENTS = 7
+
+
+@dataclass(frozen=True)
+class Graded:
+    """A sample class, graded with two jobs."""
+
+    course: Course
+    students: list[SampleStudent]
+    results: list[GradeResult]
+    told: list[str]
+
+
+@pytest.fixture(scope="module")
+def graded(pristine: Path, tmp_path_factory: pytest.TempPathFactory) -> Graded:
+    root = tmp_path_factory.mktemp("graded") / "course"
+    shutil.copytree(pristine, root)
+    course = Course.open(root)
+    students = sample_class(Path.cwd(), course, [CHAPTER], students=STUDENTS, seed=4)
+    told: list[str] = []
+    results = autograde(course, CHAPTER, jobs=2, device="cpu", progress=lambda result: told.append(result.student))
+    return Graded(course, students, results, told)
+
+
+def gradebook_scores(root: Path) -> dict[str, dict[str, float | None]]:
+    """Every auto score in a gradebook, by student and cell."""
+    found: dict[str, dict[str, float | None]] = {}
+    with Gradebook(f"sqlite:///{root / 'gradebook.db'}") as gradebook:
+        for student in gradebook.students:
+            for submission in student.submissions:
+                for grade in submission.notebooks[0].grades:
+                    found.setdefault(student.id, {})[grade.name] = grade.auto_score
+    return found
+
+
+def copy_of(graded: Graded, path: Path, students: list[str], *, plugin: bool = True) -> Path:
+    """A course with the same submissions of some students and an empty gradebook."""
+    shutil.copytree(
+        graded.course.root, path, ignore=shutil.ignore_patterns("autograded", "results", "feedback", "gradebook.db")
+    )
+    for folder in (path / "submitted").iterdir():
+        if folder.name not in students:
+            shutil.rmtree(folder)
+    config = path / "nbgrader_config.py"
+    text = config.read_text(encoding="utf-8")
+    if not plugin:
+        text = "\n".join(line for line in text.splitlines() if "configure" not in line)
+    config.write_text(text, encoding="utf-8")
+    return path
+
+
+def odd(graded: Graded, oddity: str) -> str:
+    return next(student.id for student in graded.students if student.chapters[CHAPTER].oddity == oddity)
+
+
+def test_every_score_in_the_gradebook_is_the_one_predicted(graded: Graded) -> None:
+    seen = gradebook_scores(graded.course.root)
+    assert len(seen) == STUDENTS
+    kinds = set()
+    for student in graded.students:
+        work = student.chapters[CHAPTER]
+        for name, expected in work.exercises.items():
+            kinds.add(expected.kind)
+            assert seen[student.id][f"test_{name}"] == pytest.approx(expected.score), (student.id, name, expected)
+        assert sum(score or 0 for score in seen[student.id].values()) == pytest.approx(work.score)
+    assert kinds == {"right", "mistake", "stub", "broken"}, (
+        "the class is too tame to prove anything; draw it from another seed"
+    )
+
+
+def test_results_say_what_the_gradebook_says(graded: Graded) -> None:
+    seen = gradebook_scores(graded.course.root)
+    assert [result.student for result in graded.results] == sorted(seen)
+    assert sorted(graded.told) == sorted(seen)
+    for result in graded.results:
+        for exercise in result.exercises:
+            assert seen[result.student][f"test_{exercise.name}"] == exercise.score
+            if exercise.verdict is not None:
+                assert (exercise.verdict.exercise, exercise.verdict.score) == (exercise.name, exercise.score)
+        assert read_result(graded.course, CHAPTER, result.student) == replace(result, unchanged=True)
+
+
+def test_a_known_mistake_is_named_in_the_results(graded: Graded) -> None:
+    results = {result.student: result for result in graded.results}
+    named = 0
+    for student in graded.students:
+        for name, expected in student.chapters[CHAPTER].exercises.items():
+            if expected.kind == "mistake" and expected.score < expected.max_score:
+                (exercise,) = (item for item in results[student.id].exercises if item.name == name)
+                assert exercise.verdict is not None
+                named += expected.mistake in [diagnosis.name for diagnosis in exercise.verdict.diagnoses]
+    assert named >= 1
+
+
+def test_questions_wait_for_a_person_unless_they_are_unanswered(graded: Graded) -> None:
+    for student, result in zip(graded.students, graded.results, strict=True):
+        answered = bool(student.chapters[CHAPTER].answered)
+        assert [(q.name, q.answered, q.pending) for q in result.questions] == [("question_root", answered, answered)]
+
+
+def test_a_file_that_is_no_notebook_gets_a_name_and_no_points(graded: Graded) -> None:
+    result = next(result for result in graded.results if result.student == odd(graded, "not a notebook"))
+    assert result.status == "not gradable"
+    assert [problem.kind for problem in result.problems] == ["not a notebook"]
+    assert {exercise.score for exercise in result.exercises} == {0.0}
+    assert result.pending == 0
+
+
+def test_a_submission_without_metadata_is_graded_like_any_other(graded: Graded) -> None:
+    result = next(result for result in graded.results if result.student == odd(graded, "stripped"))
+    assert result.status == "graded"
+    assert [problem.kind for problem in result.problems] == ["metadata restored"]
+
+
+def test_a_late_submission_is_late_in_nbgraders_eyes(graded: Graded) -> None:
+    with Books(graded.course, CHAPTER).gradebook() as gradebook:
+        assert gradebook.find_submission(CHAPTER, odd(graded, "late")).total_seconds_late > 0
+        assert gradebook.find_submission(CHAPTER, odd(graded, "")).total_seconds_late == 0
+
+
+def test_students_have_their_names_in_the_gradebook(graded: Graded) -> None:
+    with Books(graded.course, CHAPTER).gradebook() as gradebook:
+        for student in graded.students:
+            found = gradebook.find_student(student.id)
+            assert f"{found.first_name} {found.last_name}" == student.name
+
+
+def test_what_has_not_changed_is_not_graded_again(graded: Graded, monkeypatch: pytest.MonkeyPatch) -> None:
+    again = autograde(graded.course, CHAPTER, device="cpu", make_executor=never)
+    assert again == [replace(result, unchanged=True) for result in graded.results]
+
+
+def never(settings: GradingSettings) -> Any:
+    class Never:
+        def grade_one(self, submission: Submission) -> Execution:
+            raise AssertionError(f"{submission.student} was run again")
+
+    return Never()
+
+
+@pytest.fixture(scope="module")
+def few(graded: Graded) -> list[str]:
+    """Students whose submissions are run again in other ways: an odd one, a broken one, an ordinary one."""
+    return sorted([odd(graded, "stripped"), odd(graded, "broken cell"), odd(graded, "not a notebook")])
+
+
+def test_one_job_and_another_seed_of_hashes_give_the_same_grades(
+    graded: Graded, few: list[str], tmp_path: Path
+) -> None:
+    course = Course.open(copy_of(graded, tmp_path / "course", few))
+    shutil.copy(graded.course.root / "gradebook.db", course.root / "gradebook.db")
+    results = autograde(course, CHAPTER, jobs=1, device="cpu")
+    before = {result.student: result for result in graded.results}
+    for result in results:
+        assert not result.unchanged
+        timeless = replace(result, seconds=0, exercises=tuple(replace(e, seconds=0) for e in result.exercises))
+        other = before[result.student]
+        assert timeless == replace(other, seconds=0, exercises=tuple(replace(e, seconds=0) for e in other.exercises))
+    assert [result.student for result in results] == few
+
+
+def test_nbgrader_itself_gives_the_same_scores(graded: Graded, few: list[str], pristine: Path, tmp_path: Path) -> None:
+    root = copy_of(graded, tmp_path / "course", few)
+    shutil.copy(pristine / "gradebook.db", root / "gradebook.db")
+    done = subprocess.run(
+        [sys.executable, "-m", "nbgrader", "autograde", CHAPTER], cwd=root, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    expected = gradebook_scores(graded.course.root)
+    assert gradebook_scores(root) == {student: expected[student] for student in few}
+
+
+def test_stock_nbgrader_gives_the_same_scores_to_an_ordinary_submission(
+    graded: Graded, pristine: Path, tmp_path: Path
+) -> None:
+    ordinary = odd(graded, "")
+    root = copy_of(graded, tmp_path / "course", [ordinary], plugin=False)
+    shutil.copy(pristine / "gradebook.db", root / "gradebook.db")
+    done = subprocess.run(
+        [sys.executable, "-m", "nbgrader", "autograde", CHAPTER], cwd=root, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    assert gradebook_scores(root)[ordinary] == gradebook_scores(graded.course.root)[ordinary]
+
+
+# What follows runs no kernel.
+
+
+@dataclass(frozen=True)
+class Echo:
+    """An executor that runs nothing: every test cell gives one point."""
+
+    def grade_one(self, submission: Submission) -> Execution:
+        if submission.student == "unlucky":
+            return Execution(submission.student, "", 0.0, "OSError: no space left on device")
+        notebook = nbformat.reads(submission.notebook, as_version=4)
+        for cell in notebook.cells:
+            if cell.metadata.get("nbgrader", {}).get("grade_id", "").startswith("test_"):
+                cell.outputs = [nbformat.v4.new_output("execute_result", {"text/plain": "1"}, execution_count=1)]
+        return Execution(submission.student, nbformat.writes(notebook), 0.1)
+
+
+def echo(settings: GradingSettings) -> Echo:
+    return Echo()
+
+
+Fill = Callable[..., Any]
+HandIn = Callable[..., Path]
+
+
+def test_a_failure_of_the_grader_is_told_and_tried_again(course: Course, filled: Fill, hand_in: HandIn) -> None:
+    hand_in("unlucky", filled())
+    hand_in("ann", filled())
+    first = autograde(course, CHAPTER, device="cpu", make_executor=echo)
+    assert [(result.student, result.status, result.score) for result in first] == [
+        ("ann", "graded", 3.0),
+        ("unlucky", "not recorded", 0.0),
+    ]
+    assert "no space left" in first[1].problems[0].what
+    again = autograde(course, CHAPTER, device="cpu", make_executor=echo)
+    assert [result.unchanged for result in again] == [True, False]
+
+
+def test_a_submission_that_changed_is_graded_again(course: Course, filled: Fill, hand_in: HandIn) -> None:
+    hand_in("ann", filled())
+    hand_in("cem", filled())
+    autograde(course, CHAPTER, device="cpu", make_executor=echo)
+    hand_in("ann", filled(answer="I know it now."))
+    assert [r.unchanged for r in autograde(course, CHAPTER, device="cpu", make_executor=echo)] == [False, True]
+    (course.root / "submitted" / "cem" / CHAPTER / "timestamp.txt").write_text("2026-03-01 10:00:00 UTC")
+    assert [r.unchanged for r in autograde(course, CHAPTER, device="cpu", make_executor=echo)] == [True, False]
+    assert [r.unchanged for r in autograde(course, CHAPTER, device="cpu", make_executor=echo, force=True)] == [
+        False,
+        False,
+    ]
+
+
+def test_points_that_a_person_gave_survive_a_regrade(course: Course, filled: Fill, hand_in: HandIn) -> None:
+    hand_in("ann", filled(answer="Because."))
+    autograde(course, CHAPTER, device="cpu", make_executor=echo)
+    books = Books(course, CHAPTER)
+    with books.gradebook() as gradebook:
+        grade = gradebook.find_grade("question_root", CHAPTER, CHAPTER, "ann")
+        grade.manual_score, grade.needs_manual_grade = 3, False
+        gradebook.db.commit()
+    autograde(course, CHAPTER, device="cpu", make_executor=echo, force=True)
+    with books.gradebook() as gradebook:
+        assert gradebook.find_grade("question_root", CHAPTER, CHAPTER, "ann").manual_score == 3
+
+
+def test_a_folder_without_its_notebook_gets_zeros_as_in_nbgrader(course: Course, filled: Fill, hand_in: HandIn) -> None:
+    hand_in("ann", filled()).rename(course.root / "submitted" / "ann" / CHAPTER / "other.ipynb")
+    (result,) = autograde(course, CHAPTER, device="cpu", make_executor=never)
+    assert (result.status, result.problems[0].kind, result.max_score) == ("not gradable", "no notebook", 14.0)
+    assert gradebook_scores(course.root)["ann"] == dict.fromkeys(gradebook_scores(course.root)["ann"], 0)
+
+
+def test_a_late_penalty_is_nbgraders(course: Course, filled: Fill, hand_in: HandIn) -> None:
+    with (course.root / "nbgrader_config.py").open("a") as config:
+        config.write("\nc.LateSubmissionPlugin.penalty_method = 'zero'\n")
+    with Books(course, CHAPTER).gradebook() as gradebook:
+        gradebook.update_or_create_assignment(CHAPTER, duedate="2026-03-01 00:00:00 UTC")
+    hand_in("ann", filled()).with_name("timestamp.txt").write_text("2026-03-02 00:00:00 UTC")
+    (result,) = autograde(course, CHAPTER, device="cpu", make_executor=echo)
+    assert (result.score, result.late_penalty) == (3.0, 3.0)
+
+
+def test_only_the_students_that_are_asked_for_are_graded(course: Course, filled: Fill, hand_in: HandIn) -> None:
+    for student in ("ann", "ben", "cem"):
+        hand_in(student, filled())
+    results = autograde(course, CHAPTER, students=["cem", "ben"], device="cpu", make_executor=echo)
+    assert [(result.student, result.status) for result in results] == [("ben", "graded"), ("cem", "graded")]
+    assert [result.student for result in read_results(course, CHAPTER)] == ["ben", "cem"]
+
+
+def test_an_id_that_nbgrader_would_take_for_a_pattern_is_told_and_stops_nobody(
+    course: Course, filled: Fill, hand_in: HandIn
+) -> None:
+    hand_in("b[e]n", filled())
+    hand_in("cem", filled())
+    results = autograde(course, CHAPTER, device="cpu", make_executor=echo)
+    assert [(result.student, result.status) for result in results] == [("b[e]n", "not recorded"), ("cem", "graded")]
+    assert results[0].problems[0].kind == "unsafe name"
+
+
+def test_what_nbgrader_refuses_to_record_is_told_and_stops_nobody(
+    course: Course, filled: Fill, hand_in: HandIn, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    hand_in("ann", filled())
+    hand_in("cem", filled())
+    record = Books.record
+
+    def refuse(self: Books, student: str, executed: str) -> Any:
+        # The notebook on the way back is not the one that was sent.
+        return record(self, student, executed.replace("check(", "chick(") if student == "ann" else executed)
+
+    monkeypatch.setattr(module.Books, "record", refuse)
+    results = autograde(course, CHAPTER, device="cpu", make_executor=echo)
+    assert [result.status for result in results] == ["not recorded", "graded"]
+    assert "not the one to be recorded" in results[0].problems[0].what
+
+
+def test_wrong_wishes_are_refused_with_what_to_do(
+    course: Course, filled: Fill, hand_in: HandIn, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("autograder.grading.settings.cuda_is_there", lambda: False)
+    with pytest.raises(CourseError, match="no submission"):
+        autograde(course, CHAPTER, device="cpu")
+    hand_in("ann", filled())
+    with pytest.raises(CourseError, match="not released"):
+        autograde(course, "99_nothing", device="cpu")
+    with pytest.raises(CourseError, match="no CUDA device"):
+        autograde(course, CHAPTER, device="cuda")
+    with pytest.raises(CourseError, match="0 jobs"):
+        autograde(course, CHAPTER, jobs=0, device="cpu")
+
+
+def test_a_course_without_a_gradebook_gets_none_by_asking(tmp_path: Path) -> None:
+    course = Course.open(tmp_path / "new", create=True)
+    with pytest.raises(CourseError, match="not released"):
+        autograde(course, CHAPTER, device="cpu")
+    assert not (course.root / "gradebook.db").exists()
+
+
+def test_limits_are_those_of_the_courses_configuration(course: Course) -> None:
+    with (course.root / "nbgrader_config.py").open("a") as config:
+        config.write("\nc.Execute.timeout = 17\nc.KernelExecute.seed = 5\n")
+    assert configured_settings(course) == GradingSettings(cell_seconds=17, seed=5)
+
+
+def test_submissions_are_listed_in_order(course: Course, filled: Fill, hand_in: HandIn) -> None:
+    for student in ("zoe", "ann"):
+        hand_in(student, filled())
+    assert submitted_students(course, CHAPTER) == ["ann", "zoe"]
+
+
+def test_a_sample_class_is_the_same_for_the_same_seed_and_spares_real_submissions(
+    course: Course, filled: Fill, hand_in: HandIn
+) -> None:
+    first = sample_class(Path.cwd(), course, [CHAPTER], students=3, seed=1)
+    saved = (course.root / SAVED_AS).read_bytes()
+    files = {path: path.read_bytes() for path in course.root.glob("submitted/*/*/*")}
+    assert sample_class(Path.cwd(), course, [CHAPTER], students=3, seed=1) == first
+    assert (course.root / SAVED_AS).read_bytes() == saved
+    assert {path: path.read_bytes() for path in course.root.glob("submitted/*/*/*")} == files
+    hand_in("real", filled())
+    with pytest.raises(CourseError, match="real students here: real"):
+        sample_class(Path.cwd(), course, [CHAPTER], students=3)
+
+
+def test_in_a_class_of_two_chapters_somebody_misses_one(course: Course) -> None:
+    made = sample_class(Path.cwd(), course, [CHAPTER, "04_multi_head"], students=5, seed=0)
+    missing = [student.id for student in made if student.chapters["04_multi_head"].oddity == "not handed in"]
+    assert len(missing) == 1
+    assert not (course.root / "submitted" / missing[0] / "04_multi_head").exists()
+    assert (course.root / "submitted" / missing[0] / CHAPTER).exists()

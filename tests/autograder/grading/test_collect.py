@@ -1,0 +1,329 @@
+"""Submissions are brought in from wherever they come, and no bad file keeps another out."""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import zipfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import nbformat
+import pytest
+
+from autograder.course import Course
+from autograder.errors import CourseError
+from autograder.grading import entries
+from autograder.grading.collect import Collection, collect
+from autograder.grading.roster import is_safe, read_roster, roster_path, safe_id
+
+from .conftest import CHAPTER, OTHER
+
+Fill = Callable[..., Any]
+NOTEBOOK = f"{CHAPTER}.ipynb"
+
+
+@pytest.fixture
+def one(filled: Fill, right: dict[str, str]) -> bytes:
+    """A submission."""
+    return nbformat.writes(filled(**right)).encode()
+
+
+@pytest.fixture
+def two(filled: Fill) -> bytes:
+    """Another submission."""
+    return nbformat.writes(filled(answer="Another one.")).encode()
+
+
+def zipped(files: dict[str, bytes], path: Path) -> Path:
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, data in files.items():
+            archive.writestr(zipfile.ZipInfo(name, (2026, 3, 1, 10, 20, 30)), data, zipfile.ZIP_DEFLATED)
+    return path
+
+
+def folder(files: dict[str, bytes], path: Path) -> Path:
+    for name, data in files.items():
+        (path / name).parent.mkdir(parents=True, exist_ok=True)
+        (path / name).write_bytes(data)
+    return path
+
+
+def submitted(course: Course) -> dict[str, bytes]:
+    found = course.root.glob(f"submitted/*/{CHAPTER}/{NOTEBOOK}")
+    return {path.parent.parent.name: path.read_bytes() for path in found}
+
+
+def kinds(collection: Collection) -> list[str]:
+    return sorted(problem.kind for problem in collection.problems)
+
+
+@pytest.mark.parametrize("packed", [True, False])
+def test_canvas_names_are_understood(course: Course, tmp_path: Path, one: bytes, two: bytes, packed: bool) -> None:
+    files = {
+        f"abaraamara_1001_90001_{NOTEBOOK}": one,
+        f"bianchicem_LATE_1002_90002_{CHAPTER}-1.ipynb": one,
+        f"dangemre_1003_90003_{NOTEBOOK}": one,
+        f"dangemre_1003_90007_{CHAPTER}-1.ipynb": two,
+        "eriksenhana_1004_90004_homework.pdf": b"%PDF",
+        f"anon_x7Gq_90005_{NOTEBOOK}": one,
+    }
+    source = zipped(files, tmp_path / "s.zip") if packed else folder(files, tmp_path / "s")
+    found = collect(course, CHAPTER, source)
+    assert found.new == ["abaraamara-1001", "anon-x7gq", "bianchicem-1002", "dangemre-1003"]
+    assert submitted(course)["dangemre-1003"] == two
+    assert kinds(found) == ["late", "no notebook", "not counted"]
+    roster = read_roster(course)
+    assert (roster["bianchicem-1002"].platform, roster["bianchicem-1002"].user) == ("canvas", "1002")
+    assert roster["bianchicem-1002"].uploads == {CHAPTER: "90002"}
+
+
+def test_a_canvas_number_keeps_its_id_when_the_name_changes(
+    course: Course, tmp_path: Path, one: bytes, filled: Fill
+) -> None:
+    collect(course, CHAPTER, folder({f"abaraamara_1001_90001_{NOTEBOOK}": one}, tmp_path / "a"))
+    other = nbformat.writes(filled(OTHER)).encode()
+    found = collect(course, OTHER, folder({f"benaliamara_1001_91001_{OTHER}.ipynb": other}, tmp_path / "b"))
+    assert found.new == ["abaraamara-1001"]
+    assert read_roster(course)["abaraamara-1001"].uploads == {CHAPTER: "90001", OTHER: "91001"}
+
+
+def test_moodle_names_are_understood(course: Course, tmp_path: Path, one: bytes, two: bytes) -> None:
+    files = {
+        f"Amara Abara_555001_assignsubmission_file_/{NOTEBOOK}": one,
+        f"Zoltán Wójcik_555002_assignsubmission_file/{NOTEBOOK}": two,
+        f"Noor Demir_555003_assignsubmission_file_{NOTEBOOK}": one,
+        "Jun Xu_555004_assignsubmission_onlinetext/onlinetext.html": b"<p>sorry</p>",
+    }
+    found = collect(course, CHAPTER, zipped(files, tmp_path / "m.zip"))
+    assert found.new == ["amara-abara", "noor-demir", "zoltan-wojcik"]
+    assert kinds(found) == ["no notebook"]
+    assert read_roster(course)["zoltan-wojcik"].name == "Zoltán Wójcik"
+    assert read_roster(course)["zoltan-wojcik"].uploads == {CHAPTER: "555002"}
+
+
+def test_two_students_of_one_name_are_told_apart_and_pointed_out(
+    course: Course, tmp_path: Path, one: bytes, two: bytes
+) -> None:
+    files = {
+        f"Jun Xu_555001_assignsubmission_file_/{NOTEBOOK}": one,
+        f"Jun Xu_555002_assignsubmission_file_/{NOTEBOOK}": two,
+    }
+    found = collect(course, CHAPTER, folder(files, tmp_path / "m"))
+    assert found.new == ["jun-xu-555001", "jun-xu-555002"]
+    assert kinds(found) == ["same name", "same name"]
+
+
+@pytest.mark.parametrize(
+    "files",
+    [
+        ("amara.ipynb", "cem-demir.ipynb"),
+        (f"{CHAPTER}_amara.ipynb", f"cem demir - {NOTEBOOK}"),
+        ("amara/homework.ipynb", f"Cem Demir/{NOTEBOOK}"),
+        ("week 3/amara.ipynb", "week 3/Cem_Demir.ipynb"),
+        (
+            f"submitted/amara/{NOTEBOOK}".replace(NOTEBOOK, f"{CHAPTER}/{NOTEBOOK}"),
+            f"submitted/cem-demir/{CHAPTER}/{NOTEBOOK}",
+        ),
+        ("amara.ipynb.json", "cem-demir.ipynb.txt"),
+    ],
+)
+def test_plain_folders_name_the_student_somewhere(
+    course: Course, tmp_path: Path, one: bytes, files: tuple[str, str]
+) -> None:
+    found = collect(course, CHAPTER, folder(dict.fromkeys(files, one), tmp_path / "s"))
+    assert found.new == ["amara", "cem-demir"]
+    assert found.problems == []
+
+
+def test_a_notebook_without_an_owner_is_reported(course: Course, tmp_path: Path, one: bytes) -> None:
+    found = collect(course, CHAPTER, folder({NOTEBOOK: one, "amara.ipynb": one, "李.ipynb": one}, tmp_path / "s"))
+    assert found.new == ["amara", "u674e"]
+    assert [(p.kind, p.where) for p in found.problems] == [("unknown owner", NOTEBOOK)]
+
+
+def test_nbgraders_own_layout_keeps_ids_and_time_stamps(course: Course, tmp_path: Path, one: bytes) -> None:
+    files = {
+        f"Amara.B_1/{CHAPTER}/{NOTEBOOK}": one,
+        f"Amara.B_1/{CHAPTER}/timestamp.txt": b"2026-03-01 10:00:00 UTC\n",
+        f"Amara.B_1/{OTHER}/{OTHER}.ipynb": one,
+    }
+    found = collect(course, CHAPTER, folder(files, tmp_path / "s"))
+    assert found.new == ["Amara.B_1"]
+    stamp = course.root / "submitted" / "Amara.B_1" / CHAPTER / "timestamp.txt"
+    assert stamp.read_text() == "2026-03-01 10:00:00 UTC"
+    assert found.problems == []
+
+
+def test_dates_of_files_decide_nothing_unless_they_are_trusted(course: Course, tmp_path: Path, one: bytes) -> None:
+    source = zipped({"amara.ipynb": one}, tmp_path / "s.zip")
+    stamp = course.root / "submitted" / "amara" / CHAPTER / "timestamp.txt"
+    collect(course, CHAPTER, source)
+    assert not stamp.exists()
+    collect(course, CHAPTER, source, trust_dates=True)
+    assert stamp.read_text() == "2026-03-01 10:20:30 UTC"
+
+
+def test_nothing_is_overwritten_without_a_word(course: Course, tmp_path: Path, one: bytes, two: bytes) -> None:
+    first = collect(course, CHAPTER, folder({"amara.ipynb": one}, tmp_path / "1"))
+    again = collect(course, CHAPTER, folder({"amara.ipynb": one}, tmp_path / "2"))
+    other = collect(course, CHAPTER, folder({"amara.ipynb": two}, tmp_path / "3"))
+    assert (first.new, again.unchanged, other.replaced) == (["amara"], ["amara"], ["amara"])
+    assert again.problems == []
+    assert kinds(other) == ["replaced"]
+    (kept,) = course.root.glob(f"replaced/{CHAPTER}/amara/*/{NOTEBOOK}")
+    assert kept.read_bytes() == one
+    assert kept.parent.relative_to(course.root).as_posix() in other.problems[0].what
+
+
+def test_the_last_file_that_can_be_graded_counts(course: Course, tmp_path: Path, one: bytes, two: bytes) -> None:
+    files = {"amara.ipynb": one, "amara (1).ipynb": two, "amara (2).ipynb": two[:300]}
+    found = collect(course, CHAPTER, folder(files, tmp_path / "s"))
+    assert submitted(course) == {"amara": two}
+    assert kinds(found) == ["not counted", "not counted"]
+    assert any("truncated" in problem.what for problem in found.problems)
+
+
+def test_of_two_files_the_newer_one_counts(course: Course, tmp_path: Path, one: bytes, two: bytes) -> None:
+    source = folder({"amara/a.ipynb": two, "amara/b.ipynb": one, "cem/c.ipynb": one}, tmp_path / "s")
+    os.utime(source / "amara" / "b.ipynb", (1_000_000_000, 1_000_000_000))
+    collect(course, CHAPTER, source)
+    assert submitted(course)["amara"] == two
+
+
+def test_what_cannot_be_graded_is_brought_in_with_its_name(
+    course: Course, tmp_path: Path, one: bytes, filled: Fill
+) -> None:
+    files = {
+        f"abaraamara_1_1_{NOTEBOOK}": b"%PDF-1.4",
+        f"demircem_2_2_{NOTEBOOK}": nbformat.writes(filled(OTHER)).encode(),
+        f"xujun_3_3_{NOTEBOOK}": one,
+    }
+    found = collect(course, CHAPTER, folder(files, tmp_path / "s"))
+    assert found.new == ["abaraamara-1", "demircem-2", "xujun-3"]
+    assert {p.where: p.kind for p in found.problems} == {
+        f"abaraamara_1_1_{NOTEBOOK}": "not a notebook",
+        f"demircem_2_2_{NOTEBOOK}": "wrong chapter",
+    }
+
+
+def test_other_chapters_in_a_mixed_folder_are_left_for_later(
+    course: Course, tmp_path: Path, one: bytes, filled: Fill
+) -> None:
+    other = nbformat.writes(filled(OTHER)).encode()
+    source = folder({f"amara_{NOTEBOOK}": one, f"amara_{OTHER}.ipynb": other}, tmp_path / "s")
+    assert collect(course, CHAPTER, source).new == ["amara"]
+    assert collect(course, OTHER, source).new == ["amara"]
+
+
+def test_a_zip_in_a_download_is_looked_into(course: Course, tmp_path: Path, one: bytes) -> None:
+    inner = io.BytesIO()
+    with zipfile.ZipFile(inner, "w") as archive:
+        archive.writestr("work/solution.ipynb", one)
+        archive.writestr("__MACOSX/work/._solution.ipynb", b"\0")
+    files = {"demircem_2_2_work.zip": inner.getvalue(), "xujun_3_3_broken.zip": b"PK\x03\x04 broken"}
+    found = collect(course, CHAPTER, zipped(files, tmp_path / "s.zip"))
+    assert found.new == ["demircem-2"]
+    assert kinds(found) == ["file refused"]
+
+
+def test_names_that_lead_out_of_the_archive_are_refused(course: Course, tmp_path: Path, one: bytes) -> None:
+    evil = ("../../evil.ipynb", "/etc/evil.ipynb", "C:\\evil.ipynb", "a/../../evil.ipynb", "..\\evil.ipynb")
+    found = collect(course, CHAPTER, zipped({**dict.fromkeys(evil, one), "amara.ipynb": one}, tmp_path / "s.zip"))
+    assert found.new == ["amara"]
+    assert kinds(found) == ["file refused"] * len(evil)
+    assert not list(tmp_path.rglob("evil*"))
+
+
+def test_links_are_not_followed(course: Course, tmp_path: Path, one: bytes) -> None:
+    source = folder({"amara.ipynb": one, "secret/key.ipynb": one}, tmp_path / "s")
+    (source / "cem.ipynb").symlink_to(tmp_path / "s" / "secret" / "key.ipynb")
+    (source / "dir").symlink_to(tmp_path)
+    link = zipfile.ZipInfo("bjorn.ipynb")
+    link.external_attr = 0o120777 << 16
+    with zipfile.ZipFile(source / "more.zip", "w") as archive:
+        archive.writestr(link, "/etc/passwd")
+    found = collect(course, CHAPTER, source)
+    assert kinds(found) == ["file refused"] * 3
+    assert all("link" in problem.what for problem in found.problems)
+    assert "cem" not in submitted(course)
+
+
+def test_what_would_burst_is_refused_before_and_while_it_is_read(
+    course: Course, tmp_path: Path, one: bytes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bomb = b'{"cells": [' + b" " * 30_000_000
+    found = collect(course, CHAPTER, zipped({"cem.ipynb": bomb, "amara.ipynb": one}, tmp_path / "s.zip"))
+    assert found.new == ["amara"]
+    assert "times its size" in found.problems[0].what
+    monkeypatch.setattr(entries, "MAX_TOTAL_BYTES", 10)
+    with pytest.raises(entries.RefusedError):
+        entries.Budget(10).spend(11)
+    monkeypatch.setattr(entries, "MAX_BYTES", 1_000)
+    found = collect(course, CHAPTER, folder({"dora.ipynb": one}, tmp_path / "f"))
+    assert kinds(found) == ["file refused"]
+
+
+def test_a_lie_about_a_size_is_noticed(
+    course: Course, tmp_path: Path, one: bytes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = zipped({"amara.ipynb": one}, tmp_path / "s.zip")
+    data = path.read_bytes()
+    size, crc = len(one).to_bytes(4, "little"), (10).to_bytes(4, "little")
+    path.write_bytes(data.replace(size, crc))
+    found = collect(course, CHAPTER, path)
+    assert found.new == []
+    assert kinds(found) == ["file refused"]
+
+
+def test_a_source_that_is_no_source_is_said_at_once(course: Course, tmp_path: Path) -> None:
+    with pytest.raises(CourseError, match="no such file"):
+        collect(course, CHAPTER, tmp_path / "nowhere")
+    (tmp_path / "x.zip").write_bytes(b"no zip")
+    with pytest.raises(CourseError, match="not a zip archive"):
+        collect(course, CHAPTER, tmp_path / "x.zip")
+    with pytest.raises(CourseError, match="not released"):
+        collect(course, "99_nothing", tmp_path)
+
+
+def test_submissions_that_are_in_place_are_left_alone(
+    course: Course, hand_in: Callable[..., Path], filled: Fill
+) -> None:
+    path = hand_in("amara", filled())
+    before = path.read_bytes()
+    renamed = hand_in("cem", filled()).rename(course.root / "submitted" / "cem" / CHAPTER / "homework.ipynb")
+    hand_in("not safe!", filled())
+    hand_in("dora", filled()).unlink()
+    found = collect(course, CHAPTER)
+    assert found.students == ["amara", "cem"]
+    assert path.read_bytes() == before
+    assert renamed.exists()
+    assert set(submitted(course)) == {"amara", "cem", "not safe!"}
+    assert kinds(found) == ["no notebook", "renamed", "unsafe name"]
+
+
+def test_a_roster_that_cannot_be_read_is_not_overwritten(course: Course, tmp_path: Path, one: bytes) -> None:
+    roster_path(course).write_text("{", encoding="utf-8")
+    with pytest.raises(CourseError, match="list of students"):
+        collect(course, CHAPTER, folder({"amara.ipynb": one}, tmp_path / "s"))
+    assert roster_path(course).read_text(encoding="utf-8") == "{"
+
+
+def test_the_roster_is_the_same_whatever_the_order(course: Course, tmp_path: Path, one: bytes) -> None:
+    source = folder({"zoe.ipynb": one, "amara.ipynb": one}, tmp_path / "s")
+    collect(course, CHAPTER, source)
+    first = roster_path(course).read_bytes()
+    collect(course, CHAPTER, source)
+    assert roster_path(course).read_bytes() == first
+    assert list(json.loads(first)) == ["amara", "zoe"]
+
+
+@pytest.mark.parametrize(
+    "text", ["../../etc/passwd", "a/b", "..", "C:\\x", "\x00", "x" * 300, "-rf", ".hidden", "Ωμέγα", "a+b"]
+)
+def test_an_id_made_of_anything_is_safe_or_empty(text: str) -> None:
+    made = safe_id(text)
+    assert made == "" or is_safe(made)
+    assert safe_id(made) == made

@@ -1,0 +1,195 @@
+"""A submission is made whole by what is in its cells."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import nbformat
+import pytest
+from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
+
+from autograder.course import Course
+from autograder.grading.intake import Intake, take_in
+from autograder.grading.manifest import Manifest, released_manifest
+
+from .conftest import CHAPTER, OTHER
+
+Fill = Callable[..., Any]
+
+
+@pytest.fixture(scope="module")
+def manifest(pristine: Path) -> Manifest:
+    return released_manifest(Course.open(pristine), CHAPTER)
+
+
+def intake(notebook: Any, manifest: Manifest) -> Intake:
+    return take_in(nbformat.writes(notebook).encode(), manifest)
+
+
+def names(found: Intake) -> list[str]:
+    return [cell.metadata.nbgrader.grade_id for cell in found.notebook.cells if "nbgrader" in cell.metadata]
+
+
+def kinds(found: Intake) -> list[str]:
+    return [problem.kind for problem in found.problems]
+
+
+def cell_named(notebook: Any, name: str) -> Any:
+    return next(c for c in notebook.cells if c.metadata.get("nbgrader", {}).get("grade_id") == name)
+
+
+def without_metadata(notebook: Any) -> Any:
+    bare = copy.deepcopy(notebook)
+    for cell in bare.cells:
+        cell.metadata = {"id": "xyz"}
+    return bare
+
+
+def test_a_notebook_in_order_stays_as_it_is(filled: Fill, right: dict[str, str], manifest: Manifest) -> None:
+    handed_in = filled(answer="Because.", **right)
+    found = intake(handed_in, manifest)
+    assert found.problems == ()
+    assert [cell.source for cell in found.notebook.cells] == [cell.source for cell in handed_in.cells]
+    assert names(found) == [cell.name for cell in manifest.cells]
+    for cell, before in zip(found.notebook.cells, handed_in.cells, strict=True):
+        mine, theirs = cell.metadata.get("nbgrader"), before.metadata.get("nbgrader")
+        assert (mine is None) == (theirs is None)
+        if mine is not None and not mine["locked"]:
+            assert mine["checksum"] == theirs["checksum"]
+
+
+def test_stripped_metadata_come_back(filled: Fill, right: dict[str, str], manifest: Manifest) -> None:
+    handed_in = filled(answer="Because.", **right)
+    found = intake(without_metadata(handed_in), manifest)
+    assert kinds(found) == ["metadata restored"]
+    assert names(found) == [cell.name for cell in manifest.cells]
+    assert cell_named(found.notebook, "question_root").source == "Because."
+    assert cell_named(found.notebook, "causal_mask").source == right["causal_mask"]
+
+
+def test_an_unanswered_question_stays_unanswered_without_metadata(filled: Fill, manifest: Manifest) -> None:
+    found = intake(without_metadata(filled()), manifest)
+    answer = cell_named(found.notebook, "question_root")
+    assert answer.source == manifest.by_name["question_root"].source
+
+
+def test_metadata_that_claim_more_than_is_true_are_corrected(filled: Fill, manifest: Manifest) -> None:
+    handed_in = filled()
+    mark = cell_named(handed_in, "test_causal_mask").metadata.nbgrader
+    mark.update(points=100, grade=False, locked=False, solution=True)
+    handed_in.cells.append(
+        new_code_cell("x = 1", metadata={"nbgrader": {"grade_id": "mine", "grade": True, "points": 9}})
+    )
+    found = intake(handed_in, manifest)
+    assert (
+        cell_named(found.notebook, "test_causal_mask").metadata.nbgrader
+        == manifest.by_name["test_causal_mask"].metadata()
+    )
+    assert names(found) == [cell.name for cell in manifest.cells]
+
+
+def test_of_copies_the_last_that_defines_the_exercise_counts(
+    filled: Fill, right: dict[str, str], manifest: Manifest
+) -> None:
+    handed_in = filled()
+    place = next(
+        i for i, c in enumerate(handed_in.cells) if c.metadata.get("nbgrader", {}).get("grade_id") == "causal_mask"
+    )
+    second, third = (copy.deepcopy(handed_in.cells[place]) for _ in range(2))
+    second.source, third.source = right["causal_mask"], "# the rest of a cell that was split\nhelp_me = 1"
+    handed_in.cells[place + 1 : place + 1] = [second, third]
+    found = intake(handed_in, manifest)
+    assert kinds(found) == ["repeated cells"]
+    assert cell_named(found.notebook, "causal_mask").source == right["causal_mask"]
+    assert names(found) == [cell.name for cell in manifest.cells]
+
+
+def test_deleted_cells_are_put_back_in_their_places(filled: Fill, manifest: Manifest) -> None:
+    handed_in = filled()
+    gone = ("setup", "test_causal_mask", "merge_query_key", "prompt_root", "question_root")
+    handed_in.cells = [c for c in handed_in.cells if c.metadata.get("nbgrader", {}).get("grade_id") not in gone]
+    found = intake(handed_in, manifest)
+    assert kinds(found) == ["cells put back"]
+    assert names(found) == [cell.name for cell in manifest.cells]
+
+
+def test_a_test_is_put_back_behind_the_last_definition(filled: Fill, right: dict[str, str], manifest: Manifest) -> None:
+    handed_in = without_metadata(filled(**right))
+    handed_in.cells = [c for c in handed_in.cells if not c.source.startswith("check(")]
+    handed_in.cells.append(new_code_cell("def causal_mask(T, device=None):\n    return better(T)"))
+    found = intake(handed_in, manifest)
+    order = [c.source for c in found.notebook.cells]
+    assert order.index(cell_named(found.notebook, "test_causal_mask").source) > order.index(handed_in.cells[-1].source)
+    assert cell_named(found.notebook, "causal_mask").source == handed_in.cells[-1].source
+
+
+def test_a_stub_is_not_put_back_over_a_solution_that_stands_elsewhere(
+    right: dict[str, str], manifest: Manifest
+) -> None:
+    everything = "\n\n\n".join(right[name] for name in ("causal_mask", "merge_query_key", "soft_lookup"))
+    handed_in = new_notebook(cells=[new_code_cell("import torch\nfrom torch import Tensor"), new_code_cell(everything)])
+    found = intake(handed_in, manifest)
+    sources = [cell.source for cell in found.notebook.cells]
+    assert sum("NotImplementedError" in source for source in sources) == 0
+    written = sources.index(everything)
+    assert all(place > written for place, source in enumerate(sources) if source.startswith("check(")), (
+        "a test stands before what it tests"
+    )
+
+
+def test_metadata_on_the_wrong_cell_do_not_overwrite_a_solution(
+    filled: Fill, right: dict[str, str], manifest: Manifest
+) -> None:
+    handed_in = filled(**right)
+    stub, test = cell_named(handed_in, "causal_mask"), cell_named(handed_in, "test_causal_mask")
+    stub.metadata, test.metadata = test.metadata, stub.metadata
+    found = intake(handed_in, manifest)
+    assert cell_named(found.notebook, "causal_mask").source == right["causal_mask"]
+    assert right["causal_mask"] in [cell.source for cell in found.notebook.cells]
+    assert names(found).count("test_causal_mask") == 1
+
+
+def test_what_a_student_added_to_the_setup_is_kept_behind_it(filled: Fill, manifest: Manifest) -> None:
+    handed_in = filled()
+    setup = cell_named(handed_in, "setup")
+    setup.source += "\nimport torch.nn.functional as F"
+    found = intake(handed_in, manifest)
+    place = next(i for i, cell in enumerate(found.notebook.cells) if cell.metadata.get("nbgrader"))
+    assert found.notebook.cells[place].source == manifest.by_name["setup"].source
+    assert found.notebook.cells[place + 1].source.endswith("import torch.nn.functional as F")
+    assert kinds(found) == ["locked cell edited"]
+
+
+def test_another_chapters_notebook_is_named_and_not_graded(filled: Fill, manifest: Manifest) -> None:
+    found = intake(filled(OTHER), manifest)
+    assert kinds(found) == ["wrong chapter"]
+    assert OTHER in found.problems[0].what
+    assert not found.gradable
+
+
+def test_a_notebook_without_any_exercise_is_not_graded(manifest: Manifest) -> None:
+    found = intake(new_notebook(cells=[new_markdown_cell("Dear diary")]), manifest)
+    assert kinds(found) == ["other notebook"]
+    assert not found.gradable
+
+
+def test_a_chapter_that_imports_this_ones_functions_is_still_another_chapter(filled: Fill, manifest: Manifest) -> None:
+    handed_in = filled(OTHER)
+    handed_in.cells.insert(1, new_code_cell("from tfcourse.attention import causal_mask"))
+    assert kinds(intake(handed_in, manifest)) == ["wrong chapter"]
+
+
+def test_a_file_that_cannot_be_read_becomes_a_notebook_of_stubs(manifest: Manifest) -> None:
+    found = take_in(b"%PDF", manifest)
+    assert not found.gradable
+    assert names(found) == [cell.name for cell in manifest.cells]
+    nbformat.validate(found.notebook)
+
+
+def test_a_submission_cannot_bring_its_own_verdict_on_itself(filled: Fill, manifest: Manifest) -> None:
+    handed_in = filled()
+    handed_in.metadata["tfcourse"] = {"problems": [{"kind": "x", "what": "x", "where": "", "do": "", "fatal": False}]}
+    assert intake(handed_in, manifest).notebook.metadata["tfcourse"] == {"problems": []}

@@ -1,0 +1,66 @@
+"""Results are written whole and read back as they were."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from autograder.checking.verdict import Diagnosis, Finding, Verdict
+from autograder.course import Course
+from autograder.grading.problem import Problem
+from autograder.grading.results import (
+    ExerciseResult,
+    GradeResult,
+    QuestionResult,
+    read_result,
+    read_results,
+    result_path,
+    write_result,
+)
+
+VERDICT = Verdict(
+    "f",
+    "03",
+    (Finding("a", "A.", 2.0, False, "no", Diagnosis("d", "why", "where")), Finding("b", "B.", 1.0, True, "ok")),
+)
+RESULT = GradeResult(
+    student="ann",
+    chapter="03",
+    status="graded",
+    exercises=(ExerciseResult("f", 1.0, 3.0, VERDICT, "", 0.5), ExerciseResult("g", 0.0, 2.0, None, "NameError: g")),
+    questions=(QuestionResult("question_q", 4.0, answered=True, pending=True),),
+    problems=(Problem("timeout", "It was stopped.", where="test_g"),),
+    late_penalty=0.5,
+    device="cpu",
+    seed=3,
+    seconds=2.25,
+    submission="abc",
+    source="def",
+)
+
+
+@pytest.fixture
+def empty(tmp_path: object) -> Course:
+    return Course(tmp_path)  # type: ignore[arg-type]
+
+
+def test_a_result_comes_back_as_it_was(empty: Course) -> None:
+    write_result(empty, RESULT)
+    assert read_result(empty, "03", "ann") == replace(RESULT, unchanged=True)
+    assert (RESULT.score, RESULT.max_score, RESULT.pending) == (1.0, 5.0, 1)
+
+
+def test_results_are_ordered_by_student(empty: Course) -> None:
+    for student in ("zoe", "ann", "mia"):
+        write_result(empty, replace(RESULT, student=student))
+    assert [result.student for result in read_results(empty, "03")] == ["ann", "mia", "zoe"]
+
+
+@pytest.mark.parametrize("content", ["", "{", "[]", '{"student": "ann"}'])
+def test_half_a_result_is_no_result(empty: Course, content: str) -> None:
+    path = result_path(empty, "03", "ann")
+    path.parent.mkdir(parents=True)
+    path.write_text(content)
+    assert read_result(empty, "03", "ann") is None
+    assert read_results(empty, "03") == []

@@ -1,0 +1,418 @@
+"""The lesson of chapter 04 runs, shows figures that everybody can read, and states no number that is not true."""
+
+from __future__ import annotations
+
+import ast
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+import torch.nn.functional as F
+from torch import nn
+
+from tfcourse.attention import causal_mask
+from tfcourse.explorer import record_heads
+from tfcourse.multihead import MultiHeadAttention, attention_parameters, head_ablation, split_heads
+
+jupytext = pytest.importorskip("jupytext")
+nbclient = pytest.importorskip("nbclient")
+nbformat = pytest.importorskip("nbformat")
+
+LESSON = Path(__file__).parents[2] / "chapters" / "04_multi_head" / "lesson.md"
+SOURCE = LESSON.read_text(encoding="utf-8")
+LABELS = (
+    "split-and-merge",
+    "multi-head",
+    "self-cross-causal",
+    "parameters",
+    "merge-value-output",
+    "head-ablation",
+    "one-head-cannot",
+    "multi-hop",
+    "shapes-04",
+    "what-goes-wrong-04",
+)
+
+# What the finished kernel is asked for: a name, and the expression that the lesson's own variables answer.
+ASKED = {
+    "report": "report",
+    "control": "control",
+    "one_by_one": "largest_difference",
+    "split": "[right.tolist(), wrong.tolist()]",
+    "shares_memory": "right.data_ptr() == numbers.data_ptr()",
+    "strides": "[numbers.stride(), right.stride()]",
+    "flops": "[one_wide.flops, 8 * one_narrow.flops]",
+    "crossed": "[list(crossed.shape), moved]",
+    "masks": "[agreement, bool(as_it_is[0, -1].isnan().all()), bool(inverted.isfinite().all())]",
+    "without_weights": "theirs(x, x, x, attn_mask=causal_mask(T), need_weights=False)[0][:, -1].isfinite().all().item()",
+    "merged": "[list(Z.shape), difference, ranks]",
+    "bias_gradients": "{n: getattr(biased, n).bias.grad.abs().max().item() for n in ('q_proj', 'k_proj', 'v_proj', 'o_proj')}",
+    "hops": "[hop.weights[0, 0].tolist() for hop in hops]",
+    "ring": "{f'{n_layers} {n_heads}': errors for (n_layers, n_heads), errors in ring_errors.items()}",
+    "results": "results",
+    "parameters_of_readers": "[sum(p.numel() for p in readers[n][0].parameters()) for n in (1, 4)]",
+    "always_s": "(exam != vocabulary.index('they')).all(dim=1).double().mean().item()",
+    "weights": "weights.tolist()",
+    "mirrored": "found.tolist()",
+    "ablated": "ablated",
+    "restored": "restored",
+    "unexplained": "left",
+    "shuffled": "[words_moved, heads_moved]",
+    "noticed": "{' | '.join(key): value for key, value in noticed.items()}",
+    "exchanged": "apart",
+    "flat": "[weights[1, 7, 4].item(), flat[1, 7, 4].item()]",
+}
+# Numbers of the prose that come from the papers it cites or are worked out in the sentence itself.
+GIVEN = {
+    "24.9 BLEU with one head, 25.8 with eight, 25.4 with thirty-two",
+    "38 of 48 encoder heads for 0.15 BLEU",
+    r"1 - \tfrac13 \approx 0.67",
+}
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory: pytest.TempPathFactory) -> tuple[list[Any], dict[str, Any]]:
+    """The lesson, executed in a fresh kernel: its code cells, and the answers to `ASKED`."""
+    notebook = jupytext.reads(SOURCE, fmt="md:myst")
+    questions = ", ".join(f"{name!r}: {expression}" for name, expression in ASKED.items())
+    notebook.cells.append(nbformat.v4.new_code_cell(f"import json\nprint(json.dumps({{{questions}}}))"))
+    folder = tmp_path_factory.mktemp("lesson")
+    nbclient.NotebookClient(
+        notebook, timeout=120, kernel_name="python3", resources={"metadata": {"path": str(folder)}}
+    ).execute()
+    cells = [cell for cell in notebook.cells if cell.cell_type == "code"]
+    return cells[:-1], json.loads("".join(output.text for output in cells[-1].outputs))
+
+
+@pytest.fixture(scope="module")
+def cells(run: tuple[list[Any], dict[str, Any]]) -> list[Any]:
+    return run[0]
+
+
+@pytest.fixture(scope="module")
+def values(run: tuple[list[Any], dict[str, Any]]) -> dict[str, Any]:
+    return run[1]
+
+
+@pytest.fixture(scope="module")
+def pages(cells: list[Any]) -> list[str]:
+    outputs = [output for cell in cells for output in cell.outputs]
+    return [output.data["text/html"] for output in outputs if "text/html" in output.get("data", {})]
+
+
+def prose() -> str:
+    """The lesson without code and front matter, on one line, without emphasis."""
+    text = re.sub(r"\A---.*?\n---\n", "", SOURCE, flags=re.S)
+    text = re.sub(r"```\{code-cell\}.*?\n```", "", text, flags=re.S)
+    return re.sub(r"\s+", " ", text.replace("*", ""))
+
+
+PROSE = prose()
+
+
+def check(phrase: str, *values: float, form: str = ".2f") -> None:
+    """The prose contains the phrase, and the phrase's numbers are these values, printed as the phrase prints them."""
+    assert phrase in PROSE, f"the lesson no longer says {phrase!r}"
+    for value in values:
+        assert format(value, form) in phrase, f"{value} is stated as {phrase!r}"
+
+
+def checked_phrases() -> set[str]:
+    """The phrases that the tests of this file give to `check`."""
+    tree = ast.parse(Path(__file__).read_text(encoding="utf-8"))
+    calls = [node for node in ast.walk(tree) if isinstance(node, ast.Call) and isinstance(node.func, ast.Name)]
+    firsts = [call.args[0] for call in calls if call.func.id == "check"]  # type: ignore[attr-defined]
+    return {first.value for first in firsts if isinstance(first, ast.Constant) and isinstance(first.value, str)}
+
+
+# ---------------------------------------------------------------------------------------------- the page
+
+
+def test_every_label_that_others_point_at_exists() -> None:
+    for label in LABELS:
+        assert SOURCE.count(f"\n({label})=\n#") == 1, label
+
+
+def test_lesson_is_a_lecture_long() -> None:
+    assert 4000 <= len(PROSE.split()) <= 7500
+
+
+def test_lesson_carries_the_header_that_myst_needs() -> None:
+    metadata = jupytext.reads(SOURCE, fmt="md:myst").metadata
+    assert metadata["kernelspec"]["name"] == "python3"
+    assert metadata["jupytext"]["text_representation"]["format_name"] == "myst"
+
+
+def test_nothing_is_written_to_stderr(cells: list[Any]) -> None:
+    assert not [output.text for cell in cells for output in cell.outputs if output.get("name") == "stderr"]
+
+
+def test_every_figure_has_a_description_and_a_caption(pages: list[str]) -> None:
+    pictures = [page for page in pages if page.startswith("<svg")]
+    assert len(pictures) == 4
+    for picture in pictures:
+        alt = re.search(r'aria-label="([^"]*)"', picture)
+        assert alt is not None
+        assert len(alt[1]) > 60
+    captions = [int(number) for number in re.findall(r"(?:\*|\")Figure 4\.(\d)\. [A-Z][^.?]*\?", SOURCE)]
+    assert captions == [1, 2, 3, 4, 5, 6]
+
+
+def test_explorers_show_the_trail_and_the_reader(pages: list[str]) -> None:
+    explorers = [page for page in pages if page.startswith("<head-explorer")]
+    data = [json.loads(re.search(r"<script[^>]*>(.*?)</script>", page)[1]) for page in explorers]  # type: ignore[index]
+    assert [(len(one["weights"]), len(one["weights"][0])) for one in data] == [(3, 1), (1, 4)]
+    assert all(" ".join(one["keys"]) == "the aunt near the boys says she sees them" for one in data)
+
+
+# ------------------------------------------------------------------------------------------- its numbers
+
+
+@pytest.mark.parametrize(("a", "b"), [(1.0, 0.0), (0.5, 0.5), (0.75, 0.25), (0.3, 0.9)])
+def test_one_average_loses_half_whatever_its_weights(a: float, b: float) -> None:
+    n = 5
+    eye = torch.eye(n, dtype=torch.float64)
+    blend = torch.cat([a * eye, b * eye])  # (2n, n): what one head makes of the pair
+    best = torch.linalg.lstsq(blend, torch.eye(2 * n, dtype=torch.float64)).solution  # the best M
+    torch.testing.assert_close((blend @ best - torch.eye(2 * n)).square().sum().item(), float(n))
+    formula = torch.cat([a * eye, b * eye], dim=1) / (a * a + b * b)
+    torch.testing.assert_close(best, formula)
+
+
+def test_one_head_fails_and_two_succeed(values: dict[str, Any]) -> None:
+    report = {int(heads): error for heads, error in values["report"].items()}
+    check("One head ends at 0.50, where", report[1])
+    check("the same head makes an error of 0.001.", values["control"], form=".3f")
+    assert all(report[heads] < 0.002 for heads in (2, 4, 8))
+    assert f"{report[16]:.2f} for sixteen and {report[32]:.2f} for thirty-two" in SOURCE
+
+
+def test_heads_cut_out_one_by_one_equal_the_layer(values: dict[str, Any]) -> None:
+    assert values["one_by_one"] < 1e-14
+
+
+def test_plain_reshape_mixes_words(values: dict[str, Any]) -> None:
+    right, wrong = values["split"]
+    assert right[0] == [[[10, 11], [20, 21], [30, 31]], [[12, 13], [22, 23], [32, 33]]]
+    assert wrong[0][0] == [[10, 11], [12, 13], [20, 21]]
+    assert values["shares_memory"]
+    assert values["strides"] == [[12, 4, 1], [12, 2, 4, 1]]
+    check("To the next head it is 2 numbers, to the next word 4.")
+
+
+def test_heads_cost_what_one_wide_head_costs(values: dict[str, Any]) -> None:
+    check("The same 536,870,912 operations.", *values["flops"], form=",")
+
+
+def test_self_cross_and_causal_behave_as_told(values: dict[str, Any], cells: list[Any]) -> None:
+    shape, moved = values["crossed"]
+    assert shape == [1, 10, 12]
+    assert moved < 1e-14
+    printed = "".join(output.get("text", "") for cell in cells for output in cell.outputs)
+    assert "self:   words 1 to 5 notice a change of words 6 to 9: True" in printed
+    assert "causal: words 1 to 5 notice a change of words 6 to 9: False" in printed
+
+
+def test_pytorch_agrees_under_the_inverted_mask_only(values: dict[str, Any]) -> None:
+    agreement, last_is_nan, inverted_is_finite = values["masks"]
+    assert agreement < 1e-14
+    assert last_is_nan
+    assert inverted_is_finite
+    assert values["without_weights"], "the lesson says that this path returns finite numbers"
+
+
+def test_parameter_counts_are_those_of_the_papers() -> None:
+    base = attention_parameters(512, 8, 64, 64, 512)
+    check("a layer has 1,048,576 parameters.", base.query_key + base.value_output, form=",")
+    largest = attention_parameters(12288, 96, 128, 128, 12288)
+    assert base.merged_value_output == 4 * base.value_output == 4 * 2 * 512**2
+    assert largest.merged_value_output == 48 * largest.value_output
+    check("4 times here and 48 times in GPT-3.")
+    assert sum(p.numel() for p in MultiHeadAttention(512, 8, bias=False).parameters()) == 4 * 512**2
+    for heads, millions in ((1, "0.26"), (32, "8.4")):
+        merged = attention_parameters(512, heads, 512 // heads, 512 // heads, 512).merged_value_output
+        assert f"{merged / 1e6:.2g}" == millions
+        assert f"{millions} million" in SOURCE or f'{millions} "' in SOURCE
+    assert f"{base.value_output / 1e6:.2f} million" in SOURCE
+
+
+def test_merging_values_and_output_changes_nothing_and_needs_rank(values: dict[str, Any]) -> None:
+    shape, difference, ranks = values["merged"]
+    assert shape == [36, 12]
+    assert difference < 1e-14
+    assert ranks == [4, 4, 4]
+    check("it has rank at most $D_h$, here 4 of 12")
+
+
+def test_key_bias_never_learns_and_value_bias_is_a_constant(values: dict[str, Any]) -> None:
+    sizes = values["bias_gradients"]
+    assert sizes["k_proj"] < 1e-12
+    assert min(sizes["q_proj"], sizes["v_proj"], sizes["o_proj"]) > 0.1
+    torch.manual_seed(0)
+    layer, x = MultiHeadAttention(12, 3).double(), torch.randn(2, 9, 12, dtype=torch.float64)
+    before = layer(x, mask=causal_mask(9))
+    with torch.no_grad():
+        shift = torch.randn(12, dtype=torch.float64)
+        layer.v_proj.bias += shift
+        constant = shift @ layer.o_proj.weight.T
+    torch.testing.assert_close(layer(x, mask=causal_mask(9)), before + constant)
+
+
+def test_trail_leads_from_them_to_aunt(values: dict[str, Any]) -> None:
+    reached = [max(range(9), key=hop[8].__getitem__) for hop in values["hops"]]
+    assert reached == [7, 6, 1]
+    assert all(max(row) > 0.999 for hop in values["hops"] for row in hop)
+
+
+def test_one_layer_takes_one_step_and_two_take_three(values: dict[str, Any]) -> None:
+    for name in ("1 1", "1 8"):
+        one, two, three = values["ring"][name]
+        assert one < 0.02
+        assert two == pytest.approx(2 / 3, abs=0.06)
+        assert three == pytest.approx(2 / 3, abs=0.06)
+    assert max(values["ring"]["2 1"]) < 0.02
+
+
+def test_four_heads_learn_the_grammar_and_two_of_three_single_heads_do_not(values: dict[str, Any]) -> None:
+    assert all(share == 1.0 for result in values["results"]["4"] for share in result.values())
+    first, second, third = values["results"]["1"]
+    assert min(second.values()) == 1.0, "the lesson says that seed 4 learns everything"
+    assert max(first["says"], third["says"]) < 0.75
+    check("two of three are stuck, above all at says: 0.63 is what one gets by always adding an s.", first["says"])
+    assert f"{values['always_s']:.2f}" == f"{first['says']:.2f}"
+    alone, together = values["parameters_of_readers"]
+    assert alone == together
+
+
+def test_heads_look_where_the_lesson_says(values: dict[str, Any]) -> None:
+    weights = torch.tensor(values["weights"])
+    looks = weights.argmax(dim=-1)
+    the, aunt, before, boys, says, she, sees = 0, 1, 3, 4, 5, 6, 7
+    assert looks[0, [boys, says, she]].tolist() == [aunt] * 3
+    assert looks[1, [sees, boys]].tolist() == [boys, the]
+    assert looks[3, boys] == before
+    assert looks[2, she] == aunt
+    assert weights[[0, 0, 0, 1, 1, 3], [boys, says, she, sees, boys, boys]].amax(dim=-1).min() > 0.85
+    check("although it looked at aunt with a weight of 0.79", weights[2, she, aunt].item())
+
+
+def test_head_1_looks_for_a_subject_that_is_one(values: dict[str, Any]) -> None:
+    check("From boy, head 1 gives aunts a weight of 0.02.", values["mirrored"][1])
+
+
+def test_ablation_gives_the_numbers_of_the_text(values: dict[str, Any]) -> None:
+    one, two, three, four = values["ablated"]
+    check("Without head 1, she falls to 0.67;", one["she"])
+    check("without head 2, them falls to 0.34,", two["them"])
+    check("no form falls below 0.99 without head 3", min(three.values()))
+    check("Says suffers without head 1 (0.71),", one["says"])
+    check("even more without heads 2 and 4 (0.57 and 0.68),", two["says"], four["says"])
+    assert values["unexplained"] < 1e-12
+
+
+def test_averages_stand_in_for_heads_2_and_4_but_not_for_head_1(values: dict[str, Any]) -> None:
+    restored = values["restored"]
+    check("and says is back at 1.00.", restored[1], restored[3])
+    check("with its average instead of its look, 0.65 remain.", restored[0])
+
+
+def test_words_and_heads_may_be_shuffled(values: dict[str, Any]) -> None:
+    assert max(values["shuffled"]) < 1e-14
+
+
+def test_silent_mistakes_show_as_told(values: dict[str, Any]) -> None:
+    everybody, noticed = list(range(1, 10)), values["noticed"]
+    assert noticed["right | words 7 to 9"] == [7, 8, 9]
+    assert noticed["right | word 1"] == everybody
+    assert noticed["reshape in the split | words 7 to 9"] == everybody
+    assert noticed["reshape in both places | words 7 to 9"] == [7, 8, 9]
+    assert noticed["reshape in both places | word 1"] == [1, 2, 3]
+    assert values["exchanged"] == pytest.approx(0.2, abs=0.02)
+    check("loads without a murmur and is wrong by a fifth.")
+    right, flat = values["flat"]
+    assert right > flat + 0.2
+
+
+def test_prose_has_no_number_that_is_not_checked() -> None:
+    """Every decimal, and every number with grouped digits, stands in a phrase that is checked or is given."""
+    remaining = PROSE
+    for phrase in checked_phrases() | GIVEN:
+        assert phrase in PROSE, f"the lesson no longer says {phrase!r}"
+        remaining = remaining.replace(phrase, "")
+    remaining = re.sub(r"Figure 4\.\d", "", remaining)
+    assert re.findall(r"(?<![\w.])\d+\.\d+|\d{1,3}(?:,\d{3})+", remaining) == []
+
+
+# ------------------------------------------------------------------------------ symptoms that the tables name
+
+
+def test_twin_heads_stay_twins() -> None:
+    torch.manual_seed(0)
+    layer = MultiHeadAttention(8, 2)
+    with torch.no_grad():
+        for projection in (layer.q_proj, layer.k_proj, layer.v_proj):
+            projection.weight[4:] = projection.weight[:4]
+            projection.bias[4:] = projection.bias[:4]
+        layer.o_proj.weight[:, 4:] = layer.o_proj.weight[:, :4]
+    layer(torch.randn(2, 5, 8)).square().sum().backward()
+    for projection in (layer.q_proj, layer.k_proj, layer.v_proj):
+        grad = projection.weight.grad
+        assert grad is not None
+        torch.testing.assert_close(grad[4:], grad[:4])
+        assert grad.abs().max() > 1e-3
+    output_grad = layer.o_proj.weight.grad
+    assert output_grad is not None
+    torch.testing.assert_close(output_grad[:, 4:], output_grad[:, :4])
+
+
+def test_softmax_over_heads_gives_a_single_head_the_sum_of_all_values() -> None:
+    q, k, v = torch.randn(3, 2, 1, 5, 4, generator=torch.Generator().manual_seed(0))
+    weights = torch.softmax(q @ k.transpose(-2, -1) / 2, dim=1)
+    torch.testing.assert_close(weights @ v, v.sum(dim=-2, keepdim=True).expand_as(v))
+
+
+def test_mask_without_a_place_for_heads_is_silent_only_if_batch_equals_heads_or_one() -> None:
+    generator = torch.Generator().manual_seed(0)
+    heads = torch.randn(3, 3, 5, 4, generator=generator)  # (B, H, T, Dh) with B = H
+    mask = (torch.rand(3, 5, 5, generator=generator) < 0.5) | torch.eye(5, dtype=torch.bool)
+    wrong = F.scaled_dot_product_attention(heads, heads, heads, attn_mask=mask)
+    right = F.scaled_dot_product_attention(heads, heads, heads, attn_mask=mask[:, None])
+    second_on_second = F.scaled_dot_product_attention(heads[0, 1], heads[0, 1], heads[0, 1], attn_mask=mask[1])
+    torch.testing.assert_close(wrong[0, 1], second_on_second)
+    assert (wrong - right).abs().max() > 0.1
+    with pytest.raises(RuntimeError):
+        F.scaled_dot_product_attention(heads[:2], heads[:2], heads[:2], attn_mask=mask[:2])
+
+
+def test_bias_removed_with_each_head_is_missing_as_often_as_there_are_heads() -> None:
+    torch.manual_seed(0)
+    layer, x = MultiHeadAttention(12, 3), torch.randn(2, 5, 12)
+    with torch.no_grad(), record_heads([layer]) as records:
+        output = layer(x)
+        assert records[0] is not None
+        missing = head_ablation(records[0].outputs, layer.o_proj.weight, layer.o_proj.bias) - layer.o_proj.bias
+        surplus = (output - missing).sum(dim=0) + layer.o_proj.bias - output
+    torch.testing.assert_close(surplus, (3 * layer.o_proj.bias).expand_as(surplus))
+
+
+def test_without_output_projection_the_first_columns_know_head_1_only() -> None:
+    torch.manual_seed(0)
+    layer, x = MultiHeadAttention(12, 3), torch.randn(2, 5, 12)
+    layer.o_proj = nn.Identity()  # type: ignore[assignment]
+    before = layer(x)
+    with torch.no_grad():
+        for projection in (layer.q_proj, layer.k_proj, layer.v_proj):
+            projection.weight[4:] += 1.0
+    torch.testing.assert_close(layer(x)[..., :4], before[..., :4])
+
+
+def test_heads_left_behind_the_positions_never_let_words_meet() -> None:
+    x = torch.randn(2, 5, 12, generator=torch.Generator().manual_seed(0))
+    other = x.clone()
+    other[:, 0] += 1.0
+    left = [split_heads(one, 3).transpose(1, 2) for one in (x, other)]  # (B, T, H, Dh)
+    before, after = (F.scaled_dot_product_attention(one, one, one) for one in left)
+    torch.testing.assert_close(after[:, 1:], before[:, 1:])
