@@ -31,6 +31,9 @@ if TYPE_CHECKING:
     from autograder.grading.collect import Collection
     from autograder.grading.results import GradeResult
 
+# As the shell has it, before anything is added to it.
+_PATH = os.environ.get("PATH")
+
 # Libraries are imported inside the commands: `tfcourse --help` must not wait for torch and nbgrader.
 
 chapters_argument = click.argument("chapters", nargs=-1, metavar="[CHAPTER]...")
@@ -105,7 +108,7 @@ def assign(chapters: tuple[str, ...], course_dir: Path | None) -> Outcome:
     from autograder.authoring.assign import assign as assign_chapters
 
     names = _project_chapters(root, chapters)
-    with new_course(folder) as course:
+    with new_course(folder) as course, progress_bar("assign"):
         made = assign_chapters(root, course, names)
     lines = [
         f"{item.chapter}: give students {item.package}\n  notebook {item.notebook}\n  package  {item.wheel}"
@@ -224,7 +227,11 @@ def _tell_grades(course: Course, collection: Collection, results: Sequence[Grade
 
 
 def _formgrader(course: Course) -> str:
-    return f"cd {course.root} && jupyter notebook, then the menu Nbgrader"
+    """Return how to get to nbgrader's formgrader, also where this Python's environment is not activated."""
+    own = Path(sys.executable).parent / "jupyter"
+    found = shutil.which("jupyter", path=_PATH)
+    jupyter = "jupyter" if found is not None and Path(found).parent == own.parent else str(own)
+    return f"cd {course.root} && {jupyter} notebook, then the menu Nbgrader"
 
 
 @main.command()
@@ -372,10 +379,12 @@ def sync(check: bool) -> Outcome:
     from autograder.authoring.sync import sync as sync_chapters
 
     drifts = sync_chapters(root, check=check)
-    lines = [str(drift) for drift in drifts]
-    ending = f"{len(drifts)} {'drifts' if check else 'places brought in step'}"
-    lines.append(ending if drifts else "Everything agrees with the reference.")
-    return Outcome([vars(drift) for drift in drifts], "\n".join(lines), FELL_SHORT if check and drifts else 0)
+    if check:
+        lines = [*map(str, drifts), f"{len(drifts)} drift{'s' * (len(drifts) != 1)}"]
+    else:
+        lines = [f"brought in step: {drift.file} ({drift.cell or 'all of it'}: {drift.what})" for drift in drifts]
+    text = "\n".join(lines) if drifts else "Everything agrees with the reference."
+    return Outcome([vars(drift) for drift in drifts], text, FELL_SHORT if check and drifts else 0)
 
 
 @main.command("sample-class")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from nbgrader.utils import compute_checksum, is_grade, is_solution, is_task
@@ -16,6 +16,7 @@ from autograder.grading.problem import Problem
 
 _HEADING = re.compile(r"^#{1,6}\s+(.+?)\s*#*$", re.MULTILINE)
 _TITLE = re.compile(r"^#\s+(.+?)\s*#*$", re.MULTILINE)
+_NUMBER = re.compile(r"[-+]?\d+\.\d*(?:[eE][-+]?\d+)?")
 # Errors that tell in one line what the page says better.
 _OURS = ("NotGradable", "Timeout", "OutputFlood", "KernelDied", "TimeUsedUp", "NoVerdict")
 
@@ -230,15 +231,25 @@ def _comment(cell: Any) -> str:
     return markdown(comment) if comment and comment != "No response." else ""
 
 
+def _told(text: str) -> str:
+    """Take the numbers out of what the student's code said when it failed: under hidden tests they can be hidden inputs."""
+    return _NUMBER.sub("…", text) if text.casefold().startswith("it raised") else text
+
+
+def _tellable(verdict: Verdict) -> Verdict:
+    findings = (replace(finding, message=_told(finding.message)) for finding in verdict.findings)
+    return replace(verdict, findings=tuple(findings))
+
+
 def _outcome(cell: Any) -> tuple[Verdict | None, str]:
     """Return the verdict, or what went wrong. What the cell printed stays out: with hidden tests, that can be hidden inputs."""
     for output in cell.outputs if cell.cell_type == "code" else ():
         if output.output_type == "error":
             text = plain(output.evalue).strip()
-            return None, text if output.ename in _OURS else f"It raised {output.ename}: {text}"[:300]
+            return None, text if output.ename in _OURS else _told(f"It raised {output.ename}: {text}"[:300])
         if output.output_type == "execute_result" and VERDICT_MIME in output.data:
             try:
-                return Verdict.from_dict(output.data[VERDICT_MIME]), ""
+                return _tellable(Verdict.from_dict(output.data[VERDICT_MIME])), ""
             except (KeyError, TypeError):
                 return None, "The verdict could not be read."
     return None, ""

@@ -277,9 +277,12 @@ def test_one_layer_takes_one_step_and_two_take_three(values: dict[str, Any]) -> 
 
 
 def test_four_heads_learn_the_grammar_and_two_of_three_single_heads_do_not(values: dict[str, Any]) -> None:
-    assert all(share == 1.0 for result in values["results"]["4"] for share in result.values())
+    shares = [share for result in values["results"]["4"] for share in result.values()]
+    assert round(sum(500 * (1 - share) for share in shares)) == 1
+    check("the three models make one mistake in 6,000 forms, all together.", 500 * len(shares), form=",")
     first, second, third = values["results"]["1"]
-    assert min(second.values()) == 1.0, "the lesson says that seed 4 learns everything"
+    assert round(sum(500 * (1 - share) for share in second.values())) == 2
+    check("the model from seed 4 makes two mistakes in 2,000 forms, with one head.", 500 * len(second), form=",")
     assert max(first["says"], third["says"]) < 0.75
     check("two of three are stuck, above all at says: 0.63 is what one gets by always adding an s.", first["says"])
     assert f"{values['always_s']:.2f}" == f"{first['says']:.2f}"

@@ -14,6 +14,8 @@ from nbgrader.api import Gradebook
 from torch import Tensor, nn
 
 from autograder.authoring.chapter import Chapter, chapters
+from autograder.authoring.leaks import Secrets, secrets_of
+from autograder.authoring.student_files import student_files
 from autograder.authoring.sync import sync
 from autograder.checking import aspects as look
 from autograder.checking.draw import Case, Draw
@@ -215,9 +217,8 @@ def chapter_text(name: str, exercises: tuple[str, ...], imports: str, question: 
     return f"{FRONT}\n# {name}\n\nHow it begins.\n{SETUP.format(imports=imports)}{cells}{question}"
 
 
-@pytest.fixture()
-def unsynced(tmp_path: Path) -> SmallCourse:
-    root = tmp_path / "project"
+def make_project(root: Path) -> SmallCourse:
+    """Write the small project, its stubs still empty."""
     for chapter, names, imports, question in (
         (FIRST, ("causal_mask", "masked_attention_weights"), "", QUESTION),
         (
@@ -237,9 +238,33 @@ def unsynced(tmp_path: Path) -> SmallCourse:
 
 
 @pytest.fixture()
-def small(unsynced: SmallCourse) -> SmallCourse:
-    sync(unsynced.root, registry=REGISTRY)
-    return unsynced
+def unsynced(tmp_path: Path) -> SmallCourse:
+    return make_project(tmp_path / "project")
+
+
+@pytest.fixture(scope="session")
+def _synced(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    project = make_project(tmp_path_factory.mktemp("synced") / "project")
+    sync(project.root, registry=REGISTRY)
+    return project.root
+
+
+@pytest.fixture()
+def small(_synced: Path, tmp_path: Path) -> SmallCourse:
+    shutil.copytree(_synced, tmp_path / "project")
+    return SmallCourse(tmp_path / "project")
+
+
+@pytest.fixture(scope="session")
+def small_secrets(_synced: Path) -> Secrets:
+    """What must not get out of the small project."""
+    return secrets_of(_synced, REGISTRY)
+
+
+@pytest.fixture(scope="session")
+def real_files(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[Path]]:
+    """Notebook and package of every chapter of the course itself."""
+    return student_files(ROOT, tmp_path_factory.mktemp("files"))
 
 
 @pytest.fixture(scope="session")

@@ -32,7 +32,6 @@ from autograder.authoring.leaks import (
 )
 from autograder.authoring.notebooks import CANARY, solution_notebook, source_notebook
 from autograder.authoring.readable import readable_texts
-from autograder.authoring.student_files import student_files
 from autograder.course import Course
 from autograder.errors import CourseError
 
@@ -51,8 +50,8 @@ PLANTED = {
 
 
 @pytest.fixture()
-def secrets(small: Any) -> Secrets:
-    return secrets_of(small.root, small.registry)
+def secrets(small_secrets: Secrets) -> Secrets:
+    return small_secrets
 
 
 # How a line gets into each kind of file that students receive or can see.
@@ -167,10 +166,9 @@ def test_a_release_of_both_chapters_gives_nothing_away(
     assert kinds == {"solution", "rubric", "hidden test", "canary", "marker"}
 
 
-def test_the_course_itself_gives_nothing_away(tmp_path: Path) -> None:
+def test_the_course_itself_gives_nothing_away(real_files: dict[str, list[Path]]) -> None:
     """Notebooks and packages of every real chapter, and every page that people wrote."""
-    secrets = secrets_of(ROOT)
-    files = student_files(ROOT, tmp_path)
+    secrets, files = secrets_of(ROOT), real_files
     materials = [Material(path, chapter) for chapter, paths in files.items() for path in paths]
     assert len(materials) == 2 * len(list((ROOT / "chapters").glob("*/exercises.md")))
     assert find_leaks([*materials, *written_materials(ROOT)], secrets) == []

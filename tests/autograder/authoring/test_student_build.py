@@ -12,6 +12,7 @@ from importlib.metadata import PathDistribution
 from pathlib import Path
 from typing import Any
 
+import nbformat
 import pytest
 
 from autograder.authoring.definition import ModuleText
@@ -24,7 +25,7 @@ FIRST, SECOND = "90_first", "91_second"
 # Runs without the environment's own paths: the student's package, and the libraries that it may need.
 ISOLATED = """\
 import json, sys
-package, libraries, allowed = sys.argv[1], sys.argv[2], set(sys.argv[3].split(","))
+package, libraries = sys.argv[1:3]
 sys.path[:0] = [package]
 sys.path.append(libraries)
 
@@ -32,7 +33,7 @@ class OnlyWhatIsDeclared:
     def find_spec(self, name, path=None, target=None):
         top = name.partition(".")[0]
         if top in {"nbgrader", "traitlets", "IPython", "ipykernel", "jupyter_client", "jupytext", "nbformat", "nbclient",
-                   "nbconvert", "click", "rich", "jinja2", "yaml", "sqlalchemy", "matplotlib", "scipy", "pandas"} - allowed:
+                   "nbconvert", "click", "rich", "jinja2", "yaml", "sqlalchemy", "matplotlib", "scipy", "pandas"}:
             raise ImportError(f"{name} is not among what the package declares")
         return None
 
@@ -51,11 +52,11 @@ def contents(wheel: Path) -> dict[str, bytes]:
         return {name: archive.read(name) for name in archive.namelist()}
 
 
-def run(package: Path, code: str) -> dict[str, Any]:
+def run(package: Path, code: str, *arguments: str) -> dict[str, Any]:
     """Run code in a process that sees the package, torch, numpy and safetensors, and no installation of ours."""
     libraries = sysconfig.get_paths()["purelib"]
     done = subprocess.run(
-        [sys.executable, "-I", "-S", "-c", ISOLATED + code, str(package), libraries, ""],
+        [sys.executable, "-I", "-S", "-c", ISOLATED + code, str(package), libraries, *arguments],
         cwd=package,
         capture_output=True,
         text=True,
@@ -203,6 +204,36 @@ print(json.dumps({
     assert "MultiHeadAttention is an exercise of chapter 91_second" in found["class"]
     assert "split_heads is an exercise of chapter 91_second" in found["function"]
     assert found["points"] == 0
+
+
+CHAPTERS = sorted(path.parent.name for path in (Path(__file__).parents[3] / "chapters").glob("*/exercises.md"))
+NOTEBOOK = """
+verdicts, scope = {}, {}
+for source in json.loads(open(sys.argv[3], encoding="utf-8").read()):
+    if source.startswith("check("):
+        verdict = eval(source, scope)
+        verdicts[verdict.exercise] = [verdict.score, verdict.max_score, str(verdict)]
+    else:
+        exec(source, scope)
+print(json.dumps(verdicts))
+"""
+
+
+@pytest.mark.parametrize("chapter", CHAPTERS)
+def test_a_chapters_solutions_get_everything_from_its_package_and_its_notebook_nothing(
+    chapter: str, real_files: dict[str, list[Path]], tmp_path: Path
+) -> None:
+    root = Path(__file__).parents[3]
+    notebook, wheel = real_files[chapter]
+    package = installed(wheel, tmp_path / "student")
+    for path, part in ((root / "solutions" / chapter / "exercises.ipynb", 1), (notebook, 0)):
+        cells = nbformat.read(path, as_version=4).cells
+        sources = [cell.source for cell in cells if cell.cell_type == "code"]
+        (tmp_path / "cells.json").write_text(json.dumps(sources))
+        verdicts = run(package, NOTEBOOK, str(tmp_path / "cells.json"))
+        assert len(verdicts) == len([source for source in sources if source.startswith("check(")]) >= 6
+        for score, maximum, text in verdicts.values():
+            assert score == part * maximum, text
 
 
 MODULE = '''"""A module."""

@@ -6,6 +6,7 @@ import os
 import shutil
 import sys
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -95,7 +96,7 @@ def right() -> dict[str, str]:
     return {name: standalone_source(exercise(name).reference, rename=name) for name in names}
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def filled(pristine: Path) -> Callable[..., Any]:
     """Make a student's notebook of the released one."""
 
@@ -113,17 +114,18 @@ def filled(pristine: Path) -> Callable[..., Any]:
     return fill
 
 
+def put(course: Course, student: str, what: Any, chapter: str = CHAPTER) -> Path:
+    """Put a notebook, or whatever else, where a submission goes."""
+    path = course.root / "submitted" / student / chapter / f"{chapter}.ipynb"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    if isinstance(what, bytes):
+        path.write_bytes(what)
+    else:
+        nbformat.write(what, path)
+    return path
+
+
 @pytest.fixture
 def hand_in(course: Course) -> Callable[..., Path]:
     """Put a notebook, or whatever else, where a submission goes."""
-
-    def put(student: str, what: Any, chapter: str = CHAPTER) -> Path:
-        path = course.root / "submitted" / student / chapter / f"{chapter}.ipynb"
-        path.parent.mkdir(parents=True, exist_ok=True)
-        if isinstance(what, bytes):
-            path.write_bytes(what)
-        else:
-            nbformat.write(what, path)
-        return path
-
-    return put
+    return partial(put, course)

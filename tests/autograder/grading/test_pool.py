@@ -12,7 +12,6 @@ import pytest
 from autograder.grading.execute import Submission
 from autograder.grading.pool import run_all
 
-
 # The executor must be a module that a worker process can import.
 OBEDIENT = """
 import os, signal

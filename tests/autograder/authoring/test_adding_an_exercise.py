@@ -1,0 +1,151 @@
+"""Follow docs/adding-an-exercise.md to the letter, on a copy of the repository, and see the new exercise work."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+ROOT = Path(__file__).parents[3]
+PAGE = ROOT / "docs" / "adding-an-exercise.md"
+BLOCK = re.compile(r"^<!-- (?P<marker>.+?) -->\n(?P<fence>`{3,})\w+\n(?P<content>.*?)^(?P=fence)$", re.DOTALL | re.MULTILINE)
+CONSOLE = re.compile(r"^```console\n(.*?)^```$", re.DOTALL | re.MULTILINE)
+NAME, CHAPTER = "attention_entropy", "03_scaled_dot_product"
+
+
+def apply(root: Path, marker: str, content: str) -> Path:
+    """Do what the comment above a box says."""
+    if new := re.fullmatch(r"new file: (\S+)", marker):
+        path = root / new[1]
+        assert not path.exists(), f"{new[1]} is there already"
+        path.write_text(content, encoding="utf-8")
+    else:
+        change = re.fullmatch(r"in (\S+), before: (.+)", marker)
+        assert change is not None, f"what does this mean? {marker}"
+        path = root / change[1]
+        text = path.read_text(encoding="utf-8")
+        assert text.count(change[2]) == 1, f"{change[1]} does not hold once: {change[2]}"
+        path.write_text(text.replace(change[2], content + change[2]), encoding="utf-8")
+    return path
+
+
+def environment(root: Path) -> dict[str, str]:
+    """Where the copy is the project that Python and the shell find."""
+    programs = Path(sys.executable).parent
+    return {
+        **os.environ,
+        "PATH": f"{programs}{os.pathsep}{os.environ['PATH']}",
+        "PYTHONPATH": str(root),
+        "PYTHONDONTWRITEBYTECODE": "1",
+        "PYTEST_ADDOPTS": "-p no:cacheprovider",
+    }
+
+
+@pytest.fixture(scope="module")
+def copy(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A copy of the repository to which the page has been applied, box by box and command by command."""
+    root = tmp_path_factory.mktemp("copy") / "project"
+    ignore = shutil.ignore_patterns(".*", "__pycache__", "_build", "build", "course", "dist", "*.egg-info")
+    shutil.copytree(ROOT, root, ignore=ignore)
+    page = PAGE.read_text(encoding="utf-8")
+    steps = [(match.start(), match) for pattern in (BLOCK, CONSOLE) for match in pattern.finditer(page)]
+    for _, match in sorted(steps, key=lambda step: step[0]):
+        if match.re is BLOCK:
+            apply(root, match["marker"], match["content"])
+            continue
+        for command in match[1].splitlines():
+            done = subprocess.run(
+                ["bash", "-c", command], cwd=root, env=environment(root), capture_output=True, text=True, check=False
+            )
+            assert done.returncode == 0, f"$ {command}\n{done.stdout}\n{done.stderr}"
+    return root
+
+
+def run(root: Path, code: str) -> Any:
+    """Run code where the copy is the project, and return what it prints as JSON."""
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=root, env=environment(root), capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)
+
+
+def test_the_page_names_the_four_places_and_no_fifth() -> None:
+    places = {re.split(r"[ ,]", match["marker"].removeprefix("new file: ").removeprefix("in "))[0] for match in BLOCK.finditer(PAGE.read_text())}
+    rooms = {re.sub(r"[^/]+$", "", place).split("/")[0] + "/" for place in places}
+    assert rooms == {"tfcourse/", "autograder/", "chapters/", "tests/"}
+    assert {place.rpartition("/")[0] for place in places} == {
+        "tfcourse",
+        "autograder/checks",
+        f"chapters/{CHAPTER}",
+        "tests/tfcourse",
+        "tests/autograder/checks",
+    }
+
+
+def test_every_box_of_the_page_is_applied_or_run() -> None:
+    page = PAGE.read_text(encoding="utf-8")
+    outside = CONSOLE.sub("", BLOCK.sub("", page))
+    assert "```" not in outside
+    assert len(BLOCK.findall(page)) == 5
+    assert len(CONSOLE.findall(page)) == 2
+
+
+def test_the_reference_gets_everything_each_mistake_its_diagnosis_and_the_stub_nothing(copy: Path) -> None:
+    found = run(
+        copy,
+        f"""
+import json, torch, tfcourse
+from torch import Tensor
+from autograder.authoring.source import stub_source
+from autograder.checks import check, exercise
+from autograder.checking.sheet import decide
+from autograder.checking.subject import LocalSubject
+
+about = exercise("{NAME}")
+scope = {{"Tensor": Tensor}}
+exec(stub_source(about), scope)
+stub = check(scope["{NAME}"], hidden=True)
+print(json.dumps({{
+    "package": tfcourse.__file__,
+    "points": about.points,
+    "reference": check(about.reference).score,
+    "stub": [stub.score, sorted({{finding.message for finding in stub.findings}})],
+    "mistakes": {{
+        m.name: [d.name for d in decide(about.sheet(hidden=True), LocalSubject(m.wrong)).diagnoses]
+        for m in about.misconceptions
+    }},
+}}))
+""",
+    )
+    assert found["package"].startswith(str(copy))
+    assert found["reference"] == found["points"] == 5.5
+    assert found["stub"] == [0, ["not written yet"]]
+    assert len(found["mistakes"]) == 6
+    assert all(diagnoses == [name] for name, diagnoses in found["mistakes"].items()), found["mistakes"]
+
+
+def test_sync_has_filled_the_two_cells_and_the_solution(copy: Path) -> None:
+    text = (copy / "chapters" / CHAPTER / "exercises.md").read_text(encoding="utf-8")
+    assert "def attention_entropy(weights: Tensor) -> Tensor:\n" in text
+    assert "---\ncheck(attention_entropy)\n```" in text
+    cell = text[text.index("grade_id: test_attention_entropy") :].partition("---")[0]
+    assert "points: 5.5\n" in cell
+    solution = json.loads((copy / "solutions" / CHAPTER / "exercises.ipynb").read_text(encoding="utf-8"))
+    sources = {cell["id"]: "".join(cell["source"]) for cell in solution["cells"]}
+    assert "-torch.special.xlogy(weights, weights).sum(dim=-1)" in sources[NAME]
+
+
+def test_everything_else_of_the_chapter_is_as_it_was(copy: Path) -> None:
+    before = (ROOT / "chapters" / CHAPTER / "exercises.md").read_text(encoding="utf-8")
+    after = (copy / "chapters" / CHAPTER / "exercises.md").read_text(encoding="utf-8")
+    start = after.index("## How widely is attention spread?")
+    end = after.index('+++ {"nbgrader": {"grade": false, "grade_id": "prompt_query_key"')
+    assert after[:start] + after[end:] == before

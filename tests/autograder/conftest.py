@@ -1,0 +1,91 @@
+"""What the tests of commands share: a small course that nbgrader has released, and a way to see that nothing changed."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import shutil
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import nbformat
+import pytest
+from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
+
+from autograder.authoring.release import generate_assignment
+from autograder.authoring.source import solution_source
+from autograder.checks import exercise
+from autograder.course import Course
+
+# Two chapters, for a notebook may belong to the other one; one exercise each, so that nbgrader has little to do.
+RELEASED = {"03_scaled_dot_product": "causal_mask", "04_multi_head": "split_heads"}
+
+
+@pytest.fixture
+def snapshot() -> Callable[[Path], dict[str, str]]:
+    """Return a function that describes a folder: every name in it, and a hash of every file."""
+
+    def describe(folder: Path) -> dict[str, str]:
+        return {
+            str(path.relative_to(folder)): hashlib.sha256(path.read_bytes()).hexdigest() if path.is_file() else "folder"
+            for path in sorted(folder.rglob("*"))
+        }
+
+    return describe
+
+
+@pytest.fixture(scope="session")
+def released(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A course folder in which two chapters are released. Do not write into it."""
+    # nbgrader calls alembic by its name when it makes a gradebook; it lies beside this Python.
+    path = os.environ["PATH"]
+    os.environ["PATH"] = f"{Path(sys.executable).parent}{os.pathsep}{path}"
+    root = tmp_path_factory.mktemp("released") / "course"
+    course = Course.open(root, create=True)
+    for chapter, name in RELEASED.items():
+        source = root / "source" / chapter / f"{chapter}.ipynb"
+        source.parent.mkdir(parents=True)
+        nbformat.write(_source(chapter, name), source)
+        generate_assignment(course.config(), chapter)
+    os.environ["PATH"] = path
+    return root
+
+
+@pytest.fixture
+def course_dir(released: Path, tmp_path: Path) -> Path:
+    """A course folder of one's own in which two chapters are released."""
+    return Path(shutil.copytree(released, tmp_path / "mine" / "course"))
+
+
+@pytest.fixture
+def notebook(released: Path) -> Callable[..., str]:
+    """Return a function that makes a student's notebook of a chapter: solved, or as it was given out."""
+
+    def make(chapter: str, *, solved: bool = True) -> str:
+        found = nbformat.read(released / "release" / chapter / f"{chapter}.ipynb", as_version=4)
+        for cell in found.cells:
+            if solved and cell.metadata.get("nbgrader", {}).get("grade_id") == RELEASED[chapter]:
+                cell.source = solution_source(exercise(RELEASED[chapter]))
+        return str(nbformat.writes(found))
+
+    return make
+
+
+def _source(chapter: str, name: str) -> nbformat.NotebookNode:
+    about = exercise(name)
+    setup = "import math\n\nimport torch\nfrom torch import Tensor, nn\n\nfrom tfcourse import check\n"
+    test = f"check({name})\n### BEGIN HIDDEN TESTS\ncheck({name}, hidden=True)\n### END HIDDEN TESTS"
+    cells = [
+        new_markdown_cell(f"# {chapter}", id="title"),
+        new_code_cell(setup, id="setup", metadata=_mark("setup", locked=True)),
+        new_code_cell(solution_source(about), id=name.replace("_", "-"), metadata=_mark(name, solution=True)),
+        new_code_cell(test, id="test", metadata=_mark(f"test_{name}", grade=True, locked=True, points=about.points)),
+    ]
+    kernel = {"name": "python3", "display_name": "Python 3 (ipykernel)", "language": "python"}
+    return new_notebook(cells=cells, metadata={"kernelspec": kernel})
+
+
+def _mark(name: str, **flags: object) -> dict[str, object]:
+    plain = {"grade": False, "locked": False, "solution": False, "task": False, "schema_version": 3, "grade_id": name}
+    return {"nbgrader": plain | flags}

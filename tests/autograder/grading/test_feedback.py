@@ -1,0 +1,250 @@
+"""A feedback page tells the student what was found, and nothing that is not theirs to know."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import nbformat
+import pytest
+from nbformat.v4 import new_output
+
+from autograder.checking.verdict import VERDICT_MIME, Verdict
+from autograder.checks import check
+from autograder.course import Course
+from autograder.errors import CourseError
+from autograder.grading.autograde import autograde
+from autograder.grading.execute import Execution, Submission
+from autograder.grading.feedback import write_feedback
+from autograder.grading.formula import formula
+from autograder.grading.markup import markdown, python
+from autograder.grading.record import Books
+from autograder.grading.results import read_result
+
+from .conftest import CHAPTER, put
+
+Fill = Callable[..., Any]
+ANSWER = (
+    "Since $\\frac{a}{\\sqrt{D_h}}$ <script>alert(1)</script> ![x](https://evil.example/p.png) [y](javascript:alert(2))"
+)
+WRONG = "def causal_mask(T, device=None):\n    return torch.ones(T, T, dtype=torch.bool).triu()  # '<b>'"
+
+
+@dataclass(frozen=True)
+class Here:
+    """Runs a notebook in this process, without Jupyter: what a cell printed and what its check returned."""
+
+    def grade_one(self, submission: Submission) -> Execution:
+        notebook = nbformat.reads(submission.notebook, as_version=4)
+        space: dict[str, Any] = {"check": check}
+        for cell in notebook.cells:
+            name = cell.metadata.get("nbgrader", {}).get("grade_id", "")
+            if name.startswith("test_"):
+                cell.outputs = [
+                    new_output("stream", name="stdout", text="tensor([[0.123hidden]])"),
+                    *_outcome(name, space),
+                ]
+            elif cell.cell_type == "code":
+                exec(cell.source, space)
+        return Execution(submission.student, nbformat.writes(notebook), 0.1)
+
+
+def _outcome(name: str, space: dict[str, Any]) -> list[Any]:
+    function = space[name.removeprefix("test_")]
+    if function.__doc__ == "raise":
+        lines = ["NameError Traceback", "### BEGIN HIDDEN TESTS", "----> 3 check(soft_lookup, hidden=True)"]
+        return [new_output("error", ename="NameError", evalue="name 'x' is not defined", traceback=lines)]
+    verdict: Verdict = check(function)
+    data = {"text/plain": repr(verdict), "text/html": "<b>forged</b>", VERDICT_MIME: verdict.to_dict()}
+    return [new_output("execute_result", data, execution_count=1)]
+
+
+@pytest.fixture(scope="module")
+def told(
+    pristine: Path, tmp_path_factory: pytest.TempPathFactory, filled: Fill, right: dict[str, str]
+) -> tuple[Course, dict[str, str]]:
+    """A course with the pages of a student with mistakes, one with nothing, and one whose file cannot be graded."""
+    root = tmp_path_factory.mktemp("feedback") / "course"
+    shutil.copytree(pristine, root)
+    course = Course.open(root)
+    failing = "def soft_lookup(query, keys, values):\n    'raise'"
+    talking = (
+        "def merge_query_key(w_q, w_k):\n    raise ValueError(f'{w_q[0, 0]:.3f} is odd, shape {tuple(w_q.shape)}')"
+    )
+    put(course, "ann", filled(answer=ANSWER, **{**right, "causal_mask": WRONG, "soft_lookup": failing}))
+    put(course, "ben", filled(merge_query_key=talking))
+    put(course, "cem", b"%PDF-1.4")
+    autograde(course, CHAPTER, device="cpu", make_executor=lambda settings: Here())
+    with Books(course, CHAPTER).gradebook() as gradebook:
+        gradebook.find_comment("causal_mask", CHAPTER, CHAPTER, "ann").manual_comment = "Draw the *triangle* first."
+        gradebook.db.commit()
+    paths = write_feedback(course, CHAPTER)
+    assert [path.relative_to(course.root).as_posix() for path in paths] == [
+        f"feedback/{student}/{CHAPTER}/{CHAPTER}.html" for student in ("ann", "ben", "cem")
+    ]
+    return course, {path.parents[1].name: path.read_text(encoding="utf-8") for path in paths}
+
+
+@pytest.fixture
+def pages(told: tuple[Course, dict[str, str]]) -> dict[str, str]:
+    """The pages by student."""
+    return told[1]
+
+
+@pytest.fixture
+def course(told: tuple[Course, dict[str, str]], tmp_path: Path) -> Course:
+    """The same course, to be changed."""
+    shutil.copytree(told[0].root, tmp_path / "course")
+    return Course.open(tmp_path / "course")
+
+
+def text_of(page: str) -> str:
+    return " ".join(re.sub(r"<style>.*?</style>|<[^>]+>", " ", page, flags=re.DOTALL).split())
+
+
+def test_the_head_says_how_much_and_what_to_read_again(pages: dict[str, str]) -> None:
+    text = text_of(pages["ann"])
+    assert "5 of 18 points so far" in text
+    assert "1 answer still to be read by a person" in text
+    assert "Causal mask 1 of 4 looks like: the future in place of the past" in text
+    assert "Merge query key 4 of 4 everything as it should be" in text
+    assert "What to read again" in text
+    assert 'href="#test_causal_mask"' in pages["ann"]
+
+
+def test_a_verdict_is_shown_with_its_diagnosis_and_the_students_own_code(pages: dict[str, str]) -> None:
+    text = text_of(pages["ann"])
+    assert "True on and below the diagonal, False above it." in text
+    assert "The triangle is the wrong one" in text
+    assert "3 of 6 aspects" not in text
+    assert "&lt;b&gt;" in pages["ann"]
+    assert "From your grader Draw the triangle first." in text
+
+
+def test_an_error_is_shown_in_one_line(pages: dict[str, str]) -> None:
+    assert "It raised NameError: name &#39;x&#39; is not defined" in pages["ann"]
+    assert "Traceback" not in pages["ann"]
+
+
+def test_hidden_tests_and_what_was_printed_under_them_are_not_shown(
+    pages: dict[str, str], right: dict[str, str]
+) -> None:
+    for page in pages.values():
+        for secret in ("hidden=True", "HIDDEN TESTS", "0.123hidden", "forged", "Because of the variance"):
+            assert secret not in page
+    for line in right["causal_mask"].splitlines()[1:] + right["soft_lookup"].splitlines()[1:]:
+        assert line.strip() not in pages["ben"]
+
+
+def test_what_failing_code_says_of_its_inputs_is_not_shown(pages: dict[str, str]) -> None:
+    assert "it raised ValueError: … is odd, shape (" in text_of(pages["ben"])
+
+
+def test_a_page_needs_nothing_and_runs_nothing(pages: dict[str, str]) -> None:
+    for page in pages.values():
+        assert "<script" not in page
+        assert "javascript:" not in page
+        assert not re.search(r"""(?:src|href)\s*=\s*["'](?!#)""", page)
+        assert "@import" not in page
+        assert "url(" not in page
+        assert "default-src 'none'" in page
+
+
+def test_unanswered_and_untouched_parts_are_called_so(pages: dict[str, str]) -> None:
+    text = text_of(pages["ben"])
+    assert "0 of 18 points" in text
+    assert "so far" not in text
+    assert "Causal mask 0 of 4 not written yet" in text
+    assert "Why is there a square root? 0 of 4 no answer" in text
+
+
+def test_a_file_that_cannot_be_graded_is_told_so_and_what_to_do(pages: dict[str, str]) -> None:
+    text = text_of(pages["cem"])
+    assert "could not be graded. The file is not a notebook but a PDF." in text
+    assert f"tfcourse validate {CHAPTER}.ipynb" in text
+    assert "NotImplementedError" not in text
+
+
+def test_points_from_a_person_arrive_on_the_next_page(course: Course, pages: dict[str, str]) -> None:
+    with Books(course, CHAPTER).gradebook() as gradebook:
+        grade = gradebook.find_grade("question_root", CHAPTER, CHAPTER, "ann")
+        grade.manual_score, grade.needs_manual_grade = 2.5, False
+        gradebook.db.commit()
+    (path,) = write_feedback(course, CHAPTER, students=["ann"])
+    text = text_of(path.read_text(encoding="utf-8"))
+    assert "7.5 of 18 points" in text
+    assert "so far" not in text
+
+
+def test_sections_become_links_where_the_site_is_known(course: Course, pages: dict[str, str]) -> None:
+    with (course.root / "nbgrader_config.py").open("a") as config:
+        config.write("\nc.FeedbackExporter.site_url = 'https://course.example/site/'\n")
+    (path,) = write_feedback(course, CHAPTER, students=["ann"])
+    page = path.read_text(encoding="utf-8")
+    assert f'href="https://course.example/site/chapters/{CHAPTER}/lesson.html#causal-mask"' in page
+
+
+def test_nbgrader_itself_makes_the_same_page(course: Course, pages: dict[str, str]) -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "nbgrader", "generate_feedback", CHAPTER, "--force"],
+        cwd=course.root,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    for student, page in pages.items():
+        assert (course.root / "feedback" / student / CHAPTER / f"{CHAPTER}.html").read_text(encoding="utf-8") == page
+
+
+def test_a_page_that_cannot_be_made_is_noted_and_stops_nobody(course: Course, pages: dict[str, str]) -> None:
+    path = course.root / "autograded" / "ben" / CHAPTER / f"{CHAPTER}.ipynb"
+    whole = path.read_text(encoding="utf-8")
+    path.chmod(0o644)
+    path.write_text("{", encoding="utf-8")
+    assert [page.parents[1].name for page in write_feedback(course, CHAPTER)] == ["ann", "cem"]
+    result = read_result(course, CHAPTER, "ben")
+    assert result is not None
+    assert [problem.kind for problem in result.problems] == ["no feedback"]
+    path.write_text(whole, encoding="utf-8")
+    write_feedback(course, CHAPTER)
+    result = read_result(course, CHAPTER, "ben")
+    assert result is not None
+    assert result.problems == ()
+
+
+def test_a_chapter_that_is_not_released_has_no_feedback(course: Course) -> None:
+    with pytest.raises(CourseError, match="not released"):
+        write_feedback(course, "99_nothing")
+    assert write_feedback(course, "04_multi_head") == []
+
+
+def test_formulas_are_drawn_and_say_what_they_are() -> None:
+    drawn = formula(r"\frac{q}{\sqrt{D_h}} \le 1")
+    assert drawn.startswith('<svg class="math" role="img" aria-label="\\frac{q}{\\sqrt{D_h}} \\le 1"')
+    assert "nan" not in drawn
+    assert formula("a", display=True).startswith('<div class="formula"><svg')
+
+
+def test_a_formula_that_cannot_be_drawn_is_shown_as_it_was_written() -> None:
+    assert formula(r"\begin{tikz}<b>") == r'<code class="tex">\begin{tikz}&lt;b&gt;</code>'
+
+
+def test_markdown_keeps_its_form_and_loses_its_teeth() -> None:
+    shown = markdown("# Big\n\n*so* <img src=x onerror=alert(1)>\n\n```python\nx = 1\n```\n\n$$\n\\sum_i x_i\n$$")
+    assert "<h3>Big</h3>" in shown
+    assert "<em>so</em>" in shown
+    assert "<img" not in shown
+    assert '<div class="formula"><svg' in shown
+
+
+def test_code_is_marked_and_escaped() -> None:
+    shown = python("def f():\n    return '<script>'")
+    assert '<span class="k">def</span>' in shown
+    assert "<script>" not in shown

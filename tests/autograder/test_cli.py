@@ -1,0 +1,633 @@
+"""The command line says what is wrong and what to do, ends with its exit code, and changes nothing that it should not."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shlex
+import shutil
+import signal
+import sqlite3
+import stat
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+from autograder.cli import main
+from autograder.course import Course
+
+ROOT = Path(__file__).parents[2]
+ENTRY_POINT = Path(sys.executable).parent / "tfcourse"
+COMMANDS = sorted(main.commands)
+CHAPTER, OTHER = "04_multi_head", "03_scaled_dot_product"
+NOBODY = 65534
+
+
+@pytest.fixture
+def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A project with one chapter, without a course, a solution notebook or a package of its own; it is the current folder."""
+    root = tmp_path / "project"
+    shutil.copytree(ROOT / "chapters" / CHAPTER, root / "chapters" / CHAPTER)
+    (root / "_config.yml").write_text("title: A course\n", encoding="utf-8")
+    monkeypatch.chdir(root)
+    return root
+
+
+@pytest.fixture
+def run() -> Callable[..., Result]:
+    """Return a function that runs a command in this process."""
+    return lambda *words: CliRunner().invoke(main, [str(word) for word in words])
+
+
+@pytest.fixture
+def things(tmp_path: Path, notebook: Callable[..., str]) -> dict[str, Path]:
+    """Nonsense of every kind."""
+    box = tmp_path / "things"
+    for name in ("empty", "texts", "other", "garbage"):
+        (box / name).mkdir(parents=True)
+    (box / "texts" / "ada.txt").write_text("no notebook", encoding="utf-8")
+    (box / "garbage.ipynb").write_text("no notebook", encoding="utf-8")
+    (box / "no_exercise.ipynb").write_text('{"cells": [], "metadata": {}, "nbformat": 4, "nbformat_minor": 5}')
+    for student in ("ada", "bo"):
+        (box / "other" / f"{student}.ipynb").write_text(notebook(OTHER), encoding="utf-8")
+    return {path.name: path for path in box.iterdir()} | {"ada.txt": box / "texts" / "ada.txt"}
+
+
+def refused(result: Result, *words: str) -> None:
+    """Assert that a command was refused: exit code 2, a message with these words, nothing on standard output, no traceback."""
+    assert isinstance(result.exception, SystemExit), result.exception
+    assert result.exit_code == 2, result.output
+    assert result.stdout == ""
+    assert result.stderr.startswith(("tfcourse: ", "Usage: "))
+    assert "Traceback" not in result.stderr
+    for word in words:
+        assert word in result.stderr
+
+
+# ---------------------------------------------------------------------------------------------------------------------- help
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_help_shows_an_example_on_a_line_of_its_own_and_the_command_takes_it(name: str) -> None:
+    result = CliRunner().invoke(main, [name, "--help"], terminal_width=60)
+    assert result.exit_code == 0
+    (example,) = re.findall(r"^  Example:\n    (tfcourse .*)$", result.output, re.MULTILINE)
+    program, command, *words = shlex.split(example)
+    assert (program, command) == ("tfcourse", name)
+    main.commands[name].make_context(name, words)
+
+
+def test_the_groups_example_is_made_of_commands_that_exist() -> None:
+    (example,) = re.findall(r"^    (tfcourse .*)$", CliRunner().invoke(main, ["--help"]).output, re.MULTILINE)
+    for part in example.split("&&"):
+        _, command, *words = shlex.split(part)
+        main.commands[command].make_context(command, words)
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_every_command_can_print_json(name: str) -> None:
+    assert "--json" in [option for parameter in main.commands[name].params for option in parameter.opts]
+
+
+@pytest.mark.parametrize("name", ["assign", "autograde", "report", "export", "sample-class", "doctor"])
+def test_every_command_that_touches_a_course_lets_one_name_it(name: str) -> None:
+    assert "--course" in [option for parameter in main.commands[name].params for option in parameter.opts]
+
+
+def test_an_option_that_does_not_exist_is_wrong_usage(run: Callable[..., Result]) -> None:
+    refused(run("report", "--colour"), "No such option")
+
+
+# ------------------------------------------------------------------------------------------------------------------ nonsense
+
+
+@pytest.mark.parametrize("name", ["assign", "solve"])
+@pytest.mark.parametrize("chapter", ["77", "", "04_multi_heads", "../04_multi_head"])
+def test_a_chapter_that_the_project_lacks_is_refused_with_those_it_has(
+    project: Path, run: Callable[..., Result], snapshot: Callable[[Path], dict[str, str]], name: str, chapter: str
+) -> None:
+    before = snapshot(project)
+    refused(run(name, chapter), repr(chapter), CHAPTER)
+    assert snapshot(project) == before
+
+
+@pytest.mark.parametrize("name", ["autograde", "report", "export", "sample-class"])
+@pytest.mark.parametrize("chapter", ["77", "", "0"])
+def test_a_chapter_that_the_course_lacks_is_refused_with_those_it_has(
+    project: Path,
+    course_dir: Path,
+    run: Callable[..., Result],
+    snapshot: Callable[[Path], dict[str, str]],
+    name: str,
+    chapter: str,
+) -> None:
+    before = snapshot(course_dir)
+    refused(run(name, chapter, "--course", course_dir), repr(chapter), CHAPTER, OTHER)
+    assert snapshot(course_dir) == before
+
+
+@pytest.mark.parametrize(
+    "words", [["build"], ["assign", "04"], ["solve"], ["sync"], ["sample-class"]], ids=lambda w: w[0]
+)
+def test_outside_the_project_a_command_that_needs_it_says_so(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, run: Callable[..., Result], words: list[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    refused(run(*words), str(tmp_path), "not inside the course's project", "Change into your clone")
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("words", [["autograde", "04"], ["report"], ["export"]], ids=lambda w: w[0])
+def test_where_there_is_no_course_the_way_to_one_is_told(
+    tmp_path: Path, project: Path, monkeypatch: pytest.MonkeyPatch, run: Callable[..., Result], words: list[str]
+) -> None:
+    empty = tmp_path / "empty"
+    empty.mkdir()
+    refused(run(*words, "--course", empty), str(empty), "tfcourse assign")
+    refused(run(*words), str(project / "course"), "tfcourse assign")
+    monkeypatch.chdir(empty)
+    refused(run(*words), "--course")
+    assert list(empty.iterdir()) == []
+    assert not (project / "course").exists()
+
+
+@pytest.mark.parametrize("thing", ["empty", "texts", "ada.txt", "garbage.ipynb", "nowhere"])
+def test_submissions_without_a_notebook_are_refused_before_anything_is_touched(
+    project: Path,
+    course_dir: Path,
+    things: dict[str, Path],
+    run: Callable[..., Result],
+    snapshot: Callable[[Path], dict[str, str]],
+    thing: str,
+) -> None:
+    source = things.get(thing, project / "nowhere")
+    before = snapshot(course_dir)
+    refused(run("autograde", "04", "--course", course_dir, "--submissions", source), str(source))
+    assert snapshot(course_dir) == before
+
+
+def test_submissions_of_another_chapter_only_are_refused_and_replace_nothing(
+    project: Path,
+    course_dir: Path,
+    things: dict[str, Path],
+    notebook: Callable[..., str],
+    run: Callable[..., Result],
+    snapshot: Callable[[Path], dict[str, str]],
+) -> None:
+    mine = course_dir / "submitted" / "ada" / CHAPTER / f"{CHAPTER}.ipynb"
+    mine.parent.mkdir(parents=True)
+    mine.write_text(notebook(CHAPTER), encoding="utf-8")
+    before = snapshot(course_dir)
+    result = run("autograde", "04", "--course", course_dir, "--submissions", things["other"])
+    refused(result, "all 2 notebooks", f"not of {CHAPTER} but of {OTHER}", f"tfcourse autograde {OTHER}")
+    assert snapshot(course_dir) == before
+
+
+def test_a_course_without_submissions_says_where_they_go(
+    project: Path, course_dir: Path, run: Callable[..., Result], snapshot: Callable[[Path], dict[str, str]]
+) -> None:
+    before = snapshot(course_dir)
+    refused(run("autograde", "04", "--course", course_dir, "--device", "cpu"), "no submission", "--submissions")
+    assert snapshot(course_dir) == before
+
+
+@pytest.mark.parametrize("words", [["report"], ["export"]], ids=lambda w: w[0])
+def test_before_anybody_is_in_the_gradebook_there_is_nothing_to_tell(
+    course_dir: Path, run: Callable[..., Result], snapshot: Callable[[Path], dict[str, str]], words: list[str]
+) -> None:
+    before = snapshot(course_dir)
+    refused(run(*words, "--course", course_dir), "no student", "tfcourse autograde")
+    assert snapshot(course_dir) == before
+
+
+@pytest.mark.parametrize("thing", ["empty", "ada.txt", "garbage.ipynb", "no_exercise.ipynb", "nowhere.ipynb"])
+def test_validate_says_what_is_no_chapters_notebook(
+    things: dict[str, Path],
+    tmp_path: Path,
+    run: Callable[..., Result],
+    snapshot: Callable[[Path], dict[str, str]],
+    thing: str,
+) -> None:
+    path = things.get(thing, tmp_path / thing)
+    before = snapshot(tmp_path)
+    refused(run("validate", path), str(path))
+    assert snapshot(tmp_path) == before
+
+
+def test_solutions_that_are_missing_or_damaged_are_told_with_the_command_that_writes_them(
+    project: Path, run: Callable[..., Result], snapshot: Callable[[Path], dict[str, str]]
+) -> None:
+    before = snapshot(project)
+    refused(run("solve", "--device", "cpu"), "solution notebook is missing", "tfcourse sync")
+    assert snapshot(project) == before
+    damaged = project / "solutions" / CHAPTER / "exercises.ipynb"
+    damaged.parent.mkdir(parents=True)
+    damaged.write_text("{}", encoding="utf-8")
+    refused(run("solve", "--device", "cpu"), str(damaged), "tfcourse sync")
+
+
+def test_a_project_without_exercises_is_not_called_sound(project: Path, run: Callable[..., Result]) -> None:
+    shutil.rmtree(project / "chapters" / CHAPTER)
+    refused(run("solve"), "no chapter has exercises")
+
+
+# ------------------------------------------------------------------------------------------------- what cannot be written
+
+
+def places(project: Path, course_dir: Path, below: Path) -> dict[str, list[object]]:
+    """Return commands that write below a place."""
+    return {
+        "assign": ["assign", "04", "--course", below / "course"],
+        "build": ["build", "--output", below / "site"],
+        "report": ["report", "--course", course_dir, "--output", below / "report.html"],
+        "export": ["export", "--course", course_dir, "--to", below / "export"],
+    }
+
+
+@pytest.fixture
+def graded_dir(course_dir: Path) -> Path:
+    """A course with a student who has a grade."""
+    from nbgrader.api import Gradebook
+
+    with Gradebook(Course.open(course_dir).gradebook_url, "tfcourse") as gradebook:
+        gradebook.add_student("ada", first_name="Ada", last_name="Lovelace")
+        gradebook.add_submission(CHAPTER, "ada")
+    return course_dir
+
+
+@pytest.mark.parametrize("name", ["assign", "build", "report", "export"])
+def test_a_file_in_the_place_of_a_folder_is_refused_and_kept(
+    project: Path,
+    graded_dir: Path,
+    tmp_path: Path,
+    run: Callable[..., Result],
+    snapshot: Callable[[Path], dict[str, str]],
+    name: str,
+) -> None:
+    (tmp_path / "file").write_text("mine", encoding="utf-8")
+    before = snapshot(tmp_path)
+    refused(run(*places(project, graded_dir, tmp_path / "file")[name]), str(tmp_path / "file"))
+    assert snapshot(tmp_path) == before
+
+
+@contextmanager
+def unprivileged() -> Iterator[None]:
+    """Be somebody to whom permissions apply: root becomes nobody, as far as files go."""
+    if os.geteuid() != 0:
+        yield
+        return
+    groups = os.getgroups()
+    os.setgroups([])
+    os.setegid(NOBODY)
+    os.seteuid(NOBODY)
+    try:
+        yield
+    finally:
+        os.seteuid(0)
+        os.setegid(0)
+        os.setgroups(groups)
+
+
+@pytest.fixture
+def read_only(graded_dir: Path, project: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[dict[str, Path]]:
+    """A course and a project that can be read and not be written by the user of the block ``unprivileged()``."""
+    box = Path(tempfile.mkdtemp(prefix="read-only-")).resolve()
+    try:
+        found = {"course": box / "course", "project": box / "project"}
+        shutil.copytree(graded_dir, found["course"])
+        shutil.copytree(project, found["project"])
+        monkeypatch.chdir(found["project"])
+        for path in (box, *box.rglob("*")):
+            path.chmod(0o555 if path.is_dir() else 0o444)
+        with unprivileged(), pytest.raises(PermissionError):
+            (found["course"] / "probe").touch()  # the folder really is what it should be
+        yield found
+    finally:
+        for path in (box, *box.rglob("*")):
+            path.chmod(path.stat().st_mode | stat.S_IRWXU)
+        shutil.rmtree(box)
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["assign", "04"],
+        ["assign", "04", "--course", "{new}"],
+        ["autograde", "04", "--device", "cpu", "--submissions", "{submissions}"],
+        ["report"],
+        ["export"],
+        ["sample-class", "--students", "2"],
+        ["sync"],
+        ["build", "--output", "{new}"],
+    ],
+    ids=" ".join,
+)
+def test_a_folder_that_may_not_be_written_is_named_and_nothing_changes(
+    read_only: dict[str, Path],
+    notebook: Callable[..., str],
+    run: Callable[..., Result],
+    snapshot: Callable[[Path], dict[str, str]],
+    words: list[str],
+) -> None:
+    box = read_only["course"].parent
+    before = snapshot(box)
+    with tempfile.TemporaryDirectory() as folder:
+        (Path(folder) / "ada.ipynb").write_text(notebook(CHAPTER), encoding="utf-8")
+        Path(folder).chmod(0o755)
+        filled = [word.format(new=box / "new", submissions=folder) for word in words]
+        if words[0] in ("assign", "autograde", "report", "export", "sample-class") and "--course" not in words:
+            filled += ["--course", str(read_only["course"])]
+        with unprivileged():
+            result = run(*filled)
+    refused(result, str(box))
+    assert snapshot(box) == before
+
+
+def test_a_new_course_is_unmade_when_its_first_release_fails(
+    project: Path,
+    run: Callable[..., Result],
+    monkeypatch: pytest.MonkeyPatch,
+    snapshot: Callable[[Path], dict[str, str]],
+) -> None:
+    from autograder.authoring import assign
+    from autograder.errors import CourseError
+
+    def fail(*arguments: object) -> None:
+        raise CourseError("a solution would get out")
+
+    monkeypatch.setattr(assign, "assign", fail)
+    before = snapshot(project)
+    refused(run("assign", "04", "--course", "some/where/course"), "a solution would get out")
+    assert snapshot(project) == before
+
+
+def test_a_folder_that_was_there_is_never_unmade(
+    project: Path,
+    run: Callable[..., Result],
+    monkeypatch: pytest.MonkeyPatch,
+    snapshot: Callable[[Path], dict[str, str]],
+) -> None:
+    from autograder.authoring import assign
+    from autograder.errors import CourseError
+
+    def half(root: Path, course: Course, names: list[str]) -> None:
+        (course.root / "release").mkdir()
+        raise CourseError("the second chapter has drifted")
+
+    monkeypatch.setattr(assign, "assign", half)
+    (project / "course").mkdir()
+    (project / "course" / "gradebook.db").write_bytes(b"mine")
+    refused(run("assign", "04"), "the second chapter has drifted")
+    assert set(snapshot(project / "course")) == {"gradebook.db", "nbgrader_config.py", "release"}
+    assert (project / "course" / "gradebook.db").read_bytes() == b"mine"
+
+
+# ------------------------------------------------------------------------------------------------- what libraries raise
+
+
+def test_a_gradebook_that_is_in_use_says_so(graded_dir: Path, run: Callable[..., Result]) -> None:
+    holder = sqlite3.connect(graded_dir / "gradebook.db", isolation_level=None)
+    holder.execute("BEGIN EXCLUSIVE")
+    try:
+        refused(run("report", "--course", graded_dir), str(graded_dir / "gradebook.db"), "is in use", "formgrader")
+    finally:
+        holder.close()
+
+
+@pytest.mark.parametrize("words", [["autograde", "04"], ["report"], ["export"], ["sample-class"]], ids=lambda w: w[0])
+def test_a_damaged_gradebook_is_told_from_a_missing_one_and_both_are_left_alone(
+    project: Path,
+    graded_dir: Path,
+    run: Callable[..., Result],
+    snapshot: Callable[[Path], dict[str, str]],
+    words: list[str],
+) -> None:
+    gradebook = graded_dir / "gradebook.db"
+    gradebook.write_bytes(b"this was a gradebook once" * 100)
+    before = snapshot(graded_dir)
+    refused(run(*words, "--course", graded_dir), str(gradebook), "is damaged", "copy")
+    assert snapshot(graded_dir) == before
+    gradebook.unlink()
+    refused(run(*words, "--course", graded_dir), str(gradebook), "no gradebook yet", "tfcourse assign")
+    assert not gradebook.exists()
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("c = get_config(\n", ("line 1", "is not Python")),
+        ("import not_there\n", ("line 1", "ModuleNotFoundError")),
+        ("c = get_config()\nc.CourseDirectory.db_url = 'nosuchbase://x'\n", ("the gradebook cannot be used", "db_url")),
+    ],
+    ids=["syntax", "import", "database"],
+)
+def test_a_mistake_in_the_courses_configuration_is_told_with_its_line(
+    graded_dir: Path, run: Callable[..., Result], text: str, words: tuple[str, ...]
+) -> None:
+    (graded_dir / "nbgrader_config.py").write_text(text, encoding="utf-8")
+    refused(run("report", "--course", graded_dir), "nbgrader_config.py", *words)
+
+
+def test_a_list_of_students_that_cannot_be_read_is_not_passed_over(
+    graded_dir: Path, run: Callable[..., Result]
+) -> None:
+    (graded_dir / "students.json").write_text("{", encoding="utf-8")
+    refused(run("export", "--course", graded_dir), "students.json")
+
+
+def test_ctrl_c_ends_without_a_traceback_and_with_the_code_of_shells(
+    project: Path, run: Callable[..., Result], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from autograder.authoring import sync
+
+    def stopped(*arguments: object, **options: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(sync, "sync", stopped)
+    result = run("sync")
+    assert result.exit_code == 130
+    assert "run the same command again" in result.stderr
+    assert "Traceback" not in result.stderr
+
+
+def test_a_mistake_of_our_own_keeps_its_traceback(
+    project: Path, run: Callable[..., Result], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from autograder.authoring import sync
+
+    def wrong(*arguments: object, **options: object) -> None:
+        raise FileNotFoundError(2, "No such file or directory", "template.html")
+
+    monkeypatch.setattr(sync, "sync", wrong)
+    assert isinstance(run("sync").exception, FileNotFoundError)
+
+
+# ------------------------------------------------------------------------------------------------------ what goes well
+
+
+def test_commands_work_from_anywhere_inside_the_project_and_the_course(
+    project: Path, graded_dir: Path, run: Callable[..., Result], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shutil.copytree(graded_dir, project / "course")
+    monkeypatch.chdir(project / "chapters" / CHAPTER)
+    assert run("report").exit_code == 0
+    assert (project / "course" / "report.html").is_file()
+    # A course outside the project is found from inside it.
+    monkeypatch.chdir(graded_dir / "release" / CHAPTER)
+    assert run("report").exit_code == 0
+    assert (graded_dir / "report.html").is_file()
+
+
+def test_paths_that_are_typed_are_those_of_the_current_folder(
+    project: Path, graded_dir: Path, run: Callable[..., Result], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(graded_dir.parent)
+    assert run("report", "--course", "course", "--output", "new/page.html").exit_code == 0
+    assert run("export", "--course", "course", "--to", "new").exit_code == 0
+    assert {path.name for path in (graded_dir.parent / "new").iterdir()} == {"page.html", "grades.csv"}
+
+
+def test_reading_commands_leave_the_gradebook_as_it_is(graded_dir: Path, run: Callable[..., Result]) -> None:
+    gradebook = graded_dir / "gradebook.db"
+    before = gradebook.read_bytes()
+    for words in (["report"], ["export"], ["doctor"]):
+        run(*words, "--course", graded_dir)
+    assert gradebook.read_bytes() == before
+
+
+def test_report_names_the_files_to_open(graded_dir: Path, run: Callable[..., Result]) -> None:
+    page = graded_dir / "feedback" / "ada" / CHAPTER / f"{CHAPTER}.html"
+    page.parent.mkdir(parents=True)
+    page.write_text("<!doctype html>", encoding="utf-8")
+    result = run("report", "04", "--course", graded_dir)
+    assert str(graded_dir / "report.html") in result.stdout
+    assert str(page) in result.stdout
+
+
+@pytest.mark.parametrize(
+    "words", [["report"], ["export"], ["export", "--format", "canvas"], ["doctor"]], ids=lambda w: " ".join(w)
+)
+def test_json_is_all_that_is_on_standard_output(graded_dir: Path, run: Callable[..., Result], words: list[str]) -> None:
+    result = run(*words, "--json", "--course", graded_dir)
+    assert result.exit_code == 0
+    assert json.loads(result.stdout)
+    assert result.stderr == ""
+
+
+def test_an_error_is_json_too_where_json_was_asked_for(tmp_path: Path, run: Callable[..., Result]) -> None:
+    result = run("report", "--json", "--course", tmp_path)
+    assert result.exit_code == 2
+    error = json.loads(result.stdout)["error"]
+    assert error["where"] == str(tmp_path)
+    assert "tfcourse assign" in error["do"]
+    assert result.stderr.startswith("tfcourse: ")
+
+
+def test_sync_check_ends_with_1_where_something_has_drifted_and_writes_nothing(
+    project: Path, run: Callable[..., Result], snapshot: Callable[[Path], dict[str, str]]
+) -> None:
+    before = snapshot(project)
+    result = run("sync", "--check", "--json")
+    assert result.exit_code == 1
+    assert any("solution notebook is missing" in drift["what"] for drift in json.loads(result.stdout))
+    assert snapshot(project) == before
+
+
+@pytest.mark.parametrize(("solved", "code"), [(True, 0), (False, 1)])
+def test_validate_ends_with_0_for_full_marks_and_with_1_for_less(
+    tmp_path: Path, notebook: Callable[..., str], run: Callable[..., Result], solved: bool, code: int
+) -> None:
+    path = tmp_path / f"{OTHER}.ipynb"
+    path.write_text(notebook(OTHER, solved=solved), encoding="utf-8")
+    result = run("validate", path, "--json")
+    assert result.exit_code == code
+    assert json.loads(result.stdout)["passed"] is solved
+
+
+def test_a_class_is_graded_reported_and_exported(
+    course_dir: Path,
+    tmp_path: Path,
+    notebook: Callable[..., str],
+    run: Callable[..., Result],
+) -> None:
+    handed_in = tmp_path / "handed_in"
+    handed_in.mkdir()
+    (handed_in / "lovelaceada_901_55001_work.ipynb").write_text(notebook(CHAPTER), encoding="utf-8")
+    (handed_in / "bose_902_55002_work.ipynb").write_text(notebook(CHAPTER, solved=False), encoding="utf-8")
+    (handed_in / "curie_903_55003_work.ipynb").write_text(notebook(OTHER), encoding="utf-8")
+    words = ["--course", course_dir, "--jobs", 1, "--device", "cpu"]
+    first = run("autograde", "04", "--submissions", handed_in, "--json", *words)
+    assert first.exit_code == 0, first.stderr
+    (chapter,) = json.loads(first.stdout)
+    scores = {result["student"].partition("-")[0]: result["score"] for result in chapter["results"]}
+    assert scores == {"lovelaceada": 3.0, "bose": 0.0, "curie": 0.0}
+    assert len(chapter["feedback"]) == 3
+    assert "(3/3)" in first.stderr
+
+    again = run("autograde", "04", *words)
+    assert again.exit_code == 0
+    assert f"{CHAPTER}: 2 of 3 submissions graded, 2 of them earlier and unchanged" in again.stdout
+    assert f"This is the notebook of chapter {OTHER}" in again.stdout
+
+    assert run("report", "04", "--course", course_dir).exit_code == 0
+    exported = run("export", "04", "--format", "canvas", "--course", course_dir, "--json")
+    table = Path(json.loads(exported.stdout)["files"][0]["path"]).read_text(encoding="utf-8")
+    assert ",901,,,,3.00" in table
+
+
+# ---------------------------------------------------------------------------------------------------- the entry point
+
+
+def test_the_entry_point_prints_pure_json_whatever_a_notebook_and_its_children_print(tmp_path: Path) -> None:
+    source = "import os\nprint('noise')\nos.system('echo noise')\nfrom tfcourse import check"
+    stub = "def causal_mask(T, device=None):\n    raise NotImplementedError"
+    cells = [{"cell_type": "code", "source": text, "metadata": {}} for text in (source, stub, "check(causal_mask)")]
+    path = tmp_path / "noisy.ipynb"
+    path.write_text(json.dumps({"cells": cells, "metadata": {}, "nbformat": 4, "nbformat_minor": 4}))
+    done = subprocess.run([ENTRY_POINT, "validate", path, "--json"], capture_output=True, text=True, check=False)
+    assert done.returncode == 1, done.stderr
+    assert json.loads(done.stdout)["score"] == 0
+    assert "noise" in done.stderr
+
+
+def test_the_entry_point_is_stopped_by_ctrl_c_without_a_traceback(project: Path) -> None:
+    code = (
+        "import sys, time\nimport autograder.authoring.sync as library\nfrom autograder.cli import main\n"
+        "def wait(*a, **k):\n    print('ready', file=sys.stderr, flush=True)\n    time.sleep(60)\n"
+        "library.sync = wait\nmain(['sync'])"
+    )
+    process = subprocess.Popen([sys.executable, "-c", code], stderr=subprocess.PIPE, text=True, cwd=project)
+    assert process.stderr is not None
+    assert process.stderr.readline() == "ready\n"
+    time.sleep(0.1)
+    process.send_signal(signal.SIGINT)
+    said = process.stderr.read()
+    assert process.wait(30) == 130
+    assert said.startswith("tfcourse: stopped.")
+    assert "Traceback" not in said
+
+
+def test_without_the_packages_of_the_commands_the_entry_point_says_what_to_install() -> None:
+    code = "import sys\nsys.modules['click'] = None\nimport autograder.cli"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.returncode == 2
+    assert done.stderr.startswith("tfcourse: ")
+    assert "tfcourse[grading,book]" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_help_waits_for_neither_torch_nor_nbgrader() -> None:
+    code = (
+        "import sys\nfrom autograder.cli import main\ntry:\n    main(['assign', '--help'])\nexcept SystemExit:\n"
+        "    print(sorted({'torch', 'nbgrader', 'sphinx'} & set(sys.modules)), file=sys.stderr)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stderr.strip() == "[]"
