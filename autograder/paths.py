@@ -108,7 +108,7 @@ def refuse_unwritable(folder: Path, do: str) -> None:
     """
     for place in (folder, *folder.parents):
         if place.is_dir():
-            if not os.access(place, os.W_OK | os.X_OK):
+            if not os.access(place, os.W_OK | os.X_OK, effective_ids=os.access in os.supports_effective_ids):
                 raise CourseError("the folder cannot be written", where=place, do=do)
             return
         if place.exists() or place.is_symlink():
