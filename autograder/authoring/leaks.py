@@ -227,10 +227,11 @@ class _Search:
                 yield Leak(label, secret.kind, secret.name, part)
 
     def _part(self, secret: Secret, texts: Sequence[str]) -> str | None:
-        if secret.kind not in ("solution", "rubric"):
-            return next((part for part in secret.parts for text in texts if part in text), None)
-        own, public = self._own[secret.kind], self._public[secret.kind]
+        kind = "rubric" if secret.kind == "rubric" else "solution"
+        own, public = self._own[kind], self._public[kind]
         parts = [part for part in secret.parts if part not in own]
+        if secret.kind not in ("solution", "rubric"):
+            return next((part for part in parts for text in texts if part in text), None)
         for text in texts:
             present = [part for part in parts if part in text]
             rare = next((part for part in present if part not in public), None)

@@ -60,7 +60,6 @@ def generate_assignment(config: Config, chapter: str) -> None:
     settings = Config()
     settings.merge(config)
     settings.CourseDirectory.assignment_id = chapter
-    # A name with brackets in it would be read as a pattern; names of chapters have none.
     with _captured_log() as (log, written), _programs_found(), warnings.catch_warnings():
         warnings.simplefilter("ignore")
         try:

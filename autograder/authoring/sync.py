@@ -168,7 +168,7 @@ def _notebook_differences(seen: bytes, wanted: Any) -> Iterator[tuple[str, str]]
         yield "", "the generated file is no notebook any more"
         return
     for cell in wanted.cells:
-        name = grade_id(cell) or cell.id
+        name = grade_id(cell) or _beginning(cell)
         other = cells.pop(cell.id, None)
         if other is None:
             yield name, "the cell is missing from the generated notebook"
@@ -179,8 +179,13 @@ def _notebook_differences(seen: bytes, wanted: Any) -> Iterator[tuple[str, str]]
             )
         elif other.metadata != cell.metadata:
             yield name, "its metadata is not the source's"
-    for name in cells:
-        yield name, "the cell does not belong in the generated notebook"
+    for cell in cells.values():
+        yield grade_id(cell) or _beginning(cell), "the cell does not belong in the generated notebook"
+
+
+def _beginning(cell: Any) -> str:
+    """Name a cell that has no name by the beginning of its text."""
+    return repr(str(cell.source).strip().partition("\n")[0][:50])
 
 
 def _strays(root: Path, every: Sequence[Chapter], registry: Mapping[str, Exercise] | None) -> Iterator[Drift]:

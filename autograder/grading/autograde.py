@@ -66,7 +66,14 @@ def autograde(
     run = _Run(
         course, released_manifest(course, chapter), replace(limits, jobs=jobs, device=resolve_device(device)), force
     )
-    wanted = submitted_students(course, chapter) if students is None else sorted(set(students))
+    there = submitted_students(course, chapter)
+    wanted = there if students is None else sorted(set(students))
+    if strangers := sorted(set(wanted) - set(there)):
+        raise CourseError(
+            f"there is no submission for {chapter} by {', '.join(strangers)}",
+            where=course.folder("submitted"),
+            do=f"A submission is a folder submitted/STUDENT/{chapter}. Is the id spelled as the folder is?",
+        )
     if not wanted:
         raise CourseError(
             f"there is no submission for {chapter}",

@@ -80,10 +80,15 @@ class Part:
             return "everything as it should be"
         if self.verdict.diagnoses:
             return "looks like: " + "; ".join(diagnosis.name for diagnosis in self.verdict.diagnoses)
-        missed = [finding for finding in self.verdict.findings if not finding.passed]
-        if all(finding.message == missed[0].message for finding in missed):
-            return missed[0].message
-        return "missed: " + ", ".join(finding.aspect for finding in missed)
+        missed = [finding.aspect for finding in self.verdict.findings if not finding.passed]
+        return self.one_message or "missed: " + ", ".join(missed)
+
+    @property
+    def one_message(self) -> str:
+        """What was seen, if it is the same for everything that was asked and nothing of it passed."""
+        findings = self.verdict.findings if self.verdict else ()
+        messages = {finding.message for finding in findings}
+        return messages.pop() if len(messages) == 1 and not any(finding.passed for finding in findings) else ""
 
 
 @dataclass(frozen=True)

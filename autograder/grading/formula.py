@@ -12,11 +12,23 @@ _VERBS = {1: "M", 2: "L", 3: "Q", 4: "C"}
 _POINTS = {1: 1, 2: 1, 3: 2, 4: 3}
 _CLOSE = 79
 _COMMAND = re.compile(r"\\(?:[A-Za-z]+|.)")
+_BARE_FRACTION = re.compile(r"\\frac\s*(\w)\s*(\w)")
 # TeX that matplotlib's typesetter knows by another name.
 _SYNONYMS = {
-    r"\lVert": r"\Vert", r"\rVert": r"\Vert", r"\lvert": r"\vert", r"\rvert": r"\vert", r"\tfrac": r"\frac", r"\bm": r"\mathbf",
-    r"\boldsymbol": r"\mathbf", r"\displaystyle": "", r"\|": r"\Vert", r"\le": r"\leq", r"\ge": r"\geq", r"\ne": r"\neq",
-}  # fmt: skip
+    r"\lVert": r"\Vert",
+    r"\rVert": r"\Vert",
+    r"\lvert": r"\vert",
+    r"\rvert": r"\vert",
+    r"\tfrac": r"\frac",
+    r"\dfrac": r"\frac",
+    r"\bm": r"\mathbf",
+    r"\boldsymbol": r"\mathbf",
+    r"\displaystyle": "",
+    r"\|": r"\Vert",
+    r"\le": r"\leq",
+    r"\ge": r"\geq",
+    r"\ne": r"\neq",
+}
 
 
 @lru_cache(maxsize=4096)
@@ -45,6 +57,7 @@ def _draw(tex: str) -> str:
     from matplotlib.textpath import TextToPath
 
     known = _COMMAND.sub(lambda match: _SYNONYMS.get(match[0], match[0]), tex)
+    known = _BARE_FRACTION.sub(r"\\frac{\1}{\2}", known)
     text = f"${known}$"
     font: Any = FontProperties(size=_SIZE, math_fontfamily="cm")
     maker = TextToPath()

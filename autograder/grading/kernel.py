@@ -85,7 +85,6 @@ class KernelExecute(Execute):  # type: ignore[misc]
         work.mkdir()
         self.resources = {"metadata": {"path": str(work)}}
         self._sockets = Path(folder) / "k"
-        self.extra_arguments = ["--IPKernelApp.code_to_run=" + _SEED.format(seed=self.seed)]
         environment = kernel_environment(Path(folder), device=resolve_device(self.device), seed=self.seed)
         position, deadly = 0, set[int]()
         while position < len(self.nb.cells):
@@ -104,6 +103,8 @@ class KernelExecute(Execute):  # type: ignore[misc]
 
     def _run_from(self, start: int, deadly: set[int]) -> int:
         """Run from a cell on in a fresh kernel, after what was defined above it; return where to go on if the kernel dies."""
+        # Asked of the running kernel, because its own start draws random numbers too, and not always as many.
+        self.wait_for_reply(self.kc.execute(_SEED.format(seed=self.seed), silent=True, store_history=False))
         for index, cell in enumerate(self.nb.cells[:start]):
             if cell.cell_type == "code" and not _is_test(cell) and index not in deadly:
                 self._characters, self._flooded = 0, False

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import json
 import os
 import re
@@ -28,14 +29,13 @@ ROOT = Path(__file__).parents[2]
 ENTRY_POINT = Path(sys.executable).parent / "tfcourse"
 COMMANDS = sorted(main.commands)
 CHAPTER, OTHER = "04_multi_head", "03_scaled_dot_product"
-NOBODY = 65534
 
 
 @pytest.fixture
 def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A project with one chapter, without a course, a solution notebook or a package of its own; it is the current folder."""
+    """A project with all chapters, without a course, a solution notebook or a package of its own; it is the current folder."""
     root = tmp_path / "project"
-    shutil.copytree(ROOT / "chapters" / CHAPTER, root / "chapters" / CHAPTER)
+    shutil.copytree(ROOT / "chapters", root / "chapters")
     (root / "_config.yml").write_text("title: A course\n", encoding="utf-8")
     monkeypatch.chdir(root)
     return root
@@ -235,7 +235,8 @@ def test_solutions_that_are_missing_or_damaged_are_told_with_the_command_that_wr
 
 
 def test_a_project_without_exercises_is_not_called_sound(project: Path, run: Callable[..., Result]) -> None:
-    shutil.rmtree(project / "chapters" / CHAPTER)
+    for exercises in project.glob("chapters/*/exercises.md"):
+        exercises.unlink()
     refused(run("solve"), "no chapter has exercises")
 
 
@@ -279,26 +280,40 @@ def test_a_file_in_the_place_of_a_folder_is_refused_and_kept(
 
 
 @contextmanager
-def unprivileged() -> Iterator[None]:
-    """Be somebody to whom permissions apply: root becomes nobody, as far as files go."""
+def bound_by_permissions() -> Iterator[None]:
+    """Be somebody to whom permissions apply. Root puts aside, for this thread, the two capabilities that make it ignore them."""
     if os.geteuid() != 0:
         yield
         return
-    groups = os.getgroups()
-    os.setgroups([])
-    os.setegid(NOBODY)
-    os.seteuid(NOBODY)
+    before = capabilities()
+    set_capabilities([before[0] & ~DAC, *before[1:]])
     try:
         yield
     finally:
-        os.seteuid(0)
-        os.setegid(0)
-        os.setgroups(groups)
+        set_capabilities(before)
+
+
+# CAP_DAC_OVERRIDE and CAP_DAC_READ_SEARCH; the header of capget and capset, version 3, for the calling thread.
+DAC = 0b110
+HEADER = (ctypes.c_uint32 * 2)(0x20080522, 0)
+
+
+def capabilities() -> list[int]:
+    """Return this thread's capabilities: effective, permitted, inheritable, and their upper halves."""
+    data = (ctypes.c_uint32 * 6)()
+    assert ctypes.CDLL(None, use_errno=True).capget(HEADER, data) == 0, os.strerror(ctypes.get_errno())
+    return list(data)
+
+
+def set_capabilities(values: list[int]) -> None:
+    """Set this thread's capabilities."""
+    data = (ctypes.c_uint32 * 6)(*values)
+    assert ctypes.CDLL(None, use_errno=True).capset(HEADER, data) == 0, os.strerror(ctypes.get_errno())
 
 
 @pytest.fixture
 def read_only(graded_dir: Path, project: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[dict[str, Path]]:
-    """A course and a project that can be read and not be written by the user of the block ``unprivileged()``."""
+    """A course and a project that can be read and not be written by the user of the block ``bound_by_permissions()``."""
     box = Path(tempfile.mkdtemp(prefix="read-only-")).resolve()
     try:
         found = {"course": box / "course", "project": box / "project"}
@@ -307,7 +322,7 @@ def read_only(graded_dir: Path, project: Path, monkeypatch: pytest.MonkeyPatch) 
         monkeypatch.chdir(found["project"])
         for path in (box, *box.rglob("*")):
             path.chmod(0o555 if path.is_dir() else 0o444)
-        with unprivileged(), pytest.raises(PermissionError):
+        with bound_by_permissions(), pytest.raises(PermissionError):
             (found["course"] / "probe").touch()  # the folder really is what it should be
         yield found
     finally:
@@ -345,7 +360,7 @@ def test_a_folder_that_may_not_be_written_is_named_and_nothing_changes(
         filled = [word.format(new=box / "new", submissions=folder) for word in words]
         if words[0] in ("assign", "autograde", "report", "export", "sample-class") and "--course" not in words:
             filled += ["--course", str(read_only["course"])]
-        with unprivileged():
+        with bound_by_permissions():
             result = run(*filled)
     refused(result, str(box))
     assert snapshot(box) == before

@@ -66,7 +66,7 @@ EXERCISE = """\
 
 ## `{name}`
 
-Write it.   Mind the *spaces* at the end of this line:  
+Write it.   Mind the *spaces* at the end of this line:\x20\x20
 and this one.
 
 ```{{code-cell}} ipython3
@@ -96,13 +96,15 @@ nbgrader:
 """
 QUESTION = """\
 
-+++ {"nbgrader": {"grade": false, "grade_id": "prompt_order", "locked": true, "schema_version": 3, "solution": false, "task": false}}
++++ {"nbgrader": {"grade": false, "grade_id": "prompt_order", \
+"locked": true, "schema_version": 3, "solution": false, "task": false}}
 
 ## In words: does the order matter?
 
 Say why.
 
-+++ {"nbgrader": {"grade": true, "grade_id": "question_order", "locked": false, "points": 3, "schema_version": 3, "solution": true, "task": false}}
++++ {"nbgrader": {"grade": true, "grade_id": "question_order", "locked": false, \
+"points": 3, "schema_version": 3, "solution": true, "task": false}}
 
 YOUR ANSWER HERE
 """
@@ -113,7 +115,8 @@ RUBRIC = """\
 
 ### Model answer
 
-The order of queries matters, because every output row belongs to the query of its row. Shuffled pairs of keys and values leave the sum as it was.
+The order of queries matters, because every output row belongs to the query of its row. \
+Shuffled pairs of keys and values leave the sum as it was.
 
 ### Marks
 
@@ -237,7 +240,7 @@ def make_project(root: Path) -> SmallCourse:
     return SmallCourse(root)
 
 
-@pytest.fixture()
+@pytest.fixture
 def unsynced(tmp_path: Path) -> SmallCourse:
     return make_project(tmp_path / "project")
 
@@ -249,7 +252,7 @@ def _synced(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return project.root
 
 
-@pytest.fixture()
+@pytest.fixture
 def small(_synced: Path, tmp_path: Path) -> SmallCourse:
     shutil.copytree(_synced, tmp_path / "project")
     return SmallCourse(tmp_path / "project")
@@ -278,7 +281,7 @@ def empty_gradebook(tmp_path_factory: pytest.TempPathFactory) -> Path:
             return path
 
 
-@pytest.fixture()
+@pytest.fixture
 def course(tmp_path: Path, empty_gradebook: Path) -> Course:
     course = Course.open(tmp_path / "course", create=True)
     shutil.copyfile(empty_gradebook, course.root / "gradebook.db")

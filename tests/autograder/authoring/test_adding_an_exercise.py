@@ -15,7 +15,9 @@ import pytest
 
 ROOT = Path(__file__).parents[3]
 PAGE = ROOT / "docs" / "adding-an-exercise.md"
-BLOCK = re.compile(r"^<!-- (?P<marker>.+?) -->\n(?P<fence>`{3,})\w+\n(?P<content>.*?)^(?P=fence)$", re.DOTALL | re.MULTILINE)
+BLOCK = re.compile(
+    r"^<!-- (?P<marker>.+?) -->\n(?P<fence>`{3,})\w+\n(?P<content>.*?)^(?P=fence)$", re.DOTALL | re.MULTILINE
+)
 CONSOLE = re.compile(r"^```console\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 NAME, CHAPTER = "attention_entropy", "03_scaled_dot_product"
 
@@ -78,7 +80,10 @@ def run(root: Path, code: str) -> Any:
 
 
 def test_the_page_names_the_four_places_and_no_fifth() -> None:
-    places = {re.split(r"[ ,]", match["marker"].removeprefix("new file: ").removeprefix("in "))[0] for match in BLOCK.finditer(PAGE.read_text())}
+    places = {
+        re.split(r"[ ,]", match["marker"].removeprefix("new file: ").removeprefix("in "))[0]
+        for match in BLOCK.finditer(PAGE.read_text())
+    }
     rooms = {re.sub(r"[^/]+$", "", place).split("/")[0] + "/" for place in places}
     assert rooms == {"tfcourse/", "autograder/", "chapters/", "tests/"}
     assert {place.rpartition("/")[0] for place in places} == {

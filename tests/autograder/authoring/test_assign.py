@@ -187,10 +187,12 @@ def test_a_solution_that_would_get_out_stops_the_release(
     small: Any, course: Course, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     config = course.root / "nbgrader_config.py"
-    config.write_text(config.read_text() + '\nc.ClearSolutions.begin_solution_delimeter = "BEGIN ANSWER"\n'
-                      'c.ClearSolutions.end_solution_delimeter = "END ANSWER"\n'
-                      'c.ClearSolutions.enforce_metadata = False\n'
-                      'c.GenerateAssignment.preprocessors = ["nbgrader.preprocessors.SaveCells"]\n')
+    config.write_text(
+        config.read_text() + '\nc.ClearSolutions.begin_solution_delimeter = "BEGIN ANSWER"\n'
+        'c.ClearSolutions.end_solution_delimeter = "END ANSWER"\n'
+        "c.ClearSolutions.enforce_metadata = False\n"
+        'c.GenerateAssignment.preprocessors = ["nbgrader.preprocessors.SaveCells"]\n'
+    )
     refused(small, course, [FIRST], "would give solutions away")
 
 

@@ -49,7 +49,7 @@ PLANTED = {
 }
 
 
-@pytest.fixture()
+@pytest.fixture
 def secrets(small_secrets: Secrets) -> Secrets:
     return small_secrets
 
@@ -188,15 +188,16 @@ def test_earlier_chapters_are_public_in_later_ones_and_not_the_other_way(
 
 
 def test_what_a_student_wrote_is_no_leak_in_the_feedback(small: Any, course: Course, secrets: Secrets) -> None:
-    for student, text in (("ada", LINE), ("ben", "    return None")):
+    copied = f"### BEGIN SOLUTION\n{LINE}"
+    for student, text in (("ada", copied), ("ben", "    return None")):
         submitted = course.folder("submitted", student, FIRST) / f"{FIRST}.ipynb"
         submitted.parent.mkdir(parents=True)
         submitted.write_bytes(notebook(text))
         page = course.folder("feedback", student, FIRST) / f"{FIRST}.html"
         page.parent.mkdir(parents=True)
-        page.write_bytes(highlighted(LINE))
+        page.write_bytes(highlighted(copied))
     leaks = find_leaks(course_materials(course), secrets)
-    assert ["/ben/" in leak.file for leak in leaks] == [True]
+    assert [("/ben/" in leak.file, leak.kind) for leak in leaks] == [(True, "solution"), (True, "marker")]
 
 
 # The rules, one by one.

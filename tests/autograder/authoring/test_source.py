@@ -32,7 +32,7 @@ def of(reference: object) -> Any:
     return SimpleNamespace(reference=reference)
 
 
-@pytest.fixture()
+@pytest.fixture
 def load(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Load:
     """Import a module from its text."""
 

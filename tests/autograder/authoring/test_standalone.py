@@ -29,7 +29,7 @@ def _scaled(q: Tensor) -> Tensor:
 @misconception("first", read="why-scale")
 def first(q: Tensor, k: Tensor) -> Tensor:
     """Explains itself to a student."""
-    Ünrelated = "ä"  # noqa: F841, N806  (bytes and characters differ on this line)
+    Ünrelated = "ä"  # noqa: F841  (bytes and characters differ from here on)
     return "ä" and _scaled(q) @ k.transpose(-2, -1) * _BOTH
 
 

@@ -159,6 +159,10 @@ def test_a_file_that_is_no_notebook_is_a_drift_of_its_chapter_only(small: Any) -
     assert sync(small.root, check=True, only=["91_second"], registry=small.registry) == []
 
 
+def test_the_course_itself_is_in_step() -> None:
+    assert [str(drift) for drift in sync(ROOT, check=True)] == []
+
+
 # The reference itself changes: on a copy of the project, in a process that imports the copy.
 
 
@@ -220,7 +224,12 @@ def run(root: Path, *, check: bool) -> list[dict[str, Any]]:
     ("old", "new", "stub", "solution"),
     [
         ("The mask of a decoder: position i", "A mask: position i", "its docstring is not", "its docstring is not"),
-        ("def causal_mask(T: int, device", "def causal_mask(T: int, *, device", "its signature is not", "its signature is not"),
+        (
+            "def causal_mask(T: int, device",
+            "def causal_mask(T: int, *, device",
+            "its signature is not",
+            "its signature is not",
+        ),
         ("device=device).tril()", "device=device).tril(0)", None, "its body is not"),
     ],
     ids=["docstring", "signature", "solution"],

@@ -83,6 +83,21 @@ def over_the_width(x: Tensor, y: Tensor) -> Tensor:
     return 2 * x + y.mean(-1, keepdim=True).mean(-2, keepdim=True)
 
 
+@misconception("position by position", read="there")
+def position_by_position(x: Tensor, y: Tensor) -> Tensor:
+    """There is a Python loop."""
+    blend(x, y)
+    return torch.stack([2 * x[:, t] + y.mean(-2) for t in range(x.shape[1])], 1)
+
+
+@misconception("gives up", read="there")
+def gives_up(x: Tensor, y: Tensor) -> Tensor:
+    """Large numbers are an error."""
+    if y.abs().max() > 100:
+        raise OverflowError
+    return blend(x, y)
+
+
 BLEND = Exercise(
     reference=blend,
     chapter="00_test",
@@ -92,9 +107,12 @@ BLEND = Exercise(
         look.values(1, huge, name="large"),
         look.unmutated(1, pair),
         look.vectorised(0.5, longer, axis="positions"),
+        look.memory(
+            0.5, pair, limit=lambda case: 8 * case.arguments["x"].numel() + case.arguments["y"].numel(), title="Small."
+        ),
         look.refuses(0.5, pair, unequal, title="Widths that differ are a ValueError."),
     ),
-    misconceptions=(not_doubled, clipped, in_place, over_the_width),
+    misconceptions=(not_doubled, clipped, in_place, over_the_width, position_by_position, gives_up),
     forbidden=("lerp",),
     rule_case=(pair, huge),
 )

@@ -27,7 +27,7 @@ def declare(**changes):
 
 def test_name_and_points_come_from_reference_and_aspects(exercise):
     assert exercise.name == "blend"
-    assert exercise.points == 6.0
+    assert exercise.points == 6.5
     assert declare().points == 2.5
 
 
@@ -64,6 +64,7 @@ def test_the_same_arguments_give_the_same_sheet_and_others_give_others(exercise)
     exercise.sheet.__globals__["_sheet"].cache_clear()
     assert asked(hidden=True, seed=3) == first
     assert asked(hidden=True, seed=4) != first
+    assert asked(seed=4) != asked(seed=3)
 
 
 def test_hidden_questions_come_after_the_visible_ones_and_are_others(exercise):

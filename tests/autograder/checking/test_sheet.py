@@ -18,7 +18,7 @@ def named(verdict):
 def test_the_reference_earns_every_point_and_no_diagnosis(exercise, verdict_on):
     verdict = verdict_on(exercise.reference)
     assert verdict.passed
-    assert (verdict.score, verdict.max_score) == (6.0, 6.0) == (exercise.points,) * 2
+    assert (verdict.score, verdict.max_score) == (6.5, 6.5) == (exercise.points,) * 2
     assert [finding.aspect for finding in verdict.findings] == [aspect.name for aspect in exercise.aspects]
     assert (verdict.exercise, verdict.chapter, verdict.diagnoses) == ("blend", "00_test", ())
 
@@ -34,13 +34,13 @@ def test_an_aspect_gives_all_its_points_or_none(verdict_on):
 
     verdict = verdict_on(wrong_once)  # two calls for the rules, one for the shape, then the two questions of "values"
     assert [finding.aspect for finding in verdict.findings if not finding.passed] == ["values"]
-    assert verdict.score == 4.0
+    assert verdict.score == 4.5
 
 
 def test_wrong_code_still_earns_what_it_does_right(verdict_on):
     verdict = verdict_on(lambda x, y: 2 * x)
-    assert {f.aspect for f in verdict.findings if f.passed} == {"shape", "inputs", "vectorised"}
-    assert verdict.score == 2.5
+    assert {f.aspect for f in verdict.findings if f.passed} == {"shape", "inputs", "vectorised", "memory"}
+    assert verdict.score == 3.0
 
 
 def test_code_that_always_refuses_earns_nothing(verdict_on):
@@ -97,7 +97,7 @@ def test_a_borrowed_solution_earns_nothing_and_is_told_why(exercise, sheet):
 # ----------------------------------------------------------------------------------------------------------- diagnoses
 
 
-@pytest.mark.parametrize("index", range(4))
+@pytest.mark.parametrize("index", range(6))
 def test_a_known_mistake_is_recognised_in_every_aspect_that_it_fails(exercise, verdict_on, index):
     mistake = exercise.misconceptions[index]
     verdict = verdict_on(mistake.wrong)
@@ -151,16 +151,29 @@ def test_a_mistake_that_nobody_knows_gets_no_diagnosis(verdict_on):
     assert not verdict.diagnoses
 
 
+def test_right_numbers_that_fail_another_aspect_are_another_mistake(verdict_on):
+    def wasteful(x, y):
+        if x.shape[-1] != y.shape[-1]:
+            raise ValueError
+        return 2 * x + y.mean(-2, keepdim=True) + torch.zeros(10**4).sum()
+
+    assert named(verdict_on(wasteful)) == {"memory": None}, "a loop, too, gives the right numbers"
+
+
 def test_a_right_aspect_never_carries_a_diagnosis(exercise, verdict_on):
     for mistake in exercise.misconceptions:
         assert all(f.diagnosis is None for f in verdict_on(mistake.wrong).findings if f.passed)
 
 
-def test_failing_alike_is_no_evidence_without_numbers(verdict_on):
-    def crashes(x, y):
-        raise TypeError("oh")
+def test_an_error_of_the_same_kind_is_no_evidence_by_itself(verdict_on):
+    def fails_otherwise(x, y):
+        if x.shape[-1] != y.shape[-1]:
+            raise ValueError
+        if y.abs().max() > 100:
+            raise OverflowError
+        return 2.5 * x + y.mean(-2, keepdim=True)
 
-    assert not verdict_on(crashes).diagnoses
+    assert named(verdict_on(fails_otherwise)) == {"values": None, "large": None}
 
 
 def test_mistakes_are_not_run_while_everything_is_right(sheet, exercise):

@@ -169,9 +169,10 @@ def test_random_numbers_are_the_same_in_every_request_and_go_on_outside():
     torch.manual_seed(7)
     expected = torch.rand(3)
     torch.manual_seed(7)
-    first, second = (ask(lambda x: torch.rand(4), x=X).outputs["output"] for _ in range(2))
-    torch.testing.assert_close(first, second, rtol=0, atol=0)
+    first = ask(lambda x: torch.rand(4), x=X).outputs["output"]
     torch.testing.assert_close(torch.rand(3), expected, rtol=0, atol=0)
+    second = ask(lambda x: torch.rand(4), x=X).outputs["output"]
+    torch.testing.assert_close(first, second, rtol=0, atol=0)
 
 
 # ---------------------------------------------------------------------------------------------------------- gradients

@@ -20,6 +20,9 @@ import torch
 
 import tfcourse
 from autograder import quality
+from autograder.checking import aspects as look
+from autograder.checking.draw import Case
+from autograder.checking.exercise import Exercise, misconception
 from autograder.checking.recorded import read_sheet, write_sheet
 from autograder.checking.sheet import Sheet, decide
 from autograder.checking.subject import LocalSubject
@@ -263,6 +266,82 @@ def test_every_exercise_of_the_course_s_package_has_a_check():
 def test_a_recording_is_small_enough_to_be_handed_out(name, tmp_path):
     recorded(name, tmp_path)
     assert (tmp_path / f"{name}.safetensors").stat().st_size <= LARGEST_RECORDING
+
+
+# -------------------------------------------------------------------------------------------------------- the library
+
+
+def twice(x):
+    """Return 2 x."""
+    return 2 * x
+
+
+def number(draw):
+    """Something to double."""
+    return Case({"x": draw.normal(3, 4)})
+
+
+@misconception("tripled", read="here")
+def tripled(x):
+    """Three times."""
+    return 3 * x
+
+
+@misconception("tripled again", read="here")
+def tripled_again(x):
+    """Three times, in other words."""
+    return x + x + x
+
+
+@misconception("no mistake", read="here")
+def no_mistake(x):
+    """Right."""
+    return x + x
+
+
+@pytest.fixture
+def badly_graded(monkeypatch, tmp_path) -> Exercise:
+    """A course of one exercise, whose check lets a mistake through and takes one for another."""
+    one = Exercise(
+        reference=twice,
+        chapter="00_test",
+        aspects=(look.shape(0.5, number), look.values(1, number)),
+        misconceptions=(tripled, tripled_again, no_mistake),
+    )
+    monkeypatch.setattr(quality, "exercises", lambda: {one.name: one})
+    monkeypatch.setattr(quality, "PAGE", tmp_path / "page.md")
+    return one
+
+
+def test_a_mistake_that_survives_or_is_taken_for_another_is_told(badly_graded, capsys):
+    found = quality.examine(badly_graded)
+    assert [(o.visible, o.all, o.caught_by, o.taken_for) for o in found.outcomes] == [
+        (1.0, 1.0, ("values",), ("tripled",)),
+        (1.0, 1.0, ("values",), ("tripled",)),
+        (0.0, 0.0, (), ()),
+    ]
+    assert [outcome.caught for outcome in found.outcomes] == [True, True, False]
+    assert [outcome.recognised for outcome in found.outcomes] == [True, False, False]
+    assert (found.points, found.unproven, found.for_nothing) == (1.5, ("shape",), 0.0)
+    text = quality.page([found])
+    assert "They lose points: 2 of 3 (67 %)." in text
+    assert "| tripled again | 1 | 1 | values | tripled |" in text
+    assert "| no mistake | 0 | 0 | **nothing** | nothing known |" in text
+    assert quality.main([]) == 1
+    said = capsys.readouterr().out
+    assert "no mistake" in said
+    assert "tripled again" in said
+
+
+def test_the_command_writes_the_page_and_notices_when_it_is_out_of_date(badly_graded, capsys, monkeypatch):
+    good = Exercise(**{**vars(badly_graded), "misconceptions": (tripled,)})
+    monkeypatch.setattr(quality, "exercises", lambda: {good.name: good})
+    assert quality.main(["--check"]) == 1, "there is no page yet"
+    assert quality.COMMAND in capsys.readouterr().out
+    assert quality.main([]) == 0
+    assert quality.main(["--check"]) == 0
+    quality.PAGE.write_text(quality.PAGE.read_text(encoding="utf-8") + "\nmore", encoding="utf-8")
+    assert quality.main(["--check"]) == 1
 
 
 def test_the_page_about_the_grader_s_quality_is_up_to_date():

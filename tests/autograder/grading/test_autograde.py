@@ -335,6 +335,8 @@ def test_wrong_wishes_are_refused_with_what_to_do(
     with pytest.raises(CourseError, match="no submission"):
         autograde(course, CHAPTER, device="cpu")
     hand_in("ann", filled())
+    with pytest.raises(CourseError, match=r"no submission for .* by ghost"):
+        autograde(course, CHAPTER, students=["ann", "ghost"], device="cpu")
     with pytest.raises(CourseError, match="not released"):
         autograde(course, "99_nothing", device="cpu")
     with pytest.raises(CourseError, match="no CUDA device"):

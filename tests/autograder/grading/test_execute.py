@@ -171,6 +171,14 @@ def test_a_submission_that_has_used_up_its_time_is_not_run_to_the_end() -> None:
     assert errors(done.cells[1]) == ["TimeUsedUp"]
 
 
+def test_a_submission_that_goes_on_killing_kernels_is_given_up() -> None:
+    made = notebook(("import os\nos._exit(1)", None), ("assert True", "test_late"))
+    done = run(made, restarts=0)
+    assert errors(done.cells[0]) == ["KernelDied"]
+    assert errors(done.cells[1]) == ["KernelDied"]
+    assert "was not run" in done.cells[1].outputs[0].evalue
+
+
 def test_a_fatal_problem_starts_no_kernel() -> None:
     made = notebook(("raise SystemExit", "test_one"))
     made.metadata["kernelspec"]["name"] = "there-is-no-such-kernel"

@@ -1,0 +1,92 @@
+"""The doctor tells what is there, what is missing and how to get it, and touches nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+
+import pytest
+
+from autograder import doctor
+from autograder.doctor import Item, examine
+
+
+def found(name: str, items: list[Item]) -> Item:
+    """Return the one item of a name."""
+    (item,) = [item for item in items if item.name == name]
+    return item
+
+
+def test_the_order_is_fixed_and_every_lack_has_a_remedy() -> None:
+    items = examine()
+    assert [item.name for item in items] == [item.name for item in examine()]
+    assert all(item.remedy for item in items if item.state == "missing")
+
+
+def test_a_package_is_told_with_its_version() -> None:
+    assert found("nbgrader", examine()) == Item("nbgrader", "ok", version("nbgrader"))
+
+
+def test_a_package_that_is_missing_says_what_for_and_how_to_get_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    def none(name: str) -> str:
+        raise PackageNotFoundError(name)
+
+    monkeypatch.setattr(doctor, "version", none)
+    items = examine()
+    assert found("nbgrader", items).state == "missing"
+    assert "assigning and grading" in found("nbgrader", items).detail
+    assert "requirements.lock" in found("nbgrader", items).remedy
+    # The tests are for those who change the course; everybody else can do without.
+    assert found("hypothesis", items).state == "note"
+
+
+def test_a_package_that_is_too_old_is_as_good_as_missing(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(doctor, "version", lambda name: "0.5" if name == "nbgrader" else version(name))
+    item = found("nbgrader", examine())
+    assert item.state == "missing"
+    assert "0.5, and the course needs >=0.9" in item.detail
+
+
+def test_a_folder_without_a_course_is_a_note_unless_it_was_named(tmp_path: Path) -> None:
+    assert found("course", examine(tmp_path)).state == "note"
+    assert found("course", examine(tmp_path, expected=True)).state == "missing"
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_course_is_told_by_what_its_gradebook_holds(
+    course_dir: Path, snapshot: Callable[[Path], dict[str, str]]
+) -> None:
+    before = snapshot(course_dir)
+    item = found("gradebook", examine(course_dir))
+    assert (item.state, item.detail) == ("ok", f"2 chapters, 0 students ({course_dir.resolve()})")
+    assert snapshot(course_dir) == before
+
+
+@pytest.mark.parametrize("content", [None, b"no database at all" * 100], ids=["missing", "damaged"])
+def test_a_gradebook_that_cannot_be_read_is_told_with_a_remedy_and_not_made_anew(
+    course_dir: Path, snapshot: Callable[[Path], dict[str, str]], content: bytes | None
+) -> None:
+    gradebook = course_dir / "gradebook.db"
+    gradebook.unlink()
+    if content is not None:
+        gradebook.write_bytes(content)
+    before = snapshot(course_dir)
+    item = found("gradebook", examine(course_dir))
+    assert item.state == "missing"
+    assert str(gradebook) in item.detail
+    assert item.remedy
+    assert snapshot(course_dir) == before
+
+
+def test_a_course_whose_configuration_cannot_be_read_is_told_with_the_line(course_dir: Path) -> None:
+    (course_dir / "nbgrader_config.py").write_text("c = get_config()\nraise ValueError('five')\n", encoding="utf-8")
+    item = found("gradebook", examine(course_dir))
+    assert item.state == "missing"
+    assert "line 2 raised ValueError: five" in item.detail
+
+
+def test_what_isolation_there_is_is_said_plainly() -> None:
+    item = found("isolation", examine())
+    assert item.detail.startswith("none")
+    assert "container" in item.remedy

@@ -1,0 +1,79 @@
+"""Which folders a command works on."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from autograder.errors import CourseError
+from autograder.paths import course_folder, new_course, project_root, refuse_unwritable
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    """A project with a folder deep inside it."""
+    root = tmp_path / "project"
+    (root / "chapters" / "03" / "deep").mkdir(parents=True)
+    (root / "_config.yml").touch()
+    return root
+
+
+def test_the_project_is_the_nearest_folder_upwards(project: Path) -> None:
+    assert project_root(project / "chapters" / "03" / "deep") == project
+    assert project_root(project) == project
+
+
+def test_a_folder_without_a_project_above_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(CourseError, match="not inside the course's project"):
+        project_root(tmp_path)
+
+
+def test_the_course_is_the_one_named_else_the_one_around_else_the_projects(project: Path, tmp_path: Path) -> None:
+    named = tmp_path / "elsewhere"
+    assert course_folder(named, project) == named
+    assert course_folder(None, project / "chapters") == project / "course"
+    inside = project / "autumn" / "submitted" / "ada"
+    inside.mkdir(parents=True)
+    (project / "autumn" / "nbgrader_config.py").touch()
+    assert course_folder(None, inside) == project / "autumn"
+    assert course_folder(None, project) == project / "course"
+
+
+def test_without_course_and_project_one_must_be_named(tmp_path: Path) -> None:
+    with pytest.raises(CourseError, match="--course"):
+        course_folder(None, tmp_path)
+
+
+def test_a_new_course_stays_when_all_goes_well(tmp_path: Path) -> None:
+    with new_course(tmp_path / "a" / "course") as course:
+        assert course.root == tmp_path / "a" / "course"
+    assert (tmp_path / "a" / "course" / "nbgrader_config.py").is_file()
+
+
+def fail_after_making(course: Path, name: str) -> None:
+    """Begin a new course, make one thing in it, and fail."""
+    with new_course(course) as made:
+        (made.root / name).mkdir()
+        raise KeyError(name)
+
+
+def test_a_new_course_goes_with_the_folders_that_were_made_for_it(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    with pytest.raises(CourseError), new_course(tmp_path / "a" / "course"):
+        refuse_unwritable(tmp_path / "file", "Name another.")
+    assert [path.name for path in tmp_path.iterdir()] == ["file"]
+
+
+def test_what_was_finished_before_the_failure_is_kept(tmp_path: Path) -> None:
+    with pytest.raises(KeyError):
+        fail_after_making(tmp_path / "course", "release")
+    assert (tmp_path / "course" / "nbgrader_config.py").is_file()
+
+
+def test_a_place_below_a_file_is_refused_before_the_work(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    refuse_unwritable(tmp_path / "new" / "folder", "Name another.")
+    for place in (tmp_path / "file", tmp_path / "file" / "folder" / "folder"):
+        with pytest.raises(CourseError, match="not a folder\nName another"):
+            refuse_unwritable(place, "Name another.")

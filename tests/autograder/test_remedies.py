@@ -1,0 +1,92 @@
+"""What a library raises is explained where a person can put it right, and left alone where it is a mistake of ours."""
+
+from __future__ import annotations
+
+import errno
+import sqlite3
+from pathlib import Path
+
+import pytest
+from sqlalchemy import create_engine, text
+from sqlalchemy.exc import IntegrityError, OperationalError, ProgrammingError
+from traitlets import HasTraits, Integer
+
+from autograder.errors import CourseError
+from autograder.remedies import explained
+
+
+@pytest.mark.parametrize(
+    ("said", "words"),
+    [
+        ("database is locked", "is in use"),
+        ("attempt to write a readonly database", "cannot be written"),
+        ("unable to open database file", "cannot be opened"),
+        ("database disk image is malformed", "is damaged"),
+        ("no such column: student.lms_user_id", "another version of nbgrader"),
+        ("connection refused", "cannot be used"),
+    ],
+)
+def test_a_gradebook_that_cannot_be_used_is_explained(said: str, words: str) -> None:
+    for error in (sqlite3.OperationalError(said), OperationalError("SELECT 1", {}, sqlite3.OperationalError(said))):
+        known = explained(error, "gradebook.db")
+        assert known is not None
+        assert words in known.what
+        assert said in known.what
+        assert known.where == "gradebook.db"
+        assert known.do
+
+
+def test_a_file_that_is_no_database_is_explained(tmp_path: Path) -> None:
+    (tmp_path / "gradebook.db").write_bytes(b"not a database at all" * 100)
+    with (
+        pytest.raises(Exception, match="not a database") as caught,
+        create_engine(f"sqlite:///{tmp_path}/gradebook.db").connect() as db,
+    ):
+        db.execute(text("SELECT 1 FROM sqlite_master"))
+    known = explained(caught.value)
+    assert known is not None
+    assert "is damaged" in known.what
+
+
+@pytest.mark.parametrize("number", [errno.EACCES, errno.EROFS, errno.ENOSPC, errno.ENOTDIR, errno.EEXIST])
+def test_a_disk_that_refuses_is_explained_with_the_place(number: int) -> None:
+    known = explained(OSError(number, "it was refused", "some/file"))
+    assert known is not None
+    assert (known.where, bool(known.do)) == ("some/file", True)
+
+
+def test_a_setting_that_cannot_be_is_explained() -> None:
+    class Settings(HasTraits):
+        timeout = Integer()
+
+    with pytest.raises(Exception, match="timeout") as caught:
+        Settings(timeout="sixty")
+    known = explained(caught.value)
+    assert known is not None
+    assert "nbgrader_config.py" in known.what
+
+
+def test_a_package_that_is_not_installed_is_explained_by_the_extra_that_brings_it() -> None:
+    known = explained(ModuleNotFoundError("No module named 'nbgrader.api'", name="nbgrader.api"))
+    assert known is not None
+    assert "pip install 'tfcourse[grading]'" in known.do
+
+
+def test_an_error_that_is_explained_already_stays_what_it_is() -> None:
+    error = CourseError("it is so", where="here", do="that")
+    assert explained(error) is error
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        FileNotFoundError(errno.ENOENT, "No such file or directory", "template.html"),
+        KeyError("student"),
+        ModuleNotFoundError("No module named 'autograder.reprots'", name="autograder.reprots"),
+        IntegrityError("INSERT", {}, sqlite3.IntegrityError("UNIQUE constraint failed")),
+        ProgrammingError("SELEKT", {}, sqlite3.ProgrammingError("wrong number of bindings")),
+    ],
+    ids=lambda error: type(error).__name__,
+)
+def test_a_mistake_of_ours_is_not_explained_away(error: BaseException) -> None:
+    assert explained(error) is None

@@ -1,0 +1,149 @@
+"""The class report in a lecturer's hands: from a disk, without a network or a script, in light and in dark, wide and narrow."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from pathlib import Path
+
+import pytest
+
+from autograder.checking.verdict import Diagnosis, Finding, Verdict
+from autograder.grading.results import ExerciseResult
+from autograder.reports.class_report import Work, summarise, write_report
+from autograder.reports.grades import Grade
+
+pytestmark = pytest.mark.browser
+
+THEMES = ("light", "dark")
+WCAG = {
+    "preload": False,
+    "runOnly": {"type": "tag", "values": ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "best-practice"]},
+}
+CHAPTERS = ("03_scaled_dot_product", "04_multi_head")
+STUDENTS = 23
+OPEN_ALL = "document.querySelectorAll('details').forEach(element => element.open = true)"
+
+
+def _work(number: int, chapter: str, feedback: Path) -> Work:
+    """Return the work of one student; what they did follows from their number."""
+    diagnosis = Diagnosis(
+        f"mistake {number % 17}", "The scores are not divided by the square root of the width.", "why-scale"
+    )
+    results = []
+    for place, name in enumerate(("soft_lookup", "scaled_dot_product_attention", "MultiHeadAttention", "causal_mask")):
+        right = (number * (place + 2)) % 3
+        parts = [
+            Finding(aspect, aspect, 3, right > i, "seen", None if right > i else diagnosis)
+            for i, aspect in enumerate("ab")
+        ]
+        verdict = Verdict(name, chapter, tuple(parts))
+        results.append(ExerciseResult(name, verdict.score, verdict.max_score, verdict))
+    if number == 4:
+        results[0] = ExerciseResult(
+            "soft_lookup", 0.0, 6.0, error="NameError: name 'a_rather_long_name_that_does_not_break' is not defined"
+        )
+    handed_in, score = number != 5, float(sum(result.score for result in results))
+    grade = Grade(
+        student=f"student-{number:02d}",
+        first_name="" if number == 7 else ("Ada", "Émilie", "Oluwaseun", "Maximiliana Theodora")[number % 4],
+        last_name=""
+        if number == 7
+        else ("Lovelace", "du Châtelet", "Adeyemi-Featherstonehaugh", "Ng")[number // 4 % 4],
+        email="",
+        platform="",
+        canvas_id="",
+        moodle_id="",
+        chapter=chapter,
+        submitted=datetime(2026, 3, 2) if handed_in else None,
+        due=None,
+        raw=score if handed_in else 0.0,
+        penalty=1.0 if number % 6 == 0 else 0.0,
+        best=24.0,
+        pending=handed_in and number % 3 == 0,
+        handed_in=handed_in,
+    )
+    problems = ("test_causal_mask: It was stopped after 60 s.",) if number in (8, 9) else ()
+    return Work(
+        grade,
+        tuple(results) if handed_in else (),
+        float(number),
+        problems,
+        number != 9,
+        feedback if handed_in else None,
+    )
+
+
+@pytest.fixture
+def report(tmp_path: Path) -> Path:
+    """A report on two chapters, and a feedback page that it links to."""
+    feedback = tmp_path / "feedback" / "page.html"
+    feedback.parent.mkdir()
+    feedback.write_text("<!doctype html><title>Feedback</title>", encoding="utf-8")
+    works = [_work(number, chapter, feedback) for chapter in CHAPTERS for number in range(STUDENTS)]
+    return write_report(summarise(works), tmp_path / "report.html", title="Class report")
+
+
+@pytest.mark.parametrize("opened", [False, True], ids=["closed", "open"])
+@pytest.mark.parametrize("theme", THEMES)
+def test_report_has_no_violation_of_wcag(page, report: Path, theme: str, opened: bool) -> None:
+    axe = pytest.importorskip("axe_playwright_python.sync_playwright", reason="needs axe: pip install 'tfcourse[dev]'")
+    page.emulate_media(color_scheme=theme)
+    page.goto(report.as_uri())
+    if opened:
+        page.evaluate(OPEN_ALL)
+    violations = axe.Axe().run(page, options=WCAG).response["violations"]
+    found = [
+        f"{item['id']}: {node['html'][:120]}: {node['failureSummary']}" for item in violations for node in item["nodes"]
+    ]
+    assert not found, "\n".join(found)
+
+
+@pytest.mark.parametrize("opened", [False, True], ids=["closed", "open"])
+def test_report_fits_a_narrow_screen(page, report: Path, opened: bool) -> None:
+    page.set_viewport_size({"width": 360, "height": 740})
+    page.goto(report.as_uri())
+    if opened:
+        page.evaluate(OPEN_ALL)
+    assert page.evaluate("document.documentElement.scrollWidth") <= 360, "the page scrolls sideways"
+
+
+def test_light_and_dark_differ(page, report: Path) -> None:
+    colours = set()
+    for theme in THEMES:
+        page.emulate_media(color_scheme=theme)
+        page.goto(report.as_uri())
+        colours.add(page.evaluate("getComputedStyle(document.body).backgroundColor"))
+    assert len(colours) == 2
+
+
+def test_a_number_opens_by_keyboard_to_students_who_link_to_their_feedback(page, report: Path) -> None:
+    page.goto(report.as_uri())
+    row = page.locator("details", has=page.locator("summary", has_text="scaled_dot_product_attention")).first
+    link = row.locator("a").first
+    assert not link.is_visible()
+    row.locator("summary").focus()
+    page.keyboard.press("Enter")
+    assert link.is_visible()
+    link.click()
+    page.wait_for_url("**/feedback/page.html")
+
+
+def test_the_longest_bar_is_the_fullest_bin_and_every_student_is_in_one(page, report: Path) -> None:
+    page.goto(report.as_uri())
+    rows = page.locator("section").first.locator(".bars > li")
+    counts = [int(text) for text in rows.locator(".row > .n:last-child").all_inner_texts()]
+    widths = rows.locator(".bar").evaluate_all("bars => bars.map(bar => bar.getBoundingClientRect().width)")
+    # One has not handed in, one could not be graded.
+    assert sum(counts) == STUDENTS - 2
+    assert widths.index(max(widths)) == counts.index(max(counts))
+    assert [width > 3 for width in widths] == [count > 0 for count in counts]
+
+
+def test_everything_is_there_without_a_script_and_on_paper(chromium, report: Path) -> None:
+    context = chromium.new_context(offline=True, java_script_enabled=False)
+    page = context.new_page()
+    page.goto(report.as_uri())
+    page.emulate_media(media="print")
+    assert page.locator("section").count() == len(CHAPTERS)
+    assert page.locator(".exercises .who a").first.is_visible(), "what is closed on the screen is missing on paper"
+    context.close()
