@@ -172,7 +172,7 @@ def autograde(
     where = resolve_device(device)
     if submissions is not None:
         for name in names:
-            pass
+            refuse_other_work(course, name, submissions)
     done = [_autograde(course, name, submissions, jobs or _cores(), where, force) for name in names]
     failed = any(result["status"] == "not recorded" for data, _ in done for result in data["results"])
     return Outcome([data for data, _ in done], "\n".join(text for _, text in done), FELL_SHORT if failed else 0)
