@@ -28,7 +28,7 @@ def open_gradebook(course: Course) -> Iterator[Gradebook]:
     """
     url = make_url(course.gradebook_url)
     path = _sqlite_file(url)
-    if path is not None and not path.is_file():
+    if path is not None and not (path.is_file() and path.stat().st_size):
         raise CourseError(
             "there is no gradebook yet", where=path, do="Release a chapter first: tfcourse assign CHAPTER"
         )
@@ -42,6 +42,11 @@ def open_gradebook(course: Course) -> Iterator[Gradebook]:
         finally:
             gradebook.close()
     except SQLAlchemyError as error:
+        if path is not None and "readonly" in str(error):
+            # It was opened for reading, so this is nbgrader making the tables that it misses.
+            raise CourseError(
+                "this database is not an nbgrader gradebook", where=path, do="Check db_url in nbgrader_config.py."
+            ) from error
         raise explained(error, where) or error from error
 
 

@@ -8,7 +8,8 @@ import io
 import re
 import sys
 import tokenize
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from pathlib import Path
@@ -218,28 +219,18 @@ def refilled(module: ModuleText, node: Definition, fill: Callable[[Function, lis
 
 def without_tool_comments(lines: list[str]) -> list[str]:
     """Return lines of code without comments that only speak to linters and type checkers."""
-    text = "\n".join(lines)
     kept = list(lines)
-    try:
-        tokens = list(tokenize.generate_tokens(io.StringIO(text + "\n").readline))
-    except (tokenize.TokenError, IndentationError):
-        # A signature alone, or a body cut out of its function, need not be a whole program; its comments still come as tokens.
-        tokens = list(_tokens_until_error(text))
-    for token in tokens:
+    for token in _tokens("\n".join(lines) + "\n"):
         if token.type == tokenize.COMMENT and _TOOL_COMMENT.match(token.string):
             row, column = token.start
             kept[row - 1] = lines[row - 1][:column].rstrip()
     return kept
 
 
-def _tokens_until_error(text: str) -> Sequence[tokenize.TokenInfo]:
-    found = []
-    try:
-        for token in tokenize.generate_tokens(io.StringIO(text + "\n").readline):
-            found.append(token)
-    except (tokenize.TokenError, IndentationError):
-        pass
-    return found
+def _tokens(text: str) -> Iterator[tokenize.TokenInfo]:
+    """Return the tokens of code that need not be a whole program: a signature alone, or a body cut out of its function."""
+    with suppress(tokenize.TokenError, IndentationError):
+        yield from tokenize.generate_tokens(io.StringIO(text).readline)
 
 
 def _signature_end(module: ModuleText, node: Definition) -> int:
@@ -247,7 +238,7 @@ def _signature_end(module: ModuleText, node: Definition) -> int:
     start = first_line(node)
     text = "\n".join(module.slice(node.lineno, node.body[0].lineno))
     depth, lambdas = 0, 0
-    for token in tokenize.generate_tokens(io.StringIO(text + "\n").readline):
+    for token in _tokens(text + "\n"):
         if token.type == tokenize.OP and token.string in "([{":
             depth += 1
         elif token.type == tokenize.OP and token.string in ")]}":

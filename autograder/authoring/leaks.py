@@ -172,9 +172,10 @@ def course_materials(course: Course) -> list[Material]:
             top = path.relative_to(course.root / step).parts[0]
             found.append(Material(path, top.removesuffix(".zip")))
     for path in _files(course.root / "feedback"):
-        student, chapter = path.relative_to(course.root / "feedback").parts[:2]
-        own = tuple(sorted(course.folder("submitted", student, chapter).glob("**/*.ipynb")))
-        found.append(Material(path, chapter, own))
+        student, *rest = path.relative_to(course.root / "feedback").parts
+        chapter = rest[0] if len(rest) > 1 else None
+        own = sorted(course.folder("submitted", student, chapter).glob("**/*.ipynb")) if chapter else []
+        found.append(Material(path, chapter, tuple(own)))
     return found
 
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import multiprocessing
+import os
+import signal
 from collections.abc import Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
@@ -43,7 +45,7 @@ def _in_pool(
 ) -> Iterator[tuple[Submission, Execution | None]]:
     # Spawned, not forked: a worker must not inherit this process's threads, locks and database connections.
     context = multiprocessing.get_context("spawn")
-    pool = ProcessPoolExecutor(max_workers=min(jobs, len(submissions)), mp_context=context)
+    pool = ProcessPoolExecutor(max_workers=min(jobs, len(submissions)), mp_context=context, initializer=_stop_quietly)
     try:
         waiting: dict[Future[Execution], Submission] = {}
         for submission in submissions:
@@ -58,3 +60,13 @@ def _in_pool(
                     yield submission, None
     finally:
         pool.shutdown(wait=True, cancel_futures=True)
+
+
+def _stop_quietly() -> None:
+    """Let Ctrl-C end a worker without last words: the terminal belongs to the process that the person started."""
+
+    def stop(number: int, frame: object) -> None:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 2)
+        raise KeyboardInterrupt
+
+    signal.signal(signal.SIGINT, stop)

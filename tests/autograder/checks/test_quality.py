@@ -32,7 +32,7 @@ ROOT = Path(__file__).parents[3]
 NAMES = list(exercises())
 # Modules of the course's package that lessons use and nobody is asked to write.
 NOT_EXERCISES = {"explorer", "figures"}
-LARGEST_RECORDING = 1_100_000
+LARGEST_RECORDING = 500_000
 
 every_exercise = pytest.mark.parametrize("name", NAMES)
 visible_and_hidden = pytest.mark.parametrize("hidden", [False, True], ids=["visible", "hidden"])

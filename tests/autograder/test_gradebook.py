@@ -1,0 +1,64 @@
+"""Looking into a gradebook makes nothing and changes nothing, and says what is wrong with it."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from autograder.course import Course
+from autograder.errors import CourseError
+from autograder.gradebook import open_gradebook, released_chapters
+
+
+def test_chapters_are_found_by_name_and_by_beginning_each_once(course_dir: Path) -> None:
+    course = Course.open(course_dir)
+    assert released_chapters(course) == ["03_scaled_dot_product", "04_multi_head"]
+    assert released_chapters(course, ["04", "04_multi_head/", "03_s"]) == ["04_multi_head", "03_scaled_dot_product"]
+
+
+@pytest.mark.parametrize(
+    ("typed", "words"), [("0", "several chapters"), ("05", "has released: 03_scaled"), ("", "no chapter ''")]
+)
+def test_a_name_that_means_none_or_several_is_refused(course_dir: Path, typed: str, words: str) -> None:
+    with pytest.raises(CourseError, match=words):
+        released_chapters(Course.open(course_dir), [typed])
+
+
+def test_reading_leaves_every_byte_and_makes_no_file(
+    course_dir: Path, snapshot: Callable[[Path], dict[str, str]]
+) -> None:
+    before = snapshot(course_dir)
+    with open_gradebook(Course.open(course_dir)) as gradebook:
+        assert len(gradebook.assignments) == 2
+    assert snapshot(course_dir) == before
+
+
+@pytest.mark.parametrize("content", [None, b""], ids=["missing", "empty"])
+def test_a_gradebook_that_is_not_there_yet_is_not_made(course_dir: Path, content: bytes | None) -> None:
+    path = course_dir / "gradebook.db"
+    path.unlink()
+    if content is not None:
+        path.write_bytes(content)
+    with pytest.raises(CourseError, match="no gradebook yet"), open_gradebook(Course.open(course_dir)):
+        pass
+    assert (path.read_bytes() if path.exists() else None) == content
+
+
+def test_another_programs_database_is_told_apart_and_gets_no_tables(course_dir: Path) -> None:
+    path = course_dir / "gradebook.db"
+    path.unlink()
+    with sqlite3.connect(path) as other:
+        other.execute("CREATE TABLE recipes (name TEXT)")
+    other.close()
+    before = path.read_bytes()
+    with pytest.raises(CourseError, match="not an nbgrader gradebook"), open_gradebook(Course.open(course_dir)):
+        pass
+    assert path.read_bytes() == before
+
+
+def test_a_course_whose_path_has_signs_of_an_address_in_it_is_read(course_dir: Path, tmp_path: Path) -> None:
+    odd = course_dir.rename(tmp_path / "autumn 50% #1")
+    assert len(released_chapters(Course.open(odd))) == 2
