@@ -14,7 +14,7 @@ from typing import Any
 
 import torch
 
-from autograder.checking.exercise import Exercise
+from autograder.checking.exercise import Exercise, Misconception
 from autograder.checking.sheet import decide
 from autograder.checking.subject import LocalSubject
 from autograder.checking.verdict import Verdict
@@ -30,6 +30,7 @@ class Outcome:
 
     Attributes:
         mistake: its name.
+        told: what a student who made it is told.
         visible: points that it loses on the visible questions.
         all: points that it loses when the hidden questions are asked as well.
         caught_by: the aspects that it fails, of all questions.
@@ -37,6 +38,7 @@ class Outcome:
     """
 
     mistake: str
+    told: str
     visible: float
     all: float
     caught_by: tuple[str, ...]
@@ -81,7 +83,7 @@ def examine(exercise: Exercise, *, seed: int = 0) -> Quality:
         exercise: the exercise.
         seed: the seed of the inputs.
     """
-    outcomes = tuple(_outcome(exercise, item.name, item.wrong, seed) for item in exercise.misconceptions)
+    outcomes = tuple(_outcome(exercise, item, seed) for item in exercise.misconceptions)
     caught_by = {aspect for outcome in outcomes for aspect in outcome.caught_by}
     return Quality(
         exercise=exercise.name,
@@ -100,10 +102,11 @@ def doing_nothing(exercise: Exercise) -> Callable[..., Any]:
     return type(exercise.name, (exercise.reference,), {"forward": lambda self, *args, **kwargs: None})
 
 
-def _outcome(exercise: Exercise, name: str, wrong: Callable[..., Any], seed: int) -> Outcome:
-    visible, graded = (_put(exercise, wrong, seed, hidden=hidden) for hidden in (False, True))
+def _outcome(exercise: Exercise, item: Misconception, seed: int) -> Outcome:
+    visible, graded = (_put(exercise, item.wrong, seed, hidden=hidden) for hidden in (False, True))
     return Outcome(
-        mistake=name,
+        mistake=item.name,
+        told=item.explanation,
         visible=visible.max_score - visible.score,
         all=graded.max_score - graded.score,
         caught_by=tuple(finding.aspect for finding in graded.findings if not finding.passed),
@@ -165,8 +168,8 @@ def _section(quality: Quality) -> list[str]:
         "",
         f"Chapter {quality.chapter}, {quality.points:g} points.",
         "",
-        "| known mistake | loses, visible | loses, all | caught by | taken for |",
-        "|---|---:|---:|---|---|",
+        "| known mistake | loses, visible | loses, all | caught by | taken for | what the student is told |",
+        "|---|---:|---:|---|---|---|",
         *map(_row, quality.outcomes),
         "",
     ]
@@ -175,7 +178,8 @@ def _section(quality: Quality) -> list[str]:
 def _row(outcome: Outcome) -> str:
     taken_for = "itself" if outcome.recognised else ", ".join(outcome.taken_for) or "nothing known"
     caught_by = ", ".join(outcome.caught_by) or "**nothing**"
-    return f"| {outcome.mistake} | {outcome.visible:g} | {outcome.all:g} | {caught_by} | {taken_for} |"
+    told = outcome.told.replace("|", "\\|")
+    return f"| {outcome.mistake} | {outcome.visible:g} | {outcome.all:g} | {caught_by} | {taken_for} | {told} |"
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

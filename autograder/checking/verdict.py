@@ -140,7 +140,7 @@ def _row(finding: Finding) -> str:
     earned = finding.points if finding.passed else 0
     return (
         f'<tr class="{word}"><th scope="row" style="{_CELL};font-weight:normal">'
-        f'<span aria-label="{word}">{mark}</span> {html.escape(finding.title)}</th>'
+        f'<span role="img" aria-label="{word}">{mark}</span> {html.escape(finding.title)}</th>'
         f'<td style="{_CELL};white-space:nowrap">{earned:g} / {finding.points:g}</td>'
         f'<td style="{_CELL}">{html.escape(finding.message)}</td></tr>'
     )

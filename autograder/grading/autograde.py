@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
@@ -118,26 +118,30 @@ class _Run:
         return Books(self.course, self.manifest.chapter)
 
     def results(self, students: Sequence[str], make_executor: MakeExecutor) -> Iterator[GradeResult]:
-        """Yield results as they come in: first those that need no kernel, then the others as they are run."""
-        submissions = []
-        hashes = {}
-        for student in students:
+        """Yield results as they come in; what needs no kernel is told while others run."""
+        hashes = {student: _hash(self._notebook(student)) for student in students}
+        early: list[GradeResult] = []
+        submissions = self._submissions(hashes, early)
+        for execution in run_all(make_executor(self.settings), submissions, jobs=self.settings.jobs):
+            yield from _taken(early)
+            yield self._judged(execution, hashes[execution.student])
+        yield from _taken(early)
+
+    def _submissions(self, hashes: Mapping[str, str], early: list[GradeResult]) -> Iterator[Submission]:
+        """Yield what has to be run; put the results of all others into ``early``."""
+        for student, digest in hashes.items():
             path = self._notebook(student)
-            hashes[student] = _hash(path)
             if not is_safe(student):
-                yield self._unsafe(student, hashes[student])
-            elif not self.force and (known := self._unchanged(student, hashes[student])):
-                yield known
+                early.append(self._unsafe(student, digest))
+            elif not self.force and (known := self._unchanged(student, digest)):
+                early.append(known)
             elif not path.is_file():
-                yield self._without_notebook(student, hashes[student])
+                early.append(self._without_notebook(student, digest))
             else:
                 try:
-                    submissions.append(Submission(student, self.manifest.chapter, self.books.sanitise(student, path)))
+                    yield Submission(student, self.manifest.chapter, self.books.sanitise(student, path))
                 except RecordError as error:
-                    yield self._failed(student, hashes[student], str(error))
-        executor = make_executor(self.settings)
-        for execution in run_all(executor, submissions, jobs=self.settings.jobs):
-            yield self._judged(execution, hashes[execution.student])
+                    early.append(self._failed(student, digest, str(error)))
 
     def _notebook(self, student: str) -> Path:
         return self.course.folder("submitted", student, self.manifest.chapter) / f"{self.manifest.chapter}.ipynb"
@@ -217,6 +221,11 @@ class _Run:
         )
         write_result(self.course, result)
         return result
+
+
+def _taken(results: list[GradeResult]) -> Iterator[GradeResult]:
+    while results:
+        yield results.pop(0)
 
 
 def _hash(notebook: Path) -> str:

@@ -5,55 +5,64 @@ from __future__ import annotations
 import multiprocessing
 import os
 import signal
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
+from itertools import chain, islice
 
 from autograder.grading.execute import Execution, Executor, Submission
 
 
-def run_all(executor: Executor, submissions: Sequence[Submission], *, jobs: int) -> Iterator[Execution]:
+def run_all(executor: Executor, submissions: Iterable[Submission], *, jobs: int) -> Iterator[Execution]:
     """Run submissions and yield what comes of them, in the order in which they are done.
 
     Args:
         executor: runs one of them.
-        submissions: what to run.
+        submissions: what to run; taken as needed, so that they may be prepared while others run.
         jobs: how many at once; 1 runs them in this process.
 
     Yields:
         One execution per submission.
     """
-    if jobs == 1 or len(submissions) <= 1:
-        yield from map(executor.grade_one, submissions)
+    waiting = iter(submissions)
+    first = list(islice(waiting, 2))
+    if jobs == 1 or len(first) < 2:
+        yield from map(executor.grade_one, chain(first, waiting))
         return
     orphans: list[Submission] = []
-    for submission, execution in _in_pool(executor, submissions, jobs):
+    for submission, execution in _in_pool(executor, chain(first, waiting), jobs):
         if execution is None:
             orphans.append(submission)
         else:
             yield execution
     # A dead worker takes the whole pool along. Who was in it is run again, each in a pool of its own: then it is known who did it.
     for orphan in orphans:
-        for submission, execution in _in_pool(executor, [orphan], 1):
+        for submission, execution in _in_pool(executor, iter([orphan]), 1):
             yield execution or Execution(
                 submission.student, "", 0.0, "the worker process that ran it was killed, twice"
             )
 
 
 def _in_pool(
-    executor: Executor, submissions: Sequence[Submission], jobs: int
+    executor: Executor, submissions: Iterator[Submission], jobs: int
 ) -> Iterator[tuple[Submission, Execution | None]]:
     # Spawned, not forked: a worker must not inherit this process's threads, locks and database connections.
     context = multiprocessing.get_context("spawn")
-    pool = ProcessPoolExecutor(max_workers=min(jobs, len(submissions)), mp_context=context, initializer=_stop_quietly)
+    pool = ProcessPoolExecutor(max_workers=jobs, mp_context=context, initializer=_stop_quietly)
+    running: dict[Future[Execution], Submission] = {}
     try:
-        waiting: dict[Future[Execution], Submission] = {}
-        for submission in submissions:
-            waiting[pool.submit(executor.grade_one, submission)] = submission
-        while waiting:
-            done, _ = wait(waiting, return_when=FIRST_COMPLETED)
+        while True:
+            # One more than there are workers, so that none waits for this process.
+            for submission in islice(submissions, jobs + 1 - len(running)):
+                try:
+                    running[pool.submit(executor.grade_one, submission)] = submission
+                except BrokenProcessPool:
+                    yield submission, None
+            if not running:
+                return
+            done, _ = wait(running, return_when=FIRST_COMPLETED)
             for future in done:
-                submission = waiting.pop(future)
+                submission = running.pop(future)
                 try:
                     yield submission, future.result()
                 except BrokenProcessPool:

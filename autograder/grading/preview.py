@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from zipfile import is_zipfile
 
 from autograder.course import Course
 from autograder.errors import CourseError
@@ -25,9 +26,16 @@ def refuse_other_work(course: Course, chapter: str, submissions: Path) -> None:
         submissions: the folder or archive.
 
     Raises:
-        CourseError: if it holds no notebook, or only notebooks of other chapters, or cannot be read at all.
+        CourseError: if it holds no notebook, or only notebooks of nobody or of other chapters, or cannot be read at all.
     """
     manifest = released_manifest(course, chapter)
+    if submissions.is_file() and not is_zipfile(submissions):
+        raise CourseError(
+            "this is neither a folder nor a zip archive",
+            where=submissions,
+            do="Name what your platform hands out. A single notebook goes to "
+            f"{course.folder('submitted')}/STUDENT/{chapter}/{chapter}.ipynb.",
+        )
     entries, _ = entries_of(submissions)
     found = list(notebooks(entries))
     if not found:
@@ -37,7 +45,13 @@ def refuse_other_work(course: Course, chapter: str, submissions: Path) -> None:
             do="Name the folder or zip that your platform hands out, or one with a notebook per student.",
         )
     uploads, unknown, elsewhere = uploads_of(found, chapter, frozenset(manifest.elsewhere))
-    if not uploads and not unknown:
+    if unknown and not uploads:
+        raise CourseError(
+            f"it cannot be told whose {'notebook this is' if len(unknown) == 1 else 'notebooks these are'}",
+            where=submissions,
+            do="Name each file, or the folder around it, after its student.",
+        )
+    if not uploads:
         raise _other_chapter(submissions, chapter, len(elsewhere), set(manifest.elsewhere))
     others: set[str] = set()
     for upload in uploads:

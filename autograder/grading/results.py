@@ -138,7 +138,7 @@ def write_result(course: Course, result: GradeResult) -> Path:
     path.parent.mkdir(parents=True, exist_ok=True)
     draft = path.with_suffix(".json.part")
     draft.write_text(json.dumps(result.to_dict(), indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
-    pass
+    draft.replace(path)
     return path
 
 

@@ -263,6 +263,18 @@ def test_a_submission_that_changed_is_graded_again(course: Course, filled: Fill,
     ]
 
 
+def test_another_seed_or_another_test_makes_an_old_grade_stale(course: Course, filled: Fill, hand_in: HandIn) -> None:
+    hand_in("ann", filled())
+    autograde(course, CHAPTER, device="cpu", make_executor=echo)
+    (other,) = autograde(course, CHAPTER, device="cpu", make_executor=echo, settings=GradingSettings(seed=1))
+    assert (other.unchanged, other.seed) == (False, 1)
+    with Books(course, CHAPTER).gradebook() as gradebook:
+        gradebook.find_source_cell("test_causal_mask", CHAPTER, CHAPTER).source += "\n# stricter"
+        gradebook.db.commit()
+    (again,) = autograde(course, CHAPTER, device="cpu", make_executor=echo, settings=GradingSettings(seed=1))
+    assert not again.unchanged
+
+
 def test_points_that_a_person_gave_survive_a_regrade(course: Course, filled: Fill, hand_in: HandIn) -> None:
     hand_in("ann", filled(answer="Because."))
     autograde(course, CHAPTER, device="cpu", make_executor=echo)

@@ -1,0 +1,101 @@
+"""Grades and works are what gradebook, list of students and results say together."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from nbgrader.api import Gradebook
+
+from autograder.course import Course
+from autograder.errors import CourseError
+from autograder.grading.problem import Problem
+from autograder.grading.results import ExerciseResult, GradeResult, write_result
+from autograder.reports.grades import read_grades
+from autograder.reports.works import read_works
+
+CHAPTER, OTHER = "04_multi_head", "03_scaled_dot_product"
+ROSTER = {
+    "ada": {"name": "Ada King Lovelace", "platform": "canvas", "user": "901"},
+    "bo": {"name": "Bo Diallo", "platform": "moodle", "uploads": {CHAPTER: "5512", OTHER: "7001"}},
+}
+
+
+@pytest.fixture
+def course(course_dir: Path) -> Course:
+    """A course with three students; two have handed in the second chapter."""
+    course = Course.open(course_dir)
+    with Gradebook(course.gradebook_url, "tfcourse") as gradebook:
+        gradebook.add_student("ada")
+        gradebook.add_student("bo", first_name="Bo", last_name="D.", lms_user_id="77")
+        gradebook.add_student("cy", first_name="Cy", email="cy@example.org", lms_user_id="903")
+        for student, points in (("ada", 3.0), ("bo", 1.0)):
+            gradebook.add_submission(CHAPTER, student)
+            (grade,) = gradebook.find_submission_notebook(CHAPTER, CHAPTER, student).grades
+            grade.auto_score = points
+        gradebook.find_submission_notebook(CHAPTER, CHAPTER, "bo").late_submission_penalty = 1.5
+        gradebook.db.commit()
+    (course_dir / "students.json").write_text(json.dumps(ROSTER), encoding="utf-8")
+    return course
+
+
+def test_every_student_has_a_grade_in_every_chapter_in_order(course: Course) -> None:
+    grades = read_grades(course)
+    assert [(grade.chapter, grade.student) for grade in grades] == [
+        (chapter, student) for chapter in (OTHER, CHAPTER) for student in ("ada", "bo", "cy")
+    ]
+    assert [grade.handed_in for grade in grades] == [False, False, False, True, True, False]
+
+
+def test_points_are_the_gradebooks_and_a_penalty_takes_no_more_than_there_is(course: Course) -> None:
+    ada, bo, _ = read_grades(course, [CHAPTER])
+    assert (ada.raw, ada.penalty, ada.score, ada.best) == (3.0, 0.0, 3.0, 3.0)
+    assert (bo.raw, bo.penalty, bo.score) == (1.0, 1.5, 0.0)
+
+
+def test_names_are_the_gradebooks_where_it_has_them_else_those_of_the_download(course: Course) -> None:
+    ada, bo, cy = read_grades(course, [CHAPTER])
+    assert (ada.first_name, ada.last_name) == ("Ada King", "Lovelace")
+    assert (bo.first_name, bo.last_name) == ("Bo", "D.")
+    assert (cy.full_name, cy.email) == ("Cy", "cy@example.org")
+
+
+def test_numbers_belong_to_their_platform_and_moodles_to_the_chapter(course: Course) -> None:
+    numbers = {(grade.student, grade.chapter): (grade.canvas_id, grade.moodle_id) for grade in read_grades(course)}
+    assert numbers["ada", CHAPTER] == ("901", "")
+    assert numbers["bo", CHAPTER] == ("", "5512")
+    assert numbers["bo", OTHER] == ("", "7001")
+    # Written into the gradebook by the lecturer.
+    assert numbers["cy", CHAPTER] == ("903", "")
+
+
+def test_a_chapter_that_is_not_in_the_gradebook_is_refused(course: Course) -> None:
+    with pytest.raises(CourseError, match="it has: 03_scaled_dot_product, 04_multi_head"):
+        read_grades(course, ["05_transformer"])
+
+
+def result(student: str, **about: object) -> GradeResult:
+    """Return a result of grading."""
+    exercise = ExerciseResult("split_heads", 3.0, 3.0)
+    return GradeResult(student, CHAPTER, **{"status": "graded", "exercises": (exercise,), "seconds": 1.5, **about})
+
+
+def test_a_work_has_its_exercises_its_time_and_its_page(course: Course) -> None:
+    write_result(course, result("ada"))
+    page = course.folder("feedback", "ada", CHAPTER) / f"{CHAPTER}.html"
+    page.parent.mkdir(parents=True)
+    page.touch()
+    ada, bo, _ = read_works(course, [CHAPTER])
+    assert ([exercise.name for exercise in ada.exercises], ada.seconds, ada.feedback) == (["split_heads"], 1.5, page)
+    # Graded by nbgrader alone: a grade, and nothing else is known.
+    assert (bo.exercises, bo.seconds, bo.recorded, bo.grade.handed_in) == ((), None, True, True)
+
+
+def test_a_student_whom_the_grader_failed_on_is_there_although_the_gradebook_does_not_know_them(course: Course) -> None:
+    problem = Problem("grader failed", "The disk was full.")
+    write_result(course, result("dee", status="not recorded", exercises=(), problems=(problem,)))
+    *_, dee = read_works(course, [CHAPTER])
+    assert (dee.grade.student, dee.grade.handed_in, dee.recorded) == ("dee", True, False)
+    assert dee.problems == ("The disk was full.",)
+    assert dee.grade.best == 3.0
