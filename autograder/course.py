@@ -11,7 +11,7 @@ from autograder.errors import CourseError
 
 CONFIG_NAME = "nbgrader_config.py"
 
-_CONFIG = '''\
+_CONFIG = """\
 # The configuration of this nbgrader course. Made once by `tfcourse`; it is yours to change.
 c = get_config()  # noqa: F821
 
@@ -24,7 +24,7 @@ c.Execute.timeout = 60
 # A cell keeps this much of what it prints.
 c.LimitOutput.max_lines = 500
 c.LimitOutput.max_traceback = 100
-'''
+"""
 
 
 @dataclass(frozen=True)
@@ -61,7 +61,9 @@ class Course:
                 (root / CONFIG_NAME).write_text(_CONFIG, encoding="utf-8")
             except OSError as error:
                 reason = error.strerror or str(error)
-                raise CourseError(f"the course folder cannot be written ({reason})", where=root, do="Choose another with --course.") from error
+                raise CourseError(
+                    f"the course folder cannot be written ({reason})", where=root, do="Choose another with --course."
+                ) from error
         return cls(root)
 
     @property

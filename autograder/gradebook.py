@@ -32,7 +32,7 @@ def open_gradebook(course: Course) -> Iterator[Gradebook]:
         raise CourseError(
             "there is no gradebook yet", where=path, do="Release a chapter first: tfcourse assign CHAPTER"
         )
-    address = f"sqlite:///file:{quote(str(path))}?mode=ro&uri=true" if path is not None else course.gradebook_url
+    address = url if path is None else _read_only(path)
     where = path or url.render_as_string(hide_password=True)
     try:
         # Without a course's id nbgrader adds none.
@@ -48,6 +48,11 @@ def open_gradebook(course: Course) -> Iterator[Gradebook]:
                 "this database is not an nbgrader gradebook", where=path, do="Check db_url in nbgrader_config.py."
             ) from error
         raise explained(error, where) or error from error
+
+
+def _read_only(path: Path) -> URL:
+    # An object and no text: in a text SQLAlchemy would take the quotation of odd signs in the path away again.
+    return URL.create("sqlite", database=f"file:{quote(str(path))}", query={"mode": "ro", "uri": "true"})
 
 
 def _sqlite_file(url: URL) -> Path | None:

@@ -27,6 +27,15 @@ _DATE = (1980, 1, 1, 0, 0, 0)
 _CACHE = Path(".cache", "recordings")
 _LICENCES = ("LICENSE", "LICENSE-CONTENT")
 
+# Students check against what was recorded, and their `tfcourse` is the pre-check alone.
+_ENTRY_POINTS = b"""\
+[console_scripts]
+tfcourse = autograder.checking.validate:main
+
+[tfcourse.checks]
+checks = autograder.checking.recorded:check
+"""
+
 
 def build_student_wheel(root: Path, chapter: Chapter, out_dir: Path) -> Path:
     """Write the students' wheel of a chapter. The same sources and versions of libraries give the same bytes.
@@ -53,7 +62,7 @@ def build_student_wheel(root: Path, chapter: Chapter, out_dir: Path) -> Path:
     licences = {name: (root / name).read_bytes() for name in _LICENCES if (root / name).is_file()}
     files[f"{info}/METADATA"] = _metadata(project, version, licences).encode()
     files[f"{info}/WHEEL"] = b"Wheel-Version: 1.0\nGenerator: tfcourse\nRoot-Is-Purelib: true\nTag: py3-none-any\n"
-    files[f"{info}/entry_points.txt"] = b"[tfcourse.checks]\nchecks = autograder.checking.recorded:check\n"
+    files[f"{info}/entry_points.txt"] = _ENTRY_POINTS
     files |= {f"{info}/licenses/{name}": content for name, content in licences.items()}
     files[f"{info}/RECORD"] = _record(files, info)
     path = out_dir / f"tfcourse-{version}-py3-none-any.whl"

@@ -105,7 +105,9 @@ def gradients(
 def attributes(points: float, maker: Maker, *, names: tuple[str, ...]) -> Aspect:
     """For a class: its instances carry these attributes, with the right values."""
     title = f"An instance tells {', '.join(names)} by name."
-    return _each("attributes", title, points, [maker], lambda case: Probe((case.request("attributes", names),), "matches"))
+    return _each(
+        "attributes", title, points, [maker], lambda case: Probe((case.request("attributes", names),), "matches")
+    )
 
 
 def finite_gradients(points: float, *makers: Maker, wrt: tuple[str, ...], name: str, title: str) -> Aspect:

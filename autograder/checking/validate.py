@@ -113,7 +113,9 @@ def _code_cells(path: Path) -> list[str]:
         return ["".join(source) for source in sources]
     except (ValueError, KeyError, TypeError, IndexError, AttributeError) as error:
         advice = "Open it in Jupyter and save it again, or fetch a fresh copy of the chapter's notebook."
-        raise NotebookError(f"{path}: this is not a Jupyter notebook ({type(error).__name__}: {error}). {advice}") from error
+        raise NotebookError(
+            f"{path}: this is not a Jupyter notebook ({type(error).__name__}: {error}). {advice}"
+        ) from error
 
 
 def _checked_name(source: str) -> str | None:

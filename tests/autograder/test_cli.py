@@ -226,12 +226,12 @@ def test_solutions_that_are_missing_or_damaged_are_told_with_the_command_that_wr
     project: Path, run: Callable[..., Result], snapshot: Callable[[Path], dict[str, str]]
 ) -> None:
     before = snapshot(project)
-    refused(run("solve", "--device", "cpu"), "solution notebook is missing", "tfcourse sync")
+    refused(run("solve", "04", "--device", "cpu"), "solution notebook is missing", "tfcourse sync")
     assert snapshot(project) == before
     damaged = project / "solutions" / CHAPTER / "exercises.ipynb"
     damaged.parent.mkdir(parents=True)
     damaged.write_text("{}", encoding="utf-8")
-    refused(run("solve", "--device", "cpu"), str(damaged), "tfcourse sync")
+    refused(run("solve", "04", "--device", "cpu"), str(damaged), "tfcourse sync")
 
 
 def test_a_project_without_exercises_is_not_called_sound(project: Path, run: Callable[..., Result]) -> None:

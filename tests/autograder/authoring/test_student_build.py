@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 import sysconfig
@@ -83,8 +84,10 @@ def test_the_wheel_is_named_and_described_as_what_it_is(small: Any, wheels: dict
     metadata = Parser().parsestr(contents(wheel)["tfcourse-0.1.0+ch90.dist-info/METADATA"].decode())
     assert metadata["Version"] == "0.1.0+ch90"
     assert sorted(line.split(">")[0] for line in distribution.requires or []) == ["numpy", "safetensors", "torch"]
-    (entry,) = distribution.entry_points
-    assert (entry.group, entry.value) == ("tfcourse.checks", "autograder.checking.recorded:check")
+    assert {entry.group: entry.value for entry in distribution.entry_points} == {
+        "console_scripts": "autograder.checking.validate:main",
+        "tfcourse.checks": "autograder.checking.recorded:check",
+    }
 
 
 def test_the_same_sources_give_the_same_bytes(small: Any, wheels: dict[str, Path], tmp_path: Path) -> None:
@@ -238,6 +241,23 @@ def test_a_chapters_solutions_get_everything_from_its_package_and_its_notebook_n
         assert len(verdicts) == len([source for source in sources if source.startswith("check(")]) >= 6
         for score, maximum, text in verdicts.values():
             assert score == part * maximum, text
+
+
+def test_the_package_brings_the_pre_check_as_a_command(real_files: dict[str, list[Path]], tmp_path: Path) -> None:
+    notebook, wheel = real_files[CHAPTERS[0]]
+    package = installed(wheel, tmp_path / "student")
+    done = subprocess.run(
+        [str(package / "bin" / "tfcourse"), "validate", str(notebook), "--json"],
+        env={**os.environ, "PYTHONPATH": str(package)},
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 1, done.stderr
+    result = json.loads(done.stdout)
+    assert result["score"] == 0 < result["max_score"]
+    assert result["missing"] == []
 
 
 MODULE = '''"""A module."""
