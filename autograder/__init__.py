@@ -1,1 +1,1 @@
-"""x"""
+"""The machinery of the course: checks, authoring, grading, reports, the site and the command line."""
