@@ -13,7 +13,12 @@ CONFIG_NAME = "nbgrader_config.py"
 
 _CONFIG = """\
 # The configuration of this nbgrader course. Made once by `tfcourse`; it is yours to change.
+from autograder.grading.plugin import configure
+
 c = get_config()  # noqa: F821
+
+# With this, nbgrader and its formgrader read, run and judge submissions as `tfcourse autograde` does.
+configure(c)
 
 c.CourseDirectory.course_id = "tfcourse"
 

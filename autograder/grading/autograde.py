@@ -14,7 +14,8 @@ import nbformat
 from autograder.checking.verdict import VERDICT_MIME, Verdict
 from autograder.course import Course
 from autograder.errors import CourseError
-from autograder.grading.execute import Execution, Executor, KernelExecutor, Submission
+from autograder.grading.execute import KernelExecutor
+from autograder.grading.execution import Execution, Executor, Submission
 from autograder.grading.intake import problems_of
 from autograder.grading.kernel import KernelExecute
 from autograder.grading.manifest import Manifest, released_manifest

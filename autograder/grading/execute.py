@@ -1,58 +1,18 @@
-"""Running one submission: the seam between what is graded and how it is run.
-
-An :class:`Executor` takes plain data and returns plain data, so that it may work in another process, in a sandbox, or on another machine.
-"""
+"""Running one submission: the executor that uses an ordinary Jupyter kernel."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from time import monotonic
-from typing import Any, Protocol
+from typing import Any
 
 import nbformat
 
+from autograder.grading.execution import Execution, Executor, Submission
 from autograder.grading.kernel import KernelExecute
 from autograder.grading.settings import GradingSettings
 
-
-@dataclass(frozen=True)
-class Submission:
-    """What is to be run.
-
-    Attributes:
-        student: the student's id.
-        chapter: the chapter.
-        notebook: the sanitised notebook, as JSON.
-    """
-
-    student: str
-    chapter: str
-    notebook: str
-
-
-@dataclass(frozen=True)
-class Execution:
-    """What came of running it.
-
-    Attributes:
-        student: the student's id.
-        notebook: the notebook with its outputs, verdicts and problems, as JSON; empty if the executor failed.
-        seconds: how long it took.
-        failure: why there is no notebook, if there is none. It is then the grader that failed, not the student.
-    """
-
-    student: str
-    notebook: str
-    seconds: float
-    failure: str = ""
-
-
-class Executor(Protocol):
-    """Anything that runs submissions. It must be picklable, for it goes to worker processes."""
-
-    def grade_one(self, submission: Submission) -> Execution:
-        """Run a submission. Never raises for what the submission does."""
-        ...
+__all__ = ["Execution", "Executor", "KernelExecutor", "Submission"]
 
 
 @dataclass(frozen=True)

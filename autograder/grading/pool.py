@@ -10,7 +10,9 @@ from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wai
 from concurrent.futures.process import BrokenProcessPool
 from itertools import chain, islice
 
-from autograder.grading.execute import Execution, Executor, Submission
+from autograder.grading.execution import Execution, Executor, Submission
+
+KILLED = "the worker process that ran it was killed, twice"
 
 
 def run_all(executor: Executor, submissions: Iterable[Submission], *, jobs: int) -> Iterator[Execution]:
@@ -29,34 +31,37 @@ def run_all(executor: Executor, submissions: Iterable[Submission], *, jobs: int)
     if jobs == 1 or len(first) < 2:
         yield from map(executor.grade_one, chain(first, waiting))
         return
-    orphans: list[Submission] = []
-    for submission, execution in _in_pool(executor, chain(first, waiting), jobs):
-        if execution is None:
-            orphans.append(submission)
-        else:
-            yield execution
-    # A dead worker takes the whole pool along. Who was in it is run again, each in a pool of its own: then it is known who did it.
-    for orphan in orphans:
-        for submission, execution in _in_pool(executor, iter([orphan]), 1):
-            yield execution or Execution(
-                submission.student, "", 0.0, "the worker process that ran it was killed, twice"
-            )
+    remaining, suspects = chain(first, waiting), [first[0]]
+    while suspects:
+        suspects = []
+        for submission, execution in _in_pool(executor, remaining, jobs):
+            if execution is None:
+                suspects.append(submission)
+            else:
+                yield execution
+        # A dead worker takes its pool along. Who was in it is run again, each in a pool of its own: then it is known who did it.
+        for suspect in suspects:
+            for submission, execution in _in_pool(executor, iter([suspect]), 1):
+                yield execution or Execution(submission.student, "", 0.0, KILLED)
 
 
 def _in_pool(
     executor: Executor, submissions: Iterator[Submission], jobs: int
 ) -> Iterator[tuple[Submission, Execution | None]]:
+    """Run submissions until there are no more or the pool breaks; those that were in it then have no execution."""
     # Spawned, not forked: a worker must not inherit this process's threads, locks and database connections.
     context = multiprocessing.get_context("spawn")
     pool = ProcessPoolExecutor(max_workers=jobs, mp_context=context, initializer=_stop_quietly)
     running: dict[Future[Execution], Submission] = {}
+    broken = False
     try:
         while True:
             # One more than there are workers, so that none waits for this process.
-            for submission in islice(submissions, jobs + 1 - len(running)):
+            for submission in islice(submissions, 0 if broken else jobs + 1 - len(running)):
                 try:
                     running[pool.submit(executor.grade_one, submission)] = submission
                 except BrokenProcessPool:
+                    broken = True
                     yield submission, None
             if not running:
                 return
@@ -66,6 +71,7 @@ def _in_pool(
                 try:
                     yield submission, future.result()
                 except BrokenProcessPool:
+                    broken = True
                     yield submission, None
     finally:
         pool.shutdown(wait=True, cancel_futures=True)

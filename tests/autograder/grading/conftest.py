@@ -74,10 +74,6 @@ def pristine(tmp_path_factory: pytest.TempPathFactory) -> Path:
         path.parent.mkdir(parents=True)
         nbformat.write(source_notebook(chapter), path)
         generate_assignment(course.config(), chapter)
-    config = root / "nbgrader_config.py"
-    if "autograder.grading" not in config.read_text(encoding="utf-8"):
-        with config.open("a", encoding="utf-8") as file:
-            file.write("\nfrom autograder.grading.plugin import configure\n\nconfigure(c)\n")
     return root
 
 

@@ -18,7 +18,7 @@ from autograder.course import Course
 from autograder.errors import CourseError
 from autograder.grading import autograde as module
 from autograder.grading.autograde import autograde, configured_settings, submitted_students
-from autograder.grading.execute import Execution, Submission
+from autograder.grading.execution import Execution, Submission
 from autograder.grading.record import Books
 from autograder.grading.results import GradeResult, read_result, read_results
 from autograder.grading.sample_class import SAVED_AS, SampleStudent, sample_class

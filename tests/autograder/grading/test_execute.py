@@ -10,7 +10,8 @@ import pytest
 from nbformat.v4 import new_code_cell, new_notebook
 
 from autograder.checking.verdict import VERDICT_MIME
-from autograder.grading.execute import KernelExecutor, Submission
+from autograder.grading.execute import KernelExecutor
+from autograder.grading.execution import Submission
 from autograder.grading.intake import add_problems, problems_of
 from autograder.grading.problem import Problem
 from autograder.grading.settings import GradingSettings
@@ -139,7 +140,7 @@ def endless() -> Any:
         ("assert forever", "test_after"),
         ("input('name?')", "test_question"),
     )
-    return run(made, cell_seconds=4, flood_output=1_000_000, kept_output=2_000)
+    return run(made, cell_seconds=3, flood_output=1_000_000, kept_output=2_000)
 
 
 def test_an_endless_loop_is_stopped_and_the_rest_goes_on(endless: Any) -> None:

@@ -20,7 +20,7 @@ from autograder.checks import check
 from autograder.course import Course
 from autograder.errors import CourseError
 from autograder.grading.autograde import autograde
-from autograder.grading.execute import Execution, Submission
+from autograder.grading.execution import Execution, Submission
 from autograder.grading.feedback import write_feedback
 from autograder.grading.formula import formula
 from autograder.grading.markup import markdown, python

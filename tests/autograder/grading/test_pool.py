@@ -9,14 +9,14 @@ from typing import Any
 
 import pytest
 
-from autograder.grading.execute import Submission
+from autograder.grading.execution import Submission
 from autograder.grading.pool import run_all
 
 # The executor must be a module that a worker process can import.
 OBEDIENT = """
 import os, signal
 from dataclasses import dataclass
-from autograder.grading.execute import Execution
+from autograder.grading.execution import Execution
 
 @dataclass(frozen=True)
 class Obedient:
@@ -46,12 +46,12 @@ def test_one_job_runs_in_this_process_and_in_order(obedient: Any) -> None:
 
 
 def test_a_submission_that_kills_its_worker_costs_itself_only(obedient: Any) -> None:
-    done = list(run_all(obedient, submissions(a="", b="die", c=""), jobs=2))
+    done = list(run_all(obedient, submissions(a="", b="die", c="", d="", e="", f=""), jobs=2))
     by_student = {execution.student: execution for execution in done}
-    assert len(done) == 3
+    assert len(done) == 6
     assert "killed" in by_student["b"].failure
-    assert all(by_student[student].failure == "" for student in "ac")
-    assert all(str(os.getpid()) not in by_student[student].notebook for student in "ac")
+    assert all(by_student[student].failure == "" for student in "acdef")
+    assert all(str(os.getpid()) not in by_student[student].notebook for student in "acdef")
 
 
 @pytest.mark.parametrize("jobs", [1, 2])
