@@ -49,6 +49,6 @@ clean:
 # The lock pins every package, so the package itself is installed without looking for more.
 $(READY): requirements.lock pyproject.toml
 	$(PYTHON) -m venv $(VENV)
-	$(RUN)/pip install --quiet -r requirements.lock
-	$(RUN)/pip install --quiet --no-deps --no-build-isolation --editable .
+	$(RUN)/pip install -qq -r requirements.lock
+	$(RUN)/pip install -qq --no-deps --no-build-isolation --editable .
 	@touch $@

@@ -65,7 +65,7 @@ class Quality:
         points: what it is worth.
         outcomes: one per known mistake, in the order of the declaration.
         unproven: aspects that no known mistake fails.
-        for_nothing: points for a solution that takes any arguments and returns None.
+        for_nothing: the most that a solution earns which computes nothing (see :func:`doing_nothing`).
     """
 
     exercise: str
@@ -77,7 +77,7 @@ class Quality:
 
 
 def examine(exercise: Exercise, *, seed: int = 0) -> Quality:
-    """Put every known mistake of an exercise to its check, and a solution that does nothing.
+    """Put every known mistake of an exercise to its check, and solutions that compute nothing.
 
     Args:
         exercise: the exercise.
@@ -91,15 +91,29 @@ def examine(exercise: Exercise, *, seed: int = 0) -> Quality:
         points=exercise.points,
         outcomes=outcomes,
         unproven=tuple(aspect.name for aspect in exercise.aspects if aspect.name not in caught_by),
-        for_nothing=_put(exercise, doing_nothing(exercise), seed, hidden=True).score,
+        for_nothing=max(_put(exercise, idle, seed, hidden=True).score for idle in doing_nothing(exercise)),
     )
 
 
-def doing_nothing(exercise: Exercise) -> Callable[..., Any]:
-    """Return a solution that accepts what it is given and returns None; a class keeps its constructor, which holds no more than layers."""
+def doing_nothing(exercise: Exercise) -> list[Callable[..., Any]]:
+    """Return solutions that accept what they are given and return None, their first argument, or zeros of its shape.
+
+    A class keeps its constructor, which holds no more than layers.
+    """
+    answers: tuple[Callable[[Any], Any], ...] = (lambda first: None, lambda first: first, lambda first: first * 0)
+    return [_idle(exercise, answer) for answer in answers]
+
+
+def _idle(exercise: Exercise, answer: Callable[[Any], Any]) -> Callable[..., Any]:
+    def function(*args: Any, **kwargs: Any) -> Any:
+        return answer([*args, *kwargs.values()][0])
+
+    def forward(self: Any, *args: Any, **kwargs: Any) -> Any:
+        return function(*args, **kwargs)
+
     if not isinstance(exercise.reference, type):
-        return lambda *args, **kwargs: None
-    return type(exercise.name, (exercise.reference,), {"forward": lambda self, *args, **kwargs: None})
+        return function
+    return type(exercise.name, (exercise.reference,), {"forward": forward})
 
 
 def _outcome(exercise: Exercise, item: Misconception, seed: int) -> Outcome:
@@ -136,8 +150,9 @@ def page(qualities: Iterable[Quality]) -> str:
         f"- They are recognised as what they are, and as nothing else: {_share(sum(o.recognised for o in outcomes), len(outcomes))}.",
         "",
         "*Visible* questions are those that students can ask as often as they like; the grader asks *all*: those, and hidden",
-        "ones with other sizes and numbers. *For nothing* is what a solution earns that accepts its arguments and returns",
-        "None. *Unproven* aspects are failed by no known mistake: nothing on this page shows that they can fail.",
+        "ones with other sizes and numbers. *For nothing* is the most that a solution earns which computes nothing: it returns",
+        "None, its first argument, or zeros. *Unproven* aspects are failed by no known mistake: nothing on this page shows that",
+        "they can fail.",
         "",
         "| exercise | points | known mistakes | lose points | recognised | for nothing | unproven aspects |",
         "|---|---:|---:|---:|---:|---:|---|",
