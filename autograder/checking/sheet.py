@@ -12,6 +12,8 @@ from autograder.checking.request import Observation
 from autograder.checking.subject import Subject
 from autograder.checking.verdict import Diagnosis, Finding, Verdict
 
+NO_RIGHT_NUMBER = "counts as soon as some of the numbers are right"
+
 # One list of observations per probe, one observation per request.
 Answers: TypeAlias = Sequence[Sequence[Observation]]
 
@@ -63,12 +65,14 @@ def ask(subject: Subject, probes: Sequence[Probe]) -> Answers:
 
 def decide(sheet: Sheet, subject: Subject) -> Verdict:
     """Put a question sheet to a subject and return the verdict."""
-    problems: list[str | None]
     if refusal := _broken_rule(sheet, subject):
         return _verdict(sheet, [refusal] * len(sheet.sections), [None] * len(sheet.sections))
     answers = [ask(subject, section.probes) for section in sheet.sections]
     problems = [_problem(section, given) for section, given in zip(sheet.sections, answers, strict=True)]
-    return _verdict(sheet, problems, _diagnose(sheet, answers, problems))
+    diagnoses = _diagnose(sheet, answers, problems)
+    if _has_no_right_number(sheet, problems):
+        problems, diagnoses = _without_side_aspects(sheet, problems, diagnoses)
+    return _verdict(sheet, problems, diagnoses)
 
 
 def _broken_rule(sheet: Sheet, subject: Subject) -> str | None:
@@ -91,6 +95,39 @@ def _problem(section: Section, answers: Answers) -> str | None:
         for probe, given, wanted in zip(section.probes, answers, section.expected, strict=True)
     )
     return next((problem for problem in found if problem is not None), None)
+
+
+def _has_no_right_number(sheet: Sheet, problems: Sequence[str | None]) -> bool:
+    asked = [problem for section, problem in zip(sheet.sections, problems, strict=True) if _asks_for_numbers(section)]
+    return bool(asked) and all(problem is not None for problem in asked)
+
+
+def _without_side_aspects(
+    sheet: Sheet, problems: Sequence[str | None], diagnoses: Sequence[Diagnosis | None]
+) -> tuple[list[str | None], list[Diagnosis | None]]:
+    """Take the points away that doing nothing earns.
+
+    A function that has no right number anywhere earns nothing by leaving its inputs alone, treating examples alike or running on any
+    device; what it returns has still the right shape, or not. Where one mistake explains everything, it explains this too.
+    """
+    found = {diagnosis for problem, diagnosis in zip(problems, diagnoses, strict=True) if problem is not None}
+    cause = found.pop() if len(found) == 1 else None
+    taken = [
+        problem is None and not all(probe.judge == "shapes" for probe in section.probes)
+        for section, problem in zip(sheet.sections, problems, strict=True)
+    ]
+    return (
+        [NO_RIGHT_NUMBER if gone else problem for gone, problem in zip(taken, problems, strict=True)],
+        [cause if gone else diagnosis for gone, diagnosis in zip(taken, diagnoses, strict=True)],
+    )
+
+
+def _asks_for_numbers(section: Section) -> bool:
+    return any(
+        probe.judge in ("matches", "matches_part")
+        and any(request.action in ("call", "gradients") for request in probe.requests)
+        for probe in section.probes
+    )
 
 
 def _verdict(sheet: Sheet, problems: Sequence[str | None], diagnoses: Sequence[Diagnosis | None]) -> Verdict:

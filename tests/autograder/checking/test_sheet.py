@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from autograder.checking.sheet import decide
+from autograder.checking.sheet import NO_RIGHT_NUMBER, decide
 from autograder.checking.subject import LocalSubject
 
 
@@ -38,9 +38,16 @@ def test_an_aspect_gives_all_its_points_or_none(verdict_on):
 
 
 def test_wrong_code_still_earns_what_it_does_right(verdict_on):
-    verdict = verdict_on(lambda x, y: 2 * x)
-    assert {f.aspect for f in verdict.findings if f.passed} == {"shape", "inputs", "vectorised", "memory"}
-    assert verdict.score == 3.0
+    verdict = verdict_on(lambda x, y: 2 * x + y.clamp(-10, 10).mean(-2, keepdim=True))
+    assert {f.aspect for f in verdict.findings if not f.passed} == {"large", "errors"}
+    assert verdict.score == 5.0
+
+
+def test_code_without_a_right_number_earns_its_shape_and_nothing_by_doing_nothing(verdict_on):
+    verdict = verdict_on(lambda x, y: 3 * x)
+    assert {f.aspect for f in verdict.findings if f.passed} == {"shape"}
+    assert {f.message for f in verdict.findings if f.aspect in ("inputs", "vectorised", "memory")} == {NO_RIGHT_NUMBER}
+    assert verdict.score == 1.0
 
 
 def test_code_that_always_refuses_earns_nothing(verdict_on):
@@ -132,12 +139,12 @@ def test_damage_is_recognised_although_the_numbers_are_wrong_as_well(verdict_on)
     def wrong_and_writes(x, y):
         if x.shape[-1] != y.shape[-1]:
             raise ValueError
-        result = 2.5 * x + y.mean(-2, keepdim=True)
+        result = 2 * x + y.mean(-2, keepdim=True) + (0.5 if y.abs().max() < 100 else 0)
         x += 1
         return result
 
     verdict = verdict_on(wrong_and_writes)
-    assert named(verdict) == {"values": None, "large": None, "inputs": "in place"}
+    assert named(verdict) == {"values": None, "inputs": "in place"}
 
 
 def test_a_mistake_that_nobody_knows_gets_no_diagnosis(verdict_on):
@@ -173,7 +180,9 @@ def test_an_error_of_the_same_kind_is_no_evidence_by_itself(verdict_on):
             raise OverflowError
         return 2.5 * x + y.mean(-2, keepdim=True)
 
-    assert named(verdict_on(fails_otherwise)) == {"values": None, "large": None}
+    found = named(verdict_on(fails_otherwise))
+    assert {"values", "large"} <= set(found)
+    assert set(found.values()) == {None}
 
 
 def test_mistakes_are_not_run_while_everything_is_right(sheet, exercise):

@@ -324,7 +324,7 @@ def test_a_mistake_that_survives_or_is_taken_for_another_is_told(badly_graded, c
     ]
     assert [outcome.caught for outcome in found.outcomes] == [True, True, False]
     assert [outcome.recognised for outcome in found.outcomes] == [True, False, False]
-    assert (found.points, found.unproven, found.for_nothing) == (1.5, ("shape",), 0.0)
+    assert (found.points, found.unproven, found.for_nothing) == (1.5, ("shape",), 0.5), "x itself has the right shape"
     text = quality.page([found])
     assert "They lose points: 2 of 3 (67 %)." in text
     assert "| tripled again | 1 | 1 | values | tripled | Three times, in other words. |" in text
