@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import Any
 
@@ -68,6 +68,7 @@ class Exercise:
         forbidden: names of torch functions that would do the exercise by themselves.
         rule_case: inputs on which the forbidden functions are looked for, one maker or several (a function may take another way when
             it is given a mask); required where ``forbidden`` is not empty.
+        headings: the headings of the lesson's sections by their labels, so that a student is told what to look for.
     """
 
     reference: Callable[..., Any]
@@ -76,6 +77,7 @@ class Exercise:
     misconceptions: Sequence[Misconception]
     forbidden: tuple[str, ...] = ()
     rule_case: Maker | tuple[Maker, ...] | None = None
+    headings: Mapping[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         if self.forbidden and self.rule_case is None:
@@ -116,7 +118,9 @@ def _sheet(exercise: Exercise, hidden: bool, seed: int, device: str) -> Sheet:
         chapter=exercise.chapter,
         rules=[_on(rule, device) for rule in _rules(exercise)],
         sections=sections,
-        misconceptions=[misconception.diagnosis for misconception in exercise.misconceptions],
+        misconceptions=[
+            replace(known.diagnosis, section=exercise.headings.get(known.read, "")) for known in exercise.misconceptions
+        ],
         answers_of=answers_of,
     )
 

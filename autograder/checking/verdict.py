@@ -18,11 +18,18 @@ class Diagnosis:
         name: the misconception's short name, unique within its exercise.
         explanation: one or two sentences for the student who made the mistake.
         read: label of the lesson section to read again.
+        section: that section's heading, or empty where it is not known.
     """
 
     name: str
     explanation: str
     read: str
+    section: str = ""
+
+    @property
+    def heading(self) -> str:
+        """What to call the section: its heading, or its label."""
+        return self.section or self.read.replace("-", " ")
 
 
 @dataclass(frozen=True)
@@ -112,7 +119,7 @@ class Verdict:
             )
         for diagnosis in self.diagnoses:
             lines.append(f"  Looks like: {diagnosis.explanation}")
-            lines.append(f"  Read again: {self.chapter}, section {diagnosis.read!r}")
+            lines.append(f"  Read again: lesson {self.chapter}, “{diagnosis.heading}”")
         return "\n".join(lines)
 
     def _repr_mimebundle_(self, include: object = None, exclude: object = None) -> dict[str, Any]:
@@ -149,5 +156,5 @@ def _row(finding: Finding) -> str:
 def _diagnosis(diagnosis: Diagnosis, chapter: str) -> str:
     return (
         f'<p class="tfc-diagnosis" style="margin:.75em 0 0"><strong>This looks like:</strong> {html.escape(diagnosis.explanation)} '
-        f"<br><span>Read again: <em>{html.escape(chapter)}</em>, section <em>{html.escape(diagnosis.read)}</em></span></p>"
+        f"<br><span>Read again: lesson <em>{html.escape(chapter)}</em>, “{html.escape(diagnosis.heading)}”</span></p>"
     )

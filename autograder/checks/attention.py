@@ -9,6 +9,7 @@ from autograder.checking import aspects as look
 from autograder.checking.aspects import Maker
 from autograder.checking.draw import Case, Draw
 from autograder.checking.exercise import Exercise, misconception
+from autograder.checks.sections import HEADINGS
 from tfcourse import attention
 
 CHAPTER = "03_scaled_dot_product"
@@ -261,6 +262,7 @@ def lookup_in_float32(query: Tensor, keys: Tensor, values: Tensor) -> Tensor:
 SOFT_LOOKUP = Exercise(
     reference=attention.soft_lookup,
     chapter=CHAPTER,
+    headings=HEADINGS,
     aspects=(
         look.shape(0.5, entries, one_entry),
         look.values(1.5, entries, entries, one_entry),
@@ -506,6 +508,7 @@ def weights_by_rows(q: Tensor, k: Tensor, mask: Tensor | None = None) -> Tensor:
 MASKED_ATTENTION_WEIGHTS = Exercise(
     reference=attention.masked_attention_weights,
     chapter=CHAPTER,
+    headings=HEADINGS,
     aspects=(
         look.shape(0.5, without_values(batch), without_values(unbatched)),
         look.values(2, without_values(qkv), without_values(unbatched)),
@@ -746,6 +749,7 @@ def example_by_example(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None = No
 SCALED_DOT_PRODUCT_ATTENTION = Exercise(
     reference=attention.scaled_dot_product_attention,
     chapter=CHAPTER,
+    headings=HEADINGS,
     aspects=(
         look.shape(1, batch, unbatched),
         look.values(3, qkv, unbatched),
@@ -888,6 +892,7 @@ def causal_by_rows(T: int, device: torch.device | str | None = None) -> Tensor:
 CAUSAL_MASK = Exercise(
     reference=attention.causal_mask,
     chapter=CHAPTER,
+    headings=HEADINGS,
     aspects=(
         look.shape(0.5, length, single),
         look.values(2, length, length, single, title="True on and below the diagonal, False above it."),
@@ -1047,6 +1052,7 @@ def lengths_in_place(lengths: Tensor, S: int | None = None) -> Tensor:
 PADDING_MASK = Exercise(
     reference=attention.padding_mask,
     chapter=CHAPTER,
+    headings=HEADINGS,
     aspects=(
         look.shape(0.5, lengths_and_size),
         look.values(

@@ -23,6 +23,7 @@ from autograder.checks.attention import (
     unbatched,
     weights_of,
 )
+from autograder.checks.sections import HEADINGS
 from tfcourse import attention
 
 # Every way to make PyTorch differentiate passes through one of these: backwards, forwards, or the derivative of its softmax.
@@ -280,6 +281,7 @@ def backward_by_rows(q: Tensor, k: Tensor, v: Tensor, grad_output: Tensor, mask:
 ATTENTION_BACKWARD = Exercise(
     reference=attention.attention_backward,
     chapter=CHAPTER,
+    headings=HEADINGS,
     aspects=(
         look.shape(0.5, backward_heads),
         look.part(
@@ -615,6 +617,7 @@ def tiled_by_rows(q: Tensor, k: Tensor, v: Tensor, tile_size: int = 64) -> Tenso
 TILED_ATTENTION = Exercise(
     reference=attention.tiled_attention,
     chapter=CHAPTER,
+    headings=HEADINGS,
     aspects=(
         look.shape(0.5, uneven_tiles, one_tile),
         look.values(
@@ -787,6 +790,7 @@ def decimal_numbers(T: int, S: int, Dh: int, Dv: int, itemsize: int = 4) -> Cost
 ATTENTION_COST = Exercise(
     reference=attention.attention_cost,
     chapter=CHAPTER,
+    headings=HEADINGS,
     aspects=(
         look.part(
             2,

@@ -24,6 +24,7 @@ from autograder.checks.attention import (
     weights_of,
     without_values,
 )
+from autograder.checks.sections import HEADINGS
 from tfcourse import attention
 
 WEIGHTS = ("w_q", "w_k", "w_v")
@@ -147,6 +148,7 @@ def projections_in_float32(x_q: Tensor, x_kv: Tensor, w_q: Tensor, w_k: Tensor, 
 ATTENTION_PROJECTIONS = Exercise(
     reference=attention.attention_projections,
     chapter=CHAPTER,
+    headings=HEADINGS,
     aspects=(
         look.shape(0.5, two_sequences, one_example),
         look.part(
@@ -375,6 +377,7 @@ def projected_by_rows(
 PROJECTED_ATTENTION = Exercise(
     reference=attention.projected_attention,
     chapter=CHAPTER,
+    headings=HEADINGS,
     aspects=(
         look.shape(0.5, two_sequences, one_example),
         look.values(2, two_sequences, one_example),
@@ -595,6 +598,7 @@ def cosine_by_rows(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None = None, 
 COSINE_ATTENTION = Exercise(
     reference=attention.cosine_attention,
     chapter=CHAPTER,
+    headings=HEADINGS,
     aspects=(
         look.shape(0.5, qkv, unbatched),
         look.values(1.5, qkv, unbatched),
@@ -764,6 +768,7 @@ def variance_by_rows(q: Tensor, k: Tensor, *, scaled: bool = True) -> Tensor:
 SCORE_VARIANCE = Exercise(
     reference=attention.score_variance,
     chapter=CHAPTER,
+    headings=HEADINGS,
     aspects=(
         look.shape(0.5, without_values(qkv), without_values(unbatched)),
         look.values(1.5, without_values(qkv), off_centre),
@@ -861,6 +866,7 @@ def merged_in_float32(w_q: Tensor, w_k: Tensor) -> Tensor:
 MERGE_QUERY_KEY = Exercise(
     reference=attention.merge_query_key,
     chapter=CHAPTER,
+    headings=HEADINGS,
     aspects=(
         look.shape(0.5, query_and_key),
         look.values(1.5, query_and_key, query_and_key),

@@ -12,6 +12,7 @@ from autograder.checking import aspects as look
 from autograder.checking.aspects import Maker
 from autograder.checking.draw import Case, Draw
 from autograder.checking.exercise import Exercise, misconception
+from autograder.checks.sections import HEADINGS
 from tfcourse import attention, multihead
 
 CHAPTER = "04_multi_head"
@@ -145,6 +146,7 @@ def _divisible(x: Tensor, n_heads: int) -> tuple[int, int, int]:
 SPLIT_HEADS = Exercise(
     reference=multihead.split_heads,
     chapter=CHAPTER,
+    headings=HEADINGS,
     aspects=(
         look.shape(0.5, columns, wide_heads),
         look.values(
@@ -263,6 +265,7 @@ def loop_over_merged(x: Tensor) -> Tensor:
 MERGE_HEADS = Exercise(
     reference=multihead.merge_heads,
     chapter=CHAPTER,
+    headings=HEADINGS,
     aspects=(
         look.shape(0.5, heads, any_heads),
         look.values(
@@ -825,6 +828,7 @@ def _paste(x: Tensor) -> Tensor:
 MULTI_HEAD_ATTENTION = Exercise(
     reference=multihead.MultiHeadAttention,
     chapter=CHAPTER,
+    headings=HEADINGS,
     aspects=(
         look.shape(0.5, self_attention, one_context),
         look.values(2, self_attention, name="self-attention", title="Self-attention gives the right numbers."),
@@ -1008,6 +1012,7 @@ def decimal_numbers(d_model: int, n_heads: int, d_k: int, d_v: int, d_out: int) 
 ATTENTION_PARAMETERS = Exercise(
     reference=multihead.attention_parameters,
     chapter=CHAPTER,
+    headings=HEADINGS,
     aspects=tuple(
         look.part(points, any_widths, widths_of_the_paper, output=f"output[{i}]", name=name, title=title)
         for i, (points, name, title) in enumerate(
@@ -1153,6 +1158,7 @@ def rows_left_over(w_v: Tensor, w_o: Tensor) -> Tensor:
 MERGE_VALUE_OUTPUT = Exercise(
     reference=multihead.merge_value_output,
     chapter=CHAPTER,
+    headings=HEADINGS,
     aspects=(
         look.shape(0.5, value_output),
         look.values(1.5, value_output, value_output),
@@ -1369,6 +1375,7 @@ def weight_not_checked(head_outputs: Tensor, o_weight: Tensor, o_bias: Tensor | 
 HEAD_ABLATION = Exercise(
     reference=multihead.head_ablation,
     chapter=CHAPTER,
+    headings=HEADINGS,
     aspects=(
         look.shape(0.5, outputs_of_heads, with_bias),
         look.values(1, outputs_of_heads, outputs_of_heads, title="Entry h is the output without head h."),

@@ -75,7 +75,7 @@ def test_the_printed_form_names_every_aspect_the_mistake_and_what_to_read():
         "  [x] 1/1  a0: as it should be",
         "  [ ] 0/0.5  a1: off by <1> & more",
         "  Looks like: The scores are <b>not</b> divided & so on.",
-        "  Read again: 03_<topic>, section 'why-scale'",
+        "  Read again: lesson 03_<topic>, “why scale”",
     ]
 
 

@@ -242,9 +242,12 @@ def test_names_points_and_explanations_are_fit_to_be_read_by_students(name):
 @every_exercise
 def test_what_a_diagnosis_sends_a_student_to_read_is_in_the_chapter_s_lesson(name):
     lesson = ROOT / "chapters" / exercise(name).chapter / "lesson.md"
-    labels = set(re.findall(r"^\(([\w-]+)\)=$", lesson.read_text(encoding="utf-8"), re.MULTILINE))
-    missing = {item.read for item in exercise(name).misconceptions} - labels
-    assert not missing, f"{lesson} has no section labelled {sorted(missing)}"
+    found = re.findall(r"^\(([\w-]+)\)=\n+#+ (.+)$", lesson.read_text(encoding="utf-8"), re.MULTILINE)
+    headings = {label: re.sub(r"[$`]", "", heading) for label, heading in found}
+    for read in sorted({item.read for item in exercise(name).misconceptions}):
+        assert read in headings, f"{lesson} has no section labelled {read!r}"
+        told = exercise(name).headings.get(read)
+        assert told == headings[read], f"{read}: the student is told {told!r}, the lesson says {headings[read]!r}"
 
 
 def test_every_exercise_of_the_course_s_package_has_a_check():
