@@ -233,16 +233,19 @@ def _autograde(
 
 
 def _tell_grades(course: Course, collection: Collection, results: Sequence[GradeResult], pages: Sequence[Path]) -> str:
+    from autograder.grading.results import waiting
+
     chapter = collection.chapter
     graded = [result for result in results if result.status == "graded"]
     earlier = sum(result.unchanged for result in graded)
     lines = [f"{chapter}: {len(graded)} of {len(results)} submissions graded, {earlier} of them earlier and unchanged"]
     lines.append(f"  {len(pages)} feedback pages in {course.folder('feedback')}" if pages else "  no feedback pages")
     lines += [f"  {problem}" for problem in collection.problems]
-    lines += [f"  {result.student}: {problem}" for result in results for problem in result.problems]
-    pending = sum(result.pending for result in results)
-    if pending:
-        lines.append(f"  {pending} answers wait for manual grading: {_formgrader(course)}")
+    told = [(result.student, problem) for result in results for problem in result.problems]
+    lines += [f"  {student}: {problem}" for student, problem in told if not problem.remark]
+    lines += [f"  note: {student}: {problem}" for student, problem in told if problem.remark]
+    if pending := waiting((result.student, result.pending) for result in results):
+        lines.append(f"  {pending}: {_formgrader(course)}")
     return "\n".join(lines)
 
 
@@ -306,6 +309,7 @@ def report(chapters: tuple[str, ...], course_dir: Path | None, output: Path | No
     """
     from autograder.course import Course
     from autograder.gradebook import released_chapters
+    from autograder.grading.results import waiting
     from autograder.reports.class_report import summarise, write_report
     from autograder.reports.works import read_works
 
@@ -317,8 +321,9 @@ def report(chapters: tuple[str, ...], course_dir: Path | None, output: Path | No
     page = next((work.feedback for work in works if work.feedback is not None), None)
     if page is not None:
         lines.append(f"feedback, for example: {page}")
-    if any(summary.pending for summary in summaries):
-        lines.append(f"manual grading: {_formgrader(course)}")
+    pending = ((work.grade.student, work.grade.pending) for work in works if work.graded)
+    if phrase := waiting(pending):
+        lines.append(f"{phrase}: {_formgrader(course)}")
     return Outcome({"report": path, "chapters": [summary.to_dict() for summary in summaries]}, "\n".join(lines))
 
 
@@ -347,22 +352,34 @@ def export(chapters: tuple[str, ...], course_dir: Path | None, form: str, to: Pa
     """
     from autograder.course import Course
     from autograder.gradebook import released_chapters
-    from autograder.reports.export import HINTS
+    from autograder.grading.results import waiting
+    from autograder.reports.export import HINTS, undecided
     from autograder.reports.export import export as export_grades
     from autograder.reports.grades import read_grades
 
     course = Course.open(course_folder(course_dir))
     grades = read_grades(course, released_chapters(course, chapters))
     files = export_grades(grades, form, (to or course.root / "export").resolve())
-    pending = sum(grade.pending for grade in grades)
     lines = [str(file.path) for file in files]
     for file in files:
         if file.left_out:
             who = ", ".join(file.left_out)
             lines.append(f"not in {file.path.name}, because their number on the platform is not known: {who}")
-    lines += [f"{pending} of these grades still wait for manual grading."] if pending else []
+    if refused := undecided(grades):
+        lines.append(refused if form == "csv" else f"{refused}. Not in the file: decide, and enter it by hand.")
+    if phrase := waiting((grade.student, grade.pending) for grade in grades):
+        lines.append(phrase)
     lines += [HINTS[form]] if form in HINTS else []
-    return Outcome({"files": [vars(file) for file in files], "pending": pending}, "\n".join(lines))
+    data = {
+        "files": [vars(file) for file in files],
+        "pending": sum(grade.pending for grade in grades),
+        "not_gradable": [
+            {"student": grade.student, "chapter": grade.chapter}
+            for grade in grades
+            if grade.handed_in and not grade.gradable
+        ],
+    }
+    return Outcome(data, "\n".join(lines))
 
 
 @main.command()
@@ -454,7 +471,7 @@ def doctor(course_dir: Path | None) -> Outcome:
     except CourseError:
         # The machine can be looked at from anywhere.
         folder = None
-    items = examine(folder, expected=course_dir is not None)
+    items = examine(folder)
     marks = {"ok": "ok     ", "note": "note   ", "missing": "MISSING"}
     lines = [
         f"{marks[item.state]}  {item.name}: {item.detail}" + (f"\n         {item.remedy}" if item.remedy else "")

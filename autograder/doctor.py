@@ -56,12 +56,11 @@ class Item:
     remedy: str = ""
 
 
-def examine(course_dir: Path | None = None, *, expected: bool = False) -> list[Item]:
+def examine(course_dir: Path | None = None) -> list[Item]:
     """Look at the machine and at a course folder and return what was found, in a fixed order.
 
     Args:
-        course_dir: the course folder, if there is one to look at.
-        expected: whether there must be a course in it.
+        course_dir: the course folder, if there is one to look at. That there is no course yet is no lack of the machine.
     """
     return [
         _python(),
@@ -71,7 +70,7 @@ def examine(course_dir: Path | None = None, *, expected: bool = False) -> list[I
         *_devices(),
         _browser(),
         *_isolation(),
-        *([] if course_dir is None else [_course(course_dir, expected)]),
+        *([] if course_dir is None else [_course(course_dir)]),
     ]
 
 
@@ -164,10 +163,9 @@ def _isolation() -> Iterator[Item]:
         yield Item("Landlock", "note", "available" if "landlock" in modules else "not enabled in this kernel")
 
 
-def _course(course_dir: Path, expected: bool) -> Item:
+def _course(course_dir: Path) -> Item:
     if not (course_dir / CONFIG_NAME).is_file():
-        state: State = "missing" if expected else "note"
-        return Item("course", state, f"no course in {course_dir}", "tfcourse assign CHAPTER makes one.")
+        return Item("course", "note", f"no course in {course_dir}", "tfcourse assign CHAPTER makes one.")
     try:
         return Item("gradebook", "ok", _gradebook(Course.open(course_dir)))
     except Exception as error:
@@ -181,5 +179,9 @@ def _gradebook(course: Course) -> str:
     from autograder.gradebook import open_gradebook
 
     with open_gradebook(course) as gradebook:
-        counts = f"{len(gradebook.assignments)} chapters, {len(gradebook.students)} students"
+        counts = f"{_count(len(gradebook.assignments), 'chapter')}, {_count(len(gradebook.students), 'student')}"
     return f"{counts} ({course.root})"
+
+
+def _count(number: int, thing: str) -> str:
+    return f"{number} {thing}{'' if number == 1 else 's'}"

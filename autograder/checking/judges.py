@@ -12,7 +12,7 @@ from typing import TypeAlias
 import torch
 from torch import Tensor
 
-from autograder.checking.request import Observation, Value
+from autograder.checking.request import Observation, Value, WrongResultError
 from autograder.checking.tolerance import tolerance_for
 
 Observations: TypeAlias = Sequence[Observation]
@@ -143,11 +143,11 @@ def judge(name: str, seen: Observations, expected: Observations, options: Mappin
     """Apply a judge by name; an exception in any observation is a failure whatever the judge."""
     for mine, theirs in zip(seen, expected, strict=True):
         if mine.error is not None and theirs.error is None:
-            return "not written yet" if mine.unfinished else f"it raised {mine.error}"
+            return "not written yet" if mine.unfinished else _failure(mine)
         if mine.error is None and theirs.error is not None:
             return f"it accepts wrong input where a {theirs.error.partition(':')[0]} is asked for"
         if mine.error is not None and theirs.error is not None and _kind(mine) != _kind(theirs):
-            return f"it raised {mine.error}, a {_kind(theirs)} is asked for"
+            return f"{_failure(mine)}; a {_kind(theirs)} is asked for"
     return JUDGES[name](seen, expected, options)
 
 
@@ -179,6 +179,12 @@ def same_answer(a: Observation, b: Observation, *, damage: bool = False) -> bool
     if set(a.outputs) != set(b.outputs):
         return False
     return all(_difference(name, value, b.outputs[name], equal_nan=True) is None for name, value in a.outputs.items())
+
+
+def _failure(observation: Observation) -> str:
+    """Say what an observation's error was; what raised nothing is not said to have raised something."""
+    kind, _, text = (observation.error or "").partition(": ")
+    return text if kind == WrongResultError.__name__ else f"it raised {observation.error}"
 
 
 def _kind(observation: Observation) -> str:

@@ -68,6 +68,10 @@ class Observation:
     functions: tuple[str, ...] = ()
 
 
+class WrongResultError(Exception):
+    """What was examined raised nothing, and its result is of no use for what was asked. The text says so by itself, as a sentence."""
+
+
 def map_value(value: Value, change: Callable[[Tensor], Tensor]) -> Value:
     """Apply ``change`` to every tensor inside a nested value and return the new value."""
     if isinstance(value, Tensor):

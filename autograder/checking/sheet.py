@@ -12,7 +12,7 @@ from autograder.checking.request import Observation
 from autograder.checking.subject import Subject
 from autograder.checking.verdict import Diagnosis, Finding, Verdict
 
-NO_RIGHT_NUMBER = "counts as soon as some of the numbers are right"
+NO_RIGHT_NUMBER = "not counted yet: no number is right so far"
 
 # One list of observations per probe, one observation per request.
 Answers: TypeAlias = Sequence[Sequence[Observation]]

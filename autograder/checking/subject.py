@@ -15,7 +15,7 @@ from torch import Tensor, nn
 from torch.overrides import TorchFunctionMode
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from autograder.checking.request import Observation, Request, cotangent, flatten_outputs, map_value
+from autograder.checking.request import Observation, Request, WrongResultError, cotangent, flatten_outputs, map_value
 
 
 class Subject(Protocol):
@@ -121,7 +121,7 @@ def _gradients(candidate: Callable[..., Any], request: Request) -> Observation:
         outputs = [leaf for leaf in flatten_outputs(result).values() if isinstance(leaf, Tensor)]
         attached = [output for output in outputs if output.requires_grad]
         if not attached:
-            raise RuntimeError(
+            raise WrongResultError(
                 "the result is cut off from the inputs: no gradient flows back (detach(), .data, .item() or no_grad()?)"
             )
         grads = torch.autograd.grad(
@@ -142,9 +142,9 @@ def _meta(candidate: Callable[..., Any], request: Request) -> Observation:
             raise
         # To look at numbers (`if mask.any():`) is no mistake, but there are none on the meta device: judge by the shapes alone.
         return Observation(outputs=_shapes(_call(candidate, request).outputs))
-    strays = [name for name, leaf in leaves.items() if isinstance(leaf, Tensor) and leaf.device.type != "meta"]
-    if strays:
-        raise RuntimeError(f"{', '.join(strays)} ended up on another device than the inputs")
+    for name, leaf in leaves.items():
+        if isinstance(leaf, Tensor) and leaf.device.type != "meta":
+            raise WrongResultError(f"asked for on the device meta, {name} is on {leaf.device.type}")
     return Observation(outputs=_shapes(leaves))
 
 

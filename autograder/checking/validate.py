@@ -11,15 +11,22 @@ import ast
 import contextlib
 import io
 import json
+import re
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from autograder.checking.verdict import Verdict
 from tfcourse import check
+
+
+# What stands in the place of an answer in words until it is written.
+PLACEHOLDER = "YOUR ANSWER HERE"
+# A helper of the student's own that some cell passes to check(), for example.
+_NO_EXERCISE = "not an exercise of this course"
 
 
 class NotebookError(Exception):
@@ -40,22 +47,77 @@ class CellError:
     first_line: str
     error: str
 
+    def __str__(self) -> str:
+        return f"code cell {self.cell} ({self.first_line[:60]}) raised {self.error}"
+
+
+@dataclass(frozen=True)
+class Absent:
+    """Something that the notebook checks and that earns nothing, because it is not there or is no exercise.
+
+    Attributes:
+        name: its name.
+        reason: why it earns nothing, in a few words.
+        points: what it is worth, or None where it is no exercise of this course.
+        error: the error of the cell that should have defined it, if there is one.
+    """
+
+    name: str
+    reason: str
+    points: float | None = None
+    error: CellError | None = None
+
+    def __str__(self) -> str:
+        score = "" if self.points is None else f"0 of {self.points:g} points: "
+        cause = f" ({self.error})" if self.error else ""
+        return f"{self.name}: {score}{self.reason}{cause}"
+
+
+@dataclass(frozen=True)
+class Unanswered:
+    """A question in words whose answer has not been written.
+
+    Attributes:
+        name: the question's name, or empty where the notebook has lost it.
+        points: what it is worth, or None where the notebook does not say.
+    """
+
+    name: str
+    points: float | None
+
 
 @dataclass(frozen=True)
 class Validation:
     """What the pre-check found.
 
     Attributes:
-        verdicts: one per exercise, in the order of the notebook.
-        missing: exercises that the notebook asks for and does not define.
+        verdicts: one per exercise that is there, in the order of the notebook.
+        absent: what the notebook asks for and is not there.
         errors: code cells that raised.
+        unanswered: questions in words that still wait for an answer. A person grades them, so they do not count here.
         seconds: how long it took.
     """
 
     verdicts: tuple[Verdict, ...]
-    missing: tuple[str, ...]
+    absent: tuple[Absent, ...]
     errors: tuple[CellError, ...]
+    unanswered: tuple[Unanswered, ...]
     seconds: float
+
+    @property
+    def missing(self) -> tuple[str, ...]:
+        """Names that the notebook asks for and that are not there."""
+        return tuple(absent.name for absent in self.absent)
+
+    @property
+    def score(self) -> float:
+        """Points earned on the visible questions."""
+        return sum(verdict.score for verdict in self.verdicts)
+
+    @property
+    def max_score(self) -> float:
+        """Points that could be earned on them, with those of the exercises that are not there."""
+        return sum(verdict.max_score for verdict in self.verdicts) + sum(item.points or 0.0 for item in self.absent)
 
     @property
     def passed(self) -> bool:
@@ -66,10 +128,11 @@ class Validation:
         """Return the result as plain data, ready for JSON."""
         return {
             "passed": self.passed,
-            "score": sum(verdict.score for verdict in self.verdicts),
-            "max_score": sum(verdict.max_score for verdict in self.verdicts),
+            "score": self.score,
+            "max_score": self.max_score,
             "missing": list(self.missing),
             "errors": [vars(error) for error in self.errors],
+            "unanswered": [vars(question) for question in self.unanswered],
             "verdicts": [verdict.to_dict() for verdict in self.verdicts],
         }
 
@@ -84,33 +147,69 @@ def validate(path: Path) -> Validation:
         NotebookError: if the file is no notebook, or has no exercise in it.
     """
     started = time.perf_counter()
-    cells = _code_cells(path)
+    every = _cells(path)
+    cells = [_source(cell) for cell in every if cell["cell_type"] == "code"]
     asked = _exercises_asked_for(cells)
     if not asked:
         raise NotebookError(f"{path}: there is no exercise in this notebook. Is it a chapter's exercise notebook?")
-    namespace, errors = _run([source for source in cells if not _is_test(source)])
-    verdicts, missing = [], []
+    namespace, errors = _run(cells)
+    verdicts, absent = [], []
     for name in asked:
         candidate = namespace.get(name)
         if not callable(candidate):
-            missing.append(name)
+            absent.append(_absent(name, cells, errors))
             continue
         try:
             verdicts.append(check(candidate))
         except LookupError:
-            # A helper of the student's own that some cell passes to check(): not an exercise of this course.
-            missing.append(name)
-    return Validation(tuple(verdicts), tuple(missing), tuple(errors), time.perf_counter() - started)
+            absent.append(Absent(name, _NO_EXERCISE))
+    seconds = time.perf_counter() - started
+    return Validation(tuple(verdicts), tuple(absent), tuple(errors), tuple(_unanswered(every)), seconds)
 
 
-def _code_cells(path: Path) -> list[str]:
+def _absent(name: str, cells: Sequence[str], errors: Sequence[CellError]) -> Absent:
+    """Say what a name would be worth that the notebook does not define, and which cell's error is the cause."""
+
+    def stub(*arguments: Any, **options: Any) -> Any:
+        raise NotImplementedError
+
+    stub.__name__ = name
+    cause = next((error for error in reversed(errors) if _defines(cells[error.cell - 1], name)), None)
+    try:
+        # What a check gives at best is known to it alone, and a stub costs it nothing to examine.
+        return Absent(name, "not defined", check(stub).max_score, cause)
+    except LookupError:
+        return Absent(name, _NO_EXERCISE, error=cause)
+
+
+def _defines(source: str, name: str) -> bool:
+    """Whether a cell means to define a name. The cell may be no Python at all: that may be its error."""
+    return re.search(rf"^\s*(async\s+def|def|class)\s+{name}\b|^{name}\s*=", source, re.MULTILINE) is not None
+
+
+def _unanswered(cells: Sequence[Mapping[str, Any]]) -> Iterator[Unanswered]:
+    """Yield the answers in words that are still as they were handed out, with or without nbgrader's metadata."""
+    for cell in cells:
+        text = _source(cell).strip()
+        mark = cell.get("metadata", {}).get("nbgrader") or {}
+        question = mark.get("grade") and mark.get("solution")
+        if cell["cell_type"] == "markdown" and (text == PLACEHOLDER or (question and PLACEHOLDER in text)):
+            yield Unanswered(str(mark.get("grade_id", "")), mark.get("points"))
+
+
+def _source(cell: Mapping[str, Any]) -> str:
+    return "".join(cell.get("source", cell.get("input", "")))
+
+
+def _cells(path: Path) -> list[Mapping[str, Any]]:
     if not path.is_file():
         raise NotebookError(f"{path}: there is no such file. Give the path of your notebook (it ends in .ipynb).")
     try:
         content = json.loads(path.read_text(encoding="utf-8"))
         cells = content["cells"] if "cells" in content else content["worksheets"][0]["cells"]
-        sources = [cell.get("source", cell.get("input", "")) for cell in cells if cell["cell_type"] == "code"]
-        return ["".join(source) for source in sources]
+        for cell in cells:
+            _source(cell), cell["cell_type"], cell.get("metadata", {}).get("nbgrader")
+        return list(cells)
     except (ValueError, KeyError, TypeError, IndexError, AttributeError) as error:
         advice = "Open it in Jupyter and save it again, or fetch a fresh copy of the chapter's notebook."
         raise NotebookError(
@@ -147,6 +246,8 @@ def _run(cells: Sequence[str]) -> tuple[dict[str, Any], list[CellError]]:
     shell = InteractiveShell.instance()
     errors = []
     for number, source in enumerate(cells, start=1):
+        if _is_test(source):
+            continue
         # What the cells print is the student's own business; a check's outcome is not read from it.
         with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()):
             result = shell.run_cell(source, store_history=False)
@@ -161,14 +262,20 @@ def _run(cells: Sequence[str]) -> tuple[dict[str, Any], list[CellError]]:
 
 def describe(validation: Validation) -> str:
     """Return a validation as text for a terminal."""
-    lines = [str(verdict) for verdict in validation.verdicts]
-    lines += [f"{name}: not defined in this notebook" for name in validation.missing]
-    for error in validation.errors:
-        lines.append(f"code cell {error.cell} ({error.first_line[:60]}) raised {error.error}")
-    score = sum(verdict.score for verdict in validation.verdicts)
-    best = sum(verdict.max_score for verdict in validation.verdicts)
-    lines.append(f"{score:g} of {best:g} points on the visible questions, in {validation.seconds:.1f} s")
-    return "\n".join(lines)
+    lines = [*map(str, validation.errors), *map(str, validation.verdicts), *map(str, validation.absent)]
+    lines += _questions(validation.unanswered)
+    score = f"{validation.score:g} of {validation.max_score:g} points on the visible questions"
+    return "\n".join([*lines, f"{score}, in {validation.seconds:.1f} s"])
+
+
+def _questions(unanswered: Sequence[Unanswered]) -> list[str]:
+    if not unanswered:
+        return []
+    points = sum(question.points or 0 for question in unanswered)
+    worth = f" ({points:g} point{'' if points == 1 else 's'}, given by a person)" if points else ""
+    one = len(unanswered) == 1
+    questions = f"{len(unanswered)} question{'' if one else 's'} in words still hold{'s' if one else ''}"
+    return [f"{questions} {PLACEHOLDER!r}{worth}"]
 
 
 def report(path: Path, *, as_json: bool, show: Callable[[str], Any] = print) -> int:

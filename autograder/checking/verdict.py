@@ -9,6 +9,9 @@ from typing import Any
 # What a notebook's output carries beside the text and the table: the verdict as plain data, for whoever reads notebooks.
 VERDICT_MIME = "application/vnd.tfcourse.verdict+json"
 
+# So many aspects that failed in the same way are one line of the text form.
+FOLD = 3
+
 
 @dataclass(frozen=True)
 class Diagnosis:
@@ -28,7 +31,7 @@ class Diagnosis:
 
     @property
     def heading(self) -> str:
-        """What to call the section: its heading, or its label."""
+        """The name of the section for people, which is its heading, or its label where that is not known."""
         return self.section or self.read.replace("-", " ")
 
 
@@ -112,15 +115,29 @@ class Verdict:
 
     def __str__(self) -> str:
         lines = [f"{self.exercise}: {self.score:g} of {self.max_score:g} points"]
-        for finding in self.findings:
-            earned = finding.points if finding.passed else 0
+        for about, findings in self._folded():
+            points = sum(finding.points for finding in findings)
+            passed = findings[0].passed
             lines.append(
-                f"  [{'x' if finding.passed else ' '}] {earned:g}/{finding.points:g}  {finding.aspect}: {finding.message}"
+                f"  [{'x' if passed else ' '}] {points if passed else 0:g}/{points:g}  {about}: {findings[0].message}"
             )
         for diagnosis in self.diagnoses:
             lines.append(f"  Looks like: {diagnosis.explanation}")
             lines.append(f"  Read again: lesson {self.chapter}, “{diagnosis.heading}”")
         return "\n".join(lines)
+
+    def _folded(self) -> list[tuple[str, list[Finding]]]:
+        """Return what each line of the text form tells: an aspect, or all those that failed with one and the same message."""
+        groups: dict[object, list[Finding]] = {}
+        for finding in self.findings:
+            groups.setdefault(finding.aspect if finding.passed else (finding.message,), []).append(finding)
+        lines: list[tuple[str, list[Finding]]] = []
+        for group in groups.values():
+            if len(group) < FOLD:
+                lines += [(finding.aspect, [finding]) for finding in group]
+            else:
+                lines.append((f"{len(group)} aspects", group))
+        return sorted(lines, key=lambda line: self.findings.index(line[1][0]))
 
     def _repr_mimebundle_(self, include: object = None, exclude: object = None) -> dict[str, Any]:
         return {VERDICT_MIME: self.to_dict()}

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from functools import cache
+from functools import cache, lru_cache
 from pathlib import Path
 from typing import Any
 
+import nbformat
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from nbconvert.exporters import Exporter
 from nbgrader.api import Comment, Grade, Gradebook
@@ -14,7 +15,8 @@ from sqlalchemy import select
 from sqlalchemy.orm import selectinload
 from traitlets import Unicode
 
-from autograder.grading.feedback_page import feedback_page
+from autograder.grading.feedback_page import feedback_page, title_of
+from autograder.grading.markup import in_code
 
 TEMPLATES = Path(__file__).parent / "templates"
 
@@ -41,6 +43,8 @@ class TakeGrades(GetGrades):  # type: ignore[misc]
                 if mark := marks.get(comment.cell.name):
                     mark["comment"] = comment.comment
             penalty = notebook.late_submission_penalty or 0
+            student = gradebook.find_student(about["student"])
+            about["name"] = f"{student.first_name or ''} {student.last_name or ''}".strip()
             about.update(score=notebook.score - penalty, max_score=notebook.max_score, late_penalty=penalty)
         return nb, resources
 
@@ -63,9 +67,25 @@ class FeedbackExporter(Exporter):  # type: ignore[misc]
     def from_notebook_node(self, nb: Any, resources: Any = None, **kw: Any) -> tuple[str, Any]:
         """Return the page of a graded notebook."""
         graded, resources = super().from_notebook_node(nb, resources, **kw)
-        page = feedback_page(graded, resources["nbgrader"])
+        about = resources["nbgrader"]
+        page = feedback_page(graded, about | {"title": self._released_title(about["assignment"])})
         site = self.site_url.rstrip("/") + "/" if self.site_url else ""
         return _template().render(page=page, site=site), resources
+
+    def _released_title(self, chapter: str) -> str:
+        """Return the title of the chapter as it was released: a file that could not be read does not tell it."""
+        coursedir = getattr(self.parent, "coursedir", None)
+        if coursedir is None:
+            return ""
+        folder = coursedir.format_path(coursedir.release_directory, ".", chapter)
+        return _title(Path(folder) / f"{chapter}.ipynb")
+
+
+@lru_cache(maxsize=64)
+def _title(path: Path) -> str:
+    if not path.is_file():
+        return ""
+    return title_of(nbformat.read(path, as_version=4))
 
 
 @cache
@@ -77,5 +97,6 @@ def _template() -> Any:
         trim_blocks=True,
         lstrip_blocks=True,
     )
+    environment.filters["in_code"] = in_code
     environment.filters["points"] = lambda value: f"{value:.4g}"
     return environment.get_template("feedback.html.j2")

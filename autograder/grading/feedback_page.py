@@ -99,6 +99,7 @@ class Page:
         chapter: the chapter.
         title: its heading.
         student: the student's id.
+        name: the student's name, or empty.
         score: points after a late penalty.
         max_score: points to be earned.
         late_penalty: points taken off for lateness.
@@ -109,6 +110,7 @@ class Page:
     chapter: str
     title: str
     student: str
+    name: str
     score: float
     max_score: float
     late_penalty: float
@@ -150,12 +152,14 @@ def feedback_page(notebook: Any, about: Any) -> Page:
 
     Args:
         notebook: the graded notebook, with scores and comments from the gradebook in its cells.
-        about: nbgrader's resources: student, assignment, score, maximum, late penalty.
+        about: nbgrader's resources: student, assignment, score, maximum, late penalty; and, where they are known, the student's name and
+            the chapter's title, for a submission that does not tell it.
     """
     return Page(
         chapter=about["assignment"],
-        title=_title(notebook) or about["assignment"],
+        title=title_of(notebook) or about.get("title") or about["assignment"],
         student=about["student"],
+        name=about.get("name", ""),
         score=float(about["score"]),
         max_score=float(about["max_score"]),
         late_penalty=float(about["late_penalty"] or 0),
@@ -164,7 +168,8 @@ def feedback_page(notebook: Any, about: Any) -> Page:
     )
 
 
-def _title(notebook: Any) -> str:
+def title_of(notebook: Any) -> str:
+    """Return a notebook's first heading of the first level, or nothing."""
     texts = (cell.source for cell in notebook.cells if cell.cell_type == "markdown")
     return next((_bare(match[1]) for text in texts if (match := _TITLE.search(text))), "")
 

@@ -7,6 +7,7 @@ import re
 from functools import lru_cache
 from typing import Any
 
+from markupsafe import Markup
 from nbconvert.filters.markdown_mistune import IPythonRenderer, MarkdownWithMath
 from pygments import highlight  # type: ignore[import-untyped]
 from pygments.formatters import HtmlFormatter  # type: ignore[import-untyped]
@@ -14,6 +15,7 @@ from pygments.lexers import PythonLexer  # type: ignore[import-untyped]
 
 from autograder.grading.formula import formula
 
+_TICKS = re.compile(r"`([^`]+)`")
 _ANSI = re.compile(r"\x1b\[[0-9;]*[A-Za-z]")
 
 
@@ -57,6 +59,11 @@ def python(code: str) -> str:
         code.rstrip() + "\n", PythonLexer(stripnl=False), HtmlFormatter(cssclass="code", wrapcode=True)
     )
     return marked
+
+
+def in_code(text: str) -> Markup:
+    """Return a sentence as HTML, what it has between backticks as code and everything else as it is."""
+    return Markup(_TICKS.sub(r"<code>\1</code>", html.escape(text)))  # noqa: S704 (escaped here)
 
 
 def plain(text: str) -> str:

@@ -17,6 +17,7 @@ class Problem:
         where: the file, the cell or the exercise that it happened in, if there is one.
         do: what to do about it, if something can be done.
         fatal: whether the submission cannot be graded because of it.
+        remark: whether it is worth a remark only: it cost nothing, and nobody has to do anything about it.
     """
 
     kind: str
@@ -24,6 +25,7 @@ class Problem:
     where: str = ""
     do: str = ""
     fatal: bool = False
+    remark: bool = False
 
     def to_dict(self) -> dict[str, Any]:
         """Return the problem as plain data, ready for JSON."""
@@ -32,7 +34,8 @@ class Problem:
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Problem:
         """Return the problem that :meth:`to_dict` described."""
-        return cls(**{name: data[name] for name in ("kind", "what", "where", "do", "fatal")})
+        known = {name: data[name] for name in ("kind", "what", "where", "do", "fatal")}
+        return cls(**known, remark=data.get("remark", False))
 
     def __str__(self) -> str:
         place = f"{self.where}: " if self.where else ""

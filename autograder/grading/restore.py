@@ -19,6 +19,8 @@ from autograder.grading.problem import Problem
 
 # Texts at least this alike are the same prompt; below it they are two.
 ALIKE = 0.9
+# Up to so many cells are named; more names than that say less than their number.
+NAMED = 3
 
 
 def restore(notebook: Any, manifest: Manifest) -> list[Problem]:
@@ -93,13 +95,15 @@ class _Restoration:
                 self.found[wanted.name] = match
                 restored.append(wanted.name)
         if restored:
-            names = ", ".join(restored)
-            self.problems.append(
-                Problem(
-                    "metadata restored",
-                    f"Cells without nbgrader's metadata were recognised by what is in them: {names}.",
-                )
-            )
+            self.problems.append(Problem("metadata restored", self._recognised(restored), remark=True))
+
+    def _recognised(self, names: Sequence[str]) -> str:
+        """Say which cells were known by their contents: by name where they are few."""
+        found, all_ = len(names), len(self.manifest.cells)
+        told = "had lost nbgrader's metadata and were recognised by their contents"
+        if found == all_:
+            return f"All {all_} cells {told}; nothing to do."
+        return f"{found} of {all_} cells {told}" + (f": {', '.join(names)}." if found <= NAMED else "; nothing to do.")
 
     def _misplaced_stub(self, wanted: SourceCell) -> Any:
         """Return the last free cell that defines the exercise, if the one that claims to be it does not."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -125,6 +125,23 @@ class GradeResult:
 
 def _exercise(data: Mapping[str, Any]) -> ExerciseResult:
     return ExerciseResult(**{**data, "verdict": Verdict.from_dict(data["verdict"]) if data["verdict"] else None})
+
+
+def waiting(pending: Iterable[tuple[str, int]]) -> str:
+    """Return how much waits for manual grading, as a phrase, or nothing if nothing does.
+
+    Args:
+        pending: students with the number of their answers that wait; a student may come more than once.
+    """
+    by_student = [(student, answers) for student, answers in pending if answers]
+    answers, students = sum(count for _, count in by_student), len({student for student, _ in by_student})
+    if not answers:
+        return ""
+    one = answers == 1
+    return (
+        f"{answers} answer{'' if one else 's'} of {students} student{'' if students == 1 else 's'} "
+        f"wait{'s' if one else ''} for manual grading"
+    )
 
 
 def result_path(course: Course, chapter: str, student: str) -> Path:

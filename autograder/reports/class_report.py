@@ -15,6 +15,7 @@ import jinja2
 from autograder.authoring.files import write_files
 from autograder.checking.verdict import Diagnosis
 from autograder.errors import CourseError
+from autograder.grading.markup import in_code
 from autograder.grading.results import ExerciseResult
 from autograder.reports.grades import Grade
 
@@ -31,6 +32,7 @@ class Work:
         exercises: what came of each exercise; empty if the work was not graded by ``tfcourse``.
         seconds: how long the notebook ran, or None if it was not run.
         problems: what went wrong with the file or its run, one sentence each.
+        remarks: what is worth knowing about it, but cost nothing and needs nobody.
         recorded: False if the grader failed, so that there is no grade although something was handed in.
         feedback: the feedback page, or None.
     """
@@ -39,8 +41,14 @@ class Work:
     exercises: tuple[ExerciseResult, ...] = ()
     seconds: float | None = None
     problems: tuple[str, ...] = ()
+    remarks: tuple[str, ...] = ()
     recorded: bool = True
     feedback: Path | None = None
+
+    @property
+    def graded(self) -> bool:
+        """Whether its score says something: it was handed in, could be graded, and the grader did not fail."""
+        return self.grade.handed_in and self.recorded and self.grade.gradable
 
     @property
     def share(self) -> float:
@@ -97,7 +105,11 @@ class MisconceptionSummary:
 
 @dataclass(frozen=True)
 class ChapterSummary:
-    """Everything about one chapter. Average, median and distribution are of the graded works, as shares of the points."""
+    """Everything about one chapter. Average, median and distribution are of the graded works, as shares of the points.
+
+    ``refused`` are those whose file could not be graded and who stand at 0 until a person decides; ``ungraded`` those on whom the grader
+    itself failed. Neither are among the graded.
+    """
 
     chapter: str
     works: tuple[Work, ...]
@@ -106,20 +118,32 @@ class ChapterSummary:
     misconceptions: tuple[MisconceptionSummary, ...]
     slowest: tuple[Work, ...]
     failed: tuple[Work, ...]
+    remarked: tuple[Work, ...]
     graded: tuple[str, ...]
     ungraded: tuple[str, ...]
+    refused: tuple[str, ...]
     absent: tuple[str, ...]
     pending: tuple[str, ...]
     late: tuple[str, ...]
     average: float
     middle: float
 
+    @property
+    def handed_in(self) -> int:
+        """How many students have handed in something."""
+        return len(self.graded) + len(self.refused) + len(self.ungraded)
+
+    @property
+    def waiting(self) -> int:
+        """How many answers wait for manual grading."""
+        return sum(work.grade.pending for work in self.works if work.graded)
+
     def to_dict(self) -> dict[str, Any]:
         """Return the summary as plain data, ready for JSON."""
         return {
             "chapter": self.chapter,
             "students": len(self.works),
-            "handed_in": len(self.graded) + len(self.ungraded),
+            "handed_in": self.handed_in,
             "graded": len(self.graded),
             "average": self.average,
             "median": self.middle,
@@ -130,9 +154,12 @@ class ChapterSummary:
                 for seen in self.misconceptions
             ],
             "failed": {work.grade.student: work.problems for work in self.failed},
+            "remarks": {work.grade.student: work.remarks for work in self.remarked},
+            "not_gradable": self.refused,
             "ungraded": self.ungraded,
             "absent": self.absent,
             "pending": self.pending,
+            "answers_pending": self.waiting,
             "late": self.late,
         }
 
@@ -149,7 +176,7 @@ def summarise(works: Iterable[Work]) -> list[ChapterSummary]:
 
 def _chapter(chapter: str, works: Sequence[Work]) -> ChapterSummary:
     present = [work for work in works if work.grade.handed_in]
-    graded = [work for work in present if work.recorded]
+    graded = [work for work in present if work.graded]
     shares = [work.share for work in graded]
     timed = sorted(
         (work for work in present if work.seconds is not None), key=lambda w: (-(w.seconds or 0.0), w.grade.student)
@@ -162,8 +189,10 @@ def _chapter(chapter: str, works: Sequence[Work]) -> ChapterSummary:
         misconceptions=_misconceptions(graded),
         slowest=tuple(timed[:SLOWEST]),
         failed=tuple(work for work in present if work.problems),
+        remarked=tuple(work for work in present if work.remarks),
         graded=_students(graded),
         ungraded=_students(work for work in present if not work.recorded),
+        refused=_students(work for work in present if work.recorded and not work.grade.gradable),
         absent=_students(work for work in works if not work.grade.handed_in),
         pending=_students(work for work in graded if work.grade.pending),
         late=_students(work for work in graded if work.grade.penalty > 0),
@@ -241,6 +270,7 @@ def render(summaries: Sequence[ChapterSummary], *, title: str, folder: Path) -> 
         lstrip_blocks=True,
     )
     environment.filters["mark"] = mark
+    environment.filters["in_code"] = in_code
     names = {work.grade.student: work.grade.full_name for summary in summaries for work in summary.works}
     links = {
         (work.grade.student, summary.chapter): _relative(work.feedback, folder)

@@ -78,6 +78,11 @@ def export(grades: Sequence[Grade], form: str, folder: Path) -> list[Exported]:
         )
     if not any(grade.handed_in for grade in grades):
         raise CourseError("nobody has handed in anything yet", do="Grade submissions first: tfcourse autograde CHAPTER")
+    if form != "csv" and not _graded(grades):
+        raise CourseError(
+            "nothing that was handed in could be graded",
+            do="tfcourse report says why; --format csv exports what there is.",
+        )
     tables = _WRITERS[form](sorted(grades, key=lambda grade: (grade.chapter, grade.student)))
     try:
         write_files({folder / table.name: table.text.encode() for table in tables})
@@ -95,6 +100,23 @@ def _students(grades: Iterable[Grade]) -> tuple[str, ...]:
 def _safe(value: object) -> object:
     """Keep a spreadsheet from running a name as a formula."""
     return f"'{value}" if isinstance(value, str) and value[:1] in ("=", "+", "-", "@", "\t", "\r") else value
+
+
+def _graded(grades: Iterable[Grade]) -> list[Grade]:
+    """Return the grades that say something about a work: neither missing nor at 0 because it could not be graded."""
+    return [grade for grade in grades if grade.handed_in and grade.gradable]
+
+
+def undecided(grades: Iterable[Grade]) -> str:
+    """Return who stands at 0 because their work could not be graded, as a phrase, or nothing if nobody does."""
+    refused = [grade for grade in grades if grade.handed_in and not grade.gradable]
+    if not refused:
+        return ""
+    who = ", ".join(f"{grade.full_name} ({grade.chapter})" for grade in refused)
+    one = len(refused) == 1
+    return (
+        f"{len(refused)} submission{'' if one else 's'} could not be graded and stand{'s' if one else ''} at 0: {who}"
+    )
 
 
 def _number(points: float) -> str:
@@ -115,7 +137,7 @@ def _csv(grades: Sequence[Grade]) -> list[_Table]:
         "late_submission_penalty": lambda grade: grade.penalty,
         "score": lambda grade: grade.score,
         "max_score": lambda grade: grade.best,
-        "needs_manual_grade": lambda grade: grade.pending,
+        "needs_manual_grade": lambda grade: grade.pending > 0,
     }
     rows = [[read(grade) for read in columns.values()] for grade in grades]
     return [_Table("grades.csv", [list(columns), *rows], grades)]
@@ -125,7 +147,7 @@ def _canvas(grades: Sequence[Grade]) -> list[_Table]:
     """Canvas wants its own columns first, one column per assignment, and a row of points possible.
 
     It finds a student by ID, then by SIS Login ID, then by name. An empty cell takes away a grade that somebody entered there by hand, so a
-    student who has handed in nothing gets no row.
+    student who has handed in nothing gets no row. Nor does one whose work could not be graded: a person has to decide about it first.
     """
     chapters = sorted({grade.chapter for grade in grades})
     best = {grade.chapter: grade.best for grade in grades}
@@ -134,7 +156,7 @@ def _canvas(grades: Sequence[Grade]) -> list[_Table]:
         header,
         ["    Points Possible", "", "", "", "", *(_number(best[chapter]) for chapter in chapters)],
     ]
-    handed_in = sorted((grade for grade in grades if grade.handed_in), key=lambda grade: grade.student)
+    handed_in = sorted(_graded(grades), key=lambda grade: grade.student)
     for student, own in groupby(handed_in, key=lambda grade: grade.student):
         scores = {grade.chapter: grade for grade in own}
         one = next(iter(scores.values()))
@@ -164,8 +186,7 @@ def _moodle(grades: Sequence[Grade]) -> list[_Table]:
         "Last modified (grade)",
     ]
     tables = []
-    handed_in = (grade for grade in grades if grade.handed_in)
-    for chapter, group in groupby(handed_in, key=lambda grade: grade.chapter):
+    for chapter, group in groupby(_graded(grades), key=lambda grade: grade.chapter):
         own = list(group)
         known = [grade for grade in own if grade.moodle_id]
         if not known:

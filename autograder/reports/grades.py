@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
+
+from nbgrader.api import Grade as GradeRow
+from nbgrader.api import SubmittedNotebook
+from sqlalchemy import func, select
 
 from autograder.course import Course
 from autograder.errors import CourseError
 from autograder.gradebook import open_gradebook
+from autograder.grading.results import read_results
 from autograder.grading.roster import Student, read_roster
 
 
@@ -31,8 +36,9 @@ class Grade:
         raw: points before the penalty for lateness.
         penalty: points taken off for lateness.
         best: points that could be earned.
-        pending: whether a manual question still waits for its points.
+        pending: how many answers still wait for a person to give them points.
         handed_in: whether there is a submission.
+        gradable: False if what was handed in could not be graded and stands at 0 until a person decides.
     """
 
     student: str
@@ -48,8 +54,9 @@ class Grade:
     raw: float
     penalty: float
     best: float
-    pending: bool
+    pending: int
     handed_in: bool
+    gradable: bool = True
 
     @property
     def score(self) -> float:
@@ -95,13 +102,34 @@ def read_grades(course: Course, chapters: Sequence[str] = ()) -> list[Grade]:
             submissions = {
                 submission.student_id: submission for submission in gradebook.assignment_submissions(chapter)
             }
+            waiting = _waiting(gradebook)
+            refused = {result.student for result in read_results(course, chapter) if result.status == "not gradable"}
             for student in students:
                 known_as = roster.get(student.id, Student(student.id))
-                grades.append(_grade(assignment, student, submissions.get(student.id), known_as))
+                submission = submissions.get(student.id)
+                grade = _grade(assignment, student, submission, known_as, waiting)
+                undecided = student.id in refused and submission is not None and not _decided(submission)
+                grades.append(replace(grade, gradable=not undecided))
         return grades
 
 
-def _grade(assignment: Any, student: Any, submission: Any, known_as: Student) -> Grade:
+def _waiting(gradebook: Any) -> dict[str, int]:
+    """Return how many answers wait for a person, by the gradebook's id of their submission; one query for everybody."""
+    query = (
+        select(SubmittedNotebook.assignment_id, func.count())
+        .join(GradeRow, GradeRow.notebook_id == SubmittedNotebook.id)
+        .where(GradeRow.needs_manual_grade)
+        .group_by(SubmittedNotebook.assignment_id)
+    )
+    return dict(gradebook.db.execute(query).tuples().all())
+
+
+def _decided(submission: Any) -> bool:
+    """Whether a person has given points by hand, be it none."""
+    return any(grade.manual_score is not None for notebook in submission.notebooks for grade in notebook.grades)
+
+
+def _grade(assignment: Any, student: Any, submission: Any, known_as: Student, waiting: Mapping[str, int]) -> Grade:
     first, _, last = known_as.name.rpartition(" ")
     named = bool(student.first_name or student.last_name)
     on_moodle = known_as.platform == "moodle"
@@ -120,6 +148,6 @@ def _grade(assignment: Any, student: Any, submission: Any, known_as: Student) ->
         raw=float(submission.score) if submission else 0.0,
         penalty=float(submission.late_submission_penalty or 0.0) if submission else 0.0,
         best=float(assignment.max_score),
-        pending=bool(submission.needs_manual_grade) if submission else False,
+        pending=waiting.get(submission.id, 0) if submission else 0,
         handed_in=submission is not None,
     )

@@ -39,11 +39,14 @@ def _work(course: Course, grade: Grade, result: GradeResult | None) -> Work:
     page = _existing(course.folder("feedback", grade.student, grade.chapter) / f"{grade.chapter}.html")
     if result is None:
         return Work(grade, feedback=page)
+    gradable = result.status != "not gradable"
     return Work(
         grade=replace(grade, handed_in=True),
-        exercises=result.exercises,
-        seconds=result.seconds or None,
-        problems=tuple(str(problem) for problem in result.problems),
+        # Where nothing could be graded, the zeros say nothing about what was learnt.
+        exercises=result.exercises if gradable else (),
+        seconds=(result.seconds or None) if gradable else None,
+        problems=tuple(str(problem) for problem in result.problems if not problem.remark),
+        remarks=tuple(str(problem) for problem in result.problems if problem.remark),
         recorded=result.status != "not recorded",
         feedback=page,
     )
@@ -64,7 +67,7 @@ def _unknown(pattern: Grade, result: GradeResult) -> Grade:
         raw=0.0,
         penalty=0.0,
         best=pattern.best,
-        pending=False,
+        pending=0,
         handed_in=True,
     )
 

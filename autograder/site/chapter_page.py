@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from html import escape
+from pathlib import PurePosixPath
 from typing import Any
 
 _DOCNAME = re.compile(r"^chapters/([^/]+)/(lesson|exercises)$")
@@ -55,7 +56,8 @@ def chapter_bar(
         elif docname in documents:
             items.append(f'<a href="{escape(link(docname))}">{label}</a>')
     for name, address in downloads:
-        label = "Notebook" if name.endswith(".ipynb") else "Student package" if name.endswith(".whl") else name
+        kinds = {".ipynb": "Exercise notebook", ".whl": "Student package"}
+        label = kinds.get(PurePosixPath(name).suffix, name)
         items.append(
             f'<a class="tfc-download" download href="{escape(file(address))}" title="{escape(name)}">{escape(label)}'
             '<span class="visually-hidden"> (download)</span></a>'

@@ -251,7 +251,7 @@ def claims() -> Iterator[tuple[str, list[float]]]:
     yield "also on logs of 60 pages", [60]
     yield "Attention, with 54 parameters", [6 * 4 + 6 * 4 + 6 * 1]
     yield (
-        r"$D = 512$ and $D_k = 64$. Two matrices: $2 \cdot 512 \cdot 64 = 65,536$ parameters",
+        r"$D = 512$ and $D_h = 64$. Two matrices: $2 \cdot 512 \cdot 64 = 65,536$ parameters",
         [512, 64, 2, 512, 64, 65_536],
     )
     yield "One: $512^2 = 262,144$", [512, 2, 512**2]
