@@ -11,7 +11,7 @@ from autograder.checking.aspects import Aspect, Maker, Probe
 from autograder.checking.draw import Draw
 from autograder.checking.request import Request
 from autograder.checking.sheet import Answers, Section, Sheet, ask
-from autograder.checking.subject import LocalSubject
+from autograder.checking.subject import LocalSubject, neutral
 from autograder.checking.verdict import Diagnosis
 
 # Rounds of hidden questions beside the visible one; every round draws fresh sizes and numbers.
@@ -104,25 +104,50 @@ class Exercise:
 def _sheet(exercise: Exercise, hidden: bool, seed: int, device: str) -> Sheet:
     reference = LocalSubject(exercise.reference)
     sections = []
-    for aspect in exercise.aspects:
-        probes = [_on(probe, device) for probe in _questions(exercise.name, aspect, hidden, seed)]
-        sections.append(Section(aspect.name, aspect.title, aspect.points, probes, ask(reference, probes)))
+    with neutral():
+        for aspect in exercise.aspects:
+            probes = [_on(probe, device) for probe in _questions(exercise.name, aspect, hidden, seed)]
+            expected = _without_the_way(ask(reference, probes), counts=False)
+            sections.append(Section(aspect.name, aspect.title, aspect.points, probes, expected))
+        rules = [_on(rule, device) for rule in _rules(exercise)]
 
     @lru_cache(maxsize=len(exercise.misconceptions) or 1)
     def answers_of(index: int) -> list[Answers]:
         subject = LocalSubject(exercise.misconceptions[index].wrong)
-        return [ask(subject, section.probes) for section in sections]
+        return [_without_the_way(ask(subject, section.probes), counts=True) for section in sections]
 
     return Sheet(
         exercise=exercise.name,
         chapter=exercise.chapter,
-        rules=[_on(rule, device) for rule in _rules(exercise)],
+        rules=rules,
         sections=sections,
         misconceptions=[
             replace(known.diagnosis, section=exercise.headings.get(known.read, "")) for known in exercise.misconceptions
         ],
         answers_of=answers_of,
     )
+
+
+def _without_the_way(answers: Answers, *, counts: bool) -> Answers:
+    """Leave of answers what is judged: results, and the kind of an error. How they came about would give solutions away.
+
+    Args:
+        answers: what was observed.
+        counts: keep the numbers of operations, which judge a mistake.
+    """
+    return [
+        [
+            replace(
+                seen,
+                functions=(),
+                operations=seen.operations if counts else None,
+                largest=seen.largest if counts else None,
+                error=seen.error and seen.error.partition(":")[0],
+            )
+            for seen in given
+        ]
+        for given in answers
+    ]
 
 
 def _questions(exercise: str, aspect: Aspect, hidden: bool, seed: int) -> list[Probe]:

@@ -10,10 +10,13 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TypeAlias
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from autograder.checking.request import Observation, Value, WrongResultError
 from autograder.checking.tolerance import tolerance_for
+
+# More numbers than any exercise returns: an expanded tensor may claim any number and take no memory, until it is compared.
+LARGEST = 10_000_000
 
 Observations: TypeAlias = Sequence[Observation]
 Judge: TypeAlias = Callable[[Observations, Observations, Mapping[str, Value]], str | None]
@@ -148,7 +151,10 @@ def judge(name: str, seen: Observations, expected: Observations, options: Mappin
             return f"it accepts wrong input where a {theirs.error.partition(':')[0]} is asked for"
         if mine.error is not None and theirs.error is not None and _kind(mine) != _kind(theirs):
             return f"{_failure(mine)}; a {_kind(theirs)} is asked for"
-    return JUDGES[name](seen, expected, options)
+    try:
+        return JUDGES[name](seen, expected, options)
+    except Exception as error:  # what a student returns may be made to break a comparison
+        return f"what it returns cannot be compared ({type(error).__name__})"
 
 
 def look(value: Value, steps: Sequence[Sequence[Value]]) -> Value:
@@ -178,7 +184,12 @@ def same_answer(a: Observation, b: Observation, *, damage: bool = False) -> bool
         return a.mutated == b.mutated
     if set(a.outputs) != set(b.outputs):
         return False
-    return all(_difference(name, value, b.outputs[name], equal_nan=True) is None for name, value in a.outputs.items())
+    try:
+        return all(
+            _difference(name, value, b.outputs[name], equal_nan=True) is None for name, value in a.outputs.items()
+        )
+    except Exception:  # what a student returns may be made to break a comparison
+        return False
 
 
 def _failure(observation: Observation) -> str:
@@ -255,6 +266,10 @@ def _unreadable(name: str, value: Value) -> str | None:
         return f"{name} is on the meta device: it has a shape and no numbers"
     if value.is_nested or value.is_quantized or value.layout != torch.strided:
         return f"{name} is a sparse, nested or quantised tensor, expected an ordinary one"
+    if type(value) not in (Tensor, nn.Parameter):
+        return f"{name} is a {type(value).__name__}, expected an ordinary torch.Tensor"
+    if value.numel() > LARGEST:
+        return f"{name} has {value.numel()} numbers"
     return None
 
 

@@ -9,7 +9,7 @@ from typing import TypeAlias
 from autograder.checking.aspects import Probe
 from autograder.checking.judges import judge, same_answer
 from autograder.checking.request import Observation
-from autograder.checking.subject import Subject
+from autograder.checking.subject import Subject, UsesReferenceError
 from autograder.checking.verdict import Diagnosis, Finding, Verdict
 
 NO_RIGHT_NUMBER = "not counted yet: no number is right so far"
@@ -68,6 +68,8 @@ def decide(sheet: Sheet, subject: Subject) -> Verdict:
     if refusal := _broken_rule(sheet, subject):
         return _verdict(sheet, [refusal] * len(sheet.sections), [None] * len(sheet.sections))
     answers = [ask(subject, section.probes) for section in sheet.sections]
+    if refusal := next(filter(None, map(_borrowed, answers)), None):
+        return _verdict(sheet, [refusal] * len(sheet.sections), [None] * len(sheet.sections))
     problems = [_problem(section, given) for section, given in zip(sheet.sections, answers, strict=True)]
     diagnoses = _diagnose(sheet, answers, problems)
     if _has_no_right_number(sheet, problems):
@@ -84,9 +86,15 @@ def _broken_rule(sheet: Sheet, subject: Subject) -> str | None:
             # What a function that fails has called is of no interest: it earns nothing by it.
             if problem := judge(probe.judge, seen, seen, probe.options):
                 return problem
-        elif any((observation.error or "").startswith("UsesReferenceError") for observation in seen):
-            return next(str(o.error).partition(": ")[2] for o in seen if o.error)
+        elif borrowed := _borrowed([seen]):
+            return borrowed
     return None
+
+
+def _borrowed(answers: Answers) -> str | None:
+    """Say where a subject was seen to run the course's own solution."""
+    errors = (observation.error or "" for given in answers for observation in given)
+    return next((error.partition(": ")[2] for error in errors if error.startswith(UsesReferenceError.__name__)), None)
 
 
 def _problem(section: Section, answers: Answers) -> str | None:

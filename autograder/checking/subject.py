@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import sys
+import threading
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Set
 from contextlib import contextmanager
@@ -36,29 +37,49 @@ class LocalSubject:
     Args:
         candidate: the function or ``nn.Module`` class to examine.
         off_limits: code that the candidate must not run: the course's own solutions.
+        off_folder: a folder none of whose code the candidate may run, or empty: where the checks are declared.
     """
 
-    def __init__(self, candidate: Callable[..., Any], off_limits: Set[CodeType] = frozenset()) -> None:
+    def __init__(
+        self, candidate: Callable[..., Any], off_limits: Set[CodeType] = frozenset(), off_folder: str = ""
+    ) -> None:
         self._candidate = candidate
         self._off_limits = off_limits
+        self._off_folder = off_folder
 
     def observe(self, request: Request) -> Observation:
         """Do what the request asks and tell what happened."""
-        with warnings.catch_warnings(), _guarded(self._off_limits), _seeded():
+        with warnings.catch_warnings(), neutral(), _seeded(), _watched(self._off_limits, self._off_folder) as borrowed:
             # A warning on stderr would cost the whole exercise under nbgrader.
             warnings.simplefilter("ignore")
-            try:
-                return _ACTIONS[request.action](self._candidate, request)
-            except NotImplementedError as error:
-                # PyTorch raises it too, for what a device or a dtype cannot do, and then says so; a stub says nothing.
-                return Observation(error=_describe(error), unfinished=not str(error))
-            except (Exception, SystemExit) as error:  # exit() in the examined code ends that code, not the check
-                return Observation(error=_describe(error))
+            observation = self._attempt(request)
+        if borrowed:
+            return Observation(error=f"{UsesReferenceError.__name__}: {borrowed[0]}")
+        return observation
+
+    def _attempt(self, request: Request) -> Observation:
+        try:
+            return _ACTIONS[request.action](self._candidate, request)
+        except KeyboardInterrupt:
+            raise
+        except NotImplementedError as error:
+            # PyTorch raises it too, for what a device or a dtype cannot do, and then says so; a stub says nothing.
+            return Observation(error=_describe(error), unfinished=not _text(error))
+        except BaseException as error:  # exit() and the like in the examined code end that code, not the check
+            return Observation(error=_describe(error))
 
 
 def _describe(error: BaseException) -> str:
-    text = " ".join(str(error).split())
-    return f"{type(error).__name__}: {text[:300]}" if text else type(error).__name__
+    text = _text(error)
+    return f"{type(error).__name__}: {text}" if text else type(error).__name__
+
+
+def _text(error: BaseException) -> str:
+    """Return an exception's text on one line; an exception of a student's own may be unable to say it."""
+    try:
+        return " ".join(str(error).split())[:300]
+    except Exception:
+        return "(its text cannot be shown)"
 
 
 def _prepare(candidate: Callable[..., Any], request: Request) -> Callable[..., Any]:
@@ -260,24 +281,50 @@ def _seeded() -> Iterator[None]:
 
 
 @contextmanager
-def _guarded(off_limits: Set[CodeType]) -> Iterator[None]:
-    """Raise :class:`UsesReferenceError` when Python enters a function that is off limits."""
+def neutral() -> Iterator[None]:
+    """Ask and answer under PyTorch's own defaults, whatever a notebook has set, and put back what was set."""
+    dtype, device = torch.get_default_dtype(), torch.get_default_device()
+    changed = device.type != "cpu"
+    torch.set_default_dtype(torch.float32)
+    if changed:
+        torch.set_default_device(None)
+    try:
+        with torch.autocast("cpu", enabled=False):
+            yield
+    finally:
+        torch.set_default_dtype(dtype)
+        if changed:
+            torch.set_default_device(device)
+        elif torch.get_default_device().type != "cpu":
+            torch.set_default_device(None)
+
+
+@contextmanager
+def _watched(off_limits: Set[CodeType], off_folder: str) -> Iterator[list[str]]:
+    """Yield a list that fills with what is wrong when Python enters code that is off limits.
+
+    It takes note and does not raise: an exception could be caught, and Python takes a profile function away that raises.
+    """
+    borrowed: list[str] = []
     if not off_limits:
-        yield
+        yield borrowed
         return
 
     def watch(frame: FrameType, event: str, argument: Any) -> None:
-        if event == "call" and frame.f_code in off_limits:
-            raise UsesReferenceError(
-                f"it calls the course's own {frame.f_code.co_qualname}, which is what you are asked to write"
-            )
+        code = frame.f_code
+        if event == "call" and (code in off_limits or (off_folder and code.co_filename.startswith(off_folder))):
+            borrowed.append(f"it calls the course's own {code.co_qualname}, which is what you are asked to write")
 
-    before = sys.getprofile()
+    before, before_in_threads = sys.getprofile(), threading.getprofile()
     sys.setprofile(watch)
+    threading.setprofile(watch)
     try:
-        yield
+        yield borrowed
     finally:
+        if sys.getprofile() is not watch:
+            borrowed.append("it hides from the check what it calls")
         sys.setprofile(before)
+        threading.setprofile(before_in_threads)
 
 
 def code_of(solution: Callable[..., Any]) -> set[CodeType]:

@@ -15,13 +15,12 @@ import re
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from autograder.checking.verdict import Verdict
 from tfcourse import check
-
 
 # What stands in the place of an answer in words until it is written.
 PLACEHOLDER = "YOUR ANSWER HERE"
@@ -148,7 +147,7 @@ def validate(path: Path) -> Validation:
     """
     started = time.perf_counter()
     every = _cells(path)
-    cells = [_source(cell) for cell in every if cell["cell_type"] == "code"]
+    cells = [cell.source for cell in every if cell.kind == "code"]
     asked = _exercises_asked_for(cells)
     if not asked:
         raise NotebookError(f"{path}: there is no exercise in this notebook. Is it a chapter's exercise notebook?")
@@ -160,9 +159,15 @@ def validate(path: Path) -> Validation:
             absent.append(_absent(name, cells, errors))
             continue
         try:
-            verdicts.append(check(candidate))
+            verdict = check(candidate)
         except LookupError:
             absent.append(Absent(name, _NO_EXERCISE))
+            continue
+        if verdict.exercise == name:
+            verdicts.append(verdict)
+        else:
+            # The check goes by the function's own name; so does the grader.
+            absent.append(replace(_absent(name, cells, errors), reason=f"stands for the function {verdict.exercise}"))
     seconds = time.perf_counter() - started
     return Validation(tuple(verdicts), tuple(absent), tuple(errors), tuple(_unanswered(every)), seconds)
 
@@ -187,29 +192,37 @@ def _defines(source: str, name: str) -> bool:
     return re.search(rf"^\s*(async\s+def|def|class)\s+{name}\b|^{name}\s*=", source, re.MULTILINE) is not None
 
 
-def _unanswered(cells: Sequence[Mapping[str, Any]]) -> Iterator[Unanswered]:
+def _unanswered(cells: Sequence[_Cell]) -> Iterator[Unanswered]:
     """Yield the answers in words that are still as they were handed out, with or without nbgrader's metadata."""
     for cell in cells:
-        text = _source(cell).strip()
-        mark = cell.get("metadata", {}).get("nbgrader") or {}
-        question = mark.get("grade") and mark.get("solution")
-        if cell["cell_type"] == "markdown" and (text == PLACEHOLDER or (question and PLACEHOLDER in text)):
-            yield Unanswered(str(mark.get("grade_id", "")), mark.get("points"))
+        question = cell.mark.get("grade") and cell.mark.get("solution")
+        untouched = cell.source.strip() == PLACEHOLDER or (question and PLACEHOLDER in cell.source)
+        if cell.kind == "markdown" and untouched:
+            yield Unanswered(str(cell.mark.get("grade_id", "")), cell.mark.get("points"))
 
 
-def _source(cell: Mapping[str, Any]) -> str:
-    return "".join(cell.get("source", cell.get("input", "")))
+class _Cell(NamedTuple):
+    """A cell as it is read: its type, its text, and nbgrader's metadata, where it has any."""
+
+    kind: str
+    source: str
+    mark: Mapping[str, Any]
 
 
-def _cells(path: Path) -> list[Mapping[str, Any]]:
+def _cells(path: Path) -> list[_Cell]:
     if not path.is_file():
         raise NotebookError(f"{path}: there is no such file. Give the path of your notebook (it ends in .ipynb).")
     try:
         content = json.loads(path.read_text(encoding="utf-8"))
         cells = content["cells"] if "cells" in content else content["worksheets"][0]["cells"]
-        for cell in cells:
-            _source(cell), cell["cell_type"], cell.get("metadata", {}).get("nbgrader")
-        return list(cells)
+        return [
+            _Cell(
+                cell["cell_type"],
+                "".join(cell.get("source", cell.get("input", ""))),
+                dict(cell.get("metadata", {}).get("nbgrader") or {}),
+            )
+            for cell in cells
+        ]
     except (ValueError, KeyError, TypeError, IndexError, AttributeError) as error:
         advice = "Open it in Jupyter and save it again, or fetch a fresh copy of the chapter's notebook."
         raise NotebookError(

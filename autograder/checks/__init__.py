@@ -10,6 +10,7 @@ import os
 import pkgutil
 from collections.abc import Callable
 from functools import cache
+from pathlib import Path
 from types import CodeType
 
 from autograder.checking.exercise import Exercise
@@ -65,7 +66,8 @@ def check(
     target = exercise(getattr(candidate, "__name__", type(candidate).__name__))
     where = device or os.environ.get("TFCOURSE_DEVICE") or "cpu"
     off_limits = _solutions(target.chapter) if hidden else frozenset()
-    return decide(target.sheet(hidden=hidden, seed=seed, device=where), LocalSubject(candidate, off_limits))
+    subject = LocalSubject(candidate, off_limits, str(Path(__file__).parent))
+    return decide(target.sheet(hidden=hidden, seed=seed, device=where), subject)
 
 
 @cache

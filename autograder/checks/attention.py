@@ -87,7 +87,7 @@ def loud(draw: Draw, *shape: int) -> Tensor:
     """Whole numbers of 10 to 19, of either sign: sums of their products are exact, so that the order of operations
     cannot matter.
     """
-    return draw.integers(10, 20, *shape) * (2.0 * draw.integers(0, 2, *shape) - 1.0)
+    return (draw.integers(10, 20, *shape) * (2 * draw.integers(0, 2, *shape) - 1)).float()
 
 
 def large(draw: Draw) -> Case:
@@ -96,7 +96,7 @@ def large(draw: Draw) -> Case:
     """
     b, (t, s, dv) = sizes(draw)[0], draw.sizes(3, low=5)
     q, k = loud(draw, b, t, 4), loud(draw, b, s, 4)
-    k[:, 0] = q[:, 0]
+    k[:, int(draw.integers(0, s))] = q[:, 0]
     return Case({"q": q, "k": k, "v": draw.normal(b, s, dv)})
 
 
@@ -148,7 +148,7 @@ def large_entries(draw: Draw) -> Case:
     """Scores in the hundreds, one at the least."""
     s, dv = draw.sizes(2, low=5)
     query, keys = loud(draw, 4), loud(draw, s, 4)
-    keys[0] = query
+    keys[int(draw.integers(0, s))] = query
     return Case({"query": query, "keys": keys, "values": draw.normal(s, dv)})
 
 
@@ -806,7 +806,7 @@ SCALED_DOT_PRODUCT_ATTENTION = Exercise(
 
 def length(draw: Draw) -> Case:
     """A length."""
-    return Case({"T": draw.sizes(1, low=4)[0]})
+    return Case({"T": int(draw.integers(6, 40))})
 
 
 def single(draw: Draw) -> Case:

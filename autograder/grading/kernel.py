@@ -24,7 +24,7 @@ from nbgrader.utils import is_grade, is_solution
 from traitlets import Bool, Enum, Integer
 
 from autograder.checking.verdict import VERDICT_MIME
-from autograder.grading.definitions import ends_in_check
+from autograder.grading.definitions import checked_names, ends_in_check
 from autograder.grading.environment import kernel_environment
 from autograder.grading.intake import add_problems, problems_of
 from autograder.grading.problem import Problem
@@ -245,6 +245,16 @@ def _size(content: Any) -> int:
     return 8
 
 
+def _not_its_own(verdict: dict[str, Any], source: str, score: float) -> str | None:
+    """Say why a verdict is not the one that its cell asked for, or return None: a name may have been given to another function."""
+    asked = checked_names(source)
+    if verdict.get("exercise") not in asked:
+        return f"The check was given {verdict.get('exercise')} in the place of {' or '.join(sorted(asked))}."
+    if verdict.get("score") != score:
+        return f"The check shows {score:g} points, its verdict says {verdict.get('score')}."
+    return None
+
+
 def _no_score(cell: Any) -> str | None:
     """Say why a test cell's outputs hold no score, or return None. Without this nbgrader would give such a cell full points."""
     results = [output for output in cell.outputs if output.output_type == "execute_result"]
@@ -257,6 +267,8 @@ def _no_score(cell: Any) -> str | None:
         return "The result of the check is not a score."
     if not isinstance(data.get(VERDICT_MIME), dict):
         return "The result of the check carries no verdict."
+    if problem := _not_its_own(data[VERDICT_MIME], cell.source, score):
+        return problem
     if not 0 <= score <= cell.metadata.nbgrader["points"]:
         return f"The check gave {score:g} points, the cell is worth {cell.metadata.nbgrader['points']:g}."
     return None

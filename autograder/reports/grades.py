@@ -121,7 +121,7 @@ def _waiting(gradebook: Any) -> dict[str, int]:
         .where(GradeRow.needs_manual_grade)
         .group_by(SubmittedNotebook.assignment_id)
     )
-    return dict(gradebook.db.execute(query).tuples().all())
+    return {submission: int(answers) for submission, answers in gradebook.db.execute(query)}
 
 
 def _decided(submission: Any) -> bool:

@@ -48,9 +48,10 @@ def test_a_package_that_is_too_old_is_as_good_as_missing(monkeypatch: pytest.Mon
     assert "0.5, and the course needs >=0.9" in item.detail
 
 
-def test_a_folder_without_a_course_is_a_note_unless_it_was_named(tmp_path: Path) -> None:
-    assert found("course", examine(tmp_path)).state == "note"
-    assert found("course", examine(tmp_path, expected=True)).state == "missing"
+def test_a_folder_without_a_course_is_a_note(tmp_path: Path) -> None:
+    item = found("course", examine(tmp_path))
+    assert item.state == "note"
+    assert "tfcourse assign" in item.remedy
     assert list(tmp_path.iterdir()) == []
 
 

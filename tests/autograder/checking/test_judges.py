@@ -217,3 +217,8 @@ def test_a_strange_object_does_not_stop_a_judge():
 
     assert verdict("matches", Strange(), 5)
     assert len(verdict("matches", "x" * 10**6, "y")) < 200, "a message is read by people"
+
+
+def test_an_error_of_the_wrong_kind_is_told_from_the_kind_that_is_asked_for():
+    seen, expected = [Observation(error="KeyError: 3")], [Observation(error="ValueError: n")]
+    assert judge("answers", seen, expected, {}) == "it raised KeyError: 3; a ValueError is asked for"

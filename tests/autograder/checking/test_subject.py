@@ -8,6 +8,7 @@ import pytest
 import torch
 from torch import nn
 
+from autograder.checking.judges import judge
 from autograder.checking.request import Request, cotangent
 from autograder.checking.subject import LocalSubject, code_of
 
@@ -361,3 +362,9 @@ def test_watching_for_borrowed_code_ends_with_the_request():
     ask(lambda x: 1 / 0, x=X, off_limits=code_of(solution))
     assert sys.getprofile() is before
     assert solution(2) == 4
+
+
+def test_a_result_on_another_device_is_not_said_to_have_been_raised():
+    seen = ask(lambda x: torch.rand(2, 3), "meta", x=X)
+    expected = ask(lambda x: x * 2, "meta", x=X)
+    assert judge("shapes", [seen], [expected], {}) == "asked for on the device meta, output is on cpu"

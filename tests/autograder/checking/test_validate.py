@@ -55,6 +55,12 @@ def test_an_exercise_that_is_asked_for_and_not_defined_is_missing(write):
     assert not validation.passed
 
 
+def test_another_exercises_solution_does_not_count_for_this_one(write):
+    validation = validate(write(SETUP, RIGHT + "\nmerge_query_key = causal_mask", "check(merge_query_key)"))
+    assert not validation.passed
+    assert "stands for the function causal_mask" in describe(validation)
+
+
 def test_two_notebooks_do_not_share_what_they_define(write):
     assert validate(write(SETUP, RIGHT, "check(causal_mask)")).passed
     assert validate(write(SETUP, "check(causal_mask)")).missing == ("causal_mask",)
@@ -95,3 +101,53 @@ def test_a_file_that_is_no_exercise_notebook_is_refused_with_advice(tmp_path, ca
 def test_a_file_that_is_not_there_is_refused(tmp_path):
     with pytest.raises(NotebookError, match="no such file"):
         validate(tmp_path / "none.ipynb")
+
+
+def test_an_exercise_that_is_not_defined_counts_with_its_points_and_says_which_cell_should_have(write):
+    broken = "def causal_mask(T, device=None):\n    return torch.ones(T, T"
+    whole, path = validate(write(SETUP, RIGHT, "check(causal_mask)")), write(SETUP, broken, "check(causal_mask)")
+    validation = validate(path)
+    assert (validation.score, validation.max_score) == (0, whole.max_score)
+    lines = describe(validation).splitlines()
+    assert lines[0].startswith("code cell 2 (def causal_mask(T, device=None):) raised SyntaxError")
+    (told,) = [line for line in lines if line.startswith("causal_mask: ")]
+    assert told.startswith(f"causal_mask: 0 of {whole.max_score:g} points: not defined (code cell 2 ")
+    assert f"0 of {whole.max_score:g} points on the visible questions" in lines[-1]
+
+
+def test_errors_are_numbered_among_all_code_cells_and_come_first(write):
+    validation = validate(write(SETUP, RIGHT, "check(causal_mask)", "1 / 0"))
+    assert [error.cell for error in validation.errors] == [4]
+    assert describe(validation).startswith("code cell 4 (1 / 0) raised ZeroDivisionError")
+
+
+def test_what_is_no_exercise_is_worth_nothing_and_said_to_be_none(write):
+    validation = validate(write(SETUP, RIGHT, "check(causal_mask)", "def helper(): pass", "check(helper)"))
+    assert validation.missing == ("helper",)
+    assert "helper: not an exercise of this course" in describe(validation)
+    assert validation.score == validation.max_score
+
+
+def test_questions_without_an_answer_are_counted_with_their_points(tmp_path):
+    mark = {"grade": True, "solution": True, "grade_id": "question_root", "points": 4}
+    cells = [
+        *map(new_code_cell, (SETUP, RIGHT, "check(causal_mask)")),
+        new_markdown_cell("YOUR ANSWER HERE\n", metadata={"nbgrader": mark}),
+        new_markdown_cell("I do not know. YOUR ANSWER HERE", metadata={"nbgrader": mark | {"points": 2}}),
+        new_markdown_cell("Because of the root.", metadata={"nbgrader": mark}),
+        new_markdown_cell("Write in place of YOUR ANSWER HERE."),
+    ]
+    path = tmp_path / "answers.ipynb"
+    nbformat.write(new_notebook(cells=cells), path)
+    validation = validate(path)
+    assert [question.points for question in validation.unanswered] == [4, 2]
+    assert "2 questions in words still hold 'YOUR ANSWER HERE' (6 points, given by a person)" in describe(validation)
+    assert validation.passed, "a person grades them"
+    assert json.loads(json.dumps(validation.to_dict()))["unanswered"][0] == {"name": "question_root", "points": 4}
+
+
+def test_answers_that_lost_their_metadata_are_still_counted(tmp_path):
+    cells = [*map(new_code_cell, (SETUP, RIGHT, "check(causal_mask)")), new_markdown_cell("YOUR ANSWER HERE")]
+    path = tmp_path / "answers.ipynb"
+    nbformat.write(new_notebook(cells=cells), path)
+    assert "1 question in words still holds 'YOUR ANSWER HERE'\n" in describe(validate(path))

@@ -138,3 +138,9 @@ def test_a_verdict_survives_the_way_through_json(diagnosis):
     data = verdict.to_dict()
     assert (data["score"], data["max_score"]) == (2.0, 3.5)
     assert Verdict.from_dict(json.loads(json.dumps(data))) == verdict
+
+
+def test_many_aspects_that_failed_in_the_same_way_are_one_line_and_their_points_are_added():
+    lines = str(make(1, 2, 0.5, 1.5, passed={1}, message="it raised RuntimeError: no")).splitlines()
+    assert lines[1:] == ["  [ ] 0/3  3 aspects: it raised RuntimeError: no", "  [x] 2/2  a1: as it should be"]
+    assert str(make(1, 2, message="no")).count("no") == 2, "two are told one by one"

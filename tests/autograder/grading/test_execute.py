@@ -65,7 +65,8 @@ def mixed(request: pytest.FixtureRequest) -> Any:
             ("import warnings\nwarnings.warn('outside')\ncheck(causal_mask)", "test_talkative"),
             ("def merge_query_key(w_q, w_k):\n    os._exit(1)", None),
             ("check(merge_query_key)", "test_deadly"),
-            ("check(good)", "test_last"),
+            ("causal_mask = good\ncheck(causal_mask)", "test_last"),
+            ("merge_query_key = good\ncheck(merge_query_key)", "test_borrowed_name"),
             ("3", "test_number"),
             ("check.__doc__ and None", "test_silent"),
             ("globals().update(check=lambda f: None)", None),
@@ -86,6 +87,12 @@ def test_a_verdict_comes_back_as_text_and_as_plain_data(by_test: dict[str, Any])
     assert result.data["text/plain"] == "4"
     assert result.data[VERDICT_MIME]["score"] == 4.0
     json.dumps(result.data[VERDICT_MIME])
+
+
+def test_another_exercises_solution_under_this_ones_name_earns_nothing(by_test: dict[str, Any]) -> None:
+    cell = by_test["test_borrowed_name"]
+    assert errors(cell) == ["NoVerdict"]
+    assert "given causal_mask in the place of merge_query_key" in cell.outputs[-1].evalue
 
 
 def test_words_on_stderr_cost_nothing(by_test: dict[str, Any]) -> None:

@@ -23,7 +23,7 @@ from autograder.grading.autograde import autograde
 from autograder.grading.execution import Execution, Submission
 from autograder.grading.feedback import write_feedback
 from autograder.grading.formula import formula
-from autograder.grading.markup import markdown, python
+from autograder.grading.markup import in_code, markdown, python
 from autograder.grading.record import Books
 from autograder.grading.results import read_result
 
@@ -110,9 +110,9 @@ def text_of(page: str) -> str:
 
 def test_the_head_says_how_much_and_what_to_read_again(pages: dict[str, str]) -> None:
     text = text_of(pages["ann"])
-    assert "5 of 18 points so far" in text
+    assert "4.5 of 18 points so far" in text
     assert "1 answer still to be read by a person" in text
-    assert "Causal mask 1 of 4 looks like: the future in place of the past" in text
+    assert "Causal mask 0.5 of 4 looks like: the future in place of the past" in text
     assert "Merge query key 4 of 4 everything as it should be" in text
     assert "What to read again" in text
     assert 'href="#test_causal_mask"' in pages["ann"]
@@ -159,7 +159,7 @@ def test_a_page_needs_nothing_and_runs_nothing(pages: dict[str, str]) -> None:
 def test_unanswered_and_untouched_parts_are_called_so(pages: dict[str, str]) -> None:
     text = text_of(pages["ben"])
     assert "0 of 18 points" in text
-    assert "so far" not in text
+    assert "points so far" not in text
     assert "Causal mask 0 of 4 not written yet" in text
     assert "Why is there a square root? 0 of 4 no answer" in text
 
@@ -178,8 +178,8 @@ def test_points_from_a_person_arrive_on_the_next_page(course: Course, pages: dic
         gradebook.db.commit()
     (path,) = write_feedback(course, CHAPTER, students=["ann"])
     text = text_of(path.read_text(encoding="utf-8"))
-    assert "7.5 of 18 points" in text
-    assert "so far" not in text
+    assert "7 of 18 points" in text
+    assert "points so far" not in text
 
 
 def test_sections_become_links_where_the_site_is_known(course: Course, pages: dict[str, str]) -> None:
@@ -248,3 +248,29 @@ def test_code_is_marked_and_escaped() -> None:
     shown = python("def f():\n    return '<script>'")
     assert '<span class="k">def</span>' in shown
     assert "<script>" not in shown
+
+
+def test_what_could_not_be_graded_is_not_said_to_have_earned_nothing(pages: dict[str, str]) -> None:
+    text = text_of(pages["cem"])
+    assert "not graded This submission could not be graded." in text
+    assert "of 18 points" not in text
+    title = re.search(r"<h1>(.*?)</h1>", pages["ann"])
+    assert title is not None
+    assert title[0] in pages["cem"], "the title is the chapter's, although the file does not tell it"
+    assert title[1] != CHAPTER
+
+
+def test_a_student_whose_name_is_known_is_greeted_by_it(course: Course) -> None:
+    with Books(course, CHAPTER).gradebook() as gradebook:
+        student = gradebook.find_student("ann")
+        student.first_name, student.last_name = "Ann", "O'Hara"
+        gradebook.db.commit()
+    page, *_ = write_feedback(course, CHAPTER, students=["ann"])
+    assert "Feedback for Ann O&#39;Hara (ann)" in text_of(page.read_text(encoding="utf-8"))
+
+
+def test_code_in_an_explanation_is_shown_as_code(pages: dict[str, str]) -> None:
+    assert in_code("Use `a < b`, not <b>.") == "Use <code>a &lt; b</code>, not &lt;b&gt;."
+    explanations = re.findall(r"This looks like:.*?</strong>(.*?)<br>", "".join(pages.values()))
+    assert explanations
+    assert "`" not in "".join(explanations)

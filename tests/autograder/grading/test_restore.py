@@ -193,3 +193,17 @@ def test_a_submission_cannot_bring_its_own_verdict_on_itself(filled: Fill, manif
     handed_in = filled()
     handed_in.metadata["tfcourse"] = {"problems": [{"kind": "x", "what": "x", "where": "", "do": "", "fatal": False}]}
     assert intake(handed_in, manifest).notebook.metadata["tfcourse"] == {"problems": []}
+
+
+def test_cells_that_lost_their_metadata_are_counted_named_only_if_few_and_no_problem(
+    filled: Fill, right: dict[str, str], manifest: Manifest
+) -> None:
+    handed_in = filled(answer="Because.", **right)
+    (all_,) = intake(without_metadata(handed_in), manifest).problems
+    told = "had lost nbgrader's metadata and were recognised by their contents"
+    assert all_.what == f"All {len(manifest.cells)} cells {told}; nothing to do."
+    assert all_.remark
+    assert not all_.fatal
+    cell_named(handed_in, "test_causal_mask").metadata.pop("nbgrader")
+    (one,) = intake(handed_in, manifest).problems
+    assert one.what == f"1 of {len(manifest.cells)} cells {told}: test_causal_mask."

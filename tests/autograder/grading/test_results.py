@@ -16,6 +16,7 @@ from autograder.grading.results import (
     read_result,
     read_results,
     result_path,
+    waiting,
     write_result,
 )
 
@@ -64,3 +65,17 @@ def test_half_a_result_is_no_result(empty: Course, content: str) -> None:
     path.write_text(content)
     assert read_result(empty, "03", "ann") is None
     assert read_results(empty, "03") == []
+
+
+def test_what_waits_is_said_with_answers_and_students() -> None:
+    assert (
+        waiting([("ann", 2), ("ben", 1), ("ann", 3), ("cem", 0)]) == "6 answers of 2 students wait for manual grading"
+    )
+    assert waiting([("ann", 1)]) == "1 answer of 1 student waits for manual grading"
+    assert waiting([("ann", 0)]) == ""
+
+
+def test_a_problem_that_was_kept_before_there_were_remarks_is_none() -> None:
+    about = Problem("timeout", "It was stopped.").to_dict()
+    del about["remark"]
+    assert not Problem.from_dict(about).remark

@@ -20,7 +20,8 @@ def _grade(
     penalty=0.0,
     handed_in=True,
     chapter="03_scaled_dot_product",
-    pending=False,
+    pending=0,
+    gradable=True,
     name=("Ada", "Lovelace"),
     platform="",
     canvas_id="",
@@ -42,6 +43,7 @@ def _grade(
         best=10.0,
         pending=pending,
         handed_in=handed_in,
+        gradable=gradable,
     )
 
 
@@ -50,6 +52,12 @@ def _result(exercise, *findings):
         exercise, "03_scaled_dot_product", tuple(Finding(a, a, p, ok, "seen", d) for a, p, ok, d in findings)
     )
     return ExerciseResult(exercise, verdict.score, verdict.max_score, verdict)
+
+
+@pytest.fixture
+def refused():
+    """The work of a student who handed in something that is no notebook."""
+    return Work(_grade("s7", 0.0, name=("Mary", "Cartwright"), gradable=False), problems=("This is a PDF.",))
 
 
 @pytest.fixture
@@ -69,7 +77,7 @@ def works(tmp_path):
         Work(_grade("s1", 10.0), (full,), 2.5, feedback=feedback),
         Work(_grade("s2", 6.0, penalty=1.0, name=("Émilie", "du Châtelet")), (half,), 9.0),
         Work(
-            _grade("s3", 0.0, pending=True, name=("<script>", "O'Neil")),
+            _grade("s3", 0.0, pending=2, name=("<script>", "O'Neil")),
             (nothing,),
             1.0,
             ("cell 4 ran longer than 60 s",),

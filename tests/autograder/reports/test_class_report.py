@@ -135,3 +135,34 @@ def test_a_report_that_cannot_be_written_says_where_and_what_to_do(works, tmp_pa
     with pytest.raises(CourseError, match="--output") as caught:
         write_report(summarise(works), tmp_path / "file" / "report.html", title="Report")
     assert caught.value.where == str(tmp_path / "file" / "report.html")
+
+
+def test_what_could_not_be_graded_counts_in_no_average_and_is_listed_with_the_problems(works, refused, tmp_path):
+    (before,), (after,) = summarise(works), summarise([*works, refused])
+    for figure in ("average", "middle", "bins", "exercises", "slowest"):
+        assert getattr(after, figure) == getattr(before, figure), figure
+    assert after.refused == ("s7",)
+    assert (after.handed_in, len(after.graded)) == (6, 4)
+    assert after.failed[-1] == refused
+    page = render([after], title="Report", folder=tmp_path)
+    assert "could not be graded: decide by hand" in page
+    row = page[page.rindex(">Mary Cartwright<") if ">Mary Cartwright<" in page else page.rindex("Mary Cartwright") :]
+    assert '<td class="n">–</td>' in row
+    assert "not graded" in row
+
+
+def test_answers_that_wait_are_counted_with_their_students(works, tmp_path):
+    (summary,) = summarise(works)
+    assert (summary.waiting, summary.pending) == (2, ("s3",))
+    page = render([summary], title="Report", folder=tmp_path)
+    assert '<span class="big">2</span> answers of 1 student wait for manual grading' in page
+
+
+def test_what_needs_nobody_is_a_remark_and_no_problem(works, tmp_path):
+    (summary,) = summarise([replace(works[0], remarks=("All 19 cells had lost `nbgrader`'s metadata.",))])
+    assert summary.failed == ()
+    assert [work.grade.student for work in summary.remarked] == ["s1"]
+    page = render([summary], title="Report", folder=tmp_path)
+    assert "<code>nbgrader</code>&#x27;s metadata" in page
+    assert '<span class="pill bad">' not in page
+    assert summary.to_dict()["remarks"].keys() == {"s1"}

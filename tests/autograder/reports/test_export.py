@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 
 from autograder.errors import CourseError
-from autograder.reports.export import export
+from autograder.reports.export import export, undecided
 
 NBGRADER = ["assignment", "duedate", "timestamp", "student_id", "last_name", "first_name", "email", "raw_score"]
 NBGRADER += ["late_submission_penalty", "score", "max_score"]
@@ -129,3 +129,30 @@ def test_the_same_grades_give_the_same_bytes_in_any_order(on_canvas, tmp_path):
     (one,) = export(on_canvas, "canvas", tmp_path / "one")
     (other,) = export(on_canvas[::-1], "canvas", tmp_path / "other")
     assert one.path.read_bytes() == other.path.read_bytes()
+
+
+@pytest.mark.parametrize("form", ["canvas", "moodle"])
+def test_what_could_not_be_graded_is_left_to_a_person_on_a_platform(on_moodle, on_canvas, tmp_path, form):
+    grades = on_canvas if form == "canvas" else on_moodle
+    (file, *_) = export([replace(g, gradable=g.student != "s2") for g in grades], form, tmp_path)
+    assert "s2" not in file.students
+    assert "Châtelet" not in file.path.read_text(encoding="utf-8")
+    assert file.left_out == ()
+
+
+def test_what_could_not_be_graded_is_named_and_stays_at_0_in_nbgraders_columns(grades, refused, tmp_path):
+    everybody = [*grades, refused.grade]
+    (file,) = export(everybody, "csv", tmp_path)
+    assert "s7" in file.students
+    assert undecided(everybody) == (
+        "1 submission could not be graded and stands at 0: Mary Cartwright (03_scaled_dot_product)"
+    )
+    assert undecided([refused.grade] * 2).startswith("2 submissions could not be graded and stand at 0: ")
+    assert undecided(grades) == ""
+
+
+@pytest.mark.parametrize("form", ["canvas", "moodle"])
+def test_a_platform_gets_no_empty_file_where_nothing_could_be_graded(refused, tmp_path, form):
+    with pytest.raises(CourseError, match="could be graded"):
+        export([refused.grade], form, tmp_path / "out")
+    assert not (tmp_path / "out").exists()

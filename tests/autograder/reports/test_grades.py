@@ -99,3 +99,33 @@ def test_a_student_whom_the_grader_failed_on_is_there_although_the_gradebook_doe
     assert (dee.grade.student, dee.grade.handed_in, dee.recorded) == ("dee", True, False)
     assert dee.problems == ("The disk was full.",)
     assert dee.grade.best == 3.0
+
+
+def test_what_could_not_be_graded_says_so_until_a_person_has_given_points(course: Course) -> None:
+    problem = Problem("not a notebook", "This is a PDF.", fatal=True)
+    write_result(course, result("ada", status="not gradable", problems=(problem,)))
+    ada, bo, _ = read_works(course, [CHAPTER])
+    assert (ada.grade.gradable, ada.graded, ada.exercises, ada.seconds) == (False, False, (), None)
+    assert bo.graded
+    with Gradebook(course.gradebook_url, "tfcourse") as gradebook:
+        (grade,) = gradebook.find_submission_notebook(CHAPTER, CHAPTER, "ada").grades
+        grade.manual_score = 0.0
+        gradebook.db.commit()
+    ada, *_ = read_works(course, [CHAPTER])
+    assert ada.graded
+
+
+def test_the_answers_that_wait_are_counted(course: Course) -> None:
+    with Gradebook(course.gradebook_url, "tfcourse") as gradebook:
+        for student in ("ada", "bo"):
+            (grade,) = gradebook.find_submission_notebook(CHAPTER, CHAPTER, student).grades
+            grade.needs_manual_grade = student == "bo"
+        gradebook.db.commit()
+    assert [grade.pending for grade in read_grades(course, [CHAPTER])] == [0, 1, 0]
+
+
+def test_a_remark_is_not_among_the_problems_of_a_work(course: Course) -> None:
+    found = (Problem("metadata restored", "All 19 cells.", remark=True), Problem("timeout", "It was stopped."))
+    write_result(course, result("ada", problems=found))
+    ada, *_ = read_works(course, [CHAPTER])
+    assert (ada.problems, ada.remarks) == (("It was stopped.",), ("All 19 cells.",))

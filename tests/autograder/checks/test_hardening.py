@@ -1,0 +1,169 @@
+"""What a student gains by tricks that need no forged verdict: nothing. And what a notebook's settings cost an honest one: nothing."""
+
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+
+import pytest
+import torch
+
+from autograder.checking.recorded import read_sheet, write_sheet
+from autograder.checks import check, exercise, exercises
+from tfcourse import attention
+
+
+def named(name, function):
+    function.__name__ = name
+    return function
+
+
+def honest(q, k, v, mask=None):
+    if mask is not None and mask.dtype != torch.bool:
+        raise ValueError(mask.dtype)
+    wide = torch.promote_types(q.dtype, torch.float32)
+    scores = q.to(wide) @ k.to(wide).transpose(-2, -1) / q.shape[-1] ** 0.5
+    if mask is None:
+        return torch.softmax(scores, -1).to(q.dtype) @ v
+    weights = torch.softmax(scores.masked_fill(~mask, torch.finfo(wide).min), -1).masked_fill(~mask, 0)
+    return weights.to(q.dtype) @ v
+
+
+honest.__name__ = "scaled_dot_product_attention"
+
+
+def swallows_the_first_refusal(q, k, v, mask=None):
+    with suppress(Exception):
+        attention.scaled_dot_product_attention(q, k, v, mask)
+    return attention.scaled_dot_product_attention(q, k, v, mask)
+
+
+def in_a_thread(q, k, v, mask=None):
+    found = []
+    worker = threading.Thread(target=lambda: found.append(attention.scaled_dot_product_attention(q, k, v, mask)))
+    worker.start()
+    worker.join()
+    return found[0]
+
+
+def in_a_pool(q, k, v, mask=None):
+    with ThreadPoolExecutor(1) as pool:
+        return pool.submit(attention.scaled_dot_product_attention, q, k, v, mask).result()
+
+
+def looks_away(q, k, v, mask=None):
+    import sys
+
+    sys.setprofile(None)
+    return attention.scaled_dot_product_attention(q, k, v, mask)
+
+
+def from_the_checks(q, k, v, mask=None):
+    from autograder.checks.attention import weights_of
+
+    return weights_of(q, k, mask) @ v
+
+
+@pytest.mark.parametrize(
+    "trick", [swallows_the_first_refusal, in_a_thread, in_a_pool, looks_away, from_the_checks], ids=lambda t: t.__name__
+)
+def test_a_borrowed_solution_earns_nothing_however_it_is_called(trick):
+    verdict = check(named("scaled_dot_product_attention", trick), hidden=True)
+    assert verdict.score == 0
+    assert {finding.message.split()[0] for finding in verdict.findings} == {"it"}
+
+
+@pytest.mark.parametrize("dtype", [torch.float64, torch.float16])
+def test_the_notebooks_default_dtype_costs_an_honest_solution_nothing(dtype):
+    torch.set_default_dtype(dtype)
+    try:
+        verdict = check(honest, seed=11)
+        assert torch.get_default_dtype() == dtype, "and the notebook keeps its setting"
+    finally:
+        torch.set_default_dtype(torch.float32)
+    assert verdict.passed, str(verdict)
+
+
+def test_the_notebooks_default_device_neither_crashes_the_check_nor_costs_anything():
+    torch.set_default_device("meta")
+    try:
+        verdict = check(honest, seed=12)
+        assert torch.get_default_device().type == "meta"
+    finally:
+        torch.set_default_device(None)
+    assert verdict.passed, str(verdict)
+
+
+class Equal(torch.Tensor):
+    @classmethod
+    def __torch_function__(cls, func, types, args=(), kwargs=None):
+        if func in (torch.isclose, torch.allclose, torch.equal):
+            return torch.tensor(True)
+        return super().__torch_function__(func, types, args, kwargs or {})
+
+
+def test_a_tensor_that_says_it_equals_everything_earns_nothing():
+    def liar(q, k, v, mask=None):
+        return torch.zeros(*q.shape[:-1], v.shape[-1]).as_subclass(Equal)
+
+    assert check(named("scaled_dot_product_attention", liar), hidden=True).score <= 1.0
+
+
+class Unspeakable(BaseException):
+    def __str__(self):
+        raise RuntimeError("no text")
+
+
+@pytest.mark.parametrize(
+    "result",
+    [Unspeakable, KeyError, SystemExit, GeneratorExit],
+)
+def test_no_exception_of_the_examined_code_escapes(result):
+    def raises(q, k, v, mask=None):
+        raise result
+
+    assert check(named("scaled_dot_product_attention", raises), hidden=True).score == 0
+
+
+def test_a_tensor_that_claims_more_numbers_than_there_is_memory_is_a_finding():
+    def boasts(q, k, v, mask=None):
+        return torch.zeros(1).expand(10**12)
+
+    assert check(named("scaled_dot_product_attention", boasts), hidden=True).score == 0
+
+
+def test_a_table_of_the_lengths_that_a_student_can_see_does_not_reach_the_hidden_ones():
+    seen = {
+        request.arguments["T"]
+        for section in exercise("causal_mask").sheet().sections
+        for probe in section.probes
+        for request in probe.requests
+    }
+
+    def table(T, device=None):
+        return (
+            torch.ones(T, T, dtype=torch.bool, device=device).tril()
+            if T in seen
+            else torch.ones(T, T, dtype=torch.bool)
+        )
+
+    assert check(named("causal_mask", table)).score == 4
+    assert check(named("causal_mask", table), hidden=True).score <= 2
+
+
+def test_the_first_value_is_not_always_the_answer_of_a_lookup():
+    def first(query, keys, values):
+        return values[0] + 0 * query.sum() + 0 * keys.sum()
+
+    assert check(named("soft_lookup", first), hidden=True).score <= 1
+
+
+@pytest.mark.parametrize("name", list(exercises()))
+def test_a_recording_tells_results_and_not_how_the_reference_came_by_them(name, tmp_path):
+    write_sheet(exercise(name).sheet(), tmp_path / "sheet")
+    sheet = read_sheet(tmp_path / "sheet")
+    mistakes = [answers for i in range(len(sheet.misconceptions)) for answers in sheet.answers_of(i)]
+    for answers, counted in [*((s.expected, False) for s in sheet.sections), *((given, True) for given in mistakes)]:
+        for observation in (seen for given in answers for seen in given):
+            assert observation.functions == ()
+            assert ": " not in (observation.error or "")
+            assert counted or observation.operations is observation.largest is None
