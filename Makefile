@@ -24,7 +24,8 @@ demo: $(READY)
 
 ## make test    style, types and every test
 test: $(READY) lint
-	$(RUN)/pytest -n 2 --dist loadgroup
+	# A file's tests stay together: they share what is dear to make, such as the built site.
+	$(RUN)/pytest -n 2 --dist loadfile
 
 ## make lint    style and types only
 lint: $(READY)

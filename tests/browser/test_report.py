@@ -65,11 +65,11 @@ def _work(number: int, chapter: str, feedback: Path) -> Work:
     problems = ("test_causal_mask: It was stopped after 60 s.",) if number in (8, 9) else ()
     return Work(
         grade,
-        tuple(results) if handed_in else (),
-        float(number),
-        problems,
-        number != 9,
-        feedback if handed_in else None,
+        exercises=tuple(results) if handed_in else (),
+        seconds=float(number),
+        problems=problems,
+        recorded=number != 9,
+        feedback=feedback if handed_in else None,
     )
 
 

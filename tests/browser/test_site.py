@@ -18,8 +18,7 @@ from autograder.authoring.leaks import find_leaks, secrets_of, site_materials
 from autograder.site.alt_text import picture_faults
 from autograder.site.build import build_site, chapters_of
 
-# One worker builds the site and visits it: two would build it twice.
-pytestmark = [pytest.mark.browser, pytest.mark.xdist_group("site")]
+pytestmark = pytest.mark.browser
 
 ROOT = Path(__file__).parents[2]
 THEMES = ("light", "dark")
