@@ -72,8 +72,9 @@ def decide(sheet: Sheet, subject: Subject) -> Verdict:
         return _verdict(sheet, [refusal] * len(sheet.sections), [None] * len(sheet.sections))
     problems = [_problem(section, given) for section, given in zip(sheet.sections, answers, strict=True)]
     diagnoses = _diagnose(sheet, answers, problems)
-    if _has_no_right_number(sheet, problems):
-        problems, diagnoses = _without_side_aspects(sheet, problems, diagnoses)
+    recognised = {found for problem, found in zip(problems, diagnoses, strict=True) if problem is not None} - {None}
+    if not recognised and _has_no_right_number(sheet, problems):
+        problems = _without_side_aspects(sheet, problems)
     return _verdict(sheet, problems, diagnoses)
 
 
@@ -110,24 +111,17 @@ def _has_no_right_number(sheet: Sheet, problems: Sequence[str | None]) -> bool:
     return bool(asked) and all(problem is not None for problem in asked)
 
 
-def _without_side_aspects(
-    sheet: Sheet, problems: Sequence[str | None], diagnoses: Sequence[Diagnosis | None]
-) -> tuple[list[str | None], list[Diagnosis | None]]:
+def _without_side_aspects(sheet: Sheet, problems: Sequence[str | None]) -> list[str | None]:
     """Take the points away that doing nothing earns.
 
-    A function that has no right number anywhere earns nothing by leaving its inputs alone, treating examples alike or running on any
-    device; what it returns has still the right shape, or not. Where one mistake explains everything, it explains this too.
+    A function that has no right number anywhere, and whose mistake nobody knows, earns nothing by leaving its inputs alone, treating
+    examples alike or running on any device; what it returns has still the right shape, or not. Who made a known mistake has written
+    something, and keeps those points.
     """
-    found = {diagnosis for problem, diagnosis in zip(problems, diagnoses, strict=True) if problem is not None}
-    cause = found.pop() if len(found) == 1 else None
-    taken = [
-        problem is None and not all(probe.judge == "shapes" for probe in section.probes)
+    return [
+        problem if problem is not None or all(probe.judge == "shapes" for probe in section.probes) else NO_RIGHT_NUMBER
         for section, problem in zip(sheet.sections, problems, strict=True)
     ]
-    return (
-        [NO_RIGHT_NUMBER if gone else problem for gone, problem in zip(taken, problems, strict=True)],
-        [cause if gone else diagnosis for gone, diagnosis in zip(taken, diagnoses, strict=True)],
-    )
 
 
 def _asks_for_numbers(section: Section) -> bool:
