@@ -112,7 +112,7 @@ def test_the_head_says_how_much_and_what_to_read_again(pages: dict[str, str]) ->
     text = text_of(pages["ann"])
     assert "5 of 18 points so far" in text
     assert "1 answer still to be read by a person" in text
-    assert "Causal mask 0.5 of 4 looks like: the future in place of the past" in text
+    assert "Causal mask 1 of 4 looks like: the future in place of the past" in text
     assert "Merge query key 4 of 4 everything as it should be" in text
     assert "What to read again" in text
     assert 'href="#test_causal_mask"' in pages["ann"]
