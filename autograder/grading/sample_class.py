@@ -169,10 +169,11 @@ def predicted_score(name: str, mistake: str) -> float:
         mistake: the misconception's name.
     """
     about = exercises()[name]
-    wrong = next(item.wrong for item in about.misconceptions if item.name == mistake)
-    # Without the other mistakes on the sheet nothing is compared with them: the score needs no diagnosis.
-    sheet = replace(about.sheet(hidden=True), misconceptions=())
-    return decide(sheet, LocalSubject(wrong)).score
+    place = next(i for i, item in enumerate(about.misconceptions) if item.name == mistake)
+    sheet = about.sheet(hidden=True)
+    # The grader recognises the mistake; with no other one on the sheet nothing is compared with them.
+    alone = replace(sheet, misconceptions=(sheet.misconceptions[place],), answers_of=lambda _: sheet.answers_of(place))
+    return decide(alone, LocalSubject(about.misconceptions[place].wrong)).score
 
 
 @cache
