@@ -12,12 +12,7 @@ from autograder.errors import CourseError
 from autograder.site import build as build_module
 from autograder.site.build import SiteError, build_site, chapters_of
 
-needs_jupyter_book = pytest.mark.skipif(
-    importlib.util.find_spec("jupyter_book") is None, reason="needs Jupyter Book: pip install 'tfcourse[book]'"
-)
 
-
-@needs_jupyter_book
 def test_a_course_becomes_a_site_with_its_students_files(course: Path, tmp_path: Path) -> None:
     notebook, wheel = tmp_path / "01_first.ipynb", tmp_path / "tfcourse-1.whl"
     notebook.write_text(json.dumps({"cells": []}))
@@ -62,7 +57,6 @@ def test_a_course_becomes_a_site_with_its_students_files(course: Path, tmp_path:
     assert second.runtimes == report.runtimes
 
 
-@needs_jupyter_book
 def test_a_failed_cell_is_named_and_the_old_site_stays(course: Path) -> None:
     lesson = course / "chapters/01_first/lesson.md"
     old = course / "book/_build/html"
@@ -81,7 +75,6 @@ def test_a_failed_cell_is_named_and_the_old_site_stays(course: Path) -> None:
     assert [path.name for path in old.parent.iterdir()] == ["html"], "something was left beside the site"
 
 
-@needs_jupyter_book
 def test_warnings_are_errors_also_when_nothing_has_changed_since(course: Path) -> None:
     page = course / "book/intro.md"
     page.write_text(page.read_text() + "\n![](nowhere.png) and {ref}`no-such-section`\n")
@@ -92,7 +85,6 @@ def test_warnings_are_errors_also_when_nothing_has_changed_since(course: Path) -
         assert "no-such-section" in str(caught.value)
 
 
-@needs_jupyter_book
 def test_a_picture_without_words_does_not_build(course: Path) -> None:
     shutil.copyfile(course / "book/_static/logo.svg", course / "book/plot.svg")
     page = course / "book/intro.md"
@@ -101,7 +93,6 @@ def test_a_picture_without_words_does_not_build(course: Path) -> None:
         build_site(course)
 
 
-@needs_jupyter_book
 def test_launch_buttons_that_cannot_work_are_refused(course: Path) -> None:
     config = yaml.safe_load((course / "_config.yml").read_text())
     config["sphinx"]["config"]["tfcourse_launch"] = {"repository": "https://example.org/course"}
@@ -123,14 +114,12 @@ def test_a_missing_jupyter_book_is_named_with_the_command_that_installs_it(
         build_site(course)
 
 
-@needs_jupyter_book
 def test_jupyter_book_2_is_refused(course: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(build_module, "version", lambda name: "2.1.0")
     with pytest.raises(SiteError, match="jupyter-book<2"):
         build_site(course)
 
 
-@needs_jupyter_book
 def test_an_instructors_notebook_is_not_published(course: Path, tmp_path: Path) -> None:
     notebook = tmp_path / "01_first.ipynb"
     notebook.write_text(json.dumps({"cells": [{"source": ["### BEGIN SOLUTION\n", "return 42\n"]}]}))
@@ -138,7 +127,6 @@ def test_an_instructors_notebook_is_not_published(course: Path, tmp_path: Path) 
         build_site(course, downloads={"01_first": [notebook]})
 
 
-@needs_jupyter_book
 def test_a_folder_that_holds_something_else_is_not_replaced(course: Path, tmp_path: Path) -> None:
     home = tmp_path / "home"
     home.mkdir()
@@ -148,7 +136,6 @@ def test_a_folder_that_holds_something_else_is_not_replaced(course: Path, tmp_pa
     assert (home / "thesis.tex").read_text() == "four years of work"
 
 
-@needs_jupyter_book
 @pytest.mark.parametrize("place", ["/sys/site", "file/site"])
 def test_a_place_that_cannot_be_written_is_named_before_any_work_is_done(
     course: Path, tmp_path: Path, place: str
@@ -161,7 +148,6 @@ def test_a_place_that_cannot_be_written_is_named_before_any_work_is_done(
     assert steps == []
 
 
-@needs_jupyter_book
 def test_two_builds_do_not_share_a_cache_at_the_same_time(course: Path) -> None:
     cache = course / ".cache/site"
     with build_module._alone(cache), pytest.raises(SiteError, match="another build"):
