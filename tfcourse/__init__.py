@@ -17,13 +17,13 @@ __version__ = "0.1.0"
 __all__ = ["__version__", "check"]
 
 
-def check(candidate: Callable[..., Any], *, hidden: bool = False, seed: int = 0, device: str | None = None) -> Verdict:
+def check(candidate: Callable[..., Any], *, hidden: bool = False, seed: int | None = None, device: str | None = None) -> Verdict:
     """Check your implementation of an exercise.
 
     Args:
         candidate: your function or class; the exercise is found by its name.
         hidden: ask the hidden questions too; only where the reference is installed.
-        seed: the seed of the inputs.
+        seed: the seed of the hidden questions; by default the one that the grader has set, else 0.
         device: where to run it, ``"cpu"`` or ``"cuda"``; by default the CPU.
 
     Returns:

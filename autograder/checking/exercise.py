@@ -109,7 +109,7 @@ def _sheet(exercise: Exercise, hidden: bool, seed: int, device: str) -> Sheet:
             probes = [_on(probe, device) for probe in _questions(exercise.name, aspect, hidden, seed)]
             expected = _without_the_way(ask(reference, probes), counts=False)
             sections.append(Section(aspect.name, aspect.title, aspect.points, probes, expected))
-        rules = [_on(rule, device) for rule in _rules(exercise)]
+        rules = [_on(rule, device) for rule in _rules(exercise, seed if hidden else 0)]
 
     @lru_cache(maxsize=len(exercise.misconceptions) or 1)
     def answers_of(index: int) -> list[Answers]:
@@ -151,15 +151,15 @@ def _without_the_way(answers: Answers, *, counts: bool) -> Answers:
 
 
 def _questions(exercise: str, aspect: Aspect, hidden: bool, seed: int) -> list[Probe]:
-    streams: list[tuple[object, ...]] = [(exercise, aspect.name, "visible", seed)]
+    streams: list[tuple[object, ...]] = [(exercise, aspect.name, "visible", 0)]
     if hidden:
         streams += [(exercise, aspect.name, "hidden", seed, i) for i in range(HIDDEN_ROUNDS)]
     return [probe for stream in streams for probe in aspect.probes(Draw(*stream))]
 
 
-def _rules(exercise: Exercise) -> list[Probe]:
+def _rules(exercise: Exercise, seed: int) -> list[Probe]:
     """The rules' probe runs even where nothing is forbidden, on the first aspect's questions: it finds stubs and borrowed solutions."""
-    draw, case = Draw(exercise.name, "rules"), exercise.rule_case
+    draw, case = Draw(exercise.name, "rules", seed), exercise.rule_case
     if case is None:
         asked: list[tuple[Request, ...]] = [exercise.aspects[0].probes(draw)[0].requests]
     else:

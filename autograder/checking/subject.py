@@ -6,7 +6,7 @@ import inspect
 import sys
 import threading
 import warnings
-from collections.abc import Callable, Iterator, Mapping, Set
+from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from contextlib import contextmanager
 from types import CodeType, FrameType
 from typing import Any, Protocol
@@ -24,6 +24,10 @@ class Subject(Protocol):
 
     def observe(self, request: Request) -> Observation:
         """Do what the request asks and tell what happened. Never raises for what the examined code does."""
+        ...
+
+    def observe_many(self, requests: Sequence[Request]) -> list[Observation]:
+        """Do what each request asks, in order."""
         ...
 
 
@@ -56,6 +60,10 @@ class LocalSubject:
         if borrowed:
             return Observation(error=f"{UsesReferenceError.__name__}: {borrowed[0]}")
         return observation
+
+    def observe_many(self, requests: Sequence[Request]) -> list[Observation]:
+        """Do what each request asks, in order, and tell what happened."""
+        return [self.observe(request) for request in requests]
 
     def _attempt(self, request: Request) -> Observation:
         try:

@@ -15,7 +15,7 @@ from types import CodeType
 
 from autograder.checking.exercise import Exercise
 from autograder.checking.sheet import decide
-from autograder.checking.subject import LocalSubject, code_of
+from autograder.checking.subject import LocalSubject, Subject, code_of
 from autograder.checking.verdict import Verdict
 
 __all__ = ["check", "exercise", "exercises"]
@@ -47,14 +47,14 @@ def exercise(name: str) -> Exercise:
 
 
 def check(
-    candidate: Callable[..., object], *, hidden: bool = False, seed: int = 0, device: str | None = None
+    candidate: Callable[..., object], *, hidden: bool = False, seed: int | None = None, device: str | None = None
 ) -> Verdict:
     """Check an implementation against the live reference.
 
     Args:
-        candidate: a function or class; the exercise is found by its name.
+        candidate: a function or class, here or in another process; the exercise is found by its name.
         hidden: ask the hidden questions too, as the grader does. The course's own solutions are then refused as a candidate and inside it.
-        seed: the seed of the inputs.
+        seed: the seed of the hidden inputs; by default what ``TFCOURSE_SEED`` says, else 0. The visible inputs are always the same.
         device: where to run it, ``"cpu"`` or ``"cuda"``; by default what ``TFCOURSE_DEVICE`` says, else the CPU.
 
     Returns:
@@ -65,9 +65,12 @@ def check(
     """
     target = exercise(getattr(candidate, "__name__", type(candidate).__name__))
     where = device or os.environ.get("TFCOURSE_DEVICE") or "cpu"
+    number = int(os.environ.get("TFCOURSE_SEED") or 0) if seed is None else seed
     off_limits = _solutions(target.chapter) if hidden else frozenset()
-    subject = LocalSubject(candidate, off_limits, str(Path(__file__).parent))
-    return decide(target.sheet(hidden=hidden, seed=seed, device=where), subject)
+    # Only a proxy of the grader's own says of its class how it is examined.
+    elsewhere: Callable[[object], Subject] | None = getattr(type(candidate), "__subject__", None)
+    subject = elsewhere(candidate) if elsewhere else LocalSubject(candidate, off_limits, str(Path(__file__).parent))
+    return decide(target.sheet(hidden=hidden, seed=number if hidden else 0, device=where), subject)
 
 
 @cache

@@ -35,13 +35,16 @@ class KernelExecutor:
             return Execution(submission.student, "", monotonic() - begin, f"{type(error).__name__}: {error}")
         return Execution(submission.student, nbformat.writes(notebook), monotonic() - begin)
 
+    def close(self) -> None:
+        """Hold nothing between two submissions."""
+
     def _kernel(self) -> KernelExecute:
         settings = self.settings
         return KernelExecute(
             timeout=settings.cell_seconds,
             submission_timeout=settings.submission_seconds,
             device=settings.device,
-            seed=settings.seed,
+            seed=settings.seed or 0,
             kept_output=settings.kept_output,
             flood_output=settings.flood_output,
             restarts=settings.restarts,

@@ -33,17 +33,25 @@ class Execution:
         notebook: the notebook with its outputs, verdicts and problems, as JSON; empty if the executor failed.
         seconds: how long it took.
         failure: why there is no notebook, if there is none. It is then the grader that failed, not the student.
+        isolation: how well the submission was shut in: ``"sandbox"``, ``"restricted"`` or ``"none"``.
+        layers: the layers of isolation that were active, by name.
     """
 
     student: str
     notebook: str
     seconds: float
     failure: str = ""
+    isolation: str = "none"
+    layers: tuple[str, ...] = ()
 
 
 class Executor(Protocol):
-    """Anything that runs submissions. It must be picklable, for it goes to worker processes."""
+    """Anything that runs submissions, one at a time."""
 
     def grade_one(self, submission: Submission) -> Execution:
         """Run a submission. Never raises for what the submission does."""
+        ...
+
+    def close(self) -> None:
+        """Give back what it holds; a submission that is being run comes to an end."""
         ...

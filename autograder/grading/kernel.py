@@ -18,17 +18,14 @@ from typing import Any, cast
 from nbclient import NotebookClient
 from nbclient.exceptions import CellTimeoutError, DeadKernelError
 from nbclient.util import ensure_async
-from nbformat.v4 import new_output
 from nbgrader.preprocessors import Execute
-from nbgrader.utils import is_grade, is_solution
 from traitlets import Bool, Enum, Integer
 
-from autograder.checking.verdict import VERDICT_MIME
-from autograder.grading.definitions import checked_names, ends_in_check
 from autograder.grading.environment import kernel_environment
 from autograder.grading.intake import add_problems, problems_of
 from autograder.grading.problem import Problem
 from autograder.grading.settings import GradingSettings, resolve_device
+from autograder.grading.graded_cells import error_output, is_test, name_of, settle
 
 _DEFAULTS = GradingSettings()
 _TRACEBACK_LINES = 60
@@ -66,8 +63,8 @@ class KernelExecute(Execute):  # type: ignore[misc]
         fatal = next((problem for problem in problems_of(nb) if problem.fatal), None)
         if fatal is not None:
             for cell in nb.cells:
-                if _is_test(cell):
-                    cell.outputs = [_error("NotGradable", fatal.what)]
+                if is_test(cell):
+                    cell.outputs = [error_output("not gradable", fatal.what)]
             return nb, resources
         # As the parent class does: running a notebook begins with a new client for it.
         NotebookClient.__init__(self, nb, km)
@@ -106,7 +103,7 @@ class KernelExecute(Execute):  # type: ignore[misc]
         # Asked of the running kernel, because its own start draws random numbers too, and not always as many.
         self.wait_for_reply(self.kc.execute(_SEED.format(seed=self.seed), silent=True, store_history=False))
         for index, cell in enumerate(self.nb.cells[:start]):
-            if cell.cell_type == "code" and not _is_test(cell) and index not in deadly:
+            if cell.cell_type == "code" and not is_test(cell) and index not in deadly:
                 self._characters, self._flooded = 0, False
                 try:
                     self.execute_cell(copy.deepcopy(cell), index)
@@ -137,33 +134,23 @@ class KernelExecute(Execute):  # type: ignore[misc]
             self._fail_flood(cell, index)
         elif any(output.output_type == "error" and output.ename == "CellTimeoutError" for output in cell.outputs):
             self._fail(cell, index, "timeout", f"It was stopped after {self._get_timeout(cell)} s.")
-        elif _is_test(cell):
-            self._settle(cell, index)
+        elif is_test(cell):
+            if problem := settle(cell):
+                self._fail(cell, index, "no verdict", problem)
         else:
             self._note_error(cell, index)
-
-    def _settle(self, cell: Any, index: int) -> None:
-        """See to it that a test cell's score is its verdict, and nothing else."""
-        for output in cell.outputs:
-            if output.output_type == "stream":
-                # nbgrader takes all points for a word on stderr, and a warning is no mistake.
-                output.name = "stdout"
-        if any(output.output_type == "error" for output in cell.outputs):
-            return
-        if ends_in_check(cell.source) and (problem := _no_score(cell)):
-            self._fail(cell, index, "no verdict", problem)
 
     def _note_error(self, cell: Any, index: int) -> None:
         error = next((output for output in cell.outputs if output.output_type == "error"), None)
         if error is not None:
             what = f"The cell raised {error.ename}: {error.evalue.strip()}"[:300]
-            self._found.append(Problem("cell error", what, where=_name(cell, index)))
+            self._found.append(Problem("cell error", what, where=name_of(cell, index)))
 
     def _fail(self, cell: Any, index: int, kind: str, what: str) -> None:
         """Give a cell one error of our own; in a test cell it costs the points."""
         kept = [output for output in cell.outputs if output.output_type == "stream"]
-        cell.outputs = [*kept, _error("".join(word.capitalize() for word in kind.split()), what)]
-        self._found.append(Problem(kind, what, where=_name(cell, index)))
+        cell.outputs = [*kept, error_output(kind, what)]
+        self._found.append(Problem(kind, what, where=name_of(cell, index)))
 
     def _bury(self, cell: Any, index: int, error: Exception) -> None:
         if self._flooded:
@@ -191,8 +178,8 @@ class KernelExecute(Execute):  # type: ignore[misc]
         what = f"{self.restarts + 1} cells brought the kernel down; what follows was not run."
         self._found.append(Problem("kernel died", what))
         for cell in self.nb.cells[start:]:
-            if _is_test(cell):
-                cell.outputs = [_error("KernelDied", what)]
+            if is_test(cell):
+                cell.outputs = [error_output("kernel died", what)]
 
     def _get_timeout(self, cell: Any) -> int | None:
         limit = cast("int | None", super()._get_timeout(cell))
@@ -222,18 +209,6 @@ class KernelExecute(Execute):  # type: ignore[misc]
 _SEED = "__import__('autograder.grading.kernel_seed', fromlist=['seed_all']).seed_all({seed})"
 
 
-def _is_test(cell: Any) -> bool:
-    return cell.cell_type == "code" and is_grade(cell) and not is_solution(cell)
-
-
-def _name(cell: Any, index: int) -> str:
-    return cell.metadata.get("nbgrader", {}).get("grade_id") or f"cell {index + 1}"
-
-
-def _error(ename: str, evalue: str) -> Any:
-    return new_output("error", ename=ename, evalue=evalue, traceback=[f"{ename}: {evalue}"])
-
-
 def _size(content: Any) -> int:
     """Return about how many characters a message carries."""
     if isinstance(content, str):
@@ -243,32 +218,3 @@ def _size(content: Any) -> int:
     if isinstance(content, list):
         return sum(map(_size, content))
     return 8
-
-
-def _not_its_own(verdict: dict[str, Any], source: str, score: float) -> str | None:
-    """Say why a verdict is not the one that its cell asked for, or return None: a name may have been given to another function."""
-    asked = checked_names(source)
-    if verdict.get("exercise") not in asked:
-        return f"The check was given {verdict.get('exercise')} in the place of {' or '.join(sorted(asked))}."
-    if verdict.get("score") != score:
-        return f"The check shows {score:g} points, its verdict says {verdict.get('score')}."
-    return None
-
-
-def _no_score(cell: Any) -> str | None:
-    """Say why a test cell's outputs hold no score, or return None. Without this nbgrader would give such a cell full points."""
-    results = [output for output in cell.outputs if output.output_type == "execute_result"]
-    if len(results) != 1:
-        return f"The check should leave one result, it left {len(results)}."
-    data = results[0].data
-    try:
-        score = float(data["text/plain"])
-    except (KeyError, TypeError, ValueError):
-        return "The result of the check is not a score."
-    if not isinstance(data.get(VERDICT_MIME), dict):
-        return "The result of the check carries no verdict."
-    if problem := _not_its_own(data[VERDICT_MIME], cell.source, score):
-        return problem
-    if not 0 <= score <= cell.metadata.nbgrader["points"]:
-        return f"The check gave {score:g} points, the cell is worth {cell.metadata.nbgrader['points']:g}."
-    return None

@@ -1,0 +1,238 @@
+"""The student's side of a connection: it runs cells and answers for what they have defined.
+
+It lives in the same process as the student's code, which can do with it as it likes. So nothing here decides: the other side believes none
+of it, compares numbers, and takes what is malformed for a finding.
+"""
+
+from __future__ import annotations
+
+import types
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from autograder.checking.request import Observation, Request
+from autograder.checking.subject import LocalSubject
+from autograder.engine.channel import Channel, ClosedError
+from autograder.engine.shell import CellShell
+from autograder.engine.wire import NotPlainError, Opaque, Reference, pack, unpack
+
+MAX_TEXT = 4_000
+
+
+class Agent:
+    """Answers requests, one after the other, until the other side closes the connection.
+
+    Args:
+        channel: the connection.
+        shell: where cells run.
+        max_bytes: the longest answer.
+    """
+
+    def __init__(self, channel: Channel, shell: CellShell, max_bytes: int) -> None:
+        self._channel = channel
+        self._shell = shell
+        self._max_bytes = max_bytes
+        self._kept: dict[int, Any] = {}
+        self._graphs: dict[int, list[Tensor]] = {}
+        self._next = 0
+
+    def serve(self) -> None:
+        """Answer until nobody asks any more."""
+        try:
+            while True:
+                try:
+                    question = unpack(self._channel.receive(), self._resolve)
+                    answer = self._answer(question)
+                except KeyboardInterrupt:
+                    # Time was up while nothing of the student's was running; an answer is awaited all the same.
+                    answer = {"raised": _raised(KeyboardInterrupt())}
+                self._send(answer)
+        except ClosedError:
+            return
+
+    def _answer(self, question: dict[str, Any]) -> dict[str, Any]:
+        handler: Callable[[dict[str, Any]], dict[str, Any]] = getattr(self, f"_do_{question['do']}")
+        try:
+            return handler(question)
+        except BaseException as error:  # what a student's code raises is the answer
+            return {"raised": _raised(error)}
+
+    def _send(self, answer: dict[str, Any]) -> None:
+        try:
+            data = pack(answer, self._stand_in, self._max_bytes)
+        except (NotPlainError, RecursionError) as error:
+            data = pack({"raised": _raised(error)})
+        if len(data) > self._max_bytes:
+            data = pack(
+                {"raised": _raised(NotPlainError(f"the result takes {len(data) / 2**20:.0f} MiB, which is too much"))}
+            )
+        self._channel.send(data)
+
+    def _resolve(self, reference: Reference) -> Any:
+        return self._kept[reference.number]
+
+    def _stand_in(self, value: Any) -> Reference | Opaque:
+        """Keep an object that cannot cross, and let its number stand for it."""
+        self._next += 1
+        self._kept[self._next] = value
+        name = getattr(value, "__name__", None)
+        return Reference(self._next, _kind(value), name if type(name) is str else type(value).__name__)
+
+    def _do_run(self, question: dict[str, Any]) -> dict[str, Any]:
+        fine = self._shell.run(question["source"], lambda output: self._channel.send(pack({"out": output}, _described)))
+        return {"value": fine}
+
+    def _do_look(self, question: dict[str, Any]) -> dict[str, Any]:
+        name = question["name"]
+        if name not in self._shell.user_ns:
+            return {"missing": True}
+        value = self._shell.user_ns[name]
+        return {"value": self._stand_in(value) if callable(value) else value}
+
+    def _do_call(self, question: dict[str, Any]) -> dict[str, Any]:
+        arguments, named = question["args"], question["kwargs"]
+        given = _tensors((arguments, named))
+        wanted = [given[i] for i in question["wrt"]]
+        for leaf in wanted:
+            leaf.requires_grad_()
+        # A leaf that needs a gradient cannot be changed in place; a product with one can, as a layer's output could.
+        arguments, named = _replace((arguments, named), {id(leaf): leaf * 1 for leaf in wanted})
+        before = pack([arguments, named], self._stand_in, self._max_bytes)
+        with torch.set_grad_enabled(question["grad"]):
+            result = question["of"](*arguments, **named)
+        answer: dict[str, Any] = {"value": result, "graph": None, "attached": []}
+        if question["grad"]:
+            outputs = _tensors(result)
+            attached = [i for i, output in enumerate(outputs) if output.requires_grad]
+            if attached:
+                self._next += 1
+                self._graphs[self._next] = [*wanted, *(outputs[i] for i in attached)]
+                answer |= {"graph": self._next, "attached": attached}
+        after = pack([arguments, named], self._stand_in, self._max_bytes)
+        answer["changed"] = [arguments, named] if after != before else None
+        return answer
+
+    def _do_backward(self, question: dict[str, Any]) -> dict[str, Any]:
+        tensors, count = self._graphs[question["graph"]], question["wrt"]
+        wanted, outputs = tensors[:count], tensors[count:]
+        for leaf in wanted:
+            leaf.grad = None
+        torch.autograd.backward(outputs, question["grads"], retain_graph=True)
+        return {"value": [leaf.grad for leaf in wanted]}
+
+    def _do_get(self, question: dict[str, Any]) -> dict[str, Any]:
+        value = getattr(question["of"], question["name"])
+        return {"value": self._stand_in(value) if callable(value) else value}
+
+    def _do_set(self, question: dict[str, Any]) -> dict[str, Any]:
+        setattr(question["of"], question["name"], question["value"])
+        return {"value": None}
+
+    def _do_special(self, question: dict[str, Any]) -> dict[str, Any]:
+        """Do what an operator or a built-in function does: ``len``, ``repr``, ``a + b``, ``a[i]`` …"""
+        return {"value": _SPECIAL[question["name"]](question["of"], *question["args"])}
+
+    def _do_next(self, question: dict[str, Any]) -> dict[str, Any]:
+        try:
+            return {"value": next(question["of"])}
+        except StopIteration:
+            return {"end": True}
+
+    def _do_observe(self, question: dict[str, Any]) -> dict[str, Any]:
+        subject = LocalSubject(question["of"])
+        observed = [_told(subject.observe(Request(**request))) for request in question["requests"]]
+        return {"observed": [pack(item, _described, self._max_bytes) for item in observed]}
+
+    def _do_drop(self, question: dict[str, Any]) -> dict[str, Any]:
+        for number in question["numbers"]:
+            self._kept.pop(number, None)
+        return {"value": None}
+
+
+_SPECIAL: dict[str, Callable[..., Any]] = {
+    "repr": repr, "str": str, "len": len, "bool": bool, "hash": hash, "int": int, "float": float, "iter": iter,
+    "dir": dir, "contains": lambda a, b: b in a, "getitem": lambda a, key: a[key],
+    "setitem": lambda a, key, value: a.__setitem__(key, value), "delitem": lambda a, key: a.__delitem__(key),
+    "eq": lambda a, b: a == b, "ne": lambda a, b: a != b, "lt": lambda a, b: a < b, "le": lambda a, b: a <= b,
+    "gt": lambda a, b: a > b, "ge": lambda a, b: a >= b, "add": lambda a, b: a + b, "sub": lambda a, b: a - b,
+    "mul": lambda a, b: a * b, "truediv": lambda a, b: a / b, "matmul": lambda a, b: a @ b, "neg": lambda a: -a,
+    "radd": lambda a, b: b + a, "rsub": lambda a, b: b - a, "rmul": lambda a, b: b * a, "rtruediv": lambda a, b: b / a,
+    "floordiv": lambda a, b: a // b, "mod": lambda a, b: a % b, "pow": lambda a, b: a**b, "abs": abs,
+    "enter": lambda a: a.__enter__(), "exit": lambda a: a.__exit__(None, None, None),
+}  # fmt: skip
+
+
+def _kind(value: Any) -> str:
+    if isinstance(value, type):
+        return "class"
+    if isinstance(value, nn.Module):
+        return "module"
+    if isinstance(value, (types.FunctionType, types.MethodType, types.BuiltinFunctionType)):
+        return "function"
+    return "iterator" if isinstance(value, (types.GeneratorType, Iterator)) else "object"
+
+
+def _described(value: Any) -> Opaque:
+    return Opaque(f"a {type(value).__name__}")
+
+
+def _told(observation: Observation) -> dict[str, Any]:
+    """Return what an observation says, and leave out what it does not say: most say one thing."""
+    told = {
+        name: item for name, item in vars(observation).items() if item is not None and item is not False and item != ()
+    }
+    return told if observation.outputs else {name: item for name, item in told.items() if name != "outputs"}
+
+
+def _raised(error: BaseException) -> dict[str, Any]:
+    """Return what is told of an exception: its type, the built-in types it derives from, its text, and where it was raised."""
+    try:
+        text = str(error)[:MAX_TEXT]
+    except Exception:
+        text = "(its text cannot be shown)"
+    return {
+        "type": type(error).__name__,
+        "bases": [base.__name__ for base in type(error).__mro__ if base.__module__ == "builtins"],
+        "text": text,
+        "where": _frames(error),
+        "memory": _is_about_memory(error, text),
+    }
+
+
+def _is_about_memory(error: BaseException, text: str) -> bool:
+    return isinstance(error, MemoryError) or "can't allocate memory" in text or "Cannot allocate memory" in text
+
+
+def _frames(error: BaseException) -> list[str]:
+    """Return the lines of a student's cells that an exception passed, innermost last."""
+    lines, trace = [], error.__traceback__
+    while trace is not None and len(lines) < 20:
+        code = trace.tb_frame.f_code
+        if code.co_filename.startswith("<ipython-input"):
+            lines.append(f"{code.co_name}, line {trace.tb_lineno}")
+        trace = trace.tb_next
+    return lines
+
+
+def _tensors(value: Any) -> list[Tensor]:
+    """Return the tensors inside nested containers, in order."""
+    if isinstance(value, Tensor):
+        return [value]
+    if isinstance(value, dict):
+        return [leaf for item in value.values() for leaf in _tensors(item)]
+    if isinstance(value, (list, tuple)):
+        return [leaf for item in value for leaf in _tensors(item)]
+    return []
+
+
+def _replace(value: Any, by: dict[int, Tensor]) -> Any:
+    if isinstance(value, Tensor):
+        return by.get(id(value), value)
+    if isinstance(value, dict):
+        return {key: _replace(item, by) for key, item in value.items()}
+    if type(value) in (list, tuple):
+        return type(value)(_replace(item, by) for item in value)
+    return value

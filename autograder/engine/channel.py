@@ -1,0 +1,151 @@
+"""A stream of messages over a connected socket: each a length and so many bytes, with a cap on the length and on the time."""
+
+from __future__ import annotations
+
+import os
+import select
+import socket
+import struct
+import threading
+from collections.abc import Callable, Sequence
+from time import monotonic
+
+_LENGTH = struct.Struct("<I")
+_PIECE = 2**20
+
+
+class ClosedError(Exception):
+    """The other side has closed the connection: its process has ended, or closed it itself."""
+
+
+class LateError(Exception):
+    """The other side has not answered in time."""
+
+
+class TooLongError(Exception):
+    """The other side announces a message that is longer than is allowed."""
+
+
+class Channel:
+    """One end of a connection.
+
+    Args:
+        connection: a connected stream socket; the channel closes it.
+        max_bytes: the longest message that is taken.
+    """
+
+    def __init__(self, connection: socket.socket, max_bytes: int = 2**28) -> None:
+        self._socket = connection
+        self._max_bytes = max_bytes
+        self._lock = threading.Lock()
+        self._owner = os.getpid()
+
+    def fileno(self) -> int:
+        """Return the socket's descriptor."""
+        return self._socket.fileno()
+
+    def send(self, *parts: bytes, deadline: float | None = None) -> None:
+        """Send one message, made of the parts in a row.
+
+        Args:
+            parts: the message.
+            deadline: when to give up, on the clock of ``time.monotonic``.
+
+        Raises:
+            ClosedError: if nobody is there to take it.
+            LateError: if it is not taken in time.
+        """
+        data = memoryview(b"".join((_LENGTH.pack(sum(map(len, parts))), *parts)))
+        with self._lock:
+            try:
+                if deadline is None:
+                    self._socket.sendall(data)
+                    return
+                while data:
+                    self._wait(select.POLLOUT, deadline)
+                    data = data[self._socket.send(data[:_PIECE], socket.MSG_DONTWAIT) :]
+            except BlockingIOError:
+                raise LateError from None
+            except OSError as error:
+                raise ClosedError from error
+
+    def receive(self, deadline: float | None = None, watch: Callable[[], None] | None = None) -> bytes:
+        """Return the next message.
+
+        Args:
+            deadline: when to give up, on the clock of ``time.monotonic``.
+            watch: called every quarter of a second while waiting; may raise.
+
+        Raises:
+            ClosedError: if the other side has gone.
+            LateError: if it is not there in time.
+            TooLongError: if it is longer than is allowed; the connection is of no use afterwards.
+        """
+        (length,) = _LENGTH.unpack(self._exactly(_LENGTH.size, deadline, watch))
+        if length > self._max_bytes:
+            raise TooLongError
+        return self._exactly(length, deadline, watch)
+
+    def _exactly(self, length: int, deadline: float | None, watch: Callable[[], None] | None) -> bytes:
+        # Room is made as data arrive: a length that is only announced costs nothing.
+        pieces: list[bytes] = []
+        while length:
+            self._wait(select.POLLIN, deadline, watch)
+            try:
+                piece = self._socket.recv(min(length, _PIECE))
+            except OSError as error:
+                raise ClosedError from error
+            if not piece:
+                raise ClosedError
+            pieces.append(piece)
+            length -= len(piece)
+        return b"".join(pieces) if len(pieces) != 1 else pieces[0]
+
+    def _wait(self, event: int, deadline: float | None, watch: Callable[[], None] | None = None) -> None:
+        if deadline is None and watch is None:
+            return
+        poll = select.poll()
+        poll.register(self._socket, event)
+        while True:
+            left = None if deadline is None else deadline - monotonic()
+            if left is not None and left <= 0:
+                raise LateError
+            pause = 0.25 if watch is not None else left
+            if poll.poll(
+                1000 * min(pause, left)
+                if pause is not None and left is not None
+                else None
+                if pause is None
+                else 1000 * pause
+            ):
+                return
+            if watch is not None:
+                watch()
+
+    def close(self) -> None:
+        """Close the connection."""
+        self._socket.close()
+
+
+def send_with_descriptors(connection: socket.socket, data: bytes, descriptors: Sequence[int]) -> None:
+    """Send a short message with open files to a process that is trusted."""
+    socket.send_fds(connection, [_LENGTH.pack(len(data)) + data], list(descriptors))
+
+
+def receive_with_descriptors(connection: socket.socket, count: int) -> tuple[bytes, list[int]]:
+    """Return a short message and the open files that came with it.
+
+    Raises:
+        ClosedError: if the other side has gone.
+    """
+    head, descriptors, _, _ = socket.recv_fds(connection, _LENGTH.size, count)
+    if len(head) < _LENGTH.size:
+        raise ClosedError
+    (length,) = _LENGTH.unpack(head)
+    data = b""
+    while len(data) < length:
+        piece = connection.recv(length - len(data))
+        if not piece:
+            raise ClosedError
+        data += piece
+    return data, descriptors

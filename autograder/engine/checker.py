@@ -1,0 +1,197 @@
+"""Grading one notebook: the student's cells run in the student's process, graded cells here, with proxies in the place of what they test.
+
+A cell that breaks a limit costs itself. If it has taken the student's process along, what was defined above is run again in a new one, and
+the rest goes on from there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from datetime import datetime, timezone
+from time import monotonic
+from typing import Any
+
+from nbformat import NotebookNode
+from nbformat.notebooknode import from_dict
+
+from autograder.checking.verdict import VERDICT_MIME
+from autograder.engine.conversation import Allowance, Conversation, LimitError
+from autograder.engine.nursery import Child
+from autograder.engine.remote import Names, stand_for
+from autograder.engine.shell import CellShell, Outputs
+from autograder.grading.graded_cells import error_output, is_test, name_of, settle
+from autograder.grading.intake import add_problems, problems_of
+from autograder.grading.problem import Problem
+from autograder.grading.settings import GradingSettings
+
+# A traceback's last line says what was raised; so much of it is told in a problem.
+_TOLD = 300
+
+
+class Checker:
+    """Runs one notebook.
+
+    Args:
+        settings: the limits.
+        new_child: makes a sandboxed process for the student's code.
+        how_it_ended: tells the exit status of one that has ended.
+        shell: where graded cells run.
+    """
+
+    def __init__(
+        self,
+        settings: GradingSettings,
+        new_child: Callable[[], Child],
+        how_it_ended: Callable[[Child], int],
+        shell: CellShell,
+    ) -> None:
+        self._settings = settings
+        self._new_child = new_child
+        self._how_it_ended = how_it_ended
+        self._shell = shell
+        self._names = shell.user_ns
+        self._child: Child | None = None
+        self._conversation: Conversation | None = None
+        self._problems: list[Problem] = []
+        self._deadly: set[int] = set()
+        self._cpu_seconds = 0.0
+        self.layers: tuple[str, ...] = ()
+        self.isolation = "none"
+
+    def run(self, notebook: NotebookNode) -> None:
+        """Run all code cells of a sanitised notebook, in place. Its test cells get verdicts, or errors that say why there is none."""
+        fatal = next((problem for problem in problems_of(notebook) if problem.fatal), None)
+        if fatal is not None:
+            for cell in notebook.cells:
+                if is_test(cell):
+                    cell.outputs = [error_output("not gradable", fatal.what)]
+            return
+        self._stop_at = monotonic() + self._settings.submission_seconds
+        try:
+            self._start(notebook, 0)
+            for index, cell in enumerate(notebook.cells):
+                if cell.cell_type == "code" and cell.source.strip():
+                    self._cell(notebook, cell, index)
+        finally:
+            self._end()
+        add_problems(notebook, self._problems)
+
+    def _cell(self, notebook: NotebookNode, cell: NotebookNode, index: int) -> None:
+        conversation = self._conversation
+        if conversation is None:
+            self._fail(
+                cell,
+                index,
+                "kernel died",
+                f"{self._settings.restarts + 1} cells brought the process down; this one was not run.",
+            )
+            return
+        if monotonic() >= self._stop_at or self._cpu_seconds >= self._settings.submission_cpu_seconds:
+            self._fail(cell, index, "time used up", "The submission had used up the time that it has.")
+            return
+        outputs = Outputs(self._settings.kept_output)
+        begun = datetime.now(timezone.utc)
+        conversation.begin(self._allowance(cell), outputs.add)
+        if is_test(cell):
+            self._shell.run(cell.source, outputs.add)
+        else:
+            self._students(cell, conversation)
+            if is_locked(cell):
+                # What the course's own cells define, graded cells may use; what it prints has been seen above.
+                self._shell.run(cell.source, lambda output: None)
+        cell.outputs = from_dict(outputs.items)
+        cell.execution_count = None
+        ended = datetime.now(timezone.utc)
+        cell.metadata["execution"] = {"iopub.status.busy": begun.isoformat(), "shell.execute_reply": ended.isoformat()}
+        self._judge(cell, index, conversation.broken)
+        if not conversation.alive:
+            self._deadly.add(index)
+            self._restart(notebook, index + 1)
+
+    def _students(self, cell: NotebookNode, conversation: Conversation) -> None:
+        try:
+            conversation.ask({"do": "run", "source": cell.source})
+        except LimitError:
+            pass  # the conversation remembers it, and it is told below
+
+    def _judge(self, cell: NotebookNode, index: int, broken: LimitError | None) -> None:
+        """Say what came of a cell, where that is not plain from its outputs."""
+        problem = settle(cell) if is_test(cell) else None
+        if problem is not None:
+            self._fail(cell, index, "no verdict", problem)
+        elif broken is not None and is_test(cell) and not _has_error(cell):
+            # The check has taken it for a finding and gives points for the rest.
+            self._problems.append(Problem(broken.kind, broken.what, where=name_of(cell, index)))
+        elif broken is not None:
+            self._fail(cell, index, broken.kind, broken.what)
+        elif not is_test(cell):
+            self._note_error(cell, index)
+
+    def _note_error(self, cell: NotebookNode, index: int) -> None:
+        error = next((output for output in cell.outputs if output.output_type == "error"), None)
+        if error is not None:
+            what = f"The cell raised {error.ename}: {error.evalue.strip()}"[:_TOLD]
+            self._problems.append(Problem("cell error", what, where=name_of(cell, index)))
+
+    def _fail(self, cell: NotebookNode, index: int, kind: str, what: str) -> None:
+        kept = [output for output in cell.get("outputs", []) if output.output_type == "stream"]
+        cell.outputs = [*kept, error_output(kind, what)]
+        self._problems.append(Problem(kind, what, where=name_of(cell, index)))
+
+    def _allowance(self, cell: NotebookNode) -> Allowance:
+        settings = self._settings
+        left = max(1.0, self._stop_at - monotonic())
+        cpu_left = max(1.0, settings.submission_cpu_seconds - self._cpu_seconds)
+        seconds = settings.exercise_seconds if is_test(cell) else settings.cell_seconds
+        cpu = settings.exercise_cpu_seconds if is_test(cell) else settings.submission_cpu_seconds
+        return Allowance(min(seconds, left), min(cpu, cpu_left), settings.memory_mb, settings.flood_output)
+
+    def _start(self, notebook: NotebookNode, upto: int) -> None:
+        """Have a new process, in which the cells above ``upto`` have been run."""
+        self._child = child = self._new_child()
+        self.layers, self.isolation = child.layers, child.isolation
+        conversation = Conversation(child, self._how_it_ended, lambda reference: stand_for(conversation, reference))
+        self._conversation = conversation
+        if isinstance(self._names, Names):
+            self._names.conversation = conversation
+        for index, cell in enumerate(notebook.cells[:upto]):
+            if cell.cell_type == "code" and cell.source.strip() and not is_test(cell) and index not in self._deadly:
+                conversation.begin(self._allowance(cell), lambda output: None)
+                self._students(cell, conversation)
+                if not conversation.alive:
+                    self._deadly.add(index)
+                    self._restart(notebook, upto)
+                    return
+
+    def _restart(self, notebook: NotebookNode, upto: int) -> None:
+        self._end()
+        if len(self._deadly) <= self._settings.restarts:
+            self._start(notebook, upto)
+
+    def _end(self) -> None:
+        if self._child is not None:
+            self._cpu_seconds += self._child.usage()[0]
+            self._child.close()
+        self._child = self._conversation = None
+
+
+def is_locked(cell: Mapping[str, Any]) -> bool:
+    """Return whether a cell's text is the course's own."""
+    mark = cell["metadata"].get("nbgrader", {})
+    return bool(mark.get("locked")) and not mark.get("solution")
+
+
+def _has_error(cell: NotebookNode) -> bool:
+    return any(output.output_type == "error" for output in cell.outputs)
+
+
+def failed_exercises(notebook: NotebookNode) -> list[str]:
+    """Return the exercises whose verdict is not full marks."""
+    verdicts = (
+        output.data[VERDICT_MIME]
+        for cell in notebook.cells
+        if is_test(cell)
+        for output in cell.outputs
+        if output.output_type == "execute_result" and VERDICT_MIME in output.data
+    )
+    return [str(verdict["exercise"]) for verdict in verdicts if verdict["score"] < verdict["max_score"]]

@@ -1,0 +1,192 @@
+"""Asking a student's process, under limits. Whatever it does in the place of an answer is a finding, never an accident of the grader."""
+
+from __future__ import annotations
+
+import signal
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from time import monotonic
+from typing import Any
+
+import msgpack
+
+from autograder.engine.channel import ClosedError, LateError, TooLongError
+from autograder.engine.nursery import Child
+from autograder.engine.shell import size_of
+from autograder.engine.wire import Reference, WireError, pack, unpack
+
+# How long code that was told to stop has to do so, before its process is killed.
+GRACE_SECONDS = 2.0
+
+
+class LimitError(Exception):
+    """A limit was broken, or the process has gone. The text tells the student.
+
+    Args:
+        kind: a short name: ``"timeout"``, ``"memory"``, ``"output flood"``, ``"kernel died"`` or ``"malformed answer"``.
+        what: a sentence.
+    """
+
+    def __init__(self, kind: str, what: str) -> None:
+        self.kind = kind
+        self.what = what
+        super().__init__(what)
+
+
+@dataclass(frozen=True)
+class Allowance:
+    """What one cell may use.
+
+    Attributes:
+        seconds: of wall time.
+        cpu_seconds: of CPU time, all its processes together.
+        memory_mb: MiB of memory, all its processes together.
+        output: characters of output.
+    """
+
+    seconds: float
+    cpu_seconds: float
+    memory_mb: int
+    output: int
+
+
+class Conversation:
+    """Questions to a student's process and its answers.
+
+    Args:
+        child: the process.
+        how_it_ended: tells the exit status of the process, once it has ended.
+        resolve: makes something of a reference in an answer.
+    """
+
+    def __init__(self, child: Child, how_it_ended: Callable[[Child], int], resolve: Callable[[Reference], Any]) -> None:
+        self._child = child
+        self._how_it_ended = how_it_ended
+        self._resolve = resolve
+        self._take: Callable[[Mapping[str, Any]], None] = lambda output: None
+        self._allowance = Allowance(60, 60, 4096, 1_000_000)
+        self._deadline = self._cpu_at_start = 0.0
+        self._characters = 0
+        self.broken: LimitError | None = None
+        self.alive = True
+
+    @property
+    def memory_mb(self) -> int:
+        """MiB of memory that the cell may use."""
+        return self._allowance.memory_mb
+
+    def begin(self, allowance: Allowance, take: Callable[[Mapping[str, Any]], None]) -> None:
+        """Begin a cell: clocks and counters start anew.
+
+        Args:
+            allowance: what the cell may use.
+            take: is given the outputs as they come.
+        """
+        self._allowance = allowance
+        self._take = take
+        self._deadline = monotonic() + allowance.seconds
+        self._cpu_at_start = self._child.usage()[0]
+        self._characters = 0
+        self.broken = None
+
+    def ask(self, question: Mapping[str, Any], *behind: bytes) -> dict[str, Any]:
+        """Return the answer to a question of plain data.
+
+        Args:
+            question: what is asked.
+            behind: packed values that belong into the question's last entry, which is an empty list.
+
+        Raises:
+            LimitError: if there is none. After the first broken limit of a cell every other question of it breaks the same.
+        """
+        packed = pack(dict(question))
+        return self.ask_packed(_filled(packed, behind) if behind else packed)
+
+    def ask_packed(self, question: bytes) -> dict[str, Any]:
+        """Return the answer to a question that is packed already.
+
+        Raises:
+            LimitError: as :meth:`ask`.
+        """
+        if self.broken is not None:
+            raise self.broken
+        try:
+            self._child.channel.send(question, deadline=self._deadline)
+            return self._answer(self._deadline)
+        except LateError:
+            self.broken = self._stop(LimitError("timeout", f"It was stopped after {self._allowance.seconds:g} s."))
+        except ClosedError:
+            self.broken = self._gone()
+        except TooLongError:
+            self.broken = self._kill(LimitError("malformed answer", "Its answer was longer than is allowed."))
+        except WireError as error:
+            self.broken = self._kill(LimitError("malformed answer", f"Its answer could not be read: {error}."))
+        except LimitError as error:
+            self.broken = error
+        raise self.broken
+
+    def _answer(self, deadline: float) -> dict[str, Any]:
+        while True:
+            message = unpack(self._child.channel.receive(deadline, self._watch), self._resolve)
+            if not isinstance(message, dict):
+                raise WireError("an answer that is no mapping")
+            if "out" not in message:
+                return message
+            self._output(message["out"])
+
+    def _output(self, output: Any) -> None:
+        if not isinstance(output, dict):
+            raise WireError("an output that is no mapping")
+        self._characters += size_of(output)
+        if self._characters > self._allowance.output:
+            what = f"It printed more than {self._allowance.output} characters and was stopped."
+            raise self._stop(LimitError("output flood", what))
+        self._take(output)
+
+    def _watch(self) -> None:
+        """Look after what only shows while time passes: memory and CPU time of the whole family of processes."""
+        seconds, memory = self._child.usage()
+        if memory > self._allowance.memory_mb * 2**20:
+            raise self._kill(LimitError("memory", memory_text(self._allowance.memory_mb)))
+        if seconds - self._cpu_at_start > self._allowance.cpu_seconds:
+            what = f"It was stopped after {self._allowance.cpu_seconds:g} s of CPU time."
+            raise self._stop(LimitError("timeout", what))
+
+    def _stop(self, reason: LimitError) -> LimitError:
+        """Interrupt what is running; where that does not help, kill it."""
+        self._child.interrupt()
+        deadline = monotonic() + GRACE_SECONDS
+        try:
+            while True:
+                message = unpack(self._child.channel.receive(deadline), self._resolve)
+                if not isinstance(message, dict) or "out" not in message:
+                    return reason
+        except (LateError, ClosedError, TooLongError, WireError):
+            return self._kill(reason)
+
+    def _kill(self, reason: LimitError) -> LimitError:
+        self._child.kill()
+        self.alive = False
+        return reason
+
+    def _gone(self) -> LimitError:
+        self._child.kill()
+        self.alive = False
+        status = self._how_it_ended(self._child)
+        if status == -signal.SIGXCPU:
+            return LimitError("timeout", "It used up the CPU time that a submission has.")
+        if status < 0 and status != -signal.SIGKILL:
+            return LimitError("kernel died", f"The code crashed its process ({signal.Signals(-status).name}).")
+        return LimitError("kernel died", "The process ended: the code ended it, crashed it, or filled the memory.")
+
+
+def memory_text(memory_mb: int) -> str:
+    """Return what a student is told who has used too much memory."""
+    size = f"{memory_mb / 1024:g} GiB" if memory_mb >= 1024 else f"{memory_mb} MiB"
+    return f"It needed more than {size} of memory."
+
+
+def _filled(question: bytes, behind: tuple[bytes, ...]) -> bytes:
+    """Return a packed question with packed values put into the empty list that it ends with."""
+    assert question[-2:] == b"\x91\x00", "the last entry of the question is not an empty list"
+    return question[:-2] + bytes(msgpack.Packer().pack_array_header(len(behind) + 1)) + b"\x00" + b"".join(behind)

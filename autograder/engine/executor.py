@@ -1,0 +1,80 @@
+"""The executor of this machine: a worker process, started again if it dies."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+from dataclasses import asdict
+from time import monotonic
+
+from autograder.engine.channel import Channel, ClosedError
+from autograder.grading.execution import Execution, Submission
+from autograder.grading.settings import GradingSettings
+
+KILLED = "the worker process that ran it was killed, twice"
+
+
+class WorkerExecutor:
+    """Runs submissions, one at a time, in a worker process of its own.
+
+    Args:
+        settings: limits, device and seed.
+    """
+
+    def __init__(self, settings: GradingSettings) -> None:
+        self._settings = settings
+        self._process: subprocess.Popen[bytes] | None = None
+        self._channel: Channel | None = None
+        self._closed = False
+
+    def start(self) -> None:
+        """Start the worker; return at once, while it prepares itself."""
+        ours, theirs = socket.socketpair()
+        self._process = subprocess.Popen(
+            [sys.executable, "-P", "-m", "autograder.engine.worker", str(theirs.fileno())],
+            pass_fds=[theirs.fileno()],
+            stdin=subprocess.DEVNULL,
+            env={**os.environ, "OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"},
+            start_new_session=True,
+        )
+        theirs.close()
+        self._channel = Channel(ours, 2**31)
+        self._channel.send(json.dumps(asdict(self._settings)).encode())
+
+    def grade_one(self, submission: Submission) -> Execution:
+        """Run a submission. A worker that dies of it is started again, and the submission gets one more chance."""
+        begin = monotonic()
+        for _ in range(2):
+            try:
+                if self._channel is None:
+                    self.start()
+                assert self._channel is not None
+                self._channel.send(json.dumps(asdict(submission)).encode())
+                answer = json.loads(self._channel.receive())
+                return Execution(**{**answer, "layers": tuple(answer["layers"])})
+            except ClosedError:
+                self._end()
+                if self._closed:
+                    break
+        return Execution(submission.student, "", monotonic() - begin, KILLED)
+
+    def close(self) -> None:
+        """End the worker."""
+        self._closed = True
+        self._end()
+
+    def _end(self) -> None:
+        channel, self._channel = self._channel, None
+        process, self._process = self._process, None
+        if channel is not None:
+            channel.close()
+        if process is not None:
+            # Its zygote is in a session of its own, and ends when the worker's end of the connection closes.
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGTERM)
+            process.wait()

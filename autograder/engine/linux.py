@@ -1,0 +1,133 @@
+"""The system calls that a sandbox is made of. Thin: each raises OSError as Python's own calls do."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import platform
+import sys
+from functools import cache
+from typing import Any
+
+CLONE_NEWNS = 0x00020000
+CLONE_NEWCGROUP = 0x02000000
+CLONE_NEWUTS = 0x04000000
+CLONE_NEWIPC = 0x08000000
+CLONE_NEWUSER = 0x10000000
+CLONE_NEWPID = 0x20000000
+CLONE_NEWNET = 0x40000000
+
+MS_RDONLY = 0x1
+MS_NOSUID = 0x2
+MS_NODEV = 0x4
+MS_NOEXEC = 0x8
+MS_REMOUNT = 0x20
+MS_BIND = 0x1000
+MS_REC = 0x4000
+MS_PRIVATE = 0x40000
+MNT_DETACH = 0x2
+
+PR_SET_PDEATHSIG = 1
+PR_SET_DUMPABLE = 4
+PR_CAPBSET_DROP = 24
+PR_SET_SECCOMP = 22
+PR_SET_NO_NEW_PRIVS = 38
+PR_CAP_AMBIENT = 47
+PR_CAP_AMBIENT_CLEAR_ALL = 4
+
+# The numbers that both architectures share.
+SYS_LANDLOCK_CREATE_RULESET = 444
+SYS_LANDLOCK_ADD_RULE = 445
+SYS_LANDLOCK_RESTRICT_SELF = 446
+_PIVOT_ROOT = {"x86_64": 155, "aarch64": 41}
+_CAPSET = {"x86_64": 126, "aarch64": 91}
+_CAPABILITY_VERSION = 0x20080522
+
+
+def is_linux() -> bool:
+    """Return whether this is a Linux that the calls below are known for."""
+    return sys.platform == "linux" and platform.machine() in _PIVOT_ROOT
+
+
+@cache
+def _libc() -> Any:
+    return ctypes.CDLL(None, use_errno=True)
+
+
+def checked(result: int, call: str) -> int:
+    """Return a system call's result, or raise its error.
+
+    Raises:
+        OSError: if the result is negative; its text names the call.
+    """
+    if result < 0:
+        number = ctypes.get_errno()
+        raise OSError(number, f"{call}: {os.strerror(number)}")
+    return result
+
+
+def syscall(number: int, *arguments: Any, call: str) -> int:
+    """Make a system call by its number; integers are passed in full width."""
+    wide = [ctypes.c_long(item) if isinstance(item, int) else item for item in arguments]
+    return checked(_libc().syscall(ctypes.c_long(number), *wide), call)
+
+
+def unshare(flags: int) -> None:
+    """Leave namespaces for new ones."""
+    checked(_libc().unshare(flags), "unshare")
+
+
+def setns(descriptor: int, kind: int) -> None:
+    """Join the namespace that a descriptor stands for."""
+    checked(_libc().setns(descriptor, kind), "setns")
+
+
+def mount(source: str, target: str, kind: str = "", flags: int = 0, options: str = "") -> None:
+    """Mount something."""
+    names = [text.encode() if text else None for text in (source, target, kind)]
+    checked(_libc().mount(*names, ctypes.c_ulong(flags), options.encode() if options else None), f"mount {target}")
+
+
+def unmount(target: str) -> None:
+    """Take a mount, with all below it, out of this process's view."""
+    checked(_libc().umount2(target.encode(), MNT_DETACH), f"unmount {target}")
+
+
+def pivot_root(new: str, old: str) -> None:
+    """Make ``new`` the root, and ``old`` (inside it) the place of what was the root."""
+    syscall(_PIVOT_ROOT[platform.machine()], new.encode(), old.encode(), call="pivot_root")
+
+
+def prctl(option: int, *arguments: Any) -> None:
+    """Change an attribute of this process."""
+    wide = [ctypes.c_ulong(item) if isinstance(item, int) else item for item in arguments]
+    checked(_libc().prctl(option, *wide, *[ctypes.c_ulong(0)] * (4 - len(wide))), f"prctl {option}")
+
+
+def drop_capabilities() -> None:
+    """Give up every capability, also those that a program with file capabilities would bring."""
+    prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL)
+    for capability in range(64):
+        try:
+            prctl(PR_CAPBSET_DROP, capability)
+        except OSError:
+            break  # past the last one, or without the right to drop any: then there is none to drop
+    header = (ctypes.c_uint32 * 2)(_CAPABILITY_VERSION, 0)
+    syscall(_CAPSET[platform.machine()], header, (ctypes.c_uint32 * 6)(), call="capset")
+
+
+def seal(target: str, flags: int) -> None:
+    """Set attributes of a mount and of all below it, such as read-only; attributes that it has already stay.
+
+    Args:
+        target: where it is mounted.
+        flags: ``MS_RDONLY``, ``MS_NOSUID``, ``MS_NODEV`` and ``MS_NOEXEC``, which have the same numbers in both interfaces.
+    """
+    attributes = (ctypes.c_uint64 * 4)(flags, 0, 0, 0)
+    whole_tree, here = 0x8000, -100
+    syscall(442, here, target.encode(), whole_tree, attributes, 32, call=f"mount_setattr {target}")
+
+
+def set_host_name(name: str) -> None:
+    """Name the host of this process's own namespace."""
+    checked(_libc().sethostname(name.encode(), len(name)), "sethostname")

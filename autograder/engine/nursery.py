@@ -1,0 +1,254 @@
+"""The worker's side of a student zygote: it is started, asked for children, and started again if it dies."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import select
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+from collections.abc import Mapping
+from dataclasses import asdict
+from pathlib import Path
+from time import monotonic
+
+from autograder.engine.channel import (
+    Channel,
+    ClosedError,
+    LateError,
+    TooLongError,
+    receive_with_descriptors,
+    send_with_descriptors,
+)
+from autograder.engine.sandbox import Limits
+from autograder.engine.settings import EngineSettings, level_of, suffices
+from autograder.engine.wire import WireError, unpack
+
+START_SECONDS = 120.0
+_FORK_SECONDS = 20.0
+_PAGE = os.sysconf("SC_PAGE_SIZE")
+_TICK = os.sysconf("SC_CLK_TCK")
+
+
+class NurseryError(Exception):
+    """No student process can be had; the text says why."""
+
+
+class Child:
+    """A sandboxed process that runs one student's code, and all that it has started.
+
+    Args:
+        channel: the connection to it.
+        handle: a descriptor that stands for the process.
+        number: its number within the zygote.
+        layers: the layers of isolation that it has put on.
+        scratch: the folder on the host that it may write to, if it has no private root.
+    """
+
+    def __init__(self, channel: Channel, handle: int, number: int, layers: tuple[str, ...], scratch: str) -> None:
+        self.channel = channel
+        self.number = number
+        self.layers = layers
+        self._handle = handle
+        self._scratch = scratch
+        self._pid = _pid_of(handle)
+
+    @property
+    def isolation(self) -> str:
+        """The level that its layers amount to."""
+        return level_of(self.layers)
+
+    def interrupt(self) -> None:
+        """Ask it to stop what it is doing, as Ctrl-C would."""
+        with contextlib.suppress(OSError):
+            signal.pidfd_send_signal(self._handle, signal.SIGINT)
+
+    def kill(self) -> None:
+        """End it and everything that it has started."""
+        with contextlib.suppress(OSError):
+            signal.pidfd_send_signal(self._handle, signal.SIGKILL)
+        if "process namespace" not in self.layers:
+            # Without a process namespace what it has started lives on in its session, or in its group.
+            with contextlib.suppress(OSError):
+                os.killpg(self._pid, signal.SIGKILL)
+
+    def is_alive(self) -> bool:
+        """Return whether it has not ended."""
+        poll = select.poll()
+        poll.register(self._handle, select.POLLIN)
+        return not poll.poll(0)
+
+    def close(self) -> None:
+        """End it, and take its connection and folder away."""
+        self.kill()
+        self.channel.close()
+        os.close(self._handle)
+        if self._scratch:
+            shutil.rmtree(self._scratch, ignore_errors=True)
+
+    def usage(self) -> tuple[float, int]:
+        """Return the CPU seconds that the process has used, with those of its children, and the bytes of memory that they hold now."""
+        seconds, memory = 0.0, 0
+        for pid in _family(self._pid):
+            try:
+                fields = (
+                    Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace").rpartition(")")[2].split()
+                )
+                statm = Path(f"/proc/{pid}/statm").read_text(encoding="ascii").split()
+            except OSError:
+                continue
+            own = int(fields[11]) + int(fields[12])
+            # Of the children that have ended only the first process counts: the others are in the family themselves.
+            seconds += (own + (int(fields[13]) + int(fields[14]) if pid == self._pid else 0)) / _TICK
+            memory += (int(statm[1]) - int(statm[2])) * _PAGE
+        return seconds, memory
+
+
+def _pid_of(handle: int) -> int:
+    text = Path(f"/proc/self/fdinfo/{handle}").read_text(encoding="ascii")
+    return int(next(line.split()[1] for line in text.splitlines() if line.startswith("Pid:")))
+
+
+def _family(pid: int) -> list[int]:
+    """Return a process and its descendants."""
+    found, waiting = [], [pid]
+    while waiting and len(found) < 4096:
+        one = waiting.pop()
+        found.append(one)
+        with contextlib.suppress(OSError):
+            for task in os.listdir(f"/proc/{one}/task"):
+                waiting += map(int, Path(f"/proc/{one}/task/{task}/children").read_text(encoding="ascii").split())
+    return found
+
+
+class Nursery:
+    """A student zygote and the children that it forks.
+
+    Args:
+        settings: what the children are to be.
+        environment: the environment variables that they see.
+    """
+
+    def __init__(self, settings: EngineSettings, environment: Mapping[str, str]) -> None:
+        self.settings = settings
+        self._environment = dict(environment)
+        self._process: subprocess.Popen[bytes] | None = None
+        self._control: socket.socket | None = None
+        self._root = ""
+        self._ready = False
+        self.problem = ""
+
+    def start(self) -> None:
+        """Start the zygote, unless it runs; return at once, while it prepares itself."""
+        if self._control is not None and self._process is not None and self._process.poll() is None:
+            return
+        self.close()
+        ours, theirs = socket.socketpair()
+        self._root = tempfile.mkdtemp(prefix="tfcourse-")
+        self._process = subprocess.Popen(
+            [sys.executable, "-P", "-m", "autograder.engine.zygote", str(theirs.fileno())],
+            pass_fds=[theirs.fileno()],
+            env=self._environment,
+            cwd="/",
+            stdin=subprocess.DEVNULL,
+            start_new_session=True,
+        )
+        theirs.close()
+        self._control = ours
+        self._ready = False
+        send_with_descriptors(ours, json.dumps({"settings": self.settings.to_dict(), "root": self._root}).encode(), [])
+
+    def make_ready(self) -> None:
+        """Wait until children can be had; a zygote that has died is started again.
+
+        Raises:
+            NurseryError: if none can be started.
+        """
+        self.start()
+        if self._ready:
+            return
+        control = self._control
+        assert control is not None
+        control.settimeout(START_SECONDS)
+        try:
+            answer = json.loads(receive_with_descriptors(control, 0)[0])
+        except (OSError, ClosedError) as error:
+            raise NurseryError("the process that student code is forked from ended while it started") from error
+        if "failed" in answer:
+            raise NurseryError(f"the process that student code is forked from could not start: {answer['failed']}")
+        self.problem = answer["problem"]
+        control.settimeout(_FORK_SECONDS)
+        self._ready = True
+
+    def child(self, max_bytes: int, limits: Limits | None = None) -> Child:
+        """Return a new child of a zygote that is ready, locked in.
+
+        Args:
+            max_bytes: the longest message that is taken from it.
+            limits: what it may use; by default what the settings say.
+
+        Raises:
+            NurseryError: if there is none to be had, or it is less isolated than the settings ask for.
+        """
+        control = self._control
+        if control is None or not self._ready:
+            raise NurseryError("the process that student code is forked from is not ready")
+        ours, theirs = socket.socketpair()
+        scratch = tempfile.mkdtemp(prefix="tfcourse-") if self.problem or self.settings.isolation == "none" else ""
+        order = {"limits": asdict(limits or self.settings.limits), "max_bytes": max_bytes, "scratch": scratch}
+        try:
+            send_with_descriptors(control, json.dumps({"fork": order}).encode(), [theirs.fileno()])
+            message, handles = receive_with_descriptors(control, 1)
+        except (OSError, ClosedError) as error:
+            ours.close()
+            raise NurseryError("the process that student code is forked from has died") from error
+        finally:
+            theirs.close()
+        channel = Channel(ours, max_bytes)
+        child = Child(channel, handles[0], json.loads(message)["pid"], (), scratch)
+        try:
+            said = unpack(channel.receive(monotonic() + _FORK_SECONDS))
+        except (ClosedError, LateError, TooLongError, WireError) as error:
+            child.close()
+            raise NurseryError(f"a student process did not come up ({type(error).__name__})") from error
+        if "failed" in said:
+            child.close()
+            raise NurseryError(f"a student process could not be locked in: {said['failed']}")
+        child.layers = tuple(said["ready"])
+        if not suffices(child.isolation, self.settings.isolation):
+            child.close()
+            missing = self.problem or "this system does not offer what it takes"
+            raise NurseryError(
+                f"isolation {self.settings.isolation!r} was asked for, {child.isolation!r} is what there is: {missing}"
+            )
+        return child
+
+    def how_it_ended(self, child: Child) -> int:
+        """Return a child's exit status, or minus the signal that ended it; waits until it has ended."""
+        control = self._control
+        if control is None:
+            return 0
+        try:
+            send_with_descriptors(control, json.dumps({"wait": child.number}).encode(), [])
+            return int(json.loads(receive_with_descriptors(control, 0)[0])["status"])
+        except (OSError, ClosedError):
+            return 0
+
+    def close(self) -> None:
+        """End the zygote and all its children."""
+        if self._control is not None:
+            self._control.close()
+            self._control = None
+        if self._process is not None:
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(self._process.pid, signal.SIGKILL)
+            self._process.wait()
+            self._process = None
+        if self._root:
+            shutil.rmtree(self._root, ignore_errors=True)
+            self._root = ""

@@ -1,0 +1,243 @@
+"""Running a notebook's cells without Jupyter's messages: an IPython shell whose outputs are handed on as they come."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from IPython.core.displayhook import DisplayHook
+from IPython.core.displaypub import DisplayPublisher
+from IPython.core.interactiveshell import InteractiveShell
+from traitlets import Type
+from traitlets.config import Config
+
+Emit = Callable[[dict[str, Any]], None]
+
+
+def _nobody(output: dict[str, Any]) -> None:
+    """Take an output that nobody waits for."""
+
+
+class _Publisher(DisplayPublisher):
+    def publish(
+        self, data: Any, metadata: Any = None, *, transient: Any = None, update: bool = False, **kwargs: Any
+    ) -> None:
+        self.shell.emit({"output_type": "display_data", "data": data, "metadata": metadata or {}})
+
+    def clear_output(self, wait: bool = False) -> None:
+        self.shell.emit({"output_type": "clear_output"})
+
+
+class _Hook(DisplayHook):
+    def write_output_prompt(self) -> None:
+        pass
+
+    def write_format_data(self, format_dict: Any, md_dict: Any = None) -> None:
+        self.shell.emit({"output_type": "execute_result", "data": format_dict, "metadata": md_dict or {}})
+
+    def finish_displayhook(self) -> None:
+        self._is_active = False
+
+    def start_displayhook(self) -> None:
+        self._is_active = True
+
+
+class _Stream:
+    """Stands for stdout or stderr; passes on what is written in pieces of some size."""
+
+    encoding, errors = "utf-8", "replace"
+
+    def __init__(self, shell: CellShell, name: str) -> None:
+        self._shell, self._name = shell, name
+        self._waiting: list[str] = []
+        self._length = 0
+
+    def write(self, text: Any) -> int:
+        if not isinstance(text, str):
+            raise TypeError(f"write() argument must be str, not {type(text).__name__}")
+        self._waiting.append(text)
+        self._length += len(text)
+        if self._length > 16_384:
+            self.flush()
+        return len(text)
+
+    def writelines(self, lines: Any) -> None:
+        for line in lines:
+            self.write(line)
+
+    def flush(self) -> None:
+        text, self._waiting, self._length = "".join(self._waiting), [], 0
+        for begin in range(0, len(text), 65_536):
+            self._shell.emit({"output_type": "stream", "name": self._name, "text": text[begin : begin + 65_536]})
+
+    def isatty(self) -> bool:
+        return False
+
+    def writable(self) -> bool:
+        return True
+
+    def readable(self) -> bool:
+        return False
+
+    def fileno(self) -> int:
+        raise OSError("this stream has no file")
+
+
+class CellShell(InteractiveShell):
+    """An IPython shell that hands on outputs as plain dictionaries, in the form that notebooks keep them."""
+
+    displayhook_class = Type(_Hook)
+    display_pub_class = Type(_Publisher)
+
+    def __init__(self, **kwargs: Any) -> None:
+        self._take: Emit = _nobody
+        self._streams: tuple[_Stream, ...] = ()
+        super().__init__(**kwargs)
+
+    def emit(self, output: dict[str, Any]) -> None:
+        """Hand on an output, after what was printed before it."""
+        if output["output_type"] != "stream":
+            for stream in self._streams:
+                stream.flush()
+        self._take(output)
+
+    def _showtraceback(self, etype: Any, evalue: Any, stb: Any) -> None:
+        try:
+            text = str(evalue)
+        except Exception:
+            text = "(its text cannot be shown)"
+        self.emit({"output_type": "error", "ename": etype.__name__, "evalue": text, "traceback": list(stb)})
+
+    def enable_gui(self, gui: Any = None) -> None:
+        """Have no event loop."""
+
+    def init_sys_modules(self) -> None:
+        """Leave ``__main__`` alone: a checker runs cells in a process that has one."""
+
+    def run(self, source: str, emit: Emit) -> bool:
+        """Run a cell.
+
+        Args:
+            source: its text.
+            emit: is given each output.
+
+        Returns:
+            Whether it ended without an exception.
+        """
+        self._take = emit
+        before = sys.stdout, sys.stderr
+        self._streams = _Stream(self, "stdout"), _Stream(self, "stderr")
+        sys.stdout, sys.stderr = self._streams  # type: ignore[assignment]
+        try:
+            result = self.run_cell(source, store_history=True)
+            _show_figures()
+        finally:
+            for stream in self._streams:
+                stream.flush()
+            sys.stdout, sys.stderr = before
+            self._take, self._streams = _nobody, ()
+        return bool(result.success)
+
+
+def _show_figures() -> None:
+    """Show the figures that a cell has drawn and not shown, as Jupyter does."""
+    pyplot = sys.modules.get("matplotlib.pyplot")
+    if pyplot is not None and pyplot.get_fignums():
+        from matplotlib_inline.backend_inline import flush_figures
+
+        flush_figures()
+
+
+def make_shell(namespace: dict[str, Any] | None = None) -> CellShell:
+    """Return a shell of this process that keeps no history and reads no start-up file.
+
+    Args:
+        namespace: what cells see as their globals.
+    """
+    config = Config()
+    config.HistoryManager.enabled = False
+    config.InteractiveShell.colors = "NoColor"
+    config.InteractiveShell.autoindent = False
+    CellShell.clear_instance()
+    shell: CellShell = CellShell.instance(config=config, user_ns=namespace)
+    shell.banner1 = ""
+    return shell
+
+
+class Outputs:
+    """Collects a cell's outputs as a notebook keeps them: text that belongs together in one piece, and no more than a cell may keep.
+
+    Args:
+        kept: characters that are kept; a result and an error are kept beyond that, for they say what came of the cell.
+    """
+
+    def __init__(self, kept: int) -> None:
+        self.items: list[dict[str, Any]] = []
+        self.characters = 0
+        self._kept = kept
+        self._left_out = False
+
+    def add(self, output: Mapping[str, Any]) -> None:
+        """Take an output."""
+        kind = output.get("output_type")
+        size = size_of(output)
+        self.characters += size
+        if kind == "clear_output":
+            self.items.clear()
+        elif kind == "error":
+            self.items.append(_error(output))
+        elif kind == "execute_result" and size <= self._kept:
+            self.items.append({"output_type": kind, "data": _bundle(output), "metadata": {}, "execution_count": None})
+        elif self.characters > self._kept:
+            self._leave_out()
+        elif kind == "stream":
+            self._stream(str(output.get("name")), str(output.get("text")))
+        elif kind == "display_data":
+            self.items.append({"output_type": kind, "data": _bundle(output), "metadata": {}})
+
+    def _stream(self, name: str, text: str) -> None:
+        name = "stderr" if name == "stderr" else "stdout"
+        last = self.items[-1] if self.items else {}
+        if last.get("output_type") == "stream" and last["name"] == name:
+            last["text"] += text
+        else:
+            self.items.append({"output_type": "stream", "name": name, "text": text})
+
+    def _leave_out(self) -> None:
+        if not self._left_out:
+            self._left_out = True
+            self._stream("stdout", f"\n[what follows is left out: a cell keeps {self._kept} characters]\n")
+
+
+_TRACEBACK_LINES, _ERROR_CHARACTERS = 60, 4_000
+
+
+def _error(output: Mapping[str, Any]) -> dict[str, Any]:
+    lines = output.get("traceback")
+    texts = [str(line)[:_ERROR_CHARACTERS] for line in lines][-_TRACEBACK_LINES:] if isinstance(lines, list) else []
+    return {
+        "output_type": "error",
+        "ename": str(output.get("ename"))[:200],
+        "evalue": str(output.get("evalue"))[:_ERROR_CHARACTERS],
+        "traceback": texts,
+    }
+
+
+def _bundle(output: Mapping[str, Any]) -> dict[str, Any]:
+    """Return an output's forms by media type, as far as a notebook can hold them."""
+    data = output.get("data")
+    if not isinstance(data, dict):
+        return {}
+    return {str(mime): item for mime, item in data.items() if isinstance(item, (str, dict, list))}
+
+
+def size_of(content: Any, depth: int = 0) -> int:
+    """Return about how many characters something carries."""
+    if isinstance(content, str):
+        return len(content)
+    if depth < 20 and isinstance(content, Mapping):
+        return sum(size_of(item, depth + 1) for item in content.values())
+    if depth < 20 and isinstance(content, (list, tuple)):
+        return sum(size_of(item, depth + 1) for item in content)
+    return 8

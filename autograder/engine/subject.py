@@ -1,0 +1,116 @@
+"""A student's function or class as a check examines it: requests go out, observations come back, and none of them is believed in form."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from autograder.checking.request import Observation, Request
+from autograder.engine.conversation import Conversation, LimitError, memory_text
+from autograder.engine.wire import Reference, WireError, pack, unpack
+
+MAX_TEXT = 1_000
+_MEMORY = ("MemoryError", "can't allocate memory", "Cannot allocate memory")
+
+# Packed requests, with what they were made of: a question sheet is asked of every student, so each of its requests is packed once.
+_packed: dict[int, tuple[Request, bytes]] = {}
+
+
+class RemoteSubject:
+    """Something of a student's, in the student's process.
+
+    Args:
+        conversation: with the student's process.
+        reference: what that process knows the function or class by.
+    """
+
+    def __init__(self, conversation: Conversation, reference: Reference) -> None:
+        self._conversation = conversation
+        self._reference = reference
+
+    def observe(self, request: Request) -> Observation:
+        """Do what the request asks and tell what happened."""
+        return self.observe_many([request])[0]
+
+    def observe_many(self, requests: Sequence[Request]) -> list[Observation]:
+        """Do what each request asks and tell what happened. Once a limit is broken nothing more is asked."""
+        question = {"do": "observe", "of": self._reference, "requests": []}
+        try:
+            answer = self._conversation.ask(question, *map(packed_request, requests))
+        except LimitError as error:
+            return [Observation(error=f"{_NAMES[error.kind]}: {error.what}")] * len(requests)
+        observed = answer.get("observed")
+        if not isinstance(observed, list) or len(observed) != len(requests):
+            return [_malformed("it answered something else than was asked")] * len(requests)
+        return [self._observation(item) for item in observed]
+
+    def _observation(self, data: Any) -> Observation:
+        try:
+            found = _read(unpack(data))
+        except (WireError, TypeError) as error:
+            return _malformed(str(error))
+        if found.error is not None and any(sign in found.error for sign in _MEMORY):
+            return Observation(error=f"MemoryLimit: {memory_text(self._conversation.memory_mb)}")
+        return found
+
+
+_NAMES = {
+    "timeout": "TimeLimit",
+    "memory": "MemoryLimit",
+    "output flood": "OutputLimit",
+    "kernel died": "ProcessEnded",
+    "malformed answer": "MalformedAnswer",
+}
+
+
+def packed_request(request: Request) -> bytes:
+    """Return a request as bytes."""
+    known = _packed.get(id(request))
+    if known is None or known[0] is not request:
+        known = (
+            request,
+            pack({name: value for name, value in vars(request).items() if value is not None and value != ()}),
+        )
+        _packed[id(request)] = known
+    return known[1]
+
+
+def _malformed(why: str) -> Observation:
+    return Observation(error=f"MalformedAnswer: {why[:MAX_TEXT]}")
+
+
+def _read(said: Any) -> Observation:
+    """Return an observation, of which every field is what it should be."""
+    if not isinstance(said, dict):
+        raise TypeError("an observation that is no mapping")
+    outputs = said.get("outputs", {})
+    if not isinstance(outputs, Mapping) or not all(isinstance(name, str) for name in outputs):
+        raise TypeError("outputs without names")
+    error = said.get("error")
+    return Observation(
+        outputs=dict(outputs),
+        error=None if error is None else _text(error),
+        unfinished=said.get("unfinished") is True,
+        mutated=_texts(said.get("mutated", ())),
+        operations=_count(said.get("operations")),
+        largest=_count(said.get("largest")),
+        functions=_texts(said.get("functions", ())),
+    )
+
+
+def _text(value: Any) -> str:
+    if not isinstance(value, str):
+        raise TypeError("a text that is none")
+    return value[:MAX_TEXT]
+
+
+def _texts(value: Any) -> tuple[str, ...]:
+    if not isinstance(value, tuple) or len(value) > 10_000:
+        raise TypeError("a list of texts that is none")
+    return tuple(map(_text, value))
+
+
+def _count(value: Any) -> int | None:
+    if value is not None and (type(value) is not int or value < 0):
+        raise TypeError("a number of operations that is none")
+    return value

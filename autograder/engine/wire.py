@@ -1,0 +1,396 @@
+"""What crosses between a checker and a student's process: plain data and raw tensors, as msgpack. Nothing that arrives is ever run.
+
+Containers travel as arrays that begin with a tag, tensors and arrays as their bytes behind a small header. The reader trusts nothing: depth,
+length and every number of a header are checked before anything is made of them.
+"""
+
+from __future__ import annotations
+
+import math
+import struct
+from collections import namedtuple
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import msgpack
+import numpy
+import torch
+from torch import Tensor
+
+MAX_DEPTH = 64
+MAX_ITEMS = 2_000_000
+MAX_DIMENSIONS = 16
+_MAX_DIGITS = 4000
+_TENSOR, _ARRAY = 1, 2
+(
+    _LIST,
+    _TUPLE,
+    _DICT,
+    _SET,
+    _FROZENSET,
+    _COMPLEX,
+    _INTEGER,
+    _RECORD,
+    _DTYPE,
+    _DEVICE,
+    _SCALAR,
+    _OPAQUE,
+    _REFERENCE,
+    _ELLIPSIS,
+    _SLICE,
+) = range(15)
+
+_DTYPES: tuple[torch.dtype, ...] = (
+    torch.float32, torch.float64, torch.float16, torch.bfloat16, torch.int64, torch.int32, torch.int16, torch.int8, torch.uint8,
+    torch.bool, torch.complex64, torch.complex128, torch.uint16, torch.uint32, torch.uint64,
+)  # fmt: skip
+_CODES = {dtype: code for code, dtype in enumerate(_DTYPES)}
+_DTYPE_NAMES = {str(dtype).removeprefix("torch."): dtype for dtype in _DTYPES}
+_ARRAY_KINDS = frozenset("biufcSU")
+
+
+class WireError(Exception):
+    """What arrived is not what the protocol allows; the text says what was wrong with it."""
+
+
+class NotPlainError(TypeError):
+    """A value that cannot cross, and nothing was given that could stand for it."""
+
+
+@dataclass(frozen=True)
+class Opaque:
+    """Stands for a value that does not cross: it has a description and nothing else.
+
+    Attributes:
+        description: what it is, for a person.
+    """
+
+    description: str
+
+
+@dataclass(frozen=True)
+class Reference:
+    """Stands for an object that stays where it is and can be asked about.
+
+    Attributes:
+        number: its number, where it lives.
+        kind: what it can do: ``"function"``, ``"class"``, ``"module"`` (of ``torch.nn``), ``"iterator"`` or ``"object"``.
+        name: its name, or its type's.
+    """
+
+    number: int
+    kind: str
+    name: str
+
+
+Stand = Callable[[Any], "Reference | Opaque"]
+
+
+def pack(value: Any, stand_in: Stand | None = None, max_bytes: int = 2**28) -> bytes:
+    """Return a value as bytes.
+
+    Args:
+        value: None, numbers, text, bytes, tensors, arrays and containers of them. Subclasses travel as what they are made of.
+        stand_in: called for anything else; what it returns travels in its place. Without it such a value is an error.
+        max_bytes: a tensor that would take more becomes an :class:`Opaque`.
+
+    Raises:
+        NotPlainError: if a value is not plain, too deep or has too many items.
+    """
+    packer = _Packer(stand_in, max_bytes)
+    try:
+        packed: bytes = msgpack.packb(packer.plain(value, 0), use_bin_type=True)
+    except (ValueError, OverflowError) as error:
+        raise NotPlainError(f"it cannot be sent: {error}") from error
+    return packed
+
+
+class _Packer:
+    def __init__(self, stand_in: Stand | None, max_bytes: int) -> None:
+        self._stand_in = stand_in
+        self._max_bytes = max_bytes
+        self._items = 0
+
+    def plain(self, value: Any, depth: int) -> Any:
+        kind = type(value)
+        if value is None or kind is bool or kind is float or kind is str or kind is bytes:
+            return value.encode("utf-8", "replace").decode() if kind is str and not value.isascii() else value
+        if kind is int:
+            return value if -(2**63) <= value < 2**64 else self._long(value)
+        if depth >= MAX_DEPTH:
+            raise NotPlainError(f"it is nested more than {MAX_DEPTH} deep")
+        if kind is Tensor or isinstance(value, Tensor):
+            return self._tensor(value, depth)
+        if kind is list or kind is tuple or kind is set or kind is frozenset or kind is torch.Size:
+            return self._sequence({list: _LIST, set: _SET, frozenset: _FROZENSET}.get(kind, _TUPLE), value, depth)
+        if kind is dict:
+            return self._mapping(value, depth)
+        return self._other(value, depth)
+
+    def _sequence(self, tag: int, values: Any, depth: int) -> list[Any]:
+        self._count(len(values))
+        ordered = sorted(values, key=repr) if tag in (_SET, _FROZENSET) else values
+        return [tag, *(self.plain(item, depth + 1) for item in ordered)]
+
+    def _mapping(self, value: Mapping[Any, Any], depth: int) -> list[Any]:
+        self._count(2 * len(value))
+        flat: list[Any] = [_DICT]
+        for key, item in value.items():
+            flat += (self.plain(key, depth + 1), self.plain(item, depth + 1))
+        return flat
+
+    def _other(self, value: Any, depth: int) -> Any:
+        if isinstance(value, numpy.ndarray):
+            return self._array(value)
+        if isinstance(value, numpy.generic):
+            return (
+                [_SCALAR, self._array(numpy.asarray(value))]
+                if value.dtype.kind in _ARRAY_KINDS
+                else self._stand(value, depth)
+            )
+        if isinstance(value, torch.dtype):
+            return [_DTYPE, str(value).removeprefix("torch.")] if value in _CODES else self._stand(value, depth)
+        if isinstance(value, torch.device):
+            return [_DEVICE, str(value)]
+        if isinstance(value, complex):
+            return [_COMPLEX, complex.real.__get__(value), complex.imag.__get__(value)]
+        if isinstance(value, (Opaque, Reference)):
+            return self._marker(value)
+        if value is Ellipsis:
+            return [_ELLIPSIS]
+        if isinstance(value, slice):
+            return [_SLICE, *(self.plain(item, depth + 1) for item in (value.start, value.stop, value.step))]
+        return self._derived(value, depth)
+
+    def _derived(self, value: Any, depth: int) -> Any:
+        """Take a subclass for what it is made of: what its own methods say is not asked."""
+        if isinstance(value, bool):
+            return bool(value)
+        if isinstance(value, int):
+            return self.plain(int.__add__(value, 0), depth)
+        if isinstance(value, float):
+            return float.__add__(value, 0.0)
+        if isinstance(value, str):
+            return self.plain(str.__str__(value) if type(value) is str else "".join(str.__iter__(value)), depth)
+        if isinstance(value, (bytes, bytearray)):
+            return bytes(memoryview(value))
+        if isinstance(value, tuple):
+            items = list(tuple.__iter__(value))
+            fields = getattr(type(value), "_fields", None)
+            if isinstance(fields, tuple) and len(fields) == len(items) and all(type(name) is str for name in fields):
+                self._count(2 * len(items))
+                return [_RECORD, type(value).__name__, *fields, *(self.plain(item, depth + 1) for item in items)]
+            return self._sequence(_TUPLE, items, depth)
+        if isinstance(value, list):
+            return self._sequence(_LIST, list(list.__iter__(value)), depth)
+        if isinstance(value, (set, frozenset)):
+            return self._sequence(_SET if isinstance(value, set) else _FROZENSET, set(value), depth)
+        if isinstance(value, dict):
+            return self._mapping(dict(dict.items(value)), depth)
+        return self._stand(value, depth)
+
+    def _stand(self, value: Any, depth: int) -> Any:
+        if self._stand_in is None:
+            raise NotPlainError(f"a {type(value).__name__} cannot be sent; plain data and tensors can")
+        return self._marker(self._stand_in(value))
+
+    def _marker(self, value: Reference | Opaque) -> Any:
+        if isinstance(value, Reference):
+            return [_REFERENCE, value.number, value.kind, value.name]
+        return [_OPAQUE, value.description[:1000]]
+
+    def _long(self, value: int) -> Any:
+        if value.bit_length() > 3 * _MAX_DIGITS:
+            return [_OPAQUE, f"a whole number of {value.bit_length()} bits"]
+        return [_INTEGER, hex(value)]
+
+    def _tensor(self, value: Tensor, depth: int) -> Any:
+        if (
+            value.layout is not torch.strided
+            or value.device.type == "meta"
+            or value.dtype not in _CODES
+            or value.is_nested
+        ):
+            shape = tuple(value.shape) if not value.is_nested else "irregular"
+            return [_OPAQUE, f"a tensor of shape {shape}, {value.dtype}, {value.layout}, on {value.device}"]
+        size = value.numel() * value.element_size()
+        if size > self._max_bytes:
+            return [_OPAQUE, f"a tensor of shape {tuple(value.shape)}, which is {size / 2**20:.0f} MiB"]
+        with torch._C.DisableTorchFunctionSubclass():
+            flat = value.detach().resolve_conj().resolve_neg().cpu().contiguous().reshape(-1)
+            data = flat.view(torch.uint8).numpy().tobytes() if flat.numel() else b""
+        header = struct.pack("<BB", _CODES[value.dtype], value.ndim) + struct.pack(f"<{value.ndim}Q", *value.shape)
+        return msgpack.ExtType(_TENSOR, header + data)
+
+    def _array(self, value: numpy.ndarray[Any, Any]) -> Any:
+        if value.dtype.kind not in _ARRAY_KINDS or value.nbytes > self._max_bytes or value.dtype.names:
+            return [_OPAQUE, f"an array of shape {value.shape}, {value.dtype}"]
+        code = value.dtype.newbyteorder("<").str.encode()
+        plain = numpy.ascontiguousarray(numpy.asarray(value), dtype=code.decode())
+        header = struct.pack("<BB", len(code), value.ndim) + code + struct.pack(f"<{value.ndim}Q", *value.shape)
+        return msgpack.ExtType(_ARRAY, header + plain.tobytes())
+
+    def _count(self, items: int) -> None:
+        self._items += items
+        if self._items > MAX_ITEMS:
+            raise NotPlainError(f"it has more than {MAX_ITEMS} items")
+
+
+def unpack(data: bytes, resolve: Callable[[Reference], Any] | None = None) -> Any:
+    """Return the value that :func:`pack` made bytes of; for any other bytes an error.
+
+    Args:
+        data: the bytes.
+        resolve: makes something of a reference; without it a reference is an error.
+
+    Raises:
+        WireError: if the bytes are not what the protocol allows.
+    """
+    try:
+        content = msgpack.unpackb(
+            data,
+            ext_hook=_extension,
+            raw=False,
+            max_map_len=0,
+            max_array_len=MAX_ITEMS + 2,
+            max_str_len=len(data),
+            max_bin_len=len(data),
+            max_ext_len=len(data),
+        )
+        return _Unpacker(resolve).value(content, 0)
+    except WireError:
+        raise
+    except Exception as error:  # whatever a strange message makes of the reader, it is the message's fault
+        raise WireError(f"malformed ({type(error).__name__}: {str(error)[:200]})") from error
+
+
+class _Unpacker:
+    def __init__(self, resolve: Callable[[Reference], Any] | None) -> None:
+        self._resolve = resolve
+
+    def value(self, content: Any, depth: int) -> Any:
+        if type(content) is not list:
+            return content
+        if depth > MAX_DEPTH:
+            raise WireError(f"nested more than {MAX_DEPTH} deep")
+        if not content or type(content[0]) is not int or not 0 <= content[0] < len(_READERS):
+            raise WireError("an array without a tag")
+        return _READERS[content[0]](self, content, depth + 1)
+
+    def items(self, content: list[Any], depth: int) -> list[Any]:
+        return [item if type(item) is not list else self.value(item, depth) for item in content[1:]]
+
+    def mapping(self, content: list[Any], depth: int) -> dict[Any, Any]:
+        flat = self.items(content, depth)
+        if len(flat) % 2:
+            raise WireError("a mapping with a key and no value")
+        return dict(zip(flat[::2], flat[1::2], strict=True))
+
+    def record(self, content: list[Any], depth: int) -> Any:
+        name, *flat = self.items(content, depth)
+        fields, values = flat[: len(flat) // 2], flat[len(flat) // 2 :]
+        if len(fields) != len(values) or not all(type(text) is str and text.isidentifier() for text in (name, *fields)):
+            raise WireError("a record whose fields and values do not match")
+        return namedtuple(name, fields, rename=True)(*values)
+
+    def scalar(self, content: list[Any], depth: int) -> Any:
+        if len(content) != 2 or not isinstance(content[1], numpy.ndarray) or content[1].ndim:
+            raise WireError("a number that is none")
+        return content[1][()]
+
+    def reference(self, content: list[Any], depth: int) -> Any:
+        _, number, kind, name = content
+        if self._resolve is None or type(number) is not int or type(kind) is not str or type(name) is not str:
+            raise WireError("a reference where none is allowed")
+        return self._resolve(Reference(number, kind, name[:200]))
+
+    def opaque(self, content: list[Any], depth: int) -> Opaque:
+        _, description = content
+        if type(description) is not str:
+            raise WireError("a description that is no text")
+        return Opaque(description[:1000])
+
+    def integer(self, content: list[Any], depth: int) -> int:
+        _, digits = content
+        if type(digits) is not str or len(digits) > _MAX_DIGITS:
+            raise WireError("a whole number that is none")
+        return int(digits, 16)
+
+    def complex(self, content: list[Any], depth: int) -> complex:
+        _, real, imaginary = content
+        return complex(float(real), float(imaginary))
+
+    def device(self, content: list[Any], depth: int) -> torch.device:
+        _, name = content
+        if name not in ("cpu", "meta", "cuda", "cuda:0"):
+            raise WireError("an unknown device")
+        return torch.device(name)
+
+    def slice(self, content: list[Any], depth: int) -> slice:
+        start, stop, step = self.items(content, depth)
+        return slice(start, stop, step)
+
+
+_READERS: tuple[Callable[[_Unpacker, list[Any], int], Any], ...] = (
+    lambda reader, content, depth: reader.items(content, depth),
+    lambda reader, content, depth: tuple(reader.items(content, depth)),
+    _Unpacker.mapping,
+    lambda reader, content, depth: set(reader.items(content, depth)),
+    lambda reader, content, depth: frozenset(reader.items(content, depth)),
+    _Unpacker.complex,
+    _Unpacker.integer,
+    _Unpacker.record,
+    lambda reader, content, depth: _DTYPE_NAMES[content[1]],
+    _Unpacker.device,
+    _Unpacker.scalar,
+    _Unpacker.opaque,
+    _Unpacker.reference,
+    lambda reader, content, depth: Ellipsis,
+    _Unpacker.slice,
+)
+
+
+def _extension(code: int, data: bytes) -> Any:
+    if code == _TENSOR:
+        return _read_tensor(data)
+    if code == _ARRAY:
+        return _read_array(data)
+    raise WireError("an unknown kind of data")
+
+
+def _read_tensor(data: bytes) -> Tensor:
+    code, dimensions = struct.unpack_from("<BB", data)
+    if code >= len(_DTYPES) or dimensions > MAX_DIMENSIONS:
+        raise WireError("a tensor of an unknown dtype or of too many dimensions")
+    dtype, begin = _DTYPES[code], 2 + 8 * dimensions
+    shape = struct.unpack_from(f"<{dimensions}Q", data, 2)
+    _fits(shape, dtype.itemsize, len(data) - begin)
+    if not math.prod(shape):
+        return torch.empty(shape, dtype=dtype)
+    # A copy: the bytes of the message cannot be written to, and a tensor may be.
+    raw = torch.frombuffer(bytearray(memoryview(data)[begin:]), dtype=torch.uint8)
+    if dtype is torch.bool:
+        return (raw != 0).reshape(shape)  # any other byte in a truth value would be undefined behaviour
+    return raw.view(dtype).reshape(shape)
+
+
+def _read_array(data: bytes) -> numpy.ndarray[Any, Any]:
+    length, dimensions = struct.unpack_from("<BB", data)
+    name = data[2 : 2 + length].decode("ascii")
+    dtype = numpy.dtype(name)
+    if dtype.kind not in _ARRAY_KINDS or dtype.names or dtype.shape or dimensions > MAX_DIMENSIONS or dtype.str != name:
+        raise WireError("an array of a kind that is not allowed")
+    shape = struct.unpack_from(f"<{dimensions}Q", data, 2 + length)
+    begin = 2 + length + 8 * dimensions
+    _fits(shape, dtype.itemsize, len(data) - begin)
+    if not math.prod(shape) or not dtype.itemsize:
+        return numpy.empty(shape, dtype)
+    array = numpy.frombuffer(data, dtype if dtype.kind != "b" else numpy.uint8, offset=begin).reshape(shape).copy()
+    return array != 0 if dtype.kind == "b" else array
+
+
+def _fits(shape: tuple[int, ...], itemsize: int, there: int) -> None:
+    """See to it that a header describes just the bytes that follow it; an empty one must not claim absurd sizes either."""
+    if math.prod(shape) * itemsize != there or any(size > 2**40 for size in shape):
+        raise WireError(f"a header of shape {shape}, and {there} bytes behind it")

@@ -1,0 +1,185 @@
+"""A worker: a process that grades one submission after the other, and is started as a program.
+
+It holds the reference and the checks, with the questions and the answers of all that has been asked before, and forks a checker for each
+submission: so no submission leaves anything behind, and none has to wait for what an earlier one has worked out.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import gc
+import json
+import os
+import shutil
+import signal
+import socket
+import sys
+import tempfile
+import zipfile
+from dataclasses import asdict
+from pathlib import Path
+from time import monotonic
+from typing import Any
+
+from autograder.engine.channel import Channel, ClosedError, LateError
+from autograder.grading.execution import Execution, Executor, Submission
+from autograder.grading.settings import GradingSettings
+
+# What a checker may need beyond the time that a submission has, for its own work.
+_MARGIN_SECONDS = 120
+
+
+def main(descriptor: int) -> None:
+    """Grade what comes over a connection, until it is closed."""
+    channel = Channel(socket.socket(fileno=descriptor), 2**31)
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the business of the process that a person has started
+    settings = GradingSettings(**json.loads(channel.receive()))
+    engine: Executor = Engine(settings) if settings.warm else _cold(settings)
+    try:
+        while True:
+            submission = Submission(**json.loads(channel.receive()))
+            channel.send(json.dumps(asdict(engine.grade_one(submission))).encode())
+    except ClosedError:
+        return
+    finally:
+        engine.close()
+
+
+def _cold(settings: GradingSettings) -> Executor:
+    from autograder.grading.execute import KernelExecutor
+
+    return KernelExecutor(settings)
+
+
+class Engine:
+    """Runs submissions in forked, sandboxed processes and lets a checker decide.
+
+    Args:
+        settings: limits, device, seed and the students' package.
+    """
+
+    def __init__(self, settings: GradingSettings) -> None:
+        from autograder.engine.nursery import Nursery
+        from autograder.engine.plan import engine_settings, student_environment
+
+        self._settings = settings
+        self._folder = Path(tempfile.mkdtemp(prefix="tfcourse-"))
+        packages = _unpacked(settings.package, self._folder / "packages") if settings.package else ""
+        self._nursery = Nursery(engine_settings(settings, packages), student_environment(settings, self._folder))
+        self._nursery.start()
+        # While the zygote prepares itself.
+        os.environ["TFCOURSE_SEED"], os.environ["TFCOURSE_DEVICE"] = str(settings.seed or 0), settings.device
+        self._prepare()
+
+    def _prepare(self) -> None:
+        import torch
+
+        from autograder.engine import stock
+        from autograder.engine.remote import Names
+        from autograder.engine.shell import make_shell
+
+        torch.set_num_threads(1)
+        self._stock = stock.Stock(self._settings)
+        self._shell = make_shell(Names())
+
+    def grade_one(self, submission: Submission) -> Execution:
+        """Run a submission. Never raises for what the submission does."""
+        begin = monotonic()
+        result = self._attempt(submission)
+        if "again" in result:
+            # The zygote was gone. That is nobody's fault that we know of, so it gets another chance, and only one.
+            result = self._attempt(submission)
+        seconds = monotonic() - begin
+        if "notebook" not in result:
+            return Execution(submission.student, "", seconds, result.get("again") or result["failure"])
+        self._stock.learn(result["failed"])
+        return Execution(
+            submission.student, result["notebook"], seconds, "", result["isolation"], tuple(result["layers"])
+        )
+
+    def _attempt(self, submission: Submission) -> dict[str, Any]:
+        from autograder.engine.nursery import NurseryError
+
+        try:
+            self._nursery.make_ready()
+        except NurseryError as error:
+            self._nursery.close()
+            return {"again": str(error)}
+        self._stock.lay_in(submission.notebook)
+        if self._settings.device != "cpu":
+            return self._check(submission)  # a CUDA context does not survive a fork
+        result = self._forked(submission)
+        if "again" in result:
+            self._nursery.close()
+        return result
+
+    def _forked(self, submission: Submission) -> dict[str, Any]:
+        """Let a forked checker grade a submission, and return what it says."""
+        ours, theirs = socket.socketpair()
+        gc.freeze()  # what is there now is shared with the checker, as long as nobody touches it
+        checker = os.fork()
+        if not checker:
+            self._be_checker(submission, Channel(theirs))
+        theirs.close()
+        channel = Channel(ours, 2**31)
+        try:
+            return dict(json.loads(channel.receive(monotonic() + self._settings.submission_seconds + _MARGIN_SECONDS)))
+        except (ClosedError, LateError) as error:
+            os.kill(checker, signal.SIGKILL)
+            return {"failure": f"the checker of this submission was lost ({type(error).__name__})"}
+        finally:
+            channel.close()
+            os.waitpid(checker, 0)
+
+    def _be_checker(self, submission: Submission, channel: Channel) -> None:
+        """Run in the forked child, and never return."""
+        from autograder.engine.sandbox import die_with_parent
+
+        status = 1
+        with contextlib.suppress(BaseException):
+            die_with_parent()
+            channel.send(json.dumps(self._check(submission)).encode())
+            status = 0
+        os._exit(status)
+
+    def _check(self, submission: Submission) -> dict[str, Any]:
+        import nbformat
+
+        from autograder.engine.checker import Checker, failed_exercises
+        from autograder.engine.nursery import NurseryError
+
+        limit = self._settings.message_mb * 2**20
+        checker = Checker(self._settings, lambda: self._nursery.child(limit), self._nursery.how_it_ended, self._shell)
+        notebook = nbformat.reads(submission.notebook, as_version=4)
+        try:
+            checker.run(notebook)
+        except NurseryError as error:
+            return {"again": str(error)}
+        except Exception as error:  # ours, whatever it is: the student must not lose by it
+            return {"failure": f"{type(error).__name__}: {error}"}
+        return {
+            "notebook": nbformat.writes(notebook),
+            "failed": failed_exercises(notebook),
+            "isolation": checker.isolation,
+            "layers": checker.layers,
+        }
+
+    def close(self) -> None:
+        """End the zygote, and take away what was unpacked."""
+        self._nursery.close()
+        shutil.rmtree(self._folder, ignore_errors=True)
+
+
+def _unpacked(wheel: str, folder: Path) -> str:
+    """Unpack a package where students' processes, which run as somebody else, can read it."""
+    folder.parent.chmod(0o755)
+    folder.mkdir(mode=0o755)
+    with zipfile.ZipFile(wheel) as archive:
+        archive.extractall(folder)
+    for path in folder.rglob("*"):
+        path.chmod(0o755 if path.is_dir() else 0o644)
+    return str(folder)
+
+
+if __name__ == "__main__":
+    main(int(sys.argv[1]))

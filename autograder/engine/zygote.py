@@ -1,0 +1,197 @@
+"""The student zygote: a process that is ready to run a notebook, and forks one sandboxed child for each.
+
+It is started as a program, holds none of the course's secrets, and speaks with one worker over a socket that it inherits. It has one thread,
+no event loop, no message queue and no CUDA context, for none of these survives a fork.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import importlib
+import json
+import os
+import pkgutil
+import signal
+import socket
+import sys
+import traceback
+from pathlib import Path
+from typing import Any
+
+from autograder.engine import sandbox
+from autograder.engine.channel import Channel, ClosedError, receive_with_descriptors, send_with_descriptors
+from autograder.engine.settings import EngineSettings
+
+SHELL, KERNEL = "shell", "kernel"
+
+
+def main(descriptor: int) -> None:
+    """Prepare, tell the worker what was achieved, and fork children until the worker closes the connection."""
+    control = socket.socket(fileno=descriptor)
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the worker's business
+    message, _ = receive_with_descriptors(control, 0)
+    order = json.loads(message)
+    settings = EngineSettings.from_dict(order["settings"])
+    zygote = _Zygote(control, settings)
+    try:
+        zygote.prepare(order["root"])
+    except Exception:
+        _tell(control, {"failed": traceback.format_exc(limit=3)})
+        return
+    _tell(control, {"namespaces": zygote.moved_in, "problem": zygote.problem, "pid": os.getpid()})
+    zygote.serve()
+
+
+class _Zygote:
+    def __init__(self, control: socket.socket, settings: EngineSettings) -> None:
+        self._control = control
+        self._settings = settings
+        self._forks: sandbox.ProcessNamespaces | None = None
+        self.moved_in = False
+        self.problem = ""
+
+    def prepare(self, root: str) -> None:
+        """Import what students use, and move into the private root."""
+        settings = self._settings
+        if settings.isolation == "none":
+            self._import()
+        else:
+            masked = [str(Path(entry) / name) for entry in sys.path for name in settings.hidden if entry]
+            view = sandbox.python_view(masked, packages=settings.packages, cuda=settings.device == "cuda")
+            try:
+                sandbox.move_in(root, view, self._import)
+                self._forks = sandbox.ProcessNamespaces()
+                self.moved_in = True
+            except OSError as error:
+                self.problem = str(error)
+                self._import()
+        if self.moved_in:
+            os.environ.update(HOME=sandbox.HOME, TMPDIR=sandbox.SCRATCH, IPYTHONDIR=f"{sandbox.HOME}/.ipython")
+        _change_packages(sandbox.PACKAGES if self.moved_in and settings.packages else settings.packages)
+
+    def _import(self) -> None:
+        for name in self._settings.preload:
+            with contextlib.suppress(ImportError):
+                importlib.import_module(name)
+        from autograder.engine import warm
+
+        self._shell = warm.shell()
+        warm.checks(backward=self._settings.device == "cpu")
+
+    def serve(self) -> None:
+        """Do what the worker asks: fork, and wait for a child that has been forked."""
+        while True:
+            try:
+                message, descriptors = receive_with_descriptors(self._control, 1)
+            except (ClosedError, OSError):
+                return
+            order = json.loads(message)
+            if "fork" in order:
+                self._fork(order["fork"], descriptors)
+            else:
+                _tell(self._control, {"status": _wait(order["wait"])})
+
+    def _fork(self, order: dict[str, Any], descriptors: list[int]) -> None:
+        child = self._forks.fork() if self._forks is not None else os.fork()
+        if not child:
+            self._control.close()
+            self._be_child(order, descriptors)
+        for descriptor in descriptors:
+            os.close(descriptor)
+        handle = os.pidfd_open(child)
+        send_with_descriptors(self._control, json.dumps({"pid": child}).encode(), [handle])
+        os.close(handle)
+
+    def _be_child(self, order: dict[str, Any], descriptors: list[int]) -> None:
+        """Run in the child, and never return."""
+        status = 1
+        try:
+            signal.signal(signal.SIGINT, signal.default_int_handler)
+            _silence()
+            limits = sandbox.Limits(**order["limits"])
+            layers: list[str] = []
+            if self._settings.isolation != "none":
+                layers = sandbox.lock_in(
+                    limits, namespaces=self.moved_in, cuda=self._settings.device == "cuda", scratch=order["scratch"]
+                )
+            elif order["scratch"]:
+                os.chdir(order["scratch"])
+            self._play(order, descriptors[0], layers)
+            status = 0
+        except BaseException:
+            # The first lines of a child's life are ours; what goes wrong in them is told to the other end.
+            with contextlib.suppress(Exception):
+                _report(descriptors[0], traceback.format_exc(limit=-4)[-2000:])
+        finally:
+            os._exit(status)
+
+    def _play(self, order: dict[str, Any], descriptor: int, layers: list[str]) -> None:
+        from autograder.engine.agent import Agent
+        from autograder.engine.wire import pack
+        from autograder.grading.kernel_seed import seed_all
+
+        seed_all(self._settings.seed)
+        channel = Channel(socket.socket(fileno=descriptor), order["max_bytes"])
+        channel.send(pack({"ready": layers}))
+        Agent(channel, self._shell, order["max_bytes"]).serve()
+
+
+def _report(descriptor: int, text: str) -> None:
+    from autograder.engine.wire import pack
+
+    Channel(socket.socket(fileno=descriptor)).send(pack({"failed": text}))
+
+
+def _tell(control: socket.socket, what: dict[str, Any]) -> None:
+    with contextlib.suppress(OSError):
+        send_with_descriptors(control, json.dumps(what).encode(), [])
+
+
+def _wait(child: int) -> int:
+    try:
+        _, status = os.waitpid(child, 0)
+    except ChildProcessError:
+        return 0
+    return os.waitstatus_to_exitcode(status)
+
+
+def _silence() -> None:
+    """What is printed past Python's streams is nobody's."""
+    null = os.open(os.devnull, os.O_RDWR)
+    for descriptor in (0, 1, 2):
+        os.dup2(null, descriptor)
+    os.close(null)
+
+
+def _change_packages(folder: str) -> None:
+    """Put a student build in the place of the grader: of the grader stays what is loaded, and nothing more of it can be."""
+    import autograder
+    import autograder.checking
+    import autograder.engine
+    import autograder.grading
+
+    here = str(Path(__file__).resolve().parents[2])
+    sys.meta_path[:] = [
+        finder for finder in sys.meta_path if not getattr(finder, "__module__", "").startswith("__editable__")
+    ]
+    sys.path[:] = [*([folder] if folder else []), *(entry for entry in sys.path if entry and entry != here)]
+    autograder.__path__[:] = [f"{folder}/autograder"] if folder else []
+    autograder.checking.__path__[:] = [f"{folder}/autograder/checking"] if folder else []
+    for package in (autograder.engine, autograder.grading):
+        package.__path__[:] = []
+    importlib.invalidate_caches()
+    for name in _modules_in(folder):
+        with contextlib.suppress(Exception):  # one that cannot be imported here will say so to whoever imports it
+            importlib.import_module(name)
+
+
+def _modules_in(folder: str) -> list[str]:
+    """Return the modules of a student build, but for the part of the grader that it brings, and what that needs for a check."""
+    if not folder:
+        return []
+    own = [info.name for info in pkgutil.walk_packages([folder]) if not info.name.startswith("autograder")]
+    return [*own, "autograder.checking.recorded"]
+
+
+if __name__ == "__main__":
+    main(int(sys.argv[1]))
