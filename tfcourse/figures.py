@@ -149,4 +149,4 @@ def show(fig: Any, *, alt: str) -> None:
     drawing = to_svg(fig, alt=alt)
     # Left open, the inline backend would show it a second time as a PNG without a description.
     plt.close(fig)
-    display({"text/html": drawing, "text/plain": alt}, raw=True)  # type: ignore[no-untyped-call]
+    display({"text/html": drawing, "text/plain": alt}, raw=True)

@@ -132,7 +132,7 @@ class Agent:
         return {"value": None}
 
     def _do_special(self, question: dict[str, Any]) -> dict[str, Any]:
-        """Do what an operator or a built-in function does: ``len``, ``repr``, ``a + b``, ``a[i]`` …"""
+        """Do what an operator or a built-in function does: ``len``, ``repr``, ``a + b``, ``a[i]``."""
         return {"value": _SPECIAL[question["name"]](question["of"], *question["args"])}
 
     def _do_next(self, question: dict[str, Any]) -> dict[str, Any]:
@@ -208,7 +208,8 @@ def _is_about_memory(error: BaseException, text: str) -> bool:
 
 def _frames(error: BaseException) -> list[str]:
     """Return the lines of a student's cells that an exception passed, innermost last."""
-    lines, trace = [], error.__traceback__
+    lines: list[str] = []
+    trace = error.__traceback__
     while trace is not None and len(lines) < 20:
         code = trace.tb_frame.f_code
         if code.co_filename.startswith("<ipython-input"):

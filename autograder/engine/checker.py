@@ -7,7 +7,8 @@ the rest goes on from there.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from datetime import datetime, timezone
+from contextlib import suppress
+from datetime import UTC, datetime
 from time import monotonic
 from typing import Any
 
@@ -90,7 +91,7 @@ class Checker:
             self._fail(cell, index, "time used up", "The submission had used up the time that it has.")
             return
         outputs = Outputs(self._settings.kept_output)
-        begun = datetime.now(timezone.utc)
+        begun = datetime.now(UTC)
         conversation.begin(self._allowance(cell), outputs.add)
         if is_test(cell):
             self._shell.run(cell.source, outputs.add)
@@ -101,7 +102,7 @@ class Checker:
                 self._shell.run(cell.source, lambda output: None)
         cell.outputs = from_dict(outputs.items)
         cell.execution_count = None
-        ended = datetime.now(timezone.utc)
+        ended = datetime.now(UTC)
         cell.metadata["execution"] = {"iopub.status.busy": begun.isoformat(), "shell.execute_reply": ended.isoformat()}
         self._judge(cell, index, conversation.broken)
         if not conversation.alive:
@@ -109,10 +110,8 @@ class Checker:
             self._restart(notebook, index + 1)
 
     def _students(self, cell: NotebookNode, conversation: Conversation) -> None:
-        try:
+        with suppress(LimitError):  # the conversation remembers it, and it is told when the cell is judged
             conversation.ask({"do": "run", "source": cell.source})
-        except LimitError:
-            pass  # the conversation remembers it, and it is told below
 
     def _judge(self, cell: NotebookNode, index: int, broken: LimitError | None) -> None:
         """Say what came of a cell, where that is not plain from its outputs."""

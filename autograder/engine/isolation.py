@@ -11,7 +11,7 @@ from functools import cache
 from autograder.engine.sandbox import LAYERS
 from autograder.engine.settings import level_of, suffices
 from autograder.errors import CourseError
-from autograder.grading.settings import GradingSettings
+from autograder.grading.settings import ISOLATION, GradingSettings
 
 
 @cache
@@ -41,7 +41,8 @@ def settled(settings: GradingSettings) -> GradingSettings:
     if settings.warm and suffices(there, settings.isolation):
         return settings
     if settings.isolation == "none" or settings.allow_weaker:
-        return replace(settings, isolation=there if settings.warm else "none")
+        level = there if settings.warm else "none"
+        return replace(settings, isolation=next(item for item in ISOLATION if item == level))
     if not settings.warm:
         what, do = "cold kernels have no sandbox", "Take c.GradingLimits.warm = False out of nbgrader_config.py"
     else:

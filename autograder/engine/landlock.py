@@ -37,7 +37,7 @@ def version() -> int:
 def restrict(readable: Iterable[str], writable: Iterable[str]) -> None:
     """Leave this process, and all that it starts, these paths and nothing else.
 
-    TCP and, where the kernel can, signals and abstract sockets to processes outside are taken away as well. What is already open stays open.
+    TCP and, where the kernel can, signals and abstract sockets to processes outside are taken away as well. What is open stays open.
 
     Args:
         readable: files and folders that may be read and executed.

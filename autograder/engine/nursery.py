@@ -116,7 +116,8 @@ def _pid_of(handle: int) -> int:
 
 def _family(pid: int) -> list[int]:
     """Return a process and its descendants."""
-    found, waiting = [], [pid]
+    found: list[int] = []
+    waiting = [pid]
     while waiting and len(found) < 4096:
         one = waiting.pop()
         found.append(one)

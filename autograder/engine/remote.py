@@ -1,7 +1,7 @@
 """A student's objects as the checker sees them: they live in the student's process, and are asked there.
 
-Values cross as plain data and are then the checker's own; functions, classes, modules, generators and other objects stay, and a proxy stands
-for them. So a graded cell runs as it is written, with proxies in the place of what the student has defined.
+Values cross as plain data and are then the checker's own; functions, classes, modules, generators and other objects stay, and a proxy
+stands for them. So a graded cell runs as it is written, with proxies in the place of what the student has defined.
 """
 
 from __future__ import annotations
@@ -185,10 +185,11 @@ def exception_of(raised: Any) -> Exception:
     label = name if isinstance(name, str) and name.isidentifier() else base.__name__
     kind = base if label == base.__name__ else type(label, (base,), {})
     try:
-        error = kind(text if isinstance(text, str) else "")
+        error: Exception = kind(text if isinstance(text, str) else "")
     except Exception:  # a few built-in exceptions want more than a text
         error = StudentError(f"{label}: {text}")
-    for line in raised.get("where") if isinstance(raised.get("where"), list) else []:
+    where = raised.get("where")
+    for line in where if isinstance(where, list) else []:
         if isinstance(line, str):
             error.add_note(f"in the student's {line[:200]}")
     return error

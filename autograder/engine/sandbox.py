@@ -1,9 +1,9 @@
 """The sandbox: what a process gives up before it runs a student's code.
 
 It is put on in two steps. The zygote *moves in* once: into namespaces of its own and a private root that holds Python and nothing of the
-instructor's. Each child that it forks then *locks itself in*: a process tree, network, scratch folder and user of its own, limits, and no way
-back. Every step is a layer with a name; a layer that the system does not offer is left out and not reported, and whoever asked for it
-decides whether to go on.
+instructor's. Each child that it forks then *locks itself in*: a process tree, network, scratch folder and user of its own, limits, and no
+way back. Every step is a layer with a name; one that the system does not offer is not among the layers that are reported, and whoever
+asked for it decides whether to go on.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ LAYERS = (*NAMESPACES, *ROOT, *RESTRICTIONS)
 
 # The user that student code runs as, inside; outside it is nobody, or whoever started the grader.
 INSIDE, NOBODY = 1000, 65534
-SCRATCH = "/tmp"  # noqa: S108 (a folder of the private root)
+SCRATCH = "/tmp"
 WORK, HOME = f"{SCRATCH}/work", f"{SCRATCH}/home"
 PACKAGES = "/course"
 

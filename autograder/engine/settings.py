@@ -49,8 +49,10 @@ class EngineSettings:
         """
         plain = dict(data)
         limits = Limits(**plain.pop("limits", {}))
-        sequences = {name: tuple(plain.pop(name)) for name in ("preload", "hidden") if name in plain}
-        return cls(**plain, **sequences, limits=limits)
+        for name in ("preload", "hidden"):
+            if name in plain:
+                plain[name] = tuple(plain[name])
+        return cls(**plain, limits=limits)
 
 
 def level_of(layers: tuple[str, ...]) -> str:

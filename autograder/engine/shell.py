@@ -19,7 +19,7 @@ def _nobody(output: dict[str, Any]) -> None:
     """Take an output that nobody waits for."""
 
 
-class _Publisher(DisplayPublisher):
+class _Publisher(DisplayPublisher):  # type: ignore[misc]
     def publish(
         self, data: Any, metadata: Any = None, *, transient: Any = None, update: bool = False, **kwargs: Any
     ) -> None:
@@ -29,7 +29,7 @@ class _Publisher(DisplayPublisher):
         self.shell.emit({"output_type": "clear_output"})
 
 
-class _Hook(DisplayHook):
+class _Hook(DisplayHook):  # type: ignore[misc]
     def write_output_prompt(self) -> None:
         pass
 
@@ -84,7 +84,7 @@ class _Stream:
         raise OSError("this stream has no file")
 
 
-class CellShell(InteractiveShell):
+class CellShell(InteractiveShell):  # type: ignore[misc]
     """An IPython shell that hands on outputs as plain dictionaries, in the form that notebooks keep them."""
 
     displayhook_class = Type(_Hook)
@@ -128,7 +128,7 @@ class CellShell(InteractiveShell):
         self._take = emit
         before = sys.stdout, sys.stderr
         self._streams = _Stream(self, "stdout"), _Stream(self, "stderr")
-        sys.stdout, sys.stderr = self._streams  # type: ignore[assignment]
+        sys.stdout, sys.stderr = self._streams
         try:
             result = self.run_cell(source, store_history=True)
             _show_figures()

@@ -1,7 +1,7 @@
 """What crosses between a checker and a student's process: plain data and raw tensors, as msgpack. Nothing that arrives is ever run.
 
-Containers travel as arrays that begin with a tag, tensors and arrays as their bytes behind a small header. The reader trusts nothing: depth,
-length and every number of a header are checked before anything is made of them.
+Containers travel as arrays that begin with a tag, tensors and arrays as their bytes behind a small header. The reader trusts nothing:
+depth, length and every number of a header are checked before anything is made of them.
 """
 
 from __future__ import annotations
@@ -40,6 +40,8 @@ _TENSOR, _ARRAY = 1, 2
     _ELLIPSIS,
     _SLICE,
 ) = range(15)
+
+_TAGS: dict[Any, int] = {list: _LIST, set: _SET, frozenset: _FROZENSET}
 
 _DTYPES: tuple[torch.dtype, ...] = (
     torch.float32, torch.float64, torch.float16, torch.bfloat16, torch.int64, torch.int32, torch.int16, torch.int8, torch.uint8,
@@ -123,7 +125,7 @@ class _Packer:
         if kind is Tensor or isinstance(value, Tensor):
             return self._tensor(value, depth)
         if kind is list or kind is tuple or kind is set or kind is frozenset or kind is torch.Size:
-            return self._sequence({list: _LIST, set: _SET, frozenset: _FROZENSET}.get(kind, _TUPLE), value, depth)
+            return self._sequence(_TAGS.get(kind, _TUPLE), value, depth)
         if kind is dict:
             return self._mapping(value, depth)
         return self._other(value, depth)

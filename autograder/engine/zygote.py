@@ -1,7 +1,7 @@
 """The student zygote: a process that is ready to run a notebook, and forks one sandboxed child for each.
 
-It is started as a program, holds none of the course's secrets, and speaks with one worker over a socket that it inherits. It has one thread,
-no event loop, no message queue and no CUDA context, for none of these survives a fork.
+It is started as a program, holds none of the course's secrets, and speaks with one worker over a socket that it inherits. It has one
+thread, no event loop, no message queue and no CUDA context, for none of these survives a fork.
 """
 
 from __future__ import annotations
