@@ -16,6 +16,7 @@ from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
 from time import monotonic
+from typing import Any
 
 from autograder.engine.channel import (
     Channel,
@@ -133,14 +134,16 @@ class Nursery:
     Args:
         settings: what the children are to be.
         environment: the environment variables that they see.
+        kernels: whether the children are Jupyter kernels, whose sockets lie in folders below :attr:`sockets`.
     """
 
-    def __init__(self, settings: EngineSettings, environment: Mapping[str, str]) -> None:
+    def __init__(self, settings: EngineSettings, environment: Mapping[str, str], *, kernels: bool = False) -> None:
         self.settings = settings
+        self._kernels = kernels
         self._environment = dict(environment)
         self._process: subprocess.Popen[bytes] | None = None
         self._control: socket.socket | None = None
-        self._root = ""
+        self._folder = ""
         self._ready = False
         self.problem = ""
 
@@ -150,7 +153,9 @@ class Nursery:
             return
         self.close()
         ours, theirs = socket.socketpair()
-        self._root = tempfile.mkdtemp(prefix="tfcourse-")
+        self._folder = tempfile.mkdtemp(prefix="tfcourse-")
+        for name in ("root", "sockets"):
+            os.mkdir(f"{self._folder}/{name}", 0o755)
         self._process = subprocess.Popen(
             [sys.executable, "-P", "-m", "autograder.engine.zygote", str(theirs.fileno())],
             pass_fds=[theirs.fileno()],
@@ -162,7 +167,17 @@ class Nursery:
         theirs.close()
         self._control = ours
         self._ready = False
-        send_with_descriptors(ours, json.dumps({"settings": self.settings.to_dict(), "root": self._root}).encode(), [])
+        order = {
+            "settings": self.settings.to_dict(),
+            "root": f"{self._folder}/root",
+            "sockets": self.sockets if self._kernels else "",
+        }
+        send_with_descriptors(ours, json.dumps(order).encode(), [])
+
+    @property
+    def sockets(self) -> str:
+        """The folder for the sockets of kernels, while the zygote runs."""
+        return f"{self._folder}/sockets"
 
     def make_ready(self) -> None:
         """Wait until children can be had; a zygote that has died is started again.
@@ -186,12 +201,16 @@ class Nursery:
         control.settimeout(_FORK_SECONDS)
         self._ready = True
 
-    def child(self, max_bytes: int, limits: Limits | None = None) -> Child:
+    def child(
+        self, max_bytes: int, limits: Limits | None = None, *, connection: Mapping[str, Any] | None = None, sockets: str = ""
+    ) -> Child:
         """Return a new child of a zygote that is ready, locked in.
 
         Args:
             max_bytes: the longest message that is taken from it.
             limits: what it may use; by default what the settings say.
+            connection: for a kernel, what Jupyter's connection file says. A second message follows when its sockets are bound.
+            sockets: for a kernel, the name of its folder below :attr:`sockets`.
 
         Raises:
             NurseryError: if there is none to be had, or it is less isolated than the settings ask for.
@@ -201,7 +220,13 @@ class Nursery:
             raise NurseryError("the process that student code is forked from is not ready")
         ours, theirs = socket.socketpair()
         scratch = tempfile.mkdtemp(prefix="tfcourse-") if self.problem or self.settings.isolation == "none" else ""
-        order = {"limits": asdict(limits or self.settings.limits), "max_bytes": max_bytes, "scratch": scratch}
+        order = {
+            "limits": asdict(limits or self.settings.limits),
+            "max_bytes": max_bytes,
+            "scratch": scratch,
+            "connection": dict(connection or {}),
+            "sockets": f"{self.sockets}/{sockets}" if scratch and sockets else sockets,
+        }
         try:
             send_with_descriptors(control, json.dumps({"fork": order}).encode(), [theirs.fileno()])
             message, handles = receive_with_descriptors(control, 1)
@@ -250,6 +275,6 @@ class Nursery:
                 os.killpg(self._process.pid, signal.SIGKILL)
             self._process.wait()
             self._process = None
-        if self._root:
-            shutil.rmtree(self._root, ignore_errors=True)
-            self._root = ""
+        if self._folder:
+            shutil.rmtree(self._folder, ignore_errors=True)
+            self._folder = ""

@@ -33,6 +33,7 @@ INSIDE, NOBODY = 1000, 65534
 SCRATCH = "/tmp"
 WORK, HOME = f"{SCRATCH}/work", f"{SCRATCH}/home"
 PACKAGES = "/course"
+SOCKETS = "/sockets"
 
 # What programs need of the system beside their own files.
 _SYSTEM = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32")
@@ -70,23 +71,25 @@ class View:
         readable: files and folders of the host, shown read-only in the same place.
         masked: folders below those that are shown empty.
         packages: a folder of the host that is shown as ``PACKAGES``, or empty.
+        sockets: a folder of the host with a folder per kernel, of which each kernel gets its own as ``SOCKETS``; or empty.
         cuda: whether the NVIDIA devices are passed in.
     """
 
     readable: tuple[str, ...]
     masked: tuple[str, ...] = ()
     packages: str = ""
+    sockets: str = ""
     cuda: bool = False
 
 
-def python_view(masked: Sequence[str] = (), *, packages: str = "", cuda: bool = False) -> View:
+def python_view(masked: Sequence[str] = (), *, packages: str = "", sockets: str = "", cuda: bool = False) -> View:
     """Return the view in which this Python works: the system's programs and libraries, and Python's own."""
     own = {sys.prefix, sys.base_prefix, sys.exec_prefix, *sysconfig.get_paths().values()}
     wanted = [*_SYSTEM, *_CONFIGURATION, *sorted(own)]
     there = list(dict.fromkeys(os.path.abspath(path) for path in wanted if os.path.lexists(path)))
     # A folder brings what is below it.
     kept = [path for path in there if not any(_is_below(path, other) for other in there)]
-    return View(tuple(kept), tuple(path for path in masked if os.path.isdir(path)), packages, cuda)
+    return View(tuple(kept), tuple(path for path in masked if os.path.isdir(path)), packages, sockets, cuda)
 
 
 def _is_below(path: str, folder: str) -> bool:
@@ -187,6 +190,8 @@ def _furnish(root: str, view: View) -> None:
         _show(root, path)
     if view.packages:
         _bind(view.packages, root + PACKAGES, linux.MS_RDONLY | linux.MS_NOSUID | linux.MS_NODEV)
+    if view.sockets:
+        _bind(view.sockets, root + SOCKETS, linux.MS_NOSUID | linux.MS_NODEV | linux.MS_NOEXEC)
     for path in view.masked:
         linux.mount(
             "tmpfs", root + path, "tmpfs", linux.MS_RDONLY | linux.MS_NOSUID | linux.MS_NODEV, "size=4k,mode=0755"
@@ -247,7 +252,7 @@ class ProcessNamespaces:
         return child
 
 
-def lock_in(limits: Limits, *, namespaces: bool, cuda: bool = False, scratch: str = "") -> list[str]:
+def lock_in(limits: Limits, *, namespaces: bool, cuda: bool = False, scratch: str = "", sockets: str = "") -> list[str]:
     """Take from this process, just forked, all that student code must not have. There is no way back.
 
     Args:
@@ -255,6 +260,7 @@ def lock_in(limits: Limits, *, namespaces: bool, cuda: bool = False, scratch: st
         namespaces: whether this process lives in a zygote that has moved in.
         cuda: whether it may use NVIDIA devices.
         scratch: the one folder that may be written to, where there is no private root.
+        sockets: for a kernel, the folder for its sockets: its name below ``SOCKETS``, or its path where there is no private root.
 
     Returns:
         The names of the layers that are active.
@@ -264,7 +270,7 @@ def lock_in(limits: Limits, *, namespaces: bool, cuda: bool = False, scratch: st
     """
     active: list[str] = []
     if namespaces:
-        _own_namespaces(limits)
+        _own_namespaces(limits, sockets)
         active += [*NAMESPACES, *ROOT]
     elif scratch:
         os.chdir(scratch)
@@ -279,7 +285,7 @@ def lock_in(limits: Limits, *, namespaces: bool, cuda: bool = False, scratch: st
     linux.prctl(linux.PR_SET_NO_NEW_PRIVS, 1)
     active.append("no new privileges")
     if landlock.version():
-        own = [SCRATCH, "/dev"] if namespaces else [scratch, "/dev/null"]
+        own = [SCRATCH, SOCKETS, "/dev"] if namespaces else [scratch, sockets, "/dev/null"]
         landlock.restrict(["/"] if namespaces else _without_namespaces(), [path for path in own if path])
         active.append("landlock")
     if seccomp.available():
@@ -288,9 +294,12 @@ def lock_in(limits: Limits, *, namespaces: bool, cuda: bool = False, scratch: st
     return active
 
 
-def _own_namespaces(limits: Limits) -> None:
+def _own_namespaces(limits: Limits, sockets: str) -> None:
     linux.unshare(linux.CLONE_NEWNS | linux.CLONE_NEWNET | linux.CLONE_NEWIPC | linux.CLONE_NEWUTS)
     linux.mount("proc", "/proc", "proc", linux.MS_NOSUID | linux.MS_NODEV | linux.MS_NOEXEC)
+    if sockets:
+        # From here on the folders of other kernels cannot be seen.
+        linux.mount(f"{SOCKETS}/{sockets}", SOCKETS, flags=linux.MS_BIND)
     inodes = max(1024, limits.scratch_mb * 64)
     linux.mount(
         "tmpfs",

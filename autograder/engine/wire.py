@@ -7,10 +7,13 @@ depth, length and every number of a header are checked before anything is made o
 from __future__ import annotations
 
 import math
+import re
 import struct
-from collections import namedtuple
-from collections.abc import Callable, Mapping
+from collections import Counter, namedtuple
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
+from keyword import iskeyword
 from typing import Any
 
 import msgpack
@@ -21,7 +24,13 @@ from torch import Tensor
 MAX_DEPTH = 64
 MAX_ITEMS = 2_000_000
 MAX_DIMENSIONS = 16
+MAX_SIZE = 2**40
+MAX_RECORDS = 100
 _MAX_DIGITS = 4000
+# So many keys of one hash are an accident; thousands make a dictionary take the square of their number in time.
+_SAME_HASH = 64
+# An empty array takes the room of one item, whatever size its header claims for that.
+_MAX_EMPTY_ITEM = 2**16
 _TENSOR, _ARRAY = 1, 2
 (
     _LIST,
@@ -49,7 +58,9 @@ _DTYPES: tuple[torch.dtype, ...] = (
 )  # fmt: skip
 _CODES = {dtype: code for code, dtype in enumerate(_DTYPES)}
 _DTYPE_NAMES = {str(dtype).removeprefix("torch."): dtype for dtype in _DTYPES}
+_DEVICES = ("cpu", "meta", "cuda", "cuda:0")
 _ARRAY_KINDS = frozenset("biufcSU")
+_ARRAY_DTYPE = re.compile("[<|][biufcSU][0-9]{1,10}")
 
 
 class WireError(Exception):
@@ -113,6 +124,7 @@ class _Packer:
         self._stand_in = stand_in
         self._max_bytes = max_bytes
         self._items = 0
+        self._records: set[tuple[str, ...]] = set()
 
     def plain(self, value: Any, depth: int) -> Any:
         kind = type(value)
@@ -128,15 +140,16 @@ class _Packer:
             return self._sequence(_TAGS.get(kind, _TUPLE), value, depth)
         if kind is dict:
             return self._mapping(value, depth)
+        self._count(4)  # no mark is longer
         return self._other(value, depth)
 
     def _sequence(self, tag: int, values: Any, depth: int) -> list[Any]:
-        self._count(len(values))
+        self._count(1 + len(values))
         ordered = sorted(values, key=repr) if tag in (_SET, _FROZENSET) else values
         return [tag, *(self.plain(item, depth + 1) for item in ordered)]
 
     def _mapping(self, value: Mapping[Any, Any], depth: int) -> list[Any]:
-        self._count(2 * len(value))
+        self._count(1 + 2 * len(value))
         flat: list[Any] = [_DICT]
         for key, item in value.items():
             flat += (self.plain(key, depth + 1), self.plain(item, depth + 1))
@@ -154,7 +167,7 @@ class _Packer:
         if isinstance(value, torch.dtype):
             return [_DTYPE, str(value).removeprefix("torch.")] if value in _CODES else self._stand(value, depth)
         if isinstance(value, torch.device):
-            return [_DEVICE, str(value)]
+            return [_DEVICE, str(value)] if str(value) in _DEVICES else self._stand(value, depth)
         if isinstance(value, complex):
             return [_COMPLEX, complex.real.__get__(value), complex.imag.__get__(value)]
         if isinstance(value, (Opaque, Reference)):
@@ -180,9 +193,12 @@ class _Packer:
         if isinstance(value, tuple):
             items = list(tuple.__iter__(value))
             fields = getattr(type(value), "_fields", None)
-            if isinstance(fields, tuple) and len(fields) == len(items) and all(type(name) is str for name in fields):
-                self._count(2 * len(items))
-                return [_RECORD, type(value).__name__, *fields, *(self.plain(item, depth + 1) for item in items)]
+            if isinstance(fields, tuple) and len(fields) == len(items):
+                names = (type(value).__name__, *fields)
+                if _is_record(names) and (names in self._records or len(self._records) < MAX_RECORDS):
+                    self._records.add(names)
+                    self._count(2 * len(items))
+                    return [_RECORD, *names, *(self.plain(item, depth + 1) for item in items)]
             return self._sequence(_TUPLE, items, depth)
         if isinstance(value, list):
             return self._sequence(_LIST, list(list.__iter__(value)), depth)
@@ -203,6 +219,7 @@ class _Packer:
         return [_OPAQUE, value.description[:1000]]
 
     def _long(self, value: int) -> Any:
+        self._count(2)
         if value.bit_length() > 3 * _MAX_DIGITS:
             return [_OPAQUE, f"a whole number of {value.bit_length()} bits"]
         return [_INTEGER, hex(value)]
@@ -213,6 +230,7 @@ class _Packer:
             or value.device.type == "meta"
             or value.dtype not in _CODES
             or value.is_nested
+            or not _is_shape(value.shape)
         ):
             shape = tuple(value.shape) if not value.is_nested else "irregular"
             return [_OPAQUE, f"a tensor of shape {shape}, {value.dtype}, {value.layout}, on {value.device}"]
@@ -226,7 +244,12 @@ class _Packer:
         return msgpack.ExtType(_TENSOR, header + data)
 
     def _array(self, value: numpy.ndarray[Any, Any]) -> Any:
-        if value.dtype.kind not in _ARRAY_KINDS or value.nbytes > self._max_bytes or value.dtype.names:
+        if (
+            value.dtype.kind not in _ARRAY_KINDS
+            or value.nbytes > self._max_bytes
+            or not _is_shape(value.shape)
+            or (not value.size and value.dtype.itemsize > _MAX_EMPTY_ITEM)
+        ):
             return [_OPAQUE, f"an array of shape {value.shape}, {value.dtype}"]
         code = value.dtype.newbyteorder("<").str.encode()
         plain = numpy.ascontiguousarray(numpy.asarray(value), dtype=code.decode())
@@ -237,6 +260,17 @@ class _Packer:
         self._items += items
         if self._items > MAX_ITEMS:
             raise NotPlainError(f"it has more than {MAX_ITEMS} items")
+
+
+def _is_shape(shape: Sequence[int]) -> bool:
+    return len(shape) <= MAX_DIMENSIONS and all(size <= MAX_SIZE for size in shape)
+
+
+def _is_record(names: Sequence[Any]) -> bool:
+    """Whether these are the names of a type and of its fields."""
+    return len(names) <= 256 and all(
+        type(name) is str and name.isidentifier() and not iskeyword(name) for name in names
+    )
 
 
 def unpack(data: bytes, resolve: Callable[[Reference], Any] | None = None) -> Any:
@@ -250,12 +284,13 @@ def unpack(data: bytes, resolve: Callable[[Reference], Any] | None = None) -> An
         WireError: if the bytes are not what the protocol allows.
     """
     try:
+        _look_through(data)
         content = msgpack.unpackb(
             data,
             ext_hook=_extension,
             raw=False,
             max_map_len=0,
-            max_array_len=MAX_ITEMS + 2,
+            max_array_len=MAX_ITEMS,
             max_str_len=len(data),
             max_bin_len=len(data),
             max_ext_len=len(data),
@@ -267,9 +302,58 @@ def unpack(data: bytes, resolve: Callable[[Reference], Any] | None = None) -> An
         raise WireError(f"malformed ({type(error).__name__}: {str(error)[:200]})") from error
 
 
+# What follows each first byte of msgpack: so many bytes in all, a length of so many bytes, so many values, or none that is allowed.
+_FIXED, _MEASURED, _VALUES, _COUNTED, _FORBIDDEN = range(5)
+_FORMS: list[tuple[int, int]] = [(_FIXED, 1)] * 256
+_FORMS[0x80:0x90] = [(_FORBIDDEN, 0)] * 16
+_FORMS[0x90:0xA0] = [(_VALUES, count) for count in range(16)]
+_FORMS[0xA0:0xC0] = [(_FIXED, 1 + length) for length in range(32)]
+_FORMS[0xC1] = _FORMS[0xDE] = _FORMS[0xDF] = (_FORBIDDEN, 0)
+_FORMS[0xC4:0xCA] = [(_MEASURED, width) for width in (1, 2, 4)] * 2
+_FORMS[0xCA:0xD4] = [(_FIXED, 1 + width) for width in (4, 8, 1, 2, 4, 8, 1, 2, 4, 8)]
+_FORMS[0xD4:0xD9] = [(_FIXED, 2 + length) for length in (1, 2, 4, 8, 16)]
+_FORMS[0xD9:0xDE] = [(_MEASURED, 1), (_MEASURED, 2), (_MEASURED, 4), (_COUNTED, 2), (_COUNTED, 4)]
+_EXTENSION_TYPE = {0xC7: 2, 0xC8: 3, 0xC9: 5, 0xD4: 1, 0xD5: 1, 0xD6: 1, 0xD7: 1, 0xD8: 1}
+
+
+def _look_through(data: bytes) -> None:
+    """See to it that a message is as deep and as long as it says, before room is made for anything in it.
+
+    A header of five bytes can claim an array of millions, and hold a thousand more of its kind.
+    """
+    position, items, waiting = 0, 0, [1]
+    while waiting:
+        if not waiting[-1]:
+            waiting.pop()
+            continue
+        waiting[-1] -= 1
+        first = data[position]
+        form, number = _FORMS[first]
+        if first in _EXTENSION_TYPE and data[position + _EXTENSION_TYPE[first]] not in (_TENSOR, _ARRAY):
+            raise WireError("an unknown kind of data")
+        if form == _FIXED:
+            position += number
+        elif form == _MEASURED:
+            length = int.from_bytes(data[position + 1 : position + 1 + number], "big")
+            position += 1 + number + (1 if first in _EXTENSION_TYPE else 0) + length
+        elif form == _FORBIDDEN:
+            raise WireError("a kind of value that is not allowed")
+        else:
+            width = number if form == _COUNTED else 0
+            count = int.from_bytes(data[position + 1 : position + 1 + width], "big") if width else number
+            position += 1 + width
+            items += count
+            waiting.append(count)
+            if len(waiting) > MAX_DEPTH + 2 or items > MAX_ITEMS or not 0 < count <= len(data) - position:
+                raise WireError("an array that is too deep, too long, empty or cut off")
+    if position != len(data):
+        raise WireError("a message that is cut off or goes on")
+
+
 class _Unpacker:
     def __init__(self, resolve: Callable[[Reference], Any] | None) -> None:
         self._resolve = resolve
+        self._records: set[tuple[str, ...]] = set()
 
     def value(self, content: Any, depth: int) -> Any:
         if type(content) is not list:
@@ -287,14 +371,18 @@ class _Unpacker:
         flat = self.items(content, depth)
         if len(flat) % 2:
             raise WireError("a mapping with a key and no value")
-        return dict(zip(flat[::2], flat[1::2], strict=True))
+        return dict(zip(_spread(flat[::2]), flat[1::2], strict=True))
 
     def record(self, content: list[Any], depth: int) -> Any:
         name, *flat = self.items(content, depth)
         fields, values = flat[: len(flat) // 2], flat[len(flat) // 2 :]
-        if len(fields) != len(values) or not all(type(text) is str and text.isidentifier() for text in (name, *fields)):
+        names = (name, *fields)
+        if len(fields) != len(values) or not _is_record(names):
             raise WireError("a record whose fields and values do not match")
-        return namedtuple(name, fields, rename=True)(*values)
+        self._records.add(names)
+        if len(self._records) > MAX_RECORDS:
+            raise WireError(f"more than {MAX_RECORDS} kinds of records")
+        return _record_type(names)(*values)
 
     def scalar(self, content: list[Any], depth: int) -> Any:
         if len(content) != 2 or not isinstance(content[1], numpy.ndarray) or content[1].ndim:
@@ -325,7 +413,7 @@ class _Unpacker:
 
     def device(self, content: list[Any], depth: int) -> torch.device:
         _, name = content
-        if name not in ("cpu", "meta", "cuda", "cuda:0"):
+        if name not in _DEVICES:
             raise WireError("an unknown device")
         return torch.device(name)
 
@@ -338,8 +426,8 @@ _READERS: tuple[Callable[[_Unpacker, list[Any], int], Any], ...] = (
     lambda reader, content, depth: reader.items(content, depth),
     lambda reader, content, depth: tuple(reader.items(content, depth)),
     _Unpacker.mapping,
-    lambda reader, content, depth: set(reader.items(content, depth)),
-    lambda reader, content, depth: frozenset(reader.items(content, depth)),
+    lambda reader, content, depth: set(_spread(reader.items(content, depth))),
+    lambda reader, content, depth: frozenset(_spread(reader.items(content, depth))),
     _Unpacker.complex,
     _Unpacker.integer,
     _Unpacker.record,
@@ -351,6 +439,18 @@ _READERS: tuple[Callable[[_Unpacker, list[Any], int], Any], ...] = (
     lambda reader, content, depth: Ellipsis,
     _Unpacker.slice,
 )
+
+
+def _spread(keys: list[Any]) -> list[Any]:
+    """Return keys for a dictionary or a set, unless they were made to fall into one place of it."""
+    if len(keys) > _SAME_HASH and max(Counter(map(hash, keys)).values()) > _SAME_HASH:
+        raise WireError("too many keys of the same hash")
+    return keys
+
+
+@lru_cache(maxsize=256)
+def _record_type(names: tuple[str, ...]) -> Callable[..., Any]:
+    return namedtuple(names[0], names[1:], rename=True)
 
 
 def _extension(code: int, data: bytes) -> Any:
@@ -380,19 +480,30 @@ def _read_tensor(data: bytes) -> Tensor:
 def _read_array(data: bytes) -> numpy.ndarray[Any, Any]:
     length, dimensions = struct.unpack_from("<BB", data)
     name = data[2 : 2 + length].decode("ascii")
-    dtype = numpy.dtype(name)
-    if dtype.kind not in _ARRAY_KINDS or dtype.names or dtype.shape or dimensions > MAX_DIMENSIONS or dtype.str != name:
+    if not _ARRAY_DTYPE.fullmatch(name) or dimensions > MAX_DIMENSIONS or numpy.dtype(name).str != name:
         raise WireError("an array of a kind that is not allowed")
+    dtype = numpy.dtype(name)
     shape = struct.unpack_from(f"<{dimensions}Q", data, 2 + length)
     begin = 2 + length + 8 * dimensions
     _fits(shape, dtype.itemsize, len(data) - begin)
+    if not math.prod(shape) and dtype.itemsize > _MAX_EMPTY_ITEM:
+        raise WireError("an empty array of giants")
     if not math.prod(shape) or not dtype.itemsize:
         return numpy.empty(shape, dtype)
     array = numpy.frombuffer(data, dtype if dtype.kind != "b" else numpy.uint8, offset=begin).reshape(shape).copy()
+    if dtype.kind == "U":
+        _are_characters(array)
     return array != 0 if dtype.kind == "b" else array
+
+
+def _are_characters(array: numpy.ndarray[Any, Any]) -> None:
+    """See to it that an array of text holds text: numpy and Python break on other numbers only when they come to show them."""
+    codes = array.reshape(-1).view("<u4")
+    if ((codes > 0x10FFFF) | ((codes >= 0xD800) & (codes < 0xE000))).any():
+        raise WireError("an array of text that is none")
 
 
 def _fits(shape: tuple[int, ...], itemsize: int, there: int) -> None:
     """See to it that a header describes just the bytes that follow it; an empty one must not claim absurd sizes either."""
-    if math.prod(shape) * itemsize != there or any(size > 2**40 for size in shape):
+    if math.prod(shape) * itemsize != there or not _is_shape(shape):
         raise WireError(f"a header of shape {shape}, and {there} bytes behind it")

@@ -22,8 +22,6 @@ from autograder.engine import sandbox
 from autograder.engine.channel import Channel, ClosedError, receive_with_descriptors, send_with_descriptors
 from autograder.engine.settings import EngineSettings
 
-SHELL, KERNEL = "shell", "kernel"
-
 
 def main(descriptor: int) -> None:
     """Prepare, tell the worker what was achieved, and fork children until the worker closes the connection."""
@@ -34,7 +32,7 @@ def main(descriptor: int) -> None:
     settings = EngineSettings.from_dict(order["settings"])
     zygote = _Zygote(control, settings)
     try:
-        zygote.prepare(order["root"])
+        zygote.prepare(order["root"], order["sockets"])
     except Exception:
         _tell(control, {"failed": traceback.format_exc(limit=3)})
         return
@@ -50,14 +48,16 @@ class _Zygote:
         self.moved_in = False
         self.problem = ""
 
-    def prepare(self, root: str) -> None:
+    def prepare(self, root: str, sockets: str) -> None:
         """Import what students use, and move into the private root."""
         settings = self._settings
         if settings.isolation == "none":
             self._import()
         else:
             masked = [str(Path(entry) / name) for entry in sys.path for name in settings.hidden if entry]
-            view = sandbox.python_view(masked, packages=settings.packages, cuda=settings.device == "cuda")
+            view = sandbox.python_view(
+                masked, packages=settings.packages, sockets=sockets, cuda=settings.device == "cuda"
+            )
             try:
                 sandbox.move_in(root, view, self._import)
                 self._forks = sandbox.ProcessNamespaces()
@@ -75,7 +75,8 @@ class _Zygote:
                 importlib.import_module(name)
         from autograder.engine import warm
 
-        self._shell = warm.shell()
+        # A kernel brings a shell of its own, and a process has one.
+        self._shell = None if "ipykernel.kernelapp" in sys.modules else warm.shell()
         warm.checks(backward=self._settings.device == "cpu")
 
     def serve(self) -> None:
@@ -112,7 +113,11 @@ class _Zygote:
             layers: list[str] = []
             if self._settings.isolation != "none":
                 layers = sandbox.lock_in(
-                    limits, namespaces=self.moved_in, cuda=self._settings.device == "cuda", scratch=order["scratch"]
+                    limits,
+                    namespaces=self.moved_in,
+                    cuda=self._settings.device == "cuda",
+                    scratch=order["scratch"],
+                    sockets=order["sockets"],
                 )
             elif order["scratch"]:
                 os.chdir(order["scratch"])
@@ -133,7 +138,12 @@ class _Zygote:
         seed_all(self._settings.seed)
         channel = Channel(socket.socket(fileno=descriptor), order["max_bytes"])
         channel.send(pack({"ready": layers}))
-        Agent(channel, self._shell, order["max_bytes"]).serve()
+        if order["connection"]:
+            from autograder.engine.kernel import run_kernel
+
+            run_kernel(order["connection"], lambda: channel.send(pack({"bound": True})))
+        else:
+            Agent(channel, self._shell, order["max_bytes"]).serve()
 
 
 def _report(descriptor: int, text: str) -> None:
