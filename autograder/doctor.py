@@ -148,19 +148,16 @@ def _browser() -> Item:
 
 
 def _isolation() -> Iterator[Item]:
-    yield Item(
-        "isolation",
-        "note",
-        "none: submissions run as you, in ordinary kernels",
-        "Grade work you do not trust in a container or virtual machine without a network.",
-    )
-    landlock = Path("/sys/kernel/security/lsm")
-    if platform.system() == "Linux" and landlock.is_file():
-        try:
-            modules = landlock.read_text(encoding="utf-8", errors="replace").strip().split(",")
-        except OSError:
-            return
-        yield Item("Landlock", "note", "available" if "landlock" in modules else "not enabled in this kernel")
+    from autograder.engine.isolation import missing_layers, offered_layers
+    from autograder.engine.settings import level_of
+
+    there, level = offered_layers(), level_of(offered_layers())
+    if level == "sandbox":
+        yield Item("isolation", "ok", f"sandbox ({len(there)} layers: {', '.join(there)})")
+        return
+    detail = f"{level}; missing: {', '.join(missing_layers())}"
+    remedy = "Grade work you do not trust on a Linux machine, or in a container, that allows user namespaces: docs/threat-model.md"
+    yield Item("isolation", "note", detail, remedy)
 
 
 def _course(course_dir: Path) -> Item:

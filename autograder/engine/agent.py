@@ -6,6 +6,7 @@ of it, compares numbers, and takes what is malformed for a finding.
 
 from __future__ import annotations
 
+import os
 import types
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -36,8 +37,10 @@ class Agent:
         self._shell = shell
         self._max_bytes = max_bytes
         self._kept: dict[int, Any] = {}
+        self._numbers: dict[int, int] = {}
         self._graphs: dict[int, list[Tensor]] = {}
         self._next = 0
+        self._process = os.getpid()
 
     def serve(self) -> None:
         """Answer until nobody asks any more."""
@@ -61,9 +64,13 @@ class Agent:
             return {"raised": _raised(error)}
 
     def _send(self, answer: dict[str, Any]) -> None:
+        if os.getpid() != self._process:
+            os._exit(
+                0
+            )  # a copy of this process that a cell has made, and that has come to the cell's end: nobody has asked it
         try:
             data = pack(answer, self._stand_in, self._max_bytes)
-        except (NotPlainError, RecursionError) as error:
+        except Exception as error:  # an object of a student's may refuse to be looked at, in any way
             data = pack({"raised": _raised(error)})
         if len(data) > self._max_bytes:
             data = pack(
@@ -75,15 +82,22 @@ class Agent:
         return self._kept[reference.number]
 
     def _stand_in(self, value: Any) -> Reference | Opaque:
-        """Keep an object that cannot cross, and let its number stand for it."""
-        self._next += 1
-        self._kept[self._next] = value
+        """Keep an object that cannot cross, and let its number stand for it; the same object has the same number."""
+        number = self._numbers.get(id(value))
+        if number is None:
+            self._next += 1
+            number = self._numbers[id(value)] = self._next
+            self._kept[number] = value
         name = getattr(value, "__name__", None)
-        return Reference(self._next, _kind(value), name if type(name) is str else type(value).__name__)
+        return Reference(number, _kind(value), name if type(name) is str else type(value).__name__)
 
     def _do_run(self, question: dict[str, Any]) -> dict[str, Any]:
-        fine = self._shell.run(question["source"], lambda output: self._channel.send(pack({"out": output}, _described)))
-        return {"value": fine}
+        return {"value": self._shell.run(question["source"], self._emit)}
+
+    def _emit(self, output: dict[str, Any]) -> None:
+        # What copies of this process print would come into the middle of what it says itself.
+        if os.getpid() == self._process:
+            self._channel.send(pack({"out": output}, _described, self._max_bytes))
 
     def _do_look(self, question: dict[str, Any]) -> dict[str, Any]:
         name = question["name"]
@@ -148,7 +162,7 @@ class Agent:
 
     def _do_drop(self, question: dict[str, Any]) -> dict[str, Any]:
         for number in question["numbers"]:
-            self._kept.pop(number, None)
+            self._numbers.pop(id(self._kept.pop(number, None)), None)
         return {"value": None}
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import os
+import contextlib
 import select
 import socket
 import struct
@@ -38,7 +38,6 @@ class Channel:
         self._socket = connection
         self._max_bytes = max_bytes
         self._lock = threading.Lock()
-        self._owner = os.getpid()
 
     def fileno(self) -> int:
         """Return the socket's descriptor."""
@@ -87,19 +86,20 @@ class Channel:
         return self._exactly(length, deadline, watch)
 
     def _exactly(self, length: int, deadline: float | None, watch: Callable[[], None] | None) -> bytes:
-        # Room is made as data arrive: a length that is only announced costs nothing.
-        pieces: list[bytes] = []
-        while length:
+        # Room is made as data arrive: a length that is only announced costs nothing, and a sender who dribbles costs no more than others.
+        there = bytearray()
+        while len(there) < length:
             self._wait(select.POLLIN, deadline, watch)
             try:
-                piece = self._socket.recv(min(length, _PIECE))
+                piece = self._socket.recv(min(length - len(there), _PIECE))
             except OSError as error:
                 raise ClosedError from error
             if not piece:
                 raise ClosedError
-            pieces.append(piece)
-            length -= len(piece)
-        return b"".join(pieces) if len(pieces) != 1 else pieces[0]
+            if len(piece) == length:
+                return piece
+            there += piece
+        return bytes(there)
 
     def _wait(self, event: int, deadline: float | None, watch: Callable[[], None] | None = None) -> None:
         if deadline is None and watch is None:
@@ -123,7 +123,9 @@ class Channel:
                 watch()
 
     def close(self) -> None:
-        """Close the connection."""
+        """Close the connection; who waits for something to arrive on it learns so."""
+        with contextlib.suppress(OSError):
+            self._socket.shutdown(socket.SHUT_RDWR)
         self._socket.close()
 
 

@@ -92,8 +92,9 @@ class Checker:
             return
         outputs = Outputs(self._settings.kept_output)
         begun = datetime.now(UTC)
-        conversation.begin(self._allowance(cell), outputs.add)
-        if is_test(cell):
+        test = is_test(cell)
+        conversation.begin(self._allowance(cell), _printed(outputs) if test else outputs.add)
+        if test:
             self._shell.run(cell.source, outputs.add)
         else:
             self._students(cell, conversation)
@@ -172,6 +173,16 @@ class Checker:
             self._cpu_seconds += self._child.usage()[0]
             self._child.close()
         self._child = self._conversation = None
+
+
+def _printed(outputs: Outputs) -> Callable[[Mapping[str, Any]], None]:
+    """Take what a student's code prints while it is tested, and nothing else: results and errors of a graded cell are the checker's."""
+
+    def take(output: Mapping[str, Any]) -> None:
+        if output.get("output_type") == "stream":
+            outputs.add(output)
+
+    return take
 
 
 def is_locked(cell: Mapping[str, Any]) -> bool:

@@ -69,6 +69,8 @@ class Conversation:
         self._characters = 0
         self.broken: LimitError | None = None
         self.alive = True
+        # What has been asked and answered in this cell, for whoever does not want to ask twice.
+        self.known: dict[object, Any] = {}
 
     @property
     def memory_mb(self) -> int:
@@ -88,6 +90,7 @@ class Conversation:
         self._cpu_at_start = self._child.usage()[0]
         self._characters = 0
         self.broken = None
+        self.known = {}
 
     def ask(self, question: Mapping[str, Any], *behind: bytes) -> dict[str, Any]:
         """Return the answer to a question of plain data.
@@ -121,6 +124,8 @@ class Conversation:
             self.broken = self._kill(LimitError("malformed answer", "Its answer was longer than is allowed."))
         except WireError as error:
             self.broken = self._kill(LimitError("malformed answer", f"Its answer could not be read: {error}."))
+        except MemoryError:
+            self.broken = self._kill(LimitError("malformed answer", "Its answer was larger than the checker can take."))
         except LimitError as error:
             self.broken = error
         raise self.broken

@@ -5,15 +5,17 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import shutil
 import signal
 import socket
 import subprocess
 import sys
+import tempfile
 from dataclasses import asdict
 from time import monotonic
 
 from autograder.engine.channel import Channel, ClosedError
-from autograder.grading.execution import Execution, Submission
+from autograder.grading.execution import Execution, Executor, Submission
 from autograder.grading.settings import GradingSettings
 
 KILLED = "the worker process that ran it was killed, twice"
@@ -30,16 +32,20 @@ class WorkerExecutor:
         self._settings = settings
         self._process: subprocess.Popen[bytes] | None = None
         self._channel: Channel | None = None
+        self._folder = ""
         self._closed = False
 
     def start(self) -> None:
         """Start the worker; return at once, while it prepares itself."""
         ours, theirs = socket.socketpair()
+        # All that the worker puts aside is in a folder of ours: it goes, however the worker ends.
+        self._folder = tempfile.mkdtemp(prefix="tfcourse-")
+        threads = dict.fromkeys(("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS"), "1")
         self._process = subprocess.Popen(
             [sys.executable, "-P", "-m", "autograder.engine.worker", str(theirs.fileno())],
             pass_fds=[theirs.fileno()],
             stdin=subprocess.DEVNULL,
-            env={**os.environ, "OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"},
+            env={**os.environ, **threads, "TMPDIR": self._folder},
             start_new_session=True,
         )
         theirs.close()
@@ -64,7 +70,7 @@ class WorkerExecutor:
         return Execution(submission.student, "", monotonic() - begin, KILLED)
 
     def close(self) -> None:
-        """End the worker."""
+        """End the worker. Whoever waits for it in another thread gets its end for an answer."""
         self._closed = True
         self._end()
 
@@ -74,7 +80,17 @@ class WorkerExecutor:
         if channel is not None:
             channel.close()
         if process is not None:
-            # Its zygote is in a session of its own, and ends when the worker's end of the connection closes.
+            # Its zygote is in a session of its own, and ends when the worker's end of their connection closes.
             with contextlib.suppress(ProcessLookupError):
-                os.killpg(process.pid, signal.SIGTERM)
+                os.killpg(process.pid, signal.SIGKILL)
             process.wait()
+            shutil.rmtree(self._folder, ignore_errors=True)
+
+
+def executor_for(settings: GradingSettings) -> Executor:
+    """Return what runs submissions on this machine: a worker process, or, where there are no sockets to inherit, a kernel each."""
+    if os.name == "posix":
+        return WorkerExecutor(settings)
+    from autograder.grading.execute import KernelExecutor
+
+    return KernelExecutor(settings)

@@ -8,6 +8,7 @@ import sys
 from dataclasses import replace
 from functools import cache
 
+from autograder.engine.linux import is_linux
 from autograder.engine.sandbox import LAYERS
 from autograder.engine.settings import level_of, suffices
 from autograder.errors import CourseError
@@ -17,6 +18,8 @@ from autograder.grading.settings import ISOLATION, GradingSettings
 @cache
 def offered_layers() -> tuple[str, ...]:
     """Return the layers of isolation that this machine offers, by trying them."""
+    if not is_linux():
+        return ()
     tried = subprocess.run(
         [sys.executable, "-P", "-m", "autograder.engine.sandbox"], capture_output=True, text=True, check=False
     )
@@ -37,6 +40,8 @@ def settled(settings: GradingSettings) -> GradingSettings:
     Raises:
         CourseError: if there is less than is asked for, and that is not allowed.
     """
+    if not is_linux():
+        settings = replace(settings, warm=False)
     there = level_of(offered_layers())
     if settings.warm and suffices(there, settings.isolation):
         return settings

@@ -11,10 +11,10 @@ from typing import Any
 # The debugger takes 100 ms to load and listens on the network; a kernel that does not find it does without.
 sys.modules.setdefault("debugpy", None)  # type: ignore[arg-type]
 
-from ipykernel import kernelapp
-from ipykernel.iostream import IOPubThread
+from ipykernel import kernelapp  # noqa: E402
+from ipykernel.iostream import IOPubThread  # noqa: E402
 
-from autograder.engine.sandbox import SCRATCH
+from autograder.engine.sandbox import SCRATCH  # noqa: E402
 
 
 class _Outputs(IOPubThread):  # type: ignore[misc]

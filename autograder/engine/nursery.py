@@ -202,7 +202,12 @@ class Nursery:
         self._ready = True
 
     def child(
-        self, max_bytes: int, limits: Limits | None = None, *, connection: Mapping[str, Any] | None = None, sockets: str = ""
+        self,
+        max_bytes: int,
+        limits: Limits | None = None,
+        *,
+        connection: Mapping[str, Any] | None = None,
+        sockets: str = "",
     ) -> Child:
         """Return a new child of a zygote that is ready, locked in.
 

@@ -1,8 +1,7 @@
 """Warm, sandboxed kernels for anything that runs notebooks through Jupyter: nbclient, nbconvert, nbgrader.
 
-It is a Jupyter kernel provisioner, found by its entry point ``tfcourse-warm``. A kernelspec can name it in its metadata, with settings, or a
-configuration for all kernels: ``c.KernelProvisionerFactory.default_provisioner_name = "tfcourse-warm"``. Kernels of one process are
-forked from one zygote.
+It is a Jupyter kernel provisioner, found by its entry point ``tfcourse-warm``. A kernelspec can name it in its metadata, with settings; for
+all kernels of a process the variable ``JUPYTER_DEFAULT_PROVISIONER_NAME`` does. Kernels of one process are forked from one zygote.
 """
 
 from __future__ import annotations
@@ -48,7 +47,9 @@ class WarmProvisioner(KernelProvisionerBase):  # type: ignore[misc]
 
     async def pre_launch(self, **kwargs: Any) -> dict[str, Any]:
         """Decide where the kernel's sockets are, before anybody connects to them."""
-        kwargs = await super().pre_launch(cmd=[], **{name: item for name, item in kwargs.items() if name != "extra_arguments"})
+        kwargs = await super().pre_launch(
+            cmd=[], **{name: item for name, item in kwargs.items() if name != "extra_arguments"}
+        )
         self._nursery = await asyncio.to_thread(_ready_nursery, self._engine_settings())
         self._name = f"k-{uuid.uuid4().hex[:12]}"
         folder = Path(self._nursery.sockets) / self._name
@@ -62,7 +63,10 @@ class WarmProvisioner(KernelProvisionerBase):  # type: ignore[misc]
         return kwargs
 
     def _engine_settings(self) -> EngineSettings:
-        given: Mapping[str, Any] = {**self.settings, **{k: v for k, v in self.kernel_spec.metadata.get("engine", {}).items()}}
+        given: Mapping[str, Any] = {
+            **self.settings,
+            **self.kernel_spec.metadata.get("engine", {}),
+        }
         return EngineSettings.from_dict({"preload": (*PRELOAD, "autograder.engine.kernel"), **given})
 
     async def launch_kernel(self, cmd: list[str], **kwargs: Any) -> dict[str, Any]:
@@ -70,7 +74,9 @@ class WarmProvisioner(KernelProvisionerBase):  # type: ignore[misc]
         info: dict[str, Any] = self.parent.get_connection_info()
         key = info["key"]
         plain = {**info, "key": key.decode() if isinstance(key, bytes) else key}
-        inside = "/sockets/k" if not self._nursery.problem and self._nursery.settings.isolation != "none" else info["ip"]
+        inside = (
+            "/sockets/k" if not self._nursery.problem and self._nursery.settings.isolation != "none" else info["ip"]
+        )
         self._child = await asyncio.to_thread(self._fork, {**plain, "ip": inside})
         self._status = None
         return info

@@ -13,6 +13,7 @@ from typing import Any
 import numpy
 import torch
 from torch import Tensor, nn
+from torch.autograd.function import once_differentiable
 
 from autograder.engine.conversation import Conversation
 from autograder.engine.subject import RemoteSubject
@@ -36,8 +37,9 @@ class RemoteObject:
 
     def __getattr__(self, name: str) -> Any:
         __tracebackhide__ = True
-        if name.startswith("_ipython_") or name.startswith("_repr_"):
-            raise AttributeError(name)  # how a notebook would show it is the checker's business
+        if name.startswith(("_ipython_", "_repr_")) or (name.startswith("__") and name not in _TOLD):
+            # How it is shown, compared or made an array of is the checker's business: no object may answer for itself.
+            raise AttributeError(name)
         answer = _ask(self, {"do": "get", "of": self, "name": name})
         return answer["value"]
 
@@ -54,7 +56,7 @@ class RemoteObject:
         return iter(_special(self, "iter"))
 
     def __next__(self) -> Any:
-        answer = _ask(self, {"do": "next", "of": self})
+        answer = _ask(self, {"do": "next", "of": self}, "end")
         if "end" in answer:
             raise StopIteration
         return answer["value"]
@@ -63,7 +65,11 @@ class RemoteObject:
         return int(_special(self, "hash"))
 
     def __eq__(self, other: object) -> Any:
-        return _special(self, "eq", other)
+        # Only another object of the student's is compared over there: one that equals every number must not pass for one.
+        return _special(self, "eq", other) if isinstance(other, RemoteObject) else NotImplemented
+
+    def __ne__(self, other: object) -> Any:
+        return _special(self, "ne", other) if isinstance(other, RemoteObject) else NotImplemented
 
     def __bool__(self) -> bool:
         return bool(_special(self, "bool"))
@@ -71,18 +77,36 @@ class RemoteObject:
     def __exit__(self, *error: object) -> None:
         _special(self, "exit")
 
+    @property
+    def __name__(self) -> str:
+        return str(object.__getattribute__(self, "_reference").name)
+
+    def __subject__(self) -> RemoteSubject:
+        """Return what a check examines in the place of something of this process.
+
+        Every proxy has it: an object that can be called must not be examined here, where what it does cannot be seen.
+        """
+        return RemoteSubject(conversation_of(self), reference_of(self))
+
+
+# What an object may tell of itself under a name that Python reserves.
+_TOLD = frozenset({"__annotations__", "__dict__", "__doc__", "__module__", "__qualname__", "__slots__", "__wrapped__"})
+
 
 def _operator(name: str) -> Any:
     def operate(self: RemoteObject, *operands: Any) -> Any:
         __tracebackhide__ = True
+        if name in _ORDERS and not isinstance(operands[0], RemoteObject):
+            return NotImplemented
         return _special(self, name, *operands)
 
     operate.__name__ = f"__{name}__"
     return operate
 
 
+_ORDERS = frozenset({"lt", "le", "gt", "ge"})
 for _name in (
-    "str", "len", "int", "float", "contains", "getitem", "setitem", "delitem", "ne", "lt", "le", "gt", "ge", "add", "sub", "mul",
+    "str", "len", "int", "float", "contains", "getitem", "setitem", "delitem", "lt", "le", "gt", "ge", "add", "sub", "mul",
     "truediv", "matmul", "neg", "radd", "rsub", "rmul", "rtruediv", "floordiv", "mod", "pow", "abs", "enter",
 ):  # fmt: skip
     setattr(RemoteObject, f"__{_name}__", _operator(_name))
@@ -90,14 +114,6 @@ for _name in (
 
 class RemoteFunction(RemoteObject):
     """Stands for a function or a class of the student's."""
-
-    @property
-    def __name__(self) -> str:
-        return str(object.__getattribute__(self, "_reference").name)
-
-    def __subject__(self) -> RemoteSubject:
-        """Return what a check examines in the place of a function of this process."""
-        return RemoteSubject(conversation_of(self), reference_of(self))
 
 
 class RemoteModule(RemoteObject):
@@ -122,11 +138,11 @@ class Names(dict[str, Any]):
     def __missing__(self, name: str) -> Any:
         if self.conversation is None or hasattr(builtins, name) or not name.isidentifier() or name.startswith("__"):
             raise KeyError(name)
-        answer = _checked(self.conversation.ask({"do": "look", "name": name}))
+        answer = _checked(self.conversation.ask({"do": "look", "name": name}), "missing")
         if "missing" in answer:
             raise KeyError(name)
         value = answer["value"]
-        if isinstance(value, RemoteFunction):
+        if type(value) is not RemoteModule and isinstance(value, RemoteObject):
             # The name under which the notebook has it is the one that counts; what it says of itself is only said.
             known: Reference = object.__getattribute__(value, "_reference")
             return stand_for(self.conversation, Reference(known.number, known.kind, name))
@@ -151,17 +167,17 @@ def _pack(value: Any) -> Any:
     )
 
 
-def _ask(remote: RemoteObject, question: dict[str, Any]) -> dict[str, Any]:
+def _ask(remote: RemoteObject, question: dict[str, Any], wanted: str = "value") -> dict[str, Any]:
     __tracebackhide__ = True
-    return _checked(conversation_of(remote).ask_packed(_pack(question)))
+    return _checked(conversation_of(remote).ask_packed(_pack(question)), wanted)
 
 
-def _checked(answer: Any) -> dict[str, Any]:
-    """Return an answer that has the form it should have, or raise what the student's code raised."""
+def _checked(answer: Any, wanted: str = "value") -> dict[str, Any]:
+    """Return an answer that has a value, or what is wanted in its place, or raise what the student's code raised."""
     __tracebackhide__ = True
     if "raised" in answer:
         raise exception_of(answer["raised"])
-    if not {"value", "missing", "end"} & set(answer):
+    if wanted not in answer and "value" not in answer:
         raise WireError("an answer without a value")
     return dict(answer)
 
@@ -206,7 +222,7 @@ def _call(function: RemoteObject, args: tuple[Any, ...], kwargs: dict[str, Any])
     value = answer["value"]
     if answer.get("graph") is None:
         return value
-    outputs, attached = tensors_in(value), answer["attached"]
+    outputs, attached = tensors_in(value), answer.get("attached")
     if not isinstance(attached, list) or not all(type(i) is int and 0 <= i < len(outputs) for i in attached):
         raise WireError("gradients of outputs that are not there")
     link = _Link(conversation_of(function), answer["graph"], [given[i] for i in wrt], [outputs[i] for i in attached])
@@ -246,6 +262,7 @@ class _Bridge(torch.autograd.Function):
         return tuple(output.clone() for output in link.outputs)
 
     @staticmethod
+    @once_differentiable  # type: ignore[untyped-decorator]
     def backward(ctx: Any, *grads: Tensor) -> tuple[Any, ...]:
         return (None, None, *ctx.link.backward(grads))
 

@@ -9,7 +9,6 @@ asked for it decides whether to go on.
 from __future__ import annotations
 
 import os
-import resource
 import signal
 import stat
 import sys
@@ -316,6 +315,8 @@ def _own_namespaces(limits: Limits, sockets: str) -> None:
 
 
 def _limit(limits: Limits, *, cuda: bool) -> None:
+    import resource  # not on Windows, where this module is asked for the names of layers only
+
     bounds = {
         resource.RLIMIT_CORE: 0,
         resource.RLIMIT_CPU: limits.cpu_seconds,
@@ -342,7 +343,7 @@ def _limit(limits: Limits, *, cuda: bool) -> None:
 
 def _address_space() -> int:
     pages = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[0])
-    return pages * resource.getpagesize()
+    return pages * os.sysconf("SC_PAGE_SIZE")
 
 
 def _become_nobody() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import subprocess
 import sys
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -23,10 +24,12 @@ class _Publisher(DisplayPublisher):  # type: ignore[misc]
     def publish(
         self, data: Any, metadata: Any = None, *, transient: Any = None, update: bool = False, **kwargs: Any
     ) -> None:
-        self.shell.emit({"output_type": "display_data", "data": data, "metadata": metadata or {}})
+        output = {"output_type": "display_data", "data": data, "metadata": metadata or {}}
+        name = (transient or {}).get("display_id")
+        self.shell.emit({**output, "display_id": name, "update": update} if name is not None else output)
 
     def clear_output(self, wait: bool = False) -> None:
-        self.shell.emit({"output_type": "clear_output"})
+        self.shell.emit({"output_type": "clear_output", "wait": wait})
 
 
 class _Hook(DisplayHook):  # type: ignore[misc]
@@ -112,6 +115,17 @@ class CellShell(InteractiveShell):  # type: ignore[misc]
     def enable_gui(self, gui: Any = None) -> None:
         """Have no event loop."""
 
+    def system(self, cmd: str) -> None:
+        """Run a command of the system's shell, and print what it prints; IPython's own way needs a terminal, which a sandbox has not."""
+        command = self.var_expand(cmd, depth=1)
+        with subprocess.Popen(
+            command, shell=True, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT
+        ) as process:
+            assert process.stdout is not None
+            for line in process.stdout:
+                sys.stdout.write(line.decode("utf-8", "replace"))
+        self.user_ns["_exit_code"] = process.returncode
+
     def init_sys_modules(self) -> None:
         """Leave ``__main__`` alone: a checker runs cells in a process that has one."""
 
@@ -176,16 +190,21 @@ class Outputs:
         self.items: list[dict[str, Any]] = []
         self.characters = 0
         self._kept = kept
-        self._left_out = False
+        self._left_out = self._clear_before_next = False
+        self._displays: dict[str, dict[str, Any]] = {}
 
     def add(self, output: Mapping[str, Any]) -> None:
         """Take an output."""
         kind = output.get("output_type")
         size = size_of(output)
         self.characters += size
-        if kind == "clear_output":
-            self.items.clear()
-        elif kind == "error":
+        if kind == "clear_output" and output.get("wait"):
+            self._clear_before_next = True
+            return
+        if kind == "clear_output" or self._clear_before_next:
+            self._clear()
+            self.characters = size
+        if kind == "error":
             self.items.append(_error(output))
         elif kind == "execute_result" and size <= self._kept:
             self.items.append({"output_type": kind, "data": _bundle(output), "metadata": {}, "execution_count": None})
@@ -194,7 +213,23 @@ class Outputs:
         elif kind == "stream":
             self._stream(str(output.get("name")), str(output.get("text")))
         elif kind == "display_data":
-            self.items.append({"output_type": kind, "data": _bundle(output), "metadata": {}})
+            self._display(output)
+
+    def _clear(self) -> None:
+        self.items.clear()
+        self._displays.clear()
+        self._left_out = self._clear_before_next = False
+
+    def _display(self, output: Mapping[str, Any]) -> None:
+        name, data = str(output.get("display_id")), _bundle(output)
+        if output.get("update"):
+            if name in self._displays:
+                self._displays[name]["data"] = data
+            return
+        item = {"output_type": "display_data", "data": data, "metadata": {}}
+        self.items.append(item)
+        if output.get("display_id") is not None:
+            self._displays[name] = item
 
     def _stream(self, name: str, text: str) -> None:
         name = "stderr" if name == "stderr" else "stdout"

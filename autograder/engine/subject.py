@@ -33,7 +33,19 @@ class RemoteSubject:
         return self.observe_many([request])[0]
 
     def observe_many(self, requests: Sequence[Request]) -> list[Observation]:
-        """Do what each request asks and tell what happened. Once a limit is broken nothing more is asked."""
+        """Do what each request asks and tell what happened.
+
+        Once a limit is broken nothing more is asked. What the same cell has asked before, as the visible part of a check and then the
+        hidden one do, is answered as it was.
+        """
+        known, number = self._conversation.known, self._reference.number
+        keys = [(number, packed_request(request)) for request in requests]
+        fresh = [request for request, key in zip(requests, keys, strict=True) if key not in known]
+        for request, found in zip(fresh, self._ask(fresh) if fresh else [], strict=True):
+            known[number, packed_request(request)] = found
+        return [known[key] for key in keys]
+
+    def _ask(self, requests: Sequence[Request]) -> list[Observation]:
         question = {"do": "observe", "of": self._reference, "requests": []}
         try:
             answer = self._conversation.ask(question, *map(packed_request, requests))

@@ -159,11 +159,10 @@ class _Packer:
         if isinstance(value, numpy.ndarray):
             return self._array(value)
         if isinstance(value, numpy.generic):
-            return (
-                [_SCALAR, self._array(numpy.asarray(value))]
-                if value.dtype.kind in _ARRAY_KINDS
-                else self._stand(value, depth)
-            )
+            if value.dtype.kind not in _ARRAY_KINDS:
+                return self._stand(value, depth)
+            array = self._array(numpy.asarray(value))
+            return array if isinstance(array, list) else [_SCALAR, array]
         if isinstance(value, torch.dtype):
             return [_DTYPE, str(value).removeprefix("torch.")] if value in _CODES else self._stand(value, depth)
         if isinstance(value, torch.device):
@@ -239,7 +238,8 @@ class _Packer:
             return [_OPAQUE, f"a tensor of shape {tuple(value.shape)}, which is {size / 2**20:.0f} MiB"]
         with torch._C.DisableTorchFunctionSubclass():
             flat = value.detach().resolve_conj().resolve_neg().cpu().contiguous().reshape(-1)
-            data = flat.view(torch.uint8).numpy().tobytes() if flat.numel() else b""
+            # A single number may have any stride and still be contiguous, but not be looked at as bytes.
+            data = flat.as_strided((flat.numel(),), (1,)).view(torch.uint8).numpy().tobytes() if flat.numel() else b""
         header = struct.pack("<BB", _CODES[value.dtype], value.ndim) + struct.pack(f"<{value.ndim}Q", *value.shape)
         return msgpack.ExtType(_TENSOR, header + data)
 
@@ -253,6 +253,8 @@ class _Packer:
             return [_OPAQUE, f"an array of shape {value.shape}, {value.dtype}"]
         code = value.dtype.newbyteorder("<").str.encode()
         plain = numpy.ascontiguousarray(numpy.asarray(value), dtype=code.decode())
+        if value.dtype.kind == "U" and not _is_text(plain):
+            return [_OPAQUE, f"an array of shape {value.shape}, of characters that are none"]
         header = struct.pack("<BB", len(code), value.ndim) + code + struct.pack(f"<{value.ndim}Q", *value.shape)
         return msgpack.ExtType(_ARRAY, header + plain.tobytes())
 
@@ -491,16 +493,17 @@ def _read_array(data: bytes) -> numpy.ndarray[Any, Any]:
     if not math.prod(shape) or not dtype.itemsize:
         return numpy.empty(shape, dtype)
     array = numpy.frombuffer(data, dtype if dtype.kind != "b" else numpy.uint8, offset=begin).reshape(shape).copy()
-    if dtype.kind == "U":
-        _are_characters(array)
-    return array != 0 if dtype.kind == "b" else array
-
-
-def _are_characters(array: numpy.ndarray[Any, Any]) -> None:
-    """See to it that an array of text holds text: numpy and Python break on other numbers only when they come to show them."""
-    codes = array.reshape(-1).view("<u4")
-    if ((codes > 0x10FFFF) | ((codes >= 0xD800) & (codes < 0xE000))).any():
+    if dtype.kind == "U" and not _is_text(array):
         raise WireError("an array of text that is none")
+    return array.astype(bool) if dtype.kind == "b" else array
+
+
+def _is_text(array: numpy.ndarray[Any, Any]) -> bool:
+    """Whether an array of text holds text: numpy and Python break on other numbers only when they come to show them."""
+    if not array.dtype.itemsize:
+        return True
+    codes = array.reshape(-1).view("<u4")
+    return not ((codes > 0x10FFFF) | ((codes >= 0xD800) & (codes < 0xE000))).any()
 
 
 def _fits(shape: tuple[int, ...], itemsize: int, there: int) -> None:

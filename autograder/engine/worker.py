@@ -27,6 +27,8 @@ from autograder.grading.settings import GradingSettings
 
 # What a checker may need beyond the time that a submission has, for its own work.
 _MARGIN_SECONDS = 120
+# Memory that a checker may add to what it shares with its worker.
+_CHECKER_BYTES = 4 * 2**30
 
 
 def main(descriptor: int) -> None:
@@ -138,6 +140,7 @@ class Engine:
         status = 1
         with contextlib.suppress(BaseException):
             die_with_parent()
+            _limit_memory()
             channel.send(json.dumps(self._check(submission)).encode())
             status = 0
         os._exit(status)
@@ -168,6 +171,15 @@ class Engine:
         """End the zygote, and take away what was unpacked."""
         self._nursery.close()
         shutil.rmtree(self._folder, ignore_errors=True)
+
+
+def _limit_memory() -> None:
+    """Let an answer that makes too much of itself fail here, and not take the machine's memory."""
+    import resource
+
+    pages = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[0])
+    _, hard = resource.getrlimit(resource.RLIMIT_AS)
+    resource.setrlimit(resource.RLIMIT_AS, (pages * resource.getpagesize() + _CHECKER_BYTES, hard))
 
 
 def _unpacked(wheel: str, folder: Path) -> str:

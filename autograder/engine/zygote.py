@@ -22,6 +22,9 @@ from autograder.engine import sandbox
 from autograder.engine.channel import Channel, ClosedError, receive_with_descriptors, send_with_descriptors
 from autograder.engine.settings import EngineSettings
 
+# Children that ended without anybody asking how.
+_REMEMBERED = 64
+
 
 def main(descriptor: int) -> None:
     """Prepare, tell the worker what was achieved, and fork children until the worker closes the connection."""
@@ -45,6 +48,7 @@ class _Zygote:
         self._control = control
         self._settings = settings
         self._forks: sandbox.ProcessNamespaces | None = None
+        self._ended: dict[int, int] = {}
         self.moved_in = False
         self.problem = ""
 
@@ -90,9 +94,28 @@ class _Zygote:
             if "fork" in order:
                 self._fork(order["fork"], descriptors)
             else:
-                _tell(self._control, {"status": _wait(order["wait"])})
+                _tell(self._control, {"status": self._status_of(order["wait"])})
+
+    def _status_of(self, child: int) -> int:
+        """Wait for a child to end, and return its exit status or minus the signal that ended it."""
+        if child not in self._ended:
+            try:
+                _, status = os.waitpid(child, 0)
+            except ChildProcessError:
+                return 0
+            return os.waitstatus_to_exitcode(status)
+        return self._ended.pop(child)
+
+    def _bury(self) -> None:
+        """Take note of the children that have ended meanwhile, so that none of them stays behind as a zombie."""
+        with contextlib.suppress(ChildProcessError):
+            while (found := os.waitpid(-1, os.WNOHANG))[0]:
+                self._ended[found[0]] = os.waitstatus_to_exitcode(found[1])
+        while len(self._ended) > _REMEMBERED:
+            self._ended.pop(next(iter(self._ended)))
 
     def _fork(self, order: dict[str, Any], descriptors: list[int]) -> None:
+        self._bury()
         child = self._forks.fork() if self._forks is not None else os.fork()
         if not child:
             self._control.close()
@@ -143,6 +166,7 @@ class _Zygote:
 
             run_kernel(order["connection"], lambda: channel.send(pack({"bound": True})))
         else:
+            assert self._shell is not None, "this zygote makes kernels"
             Agent(channel, self._shell, order["max_bytes"]).serve()
 
 
@@ -155,14 +179,6 @@ def _report(descriptor: int, text: str) -> None:
 def _tell(control: socket.socket, what: dict[str, Any]) -> None:
     with contextlib.suppress(OSError):
         send_with_descriptors(control, json.dumps(what).encode(), [])
-
-
-def _wait(child: int) -> int:
-    try:
-        _, status = os.waitpid(child, 0)
-    except ChildProcessError:
-        return 0
-    return os.waitstatus_to_exitcode(status)
 
 
 def _silence() -> None:
