@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from autograder.checking.aspects import Probe
-from autograder.checking.judges import judge, same_answer
+from autograder.checking.judges import JUDGES, judge, same_answer
 from autograder.checking.request import Observation
 from autograder.checking.subject import Subject, UsesReferenceError
 from autograder.checking.verdict import Diagnosis, Finding, Verdict
@@ -58,10 +58,10 @@ class Sheet:
     answers_of: Callable[[int], Sequence[Answers]]
 
 
-def ask(subject: Subject, probes: Sequence[Probe]) -> Answers:
+def ask(subject: Subject, probes: Sequence[Probe], *, watch: bool = False) -> Answers:
     """Put probes to a subject and return its answers."""
     # All at once: where the subject lives in another process, each question costs a journey.
-    answers = iter(subject.observe_many([request for probe in probes for request in probe.requests]))
+    answers = iter(subject.observe_many([request for probe in probes for request in probe.requests], watch=watch))
     return [[next(answers) for _ in probe.requests] for probe in probes]
 
 
@@ -69,8 +69,9 @@ def decide(sheet: Sheet, subject: Subject) -> Verdict:
     """Put a question sheet to a subject and return the verdict."""
     if refusal := _broken_rule(sheet, subject):
         return _verdict(sheet, [refusal] * len(sheet.sections), [None] * len(sheet.sections))
-    answers = [ask(subject, section.probes) for section in sheet.sections]
-    if refusal := next(filter(None, map(_borrowed, answers)), None):
+    forbidden = [probe for probe in sheet.rules if probe.options.get("names")]
+    answers = [ask(subject, section.probes, watch=bool(forbidden)) for section in sheet.sections]
+    if refusal := next(filter(None, (_refused(given, forbidden) for given in answers)), None):
         return _verdict(sheet, [refusal] * len(sheet.sections), [None] * len(sheet.sections))
     problems = [_problem(section, given) for section, given in zip(sheet.sections, answers, strict=True)]
     diagnoses = _diagnose(sheet, answers, problems)
@@ -82,16 +83,19 @@ def decide(sheet: Sheet, subject: Subject) -> Verdict:
 
 def _broken_rule(sheet: Sheet, subject: Subject) -> str | None:
     for probe in sheet.rules:
-        seen = subject.observe_many(probe.requests)
+        seen = subject.observe_many(probe.requests, watch=bool(probe.options.get("names")))
         if any(observation.unfinished for observation in seen):
             return "not written yet"
-        if all(observation.error is None for observation in seen):
-            # What a function that fails has called is of no interest: it earns nothing by it.
-            if problem := judge(probe.judge, seen, seen, probe.options):
-                return problem
-        elif borrowed := _borrowed([seen]):
-            return borrowed
+        if refusal := _refused([seen], [probe]):
+            return refusal
     return None
+
+
+def _refused(answers: Answers, rules: Sequence[Probe]) -> str | None:
+    """Say which rule a subject was seen to break, also while it failed, or return None."""
+    seen = [observation for given in answers for observation in given]
+    broken = (JUDGES[rule.judge](seen, seen, rule.options) for rule in rules)
+    return _borrowed(answers) or next(filter(None, broken), None)
 
 
 def _borrowed(answers: Answers) -> str | None:

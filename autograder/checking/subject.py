@@ -6,7 +6,7 @@ import inspect
 import sys
 import threading
 import warnings
-from collections.abc import Callable, Iterator, Mapping, Sequence, Set
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence, Set
 from contextlib import contextmanager
 from types import CodeType, FrameType
 from typing import Any, Protocol
@@ -26,8 +26,13 @@ class Subject(Protocol):
         """Do what the request asks and tell what happened. Never raises for what the examined code does."""
         ...
 
-    def observe_many(self, requests: Sequence[Request]) -> list[Observation]:
-        """Do what each request asks, in order."""
+    def observe_many(self, requests: Sequence[Request], *, watch: bool = False) -> list[Observation]:
+        """Do what each request asks, in order.
+
+        Args:
+            requests: what to do.
+            watch: whether it matters which functions are called, so that it may be worth looking beyond the rule cases.
+        """
         ...
 
 
@@ -61,8 +66,9 @@ class LocalSubject:
             return Observation(error=f"{UsesReferenceError.__name__}: {borrowed[0]}")
         return observation
 
-    def observe_many(self, requests: Sequence[Request]) -> list[Observation]:
+    def observe_many(self, requests: Sequence[Request], *, watch: bool = False) -> list[Observation]:
         """Do what each request asks, in order, and tell what happened."""
+        # Here, where the subject could look over the watcher's shoulder, the rule cases are all that is watched.
         return [self.observe(request) for request in requests]
 
     def _attempt(self, request: Request) -> Observation:
@@ -70,11 +76,14 @@ class LocalSubject:
             return _ACTIONS[request.action](self._candidate, request)
         except KeyboardInterrupt:
             raise
-        except NotImplementedError as error:
-            # PyTorch raises it too, for what a device or a dtype cannot do, and then says so; a stub says nothing.
-            return Observation(error=_describe(error), unfinished=not _text(error))
         except BaseException as error:  # exit() and the like in the examined code end that code, not the check
-            return Observation(error=_describe(error))
+            return _failed(error)
+
+
+def _failed(error: BaseException, functions: Collection[str] = ()) -> Observation:
+    # PyTorch raises NotImplementedError too, for what a device or a dtype cannot do, and then says so; a stub says nothing.
+    unfinished = isinstance(error, NotImplementedError) and not _text(error)
+    return Observation(error=_describe(error), unfinished=unfinished, functions=tuple(sorted(functions)))
 
 
 def _describe(error: BaseException) -> str:
@@ -202,8 +211,12 @@ def _operations(candidate: Callable[..., Any], request: Request) -> Observation:
         target.requires_grad_(False)
     functions, operations = _FunctionNames(), _OperationCounter()
     # Nothing here needs a gradient, so none is recorded; but a candidate that sends for autograd must get it, to be noticed.
-    with torch.enable_grad(), functions, operations:
-        result = target(**arguments)
+    try:
+        with torch.enable_grad(), functions, operations:
+            result = target(**arguments)
+    except Exception as error:
+        # What it has called until then is told all the same.
+        return _failed(error, functions.names)
     return Observation(
         outputs=_shapes(flatten_outputs(result)),
         operations=operations.count,

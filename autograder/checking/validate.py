@@ -1,31 +1,31 @@
 """The pre-check: what the visible part of the grader says about a notebook, before it is handed in.
 
-It runs the notebook's code cells in a fresh IPython shell and puts every exercise that they define to its check. The command of a student
-build is here too (``tfcourse validate NOTEBOOK``), because it must work with nothing but what that build has.
+It runs the notebook's code cells in a fresh IPython shell, in a process of its own and under limits, and puts every exercise that they
+define to its check. The command of a student build is here too (``tfcourse validate NOTEBOOK``), because it must work with nothing but what
+that build has.
 """
 
 from __future__ import annotations
 
 import argparse
 import ast
-import contextlib
-import io
+import importlib.util
 import json
 import re
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from autograder.checking.rehearsal import Limits, Missing, RehearsalError, rehearse
 from autograder.checking.verdict import Verdict
-from tfcourse import check
 
 # What stands in the place of an answer in words until it is written.
 PLACEHOLDER = "YOUR ANSWER HERE"
-# A helper of the student's own that some cell passes to check(), for example.
-_NO_EXERCISE = "not an exercise of this course"
+# Where nobody says otherwise, a notebook may use what the grader gives it.
+LIMITS = Limits()
 
 
 class NotebookError(Exception):
@@ -34,12 +34,12 @@ class NotebookError(Exception):
 
 @dataclass(frozen=True)
 class CellError:
-    """A code cell that raised.
+    """A code cell that raised, or was stopped.
 
     Attributes:
         cell: the cell's number among the code cells, from 1.
         first_line: the cell's first line.
-        error: the exception, as ``"TypeError: …"``.
+        error: the exception, as ``"TypeError: …"``, or a sentence about what has happened: ``"It was stopped after 60 s."``
     """
 
     cell: int
@@ -47,7 +47,8 @@ class CellError:
     error: str
 
     def __str__(self) -> str:
-        return f"code cell {self.cell} ({self.first_line[:60]}) raised {self.error}"
+        told = f": {self.error}" if self.error.startswith("It ") else f" raised {self.error}"
+        return f"code cell {self.cell} ({self.first_line[:60]}){told}"
 
 
 @dataclass(frozen=True)
@@ -136,14 +137,15 @@ class Validation:
         }
 
 
-def validate(path: Path) -> Validation:
+def validate(path: Path, limits: Limits = LIMITS) -> Validation:
     """Run a notebook's code and check every exercise in it.
 
     Args:
         path: an ``.ipynb`` file.
+        limits: what the notebook may use.
 
     Raises:
-        NotebookError: if the file is no notebook, or has no exercise in it.
+        NotebookError: if the file is no notebook, or has no exercise in it, or nothing can be run here.
     """
     started = time.perf_counter()
     every = _cells(path)
@@ -151,40 +153,34 @@ def validate(path: Path) -> Validation:
     asked = _exercises_asked_for(cells)
     if not asked:
         raise NotebookError(f"{path}: there is no exercise in this notebook. Is it a chapter's exercise notebook?")
-    namespace, errors = _run(cells)
-    verdicts, absent = [], []
-    for name in asked:
-        candidate = namespace.get(name)
-        if not callable(candidate):
-            absent.append(_absent(name, cells, errors))
-            continue
-        try:
-            verdict = check(candidate)
-        except LookupError:
-            absent.append(Absent(name, _NO_EXERCISE))
-            continue
-        if verdict.exercise == name:
-            verdicts.append(verdict)
-        else:
-            # The check goes by the function's own name; so does the grader.
-            absent.append(replace(_absent(name, cells, errors), reason=f"stands for the function {verdict.exercise}"))
-    seconds = time.perf_counter() - started
-    return Validation(tuple(verdicts), tuple(absent), tuple(errors), tuple(_unanswered(every)), seconds)
-
-
-def _absent(name: str, cells: Sequence[str], errors: Sequence[CellError]) -> Absent:
-    """Say what a name would be worth that the notebook does not define, and which cell's error is the cause."""
-
-    def stub(*arguments: Any, **options: Any) -> Any:
-        raise NotImplementedError
-
-    stub.__name__ = name
-    cause = next((error for error in reversed(errors) if _defines(cells[error.cell - 1], name)), None)
+    if importlib.util.find_spec("IPython") is None:
+        raise NotebookError("IPython is needed to run a notebook's cells. Install it: pip install ipython")
+    to_run = [(number, source) for number, source in enumerate(cells, start=1) if not _is_test(source)]
     try:
-        # What a check gives at best is known to it alone, and a stub costs it nothing to examine.
-        return Absent(name, "not defined", check(stub).max_score, cause)
-    except LookupError:
-        return Absent(name, _NO_EXERCISE, error=cause)
+        found = rehearse(to_run, asked, limits)
+    except RehearsalError as error:
+        raise NotebookError(f"{path}: the notebook could not be run here: {error}") from error
+    errors = [
+        CellError(number, _first_line(cells[number - 1]), found.errors[number]) for number in sorted(found.errors)
+    ]
+    results = [(name, found.exercises[name]) for name in asked]
+    return Validation(
+        verdicts=tuple(result for _, result in results if isinstance(result, Verdict)),
+        absent=tuple(_absent(name, result, cells, errors) for name, result in results if isinstance(result, Missing)),
+        errors=tuple(errors),
+        unanswered=tuple(_unanswered(every)),
+        seconds=time.perf_counter() - started,
+    )
+
+
+def _first_line(source: str) -> str:
+    return next(iter(source.strip().splitlines()), "")
+
+
+def _absent(name: str, result: Missing, cells: Sequence[str], errors: Sequence[CellError]) -> Absent:
+    """Say what a name would be worth that could not be checked, and which cell's error is the cause."""
+    cause = next((error for error in reversed(errors) if _defines(cells[error.cell - 1], name)), None)
+    return Absent(name, result.reason, result.points, cause)
 
 
 def _defines(source: str, name: str) -> bool:
@@ -248,29 +244,6 @@ def _is_test(source: str) -> bool:
 
 def _exercises_asked_for(cells: Sequence[str]) -> list[str]:
     return list(dict.fromkeys(name for source in cells if (name := _checked_name(source))))
-
-
-def _run(cells: Sequence[str]) -> tuple[dict[str, Any], list[CellError]]:
-    """Run cells one after another as a notebook does: an error ends its cell, not the notebook."""
-    try:
-        from IPython.core.interactiveshell import InteractiveShell
-    except ImportError as missing:
-        raise NotebookError("IPython is needed to run a notebook's cells. Install it: pip install ipython") from missing
-    shell = InteractiveShell.instance()
-    errors = []
-    for number, source in enumerate(cells, start=1):
-        if _is_test(source):
-            continue
-        # What the cells print is the student's own business; a check's outcome is not read from it.
-        with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()):
-            result = shell.run_cell(source, store_history=False)
-        error = result.error_before_exec or result.error_in_exec
-        if error is not None:
-            first_line = next(iter(source.strip().splitlines()), "")
-            errors.append(CellError(number, first_line, f"{type(error).__name__}: {error}"))
-    namespace = dict(shell.user_ns)
-    InteractiveShell.clear_instance()
-    return namespace, errors
 
 
 def describe(validation: Validation) -> str:

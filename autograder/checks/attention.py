@@ -18,8 +18,17 @@ FUSED = (
     "scaled_dot_product_attention",
     "_scaled_dot_product_attention_math",
     "_scaled_dot_product_flash_attention_for_cpu",
+    "_scaled_dot_product_flash_attention",
+    "_scaled_dot_product_efficient_attention",
+    "_scaled_dot_product_cudnn_attention",
+    "_scaled_dot_product_fused_attention_overrideable",
+    "_flash_attention_forward",
+    "_efficient_attention_forward",
+    "flex_attention",
     "multi_head_attention_forward",
     "_native_multi_head_attention",
+    "_transformer_encoder_layer_fwd",
+    "MultiheadAttention",
 )
 
 

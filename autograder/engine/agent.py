@@ -9,10 +9,13 @@ from __future__ import annotations
 import os
 import types
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from typing import Any
 
 import torch
 from torch import Tensor, nn
+from torch._C._autograd import _disable_profiler, _enable_profiler, _prepare_profiler
+from torch._C._profiler import ProfilerActivity, ProfilerConfig, ProfilerState, _ExperimentalConfig
 
 from autograder.checking.request import Observation, Request
 from autograder.checking.subject import LocalSubject
@@ -157,7 +160,11 @@ class Agent:
 
     def _do_observe(self, question: dict[str, Any]) -> dict[str, Any]:
         subject = LocalSubject(question["of"])
-        observed = [_told(subject.observe(Request(**request))) for request in question["requests"]]
+        watched = frozenset(question["watch"])
+        observed = [
+            _told(_watched(subject, Request(**request)) if i in watched else subject.observe(Request(**request)))
+            for i, request in enumerate(question["requests"])
+        ]
         return {"observed": [pack(item, _described, self._max_bytes) for item in observed]}
 
     def _do_drop(self, question: dict[str, Any]) -> dict[str, Any]:
@@ -191,6 +198,22 @@ def _kind(value: Any) -> str:
 
 def _described(value: Any) -> Opaque:
     return Opaque(f"a {type(value).__name__}")
+
+
+def _watched(subject: LocalSubject, request: Request) -> Observation:
+    """Observe a request and name every operation that is dispatched meanwhile, in whichever thread and by whatever way."""
+    everywhere = _ExperimentalConfig(profile_all_threads=True)
+    config = ProfilerConfig(ProfilerState.KINETO, False, False, False, False, False, everywhere)
+    _prepare_profiler(config, {ProfilerActivity.CPU})
+    _enable_profiler(config, {ProfilerActivity.CPU})
+    try:
+        observation = subject.observe(request)
+    finally:
+        seen = {event.name() for event in _disable_profiler().events()}
+    names = {name.removeprefix("aten::") for name in seen if name.startswith("aten::")}
+    if any(name.startswith("autograd::engine") for name in seen):
+        names.add("backward")
+    return replace(observation, functions=tuple(sorted(names | set(observation.functions))))
 
 
 def _told(observation: Observation) -> dict[str, Any]:

@@ -54,6 +54,7 @@ class Checker:
         self._child: Child | None = None
         self._conversation: Conversation | None = None
         self._problems: list[Problem] = []
+        self._sources: tuple[str, ...] = ()
         self._deadly: set[int] = set()
         self._cpu_seconds = 0.0
         self.layers: tuple[str, ...] = ()
@@ -67,6 +68,7 @@ class Checker:
                 if is_test(cell):
                     cell.outputs = [error_output("not gradable", fatal.what)]
             return
+        self._sources = tuple(cell.source for cell in notebook.cells if cell.cell_type == "code" and not is_test(cell))
         self._stop_at = monotonic() + self._settings.submission_seconds
         try:
             self._start(notebook, 0)
@@ -152,6 +154,7 @@ class Checker:
         self.layers, self.isolation = child.layers, child.isolation
         conversation = Conversation(child, self._how_it_ended, lambda reference: stand_for(conversation, reference))
         self._conversation = conversation
+        conversation.sources = self._sources
         if isinstance(self._names, Names):
             self._names.conversation = conversation
         for index, cell in enumerate(notebook.cells[:upto]):

@@ -71,6 +71,8 @@ class Conversation:
         self.alive = True
         # What has been asked and answered in this cell, for whoever does not want to ask twice.
         self.known: dict[object, Any] = {}
+        # The code that the student has handed in.
+        self.sources: tuple[str, ...] = ()
 
     @property
     def memory_mb(self) -> int:

@@ -262,7 +262,7 @@ class _Bridge(torch.autograd.Function):
         return tuple(output.clone() for output in link.outputs)
 
     @staticmethod
-    @once_differentiable  # type: ignore[untyped-decorator]
+    @once_differentiable
     def backward(ctx: Any, *grads: Tensor) -> tuple[Any, ...]:
         return (None, None, *ctx.link.backward(grads))
 

@@ -335,9 +335,10 @@ def _limit(limits: Limits, *, cuda: bool) -> None:
     for kind, bound in bounds.items():
         _, hard = resource.getrlimit(kind)
         lowest = bound if hard == resource.RLIM_INFINITY else min(bound, hard)
-        # The last second of CPU time is left for Python to say what happened.
+        # The last second of CPU time is left for Python to say what happened. The first process of a namespace does not even notice the
+        # signal that begins it, and is killed at its end.
         resource.setrlimit(
-            kind, (lowest, lowest + 5 if kind == resource.RLIMIT_CPU and hard == resource.RLIM_INFINITY else lowest)
+            kind, (lowest, lowest + 1 if kind == resource.RLIMIT_CPU and hard == resource.RLIM_INFINITY else lowest)
         )
 
 

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from autograder.checking.request import Observation, Request
 from autograder.engine.conversation import Conversation, LimitError, memory_text
+from autograder.engine.mentions import mentions
 from autograder.engine.wire import Reference, WireError, pack, unpack
 
 MAX_TEXT = 1_000
+# Of 256 calls so many are watched; watching one costs half a millisecond.
+_SAMPLE = 16
 _MEMORY = ("MemoryError", "can't allocate memory", "Cannot allocate memory")
 
 # Packed requests, with what they were made of: a question sheet is asked of every student, so each of its requests is packed once.
@@ -32,21 +37,27 @@ class RemoteSubject:
         """Do what the request asks and tell what happened."""
         return self.observe_many([request])[0]
 
-    def observe_many(self, requests: Sequence[Request]) -> list[Observation]:
+    def observe_many(self, requests: Sequence[Request], *, watch: bool = False) -> list[Observation]:
         """Do what each request asks and tell what happened.
 
         Once a limit is broken nothing more is asked. What the same cell has asked before, as the visible part of a check and then the
         hidden one do, is answered as it was.
+
+        Args:
+            requests: what to do.
+            watch: whether to look at which functions are called: in the rule cases, in a sample of the other requests that nobody who
+                does not know the hidden questions can foresee, and in the text of what the student has written.
         """
         known, number = self._conversation.known, self._reference.number
         keys = [(number, packed_request(request)) for request in requests]
         fresh = [request for request, key in zip(requests, keys, strict=True) if key not in known]
-        for request, found in zip(fresh, self._ask(fresh) if fresh else [], strict=True):
+        for request, found in zip(fresh, self._ask(fresh, watch) if fresh else [], strict=True):
             known[number, packed_request(request)] = found
         return [known[key] for key in keys]
 
-    def _ask(self, requests: Sequence[Request]) -> list[Observation]:
-        question = {"do": "observe", "of": self._reference, "requests": []}
+    def _ask(self, requests: Sequence[Request], watch: bool) -> list[Observation]:
+        watched = [i for i, request in enumerate(requests) if watch and _is_watched(request)]
+        question = {"do": "observe", "of": self._reference, "watch": watched, "requests": []}
         try:
             answer = self._conversation.ask(question, *map(packed_request, requests))
         except LimitError as error:
@@ -54,7 +65,11 @@ class RemoteSubject:
         observed = answer.get("observed")
         if not isinstance(observed, list) or len(observed) != len(requests):
             return [_malformed("it answered something else than was asked")] * len(requests)
-        return [self._observation(item) for item in observed]
+        found = [self._observation(item) for item in observed]
+        if watch and any(request.action == "operations" for request in requests):
+            written = tuple(sorted(mentions(self._conversation.sources, self._reference.name)))
+            return [replace(item, functions=item.functions + written) for item in found]
+        return found
 
     def _observation(self, data: Any) -> Observation:
         try:
@@ -73,6 +88,13 @@ _NAMES = {
     "kernel died": "ProcessEnded",
     "malformed answer": "MalformedAnswer",
 }
+
+
+def _is_watched(request: Request) -> bool:
+    """Choose by the content of a request, so that every grader chooses the same."""
+    if request.action == "operations":
+        return True
+    return request.action == "call" and hashlib.sha256(packed_request(request)).digest()[0] < _SAMPLE
 
 
 def packed_request(request: Request) -> bytes:

@@ -35,6 +35,7 @@ def kernel_environment(
     return kept | {
         "CUBLAS_WORKSPACE_CONFIG": ":4096:8",
         "HF_DATASETS_OFFLINE": "1",
+        "KINETO_LOG_LEVEL": "99",
         "HF_HUB_OFFLINE": "1",
         "IPYTHONDIR": str(folder / ".ipython"),
         "MKL_NUM_THREADS": "1",

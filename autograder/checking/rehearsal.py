@@ -1,0 +1,228 @@
+"""Running a notebook in a process of its own, under limits: whatever its code does, the pre-check ends and says what happened."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import queue
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from autograder.checking.verdict import Verdict
+
+# What takes time before the first cell: Python, and what the checks import.
+_START_SECONDS = 120.0
+# How long code that was told to stop may go on before its process is ended.
+_GRACE_SECONDS = 5.0
+_TICK = 0.5
+_PROGRAM = (
+    "import json, sys; sys.path[:] = json.loads(sys.argv.pop()); "
+    "from autograder.checking.rehearsal_process import main; main()"
+)
+
+
+class RehearsalError(Exception):
+    """The process could not do its work; the text says why."""
+
+
+@dataclass(frozen=True)
+class Limits:
+    """What a notebook may use. They are those of the grader's own defaults.
+
+    Attributes:
+        cell_seconds: how long one cell may run.
+        exercise_seconds: how long the check of one exercise may run.
+        seconds: how long all of them together may run.
+        output: how many characters a cell may print before it is stopped.
+        restarts: how often a notebook that brings its process down gets another one.
+    """
+
+    cell_seconds: float = 60
+    exercise_seconds: float = 60
+    seconds: float = 900
+    output: int = 50_000_000
+    restarts: int = 3
+
+
+@dataclass(frozen=True)
+class Missing:
+    """An exercise that could not be checked.
+
+    Attributes:
+        reason: why, in a few words.
+        points: what it is worth, or None where it is no exercise of this course.
+    """
+
+    reason: str
+    points: float | None
+
+
+@dataclass
+class Rehearsal:
+    """What came of running a notebook.
+
+    Attributes:
+        errors: by the number of a cell, what it raised, or a sentence that says how it ended otherwise.
+        exercises: by name, the verdict, or why there is none.
+    """
+
+    errors: dict[int, str] = field(default_factory=dict)
+    exercises: dict[str, Verdict | Missing] = field(default_factory=dict)
+
+
+def rehearse(cells: Sequence[tuple[int, str]], exercises: Sequence[str], limits: Limits) -> Rehearsal:
+    """Run cells and put exercises to their checks.
+
+    A cell that takes its process down costs itself: the others are run again, without it, in a new one.
+
+    Args:
+        cells: numbers and texts of the cells, in order; those that only check are left out.
+        exercises: the names to check.
+        limits: what the notebook may use.
+
+    Raises:
+        RehearsalError: if the process cannot do its work, whatever the notebook is.
+    """
+    stop_at = time.monotonic() + limits.seconds
+    deadly: dict[int, str] = {}
+    skipped: dict[str, str] = {}
+    for _ in range(limits.restarts + 1):
+        run = _Run(limits, max(0.0, stop_at - time.monotonic()))
+        place = run.do([cell for cell in cells if cell[0] not in deadly], exercises, skipped)
+        if place is None:
+            run.found.errors |= deadly
+            return run.found
+        if "cell" in place:
+            deadly[place["cell"]] = run.how
+        else:
+            skipped[place["exercise"]] = f"its check could not be finished: {run.how}"
+    # What is there by now is kept; for the rest only the points that it would have been worth are asked for.
+    reason = f"not checked: the notebook brought its process down {limits.restarts + 1} times"
+    rest = _Run(limits, limits.exercise_seconds)
+    rest.do([], exercises, {name: skipped.get(name, reason) for name in exercises})
+    run.found.errors |= deadly
+    run.found.exercises = {**rest.found.exercises, **run.found.exercises}
+    return run.found
+
+
+class _Run:
+    """One process.
+
+    Args:
+        limits: what the notebook may use.
+        seconds: what is left of its time.
+    """
+
+    def __init__(self, limits: Limits, seconds: float) -> None:
+        self._limits = limits
+        self._seconds = seconds
+        self.found = Rehearsal()
+        self.how = ""
+
+    def do(
+        self, cells: Sequence[tuple[int, str]], exercises: Sequence[str], skipped: Mapping[str, str]
+    ) -> dict[str, Any] | None:
+        """Run a process to its end; return what it was at when it had to be ended or was gone, or None if it got through."""
+        job = {
+            "cells": cells,
+            "exercises": list(exercises),
+            "skipped": dict(skipped),
+            "limits": {**vars(self._limits), "seconds": self._seconds},
+        }
+        process = _started()
+        try:
+            return self._follow(process, json.dumps(job).encode())
+        finally:
+            _end(process)
+
+    def _follow(self, process: subprocess.Popen[bytes], job: bytes) -> dict[str, Any] | None:
+        place: dict[str, Any] = {}
+        seconds = 0.0
+        deadline = time.monotonic() + _START_SECONDS
+        for line in _lines(process, job, lambda: deadline):
+            event = json.loads(line)
+            if "end" in event:
+                return None
+            if "failed" in event:
+                raise RehearsalError(str(event["failed"]))
+            if "begins" in event:
+                place, seconds = event["begins"], event["seconds"]
+                deadline = time.monotonic() + seconds + _GRACE_SECONDS
+            else:
+                self._take(event)
+        if not place:
+            raise RehearsalError("the process that runs the notebook did not come up")
+        late = time.monotonic() >= deadline
+        self.how = (
+            f"It was stopped after {seconds:.3g} s." if late else "It ended or crashed the process that it ran in."
+        )
+        return place
+
+    def _take(self, event: Mapping[str, Any]) -> None:
+        if "cell" in event:
+            self.found.errors[event["cell"]] = event["error"]
+        elif "verdict" in event:
+            self.found.exercises[event["exercise"]] = Verdict.from_dict(event["verdict"])
+        else:
+            self.found.exercises[event["exercise"]] = Missing(event["absent"], event["points"])
+
+
+def _started() -> subprocess.Popen[bytes]:
+    return subprocess.Popen(
+        [sys.executable, "-P", "-c", _PROGRAM, json.dumps(sys.path)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        # As in the grader. More threads would only wait for one another, so little is there to be computed.
+        env={"OMP_NUM_THREADS": "1", **os.environ},
+        start_new_session=True,
+    )
+
+
+def _end(process: subprocess.Popen[bytes]) -> None:
+    """End a process and, where the system has sessions, what it has started."""
+    if hasattr(os, "killpg"):
+        with contextlib.suppress(OSError):
+            os.killpg(process.pid, signal.SIGKILL)
+    process.kill()
+    process.wait()
+    for pipe in (process.stdin, process.stdout):
+        if pipe is not None:
+            with contextlib.suppress(OSError):
+                pipe.close()
+
+
+def _lines(process: subprocess.Popen[bytes], job: bytes, deadline: Callable[[], float]) -> Iterable[bytes]:
+    """Give a process its job and yield its lines, until it has ended or a deadline has passed that each line may move."""
+    waiting: queue.SimpleQueue[bytes | None] = queue.SimpleQueue()
+
+    def listen() -> None:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        with contextlib.suppress(OSError, ValueError):
+            process.stdin.write(job)
+            process.stdin.close()
+            for line in process.stdout:
+                waiting.put(line)
+        waiting.put(None)
+
+    # A thread, because no other way of waiting with a time limit for what comes through a pipe works on Windows too.
+    threading.Thread(target=listen, daemon=True).start()
+    while True:
+        try:
+            line = waiting.get(timeout=_TICK)
+        except queue.Empty:
+            # Whatever the notebook has started may hold the pipe open beyond the end of its process.
+            if time.monotonic() >= deadline() or (process.poll() is not None and waiting.empty()):
+                return
+            continue
+        if line is None:
+            return
+        yield line

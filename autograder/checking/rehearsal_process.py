@@ -1,0 +1,229 @@
+"""The process of a pre-check: it runs a notebook's cells, puts exercises to their checks, and tells what came of each as it happens.
+
+It is started as a program. What it has to do comes as JSON through its standard input; it answers with a line of JSON per event. What the
+notebook prints goes nowhere.
+"""
+
+from __future__ import annotations
+
+import _thread
+import contextlib
+import io
+import json
+import os
+import signal
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping
+from typing import IO, Any
+
+from autograder.checking.verdict import Verdict
+
+# A helper of the student's own that some cell passes to check(), for example.
+NO_EXERCISE = "not an exercise of this course"
+# How long code that was told to stop is left in peace before it is told again.
+_INSIST_SECONDS = 1.0
+
+
+class OutputFloodError(Exception):
+    """A cell has printed more than it may."""
+
+
+class _Stopped(Exception):
+    """Something was stopped because its time was up; the text says after how long."""
+
+
+def main() -> None:
+    """Do one job."""
+    job = json.load(sys.stdin)
+    tell = _only_voice()
+    try:
+        _do(job, tell)
+    except Exception as error:
+        tell({"failed": f"{type(error).__name__}: {error}"})
+    # Not the usual way out: what the notebook has left running, or registered for the end, is not waited for.
+    os._exit(0)
+
+
+def _only_voice() -> Callable[[Mapping[str, Any]], None]:
+    """Return what writes an event, and let everything else that is written or read go nowhere, also past Python's streams."""
+    pipe: IO[str] = os.fdopen(os.dup(1), "w", encoding="utf-8")
+    nothing = os.open(os.devnull, os.O_RDWR)
+    for descriptor in (0, 1, 2):
+        os.dup2(nothing, descriptor)
+    os.close(nothing)
+
+    def tell(event: Mapping[str, Any]) -> None:
+        pipe.write(json.dumps(event) + "\n")
+        pipe.flush()
+
+    return tell
+
+
+def _do(job: Mapping[str, Any], tell: Callable[[Mapping[str, Any]], None]) -> None:
+    limits = job["limits"]
+    clock = _Clock(tell, limits["seconds"])
+    shell = _shell()
+    for number, source in job["cells"]:
+        with (
+            contextlib.redirect_stdout(_Nowhere(limits["output"])),
+            contextlib.redirect_stderr(_Nowhere(limits["output"])),
+        ):
+            try:
+                result = clock.run({"cell": number}, limits["cell_seconds"], lambda text=source: _run(shell, text))
+                error = result.error_before_exec or result.error_in_exec
+            except _Stopped as stopped:
+                error = stopped
+        if error is not None:
+            tell({"cell": number, "error": _in_words(error)})
+    namespace = shell.user_ns
+    for name in job["exercises"]:
+        try:
+            reason = job["skipped"].get(name)
+            told = (
+                _absent(name, reason)
+                if reason
+                else clock.run(
+                    {"exercise": name},
+                    limits["exercise_seconds"],
+                    lambda name=name: _checked(name, namespace.get(name)),
+                )
+            )
+        except _Stopped as stopped:
+            told = _absent(name, f"its check could not be finished: {stopped}")
+        tell({"exercise": name, **told})
+    tell({"end": True})
+
+
+def _shell() -> Any:
+    from IPython.core.interactiveshell import InteractiveShell
+
+    return InteractiveShell.instance()
+
+
+def _run(shell: Any, source: str) -> Any:
+    result = shell.run_cell(source, store_history=False)
+    if isinstance(result.error_in_exec, KeyboardInterrupt):
+        raise result.error_in_exec
+    return result
+
+
+def _in_words(error: BaseException) -> str:
+    return str(error) if isinstance(error, (_Stopped, OutputFloodError)) else f"{type(error).__name__}: {error}"
+
+
+def _checked(name: str, candidate: Any) -> dict[str, Any]:
+    """Return what the check of an exercise says about what the notebook has under its name."""
+    if not callable(candidate):
+        return _absent(name, "not defined")
+    try:
+        verdict = _check(candidate)
+    except LookupError:
+        return {"absent": NO_EXERCISE, "points": None}
+    if verdict.exercise == name:
+        return {"verdict": verdict.to_dict()}
+    # The check goes by the function's own name; so does the grader.
+    return _absent(name, f"stands for the function {verdict.exercise}")
+
+
+def _absent(name: str, reason: str) -> dict[str, Any]:
+    """Return what is told of an exercise that cannot be checked, with the points that it would be worth."""
+
+    def stub(*arguments: Any, **options: Any) -> Any:
+        raise NotImplementedError
+
+    stub.__name__ = name
+    try:
+        # What a check gives at best is known to it alone, and a stub costs it nothing to examine.
+        return {"absent": reason, "points": _check(stub).max_score}
+    except LookupError:
+        return {"absent": NO_EXERCISE, "points": None}
+
+
+def _check(candidate: Callable[..., Any]) -> Verdict:
+    from tfcourse import check
+
+    return check(candidate)
+
+
+class _Nowhere(io.TextIOBase):
+    """Takes what is printed, keeps nothing, and counts it."""
+
+    encoding = "utf-8"
+
+    def __init__(self, most: int) -> None:
+        self._left = self._most = most
+
+    def write(self, text: str) -> int:
+        """Count some text."""
+        self._left -= len(text)
+        if self._left < 0:
+            raise OutputFloodError(f"It printed more than {self._most} characters and was stopped.")
+        return len(text)
+
+
+class _Clock:
+    """Runs one thing after the other, tells when each begins, and interrupts what takes too long.
+
+    Args:
+        tell: writes an event.
+        seconds: how long all of them together may run.
+    """
+
+    def __init__(self, tell: Callable[[Mapping[str, Any]], None], seconds: float) -> None:
+        self._tell = tell
+        self._stop_at = time.monotonic() + seconds
+        self._lock = threading.Lock()
+        self._deadline: float | None = None
+        threading.Thread(target=self._watch, daemon=True).start()
+
+    def run(self, what: Mapping[str, Any], seconds: float, action: Callable[[], Any]) -> Any:
+        """Do something.
+
+        Args:
+            what: what it is, for the event that tells of its beginning.
+            seconds: how long it may take.
+            action: does it.
+
+        Raises:
+            _Stopped: if it was interrupted.
+        """
+        seconds = min(seconds, self._stop_at - time.monotonic())
+        if seconds <= 0:
+            raise _Stopped("It was not run: the notebook had used up the time that it has.")
+        self._tell({"begins": what, "seconds": seconds})
+        try:
+            with self._limited(seconds):
+                return action()
+        except KeyboardInterrupt:
+            raise _Stopped(f"It was stopped after {seconds:.3g} s.") from None
+
+    @contextlib.contextmanager
+    def _limited(self, seconds: float) -> Iterator[None]:
+        with self._lock:
+            self._deadline = time.monotonic() + seconds
+        try:
+            yield
+        finally:
+            # Whoever holds the lock interrupts before it is given back, and so not later than here.
+            with self._lock:
+                self._deadline = None
+
+    def _watch(self) -> None:
+        while True:
+            time.sleep(0.05)
+            with self._lock:
+                late = self._deadline is not None and time.monotonic() >= self._deadline
+                if late:
+                    _interrupt()
+            if late:
+                time.sleep(_INSIST_SECONDS)
+
+
+def _interrupt() -> None:
+    """Do to the main thread what Ctrl-C would; where there are signals, that also ends what waits."""
+    if hasattr(signal, "pthread_kill"):
+        signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGINT)
+    else:
+        _thread.interrupt_main()
