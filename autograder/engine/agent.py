@@ -10,6 +10,7 @@ import os
 import types
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import torch
@@ -93,6 +94,13 @@ class Agent:
             self._kept[number] = value
         name = getattr(value, "__name__", None)
         return Reference(number, _kind(value), name if type(name) is str else type(value).__name__)
+
+    def _do_place(self, question: dict[str, Any]) -> dict[str, Any]:
+        """Lay a file beside the notebook."""
+        path = Path.cwd() / question["name"]
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(question["data"])
+        return {"value": None}
 
     def _do_run(self, question: dict[str, Any]) -> dict[str, Any]:
         return {"value": self._shell.run(question["source"], self._emit)}

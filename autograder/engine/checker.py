@@ -20,7 +20,7 @@ from autograder.engine.conversation import Allowance, Conversation, LimitError
 from autograder.engine.nursery import Child
 from autograder.engine.remote import Names, stand_for
 from autograder.engine.shell import CellShell, Outputs
-from autograder.grading.graded_cells import error_output, is_test, name_of, settle
+from autograder.grading.graded_cells import error_output, is_locked, is_test, name_of, settle
 from autograder.grading.intake import add_problems, problems_of
 from autograder.grading.problem import Problem
 from autograder.grading.settings import GradingSettings
@@ -55,13 +55,20 @@ class Checker:
         self._conversation: Conversation | None = None
         self._problems: list[Problem] = []
         self._sources: tuple[str, ...] = ()
+        self._files: dict[str, bytes] = {}
         self._deadly: set[int] = set()
         self._cpu_seconds = 0.0
         self.layers: tuple[str, ...] = ()
         self.isolation = "none"
 
-    def run(self, notebook: NotebookNode) -> None:
-        """Run all code cells of a sanitised notebook, in place. Its test cells get verdicts, or errors that say why there is none."""
+    def run(self, notebook: NotebookNode, files: Mapping[str, bytes] | None = None) -> None:
+        """Run all code cells of a sanitised notebook, in place. Its test cells get verdicts, or errors that say why there is none.
+
+        Args:
+            notebook: the notebook.
+            files: what lies beside it, by relative path.
+        """
+        self._files = dict(files or {})
         fatal = next((problem for problem in problems_of(notebook) if problem.fatal), None)
         if fatal is not None:
             for cell in notebook.cells:
@@ -140,12 +147,12 @@ class Checker:
         cell.outputs = [*kept, error_output(kind, what)]
         self._problems.append(Problem(kind, what, where=name_of(cell, index)))
 
-    def _allowance(self, cell: NotebookNode) -> Allowance:
-        settings = self._settings
+    def _allowance(self, cell: Mapping[str, Any]) -> Allowance:
+        settings, test = self._settings, bool(cell) and is_test(cell)
         left = max(1.0, self._stop_at - monotonic())
         cpu_left = max(1.0, settings.submission_cpu_seconds - self._cpu_seconds)
-        seconds = settings.exercise_seconds if is_test(cell) else settings.cell_seconds
-        cpu = settings.exercise_cpu_seconds if is_test(cell) else settings.submission_cpu_seconds
+        seconds = settings.exercise_seconds if test else settings.cell_seconds
+        cpu = settings.exercise_cpu_seconds if test else settings.submission_cpu_seconds
         return Allowance(min(seconds, left), min(cpu, cpu_left), settings.memory_mb, settings.flood_output)
 
     def _start(self, notebook: NotebookNode, upto: int) -> None:
@@ -154,6 +161,10 @@ class Checker:
         self.layers, self.isolation = child.layers, child.isolation
         conversation = Conversation(child, self._how_it_ended, lambda reference: stand_for(conversation, reference))
         self._conversation = conversation
+        conversation.begin(self._allowance({}), lambda output: None)
+        with suppress(LimitError):  # a file that does not fit is missed by whoever opens it
+            for name, data in self._files.items():
+                conversation.ask({"do": "place", "name": name, "data": data})
         conversation.sources = self._sources
         if isinstance(self._names, Names):
             self._names.conversation = conversation
@@ -186,12 +197,6 @@ def _printed(outputs: Outputs) -> Callable[[Mapping[str, Any]], None]:
             outputs.add(output)
 
     return take
-
-
-def is_locked(cell: Mapping[str, Any]) -> bool:
-    """Return whether a cell's text is the course's own."""
-    mark = cell["metadata"].get("nbgrader", {})
-    return bool(mark.get("locked")) and not mark.get("solution")
 
 
 def _has_error(cell: NotebookNode) -> bool:

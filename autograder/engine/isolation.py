@@ -55,5 +55,5 @@ def settled(settings: GradingSettings) -> GradingSettings:
         do = "Grade on a Linux machine that allows user namespaces (see docs/threat-model.md)"
     raise CourseError(
         f"isolation {settings.isolation!r} is asked for, and {what}",
-        do=f"{do}, or, for work that you trust, use --allow-weaker-isolation.",
+        do=f"{do}, or, for work that you trust, use --allow-weaker-isolation (c.GradingLimits.allow_weaker = True).",
     )

@@ -6,6 +6,7 @@ submission: so no submission leaves anything behind, and none has to wait for wh
 
 from __future__ import annotations
 
+import base64
 import contextlib
 import gc
 import json
@@ -155,7 +156,7 @@ class Engine:
         checker = Checker(self._settings, lambda: self._nursery.child(limit), self._nursery.how_it_ended, self._shell)
         notebook = nbformat.reads(submission.notebook, as_version=4)
         try:
-            checker.run(notebook)
+            checker.run(notebook, {name: base64.b64decode(data) for name, data in submission.files.items()})
         except NurseryError as error:
             return {"again": str(error)}
         except Exception as error:  # ours, whatever it is: the student must not lose by it

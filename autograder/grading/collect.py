@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import os
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -13,8 +14,9 @@ from autograder.grading.entries import Entry, RefusedError, entries_of, notebook
 from autograder.grading.intake import take_in
 from autograder.grading.manifest import Manifest, released_manifest
 from autograder.grading.problem import Problem
+from autograder.grading.reading import UnreadableError, read_file
 from autograder.grading.roster import Student, is_safe, merged, read_roster, safe_id, write_roster
-from autograder.grading.uploads import Upload, owner_of, uploads_of
+from autograder.grading.uploads import Upload, owner_of, owners_elsewhere, uploads_of
 
 
 @dataclass
@@ -62,7 +64,7 @@ def collect(course: Course, chapter: str, submissions: Path | None = None, *, tr
         return _in_place(course, manifest)
     entries, problems = entries_of(submissions)
     found = Collection(chapter, problems=problems)
-    uploads, unknown, _ = uploads_of(list(notebooks(entries)), chapter, frozenset(manifest.elsewhere))
+    uploads, unknown, elsewhere = uploads_of(list(notebooks(entries)), chapter, frozenset(manifest.elsewhere))
     found.problems += [
         Problem(
             "unknown owner",
@@ -73,6 +75,7 @@ def collect(course: Course, chapter: str, submissions: Path | None = None, *, tr
         for entry in unknown
     ]
     found.problems += _without_notebook(entries, uploads)
+    found.problems += _of_other_chapters(elsewhere, uploads, manifest)
     roster = read_roster(course)
     owned, same_names = _by_student(uploads, roster, chapter)
     found.problems += same_names
@@ -80,7 +83,13 @@ def collect(course: Course, chapter: str, submissions: Path | None = None, *, tr
     for student_id, mine in sorted(owned.items()):
         if chosen := _choose(mine, manifest, found):
             upload, data = chosen
-            _place(course, manifest, student_id, upload, data, found, trust_dates, entries)
+            try:
+                _place(course, manifest, student_id, upload, data, found, trust_dates, entries)
+            except OSError as error:
+                what = f"It could not be brought in ({error.strerror or error})."
+                do = f"Look at submitted/{student_id}/{chapter}."
+                found.problems.append(Problem("not brought in", what, str(upload.entry.path), do))
+                continue
             students.append(_about(student_id, upload, chapter))
     write_roster(course, merged(roster, students))
     return found
@@ -92,26 +101,38 @@ def _in_place(course: Course, manifest: Manifest) -> Collection:
     for folder in sorted(course.folder("submitted").glob(f"*/{chapter}")):
         student = folder.parent.name
         where = f"submitted/{student}/{chapter}"
-        candidates = sorted(path for path in folder.glob("*.ipynb") if path.is_file())
         if not is_safe(student):
-            found.problems.append(
-                Problem(
-                    "unsafe name",
-                    "nbgrader cannot use this student id.",
-                    where,
-                    "Use letters, digits, dots, hyphens and underscores.",
-                )
-            )
-            continue
-        if not (folder / f"{chapter}.ipynb").is_file():
-            if len(candidates) != 1:
-                what = f"{len(candidates)} notebooks are here, and none is called {chapter}.ipynb."
-                found.problems.append(Problem("no notebook", what, where, "Rename the one that counts."))
-                continue
-            _write(folder / f"{chapter}.ipynb", candidates[0].read_bytes())
-            found.problems.append(Problem("renamed", f"{candidates[0].name} was copied to {chapter}.ipynb.", where))
-        found.unchanged.append(student)
+            do = "Use letters, digits, dots, hyphens and underscores."
+            found.problems.append(Problem("unsafe name", "nbgrader cannot use this student id.", where, do))
+        elif problem := _named(folder, chapter, where):
+            found.problems.append(problem)
+            if not problem.fatal:
+                found.unchanged.append(student)
+        else:
+            found.unchanged.append(student)
     return found
+
+
+def _named(folder: Path, chapter: str, where: str) -> Problem | None:
+    """See to it that a student's folder holds a notebook of the chapter's name; say what is wrong if that cannot be."""
+    path = folder / f"{chapter}.ipynb"
+    try:
+        if folder.is_symlink() or folder.parent.is_symlink():
+            read_file(path, above=2)
+        if os.path.lexists(path):
+            read_file(path, above=2)
+            return None
+        candidates = sorted(other for other in folder.iterdir() if other.name.lower().endswith(".ipynb"))
+        if len(candidates) != 1:
+            what = f"{len(candidates)} notebooks are here, and none is called {chapter}.ipynb."
+            return Problem("no notebook", what, where, "Rename the one that counts.", fatal=True)
+        _write(path, read_file(candidates[0], above=2))
+    except UnreadableError as error:
+        do = "Ask for the notebook once more, and put it there as a file."
+        return replace(error.problem, where=where, do=do)
+    except OSError as error:
+        return Problem("file refused", f"The folder cannot be used ({error.strerror}).", where, fatal=True)
+    return Problem("renamed", f"{candidates[0].name} was copied to {chapter}.ipynb.", where)
 
 
 def _without_notebook(entries: Iterable[Entry], uploads: Iterable[Upload]) -> list[Problem]:
@@ -133,6 +154,21 @@ def _without_notebook(entries: Iterable[Entry], uploads: Iterable[Upload]) -> li
     ]
 
 
+def _of_other_chapters(elsewhere: Iterable[Entry], uploads: Iterable[Upload], manifest: Manifest) -> list[Problem]:
+    """Name the notebooks of students who have nothing here but another chapter's, going by the names of their files."""
+    have = {safe_id(upload.owner) for upload in uploads}
+    return [
+        Problem(
+            "other chapter",
+            f"By its name it is of {chapter}, and there is nothing of {owner} for {manifest.chapter}.",
+            str(entry.path),
+            f"Rename it if it is of {manifest.chapter} after all.",
+        )
+        for entry, owner, chapter in owners_elsewhere(elsewhere, frozenset(manifest.elsewhere))
+        if safe_id(owner) not in have
+    ]
+
+
 def _by_student(
     uploads: Sequence[Upload], roster: Mapping[str, Student], chapter: str
 ) -> tuple[dict[str, list[Upload]], list[Problem]]:
@@ -143,9 +179,10 @@ def _by_student(
     for upload in uploads:
         if upload.platform == "moodle":
             namesakes[safe_id(upload.owner)].add(upload.upload)
+    spelled = _spelled(uploads, roster)
     owned: dict[str, list[Upload]] = defaultdict(list)
     for upload in uploads:
-        student = upload.owner if upload.platform == "nbgrader" and is_safe(upload.owner) else safe_id(upload.owner)
+        student = safe_id(upload.owner)
         if upload.platform == "canvas" and upload.user:
             student = canvas.get(upload.user) or f"{student or 'student'}-{upload.user}"
         elif upload.platform == "moodle":
@@ -156,12 +193,46 @@ def _by_student(
                     Problem("same name", what, str(upload.entry.path), "Map the ids by hand in students.json.")
                 )
                 student = f"{student}-{upload.upload}"
+        elif student:
+            plain, student = student, spelled[_spelling(upload)]
+            if student not in (plain, upload.owner):
+                what = f"{upload.owner!r} would be {plain}, as another name here would; so it became {student}."
+                do = "If both are one student's, remove the file that does not count and collect again."
+                problems.append(Problem("same name", what, str(upload.entry.path), do))
         if is_safe(student):
             owned[student].append(upload)
         else:
             what = f"No student id can be made of {upload.owner!r}."
             problems.append(Problem("unknown owner", what, str(upload.entry.path), "Name the file after the student."))
     return owned, problems
+
+
+def _spelling(upload: Upload) -> tuple[str, str]:
+    """Return an owner as the files spell them, with the id that this would be by itself."""
+    kept = upload.platform == "nbgrader" and is_safe(upload.owner)
+    return (upload.owner if kept else safe_id(upload.owner), upload.owner)
+
+
+def _spelled(uploads: Sequence[Upload], roster: Mapping[str, Student]) -> dict[tuple[str, str], str]:
+    """Give every spelling of a name an id of its own.
+
+    Names that differ in case, in accents or in how Unicode writes them may be two students; whoever names a file must not be able to
+    replace another's.
+    """
+    known = {student.name: student.id for student in roster.values() if student.name and not student.platform}
+    by_id: dict[str, set[str]] = defaultdict(set)
+    for upload in uploads:
+        if upload.platform != "moodle" and not upload.user:
+            student, owner = _spelling(upload)
+            by_id[student].add(owner)
+    ids = {}
+    for student, owners in by_id.items():
+        # The id goes to who has always had it, else to who is spelled like it, else to the first.
+        first = min(owners, key=lambda owner: (known.get(owner) != student, owner != student, owner))
+        for owner in owners:
+            marked = f"{student}-{hashlib.sha256(owner.encode('utf-8', 'replace')).hexdigest()[:6]}"
+            ids[student, owner] = known.get(owner) or (student if owner == first else marked)
+    return ids
 
 
 def _choose(uploads: Sequence[Upload], manifest: Manifest, found: Collection) -> tuple[Upload, bytes] | None:
@@ -206,14 +277,17 @@ def _place(
     entries: Sequence[Entry],
 ) -> None:
     chapter, where = manifest.chapter, str(upload.entry.path)
-    path = course.folder("submitted", student, chapter) / f"{chapter}.ipynb"
+    folder = course.folder("submitted", student, chapter)
+    if not folder.is_relative_to(course.folder("submitted")):
+        raise OSError(f"submitted/{student}/{chapter} is a link that leads elsewhere")
+    path = folder / f"{chapter}.ipynb"
     stamp = _time_stamp(upload, entries, trust_dates)
     if upload.late and stamp is None:
         what = "Canvas calls it late, but does not say by how much; nbgrader takes nothing off without a time."
         found.problems.append(Problem("late", what, where, f"Write the time into {path.parent / 'timestamp.txt'}."))
-    if not path.exists():
+    if not os.path.lexists(path):
         found.new.append(student)
-    elif path.read_bytes() == data:
+    elif _content(path) == data:
         found.unchanged.append(student)
     else:
         kept = _set_aside(course, chapter, student, path)
@@ -239,23 +313,34 @@ def _time_stamp(upload: Upload, entries: Sequence[Entry], trust_dates: bool) -> 
 
 def _set_aside(course: Course, chapter: str, student: str, path: Path) -> str:
     """Move an earlier submission out of the way, time stamp and all; return where it is now."""
-    digest = hashlib.sha256(path.read_bytes()).hexdigest()[:12]
+    digest = hashlib.sha256(_content(path)).hexdigest()[:12]
     folder = course.root / "replaced" / chapter / student / digest
     folder.mkdir(parents=True, exist_ok=True)
     for old in (path, path.with_name("timestamp.txt")):
-        if old.exists():
+        if os.path.lexists(old):
             old.replace(folder / old.name)
     return folder.relative_to(course.root).as_posix()
+
+
+def _content(path: Path) -> bytes:
+    """Return what a file in the course holds; nothing if it is a link or no file."""
+    try:
+        return read_file(path)
+    except UnreadableError:
+        return b""
 
 
 def _write(path: Path, data: bytes) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     draft = path.with_name(path.name + ".part")
-    draft.write_bytes(data)
+    # Made anew: a link of that name would lead the bytes elsewhere.
+    draft.unlink(missing_ok=True)
+    with draft.open("xb") as file:
+        file.write(data)
     draft.replace(path)
 
 
 def _about(student: str, upload: Upload, chapter: str) -> Student:
     platform = upload.platform if upload.platform in ("canvas", "moodle") else ""
-    name = upload.owner if upload.platform != "nbgrader" and upload.owner != student else ""
+    name = upload.owner if upload.owner != student else ""
     return Student(student, name, platform, upload.user, {chapter: upload.upload} if upload.upload else {})

@@ -4,16 +4,27 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator
+import warnings
+from collections.abc import Iterable, Iterator
 from functools import lru_cache
 
-_MAGIC = re.compile(r"^\s*[%!?].*$", re.MULTILINE)
+# Lines that IPython turns into calls: magics, shell commands, questions.
+_MAGIC = re.compile(r"^([ \t]*)(?:[%!?].*|[^#'\"\n]*\?{1,2}[ \t]*)$", re.MULTILINE)
+_ASSIGNED_MAGIC = re.compile(r"^([ \t]*\w[\w, \t]*=[ \t]*)[!%].*$", re.MULTILINE)
+_CELL_MAGIC = re.compile(r"\A\s*%%(\w+)[^\n]*\n?")
+# Magics that run the rest of the cell as the Python it is; the text under any other belongs to a shell, a file, another process.
+_TRANSPARENT = frozenset({"time", "capture", "prun"})
 _DEFINED = re.compile(r"^(?:async\s+)?(?:def|class)\s+(\w+)", re.MULTILINE)
 _ASSIGNED = re.compile(r"^(\w+)\s*(?::[^=\n]+)?=(?!=)", re.MULTILINE)
 _CHECKED = re.compile(r"^check\(\s*(\w+)", re.MULTILINE)
+# A tree takes a hundred times the memory of its text, and seconds for a megabyte.
+_PARSED = 200_000
+# What a copy from a chat or a PDF brings along: spaces without width, marks of direction, and spaces that are no spaces.
+_INVISIBLE = re.compile("[\u200b-\u200f\u2028-\u202e\u2060-\u2064\ufeff\u00ad]")
+_ODD_SPACE = re.compile("[\u00a0\u1680\u2000-\u200a\u202f\u205f\u3000]")
 
 
-@lru_cache(maxsize=4096)
+@lru_cache(maxsize=1024)
 def defined_names(source: str, *, imports: bool = True) -> frozenset[str]:
     """Return the names that a cell binds at its top level: functions, classes, assignments and, unless they do not count, imports.
 
@@ -25,7 +36,55 @@ def defined_names(source: str, *, imports: bool = True) -> frozenset[str]:
     return frozenset(_bound(tree.body, imports))
 
 
-@lru_cache(maxsize=4096)
+def mentioned_names(text: str) -> frozenset[str]:
+    """Return the functions and classes whose definition begins a line of a text, whatever kind of text it is."""
+    return frozenset(_DEFINED.findall(text))
+
+
+def buried_names(source: str) -> dict[str, str]:
+    """Return the functions and classes that a cell defines inside others, by name, with what they are inside of."""
+    tree = _parse(source)
+    found: dict[str, str] = {}
+    for outer in _definitions(tree.body) if tree is not None else ():
+        kind = "class" if isinstance(outer, ast.ClassDef) else "function"
+        for inner in ast.walk(outer):
+            if inner is not outer and isinstance(inner, _DEFINITIONS):
+                found.setdefault(inner.name, f"{kind} {outer.name}")
+    return found
+
+
+def body_of(source: str, name: str) -> str:
+    """Return what a cell's definition of a name does, without docstrings, comments and layout; empty if there is no definition."""
+    tree = _parse(source)
+    for node in _definitions(tree.body) if tree is not None else ():
+        if node.name == name:
+            for part in ast.walk(node):
+                if isinstance(part, _DEFINITIONS) and ast.get_docstring(part, clean=False) is not None:
+                    part.body = part.body[1:] or [ast.Pass()]
+            return _dump(node)
+    return ""
+
+
+def is_python(source: str) -> bool:
+    """Return whether Python can read a cell."""
+    return _parse(source) is not None
+
+
+def cell_magic(source: str) -> str:
+    """Return the magic that takes a cell away from Python, for example ``%%bash``, or nothing."""
+    match = _CELL_MAGIC.match(source)
+    return f"%%{match[1]}" if match and match[1] not in _TRANSPARENT else ""
+
+
+def without_invisible(source: str) -> str:
+    """Return a cell without characters that nobody sees, if Python can read it only then; else the cell as it is."""
+    if not (_INVISIBLE.search(source) or _ODD_SPACE.search(source)) or is_python(source):
+        return source
+    mended = _ODD_SPACE.sub(" ", _INVISIBLE.sub("", source))
+    return mended if is_python(mended) else source
+
+
+@lru_cache(maxsize=1024)
 def checked_names(source: str) -> frozenset[str]:
     """Return the names that a cell hands to ``check(…)`` at its top level."""
     tree = _parse(source)
@@ -59,22 +118,61 @@ def imports_check(source: str) -> bool:
     )
 
 
+_DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
+
+
 def _parse(source: str) -> ast.Module | None:
+    """Return a cell's tree, magics left out; None if Python cannot read it, or should not try."""
+    if len(source) > _PARSED:
+        return None
+    if cell_magic(source):
+        return ast.Module(body=[], type_ignores=[])
+    text = _CELL_MAGIC.sub("", source)
+    tree = _tree(text)
+    return tree if tree is not None else _tree(_ASSIGNED_MAGIC.sub(r"\1None", _MAGIC.sub(r"\1pass", text)))
+
+
+def _tree(text: str) -> ast.Module | None:
     try:
-        return ast.parse(_MAGIC.sub("pass", source))
+        with warnings.catch_warnings():
+            # What Python thinks of a student's escapes is not for the grader's terminal.
+            warnings.simplefilter("ignore")
+            return ast.parse(text)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return None
 
 
 def _bound(statements: list[ast.stmt], imports: bool) -> Iterator[str]:
-    for node in statements:
-        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
+    for node in _statements(statements):
+        if isinstance(node, _DEFINITIONS):
             yield node.name
         elif isinstance(node, (ast.Import, ast.ImportFrom)) and imports:
             yield from (alias.asname or alias.name for alias in node.names)
         elif isinstance(node, (ast.Assign, ast.AnnAssign, ast.AugAssign)):
             targets = node.targets if isinstance(node, ast.Assign) else [node.target]
             yield from (name.id for target in targets for name in ast.walk(target) if isinstance(name, ast.Name))
-        elif isinstance(node, (ast.If, ast.For, ast.While, ast.With, ast.Try)):
-            for field in ("body", "orelse", "finalbody"):
-                yield from _bound(getattr(node, field, []), imports)
+
+
+def _dump(node: ast.AST) -> str:
+    try:
+        return ast.dump(node)
+    except RecursionError:
+        return ""
+
+
+def _definitions(statements: list[ast.stmt]) -> Iterator[ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef]:
+    return (node for node in _statements(statements) if isinstance(node, _DEFINITIONS))
+
+
+def _statements(statements: Iterable[ast.stmt]) -> Iterator[ast.stmt]:
+    """Yield statements and what conditions, loops and attempts hold: all that runs at the top level of a cell."""
+    # Not recursive: a chain of a thousand elif is as deep as it is long.
+    waiting = list(statements)[::-1]
+    while waiting:
+        node = waiting.pop()
+        yield node
+        if not isinstance(node, _DEFINITIONS):
+            branches = (*getattr(node, "handlers", []), *getattr(node, "cases", []))
+            inner = [part for field in ("body", "orelse", "finalbody") for part in getattr(node, field, [])]
+            inner += [part for branch in branches for part in branch.body]
+            waiting += inner[::-1]

@@ -5,21 +5,24 @@ from __future__ import annotations
 import os
 import stat
 import zipfile
-import zlib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import partial
 from io import BytesIO
 from pathlib import Path, PurePosixPath
-from typing import IO, BinaryIO
+from typing import IO, Any, cast
 
 from autograder.errors import CourseError
 from autograder.grading.problem import Problem
-from autograder.grading.reading import MAX_BYTES
+from autograder.grading.reading import MAX_BYTES, UnreadableError, read_file
 
 MAX_FILES = 50_000
-MAX_TOTAL_BYTES = 4 * 1024**3
+MAX_INNER_FILES = 2_000
+# What one student's archive may unpack to. A whole class has no such limit: every file of it has its own, and is read by itself.
+MAX_TOTAL_BYTES = 1024**3
+# An archive's table of contents is read at once; so many bytes name more files than are allowed.
+MAX_CONTENTS = 8 * 1024**2
 # Text shrinks to a tenth, a notebook full of figures hardly at all; what shrinks to a two-hundredth is made to burst.
 MAX_RATIO = 200
 _NEVER_MEANT = frozenset({"__MACOSX", ".ipynb_checkpoints", "__pycache__", ".git"})
@@ -78,7 +81,7 @@ def entries_of(source: Path) -> tuple[list[Entry], list[Problem]]:
         found, problems = _of_folder(source)
     elif source.is_file():
         try:
-            found, problems = _of_zip(source.open("rb"), PurePosixPath(), Budget())
+            found, problems = _of_zip(_Archive(lambda: source.open("rb")), PurePosixPath(), MAX_FILES)
         except RefusedError as error:
             raise CourseError(str(error), where=source, do="Unpack it yourself, and name the folder.") from error
     else:
@@ -86,18 +89,24 @@ def entries_of(source: Path) -> tuple[list[Entry], list[Problem]]:
             "there is no such file or folder", where=source, do="Name the folder or zip of the submissions."
         )
     unpacked: list[Entry] = []
-    budget = Budget()
+    shelf = _Shelf()
     for entry in found:
         if entry.path.suffix.lower() != ".zip":
             unpacked.append(entry)
             continue
         try:
-            inner, refused = _of_zip(BytesIO(entry.open()), entry.path, budget)
+            # A budget for each: one student's archive must not use up another's.
+            archive = _Archive(partial(_opened, entry), Budget(), shelf)
+            inner, refused = _of_zip(archive, entry.path, MAX_INNER_FILES)
         except RefusedError as error:
             inner, refused = [], [_refused(str(entry.path), str(error))]
         unpacked += inner
         problems += refused
     return sorted(unpacked, key=lambda entry: str(entry.path)), problems
+
+
+def _opened(entry: Entry) -> IO[bytes]:
+    return BytesIO(entry.open())
 
 
 def _refused(where: str, why: str) -> Problem:
@@ -107,15 +116,20 @@ def _refused(where: str, why: str) -> Problem:
 def _of_folder(root: Path) -> tuple[list[Entry], list[Problem]]:
     found: list[Entry] = []
     problems: list[Problem] = []
-    for folder, names, files in os.walk(root):
+    for folder, names, files in os.walk(root, onerror=lambda error: problems.append(_unlistable(root, error))):
         names[:] = sorted(name for name in names if name not in _NEVER_MEANT)
         for name in sorted((*names, *files)):
             path = Path(folder) / name
-            place = PurePosixPath(*path.relative_to(root).parts)
-            if path.is_symlink():
-                problems.append(_refused(str(place), "It is a link, and links are not followed."))
-            elif path.is_file():
-                date = datetime.fromtimestamp(path.stat().st_mtime, tz=UTC)
+            place = _label(PurePosixPath(*path.relative_to(root).parts))
+            try:
+                about = path.lstat()
+            except OSError as error:
+                problems.append(_refused(str(place), f"It cannot be looked at ({error.strerror})."))
+                continue
+            if why := _irregular(path, about.st_mode):
+                problems.append(_refused(str(place), why))
+            elif stat.S_ISREG(about.st_mode):
+                date = datetime.fromtimestamp(about.st_mtime, tz=UTC)
                 found.append(Entry(place, date, partial(_read_file, path)))
         if len(found) > MAX_FILES:
             raise CourseError(
@@ -124,40 +138,163 @@ def _of_folder(root: Path) -> tuple[list[Entry], list[Problem]]:
     return found, problems
 
 
+def _irregular(path: Path, mode: int) -> str:
+    """Say why something in a folder is not opened, or nothing if it is a file or a folder to look into."""
+    if stat.S_ISLNK(mode):
+        return "It is a link, and links are not followed."
+    if stat.S_ISDIR(mode):
+        empty = path.name.lower().endswith(".ipynb") and not any(os.scandir(path))
+        return "It is an empty folder with the name of a notebook." if empty else ""
+    return "" if stat.S_ISREG(mode) else "It is no file but a pipe, a socket or a device; it was not opened."
+
+
+def _unlistable(root: Path, error: OSError) -> Problem:
+    place = Path(error.filename).relative_to(root) if error.filename else root
+    return _refused(_readable(place), f"The folder cannot be looked into ({error.strerror}).")
+
+
+def _readable(place: Path | PurePosixPath | str) -> str:
+    """Return a name as it may be shown and written: names on disk need not be text, and may move a terminal's cursor."""
+    shown = (c if c.isprintable() else c.encode("unicode_escape").decode() for c in str(place))
+    return "".join(shown)
+
+
+def _label(path: PurePosixPath) -> PurePosixPath:
+    return PurePosixPath(*map(_readable, path.parts))
+
+
 def _read_file(path: Path) -> bytes:
     try:
-        with path.open("rb") as file:
-            return _bounded(file)
-    except OSError as error:
-        raise RefusedError(f"It cannot be read ({error.strerror or error}).") from error
+        data = read_file(path)
+    except UnreadableError as error:
+        raise RefusedError(error.problem.what) from error
+    return _checked(data)
 
 
-def _bounded(file: IO[bytes]) -> bytes:
-    data = file.read(MAX_BYTES + 1)
+def _checked(data: bytes) -> bytes:
     if len(data) > MAX_BYTES:
         raise RefusedError(f"It has more than {MAX_BYTES // 1024**2} MB.")
     return data
 
 
-def _of_zip(file: BinaryIO, inside: PurePosixPath, budget: Budget) -> tuple[list[Entry], list[Problem]]:
-    try:
-        archive = zipfile.ZipFile(file)
-        members = archive.infolist()
-    except (zipfile.BadZipFile, OSError, ValueError, NotImplementedError) as error:
-        raise RefusedError(f"It is not a zip archive that can be read ({error}).") from error
-    if len(members) > MAX_FILES:
-        raise RefusedError(f"The archive has more than {MAX_FILES} files.")
+class _Frugal:
+    """A file that gives no more at once than an archive's table of contents may have; what else it can, it can do as before.
+
+    Args:
+        file: the archive.
+    """
+
+    def __init__(self, file: IO[bytes]) -> None:
+        self._file = file
+
+    def read(self, size: int = -1) -> bytes:
+        """Return the next bytes.
+
+        Raises:
+            RefusedError: if there are more than a table of contents may have.
+        """
+        data = self._file.read(size if 0 <= size <= MAX_CONTENTS else MAX_CONTENTS + 1)
+        if len(data) > MAX_CONTENTS:
+            raise RefusedError("The archive has more files than anybody hands in.")
+        return data
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._file, name)
+
+
+class _Shelf:
+    """Holds one student's archive open at a time: all of a class's would fill the memory."""
+
+    def __init__(self) -> None:
+        self.holder: _Archive | None = None
+
+
+class _Archive:
+    """A zip archive that is opened when something is read from it.
+
+    Args:
+        opened: opens its file.
+        budget: how much may be unpacked from it; None for a class's archive.
+        shelf: where it takes another's place when it is opened; None if it stays open.
+    """
+
+    def __init__(
+        self, opened: Callable[[], IO[bytes]], budget: Budget | None = None, shelf: _Shelf | None = None
+    ) -> None:
+        self._open = opened
+        self._budget = budget
+        self._shelf = shelf
+        self._zip: zipfile.ZipFile | None = None
+
+    def _opened(self) -> zipfile.ZipFile:
+        if self._zip is None:
+            if self._shelf is not None:
+                if self._shelf.holder is not None:
+                    self._shelf.holder._zip = None
+                self._shelf.holder = self
+            self._zip = zipfile.ZipFile(cast("IO[bytes]", _Frugal(self._open())))
+        return self._zip
+
+    def members(self, limit: int) -> list[zipfile.ZipInfo]:
+        """Return what the archive says that it holds.
+
+        Raises:
+            RefusedError: if it cannot be read, or is made to burst.
+        """
+        try:
+            members = self._opened().infolist()
+        except RefusedError:
+            raise
+        except Exception as error:  # whatever the module trips over, it was the archive's doing
+            raise RefusedError(f"It is not a zip archive that can be read ({error}).") from error
+        if len(members) > limit:
+            raise RefusedError(f"The archive has more than {limit} files.")
+        end = 0
+        for member in sorted(members, key=lambda member: member.header_offset):
+            if member.header_offset < end:
+                raise RefusedError("Files in the archive share their bytes; it is made to burst.")
+            end = member.header_offset + member.compress_size
+        return members
+
+    def read(self, number: int) -> bytes:
+        """Read a member as far as it is allowed to go, whatever the archive says of its size.
+
+        Raises:
+            RefusedError: if that is too far, or it cannot be unpacked.
+        """
+        try:
+            archive = self._opened()
+            with archive.open(archive.infolist()[number]) as file:
+                data = _bounded(file)
+        except RefusedError:
+            raise
+        except Exception as error:  # whatever a decompressor trips over, it was the archive's doing
+            raise RefusedError(f"It cannot be unpacked ({error}).") from error
+        if self._budget is not None:
+            self._budget.spend(len(data))
+        return data
+
+
+def _bounded(file: IO[bytes]) -> bytes:
+    parts, left = [], MAX_BYTES + 1
+    while left and (part := file.read(min(left, 1024**2))):
+        parts.append(part)
+        left -= len(part)
+    return _checked(b"".join(parts))
+
+
+def _of_zip(archive: _Archive, inside: PurePosixPath, limit: int) -> tuple[list[Entry], list[Problem]]:
     found: list[Entry] = []
     problems: list[Problem] = []
-    for member in members:
+    for number, member in enumerate(archive.members(limit)):
         if member.is_dir():
             continue
         place = _place(member.filename)
         if place is None or (why := _suspicious(member)):
             why = "Its name leads out of the archive." if place is None else why
-            problems.append(_refused(str(inside / member.filename.lstrip("/")), why))
+            problems.append(_refused(_readable(inside / member.filename.lstrip("/")), why))
         elif not _NEVER_MEANT & set(place.parts):
-            found.append(Entry(inside / place, _date(member), partial(_read_member, archive, member, budget)))
+            found.append(Entry(inside / _label(place), _date(member), partial(archive.read, number)))
     return found, problems
 
 
@@ -187,19 +324,11 @@ def _date(member: zipfile.ZipInfo) -> datetime | None:
         return None
 
 
-def _read_member(archive: zipfile.ZipFile, member: zipfile.ZipInfo, budget: Budget) -> bytes:
-    """Read a member as far as it is allowed to go, whatever the archive says of its size."""
-    try:
-        with archive.open(member) as file:
-            data = _bounded(file)
-    except (zipfile.BadZipFile, zlib.error, OSError, EOFError, NotImplementedError, RuntimeError) as error:
-        raise RefusedError(f"It cannot be unpacked ({error}).") from error
-    budget.spend(len(data))
-    return data
-
-
 def notebooks(entries: list[Entry]) -> Iterator[Entry]:
     """Yield the entries that are meant to be notebooks; browsers add ``.json`` and ``.txt`` to the name."""
     for entry in entries:
+        # A Mac puts a shadow file beside each; it holds what the Finder knows.
+        if entry.path.name.startswith("._"):
+            continue
         if entry.path.name.lower().endswith((".ipynb", ".ipynb.json", ".ipynb.txt")):
             yield entry

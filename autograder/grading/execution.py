@@ -5,7 +5,8 @@ An :class:`Executor` takes plain data and returns plain data, so that it may wor
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Protocol
 
 
@@ -17,11 +18,13 @@ class Submission:
         student: the student's id.
         chapter: the chapter.
         notebook: the sanitised notebook, as JSON.
+        files: the files that lie beside it, in base64, by their relative path.
     """
 
     student: str
     chapter: str
     notebook: str
+    files: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

@@ -16,6 +16,12 @@ def is_test(cell: Any) -> bool:
     return cell.cell_type == "code" and bool(is_grade(cell)) and not is_solution(cell)
 
 
+def is_locked(cell: Any) -> bool:
+    """Return whether a cell's text is the course's own, and no student writes in it."""
+    mark = cell.metadata.get("nbgrader", {})
+    return bool(mark.get("locked")) and not mark.get("solution")
+
+
 def name_of(cell: Any, index: int) -> str:
     """Return what a cell is called: its name, or its place."""
     return str(cell.metadata.get("nbgrader", {}).get("grade_id") or f"cell {index + 1}")

@@ -22,10 +22,10 @@ from nbgrader.preprocessors import Execute
 from traitlets import Bool, Enum, Integer
 
 from autograder.grading.environment import kernel_environment
+from autograder.grading.graded_cells import error_output, is_test, name_of, settle
 from autograder.grading.intake import add_problems, problems_of
 from autograder.grading.problem import Problem
 from autograder.grading.settings import GradingSettings, resolve_device
-from autograder.grading.graded_cells import error_output, is_test, name_of, settle
 
 _DEFAULTS = GradingSettings()
 _TRACEBACK_LINES = 60

@@ -102,6 +102,11 @@ class Manifest:
         """The names that this chapter shares with no other."""
         return frozenset(cell.name for cell in self.cells) - frozenset[str]().union(*self.elsewhere.values())
 
+    @cached_property
+    def work(self) -> frozenset[str]:
+        """The names of the cells that carry points or that students write in."""
+        return frozenset(cell.name for cell in self.cells if cell.grade or cell.solution or cell.task)
+
     def test_of(self, exercise: str) -> SourceCell | None:
         """Return an exercise's test cell."""
         return self.by_name.get(f"test_{exercise}")

@@ -3,21 +3,33 @@
 from __future__ import annotations
 
 import codecs
-import json
-from collections.abc import Mapping, Sequence
-from typing import Any
+import os
+import re
+import stat
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, NamedTuple
 
-import nbformat
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_raw_cell
 
 from autograder.grading.problem import Problem
+from autograder.grading.spans import MalformedError, Span, decoded, value_at
 
-MAX_BYTES = 64 * 1024 * 1024
+# A file may be large, for outputs are passed over; what students write is small. A year's homework is not a megabyte of code.
+MAX_BYTES = 512 * 1024 * 1024
+MAX_SOURCE = 8 * 1024 * 1024
+MAX_CELL = 1024 * 1024
+# So many cells with something in them are run, and among so many more are they looked for: a key held down makes thousands of empty ones.
+MAX_CELLS = 5_000
+MAX_ITEMS = 200_000
 
 _AGAIN = "Ask for the notebook (.ipynb) once more; the student can check it with `tfcourse validate`."
+_MEGABYTE = 1024 * 1024
 _SIGNATURES = {
     b"%PDF": "a PDF",
     b"PK\x03\x04": "a zip archive or an Office document",
+    b"PK\x05\x06": "an empty zip archive",
     b"\x1f\x8b": "a gzip archive",
     b"\x89PNG": "a picture",
     b"\xff\xd8\xff": "a picture",
@@ -25,7 +37,25 @@ _SIGNATURES = {
     b"Rar!": "a RAR archive",
     b"7z\xbc\xaf": "a 7z archive",
 }
-_MAKERS = {"code": new_code_cell, "markdown": new_markdown_cell, "raw": new_raw_cell, "heading": new_markdown_cell}
+_WIDE = {
+    codecs.BOM_UTF32_LE: "utf-32",
+    codecs.BOM_UTF32_BE: "utf-32",
+    codecs.BOM_UTF16_LE: "utf-16",
+    codecs.BOM_UTF16_BE: "utf-16",
+    b"{\0": "utf-16-le",
+    b"\0{": "utf-16-be",
+}
+_MAKERS = {
+    "code": new_code_cell,
+    "markdown": new_markdown_cell,
+    "raw": new_raw_cell,
+    # What formats 2 and 3 had besides.
+    "heading": new_markdown_cell,
+    "html": new_markdown_cell,
+}
+_CONFLICT = re.compile(rb"^(?:<{7} |={7}\r?$|>{7} )", re.MULTILINE)
+_PYTHON = re.compile(rb"^(?:def|class|import|from|#) ?", re.MULTILINE)
+_NAMED = 5
 
 
 class UnreadableError(Exception):
@@ -40,11 +70,40 @@ class UnreadableError(Exception):
         super().__init__(str(problem))
 
 
+def read_file(path: Path, *, above: int = 0) -> bytes:
+    """Read a submitted file: a regular one, no link, and not more than is allowed.
+
+    Args:
+        path: the file.
+        above: how many of the folders above it are the student's too, and must be no links; those further up are the course's.
+
+    Raises:
+        UnreadableError: if it is something else; it is then not opened, or nothing is read from it.
+    """
+    # Without blocking: a pipe that nobody writes to would hold the grader for ever.
+    flags = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
+    try:
+        about = path.lstat()
+        if any(place.is_symlink() for place in (path, *path.parents[:above])):
+            raise _unreadable("file refused", "It is a link, and links are not followed.")
+        if not stat.S_ISREG(about.st_mode):
+            what = "a folder" if stat.S_ISDIR(about.st_mode) else "no file but a pipe, a socket or a device"
+            raise _unreadable("file refused", f"It is {what}.")
+        with open(os.open(path, flags), "rb") as file:  # noqa: PTH123
+            if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+                raise _unreadable("file refused", "It was replaced while it was looked at.")
+            data = file.read(MAX_BYTES + 1)
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or str(error)
+        raise _unreadable("file refused", f"It cannot be read ({reason}).") from None
+    return data
+
+
 def read_notebook(data: bytes) -> tuple[Any, list[Problem]]:
     """Read a notebook of any version and any state of repair.
 
-    What comes back is built anew from the texts and the metadata of the cells: no output, no attachment and no foreign field of the file
-    gets any further.
+    What comes back is built anew from the texts and the names of the cells: no output, no attachment and no foreign field of the file
+    gets any further, and a file that is large because of them is read like any other.
 
     Args:
         data: the file.
@@ -55,96 +114,223 @@ def read_notebook(data: bytes) -> tuple[Any, list[Problem]]:
     Raises:
         UnreadableError: if there is no notebook in it; the problem says what is.
     """
-    text = _text(data)
-    content = _parse(text)
-    problems = []
-    if isinstance(content, Mapping) and isinstance(content.get("worksheets"), list) and "cells" not in content:
-        content = _upgrade(text)
-        problems.append(Problem("old format", "The notebook is in the old format 3; it was converted."))
-    if not isinstance(content, Mapping) or not isinstance(content.get("cells"), list):
-        raise _unreadable("not a notebook", "The file is JSON, but it is not a notebook: it has no list of cells.")
-    cells = [cell for item in content["cells"] if (cell := _cell(item)) is not None]
-    if len(cells) < len(content["cells"]):
-        lost = len(content["cells"]) - len(cells)
-        problems.append(
-            Problem("damaged cells", f"{lost} of its cells could not be read and were left out.", do=_AGAIN)
-        )
-    if not any(cell.source.strip() for cell in cells):
-        raise _unreadable("empty", "The notebook has no cell with anything in it.")
-    for number, cell in enumerate(cells):
-        # Ids that depend on nothing but the place: two graders make the same notebook of the same file.
-        cell["id"] = f"cell-{number:04d}"
-    # Every submission runs on the course's kernel, whatever it was written with.
-    kernel = {"name": "python3", "display_name": "Python 3 (ipykernel)", "language": "python"}
-    return new_notebook(cells=cells, metadata={"kernelspec": kernel}), problems
-
-
-def _unreadable(kind: str, what: str) -> UnreadableError:
-    return UnreadableError(Problem(kind, what, do=_AGAIN, fatal=True))
-
-
-def _parse(text: str) -> Any:
+    text, problems = _text(data)
     try:
-        return json.loads(text)
-    except json.JSONDecodeError as error:
-        body = text.strip()
-        if body.startswith("{") and (not body.endswith("}") or error.pos >= len(text.rstrip())):
-            raise _unreadable(
-                "truncated", f"The file breaks off after {len(text)} characters: half of a notebook."
-            ) from None
-        found = " It looks like a web page." if text.lstrip()[:1] == "<" else ""
-        raise _unreadable(
-            "not JSON", f"The file is not a notebook: {error.msg} in line {error.lineno}.{found}"
-        ) from None
-    except (RecursionError, ValueError):
-        raise _unreadable("not JSON", "The file is JSON that no notebook would hold (nested too deeply).") from None
+        top = value_at(text, 0)
+        if top.kind not in "{[":
+            raise MalformedError(top.start)
+        found = _Found(problems)
+        found.take(top)
+        found.look_behind(top)
+    except MalformedError as error:
+        raise _not_json(text, error) from None
+    except ValueError:
+        raise _unreadable("not JSON", "The file is JSON that no notebook would hold.") from None
+    return found.notebook(), found.problems
 
 
-def _text(data: bytes) -> str:
-    if len(data) > MAX_BYTES:
-        raise _unreadable(
-            "too large", f"The file has {len(data) / 1e6:.0f} MB; a notebook may have {MAX_BYTES / 1e6:.0f} MB."
-        )
-    if not data.strip():
-        raise _unreadable("empty", "The file is empty.")
-    for signature, name in _SIGNATURES.items():
-        if data.startswith(signature):
-            raise _unreadable("not a notebook", f"The file is not a notebook but {name}.")
-    wide = data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))
+def _unreadable(kind: str, what: str, do: str = _AGAIN) -> UnreadableError:
+    return UnreadableError(Problem(kind, what, do=do, fatal=True))
+
+
+class _Cell(NamedTuple):
+    kind: str
+    source: str
+    mark: str
+
+
+@dataclass
+class _Found:
+    """What a file brought up."""
+
+    problems: list[Problem]
+    cells: list[_Cell] = field(default_factory=list)
+    written: int = 0
+    damaged: list[int] = field(default_factory=list)
+    characters: int = 0
+    latin: bool = False
+
+    def take(self, top: Span) -> None:
+        """Read the cells of a notebook's outermost object."""
+        parts = dict(top.members())
+        lists = [parts["cells"]] if "cells" in parts else []
+        if not lists and "worksheets" in parts:
+            sheets = (dict(sheet.members()) for sheet in parts["worksheets"].items())
+            lists = [sheet["cells"] for sheet in sheets if "cells" in sheet]
+            self.problems.append(
+                Problem("old format", "The notebook is in the old format 3; it was converted.", remark=True)
+            )
+        if not lists or any(cells.kind != "[" for cells in lists):
+            raise _unreadable("not a notebook", "The file is JSON, but it is not a notebook: it has no list of cells.")
+        for number, item in enumerate(_chained(lists), start=1):
+            if number > MAX_ITEMS:
+                raise _unreadable("too many cells", f"The notebook has more than {MAX_ITEMS} cells.")
+            self._take_cell(number, item)
+        self._judge(parts.get("nbformat"))
+
+    def _take_cell(self, number: int, item: Span) -> None:
+        try:
+            fields = dict(item.members())
+            kind = _plain(fields.get("cell_type"))
+            # Formats 2 and 3 call a code cell's text its input.
+            source = fields.get("source") or fields.get("input")
+            mark = _grade_id(fields.get("metadata"))
+            text = self._source(number, source, mark)
+            if kind not in _MAKERS:
+                raise ValueError("this is no cell")
+            if kind == "heading":
+                text = f"{'#' * _level(fields.get('level'))} {text}"
+        except ValueError:
+            self.damaged.append(number)
+            return
+        self.cells.append(_Cell(kind, text, mark))
+        self.written += bool(text.strip())
+        if self.written > MAX_CELLS:
+            what = f"The notebook has more than {MAX_CELLS} cells with something in them."
+            raise _unreadable("too many cells", what)
+
+    def _source(self, number: int, source: Span | None, mark: str) -> str:
+        if source is None:
+            return ""
+        if source.size > MAX_CELL:
+            what = f"This cell has {source.size / _MEGABYTE:.0f} MB of text and was left out; {MAX_CELL // _MEGABYTE} MB are allowed."
+            do = "Ask for the notebook without it; data belong into a file, not into a cell."
+            place = f"cell {number} ({mark})" if mark else f"cell {number}"
+            self.problems.append(Problem("cell too long", what, where=place, do=do))
+            return ""
+        text = source.value()
+        if isinstance(text, Sequence) and not isinstance(text, str):
+            text = "".join(part for part in text if isinstance(part, str))
+        if not isinstance(text, str):
+            raise ValueError("a cell's source is a text")
+        self.latin = self.latin or not _is_utf8(source)
+        self.characters += len(text)
+        if self.characters > MAX_SOURCE:
+            what = f"The texts of its cells have more than {MAX_SOURCE // _MEGABYTE} MB."
+            raise _unreadable("too large", what)
+        return _printable(text)
+
+    def _judge(self, version: Span | None) -> None:
+        if self.damaged:
+            numbers = ", ".join(map(str, self.damaged[:_NAMED])) + (" …" if len(self.damaged) > _NAMED else "")
+            count = len(self.damaged)
+            what = f"{count} of its cells could not be read and {'was' if count == 1 else 'were'} left out."
+            if not self.cells:
+                raise _unreadable("not a notebook", "None of its cells could be read.")
+            self.problems.append(Problem("damaged cells", what, where=f"cell {numbers}", do=_AGAIN))
+        if self.latin:
+            what = "The file is not in UTF-8, as notebooks are; it was taken for Latin-1, and letters with accents may have changed."
+            self.problems.append(Problem("not UTF-8", what, remark=True))
+        if version is not None and re.fullmatch(r"[5-9]|\d{2}", _raw(version)):
+            what = f"The notebook says that it is in format {_raw(version)}, which is newer than the grader; it was read as format 4."
+            self.problems.append(Problem("newer format", what, remark=True))
+
+    def look_behind(self, top: Span) -> None:
+        """Say what stands behind the end of the notebook, if anything does."""
+        rest = top.data[top.end : top.end + _MEGABYTE].strip(b"\0 \t\r\n")
+        if rest:
+            also = "another notebook" if rest.startswith(b"{") else "something else"
+            what = f"Behind the end of the notebook the file has {also}; the notebook was graded without it."
+            self.problems.append(Problem("text behind the end", what, where=f"byte {top.end}"))
+
+    def notebook(self) -> Any:
+        """Return the cells as a notebook of the course's own."""
+        if not self.written and not any(problem.kind == "cell too long" for problem in self.problems):
+            raise _unreadable("empty", "The notebook has no cell with anything in it.")
+        if len(self.cells) > MAX_CELLS:
+            what = f"{len(self.cells) - self.written} empty cells were left out."
+            self.problems.append(Problem("empty cells", what, remark=True))
+            self.cells = [cell for cell in self.cells if cell.source.strip()]
+        cells = []
+        for number, found in enumerate(self.cells):
+            metadata = {"nbgrader": {"grade_id": found.mark}} if found.mark else {}
+            # Ids that depend on nothing but the place: two graders make the same notebook of the same file.
+            cells.append(_MAKERS[found.kind](source=found.source, metadata=metadata, id=f"cell-{number:04d}"))
+        # Every submission runs on the course's kernel, whatever it was written with.
+        kernel = {"name": "python3", "display_name": "Python 3 (ipykernel)", "language": "python"}
+        return new_notebook(cells=cells, metadata={"kernelspec": kernel})
+
+
+def _chained(lists: Sequence[Span]) -> Iterator[Span]:
+    for cells in lists:
+        yield from cells.items()
+
+
+def _raw(span: Span) -> str:
+    return decoded(span.data[span.start : min(span.end, span.start + 20)])
+
+
+def _plain(span: Span | None) -> str:
+    """Return a short string, or an empty one for whatever else is there."""
+    value = span.value() if span is not None and span.kind == '"' and span.size < 1_000 else ""
+    return value if isinstance(value, str) else ""
+
+
+def _level(span: Span | None) -> int:
+    return int(_raw(span)) if span is not None and _raw(span) in set("123456") else 1
+
+
+def _is_utf8(span: Span) -> bool:
     try:
-        return data.decode("utf-16" if wide else "utf-8-sig")
+        span.data[span.start : span.end].decode("utf-8")
     except UnicodeDecodeError:
-        raise _unreadable("not text", "The file is not text, so it is no notebook.") from None
+        return False
+    return True
 
 
-def _upgrade(text: str) -> Any:
-    try:
-        return nbformat.reads(text, as_version=4)
-    except Exception as error:  # the converter trusts what it is given
-        raise _unreadable(
-            "not a notebook", f"The notebook is in an old format and damaged ({type(error).__name__})."
-        ) from None
-
-
-def _cell(item: Any) -> Any:
-    if not isinstance(item, Mapping) or item.get("cell_type") not in _MAKERS:
-        return None
-    source = item.get("source", "")
-    if isinstance(source, Sequence) and not isinstance(source, str):
-        source = "".join(part for part in source if isinstance(part, str))
-    if not isinstance(source, str):
-        return None
-    return _MAKERS[item["cell_type"]](source=_printable(source), metadata=_metadata(item.get("metadata")))
+def _grade_id(metadata: Span | None) -> str:
+    """Return the name that nbgrader gave the cell, as far as it could be true; everything else is the editor's own."""
+    mark = dict(metadata.members()).get("nbgrader") if metadata is not None else None
+    return _plain(dict(mark.members()).get("grade_id")) if mark is not None else ""
 
 
 def _printable(text: str) -> str:
-    """Drop lone surrogates, which JSON can spell and no file can hold, and the carriage returns of Windows."""
-    return text.encode("utf-8", "replace").decode().replace("\r\n", "\n").replace("\r", "\n")
+    """Drop what JSON can spell and no file of code can hold: lone surrogates, NUL, and the carriage returns of Windows."""
+    text = text.encode("utf-8", "replace").decode().replace("\0", "")
+    return text.replace("\r\n", "\n").replace("\r", "\n")
 
 
-def _metadata(found: Any) -> dict[str, Any]:
-    """Keep what nbgrader says about the cell, as far as it could be true; everything else is the editor's own."""
-    mark = found.get("nbgrader") if isinstance(found, Mapping) else None
-    if not isinstance(mark, Mapping) or not isinstance(mark.get("grade_id"), str):
-        return {}
-    return {"nbgrader": {"grade_id": mark["grade_id"]}}
+def _text(data: bytes) -> tuple[bytes, list[Problem]]:
+    """Return a file's text as UTF-8, or as near to it as it is."""
+    if len(data) > MAX_BYTES:
+        raise _unreadable(
+            "too large",
+            f"The file has more than {MAX_BYTES // _MEGABYTE} MB.",
+            "Ask for the notebook once more, with its outputs cleared.",
+        )
+    if not data[:_MEGABYTE].strip(b"\0 \t\r\n") and not data.strip(b"\0 \t\r\n"):
+        raise _unreadable(
+            "empty", "The file is empty." if not data.strip() else "The file holds nothing but NUL bytes."
+        )
+    for signature, name in _SIGNATURES.items():
+        if data.startswith(signature):
+            raise _unreadable("not a notebook", f"The file is not a notebook but {name}.")
+    for begin, encoding in _WIDE.items():
+        if data.startswith(begin):
+            name = encoding.upper()[:6]
+            remark = Problem("not UTF-8", f"The file is in {name}, not in UTF-8; it was converted.", remark=True)
+            return data.decode(encoding, "replace").encode("utf-8", "replace"), [remark]
+    return data.removeprefix(codecs.BOM_UTF8), []
+
+
+def _not_json(text: bytes, error: MalformedError) -> UnreadableError:
+    """Say what a text is that is no notebook."""
+    begin = text[:_MEGABYTE].lstrip()
+    if begin.startswith(b"{") and (conflict := _CONFLICT.search(text)):
+        line = text.count(b"\n", 0, conflict.start()) + 1
+        what = f"The file holds the two sides of a conflict that git could not merge, from line {line} on."
+        return _unreadable("merge conflict", what, "Ask for the notebook with the conflict resolved.")
+    if begin.startswith(b"{") and error.cut:
+        return _unreadable("truncated", f"The file breaks off after {len(text)} bytes: half of a notebook.")
+    # The last letters of the piece may be cut in two.
+    if "\ufffd" in begin.decode("utf-8", "replace")[: max(4, len(begin) - 4)]:
+        return _unreadable("not text", "The file is not text, so it is no notebook.")
+    line = text.count(b"\n", 0, error.position) + 1
+    found = ""
+    if begin.startswith(b"<"):
+        found = " It looks like a web page; an export as HTML cannot be graded."
+    elif b"\0" in text[:_MEGABYTE]:
+        found = " There are NUL bytes in it: it was damaged on its way."
+    elif _PYTHON.match(begin):
+        found = " It looks like a Python script; an export as .py cannot be graded."
+    return _unreadable("not JSON", f"The file is not a notebook: no JSON in line {line}.{found}")

@@ -15,7 +15,9 @@ from autograder.errors import CourseError
 
 # Latin letters that are no letter with an accent.
 _LATIN = str.maketrans({"ı": "i", "ø": "o", "ł": "l", "đ": "d", "ð": "d", "þ": "th", "æ": "ae", "œ": "oe"})
-_SAFE = re.compile(r"[A-Za-z0-9][A-Za-z0-9._@-]{0,99}")
+_SAFE = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9._@-]{0,98}[A-Za-z0-9_@-])?")
+# Windows opens a device by these names, whatever stands behind a dot.
+_DEVICES = re.compile(r"(?:con|prn|aux|nul|com\d|lpt\d)(?:\..*)?", re.IGNORECASE)
 
 
 @dataclass(frozen=True)
@@ -48,12 +50,13 @@ def safe_id(text: str) -> str:
     words = re.sub(r"[^\w@.]+|_", "-", folded)
     # Letters of other scripts are kept by their number: a name in Greek is still a name, and an id is still ASCII.
     ascii_words = "".join(c if c.isascii() else f"u{ord(c):x}" for c in words)
-    return re.sub(r"-{2,}|-*\.-*(?=\.)", "-", ascii_words).strip("-.@")[:80]
+    made = re.sub(r"-{2,}|-*\.-*(?=\.)", "-", ascii_words).strip("-.@")[:80].strip("-.@")
+    return f"student-{made}" if _DEVICES.fullmatch(made) else made
 
 
 def is_safe(student: str) -> bool:
     """Return whether an id may be the name of a folder and an id in nbgrader."""
-    return _SAFE.fullmatch(student) is not None and ".." not in student
+    return _SAFE.fullmatch(student) is not None and ".." not in student and not _DEVICES.fullmatch(student)
 
 
 def roster_path(course: Course) -> Path:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import PurePosixPath
 
 from autograder.grading.entries import Entry
@@ -12,6 +14,7 @@ from autograder.grading.entries import Entry
 _CANVAS = re.compile(r"(?P<name>[^_]+)_(?P<late>LATE_)?(?P<user>\d+)_(?P<upload>\d+)_(?P<file>.+)")
 _CANVAS_ANONYMOUS = re.compile(r"(?P<name>anon)_(?P<late>LATE_)?(?P<user>[0-9A-Za-z]+)_(?P<upload>\d+)_(?P<file>.+)")
 _MOODLE = re.compile(r"(?P<name>.+)_(?P<upload>\d+)_assignsubmission_(?:file|onlinetext)(?:_(?P<file>.*))?")
+_PATTERNS = (("moodle", _MOODLE), ("canvas", _CANVAS), ("canvas", _CANVAS_ANONYMOUS))
 # Canvas counts a file handed in again as -1, -2 …; browsers count a file saved again as (1), (2) …
 _AGAIN = re.compile(r"(?:-(\d{1,3})|\s*\((\d{1,3})\))+$")
 _SAVED_AGAIN = re.compile(r"\s*\((\d{1,3})\)$")
@@ -64,13 +67,18 @@ def uploads_of(
     unknown: list[Entry] = []
     elsewhere: list[Entry] = []
     # Several folders: one for each student. One folder, or none: one file for each student.
-    folders = {entry.path.parent for entry in entries if len(entry.path.parts) > 1}
+    folders = {_outside(entry).parent for entry in entries if len(_outside(entry).parts) > 1}
+    archives = {_outside(entry) for entry in entries if _outside(entry) != entry.path}
+    # A single archive is the class's, so the names in it count; of several, each is a student's, whatever the names in it claim.
+    single = len(archives) == 1 and all(_outside(entry) in archives for entry in entries)
+    depth = _depth(entries, single)
     for entry in entries:
-        upload = _platform(entry) or _nbgrader(entry, chapter)
+        place = entry.path if single else _outside(entry)
+        upload = _platform(entry, place, depth) or _nbgrader(entry, place, chapter)
         if upload is None and any(_mentions(entry.path, other) for other in others):
             elsewhere.append(entry)
             continue
-        upload = upload or _plain(entry, chapter, by_folder=len(folders) > 1)
+        upload = upload or _plain(entry, place, chapter, by_folder=len(folders) > 1)
         if upload is None:
             unknown.append(entry)
         else:
@@ -78,15 +86,44 @@ def uploads_of(
     return found, unknown, elsewhere
 
 
+def owners_elsewhere(entries: Iterable[Entry], others: frozenset[str]) -> Iterator[tuple[Entry, str, str]]:
+    """Yield other chapters' notebooks, each with its owner and that chapter, where an owner can be told."""
+    for entry in entries:
+        chapter = next(other for other in sorted(others) if _mentions(entry.path, other))
+        by_folder = len(entry.path.parts) > 1
+        upload = _nbgrader(entry, entry.path, chapter) or _plain(entry, entry.path, chapter, by_folder=by_folder)
+        if upload is not None:
+            yield entry, upload.owner, chapter
+
+
 def owner_of(path: PurePosixPath) -> str:
     """Return the student that a learning platform names in a path, or nothing."""
-    upload = _platform(Entry(path, None, bytes))
+    upload = _platform(Entry(path, None, bytes), path)
     return upload.owner if upload else ""
 
 
-def _platform(entry: Entry) -> Upload | None:
-    for part in entry.path.parts:
-        for platform, pattern in (("moodle", _MOODLE), ("canvas", _CANVAS), ("canvas", _CANVAS_ANONYMOUS)):
+def _outside(entry: Entry) -> PurePosixPath:
+    """Return the part of a path that a lecturer or a platform named: what is in an archive was named by a student."""
+    parts = entry.path.parts
+    end = next((i for i, part in enumerate(parts[:-1], start=1) if part.lower().endswith(".zip")), len(parts))
+    return PurePosixPath(*parts[:end])
+
+
+def _depth(entries: Sequence[Entry], single: bool) -> int | None:
+    """Return the level at which a platform names the students: where at least half of the names look like it."""
+    seen: Counter[int | None] = Counter()
+    for entry in entries:
+        parts = (entry.path if single else _outside(entry)).parts
+        seen[next((i for i, part in enumerate(parts) if any(p.fullmatch(part) for _, p in _PATTERNS)), None)] += 1
+    depth, count = max(seen.items(), key=lambda item: (item[1], item[0] is not None), default=(None, 0))
+    return depth if 2 * count >= len(entries) else None
+
+
+def _platform(entry: Entry, place: PurePosixPath, depth: int | None = -1) -> Upload | None:
+    """Return what a platform's name says; by default wherever in the path it stands, else at one level."""
+    parts = place.parts if depth == -1 else place.parts[depth : depth + 1] if depth is not None else ()
+    for part in parts:
+        for platform, pattern in _PATTERNS:
             if match := pattern.fullmatch(part):
                 about = match.groupdict()
                 anonymous = pattern is _CANVAS_ANONYMOUS
@@ -102,11 +139,12 @@ def _platform(entry: Entry) -> Upload | None:
     return None
 
 
-def _nbgrader(entry: Entry, chapter: str) -> Upload | None:
-    parts = entry.path.parts
-    if len(parts) < 3 or parts[-2] != chapter:
-        return None
-    return Upload(entry=entry, owner=parts[-3], platform="nbgrader")
+def _nbgrader(entry: Entry, place: PurePosixPath, chapter: str) -> Upload | None:
+    # The first folder of the chapter's name: a folder of that name within it is the student's own invention.
+    for before, part in pairwise(place.parts[:-1]):
+        if part == chapter:
+            return Upload(entry=entry, owner=before, platform="nbgrader")
+    return None
 
 
 def _mentions(path: PurePosixPath, chapter: str) -> bool:
@@ -116,17 +154,16 @@ def _mentions(path: PurePosixPath, chapter: str) -> bool:
     )
 
 
-def _plain(entry: Entry, chapter: str, *, by_folder: bool) -> Upload | None:
-    stem = _stem(entry.path.name)
+def _plain(entry: Entry, place: PurePosixPath, chapter: str, *, by_folder: bool) -> Upload | None:
     attempt = _attempt(entry.path.name, _SAVED_AGAIN)
-    name = re.sub(rf"[\W_]*{re.escape(chapter)}[\W_]*", " ", _SAVED_AGAIN.sub("", stem)).strip()
-    parent = entry.path.parent.name
+    name = re.sub(rf"[\W_]*{re.escape(chapter)}[\W_]*", " ", _SAVED_AGAIN.sub("", _stem(place.name))).strip()
+    parent = place.parent.name
     owner = parent if by_folder and parent else name or parent
     return Upload(entry=entry, owner=owner, attempt=attempt) if owner and owner != chapter else None
 
 
 def _stem(name: str) -> str:
-    return re.sub(r"\.ipynb(\.json|\.txt)?$", "", name, flags=re.IGNORECASE)
+    return re.sub(r"\.(?:ipynb(?:\.json|\.txt)?|zip)$", "", name, flags=re.IGNORECASE)
 
 
 def _attempt(name: str, pattern: re.Pattern[str]) -> int:

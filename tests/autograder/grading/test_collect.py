@@ -321,7 +321,23 @@ def test_the_roster_is_the_same_whatever_the_order(course: Course, tmp_path: Pat
 
 
 @pytest.mark.parametrize(
-    "text", ["../../etc/passwd", "a/b", "..", "C:\\x", "\x00", "x" * 300, "-rf", ".hidden", "Ωμέγα", "a+b"]
+    "text",
+    [
+        "../../etc/passwd",
+        "a/b",
+        "..",
+        "C:\\x",
+        "\x00",
+        "x" * 300,
+        "-rf",
+        ".hidden",
+        "Ωμέγα",
+        "a+b",
+        "CON",
+        "nul.txt",
+        "a.",
+        "x" * 79 + ".y",
+    ],
 )
 def test_an_id_made_of_anything_is_safe_or_empty(text: str) -> None:
     made = safe_id(text)

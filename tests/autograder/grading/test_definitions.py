@@ -4,7 +4,16 @@ from __future__ import annotations
 
 import pytest
 
-from autograder.grading.definitions import checked_names, defined_names, ends_in_check, imports_check
+from autograder.grading.definitions import (
+    body_of,
+    buried_names,
+    cell_magic,
+    checked_names,
+    defined_names,
+    ends_in_check,
+    imports_check,
+    without_invisible,
+)
 
 
 @pytest.mark.parametrize(
@@ -17,6 +26,16 @@ from autograder.grading.definitions import checked_names, defined_names, ends_in
         ("try:\n    import a.b as c\nfinally:\n    pass", {"c"}),
         ("%matplotlib inline\n!pip install x\ndef f(): ...", {"f"}),
         ("def f(x):\n  return (x\n\nh = 3", {"f", "h"}),
+        ("try:\n    import a\nexcept ImportError:\n    def f(): ...", {"a", "f"}),
+        ("match x:\n    case 1:\n        def f(): ...", {"f"}),
+        ("def f():\n    !ls\n    return 1\nfiles = !ls\nf?", {"f", "files"}),
+        ("x = (9\n  % 4)\ndef f(): ...", {"x", "f"}),
+        ("%%time\ndef f(): ...", {"f"}),
+        ("%%writefile a.py\ndef f(): ...", set()),
+        ("%%bash\nf=3", set()),
+        ("if a:\n    f = 1\n" + "elif b:\n    g = 1\n" * 900, {"f", "g"}),
+        ("def f(): ...\nx = y" + ".a" * 30_000, {"f", "x"}),
+        ("def f(): ...\n" + "#" * 300_000, {"f"}),
         ("print(f)", set()),
     ],
 )
@@ -40,3 +59,33 @@ def test_checks_are_recognised() -> None:
 def test_the_setup_cell_is_recognised_by_its_import() -> None:
     assert imports_check("import torch\nfrom tfcourse import check\nimport os")
     assert not imports_check("check = None")
+
+
+def test_what_a_definition_does_is_the_same_in_any_layout() -> None:
+    plain = "def f(x):\n    return x + 1"
+    other = 'def f(x):\n    """Says more."""\n    # and more\n    return (x\n            + 1)\n\ny = 3'
+    assert body_of(plain, "f") == body_of(other, "f") != ""
+    assert body_of(plain, "f") != body_of("def f(x):\n    return x + 2", "f")
+    assert body_of(plain, "g") == body_of("def f(", "f") == ""
+
+
+def test_what_is_defined_inside_others_is_found_with_them() -> None:
+    source = "class A:\n    def f(self): ...\ndef g():\n    def h(): ..."
+    assert buried_names(source) == {"f": "class A", "h": "function g"}
+    assert buried_names("def f(") == {}
+
+
+def test_magics_that_take_a_cell_away_from_python_are_named() -> None:
+    assert cell_magic("\n%%bash -x\nls") == "%%bash"
+    assert cell_magic("%%time\nx = 1") == cell_magic("%time x") == cell_magic("x = 1") == ""
+
+
+def test_characters_that_nobody_sees_go_only_where_python_needs_it() -> None:
+    assert without_invisible("x\u200b =\u00a01") == "x = 1"
+    for kept in ("x = '\u200b'", "x = 1", "x\u200b = = 1"):
+        assert without_invisible(kept) == kept
+
+
+def test_a_warning_about_a_cell_is_not_the_graders(recwarn: pytest.WarningsRecorder) -> None:
+    assert defined_names("f = '\\d'  # an escape that Python does not know") == {"f"}
+    assert not recwarn.list

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import json
+import os
+from pathlib import Path
 from typing import Any
 
 import nbformat
 import pytest
 
 from autograder.grading import reading
-from autograder.grading.reading import UnreadableError, read_notebook
+from autograder.grading.reading import UnreadableError, read_file, read_notebook
 
 GOOD = {
     "nbformat": 4,
@@ -75,7 +77,8 @@ def test_the_same_file_gives_the_same_notebook() -> None:
         (b'{"worksheets": [{"cells": [{"cell_type": 7}]}], "nbformat": 3}', "not a notebook"),
         (b'{"cells": []}', "empty"),
         (as_bytes({"cells": [{"cell_type": "code", "source": "  "}]}), "empty"),
-        (b"[" * 200_000, "not JSON"),
+        (b"[" * 200_000, "not a notebook"),
+        (b'{"cells":' * 100_000, "truncated"),
     ],
 )
 def test_what_is_no_notebook_has_a_name(data: bytes, kind: str) -> None:
@@ -125,3 +128,30 @@ def test_half_a_character_does_not_stop_the_grader() -> None:
     content = {"cells": [{"cell_type": "code", "source": "x = '\ud800'", "metadata": {}}]}
     notebook, _ = read_notebook(as_bytes(content))
     nbformat.writes(notebook).encode("utf-8")
+
+
+def test_a_file_is_read_and_nothing_else_is(tmp_path: Path) -> None:
+    path = tmp_path / "student" / "chapter" / "a.ipynb"
+    path.parent.mkdir(parents=True)
+    path.write_bytes(b"{}")
+    assert read_file(path, above=2) == b"{}"
+    others = {name: path.with_name(name) for name in ("link", "pipe", "folder", "nothing")}
+    others["link"].symlink_to(path)
+    os.mkfifo(others["pipe"])
+    others["folder"].mkdir()
+    for other, words in (("link", "link"), ("pipe", "a pipe"), ("folder", "a folder"), ("nothing", "cannot be read")):
+        with pytest.raises(UnreadableError, match=words) as caught:
+            read_file(others[other])
+        assert caught.value.problem.kind == "file refused"
+        assert caught.value.problem.fatal
+
+
+def test_links_above_a_file_count_as_far_as_they_are_the_students(tmp_path: Path) -> None:
+    path = tmp_path / "real" / "chapter" / "a.ipynb"
+    path.parent.mkdir(parents=True)
+    path.write_bytes(b"{}")
+    (tmp_path / "eve").symlink_to(tmp_path / "real")
+    through = tmp_path / "eve" / "chapter" / "a.ipynb"
+    assert read_file(through, above=1) == b"{}"
+    with pytest.raises(UnreadableError, match="link"):
+        read_file(through, above=2)

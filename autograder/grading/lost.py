@@ -1,0 +1,87 @@
+"""What became of an exercise that no cell defines: renamed, misspelled, buried in a class, left in a text."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from difflib import SequenceMatcher
+from typing import Any
+
+from autograder.grading.definitions import buried_names, cell_magic, defined_names, mentioned_names
+from autograder.grading.manifest import Manifest
+from autograder.grading.problem import Problem
+
+KIND = "exercise not defined"
+# Names at least this alike are the same name with a slip of the finger.
+_ALIKE = 0.8
+# Code that may define anything, without a word of it in its text.
+_OPAQUE = re.compile(
+    r"\b(?:exec|eval|globals|setattr|run_cell|run_line_magic)\s*\(|import\s+\*|^\s*%(?:run|load)\b", re.MULTILINE
+)
+
+
+def lost_exercises(
+    lost: Mapping[str, Any], silent: frozenset[str], cells: Sequence[tuple[int, Any]], manifest: Manifest
+) -> list[Problem]:
+    """Say, for exercises that nobody wrote where they count, what the notebook holds instead.
+
+    Args:
+        lost: the exercises, each with the student's cell that carries its name, or None.
+        silent: those of them whose cell does not define them at all; the others have their empty stub.
+        cells: the student's cells, with their numbers in the file.
+        manifest: the chapter's cells.
+
+    Returns:
+        A problem for every exercise that was written elsewhere, or whose cell holds something else; none for one that was not begun.
+    """
+    known = {name for cell in manifest.cells for name in (cell.name, *defined_names(cell.source))}
+    problems = []
+    for name, own in lost.items():
+        found = _buried(name, cells) or _in_text(name, cells) or _misnamed(name, own, cells, known)
+        if found is None and name in silent and own is not None and not _OPAQUE.search(own.source):
+            what = f"The cell of {name} does not define it" + ("." if own.source.strip() else ": it is empty.")
+            found = Problem(KIND, what, name, f"Define {name} in its own cell, at the left margin.")
+        if found is not None:
+            problems.append(found)
+    return problems
+
+
+def _buried(name: str, cells: Sequence[tuple[int, Any]]) -> Problem | None:
+    for number, cell in cells:
+        if cell.cell_type == "code" and name in cell.source and (outer := buried_names(cell.source).get(name)):
+            what = f"{name} is defined inside the {outer} of cell {number}, where the check cannot find it."
+            return Problem(KIND, what, name, "Move it out of there, to the left margin.")
+    return None
+
+
+def _in_text(name: str, cells: Sequence[tuple[int, Any]]) -> Problem | None:
+    for number, cell in cells:
+        if name not in mentioned_names(cell.source):
+            continue
+        if cell.cell_type != "code":
+            what = f"{name} stands in cell {number}, which is a {cell.cell_type} cell and does not run."
+            return Problem(KIND, what, name, "Turn that cell into code.")
+        if magic := cell_magic(cell.source):
+            what = f"{name} stands in cell {number}, which begins with {magic}: its text is not run as Python."
+            return Problem(KIND, what, name, f"Take the line {magic} away.")
+    return None
+
+
+def _misnamed(name: str, own: Any, cells: Sequence[tuple[int, Any]], known: set[str]) -> Problem | None:
+    for number, cell in cells:
+        if cell.cell_type != "code":
+            continue
+        others = sorted(defined_names(cell.source, imports=False) - known)
+        likely = [other for other in others if _like(other, name)]
+        if not likely and cell is own:
+            likely = [other for other in others if other in mentioned_names(cell.source)]
+        if likely:
+            what = f"No cell defines {name}; cell {number} defines {likely[0]}."
+            return Problem(KIND, what, name, f"If that is it, rename it: {name}.")
+    return None
+
+
+def _like(other: str, name: str) -> bool:
+    if other.casefold() == name.casefold() or other.startswith(name):
+        return True
+    return SequenceMatcher(None, other[:100], name, autojunk=False).ratio() >= _ALIKE

@@ -1,0 +1,175 @@
+"""Finding one's way in a JSON text without reading all of it: where values begin and end.
+
+A notebook of 200 MB is 200 MB of pictures and prints around a few kilobytes of code. Python's parser would build all of it as objects,
+many times its size; here a value that nobody asks for is passed over and costs nothing. What is passed over is not validated either, so
+damage in an output keeps nobody from a grade.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from typing import Any
+
+_STRING = rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"'
+_SPACE = re.compile(rb"[ \t\r\n]*+")
+_TEXT = re.compile(_STRING, re.DOTALL)
+_PLAIN = re.compile(rb'[^ \t\r\n,:\[\]{}"]++')
+# Everything up to the next bracket that matters, in one step: a million lines are one match, and so are a million flat lists.
+_FLAT = rb'[^"\[\]{}]++|' + _STRING
+_BRACKET = re.compile(
+    rb"(?:" + _FLAT + rb"|\[(?:" + _FLAT + rb")*+\]|\{(?:" + _FLAT + rb")*+\})*+([\[\]{}])", re.DOTALL
+)
+
+
+class MalformedError(Exception):
+    """A text that is no JSON, as far as it was looked at.
+
+    Args:
+        position: the byte that should have been another.
+        cut: whether the text simply ends too soon.
+    """
+
+    def __init__(self, position: int, *, cut: bool = False) -> None:
+        self.position = position
+        self.cut = cut
+        super().__init__(f"byte {position}")
+
+
+class Span:
+    """A value in a text.
+
+    Where a list or an object ends is looked for when somebody asks, and not at all if its parts were gone through before: a large text
+    is read once, not once for every level.
+
+    Args:
+        data: the text.
+        start: its first byte.
+        end: the byte behind it, if it is known.
+    """
+
+    __slots__ = ("_end", "data", "start")
+
+    def __init__(self, data: bytes, start: int, end: int | None = None) -> None:
+        self.data = data
+        self.start = start
+        self._end = end
+
+    @property
+    def end(self) -> int:
+        """The byte behind it.
+
+        Raises:
+            MalformedError: if it does not end.
+        """
+        if self._end is None:
+            self._end = _closing(self.data, self.start)
+        return self._end
+
+    @property
+    def size(self) -> int:
+        """How many bytes it has."""
+        return self.end - self.start
+
+    @property
+    def kind(self) -> str:
+        """Its first character: ``{`` an object, ``[`` a list, ``"`` a string; anything else is a number or a word."""
+        return chr(self.data[self.start])
+
+    def members(self) -> Iterator[tuple[str, Span]]:
+        """Yield an object's keys and values, in order; nothing if it is no object.
+
+        Raises:
+            MalformedError: if they are not set out as JSON has it.
+        """
+        if self.kind == "{":
+            for key, value in self._children(b"}"):
+                yield str(key), value
+
+    def items(self) -> Iterator[Span]:
+        """Yield a list's values, in order; nothing if it is no list.
+
+        Raises:
+            MalformedError: if they are not set out as JSON has it.
+        """
+        if self.kind == "[":
+            for _, value in self._children(b"]"):
+                yield value
+
+    def value(self) -> Any:
+        """Return the value itself; bytes that are not UTF-8 are taken for Latin-1, each a letter.
+
+        Raises:
+            ValueError: if it is damaged, or nested too deeply to be meant.
+        """
+        raw = self.data[self.start : self.end]
+        try:
+            return json.loads(decoded(raw), strict=False)
+        except RecursionError as error:
+            raise ValueError("nested too deeply") from error
+
+    def _children(self, closing: bytes) -> Iterator[tuple[Any, Span]]:
+        data, position, key = self.data, _after_space(self.data, self.start + 1), None
+        while data[position : position + 1] != closing:
+            if closing == b"}":
+                name = value_at(data, position)
+                colon = _after_space(data, name.end)
+                if name.kind != '"' or data[colon : colon + 1] != b":":
+                    raise _wrong(data, position if name.kind != '"' else colon)
+                key, position = name.value(), colon + 1
+            value = value_at(data, position)
+            yield key, value
+            position = _after_space(data, value.end)
+            if data[position : position + 1] == b",":
+                position = _after_space(data, position + 1)
+            elif data[position : position + 1] != closing:
+                raise _wrong(data, position)
+        self._end = position + 1
+
+
+def value_at(data: bytes, position: int) -> Span:
+    """Return the value that begins at a place, after white space.
+
+    Raises:
+        MalformedError: if none begins there, or it is a string that does not end.
+    """
+    start = _after_space(data, position)
+    first = data[start : start + 1]
+    if first == b'"':
+        match = _TEXT.match(data, start)
+    elif first and first in b"[{":
+        return Span(data, start)
+    else:
+        match = _PLAIN.match(data, start)
+    if match is None:
+        raise MalformedError(start, cut=first in (b"", b'"'))
+    return Span(data, start, match.end())
+
+
+def decoded(raw: bytes) -> str:
+    """Return a text that should be UTF-8 and may be Latin-1: no letter of it stops anybody."""
+    try:
+        return raw.decode("utf-8")
+    except UnicodeDecodeError:
+        return raw.decode("latin-1")
+
+
+def _closing(data: bytes, start: int) -> int:
+    """Return the place behind the bracket that closes the one at ``start``; not recursive, for depth is free to whoever writes it."""
+    depth, position = 1, start + 1
+    while match := _BRACKET.match(data, position):
+        position = match.end()
+        depth += 1 if match[1] in b"[{" else -1
+        if not depth:
+            return position
+    raise MalformedError(len(data), cut=True)
+
+
+def _after_space(data: bytes, position: int) -> int:
+    match = _SPACE.match(data, position)
+    return match.end() if match else position
+
+
+def _wrong(data: bytes, position: int) -> MalformedError:
+    return MalformedError(position, cut=position >= len(data))

@@ -1,0 +1,85 @@
+"""Values in a JSON text are found without reading what lies between them."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from autograder.grading.spans import MalformedError, Span, decoded, value_at
+
+PLAIN = st.none() | st.booleans() | st.integers() | st.floats() | st.text()
+JSON = st.recursive(PLAIN, lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner), max_leaves=30)
+
+
+def rebuilt(span: Span) -> Any:
+    """Build a value from its spans, as deep as they go."""
+    if span.kind == "{":
+        return {key: rebuilt(value) for key, value in span.members()}
+    if span.kind == "[":
+        return [rebuilt(item) for item in span.items()]
+    return span.value()
+
+
+@settings(deadline=None, max_examples=150)
+@given(JSON, st.sampled_from([None, 1]), st.booleans())
+def test_what_is_walked_through_is_what_a_parser_reads(content: Any, indent: int | None, ascii_only: bool) -> None:
+    data = json.dumps(content, indent=indent, ensure_ascii=ascii_only).encode("utf-8", "replace")
+    span = value_at(b" \n" + data + b" tail", 0)
+    # Compared as text, for NaN is not equal to itself.
+    assert repr(rebuilt(span)) == repr(json.loads(data))
+    assert span.end == len(data) + 2
+
+
+@settings(deadline=None, max_examples=150)
+@given(JSON)
+def test_the_end_is_the_same_without_walking_through(content: Any) -> None:
+    data = json.dumps(content).encode()
+    assert value_at(data + b",[", 0).end == len(data)
+
+
+@settings(deadline=None, max_examples=300)
+@given(st.binary(max_size=60) | st.text('[]{}",:\\ 1ntrue', max_size=60).map(str.encode))
+def test_no_text_brings_it_down(data: bytes) -> None:
+    try:
+        span = value_at(data, 0)
+        rebuilt(span)
+        assert 0 <= span.start < span.end <= len(data)
+    except (MalformedError, ValueError):
+        pass
+
+
+@pytest.mark.parametrize("text", ['{"a": [1, 2', '{"a": "x', "[", '{"a"', '["\\'])
+def test_a_text_that_ends_too_soon_is_cut(text: str) -> None:
+    with pytest.raises(MalformedError) as caught:
+        rebuilt(value_at(text.encode(), 0))
+    assert caught.value.cut
+
+
+@pytest.mark.parametrize("text", ['{"a" 1}', "{1: 2}", "[1 2]", '{"a": 1 "b": 2}', "[1}"])
+def test_a_text_that_is_wrong_says_where(text: str) -> None:
+    with pytest.raises(MalformedError) as caught:
+        rebuilt(value_at(text.encode() + b" " * 9, 0))
+    assert not caught.value.cut
+    assert 0 < caught.value.position < len(text)
+
+
+def test_depth_is_no_matter_where_nobody_looks() -> None:
+    data = b'{"a": ' + b"[" * 100_000 + b"]" * 100_000 + b', "b": 1}'
+    parts = dict(value_at(data, 0).members())
+    assert parts["b"].value() == 1
+    assert parts["a"].size == 200_000
+    with pytest.raises(ValueError, match="deep"):
+        parts["a"].value()
+
+
+def test_a_number_is_neither_a_list_nor_an_object() -> None:
+    assert list(value_at(b"12", 0).items()) == []
+    assert list(value_at(b"12", 0).members()) == []
+
+
+def test_letters_of_another_encoding_are_letters() -> None:
+    assert decoded("é".encode("latin-1")) == decoded("é".encode()) == "é"

@@ -1,0 +1,61 @@
+"""A course with the corpus's small chapter in it, released by nbgrader into a temporary folder."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import sys
+from pathlib import Path
+from typing import Any
+
+import nbformat
+import pytest
+
+from autograder.authoring.release import generate_assignment
+from autograder.course import Course
+from autograder.grading.manifest import Manifest, released_manifest
+
+from .material import CHAPTER, EXERCISES, notebook, source_cells
+
+
+@pytest.fixture(scope="session")
+def pristine(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A course in which two chapters are released and nothing is handed in. Do not write into it."""
+    # The gradebook calls alembic by its name when it is made; it lies beside this Python.
+    path = os.environ["PATH"]
+    os.environ["PATH"] = f"{Path(sys.executable).parent}{os.pathsep}{path}"
+    root = tmp_path_factory.mktemp("corpus") / "course"
+    course = Course.open(root, create=True)
+    for chapter in EXERCISES:
+        source = root / "source" / chapter / f"{chapter}.ipynb"
+        source.parent.mkdir(parents=True)
+        nbformat.write(nbformat.from_dict(notebook(source_cells(chapter))), source)
+        generate_assignment(course.config(), chapter)
+    os.environ["PATH"] = path
+    return root
+
+
+@pytest.fixture
+def course(pristine: Path, tmp_path: Path) -> Course:
+    """A course of one's own."""
+    return Course.open(Path(shutil.copytree(pristine, tmp_path / "mine" / "course")))
+
+
+@pytest.fixture(scope="session")
+def released(pristine: Path) -> dict[str, dict[str, Any]]:
+    """The released notebooks as plain data, by chapter."""
+    return {chapter: _plain(pristine / "release" / chapter / f"{chapter}.ipynb") for chapter in EXERCISES}
+
+
+def _plain(path: Path) -> dict[str, Any]:
+    data: dict[str, Any] = json.loads(path.read_bytes())
+    for cell in data["cells"]:
+        cell["source"] = "".join(cell["source"])
+    return data
+
+
+@pytest.fixture(scope="session")
+def manifest(pristine: Path) -> Manifest:
+    """The chapter's cells."""
+    return released_manifest(Course.open(pristine), CHAPTER)
