@@ -9,6 +9,7 @@ import os
 import shutil
 import sys
 from collections.abc import Sequence
+from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -29,7 +30,9 @@ from tfcourse import __version__
 if TYPE_CHECKING:
     from autograder.course import Course
     from autograder.grading.collect import Collection
+    from autograder.grading.regrade import Regrade
     from autograder.grading.results import GradeResult
+    from autograder.grading.settings import GradingSettings
 
 # As the shell has it, before anything is added to it.
 _PATH = os.environ.get("PATH")
@@ -45,6 +48,23 @@ course_option = click.option(
     "course_dir",
     type=click.Path(path_type=Path, file_okay=False),
     help="The course folder, an nbgrader course. [default: the one that you are in, else course/ in the project]",
+)
+
+jobs_option = click.option(
+    "--jobs", type=click.IntRange(min=1), help="Submissions that run at once. [default: the number of cores]"
+)
+device_option = click.option(
+    "--device",
+    type=click.Choice(["cpu", "cuda", "auto"]),
+    default="auto",
+    show_default=True,
+    help="Where student code runs; auto takes a GPU where there is one.",
+)
+weaker_option = click.option(
+    "--allow-weaker-isolation",
+    "allow_weaker",
+    is_flag=True,
+    help="Go on where this machine cannot shut submissions in as the course asks. Only for code that you trust.",
 )
 
 
@@ -151,15 +171,10 @@ def _project_chapters(root: Path, wanted: Sequence[str]) -> list[str]:
 @main.command()
 @required_chapters_argument
 @click.option("--submissions", type=click.Path(path_type=Path), help="A folder or zip from Canvas, Moodle or nbgrader.")
-@click.option("--jobs", type=click.IntRange(min=1), help="Submissions that run at once. [default: the number of cores]")
-@click.option(
-    "--device",
-    type=click.Choice(["cpu", "cuda", "auto"]),
-    default="auto",
-    show_default=True,
-    help="Where student code runs; auto takes a GPU where there is one.",
-)
+@jobs_option
+@device_option
 @click.option("--force", is_flag=True, help="Grade again what has not changed.")
+@weaker_option
 @course_option
 @command
 def autograde(
@@ -168,28 +183,35 @@ def autograde(
     jobs: int | None,
     device: str,
     force: bool,
+    allow_weaker: bool,
     course_dir: Path | None,
 ) -> Outcome:
     """Grade submissions into the gradebook and write feedback.
 
-    Without --submissions, what lies in COURSE/submitted is graded.
+    Without --submissions, what lies in COURSE/submitted is graded. A run that was stopped or killed goes on where it was when the
+    command is given again.
 
     Example:
       tfcourse autograde 03 --submissions ~/Downloads/submissions.zip
     """
     from autograder.course import Course
     from autograder.gradebook import released_chapters
+    from autograder.grading.autograde import wanted_students
+    from autograder.grading.journal import grading_lock
     from autograder.grading.preview import refuse_other_work
-    from autograder.grading.settings import resolve_device
 
     course = Course.open(course_folder(course_dir))
     refuse_unwritable(course.root, _OTHER_COURSE)
     names = released_chapters(course, chapters)
-    where = resolve_device(device)
+    settings = _settings(course, jobs, device, allow_weaker)
     if submissions is not None:
         for name in names:
             refuse_other_work(course, name, submissions)
-    done = [_autograde(course, name, submissions, jobs or _cores(), where, force) for name in names]
+    else:
+        for name in names:
+            wanted_students(course, name)
+    with grading_lock(course):
+        done = [_autograde(course, name, submissions, settings, force) for name in names]
     failed = any(result["status"] == "not recorded" for data, _ in done for result in data["results"])
     return Outcome([data for data, _ in done], "\n".join(text for _, text in done), FELL_SHORT if failed else 0)
 
@@ -199,37 +221,75 @@ def _cores() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
+def _settings(course: Course, jobs: int | None, device: str, allow_weaker: bool) -> GradingSettings:
+    """Return the course's settings with what was asked for on the command line."""
+    from autograder.grading.autograde import configured_settings
+    from autograder.grading.settings import resolve_device
+
+    settings = configured_settings(course)
+    return replace(
+        settings,
+        jobs=jobs or _cores(),
+        device=resolve_device(device),
+        allow_weaker=allow_weaker or settings.allow_weaker,
+    )
+
+
 def _autograde(
-    course: Course, chapter: str, submissions: Path | None, jobs: int, device: str, force: bool
+    course: Course, chapter: str, submissions: Path | None, settings: GradingSettings, force: bool
 ) -> tuple[dict[str, Any], str]:
     """Collect, grade and tell the students of one chapter; return what came of it as data and as text."""
     from autograder.grading.autograde import autograde as grade_chapter
+    from autograder.grading.autograde import wanted_students
     from autograder.grading.collect import collect
-    from autograder.grading.feedback import write_feedback
-    from autograder.grading.results import read_results
+    from autograder.grading.progress import grading_progress
 
     collection = collect(course, chapter, submissions)
-    with progress_bar(f"grading {chapter}", len(collection.students)) as step:
+    with grading_progress(f"grading {chapter}", len(wanted_students(course, chapter))) as step:
         results = grade_chapter(
             course,
             chapter,
-            jobs=jobs,
-            device=device,
+            jobs=settings.jobs,
+            device=settings.device,
             force=force,
-            progress=lambda result: step(f"{result.student} {result.status}"),
+            locked=True,
+            settings=settings,
+            progress=step,
         )
-    with progress_bar(f"feedback {chapter}", len(results)) as step:
-        pages = write_feedback(course, chapter, progress=step)
-    # A page that could not be written is among the problems now.
-    problems = {result.student: result.problems for result in read_results(course, chapter)}
-    results = [replace(result, problems=problems.get(result.student, result.problems)) for result in results]
+    pages, results = _write_feedback(course, chapter, results)
     data = {
         "chapter": chapter,
         "problems": [problem.to_dict() for problem in collection.problems],
         "results": [result.to_dict() for result in results],
         "feedback": pages,
     }
-    return data, _tell_grades(course, collection, results, pages)
+    return data, "\n".join(
+        [_tell_grades(course, collection, results, pages), *_tell_means(course, chapter, results, settings)]
+    )
+
+
+def _write_feedback(
+    course: Course, chapter: str, results: Sequence[GradeResult]
+) -> tuple[list[Path], list[GradeResult]]:
+    """Write all pages of a chapter; return them, and the results with the pages that could not be written among the problems."""
+    from autograder.grading.feedback import write_feedback
+    from autograder.grading.results import read_results
+
+    with progress_bar(f"feedback {chapter}", len(results)) as step:
+        pages = write_feedback(course, chapter, progress=step)
+    problems = {result.student: result.problems for result in read_results(course, chapter)}
+    return pages, [replace(result, problems=problems.get(result.student, result.problems)) for result in results]
+
+
+def _tell_means(course: Course, chapter: str, results: Sequence[GradeResult], settings: GradingSettings) -> list[str]:
+    """Return how well submissions were shut in, and which grades were made by other means than there are now."""
+    from autograder.grading.autograde import as_released, provenance
+    from autograder.grading.provenance import changed_since, isolation_line
+
+    isolation = isolation_line(result.provenance for result in results if not result.unchanged)
+    kept = [result.provenance for result in results if result.unchanged]
+    changed = changed_since(kept, provenance(as_released(course, chapter, settings)), chapter) if kept else ""
+    return [f"  {line}" for line in (isolation, changed) if line]
 
 
 def _tell_grades(course: Course, collection: Collection, results: Sequence[GradeResult], pages: Sequence[Path]) -> str:
@@ -255,6 +315,102 @@ def _formgrader(course: Course) -> str:
     found = shutil.which("jupyter", path=_PATH)
     jupyter = "jupyter" if found is not None and Path(found).parent == own.parent else str(own)
     return f"cd {course.root} && {jupyter} notebook, then the menu Nbgrader"
+
+
+@main.command()
+@required_chapters_argument
+@click.option("--student", "students", multiple=True, metavar="STUDENT", help="Only this one's grade; may be repeated.")
+@click.option("--dry-run", is_flag=True, help="Write nothing; only say who would move.")
+@jobs_option
+@device_option
+@weaker_option
+@course_option
+@command
+def regrade(
+    chapters: tuple[str, ...],
+    students: tuple[str, ...],
+    dry_run: bool,
+    jobs: int | None,
+    device: str,
+    allow_weaker: bool,
+    course_dir: Path | None,
+) -> Outcome:
+    """Grade again after the checks have changed, and say who moved.
+
+    What was graded by other checks, in another environment or with other limits is graded again. Points and comments that a person gave
+    are kept.
+
+    Example:
+      tfcourse regrade 03 --dry-run
+    """
+    from autograder.course import Course
+    from autograder.gradebook import released_chapters
+    from autograder.grading.journal import grading_lock
+
+    course = Course.open(course_folder(course_dir))
+    refuse_unwritable(course.root, _OTHER_COURSE)
+    names = released_chapters(course, chapters)
+    settings = _settings(course, jobs, device, allow_weaker)
+    with nullcontext() if dry_run else grading_lock(course):
+        done = [_regrade(course, name, students or None, settings, dry_run) for name in names]
+    text = "\n".join(_tell_regrade(item) for item in done)
+    failed = any(item.failed for item in done)
+    return Outcome([item.to_dict() for item in done], text, FELL_SHORT if failed else 0)
+
+
+def _regrade(
+    course: Course, chapter: str, students: Sequence[str] | None, settings: GradingSettings, dry_run: bool
+) -> Regrade:
+    from autograder.grading.progress import grading_progress
+    from autograder.grading.regrade import regrade as regrade_chapter
+    from autograder.grading.regrade import to_regrade
+
+    chosen = to_regrade(course, chapter, students, settings)
+    with grading_progress(f"grading {chapter} again", len(chosen.students)) as step:
+        done = regrade_chapter(course, chosen, settings, dry_run=dry_run, locked=True, progress=step)
+    if done.results and not dry_run:
+        _write_feedback(course, chapter, done.results)
+    return done
+
+
+def _tell_regrade(done: Regrade) -> str:
+    """Return who moved, as a table."""
+    would = "would move" if done.dry_run else "moved"
+    lines = [f"{done.chapter}: {len(done.moves)} {would}, {done.stayed} stayed"]
+    width = max((len(move.student) for move in done.moves), default=0)
+    for move in done.moves:
+        exercises = ", ".join(f"{name} {before:g} → {after:g}" for name, before, after in move.exercises)
+        lines.append(f"  {move.student:<{width}}  {move.before:6g} → {move.after:<6g}  {exercises}")
+    lines += [f"  {result.student}: {problem}" for result in done.failed for problem in result.problems]
+    lines += [f"  {phrase}" for phrase in done.left_out()]
+    return "\n".join(lines)
+
+
+@main.command()
+@click.argument("student", metavar="STUDENT")
+@click.argument("chapter", metavar="CHAPTER")
+@course_option
+@command
+def replay(student: str, chapter: str, course_dir: Path | None) -> Outcome:
+    """Make a grade again and compare.
+
+    The submission is run with the recorded seed, device and limits. Nothing is written.
+
+    Example:
+      tfcourse replay ada 03
+    """
+    from autograder.course import Course
+    from autograder.gradebook import released_chapters
+    from autograder.grading.replay import replay as replay_grade
+
+    course = Course.open(course_folder(course_dir))
+    (name,) = released_chapters(course, [chapter])
+    done = replay_grade(course, name, student)
+    points = f"{done.again.score:g} of {done.again.max_score:g} points"
+    lines = [f"{student}, {name}: {'the same grade' if done.same else 'another grade'}, {points}"]
+    lines += [f"  {sentence}" for sentence in done.differences]
+    lines += [f"  since then: {sentence}" for sentence in done.changes]
+    return Outcome(done.to_dict(), "\n".join(lines), 0 if done.same else FELL_SHORT)
 
 
 @main.command()

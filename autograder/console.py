@@ -74,8 +74,10 @@ def _attempt(function: Callable[..., Outcome], *args: Any, **kwargs: Any) -> tup
     """Run a command; return its outcome, and what went wrong if something did that people can put right."""
     try:
         return function(*args, **kwargs), ""
-    except KeyboardInterrupt:
-        return Outcome({"error": {"what": STOPPED_TEXT, "where": None, "do": ""}}, "", STOPPED), STOPPED_TEXT
+    except KeyboardInterrupt as stopped:
+        # Work that can say more about what is kept says it in the exception.
+        told = str(stopped) or STOPPED_TEXT
+        return Outcome({"error": {"what": told, "where": None, "do": ""}}, "", STOPPED), told
     except click.ClickException:
         raise
     except Exception as error:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import secrets
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -10,6 +13,7 @@ from traitlets.config import Config, PyFileConfigLoader
 from autograder.errors import CourseError
 
 CONFIG_NAME = "nbgrader_config.py"
+SEED_NAME = "secret_seed"
 
 _CONFIG = """\
 # The configuration of this nbgrader course. Made once by `tfcourse`; it is yours to change.
@@ -25,6 +29,13 @@ c.CourseDirectory.course_id = "tfcourse"
 # Seconds that one cell of a submission may run.
 c.ExecutePreprocessor.timeout = 60
 c.Execute.timeout = 60
+
+# All limits, with their defaults: tfcourse's docs, and the class GradingLimits in autograder/grading/settings.py.
+# c.GradingLimits.exercise_seconds = 60
+# c.GradingLimits.submission_seconds = 900
+# c.GradingLimits.memory_mb = 4096
+# c.GradingLimits.processes = 64
+# c.GradingLimits.scratch_mb = 256
 
 # A cell keeps this much of what it prints.
 c.LimitOutput.max_lines = 500
@@ -79,10 +90,50 @@ class Course:
 
     def folder(self, step: str, student: str = ".", chapter: str = "") -> Path:
         """Return nbgrader's folder of a step (``source``, ``release``, ``submitted``, ``autograded``, ``feedback``)."""
-        return (self.root / step / student / chapter).resolve()
+        # Links below the course are not followed: what a student has put there is looked at before it is opened.
+        return self.root.resolve() / step / student / chapter
 
     def config(self) -> Config:
         """Return the course's nbgrader configuration, rooted at this folder."""
         config: Config = PyFileConfigLoader(CONFIG_NAME, path=str(self.root)).load_config()
         config.CourseDirectory.root = str(self.root)
         return config
+
+    def secret_seed(self) -> int:
+        """Return the number that decides the hidden questions, drawn when it is first asked for.
+
+        It is kept in ``COURSE/secret_seed``, which only its owner may read. It is part of no release, export or feedback: whoever
+        has it can work out the questions.
+
+        Raises:
+            CourseError: if the file holds no number.
+        """
+        path = self.root / SEED_NAME
+        if not path.exists():
+            _write_once(path, f"{secrets.randbits(_SEED_BITS) | 1 << (_SEED_BITS - 1)}\n")
+        text = path.read_text(encoding="ascii", errors="replace").strip()
+        if not (text.isascii() and text.isdigit()):
+            raise CourseError(
+                "this is no seed: the course's secret is a whole number",
+                where=path,
+                do="Put back a copy of it. Without one, move the file away: a new seed is drawn, and everything is graded again.",
+            )
+        return int(text)
+
+
+# PyTorch takes 64 bits, with a sign.
+_SEED_BITS = 62
+
+
+def _write_once(path: Path, text: str) -> None:
+    """Write a file for its owner's eyes, unless another process has been faster; nobody ever reads half of it."""
+    draft = path.with_name(f"{path.name}.{os.getpid()}.part")
+    with os.fdopen(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w", encoding="ascii") as file:
+        file.write(text)
+        file.flush()
+        os.fsync(file.fileno())
+    try:
+        with suppress(FileExistsError):
+            os.link(draft, path)
+    finally:
+        draft.unlink()

@@ -7,7 +7,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from urllib.parse import quote
 
-from nbgrader.api import Gradebook
+from nbgrader.api import Base, Gradebook
+from sqlalchemy import create_engine, inspect
 from sqlalchemy.engine import URL, make_url
 from sqlalchemy.exc import SQLAlchemyError
 
@@ -16,27 +17,39 @@ from autograder.errors import CourseError
 from autograder.remedies import explained
 
 
+class NoGradebookError(CourseError):
+    """There is no gradebook yet."""
+
+
 @contextmanager
 def open_gradebook(course: Course) -> Iterator[Gradebook]:
     """Yield a course's gradebook for reading.
 
+    Raises:
+        CourseError: if there is no gradebook yet, or it cannot be read.
+    """
+    with read_only(course.gradebook_url) as gradebook:
+        yield gradebook
+
+
+@contextmanager
+def read_only(db_url: str) -> Iterator[Gradebook]:
+    """Yield a gradebook for reading.
+
     nbgrader makes a gradebook where there is none, and adds a course to one that does not have it; a question must do neither. An
-    SQLite file is therefore opened read-only.
+    SQLite file is therefore opened read-only, and so is every transaction on a server.
+
+    Args:
+        db_url: its address, as nbgrader has it.
 
     Raises:
         CourseError: if there is no gradebook yet, or it cannot be read.
     """
-    url = make_url(course.gradebook_url)
+    url = make_url(db_url)
     path = _sqlite_file(url)
-    if path is not None and not (path.is_file() and path.stat().st_size):
-        raise CourseError(
-            "there is no gradebook yet", where=path, do="Release a chapter first: tfcourse assign CHAPTER"
-        )
-    address = url if path is None else _read_only(path)
     where = path or url.render_as_string(hide_password=True)
     try:
-        # Without a course's id nbgrader adds none.
-        gradebook = Gradebook(address, course_id="")
+        gradebook = _opened_on_server(url, where) if path is None else _opened_file(path)
         try:
             yield gradebook
         finally:
@@ -44,10 +57,44 @@ def open_gradebook(course: Course) -> Iterator[Gradebook]:
     except SQLAlchemyError as error:
         if path is not None and "readonly" in str(error):
             # It was opened for reading, so this is nbgrader making the tables that it misses.
-            raise CourseError(
-                "this database is not an nbgrader gradebook", where=path, do="Check db_url in nbgrader_config.py."
-            ) from error
+            raise _foreign(where) from error
         raise explained(error, where) or error from error
+
+
+def _opened_file(path: Path) -> Gradebook:
+    if not (path.is_file() and path.stat().st_size):
+        raise _missing(path)
+    # Without a course's id nbgrader adds none.
+    return Gradebook(_read_only(path), course_id="")
+
+
+def _opened_on_server(url: URL, where: object) -> Gradebook:
+    engine = create_engine(url)
+    try:
+        there = set(inspect(engine).get_table_names())
+    finally:
+        engine.dispose()
+    if not there:
+        raise _missing(where)
+    if not set(Base.metadata.tables) <= there:
+        raise _foreign(where)
+    gradebook = Gradebook(url, course_id="")
+    gradebook.db.remove()
+    if url.get_backend_name() == "postgresql":
+        gradebook.db.configure(bind=gradebook.engine.execution_options(postgresql_readonly=True))
+    return gradebook
+
+
+def _missing(where: object) -> NoGradebookError:
+    return NoGradebookError(
+        "there is no gradebook yet", where=where, do="Release a chapter first: tfcourse assign CHAPTER"
+    )
+
+
+def _foreign(where: object) -> CourseError:
+    return CourseError(
+        "this database is not an nbgrader gradebook", where=where, do="Check db_url in nbgrader_config.py."
+    )
 
 
 def _read_only(path: Path) -> URL:

@@ -41,8 +41,9 @@ _DATABASE = {
 }
 # The packages that an extra brings; a missing module of any other name is a mistake of ours.
 _EXTRAS = {
-    "grading": ("IPython", "ipykernel", "jinja2", "jupytext", "matplotlib", "nbclient", "nbconvert", "nbformat", "nbgrader",
+    "grading": ("IPython", "ipykernel", "jinja2", "jupytext", "matplotlib", "nbclient", "nbconvert", "msgpack", "nbformat", "nbgrader",
                 "rich", "sqlalchemy", "traitlets", "yaml"),
+    "scale": ("distributed", "psycopg"),
     "book": ("jupyter_book", "sphinx", "sphinx_mathjax_offline"),
 }  # fmt: skip
 

@@ -11,7 +11,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -145,24 +145,21 @@ class _Run:
     def _follow(self, process: subprocess.Popen[bytes], job: bytes) -> dict[str, Any] | None:
         place: dict[str, Any] = {}
         seconds = 0.0
-        deadline = time.monotonic() + _START_SECONDS
-        for line in _lines(process, job, lambda: deadline):
-            event = json.loads(line)
+        events = _Events(process, job)
+        for event in events:
             if "end" in event:
                 return None
             if "failed" in event:
                 raise RehearsalError(str(event["failed"]))
             if "begins" in event:
                 place, seconds = event["begins"], event["seconds"]
-                deadline = time.monotonic() + seconds + _GRACE_SECONDS
+                events.deadline = time.monotonic() + seconds + _GRACE_SECONDS
             else:
                 self._take(event)
         if not place:
             raise RehearsalError("the process that runs the notebook did not come up")
-        late = time.monotonic() >= deadline
-        self.how = (
-            f"It was stopped after {seconds:.3g} s." if late else "It ended or crashed the process that it ran in."
-        )
+        ended = "It ended or crashed the process that it ran in."
+        self.how = f"It was stopped after {seconds:.3g} s." if events.late else ended
         return place
 
     def _take(self, event: Mapping[str, Any]) -> None:
@@ -199,30 +196,42 @@ def _end(process: subprocess.Popen[bytes]) -> None:
                 pipe.close()
 
 
-def _lines(process: subprocess.Popen[bytes], job: bytes, deadline: Callable[[], float]) -> Iterable[bytes]:
-    """Give a process its job and yield its lines, until it has ended or a deadline has passed that each line may move."""
-    waiting: queue.SimpleQueue[bytes | None] = queue.SimpleQueue()
+class _Events:
+    """What a process tells, until it has ended or is late.
 
-    def listen() -> None:
-        assert process.stdin is not None
-        assert process.stdout is not None
+    Args:
+        process: it is given its job and listened to in a thread, because no other way of waiting with a time limit for what comes through a
+            pipe works on Windows too.
+        job: its job.
+    """
+
+    def __init__(self, process: subprocess.Popen[bytes], job: bytes) -> None:
+        self.deadline = time.monotonic() + _START_SECONDS
+        self.late = False
+        self._process = process
+        self._lines: queue.SimpleQueue[bytes | None] = queue.SimpleQueue()
+        threading.Thread(target=self._listen, args=[job], daemon=True).start()
+
+    def _listen(self, job: bytes) -> None:
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
         with contextlib.suppress(OSError, ValueError):
-            process.stdin.write(job)
-            process.stdin.close()
-            for line in process.stdout:
-                waiting.put(line)
-        waiting.put(None)
+            self._process.stdin.write(job)
+            self._process.stdin.close()
+            for line in self._process.stdout:
+                self._lines.put(line)
+        self._lines.put(None)
 
-    # A thread, because no other way of waiting with a time limit for what comes through a pipe works on Windows too.
-    threading.Thread(target=listen, daemon=True).start()
-    while True:
-        try:
-            line = waiting.get(timeout=_TICK)
-        except queue.Empty:
-            # Whatever the notebook has started may hold the pipe open beyond the end of its process.
-            if time.monotonic() >= deadline() or (process.poll() is not None and waiting.empty()):
+    def __iter__(self) -> Iterator[dict[str, Any]]:
+        while True:
+            try:
+                line = self._lines.get(timeout=_TICK)
+            except queue.Empty:
+                self.late = time.monotonic() >= self.deadline
+                # What the notebook has started may hold the pipe open beyond the end of its process.
+                if self.late or (self._process.poll() is not None and self._lines.empty()):
+                    return
+                continue
+            if line is None:
                 return
-            continue
-        if line is None:
-            return
-        yield line
+            yield json.loads(line)

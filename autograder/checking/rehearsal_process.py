@@ -16,6 +16,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 from typing import IO, Any
 
 from autograder.checking.verdict import Verdict
@@ -30,7 +31,7 @@ class OutputFloodError(Exception):
     """A cell has printed more than it may."""
 
 
-class _Stopped(Exception):
+class _StoppedError(Exception):
     """Something was stopped because its time was up; the text says after how long."""
 
 
@@ -63,17 +64,17 @@ def _only_voice() -> Callable[[Mapping[str, Any]], None]:
 
 def _do(job: Mapping[str, Any], tell: Callable[[Mapping[str, Any]], None]) -> None:
     limits = job["limits"]
-    clock = _Clock(tell, limits["seconds"])
     shell = _shell()
+    clock = _Clock(tell, limits["seconds"])
     for number, source in job["cells"]:
         with (
             contextlib.redirect_stdout(_Nowhere(limits["output"])),
             contextlib.redirect_stderr(_Nowhere(limits["output"])),
         ):
             try:
-                result = clock.run({"cell": number}, limits["cell_seconds"], lambda text=source: _run(shell, text))
+                result = clock.run({"cell": number}, limits["cell_seconds"], partial(_run, shell, source))
                 error = result.error_before_exec or result.error_in_exec
-            except _Stopped as stopped:
+            except _StoppedError as stopped:
                 error = stopped
         if error is not None:
             tell({"cell": number, "error": _in_words(error)})
@@ -81,22 +82,21 @@ def _do(job: Mapping[str, Any], tell: Callable[[Mapping[str, Any]], None]) -> No
     for name in job["exercises"]:
         try:
             reason = job["skipped"].get(name)
-            told = (
-                _absent(name, reason)
-                if reason
-                else clock.run(
-                    {"exercise": name},
-                    limits["exercise_seconds"],
-                    lambda name=name: _checked(name, namespace.get(name)),
+            if reason:
+                told = _absent(name, reason)
+            else:
+                told = clock.run(
+                    {"exercise": name}, limits["exercise_seconds"], partial(_checked, name, namespace.get(name))
                 )
-            )
-        except _Stopped as stopped:
+        except _StoppedError as stopped:
             told = _absent(name, f"its check could not be finished: {stopped}")
         tell({"exercise": name, **told})
     tell({"end": True})
 
 
 def _shell() -> Any:
+    """Return a fresh shell, with what every check imports imported: that is not the notebook's time."""
+    import torch  # noqa: F401
     from IPython.core.interactiveshell import InteractiveShell
 
     return InteractiveShell.instance()
@@ -110,7 +110,7 @@ def _run(shell: Any, source: str) -> Any:
 
 
 def _in_words(error: BaseException) -> str:
-    return str(error) if isinstance(error, (_Stopped, OutputFloodError)) else f"{type(error).__name__}: {error}"
+    return str(error) if isinstance(error, (_StoppedError, OutputFloodError)) else f"{type(error).__name__}: {error}"
 
 
 def _checked(name: str, candidate: Any) -> dict[str, Any]:
@@ -187,17 +187,17 @@ class _Clock:
             action: does it.
 
         Raises:
-            _Stopped: if it was interrupted.
+            _StoppedError: if it was interrupted.
         """
         seconds = min(seconds, self._stop_at - time.monotonic())
         if seconds <= 0:
-            raise _Stopped("It was not run: the notebook had used up the time that it has.")
+            raise _StoppedError("It was not run: the notebook had used up the time that it has.")
         self._tell({"begins": what, "seconds": seconds})
         try:
             with self._limited(seconds):
                 return action()
         except KeyboardInterrupt:
-            raise _Stopped(f"It was stopped after {seconds:.3g} s.") from None
+            raise _StoppedError(f"It was stopped after {seconds:.3g} s.") from None
 
     @contextlib.contextmanager
     def _limited(self, seconds: float) -> Iterator[None]:

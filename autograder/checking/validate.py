@@ -163,7 +163,7 @@ def validate(path: Path, limits: Limits = LIMITS) -> Validation:
     errors = [
         CellError(number, _first_line(cells[number - 1]), found.errors[number]) for number in sorted(found.errors)
     ]
-    results = [(name, found.exercises[name]) for name in asked]
+    results = [(name, found.exercises.get(name, Missing("not checked", None))) for name in asked]
     return Validation(
         verdicts=tuple(result for _, result in results if isinstance(result, Verdict)),
         absent=tuple(_absent(name, result, cells, errors) for name, result in results if isinstance(result, Missing)),

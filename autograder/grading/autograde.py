@@ -1,33 +1,53 @@
-"""Grading a chapter: every submission gets a grade or a named problem, and none stops the others."""
+"""Grading a chapter: every submission gets a grade or a named problem, none stops the others, and a killed run can be resumed."""
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import nullcontext
 from dataclasses import dataclass, replace
-from datetime import datetime
+from functools import partial
 from pathlib import Path
-from typing import Any
 
 import nbformat
+from traitlets.config import Config
 
-from autograder.checking.verdict import VERDICT_MIME, Verdict
 from autograder.course import Course
+from autograder.engine.executor import executor_for
+from autograder.engine.isolation import settled
 from autograder.errors import CourseError
-from autograder.grading.execute import KernelExecutor
+from autograder.grading.beside import files_beside
 from autograder.grading.execution import Execution, Executor, Submission
 from autograder.grading.intake import problems_of
+from autograder.grading.journal import (
+    FAILED,
+    NOTHING,
+    RECORDED,
+    Journal,
+    Standing,
+    grading_lock,
+    open_journal,
+    standings,
+)
 from autograder.grading.kernel import KernelExecute
 from autograder.grading.manifest import Manifest, released_manifest
+from autograder.grading.outcome import exercises_of, no_exercises, no_notebook, seconds_of
 from autograder.grading.pool import run_all
 from autograder.grading.problem import Problem
+from autograder.grading.provenance import Provenance, checks_hash, environment, package_hash
 from autograder.grading.record import Books, RecordedGrade, RecordError
-from autograder.grading.results import ExerciseResult, GradeResult, QuestionResult, Status, read_result, write_result
+from autograder.grading.results import GradeResult, QuestionResult, Status, read_result, write_result
 from autograder.grading.roster import gradebook_names, is_safe
-from autograder.grading.settings import GradingSettings, resolve_device
+from autograder.grading.settings import GradingSettings, limits_of, resolve_device
+from autograder.grading.settled import keep_settled, settled_answers
 
 Progress = Callable[[GradeResult], None]
 MakeExecutor = Callable[[GradingSettings], Executor]
+
+
+class Stopped(KeyboardInterrupt):
+    """Grading was stopped with Ctrl-C; the text says what is kept and how to go on."""
 
 
 def autograde(
@@ -38,9 +58,11 @@ def autograde(
     jobs: int = 1,
     device: str = "auto",
     force: bool = False,
+    settle: bool = False,
+    locked: bool = False,
     progress: Progress = lambda result: None,
     settings: GradingSettings | None = None,
-    make_executor: MakeExecutor = KernelExecutor,
+    make_executor: MakeExecutor | None = None,
 ) -> list[GradeResult]:
     """Grade the submissions of a chapter.
 
@@ -51,6 +73,8 @@ def autograde(
         jobs: how many submissions run at once.
         device: where the checks put their tensors: ``"cpu"``, ``"cuda"``, or ``"auto"``: CUDA where there is one.
         force: grade again what has not changed.
+        settle: an answer that a person has graded waits for nobody afterwards. nbgrader asks for another look at it.
+        locked: whether the caller holds the course's lock already.
         progress: is told each result as it comes in, in no particular order.
         settings: limits and seed; by default those of the course's ``nbgrader_config.py``. Jobs and device are taken from above.
         make_executor: makes what runs the submissions.
@@ -59,14 +83,60 @@ def autograde(
         One result per submission, ordered by student. The same seed gives the same grades with any number of jobs.
 
     Raises:
-        CourseError: if the chapter is not released, there is nothing to grade, or the device is not there.
+        CourseError: if the chapter is not released, there is nothing to grade, the device is not there, or somebody else is grading.
+        Stopped: if it is stopped with Ctrl-C.
     """
     if jobs < 1:
         raise CourseError(f"{jobs} jobs cannot grade anything", do="Use --jobs 1 or more.")
     limits = settings or configured_settings(course)
-    run = _Run(
-        course, released_manifest(course, chapter), replace(limits, jobs=jobs, device=resolve_device(device)), force
+    manifest = released_manifest(course, chapter)
+    limits = replace(limits, jobs=jobs, device=resolve_device(device))
+    wanted = wanted_students(course, chapter, students)
+    with (
+        nullcontext() if locked else grading_lock(course),
+        open_journal(course, chapter) as journal,
+        Books(course, chapter) as books,
+        ThreadPoolExecutor(1) as aside,
+    ):
+        limits = as_released(course, chapter, limits)
+        # PyTorch is asked about the processor while the first submissions run.
+        made = aside.submit(provenance, limits)
+        run = _Run(course, manifest, limits, force, settle, books, journal, standings(course, chapter), made)
+        journal.write("run begins", submissions=len(wanted), jobs=jobs, device=limits.device, force=force)
+        results: list[GradeResult] = []
+        try:
+            for result in run.results(wanted, make_executor):
+                progress(result)
+                results.append(result)
+        except KeyboardInterrupt:
+            journal.write("run stopped", done=len(results))
+            raise Stopped(_stopped(chapter, len(results), len(wanted), force)) from None
+        if lost := sorted(set(wanted) - {result.student for result in results}):
+            raise RuntimeError(f"nothing came of {', '.join(lost)}")
+        books.name_students(gradebook_names(course, wanted))
+        journal.write("run ends", done=len(results))
+    return sorted(results, key=lambda result: result.student)
+
+
+def _stopped(chapter: str, done: int, of: int, force: bool) -> str:
+    again = " Without --force: with it, everything would begin again." if force else ""
+    return (
+        f"stopped. {done} of {of} submissions of {chapter} are done and kept.\n"
+        f"To go on with the others: tfcourse autograde {chapter}{again and '.'}{again}"
     )
+
+
+def wanted_students(course: Course, chapter: str, students: Sequence[str] | None = None) -> list[str]:
+    """Return whose submissions are meant, in order.
+
+    Args:
+        course: the course.
+        chapter: the chapter's name.
+        students: who was asked for; by default everybody who has handed something in.
+
+    Raises:
+        CourseError: if one of them has handed nothing in, or nobody has.
+    """
     there = submitted_students(course, chapter)
     wanted = there if students is None else sorted(set(students))
     if strangers := sorted(set(wanted) - set(there)):
@@ -81,12 +151,7 @@ def autograde(
             where=course.folder("submitted"),
             do=f"Put notebooks into submitted/STUDENT/{chapter}/, or bring them in with --submissions FOLDER_OR_ZIP.",
         )
-    results = []
-    for result in run.results(wanted, make_executor):
-        progress(result)
-        results.append(result)
-    run.books.name_students(gradebook_names(course, wanted))
-    return sorted(results, key=lambda result: result.student)
+    return wanted
 
 
 def submitted_students(course: Course, chapter: str) -> list[str]:
@@ -94,17 +159,83 @@ def submitted_students(course: Course, chapter: str) -> list[str]:
     return sorted(path.parent.name for path in course.folder("submitted").glob(f"*/{chapter}") if path.is_dir())
 
 
+def submitted_notebook(course: Course, chapter: str, student: str) -> Path:
+    """Return where a student's notebook is, if it is there."""
+    return course.folder("submitted", student, chapter) / f"{chapter}.ipynb"
+
+
 def configured_settings(course: Course) -> GradingSettings:
-    """Return the limits that the course's ``nbgrader_config.py`` sets, which are those of plain ``nbgrader autograde``."""
-    kernel = KernelExecute(config=course.config())
-    return GradingSettings(
-        seed=kernel.seed,
-        cell_seconds=kernel.timeout,
-        submission_seconds=kernel.submission_timeout,
-        kept_output=kernel.kept_output,
-        flood_output=kernel.flood_output,
-        restarts=kernel.restarts,
-    )
+    """Return the limits that the course's ``nbgrader_config.py`` sets, by ``c.GradingLimits`` or by nbgrader's own names for them."""
+    return settings_of(course.config())
+
+
+def settings_of(config: Config) -> GradingSettings:
+    """Return the limits that an nbgrader configuration sets."""
+    settings = limits_of(config)
+    kernel = KernelExecute(config=config)
+    named_by_nbgrader = {
+        "cell_seconds": kernel.timeout,
+        "submission_seconds": kernel.submission_timeout,
+        "kept_output": kernel.kept_output,
+        "flood_output": kernel.flood_output,
+        "restarts": kernel.restarts,
+    }
+    if "seed" in config.get("KernelExecute", {}):
+        named_by_nbgrader["seed"] = kernel.seed
+    chosen = config.get("GradingLimits", {})
+    return replace(settings, **{name: value for name, value in named_by_nbgrader.items() if name not in chosen})
+
+
+def with_seed(course: Course, settings: GradingSettings) -> GradingSettings:
+    """Return settings that name a seed: where they do not, the course's secret one."""
+    return settings if settings.seed is not None else replace(settings, seed=course.secret_seed())
+
+
+def as_released(course: Course, chapter: str, settings: GradingSettings) -> GradingSettings:
+    """Return settings with what a course and its release of a chapter bring: the seed, and the package that students have."""
+    return replace(with_seed(course, settings), package=student_package(course, chapter))
+
+
+def student_package(course: Course, chapter: str) -> str:
+    """Return the wheel that the students of a released chapter have, or an empty text where they have none."""
+    return next((str(path) for path in sorted(course.folder("student", chapter=chapter).glob("*.whl"))), "")
+
+
+def provenance(settings: GradingSettings) -> Provenance:
+    """Return what a grade is made with on this machine, but for the isolation of the process that runs it."""
+    return Provenance(checks_hash(), package_hash(settings.package), environment(), settings.limits())
+
+
+def made_by(made: Provenance, execution: Execution, *, ran: bool) -> Provenance:
+    """Return what a grade was made with; where nothing could be run, nothing had to be shut in."""
+    return replace(made, isolation=execution.isolation, layers=execution.layers) if ran else made
+
+
+def executions(
+    make_executor: MakeExecutor | None, settings: GradingSettings, submissions: Iterable[Submission]
+) -> Iterator[Execution]:
+    """Run submissions and yield what comes of them, in the order in which they are done.
+
+    Args:
+        make_executor: makes what runs them; by default the one that this machine uses.
+        settings: limits, device, seed, and how many run at once.
+        submissions: what to run; taken as needed.
+    """
+    if make_executor is None:
+        make_executor, settings = executor_for, settled(settings)
+    return run_all(partial(make_executor, settings), submissions, jobs=settings.jobs)
+
+
+def submission_hash(notebook: Path) -> str:
+    """Return a hash of a submission: the notebook, and the time stamp that decides about late penalties."""
+    digest = hashlib.sha256()
+    for path in (notebook, notebook.with_name("timestamp.txt")):
+        there = path.is_file()
+        digest.update((path.stat().st_size if there else 0).to_bytes(8, "big"))
+        if there:
+            with path.open("rb") as file:
+                digest.update(hashlib.file_digest(file, "sha256").digest())
+    return digest.hexdigest()
 
 
 @dataclass(frozen=True)
@@ -113,17 +244,20 @@ class _Run:
     manifest: Manifest
     settings: GradingSettings
     force: bool
+    settle: bool
+    books: Books
+    journal: Journal
+    standings: Mapping[str, Standing]
+    made: Future[Provenance]
 
-    @property
-    def books(self) -> Books:
-        return Books(self.course, self.manifest.chapter)
-
-    def results(self, students: Sequence[str], make_executor: MakeExecutor) -> Iterator[GradeResult]:
+    def results(self, students: Sequence[str], make_executor: MakeExecutor | None) -> Iterator[GradeResult]:
         """Yield results as they come in; what needs no kernel is told while others run."""
-        hashes = {student: _hash(self._notebook(student)) for student in students}
+        hashes = {student: submission_hash(self._notebook(student)) for student in students}
+        if self.force:
+            self.journal.stale(students, settle=self.settle)
         early: list[GradeResult] = []
         submissions = self._submissions(hashes, early)
-        for execution in run_all(make_executor(self.settings), submissions, jobs=self.settings.jobs):
+        for execution in executions(make_executor, self.settings, submissions):
             yield from _taken(early)
             yield self._judged(execution, hashes[execution.student])
         yield from _taken(early)
@@ -140,88 +274,116 @@ class _Run:
                 early.append(self._without_notebook(student, digest))
             else:
                 try:
-                    yield Submission(student, self.manifest.chapter, self.books.sanitise(student, path))
+                    sanitised = self.books.sanitise(student, path)
+                    yield Submission(student, self.manifest.chapter, sanitised, self._files(path))
                 except RecordError as error:
                     early.append(self._failed(student, digest, str(error)))
 
     def _notebook(self, student: str) -> Path:
-        return self.course.folder("submitted", student, self.manifest.chapter) / f"{self.manifest.chapter}.ipynb"
+        return submitted_notebook(self.course, self.manifest.chapter, student)
+
+    def _files(self, path: Path) -> dict[str, str]:
+        # Of two files with one name the course's counts.
+        return files_beside([path.parent, self.course.folder("source", chapter=self.manifest.chapter)])
 
     def _unchanged(self, student: str, digest: str) -> GradeResult | None:
+        if self.standings.get(student, NOTHING).word != RECORDED:
+            return None
         known = read_result(self.course, self.manifest.chapter, student)
         if known is None or known.status == "not recorded":
             return None
         same = known.submission == digest and known.source == self.manifest.digest
         same_way = known.device == self.settings.device and known.seed == self.settings.seed
-        graded = self.course.folder("autograded", student, self.manifest.chapter).is_dir() or not known.exercises
-        return known if same and same_way and graded else None
+        # Where no notebook was handed in there is none that was graded.
+        graded = self.course.folder("autograded", student, self.manifest.chapter).is_dir()
+        there = graded or not self._notebook(student).is_file()
+        return known if same and same_way and there else None
+
+    def _settled(self, student: str, digest: str) -> frozenset[str]:
+        """Return the answers that are to wait for nobody, also on behalf of an earlier run that was stopped."""
+        standing = self.standings.get(student, NOTHING)
+        known = read_result(self.course, self.manifest.chapter, student) if standing.settle else None
+        settled = standing.settled if standing.submission == digest else frozenset[str]()
+        # Another answer than the person has seen is never settled.
+        if self.settle or (known is not None and known.submission == digest):
+            settled |= settled_answers(self.books, self.manifest, student)
+        return settled
 
     def _judged(self, execution: Execution, digest: str) -> GradeResult:
+        student = execution.student
         if execution.failure:
-            return self._failed(execution.student, digest, execution.failure)
+            return self._failed(student, digest, execution.failure)
+        settled = self._settled(student, digest)
+        self.journal.begun(student, digest, settled)
         try:
-            notebook = self.books.record(execution.student, execution.notebook)
+            notebook = self.books.record(student, execution.notebook)
         except RecordError as error:
-            return self._failed(execution.student, digest, str(error))
-        grades, penalty = self.books.grades(execution.student)
+            return self._failed(student, digest, str(error))
+        keep_settled(self.books, self.manifest.chapter, student, settled)
+        grades, penalty = self.books.grades(student)
         problems = tuple(problems_of(notebook))
-        times = _seconds(nbformat.reads(execution.notebook, as_version=4))
-        result = GradeResult(
-            student=execution.student,
-            chapter=self.manifest.chapter,
-            status="not gradable" if any(problem.fatal for problem in problems) else "graded",
-            exercises=tuple(_exercises(self.manifest, notebook, grades, times)),
-            questions=tuple(_questions(self.manifest, notebook, grades)),
+        points = {name: float(grade.auto_score or 0.0) for name, grade in grades.items()}
+        times = seconds_of(nbformat.reads(execution.notebook, as_version=4))
+        fatal = any(problem.fatal for problem in problems)
+        result = replace(
+            self._result(student, digest, "not gradable" if fatal else "graded"),
+            provenance=made_by(self.made.result(), execution, ran=not fatal),
+            exercises=exercises_of(self.manifest, notebook, points, times),
+            questions=tuple(_questions(self.manifest, grades)),
             problems=problems,
             late_penalty=penalty,
-            device=self.settings.device,
-            seed=self.settings.seed,
             seconds=round(execution.seconds, 3),
-            submission=digest,
-            source=self.manifest.digest,
         )
-        write_result(self.course, result)
-        return result
+        return self._recorded(result)
 
     def _without_notebook(self, student: str, digest: str) -> GradeResult:
+        self.journal.begun(student, digest)
         self.books.record_zero(student)
-        chapter = self.manifest.chapter
-        what = f"The folder submitted/{student}/{chapter} has no {chapter}.ipynb."
-        problem = Problem("no notebook", what, do=f"Rename the notebook to {chapter}.ipynb, or ask for it.", fatal=True)
-        nothing = (
-            ExerciseResult(cell.name.removeprefix("test_"), 0.0, cell.points, error=what)
-            for cell in self.manifest.cells
-            if cell.is_test
-        )
-        return self._written(student, digest, "not gradable", problem, tuple(nothing))
+        problem = no_notebook(student, self.manifest.chapter)
+        nothing = no_exercises(self.manifest, problem.what)
+        result = self._result(student, digest, "not gradable")
+        return self._recorded(replace(result, exercises=nothing, problems=(problem,)))
 
     def _unsafe(self, student: str, digest: str) -> GradeResult:
         do = "Rename the folder: letters, digits, dots, hyphens and underscores."
         problem = Problem("unsafe name", "nbgrader cannot use this student id.", f"submitted/{student}", do, fatal=True)
-        return self._written(student, digest, "not recorded", problem)
+        return self._not_recorded(student, digest, problem)
 
     def _failed(self, student: str, digest: str, reason: str) -> GradeResult:
-        problem = Problem(
-            "grader failed", f"It could not be graded: {reason}", do="Grade it again with --force.", fatal=True
-        )
-        return self._written(student, digest, "not recorded", problem)
+        what = f"It could not be graded: {reason}"
+        problem = Problem("grader failed", what, do="Grade it again: tfcourse autograde.", fatal=True)
+        return self._not_recorded(student, digest, problem)
 
-    def _written(
-        self, student: str, digest: str, status: Status, problem: Problem, exercises: tuple[ExerciseResult, ...] = ()
-    ) -> GradeResult:
-        result = GradeResult(
+    def _not_recorded(self, student: str, digest: str, problem: Problem) -> GradeResult:
+        result = replace(self._result(student, digest, "not recorded"), problems=(problem,))
+        write_result(self.course, result)
+        self.journal.write(FAILED, student=student, kind=problem.kind, what=problem.what)
+        return result
+
+    def _recorded(self, result: GradeResult) -> GradeResult:
+        write_result(self.course, result)
+        self.journal.recorded(
+            result.student,
+            status=result.status,
+            score=result.score,
+            max_score=result.max_score,
+            seconds=result.seconds,
+            problems=[problem.kind for problem in result.problems],
+        )
+        return result
+
+    def _result(self, student: str, digest: str, status: Status) -> GradeResult:
+        assert self.settings.seed is not None
+        return GradeResult(
             student=student,
             chapter=self.manifest.chapter,
             status=status,
-            exercises=exercises,
-            problems=(problem,),
             device=self.settings.device,
             seed=self.settings.seed,
             submission=digest,
             source=self.manifest.digest,
+            provenance=self.made.result(),
         )
-        write_result(self.course, result)
-        return result
 
 
 def _taken(results: list[GradeResult]) -> Iterator[GradeResult]:
@@ -229,65 +391,9 @@ def _taken(results: list[GradeResult]) -> Iterator[GradeResult]:
         yield results.pop(0)
 
 
-def _hash(notebook: Path) -> str:
-    """Return a hash of a submission: the notebook, and the time stamp that decides about late penalties."""
-    digest = hashlib.sha256()
-    for path in (notebook, notebook.with_name("timestamp.txt")):
-        data = path.read_bytes() if path.is_file() else b""
-        digest.update(len(data).to_bytes(8, "big") + data)
-    return digest.hexdigest()
-
-
-def _exercises(
-    manifest: Manifest, notebook: Any, grades: dict[str, RecordedGrade], times: dict[str, float]
-) -> Iterator[ExerciseResult]:
-    cells = _by_name(notebook)
-    for wanted in manifest.cells:
-        if wanted.is_test and wanted.name in cells:
-            cell = cells[wanted.name]
-            verdict, error = _verdict(cell)
-            recorded = grades[wanted.name]
-            yield ExerciseResult(
-                name=wanted.name.removeprefix("test_"),
-                score=float(recorded.auto_score or 0.0),
-                max_score=recorded.max_score,
-                verdict=verdict,
-                error=error,
-                seconds=times.get(wanted.name, 0.0),
-            )
-
-
-def _questions(manifest: Manifest, notebook: Any, grades: dict[str, RecordedGrade]) -> Iterator[QuestionResult]:
+def _questions(manifest: Manifest, grades: Mapping[str, RecordedGrade]) -> Iterator[QuestionResult]:
     for wanted in manifest.cells:
         if wanted.is_answer or wanted.task:
             grade = grades[wanted.name]
             answered = grade.auto_score is None
             yield QuestionResult(wanted.name, grade.max_score, answered=answered, pending=grade.needs_manual_grade)
-
-
-def _by_name(notebook: Any) -> dict[str, Any]:
-    return {cell.metadata.nbgrader["grade_id"]: cell for cell in notebook.cells if cell.metadata.get("nbgrader")}
-
-
-def _verdict(cell: Any) -> tuple[Verdict | None, str]:
-    """Return a test cell's verdict, or why there is none."""
-    for output in cell.outputs:
-        if output.output_type == "error":
-            return None, f"{output.ename}: {output.evalue}".strip(": ")
-        if output.output_type == "execute_result" and VERDICT_MIME in output.data:
-            try:
-                return Verdict.from_dict(output.data[VERDICT_MIME]), ""
-            except (KeyError, TypeError):
-                return None, "The verdict could not be read."
-    return None, ""
-
-
-def _seconds(notebook: Any) -> dict[str, float]:
-    """Return how long each named cell ran."""
-    found = {}
-    for name, cell in _by_name(notebook).items():
-        times = cell.metadata.get("execution", {})
-        begin, end = times.get("iopub.status.busy"), times.get("shell.execute_reply")
-        if begin and end:
-            found[name] = round((datetime.fromisoformat(end) - datetime.fromisoformat(begin)).total_seconds(), 3)
-    return found

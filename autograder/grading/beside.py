@@ -27,6 +27,8 @@ def files_beside(folders: Sequence[Path]) -> dict[str, str]:
     found: dict[str, str] = {}
     left = MAX_BYTES
     for folder in folders:
+        if folder.is_symlink() or folder.parent.is_symlink():
+            continue
         for path in _regular_files(folder):
             name = path.relative_to(folder).as_posix()
             data = _read(path, left) if len(found) < MAX_FILES else None

@@ -44,7 +44,7 @@ class KernelExecutor:
             timeout=settings.cell_seconds,
             submission_timeout=settings.submission_seconds,
             device=settings.device,
-            seed=settings.seed or 0,
+            seed=settings.student_seed,
             kept_output=settings.kept_output,
             flood_output=settings.flood_output,
             restarts=settings.restarts,

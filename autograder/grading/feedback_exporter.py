@@ -9,12 +9,13 @@ from typing import Any
 import nbformat
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from nbconvert.exporters import Exporter
-from nbgrader.api import Comment, Grade, Gradebook
+from nbgrader.api import Comment, Grade
 from nbgrader.preprocessors import GetGrades
 from sqlalchemy import select
 from sqlalchemy.orm import selectinload
 from traitlets import Unicode
 
+from autograder.gradebook import read_only
 from autograder.grading.feedback_page import feedback_page, title_of
 from autograder.grading.markup import in_code
 
@@ -27,7 +28,7 @@ class TakeGrades(GetGrades):  # type: ignore[misc]
     def preprocess(self, nb: Any, resources: Any) -> tuple[Any, Any]:
         """Put scores and comments into the cells, and the totals into the resources."""
         about = resources["nbgrader"]
-        with Gradebook(about["db_url"]) as gradebook:
+        with read_only(about["db_url"]) as gradebook:
             notebook = gradebook.find_submission_notebook(about["notebook"], about["assignment"], about["student"])
             with_cells = selectinload(Grade.cell), selectinload(Comment.cell)
             grades = gradebook.db.scalars(select(Grade).where(Grade.notebook_id == notebook.id).options(with_cells[0]))

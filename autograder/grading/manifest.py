@@ -11,11 +11,10 @@ from pathlib import Path
 from typing import Any
 
 import nbformat
-from nbgrader.api import Gradebook
-from sqlalchemy.engine import make_url
 
 from autograder.course import Course
 from autograder.errors import CourseError
+from autograder.gradebook import NoGradebookError, read_only
 
 SCHEMA_VERSION = 3
 
@@ -133,16 +132,15 @@ def read_manifest(db_url: str, chapter: str, order: Sequence[str] = ()) -> Manif
     Raises:
         NotReleasedError: if the gradebook has no such chapter.
     """
-    url = make_url(db_url)
-    if url.drivername.startswith("sqlite") and not Path(url.database or "").is_file():
-        # nbgrader would make an empty gradebook; a question must not leave files behind.
-        raise NotReleasedError("there is no gradebook yet")
-    with Gradebook(db_url) as gradebook:
-        names: dict[str, tuple[SourceCell, ...]] = {}
-        for assignment in gradebook.assignments:
-            for notebook in assignment.notebooks:
-                if notebook.name == assignment.name:
-                    names[assignment.name] = _cells(notebook)
+    names: dict[str, tuple[SourceCell, ...]] = {}
+    try:
+        with read_only(db_url) as gradebook:
+            for assignment in gradebook.assignments:
+                for notebook in assignment.notebooks:
+                    if notebook.name == assignment.name:
+                        names[assignment.name] = _cells(notebook)
+    except NoGradebookError as error:
+        raise NotReleasedError("there is no gradebook yet") from error
     if chapter not in names:
         raise NotReleasedError(f"the gradebook has no assignment {chapter!r} with a notebook {chapter}.ipynb")
     place = {name: i for i, name in enumerate(order)}

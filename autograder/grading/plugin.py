@@ -14,7 +14,6 @@ from nbconvert.preprocessors import ClearMetadataPreprocessor
 from nbformat.v4 import new_notebook
 from nbgrader.preprocessors import (
     AssignLatePenalties,
-    CheckCellMetadata,
     ClearOutput,
     DeduplicateIds,
     IgnorePattern,
@@ -25,12 +24,13 @@ from nbgrader.preprocessors import (
     SaveAutoGrades,
 )
 
+from autograder.grading.engine_execute import EngineExecute
 from autograder.grading.feedback_exporter import FeedbackExporter, TakeGrades
 from autograder.grading.intake import put_in_order
-from autograder.grading.kernel import KernelExecute
 from autograder.grading.manifest import Manifest, cell_order, read_manifest
+from autograder.grading.metadata_check import CheckMetadata
 from autograder.grading.problem import Problem
-from autograder.grading.reading import UnreadableError, read_notebook
+from autograder.grading.reading import UnreadableError, read_file, read_notebook
 
 # Where the exporter leaves what reading a file brought up, for the preprocessor behind it.
 _FOUND = "tfcourse_problems"
@@ -40,15 +40,16 @@ class SubmissionExporter(NotebookExporter):  # type: ignore[misc]
     """Reads submissions that nbformat would refuse; everything else about it is nbconvert's notebook exporter."""
 
     def from_filename(self, filename: str, resources: Any = None, **kw: Any) -> tuple[Any, Any]:
-        """Read a submission; the second pass over the grader's own copy reads it as it is."""
-        if not getattr(self.parent, "_sanitizing", False):
+        """Read a submission; the second pass over the grader's own copy reads it as it is, and so do both over other notebooks."""
+        about = (resources or {}).get("nbgrader") or {}
+        if not getattr(self.parent, "_sanitizing", False) or not _is_chapter(about):
             own_copy: tuple[Any, Any] = super().from_filename(filename, resources, **kw)
             return own_copy
         resources = {} if resources is None else resources
         path = Path(filename)
         resources["metadata"] = {"name": path.stem, "path": str(path.parent)}
         try:
-            notebook, problems = read_notebook(path.read_bytes())
+            notebook, problems = read_notebook(read_file(path, above=2))
         except UnreadableError as error:
             notebook, problems = new_notebook(), [error.problem]
         resources[_FOUND] = problems
@@ -62,16 +63,27 @@ class RestoreCells(NbGraderPreprocessor):  # type: ignore[misc]
     def preprocess(self, nb: Any, resources: Any) -> tuple[Any, Any]:
         """Put a submission in order, in place."""
         found: list[Problem] = resources.pop(_FOUND, [])
-        put_in_order(nb, found, self._manifest(resources["nbgrader"]))
+        about = resources["nbgrader"]
+        if _is_chapter(about):
+            put_in_order(nb, found, self._manifest(about))
         return nb, resources
 
     def _manifest(self, about: Any) -> Manifest:
-        coursedir = getattr(getattr(self.parent, "parent", None), "coursedir", None)
+        converter = getattr(self.parent, "parent", None)
+        known: Manifest | None = getattr(converter, "manifest", None)
+        if known is not None and known.chapter == about["assignment"] == about["notebook"]:
+            return known
+        coursedir = getattr(converter, "coursedir", None)
         order: list[str] = []
         if coursedir is not None:
             folder = coursedir.format_path(coursedir.source_directory, ".", about["assignment"])
             order = cell_order(Path(folder) / f"{about['notebook']}.ipynb")
         return read_manifest(about["db_url"], about["assignment"], order)
+
+
+def _is_chapter(about: Any) -> bool:
+    """Whether a notebook is its chapter's. One beside it, in an assignment of the course's own, is nbgrader's business alone."""
+    return bool(about.get("notebook") == about.get("assignment"))
 
 
 def configure(config: Any) -> None:
@@ -84,18 +96,18 @@ def configure(config: Any) -> None:
     settings.setdefault("exporter_class", SubmissionExporter)
     settings.setdefault(
         "sanitize_preprocessors",
-        [RestoreCells, ClearOutput, DeduplicateIds, OverwriteKernelspec, OverwriteCells, CheckCellMetadata],
+        [RestoreCells, ClearOutput, DeduplicateIds, OverwriteKernelspec, OverwriteCells, CheckMetadata],
     )
     settings.setdefault(
         "autograde_preprocessors",
         [
-            KernelExecute,
+            EngineExecute,
             IgnorePattern,
             ClearMetadataPreprocessor,
             LimitOutput,
             SaveAutoGrades,
             AssignLatePenalties,
-            CheckCellMetadata,
+            CheckMetadata,
         ],
     )
     config.GenerateFeedback.setdefault("exporter_class", FeedbackExporter)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
-from itertools import islice
+from itertools import chain, islice
 from queue import SimpleQueue
 
 from autograder.grading.execution import Execution, Executor, Submission
@@ -43,12 +43,11 @@ def run_all(
             free.put(executor)
 
     running: set[Future[Execution]] = set()
+    waiting = chain(first, waiting)
     with ThreadPoolExecutor(jobs, thread_name_prefix="grading") as threads:
         try:
-            running |= {threads.submit(run, submission) for submission in first}
-            while running:
-                # One more than there are executors, so that none waits for this thread.
-                running |= {threads.submit(run, submission) for submission in islice(waiting, jobs + 1 - len(running))}
+            # One more than there are executors, so that none waits for this thread.
+            while running := running | {threads.submit(run, one) for one in islice(waiting, jobs + 1 - len(running))}:
                 done, running = wait(running, return_when=FIRST_COMPLETED)
                 yield from (future.result() for future in done)
         finally:

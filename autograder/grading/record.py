@@ -3,25 +3,41 @@
 from __future__ import annotations
 
 import glob
+import hashlib
 import logging
+import shutil
+import stat
+from collections import OrderedDict
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-import nbformat
-from nbgrader.api import Grade, Gradebook, MissingEntry
+from nbformat import reader
+from nbgrader.api import BaseCell, Grade, Gradebook, Student
 from nbgrader.converters import Autograde
+from nbgrader.converters.base import BaseConverter
 from nbgrader.coursedir import CourseDirectory
 from nbgrader.preprocessors import Execute, NbGraderPreprocessor
+from nbgrader.utils import find_all_files
 from sqlalchemy import select
-from sqlalchemy.orm import selectinload
 from traitlets import Any as AnyTrait
+from traitlets.config import Config
 from traitlets.utils.importstring import import_item
 
 from autograder.course import Course
 from autograder.grading.intake import MARK
+from autograder.grading.manifest import Manifest, cell_order, read_manifest
 from autograder.grading.plugin import configure
 from autograder.grading.quiet import quiet_log, without_remarks
+from autograder.grading.shared_gradebook import SharedGradebook, sharing
+
+# Sanitised notebooks that wait for being recorded; what falls out is sanitised once more.
+KEPT = 128
+# Databases limit how many values a question may name.
+_AT_ONCE = 500
 
 
 class RecordError(Exception):
@@ -58,21 +74,86 @@ class Replay(NbGraderPreprocessor):  # type: ignore[misc]
         return nb, resources
 
 
-class Recorder(Autograde):  # type: ignore[misc]
+@dataclass(frozen=True)
+class Sanitised:
+    """A submission as it was sanitised, until it is recorded.
+
+    Attributes:
+        path: the submitted file.
+        digest: a hash of it; another one means that the file has been replaced since.
+        notebook: the sanitised notebook, as JSON.
+        resources: what nbconvert says along with it.
+    """
+
+    path: Path
+    digest: bytes
+    notebook: str
+    resources: Any
+
+    def is_of(self, path: str) -> bool:
+        """Whether this is what sanitising a file would give now."""
+        return self.path == Path(path) and self.digest == _digest(self.path)
+
+
+class _Folders(CourseDirectory):  # type: ignore[misc]
+    """nbgrader's folders, with the method that nbgrader calls for a time stamp that it cannot read, and does not have."""
+
+    def fail(self, message: str) -> None:
+        raise ValueError(message)
+
+
+class _Once(BaseConverter):  # type: ignore[misc]
+    """Stands between Autograde and its base: what was sanitised before the run is not sanitised again after it."""
+
+    sanitised = AnyTrait(None, allow_none=True, help="The submission as it was sanitised, or None.")
+    written = AnyTrait("", help="The notebook that was written last, as JSON.")
+
+    def init_assignment(self, assignment_id: str, student_id: str) -> None:
+        """Copy what lies beside a notebook, but no link, pipe or device: nbgrader would follow the one and wait for the others."""
+        source, target = (Path(form(assignment_id, student_id)) for form in (self._format_source, self._format_dest))
+        if source.is_symlink() or source.parent.is_symlink():
+            return
+        for path in map(Path, find_all_files(str(source), [*self.coursedir.ignore, "*.ipynb"])):
+            if stat.S_ISREG(path.lstat().st_mode):
+                copy = target / path.relative_to(source)
+                copy.parent.mkdir(parents=True, exist_ok=True)
+                copy.unlink(missing_ok=True)
+                shutil.copy(path, copy, follow_symlinks=False)
+
+    def convert_single_notebook(self, notebook_filename: str) -> None:
+        if self._sanitizing and self.sanitised and self.sanitised.is_of(notebook_filename):
+            self.write_single_notebook(self.sanitised.notebook, self.sanitised.resources)
+        else:
+            super().convert_single_notebook(notebook_filename)
+
+    def write_single_notebook(self, output: str, resources: Any) -> None:
+        self.written = output
+        super().write_single_notebook(output, resources)
+
+
+class Recorder(Autograde, _Once):  # type: ignore[misc]
     """nbgrader's Autograde for one submission that has been run elsewhere."""
 
     executed = AnyTrait(help="The executed notebook.")
+    manifest = AnyTrait(help="The chapter's cells, for the step that restores them.")
+    variant = AnyTrait(help="Returns the class of a step that uses the shared gradebook.")
 
     def __init__(self, **kwargs: Any) -> None:
         super().__init__(**kwargs)
-        named: list[Any] = self.autograde_preprocessors  # type: ignore[has-type]
+        self.sanitize_preprocessors = self._steps(self.sanitize_preprocessors)  # type: ignore[has-type]
+        self.autograde_preprocessors = self._steps(self.autograde_preprocessors)  # type: ignore[has-type]
+
+    def _steps(self, named: Sequence[Any]) -> list[type]:
         steps = [import_item(step) if isinstance(step, str) else step for step in named]
-        self.autograde_preprocessors = [Replay if issubclass(step, Execute) else step for step in steps]
+        return [self.variant(Replay if issubclass(step, Execute) else step) for step in steps]
 
 
 @dataclass(frozen=True)
 class Books:
     """The gradebook of a course, and nbgrader's way into it. Only one process may hold it.
+
+    Configuration, manifest and database are opened when they are first needed and kept until :meth:`close`, so that one object should
+    serve a whole run; as a context manager it closes itself.
 
     Attributes:
         course: the course.
@@ -82,30 +163,90 @@ class Books:
     course: Course
     chapter: str
 
-    def _recorder(self, student: str, log: logging.Logger, executed: Any = None) -> Recorder:
+    def __enter__(self) -> Books:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Let go of the database. What is asked for afterwards opens it again."""
+        shared: SharedGradebook | None = self.__dict__.pop("_shared", None)
+        if shared is not None:
+            shared.dispose()
+        for kept in ("_config", "_manifest"):
+            self.__dict__.pop(kept, None)
+        self._sanitised.clear()
+
+    @cached_property
+    def _config(self) -> Config:
         config = self.course.config()
         configure(config)
+        # nbconvert's own switch: a notebook is validated after all steps and not after each of them.
+        config.NotebookExporter.setdefault("optimistic_validation", True)
+        return config
+
+    @cached_property
+    def _shared(self) -> SharedGradebook:
+        with without_remarks():
+            return SharedGradebook(self.course.gradebook_url, str(self._config.CourseDirectory.get("course_id", "")))
+
+    @cached_property
+    def _manifest(self) -> Manifest:
+        order = cell_order(self.course.folder("source", ".", self.chapter) / f"{self.chapter}.ipynb")
+        return read_manifest(self.course.gradebook_url, self.chapter, order)
+
+    @cached_property
+    def _sanitised(self) -> OrderedDict[str, Sanitised]:
+        return OrderedDict()
+
+    @cached_property
+    def _variants(self) -> dict[type, type]:
+        return {}
+
+    def _variant(self, kind: type) -> type:
+        if kind not in self._variants:
+            self._variants[kind] = sharing(kind, lambda: self._shared)
+        return self._variants[kind]
+
+    def _recorder(self, student: str, log: logging.Logger) -> Recorder:
         # nbgrader takes the id for a glob pattern.
-        coursedir = CourseDirectory(config=config, assignment_id=self.chapter, student_id=glob.escape(student))
-        return Recorder(coursedir=coursedir, config=config, force=True, executed=executed, log=log)
+        coursedir = _Folders(config=self._config, assignment_id=self.chapter, student_id=glob.escape(student))
+        recorder: Recorder = self._variant(Recorder)(
+            coursedir=coursedir,
+            config=self._config,
+            force=True,
+            manifest=self._manifest,
+            sanitised=self._sanitised.pop(student, None),
+            variant=self._variant,
+            log=log,
+        )
+        return recorder
 
     def gradebook(self) -> Any:
-        """Return an open gradebook, a context manager."""
-        course_id = str(self.course.config().CourseDirectory.get("course_id", ""))
-        return Gradebook(self.course.gradebook_url, course_id)
+        """Return an open gradebook of its own, a context manager."""
+        return Gradebook(self.course.gradebook_url, str(self._config.CourseDirectory.get("course_id", "")))
 
     def sanitise(self, student: str, path: Path) -> str:
-        """Return a submission as nbgrader's sanitising preprocessors leave it, as JSON; nothing is written."""
+        """Return a submission as nbgrader's sanitising preprocessors leave it, as JSON; nothing is written.
+
+        Raises:
+            RecordError: if nbgrader would not.
+        """
         log, _ = quiet_log()
         recorder = self._recorder(student, log)
-        recorder.exporter = recorder.exporter_class(parent=recorder, config=recorder.config)
-        recorder._init_preprocessors()
         try:
+            digest = _digest(path)
+            recorder.exporter = recorder.exporter_class(parent=recorder, config=recorder.config)
+            recorder._init_preprocessors()
             resources = recorder.init_single_notebook_resources(str(path))
             with without_remarks():
-                notebook, _ = recorder.exporter.from_filename(str(path), resources=resources)
+                notebook, resources = recorder.exporter.from_filename(str(path), resources=resources)
         except Exception as error:
             raise RecordError(f"{type(error).__name__}: {error}") from error
+        self._sanitised[student] = Sanitised(path, digest, str(notebook), resources)
+        if len(self._sanitised) > KEPT:
+            self._sanitised.popitem(last=False)
         return str(notebook)
 
     def record(self, student: str, executed: str) -> Any:
@@ -115,47 +256,69 @@ class Books:
             RecordError: if nbgrader would not.
         """
         log, heard = quiet_log()
-        recorder = self._recorder(student, log, nbformat.reads(executed, as_version=4))
+        recorder = self._recorder(student, log)
         try:
+            recorder.executed = reader.reads(executed)
             with without_remarks():
                 recorder.start()
         except Exception as error:
             raise RecordError(heard.cause(error)) from error
-        return nbformat.read(
-            self.course.folder("autograded", student, self.chapter) / f"{self.chapter}.ipynb", as_version=4
-        )
+        return reader.reads(recorder.written)
 
     def record_zero(self, student: str) -> None:
-        """Record a submission without a notebook as nbgrader records a missing file: 0 points, nothing to be looked at."""
-        with self.gradebook() as gradebook, without_remarks():
+        """Record a submission without a notebook as nbgrader records a missing file: 0 points, nothing to be looked at.
+
+        What an earlier attempt left in ``autograded/`` goes, as it does whenever nbgrader grades again.
+        """
+        handed_in = self._handed_in(student)
+        when = {"timestamp": handed_in} if handed_in else {}
+        with without_remarks(), self._shared as gradebook:
             gradebook.update_or_create_student(student)
-            gradebook.update_or_create_submission(self.chapter, student)
+            gradebook.update_or_create_submission(self.chapter, student, **when)
             for grade in gradebook.find_submission_notebook(self.chapter, self.chapter, student).grades:
                 grade.auto_score, grade.needs_manual_grade = 0, False
             gradebook.db.commit()
+        graded = self.course.folder("autograded", student, self.chapter)
+        if graded.is_dir():
+            shutil.rmtree(graded)
+
+    def _handed_in(self, student: str) -> datetime | None:
+        log, _ = quiet_log()
+        folder = self.course.folder("submitted", student, self.chapter)
+        try:
+            when: datetime | None = _Folders(config=self._config, log=log).get_existing_timestamp(str(folder))
+        except Exception:  # whatever is in that file: somebody who handed in nothing is not late either
+            return None
+        return when
 
     def grades(self, student: str) -> tuple[dict[str, RecordedGrade], float]:
-        """Return what the gradebook says about a submission: grades by cell, and the late penalty."""
-        with self.gradebook() as gradebook:
+        """Return what the gradebook says about a submission: grades by cell, and the late penalty.
+
+        Raises:
+            nbgrader.api.MissingEntry: if it has none.
+        """
+        with without_remarks(), self._shared as gradebook:
             notebook = gradebook.find_submission_notebook(self.chapter, self.chapter, student)
-            rows = gradebook.db.scalars(
-                select(Grade).where(Grade.notebook_id == notebook.id).options(selectinload(Grade.cell))
+            rows = gradebook.db.execute(
+                select(BaseCell.name, Grade.auto_score, Grade.max_score, Grade.needs_manual_grade)
+                .join(BaseCell, BaseCell.id == Grade.cell_id)
+                .where(Grade.notebook_id == notebook.id)
             )
-            grades = {
-                row.cell.name: RecordedGrade(row.auto_score, float(row.max_score), bool(row.needs_manual_grade))
-                for row in rows
-            }
+            grades = {name: RecordedGrade(auto, float(best), bool(waits)) for name, auto, best, waits in rows}
             return grades, float(notebook.late_submission_penalty or 0.0)
 
-    def name_students(self, names: dict[str, dict[str, str]]) -> None:
+    def name_students(self, names: Mapping[str, Mapping[str, str]]) -> None:
         """Write the names of students into the gradebook, where it does not have them yet."""
-        with self.gradebook() as gradebook:
-            for student, about in names.items():
-                try:
-                    known = gradebook.find_student(student)
-                except MissingEntry:
-                    continue
-                for field, value in about.items():
-                    if value and not getattr(known, field):
-                        setattr(known, field, value)
+        with without_remarks(), self._shared as gradebook:
+            wanted = sorted(names)
+            for some in (wanted[i : i + _AT_ONCE] for i in range(0, len(wanted), _AT_ONCE)):
+                for known in gradebook.db.scalars(select(Student).where(Student.id.in_(some))):
+                    for field, value in names[known.id].items():
+                        if value and not getattr(known, field):
+                            setattr(known, field, value)
             gradebook.db.commit()
+
+
+def _digest(path: Path) -> bytes:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").digest()

@@ -1,16 +1,21 @@
-"""What came of grading one submission, kept as JSON beside nbgrader's gradebook: ``course/results/CHAPTER/STUDENT.json``."""
+"""What came of grading one submission, kept as JSON beside nbgrader's gradebook: ``course/results/CHAPTER/STUDENT.json``.
+
+The same submission graded in the same way gives the same bytes. How long it took is no part of that, and is kept in a file of its own.
+"""
 
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal
 
 from autograder.checking.verdict import Verdict
 from autograder.course import Course
 from autograder.grading.problem import Problem
+from autograder.grading.provenance import Provenance
 
 Status = Literal["graded", "not gradable", "not recorded"]
 
@@ -66,10 +71,11 @@ class GradeResult:
         problems: what went otherwise than it should.
         late_penalty: points that nbgrader's late-submission plugin takes off.
         device: where the checks ran.
-        seed: the seed of the run.
+        seed: the seed that decided the hidden questions. With it they can be worked out: a result is for instructors only.
         seconds: how long the submission ran, kernel included.
         submission: hash of what was handed in, time stamp included.
         source: hash of the chapter's cells in the gradebook, tests included.
+        provenance: what else it was graded with: checks, environment, limits and isolation.
         unchanged: whether this is an earlier result of the same submission, not graded again.
     """
 
@@ -85,6 +91,7 @@ class GradeResult:
     seconds: float = 0.0
     submission: str = ""
     source: str = ""
+    provenance: Provenance = field(default_factory=Provenance)
     unchanged: bool = False
 
     @property
@@ -107,15 +114,19 @@ class GradeResult:
         data = asdict(self)
         for item, exercise in zip(data["exercises"], self.exercises, strict=True):
             item["verdict"] = exercise.verdict.to_dict() if exercise.verdict else None
+        data["provenance"] = self.provenance.to_dict()
         del data["unchanged"]
         return {"score": self.score, "max_score": self.max_score, "pending": self.pending, **data}
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any], *, unchanged: bool = False) -> GradeResult:
         """Return the result that :meth:`to_dict` described."""
-        plain = ("student", "chapter", "status", "late_penalty", "device", "seed", "seconds", "submission", "source")
+        plain = ("student", "chapter", "status", "late_penalty", "device", "seed", "submission", "source")
         return cls(
             **{name: data[name] for name in plain},
+            seconds=data.get("seconds", 0.0),
+            # A result of an earlier version does not say what it was made with.
+            provenance=Provenance.from_dict(data["provenance"]) if "provenance" in data else Provenance(),
             exercises=tuple(_exercise(item) for item in data["exercises"]),
             questions=tuple(QuestionResult(**item) for item in data["questions"]),
             problems=tuple(Problem.from_dict(item) for item in data["problems"]),
@@ -150,22 +161,54 @@ def result_path(course: Course, chapter: str, student: str) -> Path:
 
 
 def write_result(course: Course, result: GradeResult) -> Path:
-    """Write a result. A reader never sees half a file."""
+    """Write a result. A reader never sees half a file, and when this returns it would survive a power cut."""
     path = result_path(course, result.chapter, result.student)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    draft = path.with_suffix(".json.part")
-    draft.write_text(json.dumps(result.to_dict(), indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
-    draft.replace(path)
+    data = result.to_dict()
+    times = {"seconds": data.pop("seconds"), "exercises": {}}
+    for exercise in data["exercises"]:
+        times["exercises"][exercise["name"]] = exercise.pop("seconds")
+    _write(_times_path(course, result.chapter, result.student), times)
+    _write(path, data, durable=True)
     return path
+
+
+def _times_path(course: Course, chapter: str, student: str) -> Path:
+    return course.root / "journal" / "seconds" / chapter / f"{student}.json"
+
+
+def _write(path: Path, data: object, *, durable: bool = False) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    # The name of a folder may hold bytes that are no text. Escaped with a backslash they are what JSON would have written.
+    text = json.dumps(data, indent=1, ensure_ascii=False).encode("utf-8", errors="backslashreplace") + b"\n"
+    draft = path.with_name(f"{path.name}.part")
+    with draft.open("wb") as file:
+        file.write(text)
+        if durable:
+            file.flush()
+            os.fsync(file.fileno())
+    draft.replace(path)
 
 
 def read_result(course: Course, chapter: str, student: str) -> GradeResult | None:
     """Return the result of an earlier run, or None if there is none that can be read."""
     try:
         data = json.loads(result_path(course, chapter, student).read_text(encoding="utf-8"))
-        return GradeResult.from_dict(data, unchanged=True)
+        result = GradeResult.from_dict(data, unchanged=True)
     except (OSError, ValueError, KeyError, TypeError):
         return None
+    return _with_times(result, _times_path(course, chapter, student))
+
+
+def _with_times(result: GradeResult, path: Path) -> GradeResult:
+    """Return a result with how long it took, if that is known."""
+    try:
+        times = json.loads(path.read_text(encoding="utf-8"))
+        exercises = tuple(
+            replace(exercise, seconds=times["exercises"].get(exercise.name, 0.0)) for exercise in result.exercises
+        )
+        return replace(result, seconds=times["seconds"], exercises=exercises)
+    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+        return result
 
 
 def read_results(course: Course, chapter: str) -> list[GradeResult]:

@@ -329,7 +329,7 @@ def _hand_in(course: Course, student: str, chapter: str, work: SampleWork, noteb
 
 
 def _set_due_dates(course: Course, chapters: Sequence[str]) -> None:
-    with Gradebook(course.gradebook_url) as gradebook:
+    with Gradebook(course.gradebook_url, str(course.config().CourseDirectory.get("course_id", ""))) as gradebook:
         for chapter in chapters:
             assignment = gradebook.find_assignment(chapter)
             if assignment.duedate is None:

@@ -2,13 +2,23 @@
 
 from __future__ import annotations
 
+import hashlib
 import subprocess
 import sys
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, fields
 from functools import cache
 from importlib.metadata import PackageNotFoundError, version
+from typing import Literal
+
+from traitlets import Bool, Enum, Integer, Unicode
+from traitlets.config import Config, Configurable
 
 from autograder.errors import CourseError
+
+Isolation = Literal["sandbox", "restricted", "none"]
+
+# From the strongest to the weakest.
+ISOLATION: tuple[Isolation, ...] = ("sandbox", "restricted", "none")
 
 
 @dataclass(frozen=True)
@@ -17,23 +27,132 @@ class GradingSettings:
 
     Attributes:
         device: where the checks put their tensors, ``"cpu"`` or ``"cuda"``.
-        seed: seeds every kernel's random generators and its string hashes.
+        seed: decides the hidden questions and the random numbers of a submission; None stands for the course's secret one, which
+            ``autograde`` puts in its place.
         jobs: how many submissions run at once.
-        cell_seconds: how long one cell may run.
+        exercise_seconds: how long one test cell may run.
+        exercise_cpu_seconds: how much processor time one test cell may take.
+        cell_seconds: how long one other cell may run.
         submission_seconds: how long all cells of a submission together may run.
+        submission_cpu_seconds: how much processor time all cells of a submission together may take.
+        memory_mb: how much memory a submission may have.
+        processes: how many processes and threads a submission may have at once.
+        scratch_mb: how much a submission may write to its own folder.
         kept_output: how many characters a cell may print before the rest is left out.
         flood_output: how many characters a cell may print before it is stopped.
+        message_mb: how much a submission may answer to one question of a check.
         restarts: how often a submission that brings its kernel down gets another one.
+        isolation: how well a submission must be shut in: ``"sandbox"``, ``"restricted"`` or ``"none"``.
+        allow_weaker: whether to go on where this machine offers less isolation than that.
+        warm: whether kernels are forked from a process that has everything imported, or started afresh.
+        scheduler: the address of a Dask scheduler whose workers run the submissions; None runs them on this machine.
+        package: the wheel of the chapter that students have, or empty: their code finds it, and not the course's own package.
     """
 
     device: str = "cpu"
-    seed: int = 0
+    seed: int | None = 0
     jobs: int = 1
+    exercise_seconds: int = 60
+    exercise_cpu_seconds: int = 60
     cell_seconds: int = 60
     submission_seconds: int = 900
+    submission_cpu_seconds: int = 900
+    memory_mb: int = 4096
+    processes: int = 64
+    scratch_mb: int = 256
     kept_output: int = 200_000
     flood_output: int = 50_000_000
+    message_mb: int = 256
     restarts: int = 3
+    isolation: Isolation = "sandbox"
+    allow_weaker: bool = False
+    warm: bool = True
+    scheduler: str | None = None
+    package: str = ""
+
+    @property
+    def student_seed(self) -> int:
+        """What seeds the random generators in a student's process, which can read them: it does not tell the secret seed."""
+        if not self.seed:
+            return 0
+        return int.from_bytes(hashlib.sha256(f"student {self.seed}".encode()).digest()[:6], "big")
+
+    def limits(self) -> dict[str, int | bool | str]:
+        """Return what may decide a grade besides submission, checks, seed and device; how the work is spread does not."""
+        others = ("device", "seed", "jobs", "allow_weaker", "scheduler", "package")
+        return {name: value for name, value in asdict(self).items() if name not in others}
+
+
+_DEFAULTS = GradingSettings()
+
+
+class GradingLimits(Configurable):  # type: ignore[misc]
+    """What a course's ``nbgrader_config.py`` may set: ``c.GradingLimits.memory_mb = 2048``."""
+
+    seed = Integer(
+        None, allow_none=True, help="Names the hidden questions' seed; by default the course's secret one."
+    ).tag(config=True)
+    exercise_seconds = Integer(_DEFAULTS.exercise_seconds, min=1, help="Seconds that one test cell may run.").tag(
+        config=True
+    )
+    exercise_cpu_seconds = Integer(
+        _DEFAULTS.exercise_cpu_seconds, min=1, help="Seconds of processor time that one test cell may take."
+    ).tag(config=True)
+    cell_seconds = Integer(_DEFAULTS.cell_seconds, min=1, help="Seconds that one other cell may run.").tag(config=True)
+    submission_seconds = Integer(
+        _DEFAULTS.submission_seconds, min=1, help="Seconds that all cells of a submission together may run."
+    ).tag(config=True)
+    submission_cpu_seconds = Integer(
+        _DEFAULTS.submission_cpu_seconds, min=1, help="Seconds of processor time that a submission may take."
+    ).tag(config=True)
+    memory_mb = Integer(_DEFAULTS.memory_mb, min=1, help="MiB of memory that a submission may have.").tag(config=True)
+    processes = Integer(
+        _DEFAULTS.processes, min=1, help="Processes and threads that a submission may have at once."
+    ).tag(config=True)
+    scratch_mb = Integer(_DEFAULTS.scratch_mb, min=1, help="MiB that a submission may write to its own folder.").tag(
+        config=True
+    )
+    kept_output = Integer(_DEFAULTS.kept_output, min=0, help="Characters of output that a cell keeps.").tag(config=True)
+    flood_output = Integer(_DEFAULTS.flood_output, min=1, help="Characters of output at which a cell is stopped.").tag(
+        config=True
+    )
+    message_mb = Integer(
+        _DEFAULTS.message_mb, min=1, help="MiB that an answer to one question of a check may have."
+    ).tag(config=True)
+    restarts = Integer(
+        _DEFAULTS.restarts, min=0, help="Kernels that a submission may bring down before it is given up."
+    ).tag(config=True)
+    isolation = Enum(ISOLATION, _DEFAULTS.isolation, help="How well a submission must be shut in.").tag(config=True)
+    allow_weaker = Bool(_DEFAULTS.allow_weaker, help="Whether to go on where this machine offers less isolation.").tag(
+        config=True
+    )
+    warm = Bool(_DEFAULTS.warm, help="Whether kernels are forked from a process that has everything imported.").tag(
+        config=True
+    )
+    scheduler = Unicode(
+        None, allow_none=True, help="The address of a Dask scheduler whose workers run submissions."
+    ).tag(config=True)
+
+
+def limits_of(config: Config) -> GradingSettings:
+    """Return the settings that a configuration asks for by ``c.GradingLimits``; the others have their defaults.
+
+    Args:
+        config: what ``nbgrader_config.py`` made.
+
+    Raises:
+        CourseError: if it names a limit that does not exist.
+        TraitError: if a value is none that the limit can have.
+    """
+    known = sorted(field.name for field in fields(GradingSettings) if field.name in GradingLimits.class_trait_names())
+    if unknown := sorted(set(config.get("GradingLimits", {})) - set(known)):
+        raise CourseError(
+            f"there is no limit {', '.join(unknown)}",
+            where="nbgrader_config.py",
+            do=f"c.GradingLimits has: {', '.join(known)}.",
+        )
+    chosen = GradingLimits(config=config)
+    return GradingSettings(**{name: getattr(chosen, name) for name in known})
 
 
 def resolve_device(device: str) -> str:

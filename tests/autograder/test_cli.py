@@ -97,7 +97,9 @@ def test_every_command_can_print_json(name: str) -> None:
     assert "--json" in [option for parameter in main.commands[name].params for option in parameter.opts]
 
 
-@pytest.mark.parametrize("name", ["assign", "autograde", "report", "export", "sample-class", "doctor"])
+@pytest.mark.parametrize(
+    "name", ["assign", "autograde", "regrade", "replay", "report", "export", "sample-class", "doctor"]
+)
 def test_every_command_that_touches_a_course_lets_one_name_it(name: str) -> None:
     assert "--course" in [option for parameter in main.commands[name].params for option in parameter.opts]
 
@@ -119,7 +121,7 @@ def test_a_chapter_that_the_project_lacks_is_refused_with_those_it_has(
     assert snapshot(project) == before
 
 
-@pytest.mark.parametrize("name", ["autograde", "report", "export", "sample-class"])
+@pytest.mark.parametrize("name", ["autograde", "regrade", "report", "export", "sample-class"])
 @pytest.mark.parametrize("chapter", ["77", "", "0"])
 def test_a_chapter_that_the_course_lacks_is_refused_with_those_it_has(
     project: Path,
@@ -145,7 +147,11 @@ def test_outside_the_project_a_command_that_needs_it_says_so(
     assert list(tmp_path.iterdir()) == []
 
 
-@pytest.mark.parametrize("words", [["autograde", "04"], ["report"], ["export"]], ids=lambda w: w[0])
+@pytest.mark.parametrize(
+    "words",
+    [["autograde", "04"], ["regrade", "04"], ["replay", "ada", "04"], ["report"], ["export"]],
+    ids=lambda w: w[0],
+)
 def test_where_there_is_no_course_the_way_to_one_is_told(
     tmp_path: Path, project: Path, monkeypatch: pytest.MonkeyPatch, run: Callable[..., Result], words: list[str]
 ) -> None:
@@ -197,6 +203,38 @@ def test_a_course_without_submissions_says_where_they_go(
     before = snapshot(course_dir)
     refused(run("autograde", "04", "--course", course_dir, "--device", "cpu"), "no submission", "--submissions")
     assert snapshot(course_dir) == before
+
+
+@pytest.mark.parametrize("words", [["regrade", "04"], ["replay", "ada", "04"]], ids=lambda w: w[0])
+def test_before_anything_is_graded_there_is_nothing_to_grade_again(
+    course_dir: Path, run: Callable[..., Result], words: list[str]
+) -> None:
+    refused(run(*words, "--course", course_dir), "grade", f"tfcourse autograde {CHAPTER}")
+
+
+def test_a_course_in_which_somebody_is_grading_is_left_alone(
+    course_dir: Path,
+    notebook: Callable[..., str],
+    run: Callable[..., Result],
+    snapshot: Callable[[Path], dict[str, str]],
+) -> None:
+    from autograder.grading.journal import grading_lock
+
+    mine = course_dir / "submitted" / "ada" / CHAPTER / f"{CHAPTER}.ipynb"
+    mine.parent.mkdir(parents=True)
+    mine.write_text(notebook(CHAPTER), encoding="utf-8")
+    with grading_lock(Course(course_dir)):
+        before = snapshot(course_dir)
+        refused(run("autograde", "04", "--course", course_dir), str(course_dir), "another tfcourse is grading")
+        assert snapshot(course_dir) == before
+
+
+def test_a_limit_that_does_not_exist_is_refused_with_those_that_do(
+    graded_dir: Path, run: Callable[..., Result]
+) -> None:
+    with (graded_dir / "nbgrader_config.py").open("a", encoding="utf-8") as config:
+        config.write("\nc.GradingLimits.memory = 1\n")
+    refused(run("autograde", "04", "--course", graded_dir), "no limit memory", "memory_mb")
 
 
 @pytest.mark.parametrize("words", [["report"], ["export"]], ids=lambda w: w[0])
@@ -337,6 +375,7 @@ def read_only(graded_dir: Path, project: Path, monkeypatch: pytest.MonkeyPatch) 
         ["assign", "04"],
         ["assign", "04", "--course", "{new}"],
         ["autograde", "04", "--device", "cpu", "--submissions", "{submissions}"],
+        ["regrade", "04", "--device", "cpu"],
         ["report"],
         ["export"],
         ["sample-class", "--students", "2"],
@@ -358,7 +397,10 @@ def test_a_folder_that_may_not_be_written_is_named_and_nothing_changes(
         (Path(folder) / "ada.ipynb").write_text(notebook(CHAPTER), encoding="utf-8")
         Path(folder).chmod(0o755)
         filled = [word.format(new=box / "new", submissions=folder) for word in words]
-        if words[0] in ("assign", "autograde", "report", "export", "sample-class") and "--course" not in words:
+        if (
+            words[0] in ("assign", "autograde", "regrade", "report", "export", "sample-class")
+            and "--course" not in words
+        ):
             filled += ["--course", str(read_only["course"])]
         with bound_by_permissions():
             result = run(*filled)
@@ -578,19 +620,41 @@ def test_a_class_is_graded_reported_and_exported(
     (handed_in / "lovelaceada_901_55001_work.ipynb").write_text(notebook(CHAPTER), encoding="utf-8")
     (handed_in / "bose_902_55002_work.ipynb").write_text(notebook(CHAPTER, solved=False), encoding="utf-8")
     (handed_in / "curie_903_55003_work.ipynb").write_text(notebook(OTHER), encoding="utf-8")
-    words = ["--course", course_dir, "--jobs", 1, "--device", "cpu"]
+    words = ["--course", course_dir, "--jobs", 1, "--device", "cpu", "--allow-weaker-isolation"]
     first = run("autograde", "04", "--submissions", handed_in, "--json", *words)
     assert first.exit_code == 0, first.stderr
     (chapter,) = json.loads(first.stdout)
     scores = {result["student"].partition("-")[0]: result["score"] for result in chapter["results"]}
     assert scores == {"lovelaceada": 3.0, "bose": 0.0, "curie": 0.0}
     assert len(chapter["feedback"]) == 3
-    assert "(3/3)" in first.stderr
+    assert "3/3" in first.stderr
+    assert "Traceback" not in first.stderr
+    assert {result["provenance"]["isolation"] for result in chapter["results"] if result["status"] == "graded"} != {""}
+    secret = (course_dir / "secret_seed").read_text().strip()
+    assert {str(result["seed"]) for result in chapter["results"]} == {secret}
+    assert not [page for page in course_dir.rglob("*.html") if secret in page.read_text(encoding="utf-8")]
 
     again = run("autograde", "04", *words)
     assert again.exit_code == 0
     assert f"{CHAPTER}: 2 of 3 submissions graded, 2 of them earlier and unchanged" in again.stdout
     assert f"This is the notebook of chapter {OTHER}" in again.stdout
+    assert "isolation:" not in again.stdout
+
+    ada = next(result["student"] for result in chapter["results"] if result["student"].startswith("lovelaceada"))
+    same = run("replay", ada, "04", "--course", course_dir)
+    assert (same.exit_code, same.stdout) == (0, f"{ada}, {CHAPTER}: the same grade, 3 of 3 points\n")
+    path = course_dir / "results" / CHAPTER / f"{ada}.json"
+    path.write_text(
+        path.read_text(encoding="utf-8").replace('"score": 3.0,\n   "max_score"', '"score": 2.0,\n   "max_score"')
+    )
+    other = run("replay", ada, "04", "--course", course_dir)
+    assert other.exit_code == 1
+    assert "split_heads: 2 points, now 3." in other.stdout
+    left = run("regrade", "04", *words)
+    assert left.stdout == f"{CHAPTER}: 0 moved, 0 stayed\n  3 had been graded in just this way\n"
+    moved = run("regrade", "04", "--student", ada, *words)
+    assert moved.exit_code == 0
+    assert moved.stdout == f"{CHAPTER}: 1 moved, 0 stayed\n  {ada}       2 → 3       split_heads 2 → 3\n"
 
     assert run("report", "04", "--course", course_dir).exit_code == 0
     told = run("export", "04", "--format", "canvas", "--course", course_dir).stdout

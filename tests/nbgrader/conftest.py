@@ -3,41 +3,12 @@
 from __future__ import annotations
 
 import os
-import shutil
 import subprocess
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
-
-FLAGS = [
-    "--no-sandbox",
-    "--disable-gpu",
-    "--disable-quic",
-    "--no-first-run",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
-]
-
-
-def pytest_configure(config: pytest.Config) -> None:
-    """Name the marker of this folder."""
-    config.addinivalue_line("markers", "nbgrader: runs nbgrader's own tests, which takes minutes")
-
-
-@pytest.fixture(scope="session")
-def chromium() -> Iterator["Browser"]:  # noqa: F821, UP037 - playwright is imported where it is needed
-    """Debian's chromium, driven by playwright; one process for the whole run."""
-    executable = shutil.which("chromium")
-    if executable is None:
-        pytest.skip("needs a browser, and there is no chromium here: apt-get install chromium")
-    sync_api = pytest.importorskip("playwright.sync_api", reason="needs playwright: pip install 'tfcourse[dev]'")
-    with sync_api.sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=executable, args=FLAGS)
-        yield browser
-        browser.close()
 
 
 @pytest.fixture(scope="session")

@@ -19,6 +19,8 @@ from autograder.errors import CourseError
 from autograder.grading import autograde as module
 from autograder.grading.autograde import autograde, configured_settings, submitted_students
 from autograder.grading.execution import Execution, Submission
+from autograder.grading.feedback import write_feedback
+from autograder.grading.journal import open_journal
 from autograder.grading.record import Books
 from autograder.grading.results import GradeResult, read_result, read_results
 from autograder.grading.sample_class import SAVED_AS, SampleStudent, sample_class
@@ -27,6 +29,8 @@ from autograder.grading.settings import GradingSettings
 from .conftest import CHAPTER
 
 STUDENTS = 7
+# The course's own seed; whatever isolation there is will do for submissions that we have made ourselves.
+WEAKER = GradingSettings(seed=None, allow_weaker=True)
 
 
 @dataclass(frozen=True)
@@ -46,7 +50,14 @@ def graded(pristine: Path, tmp_path_factory: pytest.TempPathFactory) -> Graded:
     course = Course.open(root)
     students = sample_class(Path.cwd(), course, [CHAPTER], students=STUDENTS, seed=4)
     told: list[str] = []
-    results = autograde(course, CHAPTER, jobs=2, device="cpu", progress=lambda result: told.append(result.student))
+    results = autograde(
+        course,
+        CHAPTER,
+        jobs=2,
+        device="cpu",
+        settings=WEAKER,
+        progress=lambda result: told.append(result.student),
+    )
     return Graded(course, students, results, told)
 
 
@@ -163,6 +174,9 @@ def never(settings: GradingSettings) -> Any:
         def grade_one(self, submission: Submission) -> Execution:
             raise AssertionError(f"{submission.student} was run again")
 
+        def close(self) -> None:
+            pass
+
     return Never()
 
 
@@ -172,19 +186,29 @@ def few(graded: Graded) -> list[str]:
     return sorted([odd(graded, "stripped"), odd(graded, "broken cell"), odd(graded, "not a notebook")])
 
 
-def test_one_job_and_another_seed_of_hashes_give_the_same_grades(
-    graded: Graded, few: list[str], tmp_path: Path
+def test_any_number_of_jobs_gives_the_same_bytes_of_results_and_feedback(
+    graded: Graded, few: list[str], pristine: Path, tmp_path: Path
 ) -> None:
-    course = Course.open(copy_of(graded, tmp_path / "course", few))
-    shutil.copy(graded.course.root / "gradebook.db", course.root / "gradebook.db")
-    results = autograde(course, CHAPTER, jobs=1, device="cpu")
-    before = {result.student: result for result in graded.results}
-    for result in results:
-        assert not result.unchanged
-        timeless = replace(result, seconds=0, exercises=tuple(replace(e, seconds=0) for e in result.exercises))
-        other = before[result.student]
-        assert timeless == replace(other, seconds=0, exercises=tuple(replace(e, seconds=0) for e in other.exercises))
-    assert [result.student for result in results] == few
+    write_feedback(graded.course, CHAPTER, students=few)
+    expected = written(graded.course.root, few)
+    assert len(expected) == 3 * len(few)  # a result, a page, and nbgrader's time stamp
+    for jobs in (1, 3):
+        root = copy_of(graded, tmp_path / str(jobs), few)
+        shutil.copy(pristine / "gradebook.db", root / "gradebook.db")
+        results = autograde(Course.open(root), CHAPTER, jobs=jobs, device="cpu", settings=WEAKER)
+        write_feedback(Course.open(root), CHAPTER)
+        assert [(result.student, result.unchanged) for result in results] == [(student, False) for student in few]
+        assert written(root, few) == expected
+
+
+def written(root: Path, students: list[str]) -> dict[str, bytes]:
+    """Every byte of results and feedback of some students."""
+    found = [path for folder in ("results", "feedback") for path in sorted((root / folder).rglob("*"))]
+    return {
+        str(path.relative_to(root)): path.read_bytes()
+        for path in found
+        if path.is_file() and {path.stem, *path.parts} & set(students)
+    }
 
 
 def test_nbgrader_itself_gives_the_same_scores(graded: Graded, few: list[str], pristine: Path, tmp_path: Path) -> None:
@@ -227,6 +251,9 @@ class Echo:
                 cell.outputs = [nbformat.v4.new_output("execute_result", {"text/plain": "1"}, execution_count=1)]
         return Execution(submission.student, nbformat.writes(notebook), 0.1)
 
+    def close(self) -> None:
+        """Hold nothing."""
+
 
 def echo(settings: GradingSettings) -> Echo:
     return Echo()
@@ -263,6 +290,50 @@ def test_a_submission_that_changed_is_graded_again(course: Course, filled: Fill,
     ]
 
 
+def test_a_grade_of_other_checks_is_kept(
+    course: Course, filled: Fill, hand_in: HandIn, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    hand_in("ann", filled())
+    autograde(course, CHAPTER, device="cpu", make_executor=echo)
+    monkeypatch.setattr(module, "checks_hash", lambda: "another")
+    (again,) = autograde(course, CHAPTER, device="cpu", make_executor=never)
+    assert again.unchanged
+    assert again.provenance.checks not in ("", "another")
+
+
+def test_what_was_begun_and_not_recorded_is_graded_again_whatever_its_result_says(
+    course: Course, filled: Fill, hand_in: HandIn
+) -> None:
+    hand_in("ann", filled())
+    hand_in("ben", filled())
+    first = autograde(course, CHAPTER, device="cpu", make_executor=echo)
+    with open_journal(course, CHAPTER) as journal:
+        journal.begun("ben", first[1].submission)
+    assert [r.unchanged for r in autograde(course, CHAPTER, device="cpu", make_executor=echo)] == [True, False]
+    assert [r.unchanged for r in autograde(course, CHAPTER, device="cpu", make_executor=never)] == [True, True]
+    shutil.rmtree(course.root / "journal")
+    assert [r.unchanged for r in autograde(course, CHAPTER, device="cpu", make_executor=echo)] == [False, False]
+
+
+def test_a_grade_says_what_it_was_made_with(course: Course, filled: Fill, hand_in: HandIn) -> None:
+    hand_in("ann", filled())
+    (result,) = autograde(course, CHAPTER, device="cpu", settings=WEAKER, make_executor=echo)
+    made = result.provenance
+    assert result.seed == course.secret_seed()
+    assert (len(made.checks), made.limits, made.isolation) == (64, WEAKER.limits(), "none")
+    assert made.environment["nbgrader"]
+    assert (len(result.submission), len(result.source)) == (64, 64)
+
+
+def test_a_configured_seed_is_taken_and_no_secret_one_is_drawn(course: Course, filled: Fill, hand_in: HandIn) -> None:
+    hand_in("ann", filled())
+    with (course.root / "nbgrader_config.py").open("a") as config:
+        config.write("\nc.GradingLimits.seed = 5\n")
+    (result,) = autograde(course, CHAPTER, device="cpu", make_executor=echo)
+    assert result.seed == 5
+    assert not (course.root / "secret_seed").exists()
+
+
 def test_another_seed_or_another_test_makes_an_old_grade_stale(course: Course, filled: Fill, hand_in: HandIn) -> None:
     hand_in("ann", filled())
     autograde(course, CHAPTER, device="cpu", make_executor=echo)
@@ -292,7 +363,18 @@ def test_a_folder_without_its_notebook_gets_zeros_as_in_nbgrader(course: Course,
     hand_in("ann", filled()).rename(course.root / "submitted" / "ann" / CHAPTER / "other.ipynb")
     (result,) = autograde(course, CHAPTER, device="cpu", make_executor=never)
     assert (result.status, result.problems[0].kind, result.max_score) == ("not gradable", "no notebook", 14.0)
+    (again,) = autograde(course, CHAPTER, device="cpu", make_executor=never)
+    assert again.unchanged
     assert gradebook_scores(course.root)["ann"] == dict.fromkeys(gradebook_scores(course.root)["ann"], 0)
+
+
+def test_a_submission_of_which_nothing_comes_is_not_passed_over(
+    course: Course, filled: Fill, hand_in: HandIn, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    hand_in("ann", filled())
+    monkeypatch.setattr(module, "run_all", lambda *arguments, **options: iter(()))
+    with pytest.raises(RuntimeError, match="nothing came of ann"):
+        autograde(course, CHAPTER, device="cpu", make_executor=echo)
 
 
 def test_a_late_penalty_is_nbgraders(course: Course, filled: Fill, hand_in: HandIn) -> None:
@@ -368,6 +450,9 @@ def test_limits_are_those_of_the_courses_configuration(course: Course) -> None:
     with (course.root / "nbgrader_config.py").open("a") as config:
         config.write("\nc.Execute.timeout = 17\nc.KernelExecute.seed = 5\n")
     assert configured_settings(course) == GradingSettings(cell_seconds=17, seed=5)
+    with (course.root / "nbgrader_config.py").open("a") as config:
+        config.write("\nc.GradingLimits.cell_seconds = 18\nc.GradingLimits.memory_mb = 512\n")
+    assert configured_settings(course) == GradingSettings(cell_seconds=18, seed=5, memory_mb=512)
 
 
 def test_submissions_are_listed_in_order(course: Course, filled: Fill, hand_in: HandIn) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import shutil
 from dataclasses import replace
 
 import pytest
@@ -9,6 +11,7 @@ import pytest
 from autograder.checking.verdict import Diagnosis, Finding, Verdict
 from autograder.course import Course
 from autograder.grading.problem import Problem
+from autograder.grading.provenance import Provenance
 from autograder.grading.results import (
     ExerciseResult,
     GradeResult,
@@ -38,6 +41,7 @@ RESULT = GradeResult(
     seconds=2.25,
     submission="abc",
     source="def",
+    provenance=Provenance("abc", "wheel", {"torch": "2.11"}, {"memory_mb": 512}, "sandbox", ("landlock", "seccomp")),
 )
 
 
@@ -50,6 +54,32 @@ def test_a_result_comes_back_as_it_was(empty: Course) -> None:
     write_result(empty, RESULT)
     assert read_result(empty, "03", "ann") == replace(RESULT, unchanged=True)
     assert (RESULT.score, RESULT.max_score, RESULT.pending) == (1.0, 5.0, 1)
+
+
+def test_how_long_it_took_is_kept_and_makes_no_other_file(empty: Course) -> None:
+    path = write_result(empty, RESULT)
+    first = path.read_bytes()
+    assert b"seconds" not in first
+    slower = replace(RESULT, seconds=9.5, exercises=tuple(replace(each, seconds=4.5) for each in RESULT.exercises))
+    assert write_result(empty, slower).read_bytes() == first
+    assert read_result(empty, "03", "ann") == replace(slower, unchanged=True)
+
+
+def test_a_result_of_an_earlier_version_can_be_read(empty: Course) -> None:
+    path = write_result(empty, RESULT)
+    data = json.loads(path.read_text())
+    del data["provenance"]
+    data["seconds"] = 3.5
+    path.write_text(json.dumps(data))
+    shutil.rmtree(empty.root / "journal")
+    found = read_result(empty, "03", "ann")
+    assert found is not None
+    assert (found.seconds, found.provenance, found.score) == (3.5, Provenance(), RESULT.score)
+
+
+def test_a_folder_whose_name_is_no_text_has_a_result_too(empty: Course) -> None:
+    write_result(empty, replace(RESULT, student="\udce9ve"))
+    assert [result.student for result in read_results(empty, "03")] == ["\udce9ve"]
 
 
 def test_results_are_ordered_by_student(empty: Course) -> None:

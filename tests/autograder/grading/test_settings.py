@@ -1,15 +1,18 @@
-"""The device is what was asked for, or it is said that it is not there."""
+"""Limits are those of the configuration; the device is what was asked for, or it is said that it is not there."""
 
 from __future__ import annotations
 
+from dataclasses import fields
 from pathlib import Path
 
 import pytest
+from traitlets import TraitError
+from traitlets.config import Config
 
 from autograder.errors import CourseError
 from autograder.grading import settings
 from autograder.grading.environment import kernel_environment
-from autograder.grading.settings import resolve_device
+from autograder.grading.settings import GradingLimits, GradingSettings, limits_of, resolve_device
 
 
 @pytest.mark.parametrize(
@@ -58,3 +61,41 @@ def test_a_kernel_gets_what_it_needs_and_none_of_the_instructors_secrets() -> No
 def test_code_that_looks_for_a_gpu_finds_none_where_grading_is_on_the_cpu() -> None:
     made = kernel_environment(Path("/tmp/k"), device="cpu", seed=0, inherited={"CUDA_VISIBLE_DEVICES": "0"})
     assert made["CUDA_VISIBLE_DEVICES"] == ""
+
+
+def config(**limits: object) -> Config:
+    return Config({"GradingLimits": limits})
+
+
+def test_what_the_configuration_does_not_name_has_its_default_and_the_seed_is_the_courses() -> None:
+    assert limits_of(Config()) == GradingSettings(seed=None)
+    assert limits_of(config(memory_mb=512, isolation="restricted", seed=3)) == GradingSettings(
+        memory_mb=512, isolation="restricted", seed=3
+    )
+
+
+def test_every_setting_can_be_configured_but_those_of_the_command_line_and_the_release() -> None:
+    names = {field.name for field in fields(GradingSettings)} - {"device", "jobs", "package"}
+    assert set(GradingLimits.class_trait_names(config=True)) == names
+    assert all(trait.help for trait in GradingLimits.class_traits(config=True).values())
+
+
+def test_a_limit_that_does_not_exist_is_refused_with_those_that_do() -> None:
+    with pytest.raises(CourseError, match="no limit memory") as caught:
+        limits_of(config(memory=512))
+    assert "memory_mb" in caught.value.do
+
+
+@pytest.mark.parametrize("wrong", [{"memory_mb": 0}, {"memory_mb": "much"}, {"isolation": "some"}, {"restarts": -1}])
+def test_a_value_that_a_limit_cannot_have_is_refused(wrong: dict[str, object]) -> None:
+    with pytest.raises(TraitError):
+        limits_of(config(**wrong))
+
+
+def test_what_seeds_a_students_process_follows_from_the_seed_and_does_not_tell_it() -> None:
+    seeds = [2**61 + number for number in range(100)]
+    drawn = [GradingSettings(seed=seed).student_seed for seed in seeds]
+    assert drawn == [GradingSettings(seed=seed).student_seed for seed in seeds]
+    assert len(set(drawn)) == len(seeds)
+    assert len({seed - one for seed, one in zip(seeds, drawn, strict=True)}) == len(seeds)
+    assert GradingSettings(seed=None).student_seed == GradingSettings().student_seed == 0

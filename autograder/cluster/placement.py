@@ -1,0 +1,182 @@
+"""Who runs what: each submission is given to one worker by name, so that it is known whom a lost worker may be laid to.
+
+Nothing here knows of Dask: it is bookkeeping, and can be tested as such.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+
+from autograder.grading.execution import Submission
+
+# A worker has one submission that runs and one that waits, so that it never waits for the network or for the gradebook.
+DEPTH = 2
+# A submission that so many workers were lost with is given up. The second time it had the worker to itself.
+LOSSES = 2
+# A worker that leaves is first missed, for its last words may still be on their way.
+_LOOKS = 2
+
+
+@dataclass
+class Work:
+    """A submission and what it has been through.
+
+    Attributes:
+        submission: what is to be run.
+        digest: what it is known by.
+        tries: how often it has been given to a worker.
+        losses: how many workers were lost with it, or could not run it.
+        been: the workers that it has been given to.
+    """
+
+    submission: Submission
+    digest: str
+    tries: int = 0
+    losses: int = 0
+    been: set[str] = field(default_factory=set)
+
+    @property
+    def key(self) -> str:
+        """The name of the present try."""
+        return f"tfcourse-{self.digest}-{self.tries}"
+
+
+@dataclass
+class _Worker:
+    works: dict[str, Work] = field(default_factory=dict)
+    missed: int = 0
+
+    @property
+    def is_reserved(self) -> bool:
+        """Whether it runs a suspect, which must be alone."""
+        return any(work.losses for work in self.works.values())
+
+
+class Placement:
+    """Keeps which worker has which submission.
+
+    A worker that is lost leaves suspects: what it ran and what waited there. Each suspect is run again on a worker of its own. So one that
+    kills its worker again is known to be the cause, and its neighbours come through.
+    """
+
+    def __init__(self) -> None:
+        self._workers: dict[str, _Worker] = {}
+        self._where: dict[str, str] = {}
+        self._suspects: deque[Work] = deque()
+        self._again: deque[Work] = deque()
+
+    @property
+    def running(self) -> int:
+        """How many submissions have been given out and have not come back."""
+        return len(self._where)
+
+    @property
+    def kept_back(self) -> int:
+        """How many submissions wait here to be given out again."""
+        return len(self._suspects) + len(self._again)
+
+    def worker_of(self, key: str) -> str | None:
+        """Return the address of the worker that has a try, if it is waited for."""
+        return self._where.get(key)
+
+    def look(self, addresses: Iterable[str]) -> list[str]:
+        """Take note of the workers that there are.
+
+        Args:
+            addresses: all workers that can be given something.
+
+        Returns:
+            The keys of tries that will never come back, because their worker has left in peace. They will be placed again.
+        """
+        there = set(addresses)
+        for address in sorted(there):
+            self._workers.setdefault(address, _Worker()).missed = 0
+        for address in self._workers.keys() - there:
+            self._workers[address].missed += 1
+        dropped = []
+        for address in [name for name, worker in self._workers.items() if worker.missed >= _LOOKS]:
+            for key, work in self._workers.pop(address).works.items():
+                del self._where[key]
+                self._back(work)
+                dropped.append(key)
+        return dropped
+
+    def next(self, fresh: Callable[[], Work | None]) -> tuple[str, Work] | None:
+        """Return the next submission to be given out and the address of its worker, or None if there is no place or nothing left.
+
+        Args:
+            fresh: returns a submission that has not been run yet, or None if there is none left; asked only if there is a place.
+        """
+        if self._suspects:
+            # Until a worker is free for a suspect, nobody gets more.
+            return self._give_suspect()
+        address = self._place()
+        if address is None:
+            return None
+        work = self._again.popleft() if self._again else fresh()
+        return None if work is None else self._give(address, work)
+
+    def done(self, key: str) -> Work | None:
+        """Return what has come back and note that its worker has a place again; None for a try that is not waited for any more."""
+        address = self._where.pop(key, None)
+        return None if address is None else self._workers[address].works.pop(key)
+
+    def lost(self, key: str) -> Work | None:
+        """Note that a worker was lost with a submission.
+
+        Returns:
+            The submission, if it is to be given up; else None, and it will be placed again.
+        """
+        if (address := self._where.get(key)) is not None:
+            # Nothing more for this one: whether it is there again, the next look tells.
+            self._workers[address].missed = max(1, self._workers[address].missed)
+        return self.failed(key)
+
+    def failed(self, key: str) -> Work | None:
+        """Note that a worker could not run a submission, for whatever reason.
+
+        Returns:
+            The submission, if it is to be given up; else None, and it will be placed again.
+        """
+        work = self.done(key)
+        if work is None:
+            return None
+        work.losses += 1
+        if work.losses >= LOSSES:
+            return work
+        self._suspects.append(work)
+        return None
+
+    def again(self, key: str) -> None:
+        """Note that the result of a submission was lost, which nobody is to blame for: it will be placed again."""
+        if (work := self.done(key)) is not None:
+            self._back(work)
+
+    def _back(self, work: Work) -> None:
+        (self._suspects if work.losses else self._again).append(work)
+
+    def _place(self) -> str | None:
+        """Return the worker that has least to do, of those that are there and have a place."""
+        there = {
+            address: len(worker.works)
+            for address, worker in self._workers.items()
+            if not worker.missed and not worker.is_reserved and len(worker.works) < DEPTH
+        }
+        return min(there, key=lambda address: there[address], default=None)
+
+    def _give_suspect(self) -> tuple[str, Work] | None:
+        """Give a suspect to a worker that has nothing to do, if possible to another one than before."""
+        idle = [address for address, worker in self._workers.items() if not worker.missed and not worker.works]
+        if not idle:
+            return None
+        work = self._suspects.popleft()
+        return self._give(min(idle, key=lambda address: address in work.been), work)
+
+    def _give(self, address: str, work: Work) -> tuple[str, Work]:
+        work.tries += 1
+        work.been.add(address)
+        self._workers[address].works[work.key] = work
+        self._where[work.key] = address
+        return address, work

@@ -1,0 +1,97 @@
+"""What an executed notebook says: scores, verdicts, errors and times, by exercise."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from datetime import datetime
+from typing import Any
+
+from nbgrader.utils import determine_grade
+
+from autograder.checking.verdict import VERDICT_MIME, Verdict
+from autograder.grading.manifest import Manifest
+from autograder.grading.problem import Problem
+from autograder.grading.results import ExerciseResult
+
+
+def exercises_of(
+    manifest: Manifest, notebook: Any, scores: Mapping[str, float], seconds: Mapping[str, float]
+) -> tuple[ExerciseResult, ...]:
+    """Return what came of each exercise of a chapter.
+
+    Args:
+        manifest: the chapter's cells.
+        notebook: the executed notebook.
+        scores: points by test cell.
+        seconds: how long a cell ran, by its name.
+    """
+    return tuple(_exercises(manifest, notebook, scores, seconds))
+
+
+def _exercises(
+    manifest: Manifest, notebook: Any, scores: Mapping[str, float], seconds: Mapping[str, float]
+) -> Iterator[ExerciseResult]:
+    cells = _by_name(notebook)
+    for wanted in manifest.cells:
+        if wanted.is_test and wanted.name in cells:
+            verdict, error = _verdict(cells[wanted.name])
+            yield ExerciseResult(
+                name=exercise_of(wanted.name),
+                score=scores[wanted.name],
+                max_score=wanted.points,
+                verdict=verdict,
+                error=error,
+                seconds=seconds.get(wanted.name, 0.0),
+            )
+
+
+def no_exercises(manifest: Manifest, why: str) -> tuple[ExerciseResult, ...]:
+    """Return the exercises of a chapter where nothing could be run: no points, and the reason."""
+    return tuple(
+        ExerciseResult(exercise_of(cell.name), 0.0, cell.points, error=why) for cell in manifest.cells if cell.is_test
+    )
+
+
+def no_notebook(student: str, chapter: str) -> Problem:
+    """Return the problem of a folder in which the chapter's notebook is missing."""
+    what = f"The folder submitted/{student}/{chapter} has no {chapter}.ipynb."
+    return Problem("no notebook", what, do=f"Rename the notebook to {chapter}.ipynb, or ask for it.", fatal=True)
+
+
+def exercise_of(test: str) -> str:
+    """Return the exercise that a test cell is about."""
+    return test.removeprefix("test_")
+
+
+def scores_of(notebook: Any) -> dict[str, float]:
+    """Return the points of each test cell as nbgrader reads them from its outputs."""
+    cells = _by_name(notebook).items()
+    return {name: float(determine_grade(cell)[0] or 0.0) for name, cell in cells if cell.metadata.nbgrader["grade"]}
+
+
+def seconds_of(notebook: Any) -> dict[str, float]:
+    """Return how long each named cell ran."""
+    found = {}
+    for name, cell in _by_name(notebook).items():
+        times = cell.metadata.get("execution", {})
+        begin, end = times.get("iopub.status.busy"), times.get("shell.execute_reply")
+        if begin and end:
+            found[name] = round((datetime.fromisoformat(end) - datetime.fromisoformat(begin)).total_seconds(), 3)
+    return found
+
+
+def _by_name(notebook: Any) -> dict[str, Any]:
+    return {cell.metadata.nbgrader["grade_id"]: cell for cell in notebook.cells if cell.metadata.get("nbgrader")}
+
+
+def _verdict(cell: Any) -> tuple[Verdict | None, str]:
+    """Return a test cell's verdict, or why there is none."""
+    for output in cell.outputs:
+        if output.output_type == "error":
+            return None, f"{output.ename}: {output.evalue}".strip(": ")
+        if output.output_type == "execute_result" and VERDICT_MIME in output.data:
+            try:
+                return Verdict.from_dict(output.data[VERDICT_MIME]), ""
+            except (KeyError, TypeError):
+                return None, "The verdict could not be read."
+    return None, ""

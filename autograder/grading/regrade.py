@@ -1,0 +1,251 @@
+"""Grading again after the checks have changed, and telling who moves."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from autograder.course import Course
+from autograder.errors import CourseError
+from autograder.grading.autograde import (
+    MakeExecutor,
+    as_released,
+    autograde,
+    provenance,
+    submission_hash,
+    submitted_notebook,
+)
+from autograder.grading.journal import NOTHING, RECORDED, standings
+from autograder.grading.manifest import Manifest, released_manifest
+from autograder.grading.provenance import Provenance
+from autograder.grading.replay import tried
+from autograder.grading.results import GradeResult, read_results
+from autograder.grading.settings import GradingSettings
+
+Why = Literal["changed", "gone", "current", "not graded"]
+
+
+_LEFT: dict[Why, str] = {
+    "current": "had been graded in just this way",
+    "changed": "handed in something else since (tfcourse autograde grades it)",
+    "gone": "left out, for what they handed in is gone",
+    "not graded": "left out, for the grader had failed (tfcourse autograde tries again)",
+}
+
+
+@dataclass(frozen=True)
+class Move:
+    """A student whose points changed.
+
+    Attributes:
+        student: the student's id.
+        before: points that the checks gave.
+        after: points that they give now.
+        exercises: the exercises whose points changed: name, before, after.
+    """
+
+    student: str
+    before: float
+    after: float
+    exercises: tuple[tuple[str, float, float], ...]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return this as plain data, ready for JSON."""
+        exercises = [{"name": name, "before": before, "after": after} for name, before, after in self.exercises]
+        return {"student": self.student, "before": self.before, "after": self.after, "exercises": exercises}
+
+
+@dataclass(frozen=True)
+class Selection:
+    """Whose grades of a chapter are to be made again.
+
+    Attributes:
+        chapter: the chapter.
+        students: their ids, in order.
+        left: who is left out, and why: the submission ``"changed"`` or is ``"gone"``, the grade is ``"current"`` or ``"not graded"``.
+    """
+
+    chapter: str
+    students: tuple[str, ...]
+    left: tuple[tuple[str, Why], ...]
+
+
+@dataclass(frozen=True)
+class Regrade:
+    """What came of grading a chapter again.
+
+    Attributes:
+        chapter: the chapter.
+        dry_run: whether nothing was written.
+        moves: who moved, ordered by student.
+        results: all new grades, ordered by student.
+        left: who was left out, and why, as in :class:`Selection`.
+    """
+
+    chapter: str
+    dry_run: bool
+    moves: tuple[Move, ...]
+    results: tuple[GradeResult, ...]
+    left: tuple[tuple[str, Why], ...]
+
+    @property
+    def failed(self) -> list[GradeResult]:
+        """Grades that could not be made: the grader failed."""
+        return [result for result in self.results if result.status == "not recorded"]
+
+    @property
+    def stayed(self) -> int:
+        """How many kept their points."""
+        return len(self.results) - len(self.moves) - len(self.failed)
+
+    def left_out(self) -> Iterator[str]:
+        """Yield who was left out, as a phrase for each reason."""
+        for why, phrase in _LEFT.items():
+            who = [student for student, reason in self.left if reason == why]
+            if who:
+                yield f"{len(who)} {phrase}" + ("" if why == "current" else f": {', '.join(who)}")
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return this as plain data, ready for JSON."""
+        return {
+            "chapter": self.chapter,
+            "dry_run": self.dry_run,
+            "moved": [move.to_dict() for move in self.moves],
+            "stayed": self.stayed,
+            "failed": [result.student for result in self.failed],
+            "left": [{"student": student, "why": why} for student, why in self.left],
+        }
+
+
+def to_regrade(course: Course, chapter: str, students: Sequence[str] | None, settings: GradingSettings) -> Selection:
+    """Return whose grades are to be made again.
+
+    Args:
+        course: the course.
+        chapter: the chapter's name.
+        students: whose grades, in whatever way they were made; None means all that were made by other checks, in another environment,
+            with other limits, or of other cells than now.
+        settings: how they would be made now, device included.
+
+    Raises:
+        CourseError: if nothing has been graded, or a student has no grade.
+    """
+    manifest = released_manifest(course, chapter)
+    known = {result.student: result for result in read_results(course, chapter)}
+    _refuse_strangers(course, chapter, known, students)
+    chosen, left = _choose(course, manifest, known, students, as_released(course, chapter, settings))
+    return Selection(chapter, tuple(chosen), tuple(left))
+
+
+def regrade(
+    course: Course,
+    chosen: Selection,
+    settings: GradingSettings,
+    *,
+    dry_run: bool = False,
+    locked: bool = False,
+    progress: Callable[[GradeResult], None] = lambda result: None,
+    make_executor: MakeExecutor | None = None,
+) -> Regrade:
+    """Make grades again and compare. Points and comments that a person gave are kept, and nobody is asked to look at them again.
+
+    Args:
+        course: the course.
+        chosen: whose grades.
+        settings: how submissions are run, jobs and device included.
+        dry_run: write nothing, only compare.
+        locked: whether the caller holds the course's lock already.
+        progress: is told each result as it comes in.
+        make_executor: makes what runs the submissions.
+
+    Raises:
+        CourseError: if somebody else is grading.
+    """
+    before = {result.student: result for result in read_results(course, chosen.chapter)}
+    settings = as_released(course, chosen.chapter, settings)
+    results: list[GradeResult] = []
+    if chosen.students and dry_run:
+        manifest = released_manifest(course, chosen.chapter)
+        known = [before[student] for student in chosen.students]
+        for result in tried(course, manifest, known, settings, make_executor):
+            progress(result)
+            results.append(result)
+    elif chosen.students:
+        results = autograde(
+            course,
+            chosen.chapter,
+            students=chosen.students,
+            jobs=settings.jobs,
+            device=settings.device,
+            force=True,
+            settle=True,
+            locked=locked,
+            progress=progress,
+            settings=settings,
+            make_executor=make_executor,
+        )
+    results.sort(key=lambda result: result.student)
+    compared = [result for result in results if result.status != "not recorded"]
+    moves = [move for result in compared if (move := _move(before[result.student], result))]
+    return Regrade(chosen.chapter, dry_run, tuple(moves), tuple(results), chosen.left)
+
+
+def _refuse_strangers(
+    course: Course, chapter: str, known: dict[str, GradeResult], students: Sequence[str] | None
+) -> None:
+    where, do = course.root / "results" / chapter, f"Grade first: tfcourse autograde {chapter}"
+    if not known:
+        raise CourseError(f"nothing has been graded for {chapter}", where=where, do=do)
+    if strangers := sorted(set(students or ()) - set(known)):
+        raise CourseError(f"there is no grade for {chapter} of {', '.join(strangers)}", where=where, do=do)
+
+
+def _choose(
+    course: Course,
+    manifest: Manifest,
+    known: dict[str, GradeResult],
+    students: Sequence[str] | None,
+    settings: GradingSettings,
+) -> tuple[list[str], list[tuple[str, Why]]]:
+    """Return who is graded again, and who is not and why."""
+    now, standing = provenance(settings), standings(course, manifest.chapter)
+    chosen, left = [], list[tuple[str, Why]]()
+    for student in sorted(set(students) if students is not None else known):
+        grade = known[student]
+        pending = standing.get(student, NOTHING).word != RECORDED
+        path = submitted_notebook(course, manifest.chapter, student)
+        if not path.parent.is_dir():
+            left.append((student, "gone"))
+        elif grade.status == "not recorded":
+            left.append((student, "not graded"))
+        elif submission_hash(path) != grade.submission:
+            left.append((student, "changed"))
+        elif students is None and not pending and _is_current(grade, now, manifest, settings):
+            left.append((student, "current"))
+        else:
+            chosen.append(student)
+    return chosen, left
+
+
+def _is_current(grade: GradeResult, now: Provenance, manifest: Manifest, settings: GradingSettings) -> bool:
+    """Return whether a grade was made as it would be made now; the same comes out of it then."""
+    made = grade.provenance
+    same_code = (made.checks, made.package) == (now.checks, now.package)
+    same_means = same_code and (made.environment, made.limits) == (now.environment, now.limits)
+    return same_means and (grade.source, grade.device, grade.seed) == (manifest.digest, settings.device, settings.seed)
+
+
+def _move(before: GradeResult, after: GradeResult) -> Move | None:
+    exercises = tuple(_moved_exercises(before, after))
+    if not exercises and before.score == after.score:
+        return None
+    return Move(after.student, before.score, after.score, exercises)
+
+
+def _moved_exercises(before: GradeResult, after: GradeResult) -> Iterator[tuple[str, float, float]]:
+    old, new = ({exercise.name: exercise.score for exercise in grade.exercises} for grade in (before, after))
+    for name in dict.fromkeys((*old, *new)):
+        was, now = old.get(name, 0.0), new.get(name, 0.0)
+        if was != now:
+            yield name, was, now

@@ -1,0 +1,227 @@
+"""Making a grade a second time without writing anything: whether it is the same, and what is different if it is not."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, fields, replace
+from typing import Any
+
+import nbformat
+
+from autograder.checking.verdict import Verdict
+from autograder.course import Course
+from autograder.errors import CourseError
+from autograder.grading.autograde import (
+    MakeExecutor,
+    as_released,
+    executions,
+    made_by,
+    provenance,
+    submission_hash,
+    submitted_notebook,
+)
+from autograder.grading.beside import files_beside
+from autograder.grading.execution import Execution, Submission
+from autograder.grading.feedback import KIND as NO_FEEDBACK
+from autograder.grading.intake import problems_of
+from autograder.grading.manifest import Manifest, released_manifest
+from autograder.grading.outcome import exercises_of, no_exercises, no_notebook, scores_of, seconds_of
+from autograder.grading.problem import Problem
+from autograder.grading.record import Books, RecordError
+from autograder.grading.results import ExerciseResult, GradeResult, read_result
+from autograder.grading.settings import GradingSettings, resolve_device
+
+
+@dataclass(frozen=True)
+class Replay:
+    """A grade, and the same grade made again.
+
+    Attributes:
+        recorded: the grade as it was recorded.
+        again: what comes out now.
+        differences: what is different about the grade, as sentences.
+        changes: what it was made with that has changed since, as sentences; that alone makes no other grade.
+    """
+
+    recorded: GradeResult
+    again: GradeResult
+    differences: tuple[str, ...]
+    changes: tuple[str, ...]
+
+    @property
+    def same(self) -> bool:
+        """Whether the grade is the same."""
+        return not self.differences
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return this as plain data, ready for JSON."""
+        return {
+            "student": self.recorded.student,
+            "chapter": self.recorded.chapter,
+            "same": self.same,
+            "score": self.recorded.score,
+            "score_again": self.again.score,
+            "max_score": self.recorded.max_score,
+            "differences": list(self.differences),
+            "changes": list(self.changes),
+            "recorded": self.recorded.to_dict(),
+            "again": self.again.to_dict(),
+        }
+
+
+def replay(course: Course, chapter: str, student: str, *, make_executor: MakeExecutor | None = None) -> Replay:
+    """Make a grade again with its recorded seed, device and limits.
+
+    Args:
+        course: the course.
+        chapter: the chapter's name.
+        student: whose grade.
+        make_executor: makes what runs the submission.
+
+    Raises:
+        CourseError: if there is no such grade, or its device is not there.
+    """
+    manifest = released_manifest(course, chapter)
+    recorded = read_result(course, chapter, student)
+    if recorded is None or recorded.status == "not recorded":
+        raise CourseError(
+            f"there is no grade of {student} for {chapter}" + (": the grader failed" if recorded else ""),
+            where=course.root / "results" / chapter,
+            do=f"Grade it first: tfcourse autograde {chapter}",
+        )
+    settings = as_released(course, chapter, _as_recorded(recorded))
+    (again,) = tried(course, manifest, [recorded], settings, make_executor)
+    changes = recorded.provenance.differences(again.provenance)
+    return Replay(recorded, again, tuple(differences(recorded, again)), tuple(changes))
+
+
+def _as_recorded(recorded: GradeResult) -> GradingSettings:
+    """Return the settings that a grade was made with, as far as there still are such limits."""
+    known = {field.name for field in fields(GradingSettings)}
+    limits = {name: value for name, value in recorded.provenance.limits.items() if name in known}
+    # A weaker isolation is among the changes that are told; it does not keep anybody from looking.
+    device = resolve_device(recorded.device)
+    return replace(GradingSettings(), **{**limits, "device": device, "seed": recorded.seed, "allow_weaker": True})
+
+
+def tried(
+    course: Course,
+    manifest: Manifest,
+    known: Sequence[GradeResult],
+    settings: GradingSettings,
+    make_executor: MakeExecutor | None = None,
+) -> Iterator[GradeResult]:
+    """Yield what known grades come to if they are made again; nothing is written.
+
+    Args:
+        course: the course.
+        manifest: the chapter's cells.
+        known: the grades. What only the gradebook knows, questions and late penalties, is theirs.
+        settings: how the submissions are run.
+        make_executor: makes what runs them.
+    """
+    made = provenance(settings)
+    by_student = {grade.student: replace(_anew(course, manifest, grade, settings), provenance=made) for grade in known}
+    early: list[GradeResult] = []
+    with Books(course, manifest.chapter) as books:
+        submissions = _submissions(books, manifest, by_student, early)
+        for execution in executions(make_executor, settings, submissions):
+            yield _judged(manifest, by_student[execution.student], execution)
+    yield from early
+
+
+def _anew(course: Course, manifest: Manifest, known: GradeResult, settings: GradingSettings) -> GradeResult:
+    path = submitted_notebook(course, manifest.chapter, known.student)
+    assert settings.seed is not None
+    return replace(
+        known,
+        unchanged=False,
+        submission=submission_hash(path),
+        source=manifest.digest,
+        device=settings.device,
+        seed=settings.seed,
+    )
+
+
+def _submissions(
+    books: Books, manifest: Manifest, known: Mapping[str, GradeResult], early: list[GradeResult]
+) -> Iterator[Submission]:
+    for student, grade in known.items():
+        path = submitted_notebook(books.course, manifest.chapter, student)
+        if path.is_file():
+            try:
+                beside = files_beside([path.parent, course.folder("source", chapter=manifest.chapter)])
+                yield Submission(student, manifest.chapter, books.sanitise(student, path), beside)
+            except RecordError as error:
+                early.append(_failed(grade, str(error)))
+        else:
+            problem = no_notebook(student, manifest.chapter)
+            nothing = no_exercises(manifest, problem.what)
+            early.append(replace(grade, status="not gradable", exercises=nothing, problems=(problem,)))
+
+
+def _judged(manifest: Manifest, grade: GradeResult, execution: Execution) -> GradeResult:
+    if execution.failure:
+        return _failed(grade, execution.failure)
+    notebook = nbformat.reads(execution.notebook, as_version=4)
+    problems = tuple(problems_of(notebook))
+    fatal = any(problem.fatal for problem in problems)
+    return replace(
+        grade,
+        status="not gradable" if fatal else "graded",
+        exercises=exercises_of(manifest, notebook, scores_of(notebook), seconds_of(notebook)),
+        problems=problems,
+        seconds=round(execution.seconds, 3),
+        provenance=made_by(grade.provenance, execution, ran=not fatal),
+    )
+
+
+def _failed(grade: GradeResult, reason: str) -> GradeResult:
+    problem = Problem("grader failed", f"It could not be graded: {reason}", fatal=True)
+    return replace(grade, status="not recorded", exercises=(), problems=(problem,))
+
+
+def differences(before: GradeResult, after: GradeResult) -> Iterator[str]:
+    """Yield what is different about two grades of a submission, as sentences; what they were made with does not count."""
+    if before.submission != after.submission:
+        yield "The submission has changed since it was graded."
+    if before.source != after.source:
+        yield "The chapter's cells have changed since it was graded."
+    if before.status != after.status:
+        yield f"It was {before.status}, it is {after.status}."
+    olds, news = ({exercise.name: exercise for exercise in grade.exercises} for grade in (before, after))
+    for name in dict.fromkeys((*olds, *news)):
+        yield from _of_exercise(name, olds.get(name), news.get(name))
+    old, new = ({str(p) for p in grade.problems if p.kind != NO_FEEDBACK} for grade in (before, after))
+    yield from (f"This problem is gone: {problem}" for problem in sorted(old - new))
+    yield from (f"This problem is new: {problem}" for problem in sorted(new - old))
+
+
+def _of_exercise(name: str, old: ExerciseResult | None, new: ExerciseResult | None) -> Iterator[str]:
+    if old is None or new is None:
+        yield f"{name}: it was {'not ' * (old is None)}there, it is {'not ' * (new is None)}there."
+        return
+    if old.score != new.score:
+        yield f"{name}: {old.score:g} points, now {new.score:g}."
+    if old.max_score != new.max_score:
+        yield f"{name}: it was worth {old.max_score:g} points, now {new.max_score:g}."
+    if old.error != new.error:
+        yield f"{name}: {_said(old.error)}, now {_said(new.error)}."
+    yield from (f"{name}, {what}" for what in _of_verdict(old.verdict, new.verdict))
+
+
+def _said(error: str) -> str:
+    return f"“{error}”" if error else "no error"
+
+
+def _of_verdict(old: Verdict | None, new: Verdict | None) -> Iterator[str]:
+    if old is None or new is None:
+        if old != new:
+            yield f"verdict: {'none' if old is None else 'there'}, now {'none' if new is None else 'there'}."
+        return
+    olds, news = ({finding.aspect: finding for finding in verdict.findings} for verdict in (old, new))
+    for aspect in dict.fromkeys((*olds, *news)):
+        before, after = olds.get(aspect), news.get(aspect)
+        if before != after:
+            said = [("absent" if f is None else "passed" if f.passed else f.message) for f in (before, after)]
+            yield f"{aspect}: {said[0]} → {said[1]}" if said[0] != said[1] else f"{aspect}: told in other words."

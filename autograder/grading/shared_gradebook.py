@@ -1,0 +1,181 @@
+"""One opened gradebook for a whole run, where nbgrader opens one for each of its steps.
+
+Opening costs more than anything that a step then asks: an engine, a look at every table, a look at the course. nbgrader's steps open their
+gradebook by the name ``Gradebook`` in their module; :func:`sharing` lets the same code find another one under that name.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from functools import cache
+from types import FunctionType
+from typing import Any
+
+from nbgrader.api import (
+    Assignment,
+    BaseCell,
+    Comment,
+    Grade,
+    Gradebook,
+    GradeCell,
+    Notebook,
+    SolutionCell,
+    SourceCell,
+    SubmittedAssignment,
+    SubmittedNotebook,
+    TaskCell,
+)
+from sqlalchemy import create_engine, select
+from sqlalchemy.orm import Session, scoped_session, sessionmaker
+
+_NAME = "Gradebook"
+
+
+class _Unit(Session):  # type: ignore[misc]
+    """A session whose commits take effect together, when the gradebook is closed.
+
+    nbgrader commits after every cell, and a commit waits for the disk. Here the grades and comments of a notebook are written at once, and
+    all or none of them.
+    """
+
+    asked = False
+
+    def commit(self) -> None:
+        """Note that what was changed so far is to stay."""
+        self.asked = True
+        if self.new or self.deleted or any(self.is_modified(row) for row in self._others()):
+            self.flush()
+        for row in self._others():
+            # As after any commit: what is counted from other rows, such as a notebook's score, is asked for anew.
+            self.expire(row)
+
+    def _others(self) -> list[Any]:
+        return [row for row in self if not isinstance(row, (Grade, Comment))]
+
+    def settle(self) -> None:
+        """Commit, if that was asked for."""
+        if self.asked:
+            super().commit()
+
+
+class SharedGradebook(Gradebook):  # type: ignore[misc]
+    """nbgrader's gradebook, which may be opened and closed many times over one connection to its database.
+
+    Every ``with`` block is a unit: what it commits is written at its end, unless it ends in an exception. Rows that nbgrader looks up one
+    by one are read with one query for all of a notebook's.
+    """
+
+    db: Any
+
+    def __init__(self, db_url: str, course_id: str) -> None:
+        super().__init__(db_url, course_id)
+        super().close()
+        # nbgrader connects anew for every step; a connection that waits while others are graded may have been cut meanwhile.
+        self.engine = create_engine(db_url, pool_pre_ping=True)
+        self.db = scoped_session(sessionmaker(bind=self.engine, class_=_Unit, expire_on_commit=False))
+        self._known: dict[tuple[Any, ...], dict[str, Any]] = {}
+
+    def __exit__(self, kind: Any, error: Any, traceback: Any) -> None:
+        try:
+            if kind is None:
+                self.db().settle()
+        finally:
+            self._known.clear()
+            self.db.remove()
+
+    def close(self) -> None:
+        """Close the unit; the connection stays."""
+        self.__exit__(None, None, None)
+
+    def dispose(self) -> None:
+        """Close the connection. What was not committed is lost."""
+        self._known.clear()
+        self.db.remove()
+        self.engine.dispose()
+
+    def find_source_cell(self, name: str, notebook: str, assignment: str) -> Any:
+        """As nbgrader's, from one query for all source cells of the notebook."""
+        cells = self._once(("source", notebook, assignment), lambda: self._cells(SourceCell, notebook, assignment))
+        return cells.get(name) or super().find_source_cell(name, notebook, assignment)
+
+    def find_graded_cell(self, name: str, notebook: str, assignment: str) -> Any:
+        """As nbgrader's, from one query for all cells of the notebook that carry points."""
+        cells = self._once(("graded", notebook, assignment), lambda: self._cells(GradeCell, notebook, assignment))
+        return cells.get(name) or super().find_graded_cell(name, notebook, assignment)
+
+    def find_grade(self, grade_cell: str, notebook: str, assignment: str, student: str) -> Any:
+        """As nbgrader's, from one query for all grades of the submission."""
+        about = notebook, assignment, student
+        grades = self._once(("grade", *about), lambda: self._marks(Grade, (GradeCell, TaskCell), *about))
+        return grades.get(grade_cell) or super().find_grade(grade_cell, *about)
+
+    def find_comment(self, solution_cell: str, notebook: str, assignment: str, student: str) -> Any:
+        """As nbgrader's, from one query for all comments of the submission."""
+        about = notebook, assignment, student
+        comments = self._once(("comment", *about), lambda: self._marks(Comment, (SolutionCell, TaskCell), *about))
+        return comments.get(solution_cell) or super().find_comment(solution_cell, *about)
+
+    def _once(self, key: tuple[Any, ...], ask: Callable[[], dict[str, Any]]) -> dict[str, Any]:
+        if key not in self._known:
+            self._known[key] = ask()
+        return self._known[key]
+
+    def _cells(self, kind: Any, notebook: str, assignment: str) -> dict[str, Any]:
+        query = (
+            select(kind)
+            .join(Notebook, Notebook.id == kind.notebook_id)
+            .join(Assignment, Assignment.id == Notebook.assignment_id)
+            .where(Notebook.name == notebook, Assignment.name == assignment)
+        )
+        return {cell.name: cell for cell in self.db.scalars(query)}
+
+    def _marks(self, kind: Any, cells: Iterable[Any], notebook: str, assignment: str, student: str) -> dict[str, Any]:
+        types = [cell.__mapper_args__["polymorphic_identity"] for cell in cells]
+        query = (
+            select(BaseCell.type, BaseCell.name, kind)
+            .join(BaseCell, BaseCell.id == kind.cell_id)
+            .join(SubmittedNotebook, SubmittedNotebook.id == kind.notebook_id)
+            .join(Notebook, Notebook.id == SubmittedNotebook.notebook_id)
+            .join(SubmittedAssignment, SubmittedAssignment.id == SubmittedNotebook.assignment_id)
+            .join(Assignment, Assignment.id == SubmittedAssignment.assignment_id)
+            .where(Notebook.name == notebook, Assignment.name == assignment)
+            .where(SubmittedAssignment.student_id == student, BaseCell.type.in_(types))
+        )
+        # Where two kinds of cell have one name, nbgrader takes the first kind.
+        rows = sorted(self.db.execute(query), key=lambda row: types.index(row[0]), reverse=True)
+        return {name: mark for _, name, mark in rows}
+
+
+def sharing(kind: type, gradebook: Callable[[], SharedGradebook]) -> type:
+    """Return a class of nbgrader's, or one made from it, whose methods use a shared gradebook in place of one of their own.
+
+    The code is nbgrader's: each method that opens a gradebook is the same method with one other name in its module. Nothing outside the
+    returned class changes, so that nbgrader itself goes on as it was in the same process.
+
+    Args:
+        kind: a converter or a preprocessor.
+        gradebook: returns the gradebook; called when one is opened.
+    """
+
+    def opened(db_url: str, course_id: str = "", authenticator: Any = None) -> SharedGradebook:
+        return gradebook()
+
+    methods: dict[str, Any] = {}
+    for base in reversed(kind.__mro__):
+        for name, method in vars(base).items():
+            methods.pop(name, None)
+            if isinstance(method, FunctionType) and _opens_gradebook(method):
+                methods[name] = _rebound(method, opened)
+    return type(kind.__name__, (kind,), {**methods, "__module__": kind.__module__}) if methods else kind
+
+
+@cache
+def _opens_gradebook(method: FunctionType) -> bool:
+    return _NAME in method.__code__.co_names and method.__globals__.get(_NAME) is Gradebook
+
+
+def _rebound(method: FunctionType, opened: Callable[..., SharedGradebook]) -> FunctionType:
+    names = {**method.__globals__, _NAME: opened}
+    copy = FunctionType(method.__code__, names, method.__name__, method.__defaults__, method.__closure__)
+    copy.__kwdefaults__ = method.__kwdefaults__
+    return copy

@@ -1,0 +1,379 @@
+"""Whenever the grader ends, it goes on where it was, and the grades are those of a run that nobody disturbed."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import shutil
+import signal
+import stat
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from nbgrader.api import Gradebook
+
+from autograder.course import Course
+from autograder.errors import CourseError
+from autograder.grading.journal import (
+    BEGUN,
+    FAILED,
+    NOTHING,
+    RECORDED,
+    STALE,
+    Standing,
+    events,
+    grading_lock,
+    journal_path,
+    open_journal,
+    standings,
+)
+
+from .conftest import CHAPTER, put
+from .crash_server import POINTS
+
+ENTRY_POINT = Path(sys.executable).parent / "tfcourse"
+STUDENTS = ("ada", "ben", "cem", "dee", "eve")
+SEED = "2305843009213693951"
+
+
+# ------------------------------------------------------------------------------------------------------------- the file
+
+
+@pytest.fixture
+def empty(tmp_path: Path) -> Course:
+    return Course(tmp_path)
+
+
+def test_the_last_word_about_a_submission_counts(empty: Course) -> None:
+    with open_journal(empty, "03") as journal:
+        for student in ("ada", "ben", "cem", "dee"):
+            journal.begun(student, "hash")
+        for student in ("ada", "ben", "cem"):
+            journal.recorded(student, score=1.0)
+        journal.stale(["ben"])
+        journal.write(FAILED, student="cem")
+    words = {student: standing.word for student, standing in standings(empty, "03").items()}
+    assert words == {"ada": RECORDED, "ben": STALE, "cem": FAILED, "dee": BEGUN}
+    assert standings(empty, "04") == {}
+
+
+def test_a_line_says_when_in_which_run_and_what(empty: Course) -> None:
+    for _ in range(2):
+        with open_journal(empty, "03") as journal:
+            journal.recorded("ada", status="graded", score=2.5, seconds=0.25)
+    first, second = events(empty, "03")
+    assert (first["event"], first["student"], first["score"], first["seconds"]) == ("recorded", "ada", 2.5, 0.25)
+    assert first["run"] != second["run"]
+    assert first["time"] <= second["time"]
+
+
+@pytest.mark.parametrize("kept", [1, 20])
+def test_a_torn_last_line_is_left_out_and_the_next_one_starts_on_its_own(empty: Course, kept: int) -> None:
+    with open_journal(empty, "03") as journal:
+        journal.begun("ada", "hash")
+        journal.recorded("ada")
+    path = journal_path(empty, "03")
+    first, second = path.read_bytes().splitlines(keepends=True)
+    path.write_bytes(first + second[:kept])
+    assert standings(empty, "03")["ada"].word == BEGUN
+    with open_journal(empty, "03") as journal:
+        journal.begun("ben", "hash")
+    assert [(event["event"], event["student"]) for event in events(empty, "03")] == [("begun", "ada"), ("begun", "ben")]
+
+
+def test_a_damaged_line_is_not_passed_over(empty: Course) -> None:
+    path = journal_path(empty, "03")
+    path.parent.mkdir()
+    path.write_text('{"event": "recorded", "student": "ada"}\nnonsense\n{"event": "recorded", "student": "ben"}\n')
+    with pytest.raises(CourseError, match="line 2 of the journal is damaged"):
+        standings(empty, "03")
+
+
+def test_what_a_person_had_settled_is_remembered_until_it_is_recorded(empty: Course) -> None:
+    with open_journal(empty, "03") as journal:
+        journal.begun("ada", "one", ["question"])
+    assert standings(empty, "03")["ada"] == Standing(BEGUN, "one", frozenset({"question"}))
+    with open_journal(empty, "03") as journal:
+        journal.stale(["ada"])
+        journal.begun("ada", "one")
+    assert standings(empty, "03")["ada"].settled == {"question"}
+    with open_journal(empty, "03") as journal:
+        journal.begun("ada", "two")
+    assert standings(empty, "03")["ada"].settled == set()
+    with open_journal(empty, "03") as journal:
+        journal.begun("ada", "two", ["question"])
+        journal.recorded("ada")
+    assert standings(empty, "03")["ada"] == Standing(RECORDED)
+    assert standings(empty, "03").get("ben", NOTHING).word == ""
+
+
+def test_a_students_folder_whose_name_is_no_text_can_be_written_about(empty: Course) -> None:
+    with open_journal(empty, "03") as journal:
+        journal.begun("\udce9ve", "hash")
+    assert list(standings(empty, "03")) == ["\udce9ve"]
+
+
+# ------------------------------------------------------------------------------------------------------------- the lock
+
+
+def test_two_cannot_grade_one_course_at_once(empty: Course) -> None:
+    with grading_lock(empty):
+        with pytest.raises(CourseError, match="another tfcourse is grading") as caught, grading_lock(empty):
+            pass
+        assert "Wait" in caught.value.do
+    with grading_lock(empty):
+        pass
+
+
+def test_a_grader_that_was_killed_leaves_no_lock_although_its_children_live_on(empty: Course) -> None:
+    code = (
+        "import subprocess, sys, time\nfrom pathlib import Path\nfrom autograder.course import Course\n"
+        "from autograder.grading.journal import grading_lock\n"
+        "with grading_lock(Course(Path(sys.argv[1]))):\n"
+        "    child = subprocess.Popen(['sleep', '60'], stdout=subprocess.DEVNULL, close_fds=False)\n"
+        "    print(child.pid, flush=True)\n    time.sleep(60)"
+    )
+    process = subprocess.Popen([sys.executable, "-c", code, empty.root], stdout=subprocess.PIPE, text=True)
+    assert process.stdout is not None
+    child = int(process.stdout.readline())
+    try:
+        with pytest.raises(CourseError, match="another tfcourse"), grading_lock(empty):
+            pass
+        process.kill()
+        process.wait(30)
+        os.kill(child, 0)  # it is still there
+        with grading_lock(empty):
+            pass
+    finally:
+        process.stdout.close()
+        os.kill(child, signal.SIGKILL)
+
+
+# ------------------------------------------------------------------------------------------------- a run that is killed
+
+
+class Server:
+    """Processes that grade and end suddenly, one after the other."""
+
+    def __init__(self, folder: Path) -> None:
+        self.said = folder / "said"
+        script = Path(__file__).with_name("crash_server.py")
+        environment = os.environ | {"TMPDIR": str(folder), "PYTHONPATH": str(Path.cwd())}
+        self.process = subprocess.Popen(
+            [sys.executable, script], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment
+        )
+
+    def run(self, root: Path, *words: str, **how: object) -> int:
+        """Grade a course and return the exit code."""
+        assert self.process.stdin is not None
+        assert self.process.stdout is not None
+        command = ["autograde", CHAPTER, "--jobs", "1", "--device", "cpu", "--course", str(root), *words]
+        self.process.stdin.write(json.dumps({"words": command, "said": str(self.said), **how}) + "\n")
+        self.process.stdin.flush()
+        return int(self.process.stdout.readline())
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    server = Server(tmp_path_factory.mktemp("server"))
+    yield server
+    server.process.communicate(timeout=60)
+
+
+@pytest.fixture(scope="module")
+def handed_in(pristine: Path, filled: Callable[..., Any], tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A course in which five students have handed something in, one of them nonsense; one is late."""
+    root = tmp_path_factory.mktemp("handed_in") / "course"
+    shutil.copytree(pristine, root)
+    (root / "secret_seed").write_text(SEED)
+    with (root / "nbgrader_config.py").open("a") as config:
+        config.write("\nc.LateSubmissionPlugin.penalty_method = 'zero'\n")
+    course = Course.open(root)
+    with Gradebook(course.gradebook_url, "tfcourse") as gradebook:
+        gradebook.update_or_create_assignment(CHAPTER, duedate="2026-03-01 00:00:00 UTC")
+    for student in STUDENTS:
+        path = put(course, student, b"%PDF" if student == "cem" else filled(answer=f"{student} knows."))
+        path.with_name("timestamp.txt").write_text(f"2026-0{2 if student != 'dee' else 4}-01 10:00:00 UTC")
+    return root
+
+
+@pytest.fixture(scope="module")
+def undisturbed(server: Server, handed_in: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The same course, graded without any disturbance."""
+    root = tmp_path_factory.mktemp("undisturbed") / "course"
+    shutil.copytree(handed_in, root)
+    assert server.run(root) == 0, server.said.read_text()
+    return root
+
+
+def written(root: Path) -> dict[str, Any]:
+    """What grading leaves in a course: every row about students in the gradebook, every byte of results and feedback."""
+    found: dict[str, Any] = {}
+    with Gradebook(f"sqlite:///{root / 'gradebook.db'}", "tfcourse") as gradebook:
+        for student in gradebook.students:
+            found[student.id] = (student.first_name, student.last_name, student.email)
+            for submission in student.submissions:
+                found[student.id, "submission"] = (submission.assignment.name, submission.timestamp)
+                (notebook,) = submission.notebooks
+                found[student.id, "notebook"] = (notebook.name, notebook.late_submission_penalty)
+                for grade in notebook.grades:
+                    found[student.id, "grade", grade.name] = (
+                        *(grade.auto_score, grade.manual_score, grade.extra_credit),
+                        *(bool(grade.needs_manual_grade), grade.max_score),
+                    )
+                for comment in notebook.comments:
+                    found[student.id, "comment", comment.name] = (comment.auto_comment, comment.manual_comment)
+    for folder in ("results", "feedback"):
+        for path in sorted((root / folder).rglob("*")):
+            found[str(path.relative_to(root))] = path.read_bytes() if path.is_file() else "folder"
+    for path in sorted((root / "autograded").rglob("*.ipynb")):
+        try:
+            cells = json.loads(path.read_bytes())["cells"]
+        except ValueError:
+            cells = []
+        found[str(path.relative_to(root))] = [(cell["source"], cell.get("outputs")) for cell in cells]
+    return found
+
+
+def test_there_is_something_to_compare(undisturbed: Path) -> None:
+    found = written(undisturbed)
+    assert {key for key in found if key in STUDENTS} == set(STUDENTS)
+    assert len({value for key, value in found.items() if key[1:2] == ("grade",)}) > 3
+    assert found["dee", "notebook"][1] > 0
+    assert sum(isinstance(key, str) and key.endswith((".json", ".html", ".ipynb")) for key in found) == 3 * len(
+        STUDENTS
+    )
+
+
+KILLED = [point for point in POINTS if "Ctrl-C" not in point and point != "marked stale"]
+
+
+@pytest.mark.parametrize("point", KILLED)
+def test_a_run_that_is_killed_at_a_point_is_resumed_to_the_same_end(
+    server: Server, handed_in: Path, undisturbed: Path, tmp_path: Path, point: str
+) -> None:
+    root = tmp_path / "course"
+    shutil.copytree(handed_in, root)
+    assert server.run(root, crash=point) == -signal.SIGKILL, server.said.read_text()
+    assert written(root) != written(undisturbed)
+    assert server.run(root) == 0, server.said.read_text()
+    assert written(root) == written(undisturbed)
+
+
+@pytest.mark.parametrize("point", ["marked stale", "begun", "after the first commit", "before the result"])
+def test_a_forced_run_that_is_killed_is_resumed_without_force(
+    server: Server, undisturbed: Path, tmp_path: Path, point: str
+) -> None:
+    root = tmp_path / "course"
+    shutil.copytree(undisturbed, root)
+    before = len(events(Course(root), CHAPTER))
+    assert server.run(root, "--force", crash=point) == -signal.SIGKILL, server.said.read_text()
+    assert server.run(root) == 0, server.said.read_text()
+    since = events(Course(root), CHAPTER)[before:]
+    assert sorted(event["student"] for event in since if event["event"] == RECORDED) == sorted(STUDENTS)
+    assert written(root) == written(undisturbed)
+
+
+def test_a_run_that_is_killed_again_and_again_at_random_comes_to_the_same_end(
+    server: Server, handed_in: Path, undisturbed: Path, tmp_path: Path
+) -> None:
+    root = tmp_path / "course"
+    shutil.copytree(handed_in, root)
+    random_ = random.Random(11)
+    begin = time.monotonic()
+    shutil.copytree(handed_in, tmp_path / "measured")
+    server.run(tmp_path / "measured")
+    whole = time.monotonic() - begin
+    killed = 0
+    for _ in range(12):
+        words = ["--force"] if random_.random() < 0.4 else []
+        killed += server.run(root, *words, after=random_.uniform(0, whole)) == -signal.SIGKILL
+    assert killed
+    assert server.run(root) == 0, server.said.read_text()
+    assert written(root) == written(undisturbed)
+
+
+@pytest.mark.parametrize("point", [point for point in POINTS if "Ctrl-C" in point])
+def test_ctrl_c_says_how_many_are_done_and_how_to_go_on(
+    server: Server, handed_in: Path, undisturbed: Path, tmp_path: Path, point: str
+) -> None:
+    root = tmp_path / "course"
+    shutil.copytree(handed_in, root)
+    assert server.run(root, crash=point) == 130
+    said = server.said.read_text()
+    assert f"stopped. 1 of 5 submissions of {CHAPTER} are done and kept." in said
+    assert f"tfcourse autograde {CHAPTER}" in said
+    assert "Traceback" not in said
+    assert server.run(root) == 0
+    assert "1 of them earlier and unchanged" in server.said.read_text()
+    assert written(root) == written(undisturbed)
+
+
+def test_ctrl_c_of_a_forced_run_says_that_force_would_begin_again(
+    server: Server, undisturbed: Path, tmp_path: Path
+) -> None:
+    root = tmp_path / "course"
+    shutil.copytree(undisturbed, root)
+    assert server.run(root, "--force", crash="Ctrl-C when begun") == 130
+    assert "Without --force: with it, everything would begin again." in server.said.read_text()
+
+
+def test_the_real_program_with_real_kernels_goes_on_after_it_was_killed(
+    handed_in: Path, right: dict[str, str], filled: Callable[..., Any], tmp_path: Path
+) -> None:
+    roots = [tmp_path / name for name in ("undisturbed", "killed")]
+    for root in roots:
+        shutil.copytree(handed_in, root)
+        for student in STUDENTS[2:]:
+            shutil.rmtree(root / "submitted" / student)
+        put(Course.open(root), "ada", filled(**right))
+    temporary = tmp_path / "temporary"
+    temporary.mkdir()
+
+    options = ["--device", "cpu", "--allow-weaker-isolation"]
+
+    def start(root: Path) -> subprocess.Popen[bytes]:
+        return subprocess.Popen(
+            [ENTRY_POINT, "autograde", CHAPTER, "--jobs", "2", "--course", root, *options],
+            env=os.environ | {"TMPDIR": str(temporary)},
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+        )
+
+    assert start(roots[0]).wait(300) == 0
+    random_ = random.Random(5)
+    for _ in range(2):
+        process = start(roots[1])
+        time.sleep(random_.uniform(2, 7))
+        process.kill()
+        process.wait(30)
+    assert start(roots[1]).wait(300) == 0
+    assert written(roots[1]) == written(roots[0])
+
+
+# ------------------------------------------------------------------------------------------------------- the secret seed
+
+
+def test_a_courses_seed_is_drawn_once_and_for_its_owners_eyes(tmp_path: Path) -> None:
+    course, other = Course(tmp_path / "one"), Course(tmp_path / "two")
+    for each in (course, other):
+        each.root.mkdir()
+    seed = course.secret_seed()
+    assert course.secret_seed() == seed != other.secret_seed()
+    assert 2**61 <= seed < 2**62
+    (path,) = course.root.iterdir()
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
+
+
+@pytest.mark.parametrize("content", ["", "twelve", "-3", "1.5"])
+def test_a_seed_that_is_none_is_refused_and_left_alone(tmp_path: Path, content: str) -> None:
+    (tmp_path / "secret_seed").write_text(content)
+    with pytest.raises(CourseError, match="no seed"):
+        Course(tmp_path).secret_seed()
+    assert (tmp_path / "secret_seed").read_text() == content

@@ -1,0 +1,118 @@
+"""A grade says what it was made with, and a change of that is noticed."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from dataclasses import replace
+from pathlib import Path
+from zipfile import ZipFile, ZipInfo
+
+import pytest
+
+from autograder.grading import provenance as module
+from autograder.grading.provenance import (
+    PACKAGES,
+    Provenance,
+    changed_since,
+    checks_hash,
+    environment,
+    isolation_line,
+    package_hash,
+)
+from autograder.grading.settings import GradingSettings
+
+MADE = Provenance(
+    "abc", "wheel", {"torch": "2.11", "python": "3.11"}, {"memory_mb": 4096}, "sandbox", ("user namespace", "seccomp")
+)
+
+
+def test_it_comes_back_as_it_was_through_json() -> None:
+    assert Provenance.from_dict(json.loads(json.dumps(MADE.to_dict()))) == MADE
+
+
+def test_differences_are_told_one_by_one() -> None:
+    assert MADE.differences(MADE) == []
+    other = Provenance(
+        "xyz", "another", {"torch": "2.12", "numpy": "2"}, {"memory_mb": 2048}, "restricted", ("landlock",)
+    )
+    assert MADE.differences(other) == [
+        "The checks or the reference have changed.",
+        "The package that students have has changed.",
+        "The environment numpy was absent, it is 2.",
+        "The environment python was 3.11, it is absent.",
+        "The environment torch was 2.11, it is 2.12.",
+        "The limit memory_mb was 4096, it is 2048.",
+        "Isolation was sandbox (2 layers), it is restricted (landlock).",
+    ]
+
+
+def test_the_hash_of_the_environment_is_that_of_its_contents_in_any_order() -> None:
+    turned = replace(MADE, environment=dict(reversed(MADE.environment.items())))
+    assert turned.environment_hash == MADE.environment_hash
+    assert replace(MADE, environment={"torch": "2.12"}).environment_hash != MADE.environment_hash
+
+
+def test_the_environment_names_every_package_that_matters_and_the_processor() -> None:
+    found = environment()
+    assert set(found) == {"python", "platform", "cpu capability", *PACKAGES}
+    assert found["torch"][0].isdigit()
+    assert found["cpu capability"] not in ("", "unknown")
+
+
+@pytest.mark.parametrize("package", ["autograder.checking", "autograder.checks", "tfcourse"])
+def test_a_change_in_any_package_that_decides_changes_the_hash(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, package: str
+) -> None:
+    for name in ("autograder.checking", "autograder.checks", "tfcourse"):
+        shutil.copytree(module._folder(name), tmp_path / name, ignore=shutil.ignore_patterns("__pycache__"))
+    monkeypatch.setattr(module, "_folder", lambda name: tmp_path / name)
+    before = checks_hash()
+    assert checks_hash() == before
+    with (tmp_path / package / "__init__.py").open("a") as file:
+        file.write("\n# another line\n")
+    assert checks_hash() != before
+
+
+def test_limits_are_those_that_may_decide_and_not_how_work_is_spread() -> None:
+    plain = GradingSettings()
+    assert replace(plain, jobs=7, scheduler="tcp://x", allow_weaker=True).limits() == plain.limits()
+    assert replace(plain, memory_mb=1).limits() != plain.limits()
+    assert {"memory_mb", "exercise_seconds", "isolation", "warm"} <= set(plain.limits())
+
+
+def test_isolation_is_one_line() -> None:
+    nothing_run = replace(MADE, isolation="", layers=())
+    assert isolation_line([MADE, MADE, nothing_run]) == "isolation: sandbox (2 layers)"
+    assert isolation_line([nothing_run]) == ""
+    weak = replace(MADE, isolation="restricted", layers=("landlock", "seccomp"))
+    assert isolation_line([weak]) == "isolation: restricted (landlock, seccomp)"
+    assert isolation_line([weak, MADE]) == "isolation: restricted (landlock, seccomp) for 1, sandbox (2 layers) for 1"
+    assert isolation_line([replace(MADE, isolation="none", layers=())]) == "isolation: none"
+
+
+def test_kept_grades_of_other_checks_are_counted_once() -> None:
+    older = replace(MADE, checks="old")
+    released_again = replace(MADE, package="old")
+    elsewhere = replace(MADE, environment={"torch": "2.10"})
+    assert changed_since([MADE, MADE], MADE, "03") == ""
+    assert (
+        changed_since([older, MADE, released_again], MADE, "03")
+        == "the checks have changed since 2 of these were graded: tfcourse regrade 03"
+    )
+    assert (
+        changed_since([elsewhere], MADE, "03")
+        == "the environment has changed since 1 of these were graded: tfcourse regrade 03"
+    )
+
+
+def test_a_package_is_known_by_its_contents_and_not_by_when_it_was_built(tmp_path: Path) -> None:
+    def wheel(name: str, year: int, text: str) -> str:
+        with ZipFile(tmp_path / name, "w") as archive:
+            archive.writestr(ZipInfo("tfcourse/attention.py", (year, 1, 1, 0, 0, 0)), text)
+        return str(tmp_path / name)
+
+    first = package_hash(wheel("a", 2025, "x = 1"))
+    assert package_hash(wheel("b", 2026, "x = 1")) == first != ""
+    assert package_hash(wheel("c", 2026, "x = 2")) != first
+    assert package_hash("") == ""

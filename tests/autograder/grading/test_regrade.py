@@ -1,0 +1,179 @@
+"""After the checks have changed it is told who moves, and what a person has graded stays graded."""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from autograder.course import Course
+from autograder.errors import CourseError
+from autograder.grading import autograde as module
+from autograder.grading.autograde import Stopped, autograde
+from autograder.grading.journal import Journal, grading_lock
+from autograder.grading.record import Books
+from autograder.grading.regrade import Move, Regrade, regrade, to_regrade
+from autograder.grading.results import read_results
+from autograder.grading.settings import GradingSettings
+
+from .conftest import CHAPTER
+from .scripted import Scripted
+
+Fill = Callable[..., Any]
+HandIn = Callable[..., Path]
+Snapshot = Callable[[Path], dict[str, str]]
+SETTINGS = GradingSettings(seed=7)
+MOVED = Scripted({"ann": {"causal_mask": 3, "soft_lookup": 0}, "cem": {"causal_mask": 0}})
+
+
+@pytest.fixture
+def graded(course: Course, filled: Fill, hand_in: HandIn) -> Course:
+    """A course in which three have a grade, and Ann's and Ben's answers have points of a person."""
+    for student in ("ann", "ben", "cem"):
+        hand_in(student, filled(answer="Because."))
+    autograde(course, CHAPTER, device="cpu", settings=SETTINGS, make_executor=Scripted())
+    with Books(course, CHAPTER).gradebook() as gradebook:
+        for student in ("ann", "ben"):
+            grade = gradebook.find_grade("question_root", CHAPTER, CHAPTER, student)
+            grade.manual_score, grade.needs_manual_grade = 3, False
+            gradebook.find_comment("question_root", CHAPTER, CHAPTER, student).manual_comment = "Well said."
+        gradebook.db.commit()
+    return course
+
+
+@pytest.fixture
+def other_checks(graded: Course, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The checks have changed since."""
+    monkeypatch.setattr(module, "checks_hash", lambda: "another")
+
+
+def again(
+    course: Course, executor: Scripted, students: Sequence[str] | None = None, *, dry_run: bool = False
+) -> Regrade:
+    """Grade again."""
+    chosen = to_regrade(course, CHAPTER, students, SETTINGS)
+    return regrade(course, chosen, SETTINGS, dry_run=dry_run, make_executor=executor)
+
+
+def answers(course: Course) -> dict[str, tuple[float | None, bool, str | None]]:
+    """What the gradebook says about everybody's answer: a person's points, whether it waits, the comment."""
+    found = {}
+    with Books(course, CHAPTER).gradebook() as gradebook:
+        for student in ("ann", "ben", "cem"):
+            grade = gradebook.find_grade("question_root", CHAPTER, CHAPTER, student)
+            comment = gradebook.find_comment("question_root", CHAPTER, CHAPTER, student)
+            found[student] = (grade.manual_score, bool(grade.needs_manual_grade), comment.manual_comment)
+    return found
+
+
+GIVEN = {"ann": (3, False, "Well said."), "ben": (3, False, "Well said."), "cem": (None, True, None)}
+
+
+@pytest.mark.usefixtures("other_checks")
+def test_who_moves_is_told_with_the_exercises_and_the_rest_is_counted(graded: Course) -> None:
+    done = again(graded, MOVED)
+    assert done.moves == (
+        Move("ann", 3, 4, (("causal_mask", 1, 3), ("soft_lookup", 1, 0))),
+        Move("cem", 3, 2, (("causal_mask", 1, 0),)),
+    )
+    assert (done.stayed, done.failed, done.left) == (1, [], ())
+    assert {result.student: result.score for result in read_results(graded, CHAPTER)} == {"ann": 4, "ben": 3, "cem": 2}
+    assert {result.provenance.checks for result in read_results(graded, CHAPTER)} == {"another"}
+
+
+@pytest.mark.usefixtures("other_checks")
+def test_points_and_comments_of_a_person_stay_and_wait_for_nobody_again(graded: Course) -> None:
+    assert answers(graded) == GIVEN
+    again(graded, MOVED)
+    assert answers(graded) == GIVEN
+
+
+@pytest.mark.usefixtures("other_checks")
+@pytest.mark.parametrize("place", [(Journal, "stale"), (Journal, "begun"), (Books, "record")], ids=lambda p: p[1])
+def test_they_stay_also_if_it_is_stopped_and_gone_on_with_by_autograde(
+    graded: Course, monkeypatch: pytest.MonkeyPatch, place: tuple[type, str]
+) -> None:
+    owner, name = place
+    work = getattr(owner, name)
+
+    def stopping(*arguments: Any, **options: Any) -> Any:
+        work(*arguments, **options)
+        os.kill(os.getpid(), signal.SIGINT)
+
+    monkeypatch.setattr(owner, name, stopping)
+    with pytest.raises(Stopped):
+        again(graded, MOVED)
+    monkeypatch.setattr(owner, name, work)
+    autograde(graded, CHAPTER, device="cpu", settings=SETTINGS, make_executor=MOVED)
+    assert answers(graded) == GIVEN
+    assert {result.student: result.score for result in read_results(graded, CHAPTER)} == {"ann": 4, "ben": 3, "cem": 2}
+
+
+@pytest.mark.usefixtures("other_checks")
+def test_an_answer_that_a_person_has_not_seen_waits_for_one(graded: Course, filled: Fill, hand_in: HandIn) -> None:
+    hand_in("ann", filled(answer="I think otherwise now."))
+    done = again(graded, MOVED)
+    assert done.left == (("ann", "changed"),)
+    assert next(done.left_out()) == "1 handed in something else since (tfcourse autograde grades it): ann"
+    autograde(graded, CHAPTER, device="cpu", settings=SETTINGS, make_executor=MOVED)
+    assert answers(graded)["ann"] == (3, True, "Well said.")
+
+
+@pytest.mark.usefixtures("other_checks")
+def test_a_dry_run_tells_the_same_and_writes_nothing(graded: Course, snapshot: Snapshot) -> None:
+    before = snapshot(graded.root)
+    dry = again(graded, MOVED, dry_run=True)
+    assert snapshot(graded.root) == before
+    done = again(graded, MOVED)
+    assert (dry.moves, dry.stayed, dry.left) == (done.moves, done.stayed, done.left)
+    assert (dry.to_dict()["dry_run"], done.to_dict()["dry_run"]) == (True, False)
+
+
+def test_what_was_graded_in_just_this_way_is_left_alone_unless_it_is_asked_for(graded: Course) -> None:
+    executor = Scripted()
+    done = again(graded, executor)
+    assert (executor.ran, done.results) == ([], ())
+    assert list(done.left_out()) == ["3 had been graded in just this way"]
+    again(graded, executor, ["ben"])
+    assert executor.ran == ["ben"]
+
+
+def test_only_those_are_graded_again_that_were_graded_otherwise(graded: Course) -> None:
+    for settings in (replace(SETTINGS, memory_mb=1), replace(SETTINGS, seed=8), replace(SETTINGS, device="cuda")):
+        assert to_regrade(graded, CHAPTER, None, settings).students == ("ann", "ben", "cem")
+    autograde(
+        graded,
+        CHAPTER,
+        students=["cem"],
+        device="cpu",
+        force=True,
+        settings=replace(SETTINGS, memory_mb=1),
+        make_executor=Scripted(),
+    )
+    assert to_regrade(graded, CHAPTER, None, SETTINGS).students == ("cem",)
+
+
+@pytest.mark.usefixtures("other_checks")
+def test_a_failure_of_the_grader_is_neither_a_move_nor_a_stay(graded: Course) -> None:
+    done = again(graded, Scripted({"ben": None}))
+    assert ([result.student for result in done.failed], done.moves, done.stayed) == (["ben"], (), 2)
+
+
+def test_where_nothing_was_graded_it_is_said(course: Course, graded: Course) -> None:
+    with pytest.raises(CourseError, match="nothing has been graded"):
+        to_regrade(course, "04_multi_head", None, SETTINGS)
+    with pytest.raises(CourseError, match=r"no grade for .* of ghost"):
+        to_regrade(course, CHAPTER, ["ann", "ghost"], SETTINGS)
+
+
+@pytest.mark.usefixtures("other_checks")
+def test_it_waits_for_nobody_who_is_grading_but_a_dry_run_may_look(graded: Course) -> None:
+    with grading_lock(graded):
+        with pytest.raises(CourseError, match="another tfcourse"):
+            again(graded, MOVED)
+        assert again(graded, MOVED, dry_run=True).moves

@@ -1,0 +1,182 @@
+"""One opened gradebook serves all of nbgrader's steps, and nbgrader itself does not notice."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from nbgrader import preprocessors
+from nbgrader.api import Gradebook, MissingEntry
+from nbgrader.preprocessors import (
+    AssignLatePenalties,
+    ClearOutput,
+    GetGrades,
+    OverwriteCells,
+    OverwriteKernelspec,
+    SaveAutoGrades,
+    saveautogrades,
+)
+from sqlalchemy import event
+from traitlets.config import Config
+
+from autograder.course import Course
+from autograder.grading.shared_gradebook import SharedGradebook, sharing
+
+from .conftest import CHAPTER
+
+ABOUT = CHAPTER, CHAPTER, "ada"
+TEST = "test_causal_mask"
+
+
+@pytest.fixture
+def shared(course: Course) -> Iterator[SharedGradebook]:
+    gradebook = SharedGradebook(course.gradebook_url, "tfcourse")
+    with gradebook:
+        gradebook.add_student("ada")
+        gradebook.add_submission(CHAPTER, "ada")
+    yield gradebook
+    gradebook.dispose()
+
+
+@pytest.fixture
+def plain(course: Course, shared: SharedGradebook) -> Iterator[Any]:
+    with Gradebook(course.gradebook_url, "tfcourse") as gradebook:
+        yield gradebook
+
+
+def looked_up(gradebook: Any, find: str, name: str, about: tuple[str, ...]) -> dict[str, Any] | str:
+    """Return the columns of what is found, or what nbgrader says where nothing is."""
+    try:
+        found = getattr(gradebook, find)(name, *about)
+    except MissingEntry as error:
+        return str(error)
+    return {column.name: getattr(found, column.name) for column in found.__table__.columns}
+
+
+@pytest.mark.parametrize(
+    ("find", "about"),
+    [
+        ("find_source_cell", ABOUT[:2]),
+        ("find_graded_cell", ABOUT[:2]),
+        ("find_grade", ABOUT),
+        ("find_comment", ABOUT),
+    ],
+)
+def test_what_is_read_at_once_is_what_nbgrader_reads_one_by_one(
+    shared: SharedGradebook, plain: Any, find: str, about: tuple[str, ...]
+) -> None:
+    names = ["setup", "causal_mask", TEST, "prompt_root", "question_root", "nowhere"]
+    with shared:
+        theirs = [looked_up(plain, find, name, about) for name in names]
+        assert [looked_up(shared, find, name, about) for name in names] == theirs
+    assert {type(found) for found in theirs} == {dict, str}
+
+
+def test_one_query_answers_for_all_cells(shared: SharedGradebook) -> None:
+    asked: list[str] = []
+    event.listen(shared.engine, "before_cursor_execute", lambda *said: asked.append(said[2]))
+    with shared:
+        for name in (TEST, "test_soft_lookup", "question_root"):
+            shared.find_grade(name, *ABOUT)
+    assert len(asked) == 1
+
+
+def test_what_is_committed_is_written_when_the_gradebook_is_closed_and_seen_by_the_next(
+    shared: SharedGradebook, plain: Any
+) -> None:
+    with shared:
+        shared.find_grade(TEST, *ABOUT).auto_score = 3.0
+        shared.db.commit()
+        assert plain.find_grade(TEST, *ABOUT).auto_score is None
+    plain.db.rollback()
+    assert plain.find_grade(TEST, *ABOUT).auto_score == 3.0
+    with shared:
+        notebook = shared.find_submission_notebook(*ABOUT)
+        assert (shared.find_grade(TEST, *ABOUT).auto_score, notebook.score) == (3.0, 3.0)
+
+
+def test_what_nobody_commits_is_not_written(shared: SharedGradebook, plain: Any) -> None:
+    with shared:
+        shared.find_grade(TEST, *ABOUT).auto_score = 3.0
+    assert plain.find_grade(TEST, *ABOUT).auto_score is None
+
+
+def test_a_unit_that_fails_leaves_nothing_behind(shared: SharedGradebook, plain: Any) -> None:
+    def fail() -> None:
+        with shared:
+            shared.find_grade(TEST, *ABOUT).auto_score = 3.0
+            shared.db.commit()
+            shared.add_student("bo")
+            raise RuntimeError("in the middle")
+
+    with pytest.raises(RuntimeError):
+        fail()
+    assert plain.find_grade(TEST, *ABOUT).auto_score is None
+    assert [student.id for student in plain.students] == ["ada"]
+    with shared:
+        assert shared.find_grade(TEST, *ABOUT).auto_score is None
+
+
+def test_sums_are_counted_anew_after_a_commit_of_what_they_hang_on(shared: SharedGradebook) -> None:
+    with shared:
+        notebook = shared.find_submission_notebook(*ABOUT)
+        assert notebook.score == 0
+        shared.find_grade(TEST, *ABOUT).auto_score = 3.0
+        shared.db.flush()
+        shared.db.commit()
+        assert notebook.score == 3.0
+
+
+def test_nothing_is_kept_in_memory_between_units(shared: SharedGradebook) -> None:
+    with shared:
+        shared.find_grade(TEST, *ABOUT)
+        assert list(shared.db())
+    assert not list(shared.db())
+    assert not shared._known
+
+
+@pytest.mark.parametrize("step", [OverwriteCells, OverwriteKernelspec, SaveAutoGrades, AssignLatePenalties])
+def test_nbgraders_steps_use_the_shared_gradebook(shared: SharedGradebook, step: Any) -> None:
+    variant = sharing(step, lambda: shared)
+    assert issubclass(variant, step)
+    assert variant is not step
+    assert variant.preprocess.__globals__["Gradebook"]("sqlite:///elsewhere.db") is shared
+
+
+def test_every_step_of_grading_that_opens_a_gradebook_is_known_here() -> None:
+    """A new step of nbgrader's would go on opening its own, which is right and slow: then this list is too short."""
+    steps = [getattr(preprocessors, name) for name in preprocessors.__all__]
+    opening = {step for step in steps if sharing(step, SharedGradebook) is not step}
+    opening -= {preprocessors.SaveCells, GetGrades}
+    assert opening == {OverwriteCells, OverwriteKernelspec, SaveAutoGrades, AssignLatePenalties}
+
+
+def test_nbgrader_itself_is_left_alone(shared: SharedGradebook) -> None:
+    before = SaveAutoGrades.preprocess
+    sharing(SaveAutoGrades, lambda: shared)
+    assert SaveAutoGrades.preprocess is before
+    assert saveautogrades.Gradebook is Gradebook
+
+
+def test_a_class_that_opens_no_gradebook_stays_as_it_is(shared: SharedGradebook) -> None:
+    assert sharing(ClearOutput, lambda: shared) is ClearOutput
+
+
+def test_what_a_lecturers_own_step_overrides_stays_overridden(shared: SharedGradebook) -> None:
+    class Own(SaveAutoGrades):  # type: ignore[misc]
+        def preprocess(self, nb: Any, resources: Any) -> Any:
+            return "mine"
+
+    class More(Own):
+        pass
+
+    assert sharing(Own, lambda: shared)().preprocess(None, None) == "mine"
+    assert sharing(More, lambda: shared)().preprocess(None, None) == "mine"
+
+
+def test_a_step_keeps_the_settings_of_the_course(shared: SharedGradebook) -> None:
+    config = Config()
+    config.SaveAutoGrades.enabled = False
+    assert SaveAutoGrades(config=config).enabled is False
+    assert sharing(SaveAutoGrades, lambda: shared)(config=config).enabled is False
