@@ -3,3 +3,42 @@
 What crosses the network are two kinds of plain JSON, a submission on its way out and an execution on its way back, and once per run what a
 worker needs beforehand: the settings and the students' wheel. See ``docs/scale.md``.
 """
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from autograder.errors import CourseError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from autograder.cluster.plugin import MakeExecutor
+    from autograder.grading.execution import Execution, Submission
+    from autograder.grading.settings import GradingSettings
+
+
+def executions_on_cluster(
+    settings: GradingSettings, submissions: Iterable[Submission], make_executor: MakeExecutor | None = None
+) -> Iterator[Execution]:
+    """Run submissions on the workers of ``settings.scheduler``; see :func:`autograder.cluster.run.run_on_cluster`.
+
+    Args:
+        settings: limits, device, seed, and the scheduler's address or ``"local"``.
+        submissions: what to run; taken as needed.
+        make_executor: makes what runs them; by default the one that a single machine uses.
+
+    Raises:
+        CourseError: if Dask is not installed, and for all that ``run_on_cluster`` names.
+    """
+    try:
+        # Whoever grades on one machine needs no Dask.
+        from autograder.cluster.run import run_on_cluster
+    except ModuleNotFoundError as error:
+        raise CourseError(
+            f"grading with --scheduler needs Dask, and there is {str(error)[0].lower()}{str(error)[1:]}",
+            do="Install it: pip install 'tfcourse[grading,scale]'",
+        ) from error
+    if make_executor is None:
+        return run_on_cluster(settings, submissions)
+    return run_on_cluster(settings, submissions, make_executor=make_executor)

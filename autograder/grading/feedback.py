@@ -12,6 +12,8 @@ from nbgrader.converters import GenerateFeedback
 from nbgrader.coursedir import CourseDirectory
 
 from autograder.course import Course
+from autograder.gradebook import open_gradebook
+from autograder.grading.feedback_exporter import TakeGrades, taking_from
 from autograder.grading.manifest import released_manifest
 from autograder.grading.plugin import configure
 from autograder.grading.problem import Problem
@@ -49,13 +51,17 @@ def write_feedback(
     config = course.config()
     configure(config)
     pages = []
-    for student in sorted(set(graded if students is None else students)):
-        page = course.folder("feedback", student, chapter) / f"{chapter}.html"
-        problem = _convert(config, chapter, student)
-        _note(course, chapter, student, problem)
-        if problem is None:
-            pages.append(page)
-        progress(student)
+    with open_gradebook(course) as gradebook:
+        shared = taking_from(gradebook)
+        chosen = config.GenerateFeedback.preprocessors
+        config.GenerateFeedback.preprocessors = [shared if kind is TakeGrades else kind for kind in chosen]
+        for student in sorted(set(graded if students is None else students)):
+            page = course.folder("feedback", student, chapter) / f"{chapter}.html"
+            problem = _convert(config, chapter, student)
+            _note(course, chapter, student, problem)
+            if problem is None:
+                pages.append(page)
+            progress(student)
     return pages
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager
 from functools import cache, lru_cache
 from pathlib import Path
 from typing import Any
@@ -9,7 +11,7 @@ from typing import Any
 import nbformat
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from nbconvert.exporters import Exporter
-from nbgrader.api import Comment, Grade
+from nbgrader.api import Comment, Grade, Gradebook
 from nbgrader.preprocessors import GetGrades
 from sqlalchemy import select
 from sqlalchemy.orm import selectinload
@@ -28,7 +30,7 @@ class TakeGrades(GetGrades):  # type: ignore[misc]
     def preprocess(self, nb: Any, resources: Any) -> tuple[Any, Any]:
         """Put scores and comments into the cells, and the totals into the resources."""
         about = resources["nbgrader"]
-        with read_only(about["db_url"]) as gradebook:
+        with self.opened(about["db_url"]) as gradebook:
             notebook = gradebook.find_submission_notebook(about["notebook"], about["assignment"], about["student"])
             with_cells = selectinload(Grade.cell), selectinload(Comment.cell)
             grades = gradebook.db.scalars(select(Grade).where(Grade.notebook_id == notebook.id).options(with_cells[0]))
@@ -48,6 +50,26 @@ class TakeGrades(GetGrades):  # type: ignore[misc]
             about["name"] = f"{student.first_name or ''} {student.last_name or ''}".strip()
             about.update(score=notebook.score - penalty, max_score=notebook.max_score, late_penalty=penalty)
         return nb, resources
+
+    def opened(self, db_url: str) -> AbstractContextManager[Gradebook]:
+        """Return the gradebook, for one page."""
+        return read_only(db_url)
+
+
+def taking_from(gradebook: Gradebook) -> type[TakeGrades]:
+    """Return the same preprocessor for many pages: to open a gradebook takes longer than all that a page asks of it."""
+
+    @contextmanager
+    def one_page() -> Iterator[Gradebook]:
+        try:
+            yield gradebook
+        finally:
+            gradebook.db.remove()  # what has changed by the next page is to be seen there
+
+    def opened(self: TakeGrades, db_url: str) -> AbstractContextManager[Gradebook]:
+        return one_page()
+
+    return type(TakeGrades.__name__, (TakeGrades,), {"opened": opened, "__module__": __name__})
 
 
 def _named(notebook: Any) -> list[Any]:

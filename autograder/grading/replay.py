@@ -150,7 +150,7 @@ def _submissions(
         path = submitted_notebook(books.course, manifest.chapter, student)
         if path.is_file():
             try:
-                beside = files_beside([path.parent, course.folder("source", chapter=manifest.chapter)])
+                beside = files_beside([path.parent, books.course.folder("source", chapter=manifest.chapter)])
                 yield Submission(student, manifest.chapter, books.sanitise(student, path), beside)
             except RecordError as error:
                 early.append(_failed(grade, str(error)))
