@@ -47,7 +47,7 @@ def _local_cluster(jobs: int) -> Iterator[LocalCluster]:
     # this one, which is made here, is never written to a file, and goes with it.
     security = Security.temporary()
     with tempfile.TemporaryDirectory(prefix="tfcourse-dask-", ignore_cleanup_errors=True) as folder:
-        quiet = {name: [] for name in ("distributed.scheduler.http.routes", "distributed.worker.http.routes")}
+        quiet: dict[str, object] = {f"distributed.{kind}.http.routes": [] for kind in ("scheduler", "worker")}
         # Dask listens for browsers even without a dashboard: here there is nothing to be seen.
         with dask.config.set({**quiet, "temporary-directory": folder}):
             cluster = LocalCluster(

@@ -61,8 +61,8 @@ class Agent:
             return
 
     def _answer(self, question: dict[str, Any]) -> dict[str, Any]:
-        handler: Callable[[dict[str, Any]], dict[str, Any]] = getattr(self, f"_do_{question['do']}")
         try:
+            handler: Callable[[dict[str, Any]], dict[str, Any]] = getattr(self, f"_do_{question['do']}")
             return handler(question)
         except BaseException as error:  # what a student's code raises is the answer
             return {"raised": _raised(error)}

@@ -5,6 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 from collections.abc import Callable, Mapping
+from io import UnsupportedOperation
 from typing import Any
 
 from IPython.core.displayhook import DisplayHook
@@ -59,6 +60,9 @@ class _Stream:
     def write(self, text: Any) -> int:
         if not isinstance(text, str):
             raise TypeError(f"write() argument must be str, not {type(text).__name__}")
+        if not self._waiting:
+            # What has been said on the other stream came first.
+            self._shell.flush()
         self._waiting.append(text)
         self._length += len(text)
         if self._length > 16_384:
@@ -84,7 +88,7 @@ class _Stream:
         return False
 
     def fileno(self) -> int:
-        raise OSError("this stream has no file")
+        raise UnsupportedOperation("this stream has no file")
 
 
 class CellShell(InteractiveShell):  # type: ignore[misc]
@@ -101,9 +105,13 @@ class CellShell(InteractiveShell):  # type: ignore[misc]
     def emit(self, output: dict[str, Any]) -> None:
         """Hand on an output, after what was printed before it."""
         if output["output_type"] != "stream":
-            for stream in self._streams:
-                stream.flush()
+            self.flush()
         self._take(output)
+
+    def flush(self) -> None:
+        """Hand on what was printed and still waits."""
+        for stream in self._streams:
+            stream.flush()
 
     def _showtraceback(self, etype: Any, evalue: Any, stb: Any) -> None:
         try:
@@ -147,8 +155,7 @@ class CellShell(InteractiveShell):  # type: ignore[misc]
             result = self.run_cell(source, store_history=True)
             _show_figures()
         finally:
-            for stream in self._streams:
-                stream.flush()
+            self.flush()
             sys.stdout, sys.stderr = before
             self._take, self._streams = _nobody, ()
         return bool(result.success)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import nullcontext
@@ -91,6 +92,8 @@ def autograde(
     limits = settings or configured_settings(course)
     manifest = released_manifest(course, chapter)
     limits = replace(limits, jobs=jobs, device=resolve_device(device))
+    if make_executor is None:
+        _refuse_without_package(course, manifest)
     wanted = wanted_students(course, chapter, students)
     with (
         nullcontext() if locked else grading_lock(course),
@@ -199,6 +202,19 @@ def as_released(course: Course, chapter: str, settings: GradingSettings) -> Grad
 def student_package(course: Course, chapter: str) -> str:
     """Return the wheel that the students of a released chapter have, or an empty text where they have none."""
     return next((str(path) for path in sorted(course.folder("student", chapter=chapter).glob("*.whl"))), "")
+
+
+def _refuse_without_package(course: Course, manifest: Manifest) -> None:
+    """Refuse to grade what can find no package: the course's own is not for students' code."""
+    cells = (cell.source for cell in manifest.cells if cell.locked and cell.cell_type == "code")
+    if any(
+        re.search(r"^\s*(?:from|import)\s+tfcourse\b", source, re.MULTILINE) for source in cells
+    ) and not student_package(course, manifest.chapter):
+        raise CourseError(
+            f"the students' package of {manifest.chapter} is missing: their code would not find tfcourse",
+            where=course.folder("student", chapter=manifest.chapter),
+            do=f"Make it again: tfcourse assign {manifest.chapter}",
+        )
 
 
 def provenance(settings: GradingSettings) -> Provenance:

@@ -14,7 +14,7 @@ from nbconvert.exporters import Exporter
 from nbgrader.api import Comment, Grade, Gradebook
 from nbgrader.preprocessors import GetGrades
 from sqlalchemy import select
-from sqlalchemy.orm import selectinload
+from sqlalchemy.orm import selectinload, undefer
 from traitlets import Unicode
 
 from autograder.gradebook import read_only
@@ -33,7 +33,9 @@ class TakeGrades(GetGrades):  # type: ignore[misc]
         with self.opened(about["db_url"]) as gradebook:
             notebook = gradebook.find_submission_notebook(about["notebook"], about["assignment"], about["student"])
             with_cells = selectinload(Grade.cell), selectinload(Comment.cell)
-            grades = gradebook.db.scalars(select(Grade).where(Grade.notebook_id == notebook.id).options(with_cells[0]))
+            grades = gradebook.db.scalars(
+                select(Grade).where(Grade.notebook_id == notebook.id).options(with_cells[0], undefer(Grade.max_score))
+            )
             comments = gradebook.db.scalars(
                 select(Comment).where(Comment.notebook_id == notebook.id).options(with_cells[1])
             )

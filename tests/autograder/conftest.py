@@ -13,11 +13,14 @@ import nbformat
 import pytest
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
 
+from autograder.authoring.chapter import find_chapter
 from autograder.authoring.release import generate_assignment
 from autograder.authoring.source import solution_source
+from autograder.authoring.student_build import build_student_wheel
 from autograder.checks import exercise
 from autograder.course import Course
 
+PROJECT = Path(__file__).resolve().parents[2]
 # Two chapters, for a notebook may belong to the other one; one exercise each, so that nbgrader has little to do.
 RELEASED = {"03_scaled_dot_product": "causal_mask", "04_multi_head": "split_heads"}
 
@@ -48,6 +51,8 @@ def released(tmp_path_factory: pytest.TempPathFactory) -> Path:
         source.parent.mkdir(parents=True)
         nbformat.write(_source(chapter, name), source)
         generate_assignment(course.config(), chapter)
+        # What students have installed is what their code finds when it is graded.
+        build_student_wheel(PROJECT, find_chapter(PROJECT, chapter), root / "student" / chapter)
     os.environ["PATH"] = path
     return root
 

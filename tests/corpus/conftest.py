@@ -12,11 +12,15 @@ from typing import Any
 import nbformat
 import pytest
 
+from autograder.authoring.chapter import find_chapter
 from autograder.authoring.release import generate_assignment
+from autograder.authoring.student_build import build_student_wheel
 from autograder.course import Course
 from autograder.grading.manifest import Manifest, released_manifest
 
 from .material import CHAPTER, EXERCISES, notebook, source_cells
+
+PROJECT = Path(__file__).resolve().parents[2]
 
 
 @pytest.fixture(scope="session")
@@ -32,6 +36,8 @@ def pristine(tmp_path_factory: pytest.TempPathFactory) -> Path:
         source.parent.mkdir(parents=True)
         nbformat.write(nbformat.from_dict(notebook(source_cells(chapter))), source)
         generate_assignment(course.config(), chapter)
+        # What students have installed is what their code finds when it is graded.
+        build_student_wheel(PROJECT, find_chapter(PROJECT, chapter), root / "student" / chapter)
     os.environ["PATH"] = path
     return root
 

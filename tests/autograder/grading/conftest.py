@@ -14,11 +14,14 @@ import nbformat
 import pytest
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
 
+from autograder.authoring.chapter import find_chapter
 from autograder.authoring.release import generate_assignment
 from autograder.authoring.source import solution_source, standalone_source
+from autograder.authoring.student_build import build_student_wheel
 from autograder.checks import exercise
 from autograder.course import Course
 
+PROJECT = Path(__file__).resolve().parents[3]
 CHAPTER = "03_scaled_dot_product"
 OTHER = "04_multi_head"
 EXERCISES = {CHAPTER: ("causal_mask", "merge_query_key", "soft_lookup"), OTHER: ("split_heads",)}
@@ -74,6 +77,8 @@ def pristine(tmp_path_factory: pytest.TempPathFactory) -> Path:
         path.parent.mkdir(parents=True)
         nbformat.write(source_notebook(chapter), path)
         generate_assignment(course.config(), chapter)
+        # What students have installed is what their code finds when it is graded.
+        build_student_wheel(PROJECT, find_chapter(PROJECT, chapter), root / "student" / chapter)
     return root
 
 

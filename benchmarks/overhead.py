@@ -1,0 +1,226 @@
+"""CPU seconds per submission beyond the student's own cells and the check's own arithmetic, and where they go.
+
+    python benchmarks/overhead.py [--students 24] [--json FILE]
+
+The whole is what one more submission costs when everything is warm: of the main process, which sanitises and records, and of the worker
+with all its processes. The work itself is what the same cells and the same questions cost in one warm process that nobody is protected
+from. The difference is the overhead; the rows below it are parts of it that can be measured alone, and need not add up to it.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import tempfile
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from time import process_time
+from typing import Any
+
+import nbformat
+import torch
+from classroom import CHAPTER, Classroom, classroom
+from family import cpu_seconds
+from measure import Figures, Target, adopt_orphans, cpu_of_self, wait_for_orphans
+
+from autograder.checking.sheet import Sheet, decide
+from autograder.checking.subject import LocalSubject
+from autograder.checks import exercises
+from autograder.engine.agent import _told
+from autograder.engine.executor import WorkerExecutor
+from autograder.engine.nursery import Nursery
+from autograder.engine.plan import engine_settings, student_environment
+from autograder.engine.shell import make_shell
+from autograder.engine.subject import packed_request
+from autograder.engine.wire import pack, unpack
+from autograder.grading.autograde import autograde
+from autograder.grading.execution import Execution, Submission
+from autograder.grading.graded_cells import is_test
+from autograder.grading.record import Books
+from autograder.grading.settings import GradingSettings
+
+
+def main() -> None:
+    """Measure, print the table, and write it if asked to."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("--students", type=int, default=24, help="submissions (default: 24)")
+    parser.add_argument("--json", type=Path, help="where to write the figures for write_docs.py")
+    options = parser.parse_args()
+    torch.set_num_threads(1)
+    adopt_orphans()
+    with tempfile.TemporaryDirectory(prefix="tfcourse-benchmark-") as folder:
+        room = classroom(Path(folder), options.students)
+        notebooks = [nbformat.reads(text, as_version=4) for text in room.sanitised().values()]
+        main_cpu, worker_cpu, within = whole(room)
+        cells, checks = work_itself(notebooks)
+        parts = {**within, **alone(room, notebooks)}
+    wait_for_orphans()
+    overhead = main_cpu + worker_cpu - cells - checks
+    rows: list[tuple[str, float]] = [
+        ("the whole: main process", main_cpu),
+        ("the whole: worker and all its processes", worker_cpu),
+        ("the work itself: the student's cells", cells),
+        ("the work itself: questions and judges", checks),
+        ("**overhead**", overhead),
+        *((f"part of it: {name}", seconds) for name, seconds in parts.items()),
+    ]
+    figures = Figures(
+        "overhead",
+        f"python benchmarks/overhead.py --students {options.students}",
+        ("CPU per submission", "ms"),
+        [(name, 1000 * seconds) for name, seconds in rows],
+        [Target("CPU beyond the work itself", overhead, 0.20, most=True, unit=" s")],
+    )
+    figures.tell(options.json)
+
+
+class _Kept:
+    """An executor that outlives the run that it was made for: the second run finds it warm."""
+
+    def __init__(self) -> None:
+        self.worker: WorkerExecutor | None = None
+
+    def make(self, settings: GradingSettings) -> _Kept:
+        if self.worker is None:
+            self.worker = WorkerExecutor(settings)
+        return self
+
+    def grade_one(self, submission: Submission) -> Execution:
+        assert self.worker is not None
+        return self.worker.grade_one(submission)
+
+    def close(self) -> None:
+        pass
+
+
+def whole(room: Classroom) -> tuple[float, float, dict[str, float]]:
+    """Return CPU seconds per submission of the main process and of the worker's family, and those of parts of the former."""
+    kept, count = _Kept(), len(room.students)
+    timed = {"sanitising": _timed(Books, "sanitise"), "recording": _timed(Books, "record")}
+    try:
+        autograde(room.course, CHAPTER, device="cpu", force=True, make_executor=kept.make)
+        assert kept.worker is not None
+        assert kept.worker._process is not None
+        pid = kept.worker._process.pid
+        for spent in timed.values():
+            spent.clear()
+        main_before, worker_before = cpu_of_self(), cpu_seconds(pid)
+        results = autograde(room.course, CHAPTER, device="cpu", force=True, make_executor=kept.make)
+        main_cpu, worker_cpu = cpu_of_self() - main_before, cpu_seconds(pid) - worker_before
+    finally:
+        if kept.worker is not None:
+            kept.worker.close()
+    if any(result.status != "graded" for result in results):
+        raise RuntimeError("not every submission was graded")
+    return main_cpu / count, worker_cpu / count, {name: sum(spent) / count for name, spent in timed.items()}
+
+
+def _timed(owner: type, name: str) -> list[float]:
+    """Have a method note what each call of it takes, and return where."""
+    spent: list[float] = []
+    method = getattr(owner, name)
+
+    def measured(*args: Any, **kwargs: Any) -> Any:
+        begin = process_time()
+        try:
+            return method(*args, **kwargs)
+        finally:
+            spent.append(process_time() - begin)
+
+    setattr(owner, name, measured)
+    return spent
+
+
+def work_itself(notebooks: Iterable[Any]) -> tuple[float, float]:
+    """Return CPU seconds per submission of the student's cells, and of asking and judging, all warm and in this process."""
+    notebooks = list(notebooks)
+    for _ in range(2):  # the second time, everything has been asked and compared once
+        cells = checks = 0.0
+        for notebook in notebooks:
+            shell = make_shell()
+            for cell in notebook.cells:
+                if cell.cell_type != "code":
+                    continue
+                begin = process_time()
+                if is_test(cell):
+                    for sheet in _sheets(cell):
+                        candidate = shell.user_ns.get(sheet.exercise)
+                        if callable(candidate):
+                            decide(sheet, LocalSubject(candidate))
+                    checks += process_time() - begin
+                else:
+                    shell.run(cell.source, lambda output: None)
+                    cells += process_time() - begin
+    return cells / len(notebooks), checks / len(notebooks)
+
+
+def _sheets(cell: Any) -> list[Sheet]:
+    exercise = exercises().get(cell.metadata.nbgrader.grade_id.removeprefix("test_"))
+    return [exercise.sheet(hidden=hidden, seed=int(hidden)) for hidden in (False, True)] if exercise else []
+
+
+def alone(room: Classroom, notebooks: list[Any]) -> dict[str, float]:
+    """Return the CPU seconds of parts of the overhead that can be measured by themselves."""
+    return {
+        "student's process: fork, lock-in, end": child(room),
+        "checker: fork and end of a process that holds all questions": per_call(_fork, 50),
+        "wire: packing and unpacking requests and answers, at both ends": wire(notebooks[0]),
+        "JSON: reading and writing the notebook in the worker": per_call(
+            lambda: nbformat.writes(nbformat.reads(nbformat.writes(notebooks[0]), as_version=4)), 20
+        ),
+    }
+
+
+def child(room: Classroom, times: int = 50) -> float:
+    """Return what it takes to have a sandboxed process and to end it."""
+    with tempfile.TemporaryDirectory(prefix="tfcourse-benchmark-") as folder:
+        nursery = Nursery(engine_settings(GradingSettings()), student_environment(GradingSettings(), Path(folder)))
+        try:
+            nursery.make_ready()
+            nursery.child(2**20).close()
+            before = cpu_seconds(os.getpid())
+            for _ in range(times):
+                nursery.child(2**20).close()
+            return (cpu_seconds(os.getpid()) - before) / times
+        finally:
+            nursery.close()
+
+
+def _fork() -> None:
+    pid = os.fork()
+    if not pid:
+        os._exit(0)
+    os.waitpid(pid, 0)
+
+
+def per_call(action: Callable[[], object], times: int) -> float:
+    """Return the CPU seconds of something, with those of its children that have ended."""
+    action()
+    before = os.times()
+    for _ in range(times):
+        action()
+    after = os.times()
+    return (sum(after[:4]) - sum(before[:4])) / times
+
+
+def wire(notebook: Any) -> float:
+    """Return what it takes to carry the requests and the right answers of a notebook's questions."""
+    carried = []
+    for cell in notebook.cells:
+        for sheet in _sheets(cell) if is_test(cell) else []:
+            subject = LocalSubject(exercises()[sheet.exercise].reference)
+            probes = (*sheet.rules, *(probe for section in sheet.sections for probe in section.probes))
+            carried += [
+                (packed_request(one), _told(subject.observe(one))) for probe in probes for one in probe.requests
+            ]
+
+    def carry() -> None:
+        for request, observation in carried:
+            unpack(request)
+            unpack(pack(observation))
+
+    return per_call(carry, 5)
+
+
+if __name__ == "__main__":
+    main()

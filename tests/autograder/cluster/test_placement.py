@@ -1,0 +1,139 @@
+"""Who runs what, and whom a lost worker is laid to."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from autograder.cluster.placement import Placement, Work
+from autograder.grading.execution import Submission
+
+
+def works(names: Iterable[str]) -> Callable[[], Work | None]:
+    waiting = iter([Work(Submission(name, "03", ""), name) for name in names])
+    return lambda: next(waiting, None)
+
+
+def given_out(placement: Placement, fresh: Callable[[], Work | None]) -> list[tuple[str, str, str]]:
+    out = []
+    while (placed := placement.next(fresh)) is not None:
+        out.append((placed[0], placed[1].digest, placed[1].key))
+    return out
+
+
+def test_each_worker_gets_one_to_run_before_any_gets_one_to_wait() -> None:
+    placement = Placement()
+    placement.look(["w1", "w2"])
+    out = given_out(placement, works("abcdefg"))
+    assert [address for address, *_ in out] == ["w1", "w2", "w1", "w2"]
+    assert placement.running == 4
+
+
+def test_a_submission_is_taken_only_when_there_is_a_place_for_it() -> None:
+    placement = Placement()
+    fresh = works("abc")
+    assert given_out(placement, fresh) == []
+    placement.look(["w1"])
+    assert [name for _, name, _ in given_out(placement, fresh)] == ["a", "b"]
+
+
+def test_suspects_run_again_alone_and_elsewhere() -> None:
+    placement = Placement()
+    placement.look(["w1", "w2"])
+    fresh = works("abcdefgh")
+    (_, _, a), (_, _, b), (_, _, c), (_, _, d) = given_out(placement, fresh)
+    assert placement.lost(a) is None
+    assert placement.lost(c) is None
+    placement.look(["w2"])
+    placement.look(["w2"])
+    assert given_out(placement, fresh) == []  # w2 is not alone yet
+    placement.done(b)
+    assert given_out(placement, fresh) == []
+    placement.done(d)
+    [(address, name, key)] = given_out(placement, fresh)
+    assert (address, name) == ("w2", "a")
+    assert key != a
+    placement.done(key)
+    [(_, name, key)] = given_out(placement, fresh)
+    assert name == "c"
+    placement.done(key)
+    assert [name for _, name, _ in given_out(placement, fresh)] == ["e", "f"]
+
+
+def test_the_second_loss_is_the_last() -> None:
+    placement = Placement()
+    placement.look(["w1", "w2"])
+    [(_, _, first)] = given_out(placement, works("a"))
+    assert placement.lost(first) is None
+    placement.look(["w2"])
+    [(_, _, second)] = given_out(placement, works(""))
+    given_up = placement.lost(second)
+    assert given_up is not None
+    assert given_up.digest == "a"
+    assert placement.running == placement.kept_back == 0
+
+
+def test_a_worker_that_leaves_in_peace_is_laid_to_nobody() -> None:
+    placement = Placement()
+    placement.look(["w1"])
+    [(_, _, key)] = given_out(placement, works("a"))
+    assert placement.look(["w2"]) == []  # its last words may be on their way
+    assert placement.look(["w2"]) == [key]
+    assert placement.lost(key) is None  # what comes too late counts for nothing
+    [(address, _, again)] = given_out(placement, works(""))
+    assert address == "w2"
+    work = placement.done(again)
+    assert work is not None
+    assert work.losses == 0
+
+
+def test_a_worker_that_was_missed_once_is_given_nothing_until_it_is_seen_again() -> None:
+    placement = Placement()
+    placement.look(["w1"])
+    placement.look([])
+    assert given_out(placement, works("a")) == []
+    placement.look(["w1"])
+    assert len(given_out(placement, works("a"))) == 1
+
+
+def test_a_failure_is_tried_on_another_worker_while_the_first_goes_on() -> None:
+    placement = Placement()
+    placement.look(["w1", "w2"])
+    fresh = works("abcd")
+    (_, _, a), (_, _, b), (_, _, c), (_, _, d) = given_out(placement, fresh)
+    assert placement.failed(a) is None
+    for key in (b, c, d):
+        placement.done(key)
+    # Both are idle; it has been on w1.
+    [(address, name, key)] = given_out(placement, works("e"))[:1]
+    assert (address, name) == ("w2", "a")
+    assert placement.failed(key) is not None
+    assert [address for address, *_ in given_out(placement, works("fg"))] == ["w2", "w1"]
+
+
+@given(st.lists(st.sampled_from(["done", "lost", "failed", "again", "leave", "come"]), max_size=80), st.integers(1, 4))
+def test_whatever_happens_every_submission_comes_to_one_end(events: list[str], number: int) -> None:
+    placement = Placement()
+    fresh = works(names := [f"s{index}" for index in range(12)])
+    there = {f"w{index}" for index in range(number)}
+    born, ended, keys = number, [], []
+    placement.look(there)
+    for event in [*events, *["come"], *["done"] * 200]:
+        keys += [key for _, _, key in given_out(placement, fresh)]
+        if event == "come":
+            born += 1
+            there.add(f"w{born}")
+        elif event == "leave" and there:
+            there.remove(min(there))
+        elif keys:
+            key = keys.pop(0)
+            if event == "done" and (work := placement.done(key)) is not None:
+                ended.append(work.digest)
+            if event in ("lost", "failed") and (work := getattr(placement, event)(key)) is not None:
+                ended.append(work.digest)
+            if event == "again":
+                placement.again(key)
+        placement.look(there)
+    assert sorted(ended) == sorted(names)
