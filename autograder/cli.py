@@ -66,6 +66,11 @@ weaker_option = click.option(
     is_flag=True,
     help="Go on where this machine cannot shut submissions in as the course asks. Only for code that you trust.",
 )
+scheduler_option = click.option(
+    "--scheduler",
+    metavar="ADDRESS|local",
+    help="Run submissions on the workers of a Dask scheduler; local starts one on this machine.",
+)
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
@@ -175,6 +180,7 @@ def _project_chapters(root: Path, wanted: Sequence[str]) -> list[str]:
 @device_option
 @click.option("--force", is_flag=True, help="Grade again what has not changed.")
 @weaker_option
+@scheduler_option
 @course_option
 @command
 def autograde(
@@ -184,6 +190,7 @@ def autograde(
     device: str,
     force: bool,
     allow_weaker: bool,
+    scheduler: str | None,
     course_dir: Path | None,
 ) -> Outcome:
     """Grade submissions into the gradebook and write feedback.
@@ -203,7 +210,7 @@ def autograde(
     course = Course.open(course_folder(course_dir))
     refuse_unwritable(course.root, _OTHER_COURSE)
     names = released_chapters(course, chapters)
-    settings = _settings(course, jobs, device, allow_weaker)
+    settings = _settings(course, jobs, device, allow_weaker, scheduler)
     if submissions is not None:
         for name in names:
             refuse_other_work(course, name, submissions)
@@ -221,7 +228,9 @@ def _cores() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-def _settings(course: Course, jobs: int | None, device: str, allow_weaker: bool) -> GradingSettings:
+def _settings(
+    course: Course, jobs: int | None, device: str, allow_weaker: bool, scheduler: str | None
+) -> GradingSettings:
     """Return the course's settings with what was asked for on the command line."""
     from autograder.grading.autograde import configured_settings
     from autograder.grading.settings import resolve_device
@@ -232,6 +241,7 @@ def _settings(course: Course, jobs: int | None, device: str, allow_weaker: bool)
         jobs=jobs or _cores(),
         device=resolve_device(device),
         allow_weaker=allow_weaker or settings.allow_weaker,
+        scheduler=scheduler or settings.scheduler,
     )
 
 
@@ -324,6 +334,7 @@ def _formgrader(course: Course) -> str:
 @jobs_option
 @device_option
 @weaker_option
+@scheduler_option
 @course_option
 @command
 def regrade(
@@ -333,6 +344,7 @@ def regrade(
     jobs: int | None,
     device: str,
     allow_weaker: bool,
+    scheduler: str | None,
     course_dir: Path | None,
 ) -> Outcome:
     """Grade again after the checks have changed, and say who moved.
@@ -350,7 +362,7 @@ def regrade(
     course = Course.open(course_folder(course_dir))
     refuse_unwritable(course.root, _OTHER_COURSE)
     names = released_chapters(course, chapters)
-    settings = _settings(course, jobs, device, allow_weaker)
+    settings = _settings(course, jobs, device, allow_weaker, scheduler)
     with nullcontext() if dry_run else grading_lock(course):
         done = [_regrade(course, name, students or None, settings, dry_run) for name in names]
     text = "\n".join(_tell_regrade(item) for item in done)

@@ -237,6 +237,10 @@ def executions(
         settings: limits, device, seed, and how many run at once.
         submissions: what to run; taken as needed.
     """
+    if settings.scheduler:
+        from autograder.cluster import executions_on_cluster
+
+        return executions_on_cluster(settings, submissions, make_executor)
     if make_executor is None:
         make_executor, settings = executor_for, settled(settings)
     return run_all(partial(make_executor, settings), submissions, jobs=settings.jobs)

@@ -35,7 +35,7 @@ from autograder.grading.quiet import quiet_log, without_remarks
 from autograder.grading.shared_gradebook import SharedGradebook, sharing
 
 # Sanitised notebooks that wait for being recorded; what falls out is sanitised once more.
-KEPT = 128
+KEPT = 512
 # Databases limit how many values a question may name.
 _AT_ONCE = 500
 
