@@ -7,6 +7,7 @@ Shapes are written with one legend throughout: ``B`` batch, ``T`` query length, 
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cache
 from importlib.metadata import entry_points
 from typing import TYPE_CHECKING, Any
 
@@ -17,7 +18,9 @@ __version__ = "0.1.0"
 __all__ = ["__version__", "check"]
 
 
-def check(candidate: Callable[..., Any], *, hidden: bool = False, seed: int | None = None, device: str | None = None) -> Verdict:
+def check(
+    candidate: Callable[..., Any], *, hidden: bool = False, seed: int | None = None, device: str | None = None
+) -> Verdict:
     """Check your implementation of an exercise.
 
     Args:
@@ -33,10 +36,17 @@ def check(candidate: Callable[..., Any], *, hidden: bool = False, seed: int | No
         RuntimeError: if no checks are installed.
         LookupError: if no exercise has the candidate's name.
     """
+    verdict: Verdict = _installed_check()(candidate, hidden=hidden, seed=seed, device=device)
+    return verdict
+
+
+@cache
+def _installed_check() -> Callable[..., Any]:
+    """Return the check of this installation. Looking for it takes longer than most checks."""
     found = tuple(entry_points(group="tfcourse.checks"))
     if not found:
         raise RuntimeError(
             "no checks are installed: install the course's package (pip install <the tfcourse wheel of your chapter>)"
         )
-    verdict: Verdict = found[0].load()(candidate, hidden=hidden, seed=seed, device=device)
-    return verdict
+    check: Callable[..., Any] = found[0].load()
+    return check

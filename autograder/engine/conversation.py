@@ -184,7 +184,10 @@ class Conversation:
             return LimitError("timeout", "It used up the CPU time that a submission has.")
         if status < 0 and status != -signal.SIGKILL:
             return LimitError("kernel died", f"The code crashed its process ({signal.Signals(-status).name}).")
-        return LimitError("kernel died", "The process ended: the code ended it, crashed it, or filled the memory.")
+        return LimitError(
+            "kernel died",
+            "The process ended: the code ended it, crashed it, or used up the memory or the time that it has.",
+        )
 
 
 def memory_text(memory_mb: int) -> str:

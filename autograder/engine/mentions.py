@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator, Mapping, Sequence
+from functools import lru_cache
 
 _TORCH = "torch"
 
@@ -19,11 +20,7 @@ def mentions(sources: Sequence[str], exercise: str) -> frozenset[str]:
         sources: the code cells, in order; one that Python cannot parse defines nothing.
         exercise: the name of a function or class.
     """
-    trees = [tree for source in sources if (tree := _parsed(source)) is not None]
-    defined = _defined(trees)
-    own = {name for name, nodes in defined.items() if not all(isinstance(node, ast.Assign) for node in nodes)}
-    # A function of the student's may have the name of one of PyTorch's.
-    torch_names = {name: last for name, last in _imported(trees).items() if name not in own}
+    defined, torch_names = _read(tuple(sources))
     found: set[str] = set()
     waiting, seen = [exercise], set[str]()
     while waiting:
@@ -37,6 +34,16 @@ def mentions(sources: Sequence[str], exercise: str) -> frozenset[str]:
             found |= set(_used(node, torch_names))
             waiting += [item.id for item in ast.walk(node) if isinstance(item, ast.Name)]
     return frozenset(found)
+
+
+@lru_cache(maxsize=2)
+def _read(sources: tuple[str, ...]) -> tuple[Mapping[str, list[ast.AST]], Mapping[str, str]]:
+    """Return what the cells define by name, and the names under which they know something of PyTorch's."""
+    trees = [tree for source in sources if (tree := _parsed(source)) is not None]
+    defined = _defined(trees)
+    own = {name for name, nodes in defined.items() if not all(isinstance(node, ast.Assign) for node in nodes)}
+    # A function of the student's may have the name of one of PyTorch's.
+    return defined, {name: last for name, last in _imported(trees).items() if name not in own}
 
 
 def _parsed(source: str) -> ast.Module | None:

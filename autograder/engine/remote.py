@@ -40,7 +40,12 @@ class RemoteObject:
             # How it is shown, compared or made an array of is the checker's business: no object may answer for itself.
             raise AttributeError(name)
         answer = _ask(self, {"do": "get", "of": self, "name": name})
-        return answer["value"]
+        value, grad = answer["value"], answer.get("grad")
+        if isinstance(value, Tensor) and value.is_floating_point() and answer.get("requires_grad") is True:
+            value.requires_grad_()
+            if isinstance(grad, Tensor) and (grad.shape, grad.dtype) == (value.shape, value.dtype):
+                value.grad = grad
+        return value
 
     def __setattr__(self, name: str, value: Any) -> None:
         __tracebackhide__ = True

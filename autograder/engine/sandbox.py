@@ -251,6 +251,18 @@ class ProcessNamespaces:
         return child
 
 
+def raise_file_limit() -> None:
+    """Allow this process as many open files as it may have.
+
+    The limit is also that of descriptors on their way through sockets, counted for all processes of a user together: those of a student,
+    whose own limit is low, must not use up the grader's.
+    """
+    import resource
+
+    _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+
+
 def lock_in(limits: Limits, *, namespaces: bool, cuda: bool = False, scratch: str = "", sockets: str = "") -> list[str]:
     """Take from this process, just forked, all that student code must not have. There is no way back.
 

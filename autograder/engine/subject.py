@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -13,8 +12,6 @@ from autograder.engine.mentions import mentions
 from autograder.engine.wire import Reference, WireError, pack, unpack
 
 MAX_TEXT = 1_000
-# Of 256 calls so many are watched; watching one costs half a millisecond.
-_SAMPLE = 16
 _MEMORY = ("MemoryError", "can't allocate memory", "Cannot allocate memory")
 
 # Packed requests, with what they were made of: a question sheet is asked of every student, so each of its requests is packed once.
@@ -45,8 +42,8 @@ class RemoteSubject:
 
         Args:
             requests: what to do.
-            watch: whether to look at which functions are called: in the rule cases, in a sample of the other requests that nobody who
-                does not know the hidden questions can foresee, and in the text of what the student has written.
+            watch: whether to look at which functions are called, in the rule cases, in every other call, and in the text of what the
+                student has written.
         """
         known, number = self._conversation.known, self._reference.number
         keys = [(number, packed_request(request)) for request in requests]
@@ -56,7 +53,15 @@ class RemoteSubject:
         return [known[key] for key in keys]
 
     def _ask(self, requests: Sequence[Request], watch: bool) -> list[Observation]:
-        watched = [i for i, request in enumerate(requests) if watch and _is_watched(request)]
+        found = self._answers(requests, watch)
+        if not watch or all(request.action != "operations" for request in requests):
+            return found
+        # Whatever came of the rule cases, what is written is written.
+        written = tuple(sorted(mentions(self._conversation.sources, self._reference.name)))
+        return [replace(item, functions=item.functions + written) for item in found]
+
+    def _answers(self, requests: Sequence[Request], watch: bool) -> list[Observation]:
+        watched = [i for i, request in enumerate(requests) if watch and request.action in ("operations", "call")]
         question = {"do": "observe", "of": self._reference, "watch": watched, "requests": []}
         try:
             answer = self._conversation.ask(question, *map(packed_request, requests))
@@ -65,11 +70,7 @@ class RemoteSubject:
         observed = answer.get("observed")
         if not isinstance(observed, list) or len(observed) != len(requests):
             return [_malformed("it answered something else than was asked")] * len(requests)
-        found = [self._observation(item) for item in observed]
-        if watch and any(request.action == "operations" for request in requests):
-            written = tuple(sorted(mentions(self._conversation.sources, self._reference.name)))
-            return [replace(item, functions=item.functions + written) for item in found]
-        return found
+        return [self._observation(item) for item in observed]
 
     def _observation(self, data: Any) -> Observation:
         try:
@@ -88,13 +89,6 @@ _NAMES = {
     "kernel died": "ProcessEnded",
     "malformed answer": "MalformedAnswer",
 }
-
-
-def _is_watched(request: Request) -> bool:
-    """Choose by the content of a request, so that every grader chooses the same."""
-    if request.action == "operations":
-        return True
-    return request.action == "call" and hashlib.sha256(packed_request(request)).digest()[0] < _SAMPLE
 
 
 def packed_request(request: Request) -> bytes:

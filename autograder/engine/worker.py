@@ -23,6 +23,7 @@ from time import monotonic
 from typing import Any
 
 from autograder.engine.channel import Channel, ClosedError, LateError
+from autograder.engine.sandbox import die_with_parent, raise_file_limit
 from autograder.grading.execution import Execution, Executor, Submission
 from autograder.grading.settings import GradingSettings
 
@@ -36,6 +37,7 @@ def main(descriptor: int) -> None:
     """Grade what comes over a connection, until it is closed."""
     channel = Channel(socket.socket(fileno=descriptor), 2**31)
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the business of the process that a person has started
+    raise_file_limit()
     settings = GradingSettings(**json.loads(channel.receive()))
     engine: Executor = Engine(settings) if settings.warm else _cold(settings)
     try:
@@ -77,11 +79,13 @@ class Engine:
     def _prepare(self) -> None:
         import torch
 
+        import tfcourse
         from autograder.engine import stock
         from autograder.engine.remote import Names
         from autograder.engine.shell import make_shell
 
         torch.set_num_threads(1)
+        tfcourse._installed_check()  # what has been found here, checkers need not look for
         self._stock = stock.Stock(self._settings)
         self._shell = make_shell(Names())
 
@@ -136,8 +140,6 @@ class Engine:
 
     def _be_checker(self, submission: Submission, channel: Channel) -> None:
         """Run in the forked child, and never return."""
-        from autograder.engine.sandbox import die_with_parent
-
         status = 1
         with contextlib.suppress(BaseException):
             die_with_parent()

@@ -30,6 +30,7 @@ def main(descriptor: int) -> None:
     """Prepare, tell the worker what was achieved, and fork children until the worker closes the connection."""
     control = socket.socket(fileno=descriptor)
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the worker's business
+    sandbox.raise_file_limit()
     message, _ = receive_with_descriptors(control, 0)
     order = json.loads(message)
     settings = EngineSettings.from_dict(order["settings"])

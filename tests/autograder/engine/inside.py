@@ -1,0 +1,157 @@
+"""A program that tries the attempts at one level of isolation and tells what came of each.
+
+It is started on its own, as a zygote is, so that what it gives up is given up for good: ``python inside.py LEVEL USER FOLDER``.
+``LEVEL`` is ``outside``, ``sandbox``, ``restricted`` or ``unfiltered`` (a sandbox on a kernel without filters);
+``USER`` is ``same`` or ``ordinary``;
+``FOLDER`` is an empty folder of the host that everybody may read.
+"""
+
+# Beside system calls, paths are what the kernel takes: text.
+# ruff: noqa: PTH102, PTH103, PTH120
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+import socket
+import stat
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+HERE = Path(__file__).resolve().parent
+PROJECT = HERE.parents[2]
+
+
+def main(level: str, user: str, folder: str) -> None:
+    """Prepare the ground, let another process try everything, and print what it tells and what is left of it."""
+    if user == "ordinary" and os.getuid() == 0:
+        _become_ordinary(level, folder)
+    sys.path[:0] = [str(PROJECT), str(HERE)]
+    from attempts import Facts
+
+    listener = socket.create_server(("127.0.0.1", 0))
+    abstract = f"\0tfcourse-{os.getpid()}"
+    named = socket.socket(socket.AF_UNIX)
+    named.bind(abstract)
+    named.listen()
+    victim = subprocess.Popen(["/bin/sleep", "1000"])
+    facts = Facts(
+        secret=f"{folder}/secret",
+        open_folder=f"{folder}/open",
+        port=listener.getsockname()[1],
+        abstract=abstract,
+        victim=victim.pid,
+        setuid=f"{folder}/scratch/gain_privileges/id",
+        grader=str(Path(os.path.dirname(shutil.__file__), "email")),
+        project=str(PROJECT),
+    )
+    reading, writing = os.pipe()
+    runner = os.fork()
+    if not runner:
+        os.close(reading)
+        _run(level, folder, facts, writing)
+    os.close(writing)
+    with os.fdopen(reading, "rb") as lines:
+        told = [json.loads(line) for line in lines]
+    os.waitpid(runner, 0)
+    found = {key: value for item in told for key, value in item.items()}
+    found["left behind"] = _end_daemons(os.getpid())
+    found["victim"] = victim.poll()
+    victim.kill()
+    victim.wait()
+    print(json.dumps(found))
+
+
+def _become_ordinary(level: str, folder: str) -> None:
+    """Go on as a user without any rights, who can read this Python wherever it lies; for nobody else does anything change."""
+    sys.path[:0] = [str(PROJECT)]
+    from autograder.engine import linux
+
+    linux.unshare(linux.CLONE_NEWNS)
+    linux.mount("", "/", flags=linux.MS_REC | linux.MS_PRIVATE)
+    needed = sorted({sys.prefix, sys.base_prefix, str(PROJECT / "autograder"), str(HERE)})
+    hidden = {path: top for path in needed if (top := _closed(path))}
+    for number, path in enumerate(hidden):
+        os.mkdir(f"{folder}/{number}")
+        linux.mount(path, f"{folder}/{number}", flags=linux.MS_BIND | linux.MS_REC)
+    for top in sorted(set(hidden.values())):
+        linux.mount("tmpfs", top, "tmpfs", options="mode=0755")
+    for number, path in enumerate(hidden):
+        os.makedirs(path)
+        linux.mount(f"{folder}/{number}", path, flags=linux.MS_BIND | linux.MS_REC)
+    os.setgroups([])
+    os.setresgid(65534, 65534, 65534)
+    os.setresuid(65534, 65534, 65534)
+    os.execv(sys.executable, [sys.executable, "-P", __file__, level, "same", folder])
+
+
+def _closed(path: str) -> str:
+    """Return the first folder on the way to a path that others may not enter, or nothing."""
+    way = [*reversed(Path(path).parents), Path(path)]
+    return next((str(part) for part in way if not part.stat().st_mode & stat.S_IXOTH), "")
+
+
+def _run(level: str, folder: str, facts: Any, writing: int) -> None:
+    from attempts import ALL, NOT_OUTSIDE
+
+    from autograder.engine import sandbox, seccomp
+
+    limits = sandbox.Limits(memory_mb=128, cpu_seconds=1, processes=16, scratch_mb=4, files=64)
+    fork: Callable[[], int] = os.fork
+    if level in ("sandbox", "unfiltered"):
+        view = sandbox.python_view([facts.grader], packages=f"{folder}/packages")
+        _tell(writing, {"moved in": sandbox.move_in(f"{folder}/root", view)})
+        fork = sandbox.ProcessNamespaces().fork
+        facts = replace(facts, setuid=f"{sandbox.PACKAGES}/id")
+    if level == "unfiltered":
+        seccomp.available = lambda: False
+    attempts = {"make_calls": ALL["make_calls"]} if level == "unfiltered" else ALL
+    for name, attempt in attempts.items():
+        if level == "outside" and name in NOT_OUTSIDE:
+            continue
+        child = fork()
+        if not child:
+            scratch = f"{folder}/scratch/{name}"
+            if level in ("restricted", "outside"):
+                os.makedirs(scratch, exist_ok=True)
+                os.chdir(scratch)
+            layers = []
+            if level != "outside":
+                layers = sandbox.lock_in(limits, namespaces=level != "restricted", scratch=scratch)
+            _tell(writing, {name: {"layers": layers}})
+            _tell(writing, {name: {"layers": layers, "found": attempt(facts)}})
+            os._exit(0)
+        _, status = os.waitpid(child, 0)
+        if status:
+            _tell(writing, {f"end of {name}": os.waitstatus_to_exitcode(status)})
+    os._exit(0)
+
+
+def _tell(writing: int, what: dict[str, Any]) -> None:
+    os.write(writing, json.dumps(what).encode() + b"\n")
+
+
+def _end_daemons(since: int) -> int:
+    """End the processes that an attempt has left behind, and return how many there were."""
+    time.sleep(0.1)  # one that has just been started may not have its name yet
+    found = 0
+    for entry in Path("/proc").iterdir():
+        try:
+            daemon = entry.name.isdigit() and (entry / "cmdline").read_bytes().startswith(b"tfcourse-daemon")
+            if daemon and int(entry.name) > since and (entry / "comm").stat().st_uid == os.getuid():
+                os.kill(int(entry.name), signal.SIGKILL)
+                found += 1
+        except OSError:
+            continue
+    return found
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

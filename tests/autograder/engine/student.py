@@ -1,0 +1,157 @@
+"""A student's process for tests: forked from this one, without a sandbox, with the agent that real ones have."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import socket
+import threading
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import torch
+
+from autograder.engine.agent import Agent
+from autograder.engine.channel import Channel, ClosedError
+from autograder.engine.conversation import Allowance, Conversation
+from autograder.engine.remote import Names, stand_for
+from autograder.engine.shell import make_shell
+from autograder.engine.wire import unpack
+
+MAX_BYTES = 2**26
+# So much that no machine is too busy for it.
+AMPLE = Allowance(600, 600, 4096, 1_000_000)
+
+
+class Process:
+    """A forked process, as a conversation knows it."""
+
+    def __init__(self, channel: Channel, pid: int) -> None:
+        self.channel = channel
+        self._pid = pid
+        self._status: int | None = None
+
+    def interrupt(self) -> None:
+        """Ask it to stop."""
+        os.kill(self._pid, signal.SIGINT)
+
+    def kill(self) -> None:
+        """End it."""
+        if self._status is None:
+            os.kill(self._pid, signal.SIGKILL)
+            self.wait()
+
+    def wait(self) -> int:
+        """Return how it has ended."""
+        if self._status is None:
+            self._status = os.waitstatus_to_exitcode(os.waitpid(self._pid, 0)[1])
+        return self._status
+
+    def usage(self) -> tuple[float, int]:
+        """Return no CPU time and no memory: nothing is watched here."""
+        return 0.0, 0
+
+
+class Student:
+    """A student's process with names that have been defined.
+
+    Args:
+        names: what the process finds defined, beside what cells will define.
+    """
+
+    def __init__(self, names: Mapping[str, Any] | None = None) -> None:
+        ours, theirs = socket.socketpair()
+        pid = os.fork()
+        if not pid:
+            with contextlib.suppress(BaseException):
+                ours.close()
+                torch.set_num_threads(1)
+                signal.signal(signal.SIGINT, signal.default_int_handler)
+                Agent(Channel(theirs, MAX_BYTES), make_shell(dict(names or {})), MAX_BYTES).serve()
+            os._exit(0)
+        theirs.close()
+        self.process = Process(Channel(ours, MAX_BYTES), pid)
+        self.conversation = conversation_with(self.process)
+        self.names = Names()
+        self.names.conversation = self.conversation
+        self.outputs: list[Mapping[str, Any]] = []
+        self.begin()
+
+    def begin(self, allowance: Allowance = AMPLE) -> None:
+        """Begin a cell."""
+        self.outputs.clear()
+        self.conversation.begin(allowance, self.outputs.append)
+
+    def run(self, source: str) -> Any:
+        """Run a cell of the student's, and say whether it ended without an exception."""
+        return self.conversation.ask({"do": "run", "source": source}).get("value")
+
+    def define(self, source: str, name: str = "f") -> Any:
+        """Run a cell and return what stands for a name that it has defined."""
+        assert self.run("import functools, math, torch, numpy\nfrom torch import nn\n" + source), self.outputs
+        return self.names[name]
+
+    def grade(self, source: str) -> dict[str, Any]:
+        """Run a graded cell, which raises what it raises, and return its names."""
+        exec(source, self.names)
+        return self.names
+
+    def close(self) -> None:
+        """End the process."""
+        self.process.kill()
+        self.process.channel.close()
+
+
+class Scripted:
+    """A process that answers each question with bytes that somebody else has chosen."""
+
+    def __init__(self, *answers: bytes | Callable[[Any], bytes]) -> None:
+        ours, self._theirs = socket.socketpair()
+        self.channel = Channel(ours, MAX_BYTES)
+        self.asked: list[Any] = []
+        self._answers = list(answers)
+        self._thread = threading.Thread(target=self._serve, daemon=True)
+        self._thread.start()
+
+    def _serve(self) -> None:
+        channel = Channel(self._theirs)
+        with contextlib.suppress(ClosedError):
+            for answer in self._answers:
+                question = unpack(channel.receive(), lambda reference: reference)
+                self.asked.append(question)
+                channel.send(answer(question) if callable(answer) else answer)
+            channel.receive()
+        self.kill()
+
+    def interrupt(self) -> None:
+        """Take no notice."""
+
+    def kill(self) -> None:
+        """End the connection, as the end of a process does."""
+        with contextlib.suppress(OSError):
+            self._theirs.shutdown(socket.SHUT_RDWR)
+
+    def wait(self) -> int:
+        """Say that it has ended without a fault."""
+        return 0
+
+    def usage(self) -> tuple[float, int]:
+        """Return no CPU time and no memory."""
+        return 0.0, 0
+
+    def close(self) -> None:
+        """Be gone."""
+        self.kill()
+        self._thread.join()
+        self._theirs.close()
+        self.channel.close()
+
+
+def conversation_with(process: Any) -> Conversation:
+    """Return a conversation in whose answers proxies stand for references, as in a checker."""
+    conversation = Conversation(
+        process, lambda child: child.wait(), lambda reference: stand_for(conversation, reference)
+    )
+    conversation.begin(AMPLE, lambda output: None)
+    return conversation

@@ -1,0 +1,64 @@
+"""The student's side answers every question, whatever its cells have done to the process."""
+
+from __future__ import annotations
+
+import pytest
+
+from autograder.engine.wire import Reference
+
+from .student import Student
+
+
+def test_a_copy_of_the_process_that_prints_does_not_get_into_the_conversation(student: Student) -> None:
+    student.run("import os\nprint('mine')\nif not os.fork():\n    print('copy' * 10000)\nelse:\n    os.wait()")
+    assert "".join(output["text"] for output in student.outputs) == "mine\n"
+    assert student.define("f = lambda: 1")() == 1
+
+
+def test_a_copy_of_the_process_that_goes_on_past_its_cell_answers_nothing(student: Student) -> None:
+    student.run("import os\nchild = os.fork()")
+    for number in range(20):
+        assert student.define(f"f = lambda: {number}")() == number
+    assert student.names["child"] > 0
+
+
+def test_a_copy_made_inside_a_function_that_is_asked_answers_nothing(student: Student) -> None:
+    f = student.define("import os\ndef f(): return os.fork() > 0")
+    assert [f() for _ in range(5)] == [True] * 5
+
+
+def test_a_question_about_what_is_not_there_is_an_error_and_the_next_one_is_answered(student: Student) -> None:
+    for question in (
+        {"do": "nothing"},
+        {"do": "get", "of": 3},
+        {"do": "backward", "graph": 99, "wrt": 0, "grads": []},
+        {},
+    ):
+        assert "raised" in _asked(student, question)
+    assert student.define("f = lambda: 1")() == 1
+
+
+def _asked(student: Student, question: dict[str, object]) -> dict[str, object]:
+    return student.conversation.ask(question)
+
+
+def test_what_was_kept_can_be_let_go(student: Student) -> None:
+    student.define("f = lambda: 1")
+    first = student.conversation.ask({"do": "look", "name": "f"})["value"]
+    number = object.__getattribute__(first, "_reference").number
+    assert student.conversation.ask({"do": "drop", "numbers": [number, 10**6]}) == {"value": None}
+
+
+@pytest.mark.parametrize("name", ["missing", "__builtins__x", "a b"])
+def test_a_name_that_is_not_defined_is_missing(student: Student, name: str) -> None:
+    assert student.conversation.ask({"do": "look", "name": name}) == {"missing": True}
+
+
+def test_an_exception_is_told_with_the_lines_of_the_cells_that_it_passed(student: Student) -> None:
+    student.define("def g():\n    raise ValueError('x')\ndef f():\n    return g()")
+    raised = student.conversation.ask(
+        {"do": "call", "of": Reference(1, "function", "f"), "grad": False, "wrt": [], "args": (), "kwargs": {}}
+    )["raised"]
+    assert (raised["type"], raised["text"], raised["memory"]) == ("ValueError", "x", False)
+    assert raised["bases"] == ["ValueError", "Exception", "BaseException", "object"]
+    assert raised["where"] == ["f, line 6", "g, line 4"]

@@ -1,0 +1,239 @@
+"""A question gets an answer, or a broken limit that can be told; whatever comes in its place is a finding."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable
+from threading import Event
+from typing import Any
+
+import pytest
+import torch
+
+from autograder.engine import conversation as module
+from autograder.engine.conversation import Allowance, LimitError, memory_text
+from autograder.engine.remote import RemoteModule, RemoteObject, StudentError, stand_for, tensors_in
+from autograder.engine.wire import Opaque, Reference, WireError, pack
+
+from .student import MAX_BYTES, Scripted, Student, conversation_with
+
+BRIEF = Allowance(0.3, 60, 4096, 1_000_000)
+
+
+def refer(item: Any) -> Reference:
+    return Reference(1, "object", "it")
+
+
+FORGED: dict[str, bytes] = {
+    "nothing": b"",
+    "no msgpack": b"\xc1\xff\xff",
+    "a number": pack(3),
+    "no value": pack({}),
+    "an end": pack({"end": True}),
+    "nothing there": pack({"missing": True}),
+    "a text": pack({"value": "text"}),
+    "none": pack({"value": None}),
+    "a negative number": pack({"value": -(2**70)}),
+    "a tensor": pack({"value": torch.full((3,), float("nan"))}),
+    "a description": pack({"value": Opaque("x")}),
+    "a proxy": pack({"value": object()}, refer),
+    "a dictionary of proxies": pack({"value": {1: object()}}, refer),
+    "an error": pack({"raised": {"type": "SystemExit", "bases": ["SystemExit"], "text": "bye"}}),
+    "an error that is none": pack({"raised": 3}),
+    "changes of another form": pack({"value": 1, "changed": [3]}),
+    "changes to what is not there": pack({"value": 1, "changed": [[1, 2, 3], {"a": torch.ones(5)}]}),
+    "a graph of nothing": pack({"value": 1, "graph": 5}),
+    "a graph of outputs that are not there": pack({"value": torch.ones(2), "graph": 5, "attached": [7]}),
+    "a graph by text": pack({"value": torch.ones(2), "graph": "x", "attached": ["0"]}),
+    "a graph twice": pack({"value": torch.ones(2), "graph": 5, "attached": [0, 0]}),
+    "a graph of whole numbers": pack({"value": torch.ones(2, dtype=torch.int64), "graph": 5, "attached": [0]}),
+    "an output that is none": pack({"out": "x"}),
+    "a thousand levels": b"\x91" * 1000,
+}
+QUESTIONS: dict[str, Callable[[Any], Any]] = {
+    "call": lambda it: it(torch.ones(3), [1], a={"b": 2}),
+    "call with a gradient": lambda it: it(torch.ones(3, requires_grad=True)),
+    "get": lambda it: it.attribute,
+    "set": lambda it: setattr(it, "attribute", 3),
+    "repr": repr,
+    "str": str,
+    "len": len,
+    "bool": bool,
+    "hash": hash,
+    "int": int,
+    "float": float,
+    "iter": lambda it: next(iter(it)),
+    "next": next,
+    "contains": lambda it: 3 in it,
+    "item": lambda it: it[0],
+    "add": lambda it: it + 1,
+    "equal": lambda it: it == it,
+    "enter": lambda it: it.__enter__(),
+    "close to": lambda it: torch.testing.assert_close(it(), torch.ones(2)),
+}
+
+
+@pytest.mark.parametrize("question", QUESTIONS.values(), ids=QUESTIONS.keys())
+@pytest.mark.parametrize("answer", FORGED.values(), ids=FORGED.keys())
+def test_a_forged_answer_to_any_question_is_a_value_or_an_exception(
+    answer: bytes, question: Callable[[Any], Any]
+) -> None:
+    process = Scripted(*[answer] * 30)
+    conversation = conversation_with(process)
+    with contextlib.suppress(Exception):
+        question(stand_for(conversation, Reference(1, "object", "it")))
+    assert process.asked
+    assert conversation.broken is None or conversation.broken.kind in ("malformed answer", "kernel died")
+    process.close()
+
+
+@pytest.mark.parametrize("kind", ["function", "class", "module", "iterator", "object", "nonsense", ""])
+def test_a_reference_of_any_kind_becomes_a_proxy(kind: str) -> None:
+    process = Scripted(pack({"value": object()}, lambda item: Reference(5, kind, "x")))
+    found = conversation_with(process).ask({"do": "look", "name": "x"})["value"]
+    assert issubclass(type(found), RemoteObject)
+    assert (type(found) is RemoteModule) == (kind == "module")
+    process.close()
+
+
+@pytest.mark.parametrize(
+    "gradients",
+    [
+        [], [None, None], "text", 3, None, [torch.ones(4)], [torch.ones(2, 1)], ["x"], [Opaque("x")],
+    ],
+    ids=repr,
+)  # fmt: skip
+def test_forged_gradients_of_another_form_are_refused(gradients: Any) -> None:
+    forward = pack({"value": torch.ones(2), "graph": 1, "attached": [0]})
+    process = Scripted(forward, pack({"value": gradients}))
+    it = stand_for(conversation_with(process), Reference(1, "function", "f"))
+    x = torch.ones(3, requires_grad=True)
+    result = it(x)
+    with pytest.raises(WireError, match="gradient"):
+        result.sum().backward()
+    assert x.grad is None
+    process.close()
+
+
+def test_forged_changes_reach_no_argument_of_another_shape_or_kind() -> None:
+    changed = [torch.ones(5), [9, 9], {"k": 1}], {"a": 7}
+    process = Scripted(pack({"value": 1, "changed": list(changed)}))
+    it = stand_for(conversation_with(process), Reference(1, "function", "f"))
+    tensor, number = torch.zeros(3), {"k": torch.zeros(2)}
+    it(tensor, (1, 2), number)
+    assert tensor.tolist() == [0, 0, 0]
+    process.close()
+
+
+def test_an_answer_longer_than_allowed_ends_the_process() -> None:
+    process = Scripted()
+    conversation = conversation_with(process)
+    process._theirs.sendall((MAX_BYTES + 1).to_bytes(4, "little"))
+    with pytest.raises(LimitError, match="longer") as caught:
+        conversation.ask({"do": "look", "name": "x"})
+    assert caught.value.kind == "malformed answer"
+    assert not conversation.alive
+    process.close()
+
+
+def test_after_a_broken_limit_every_question_of_the_cell_breaks_the_same_until_the_next_cell(student: Student) -> None:
+    student.begin(BRIEF)
+    for _ in range(3):
+        with pytest.raises(LimitError, match=r"stopped after 0\.3 s") as caught:
+            student.run("while True: pass")
+        assert caught.value.kind == "timeout"
+    assert student.conversation.alive
+    student.begin()
+    assert student.define("f = lambda: 5")() == 5
+
+
+@pytest.mark.parametrize(
+    "stubborn",
+    [
+        "import signal\nsignal.signal(signal.SIGINT, signal.SIG_IGN)\nwhile True: pass",
+        "import signal\nsignal.signal(signal.SIGINT, lambda *arguments: None)\nwhile True: pass",
+    ],
+)
+def test_code_that_does_not_stop_when_told_is_killed(
+    student: Student, stubborn: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "GRACE_SECONDS", 0.3)
+    student.begin(BRIEF)
+    with pytest.raises(LimitError) as caught:
+        student.run(stubborn)
+    assert caught.value.kind == "timeout"
+    assert not student.conversation.alive
+    assert student.process.wait() == -9
+
+
+def test_a_flood_of_output_is_stopped_while_it_comes(student: Student) -> None:
+    student.begin(Allowance(60, 60, 4096, 100_000))
+    with pytest.raises(LimitError, match="printed more than 100000 characters") as caught:
+        student.run("while True: print('x' * 1000)")
+    assert caught.value.kind == "output flood"
+    assert sum(len(output["text"]) for output in student.outputs) <= 100_000
+    assert student.conversation.alive
+
+
+@pytest.mark.parametrize(
+    ("source", "how"),
+    [
+        ("import os; os._exit(3)", "The process ended"),
+        ("import os, signal; os.kill(os.getpid(), signal.SIGSEGV)", "SIGSEGV"),
+        ("import os, signal; os.kill(os.getpid(), signal.SIGKILL)", "The process ended"),
+        ("import os; os.closerange(3, 100)", None),
+    ],
+)
+def test_a_process_that_ends_is_told_with_how_it_ended(student: Student, source: str, how: str | None) -> None:
+    with pytest.raises(LimitError, match=how) as caught:
+        student.run(source)
+    assert caught.value.kind == "kernel died"
+    assert not student.conversation.alive
+
+
+@pytest.mark.parametrize(("used", "kind"), [((0.0, 5000 * 2**20), "memory"), ((1000.0, 0), "timeout")])
+def test_memory_and_processor_time_are_watched_while_an_answer_is_waited_for(
+    used: tuple[float, int], kind: str
+) -> None:
+    stop = Event()
+
+    def silent(question: Any) -> bytes:
+        stop.wait()
+        return b""
+
+    process = Scripted(silent)
+    conversation = conversation_with(process)
+    process.usage = lambda: used  # type: ignore[method-assign]
+    process.interrupt = stop.set  # type: ignore[method-assign]
+    with pytest.raises(LimitError) as caught:
+        conversation.ask({"do": "look", "name": "x"})
+    stop.set()
+    assert caught.value.kind == kind
+    process.close()
+
+
+def test_an_interrupt_that_comes_too_late_is_not_taken_for_an_answer_to_the_next_question(student: Student) -> None:
+    for _ in range(3):
+        student.begin(Allowance(0.2, 60, 4096, 1_000_000))
+        with pytest.raises(LimitError):
+            student.run("import time\ntime.sleep(30)")
+        student.begin()
+        assert student.define("f = lambda: 'mine'")() == "mine"
+
+
+def test_memory_is_told_in_the_unit_that_it_was_set_in() -> None:
+    assert "4 GiB" in memory_text(4096)
+    assert "1.5 GiB" in memory_text(1536)
+    assert "512 MiB" in memory_text(512)
+
+
+def test_tensors_are_found_in_containers_of_every_kind() -> None:
+    a, b, c = torch.ones(1), torch.ones(2), torch.ones(3)
+    assert [len(tensor) for tensor in tensors_in({"x": [a, (b,)], "y": {"z": c}, "n": 3})] == [1, 2, 3]
+
+
+def test_an_error_in_a_forged_answer_is_a_students_whatever_it_says() -> None:
+    process = Scripted(FORGED["an error"])
+    with pytest.raises(StudentError, match="bye"):
+        stand_for(conversation_with(process), Reference(1, "function", "f"))()
+    process.close()

@@ -1,0 +1,157 @@
+"""Real zygotes and their children, in the sandbox, from the first import to the end."""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+from autograder.engine.conversation import Allowance, LimitError
+from autograder.engine.nursery import Child, Nursery
+from autograder.engine.plan import engine_settings, student_environment
+from autograder.engine.remote import Names
+from autograder.engine.sandbox import LAYERS
+from autograder.grading.settings import GradingSettings
+
+from .student import AMPLE, conversation_with
+
+SETTINGS = GradingSettings(memory_mb=1024, scratch_mb=16, seed=5)
+
+
+@pytest.fixture(scope="module")
+def nursery(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Nursery]:
+    """A zygote of a course's settings, ready to fork."""
+    made = Nursery(engine_settings(SETTINGS), student_environment(SETTINGS, tmp_path_factory.mktemp("home")))
+    made.make_ready()
+    yield made
+    made.close()
+
+
+class Room:
+    """A child of a real nursery, with a conversation."""
+
+    def __init__(self, nursery: Nursery) -> None:
+        self.child: Child = nursery.child(2**26)
+        self.conversation = conversation_with(self.child)
+        self.conversation._how_it_ended = nursery.how_it_ended
+        self.outputs: list[Any] = []
+        self.conversation.begin(AMPLE, self.outputs.append)
+        self.names = Names()
+        self.names.conversation = self.conversation
+
+    def run(self, source: str) -> Any:
+        """Run a cell."""
+        return self.conversation.ask({"do": "run", "source": source})["value"]
+
+
+@pytest.fixture
+def room(nursery: Nursery) -> Iterator[Room]:
+    """A new sandboxed child."""
+    made = Room(nursery)
+    yield made
+    made.child.close()
+
+
+def test_a_child_has_every_layer_and_answers(room: Room) -> None:
+    assert room.child.layers == LAYERS
+    assert room.child.isolation == "sandbox"
+    assert room.run("import torch\ndef f(x): return torch.nn.functional.relu(x) * 2")
+    x = torch.tensor([-1.0, 3.0], requires_grad=True)
+    room.names["f"](x).sum().backward()
+    assert x.grad is not None
+    assert x.grad.tolist() == [0, 2]
+
+
+def test_figures_and_commands_work_in_the_sandbox(room: Room) -> None:
+    room.run("import matplotlib.pyplot as plt\nplt.plot([1, 2])\nprint('drawn')\n!echo said && id -un")
+    shown = [output["data"] for output in room.outputs if output["output_type"] == "display_data"]
+    assert [data["image/png"][:5] for data in shown] == ["iVBOR"]
+    printed = "".join(output["text"] for output in room.outputs if output["output_type"] == "stream")
+    assert printed == "drawn\nsaid\nstudent\n"
+
+
+def test_of_the_grader_nothing_more_can_be_imported(room: Room) -> None:
+    room.run("import importlib")
+    for module in ("tfcourse", "autograder.checks", "autograder.grading.autograde", "autograder.engine.worker"):
+        assert not room.run(f"importlib.import_module({module!r})")
+        assert room.outputs[-1]["ename"] == "ModuleNotFoundError"
+
+
+def test_a_child_has_no_open_files_but_its_own(room: Room) -> None:
+    room.run("import os\nopened = {}\nfor n in os.listdir('/proc/self/fd'):\n    try: opened[n] = os.readlink(f'/proc/self/fd/{n}')\n"
+             "    except OSError: pass")  # fmt: skip
+    opened = room.names["opened"]
+    assert {opened.pop(number) for number in "012"} == {"/dev/null"}
+    assert all(target.startswith(("socket:", "/proc", "anon_inode:", "pipe:")) for target in opened.values()), opened
+    assert sum(target.startswith("socket:") for target in opened.values()) == 1, opened
+
+
+def test_children_inherit_nothing_from_each_other(nursery: Nursery) -> None:
+    for _ in range(2):
+        room = Room(nursery)
+        assert room.run("import os, random, torch\nseen = os.path.exists('/tmp/work/left'), hasattr(torch, 'left')")
+        assert room.names["seen"] == (False, False)
+        room.run("open('/tmp/work/left', 'w').write('x')\ntorch.left = 1\nnumber = random.random()")
+        room.child.close()
+
+
+def test_memory_that_all_processes_together_fill_is_a_broken_limit(room: Room) -> None:
+    room.conversation.begin(Allowance(60, 60, 300, 10**6), room.outputs.append)
+    with pytest.raises(LimitError, match="300 MiB") as caught:
+        room.run("import time\nkept = bytearray(b'x') * (400 * 2**20)\ntime.sleep(30)")
+    assert caught.value.kind == "memory"
+
+
+def test_an_allocation_past_the_limit_is_an_error_that_code_can_catch(room: Room) -> None:
+    assert not room.run("x = bytearray(2 * 2**30)")
+    assert room.outputs[-1]["ename"] == "MemoryError"
+    assert room.run("y = 1")
+
+
+def test_a_crash_is_told_by_its_signal_and_the_next_child_is_had(nursery: Nursery, room: Room) -> None:
+    with pytest.raises(LimitError) as caught:
+        room.run("import ctypes\nctypes.string_at(0)")
+    assert caught.value.kind == "kernel died"
+    again = Room(nursery)
+    assert again.run("1")
+    again.child.close()
+
+
+def test_everything_a_child_has_started_ends_with_it(nursery: Nursery) -> None:
+    room = Room(nursery)
+    room.run("import os, subprocess\nsubprocess.Popen(['sleep', '1000'], start_new_session=True)")
+    pid = room.child._pid
+    family = {int(name) for name in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()}
+    assert family
+    room.child.close()
+    for number in family:
+        assert _has_ended(number)
+
+
+def _has_ended(pid: int) -> bool:
+    try:
+        handle = os.pidfd_open(pid)
+    except ProcessLookupError:
+        return True
+    import select
+
+    poll = select.poll()
+    poll.register(handle, select.POLLIN)
+    ended = bool(poll.poll(20_000))
+    os.close(handle)
+    return ended
+
+
+def test_a_zygote_that_is_killed_is_started_again(nursery: Nursery) -> None:
+    assert nursery._process is not None
+    os.killpg(nursery._process.pid, signal.SIGKILL)
+    nursery._process.wait()
+    nursery.make_ready()
+    room = Room(nursery)
+    assert room.run("1")
+    room.child.close()

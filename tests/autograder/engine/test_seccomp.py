@@ -1,0 +1,159 @@
+"""The filter refuses what it lists, on both architectures, and nothing that an exercise needs."""
+
+from __future__ import annotations
+
+import errno
+import os
+import socket
+import struct
+
+import pytest
+
+from autograder.engine import linux, seccomp
+
+from .bpf import run
+from .confined import in_child
+
+MACHINES = ("x86_64", "aarch64")
+ALLOW, KILL = 0x7FFF0000, 0x80000000
+
+
+def refused(number: int) -> int:
+    return 0x00050000 | number
+
+
+# What a notebook cannot do without: numbers on x86_64 and aarch64.
+NEEDED = {
+    "read": (0, 63), "write": (1, 64), "openat": (257, 56), "close": (3, 57), "mmap": (9, 222), "mprotect": (10, 226),
+    "munmap": (11, 215), "brk": (12, 214), "futex": (202, 98), "clock_gettime": (228, 113), "getpid": (39, 172),
+    "execve": (59, 221), "wait4": (61, 260), "exit_group": (231, 94), "pipe2": (293, 59), "getrandom": (318, 278),
+    "rt_sigaction": (13, 134), "kill": (62, 129), "prlimit64": (302, 261), "sched_getaffinity": (204, 123), "sendto": (44, 206),
+    "recvfrom": (45, 207), "ppoll": (271, 73), "statx": (332, 291), "prctl": (157, 167), "madvise": (28, 233),
+}  # fmt: skip
+
+
+@pytest.fixture(params=MACHINES)
+def machine(request: pytest.FixtureRequest) -> str:
+    return str(request.param)
+
+
+def column(machine: str) -> int:
+    return MACHINES.index(machine)
+
+
+def test_each_listed_call_is_refused_and_every_other_number_is_not(machine: str) -> None:
+    code = seccomp.program(machine)
+    listed = {numbers[column(machine)] for numbers in seccomp._REFUSED.values()} - {-1}
+    # These are looked at more closely, below.
+    special = {seccomp._CLONE[machine], seccomp._CLONE3, seccomp._SOCKET[machine], seccomp._SOCKETPAIR[machine]}
+    for number in set(range(600)) - special:
+        assert run(code, machine, number) == (refused(errno.EPERM) if number in listed else ALLOW), number
+
+
+@pytest.mark.parametrize("name", NEEDED)
+def test_what_notebooks_need_passes(machine: str, name: str) -> None:
+    assert run(seccomp.program(machine), machine, NEEDED[name][column(machine)]) == ALLOW
+
+
+def test_clone_passes_but_for_namespaces_and_clone3_is_not_there(machine: str) -> None:
+    code, clone = seccomp.program(machine), seccomp._CLONE[machine]
+    threads_and_forks = (0x3D0F00, 0x01200011, 17)
+    namespaces = (
+        linux.CLONE_NEWNS, linux.CLONE_NEWCGROUP, linux.CLONE_NEWUTS, linux.CLONE_NEWIPC, linux.CLONE_NEWUSER, linux.CLONE_NEWPID,
+        linux.CLONE_NEWNET, 0x80,
+    )  # fmt: skip
+    assert [run(code, machine, clone, flags) for flags in threads_and_forks] == [ALLOW] * 3
+    for flag in namespaces:
+        for flags in (flag, flag | 17, flag | 0x3D0F00):
+            assert run(code, machine, clone, flags) == refused(errno.EPERM)
+    assert run(code, machine, seccomp._CLONE3, 1, 88) == refused(errno.ENOSYS)
+
+
+def test_sockets_are_those_of_this_machine_only(machine: str) -> None:
+    code = seccomp.program(machine)
+    for call in (seccomp._SOCKET[machine], seccomp._SOCKETPAIR[machine]):
+        for family in range(64):
+            expected = ALLOW if family == socket.AF_UNIX else refused(errno.EAFNOSUPPORT)
+            assert run(code, machine, call, family) == expected
+        # The kernel looks at the lower half of the argument, and so does the filter.
+        assert run(code, machine, call, (7 << 32) | socket.AF_INET) == refused(errno.EAFNOSUPPORT)
+
+
+def test_a_terminal_takes_no_typed_characters(machine: str) -> None:
+    code, ioctl = seccomp.program(machine), seccomp._IOCTL[machine]
+    for request in (0x5412, 0x541C, (1 << 32) | 0x5412):
+        assert run(code, machine, ioctl, 0, request) == refused(errno.EPERM)
+    assert run(code, machine, ioctl, 0, 0x5401) == ALLOW
+
+
+def test_a_call_by_another_architecture_ends_the_process(machine: str) -> None:
+    code = seccomp.program(machine)
+    assert run(code, "i386", 20) == KILL
+    assert run(code, MACHINES[1 - column(machine)], 20) == KILL
+
+
+def test_the_second_set_of_numbers_of_x86_is_not_there() -> None:
+    code = seccomp.program("x86_64")
+    for number in (0, 41, 101, 165, 272, 520):
+        assert run(code, "x86_64", 0x40000000 | number) == refused(errno.ENOSYS)
+    assert run(code, "x86_64", -1) == refused(errno.ENOSYS)
+
+
+def test_only_the_calls_of_the_driver_come_back_for_cuda(machine: str) -> None:
+    plain, cuda = seccomp.program(machine), seccomp.program(machine, cuda=True)
+    changed = {number for number in range(600) if run(plain, machine, number) != run(cuda, machine, number)}
+    assert changed == {seccomp._REFUSED[name][column(machine)] for name in seccomp._CUDA_NEEDS}
+
+
+def test_the_program_is_one_that_the_kernel_takes(machine: str) -> None:
+    instructions = list(struct.iter_unpack("<HBBI", seccomp.program(machine)))
+    assert len(instructions) <= 4096
+    for at, (code, if_true, if_false, _) in enumerate(instructions):
+        if code & 7 == 5:
+            assert at + 1 + max(if_true, if_false) < len(instructions)
+    assert instructions[-1][0] == 6
+
+
+def test_the_filter_stays_on_in_what_a_process_starts() -> None:
+    def confined() -> list[object]:
+        linux.prctl(linux.PR_SET_NO_NEW_PRIVS, 1)
+        before = _family(socket.AF_INET)
+        seccomp.install()
+        child = os.fork()
+        if not child:
+            os._exit(0 if _family(socket.AF_INET) == "EAFNOSUPPORT" else 1)
+        inherited = os.waitpid(child, 0)[1]
+        return [before, _family(socket.AF_INET), _family(socket.AF_UNIX), inherited]
+
+    assert in_child(confined) == ["", "EAFNOSUPPORT", "", 0]
+
+
+def test_without_no_new_privileges_an_ordinary_process_gets_no_filter() -> None:
+    def confined() -> str:
+        linux.drop_capabilities()
+        try:
+            seccomp.install()
+        except OSError as error:
+            return errno.errorcode[error.errno]
+        return "installed"
+
+    assert in_child(confined) == "EACCES"
+
+
+def test_whether_there_are_filters_is_found_out_without_putting_one_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert seccomp.available()
+    assert _family(socket.AF_INET) == ""
+
+    def unknown(*arguments: object) -> None:
+        raise OSError(errno.EINVAL, "no such option")
+
+    monkeypatch.setattr(seccomp, "prctl", unknown)
+    assert not seccomp.available()
+
+
+def _family(family: int) -> str:
+    try:
+        socket.socket(family, socket.SOCK_STREAM).close()
+    except OSError as error:
+        return errno.errorcode[error.errno or 0]
+    return ""

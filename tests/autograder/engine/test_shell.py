@@ -1,0 +1,294 @@
+"""Outputs are what Jupyter would keep: in their order, in their forms, and no more than a cell may keep."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+from IPython.core.interactiveshell import InteractiveShell
+
+from autograder.engine.shell import CellShell, Outputs, make_shell, size_of
+
+from .confined import in_child
+
+Run = Callable[..., list[dict[str, Any]]]
+
+
+@pytest.fixture
+def shell() -> Iterator[CellShell]:
+    """A shell of its own; IPython knows only one at a time."""
+    before = InteractiveShell._instance
+    made = make_shell({})
+    yield made
+    CellShell.clear_instance()
+    InteractiveShell._instance = before
+
+
+@pytest.fixture
+def run(shell: CellShell) -> Run:
+    """Run cells and return what the last one leaves in the notebook."""
+
+    def run_cells(*sources: str, kept: int = 100_000) -> list[dict[str, Any]]:
+        for source in sources:
+            outputs = Outputs(kept)
+            shell.run(source, outputs.add)
+        return outputs.items
+
+    return run_cells
+
+
+def told(items: list[dict[str, Any]]) -> list[Any]:
+    """Return outputs in short: streams as name and text, others as kind and plain text."""
+    return [
+        (item["name"], item["text"])
+        if item["output_type"] == "stream"
+        else (item["output_type"], item.get("data", {}).get("text/plain", item.get("ename")))
+        for item in items
+    ]
+
+
+def test_what_is_printed_and_shown_keeps_its_order(run: Run) -> None:
+    source = (
+        "import sys\nprint('a')\ndisplay(1)\nprint('b', end='')\nprint('c')\nprint('e', file=sys.stderr)\nprint('d')\n3"
+    )
+    assert told(run(source)) == [
+        ("stdout", "a\n"),
+        ("display_data", "1"),
+        ("stdout", "bc\n"),
+        ("stderr", "e\n"),
+        ("stdout", "d\n"),
+        ("execute_result", "3"),
+    ]
+
+
+@pytest.mark.parametrize("source", ["1;", "None", "x = 1", "", "# nothing", "if True:\n    3", "import os"])
+def test_what_has_no_result_shows_none(run: Run, source: str) -> None:
+    assert run(source) == []
+
+
+def test_forms_of_a_result_are_kept_by_media_type(run: Run) -> None:
+    source = """
+    class Rich:
+        def _repr_html_(self): return '<b>x</b>'
+        def _repr_mimebundle_(self, **kwargs): return {'application/json': {'a': [1]}, 'application/odd': object()}
+        def __repr__(self): return 'x'
+    Rich()"""
+    (found,) = run(source)
+    assert found["data"] == {"application/json": {"a": [1]}, "text/plain": "x", "text/html": "<b>x</b>"}
+    assert (found["execution_count"], found["metadata"]) == (None, {})
+
+
+def test_html_is_displayed(run: Run) -> None:
+    (found,) = run("from IPython.display import HTML\ndisplay(HTML('<p>hi</p>'))")
+    assert found["output_type"] == "display_data"
+    assert found["data"]["text/html"] == "<p>hi</p>"
+
+
+def test_a_result_is_remembered_under_an_underscore(run: Run) -> None:
+    assert told(run("6 * 7", "_ + 1")) == [("execute_result", "43")]
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "plt.plot([1, 2])\nNone",
+        "plt.plot([1, 2])\nplt.show()",
+        "plt.figure(); plt.figure().gca(); plt.close(1);",
+    ],
+)
+def test_a_figure_that_is_drawn_is_shown_once(run: Run, source: str) -> None:
+    def draw() -> Any:
+        from matplotlib import pyplot
+
+        run("%matplotlib inline\nimport matplotlib.pyplot as plt")
+        found = [item["data"] for item in run(source) if item["output_type"] == "display_data"]
+        return [data["image/png"][:5] for data in found], pyplot.get_fignums()
+
+    assert in_child(draw) == [["iVBOR"], []]
+
+
+@pytest.mark.parametrize(
+    ("source", "name", "text"),
+    [
+        ("print('before')\n1 / 0\nprint('after')", "ZeroDivisionError", "division by zero"),
+        ("print('before')\nraise KeyError('x')", "KeyError", "'x'"),
+        ("print('before')\nraise KeyboardInterrupt", "KeyboardInterrupt", ""),
+        ("print('before')\n%nothing", None, None),
+        (
+            "print('before')\nclass E(Exception):\n    def __str__(self): raise ValueError\nraise E",
+            "E",
+            "(its text cannot be shown)",
+        ),
+    ],
+)
+def test_an_error_comes_after_what_was_printed_and_ends_the_cell(
+    run: Run, source: str, name: str | None, text: str | None
+) -> None:
+    printed, *rest = run(source)
+    assert printed["text"] == "before\n"
+    if name is not None:
+        assert (rest[0]["ename"], rest[0]["evalue"]) == (name, text)
+
+
+def test_a_syntax_error_is_an_error_of_the_whole_cell(run: Run) -> None:
+    (found,) = run("print('before')\ndef f(: pass")
+    assert (found["output_type"], found["ename"]) == ("error", "SyntaxError")
+    assert all(isinstance(line, str) for line in found["traceback"])
+    assert not any("\x1b" in line for line in found["traceback"])
+
+
+@pytest.mark.parametrize("source", ["1 / 0", "def f(: pass", "raise SystemExit"])
+def test_a_cell_that_fails_says_so_and_the_next_one_runs(shell: CellShell, source: str) -> None:
+    assert shell.run(source, lambda output: None) is False
+    assert shell.run("1", lambda output: None) is True
+
+
+@pytest.mark.parametrize(
+    ("source", "left"),
+    [
+        ("print('a')\nclear_output()\nprint('b')", [("stdout", "b\n")]),
+        ("print('a')\nclear_output(wait=True)\nprint('b')", [("stdout", "b\n")]),
+        ("print('a')\nclear_output(wait=True)", [("stdout", "a\n")]),
+        ("for i in range(1000):\n    clear_output(wait=True)\n    print('x' * 1000)", [("stdout", "x" * 1000 + "\n")]),
+        ("print('a')\nclear_output()\n3", [("execute_result", "3")]),
+    ],
+)
+def test_outputs_are_cleared_at_once_or_when_the_next_one_comes(run: Run, source: str, left: list[Any]) -> None:
+    assert told(run(f"from IPython.display import clear_output\n{source}", kept=5000)) == left
+
+
+def test_a_display_is_updated_in_its_place(run: Run) -> None:
+    source = "h = display(1, display_id=True)\nprint('a')\nh.update(2)\ndisplay(3, display_id='x')\nupdate_display(4, display_id='y')"
+    assert told(run("from IPython.display import update_display\n" + source)) == [
+        ("display_data", "2"),
+        ("stdout", "a\n"),
+        ("display_data", "3"),
+    ]
+
+
+def test_a_cell_may_wait_at_its_top_level(run: Run) -> None:
+    source = "import asyncio\nasync def f():\n    await asyncio.sleep(0)\n    print('in')\n    return 5\nawait f()"
+    assert told(run(source)) == [("stdout", "in\n"), ("execute_result", "5")]
+    assert told(
+        run("async for i in (i async for i in g()): print(i)", "async def g():\n    yield 1", "[i async for i in g()]")
+    ) == [("execute_result", "[1]")]
+
+
+@pytest.mark.parametrize(
+    ("source", "text"),
+    [
+        ("%%capture kept\nprint('hidden')", ""),
+        ("%time x = 3", "Wall time"),
+        ("%%time\nprint('timed')", "timed"),
+        ("%pwd", None),
+        ("%who_ls", None),
+        ("print?", None),
+    ],
+)
+def test_magics_work(run: Run, source: str, text: str | None) -> None:
+    found = run(source)
+    assert not [item for item in found if item["output_type"] == "error"]
+    if text is not None:
+        assert text in "".join(item.get("text", "") for item in found)
+
+
+def test_commands_of_the_system_are_run_and_print_into_the_cell(run: Run) -> None:
+    assert told(run("x = 'a b'\n!echo {x}; echo oops >&2\nprint('after')\n_exit_code")) == [
+        ("stdout", "a b\noops\nafter\n"),
+        ("execute_result", "0"),
+    ]
+    assert told(run("!exit 3", "_exit_code")) == [("execute_result", "3")]
+    assert told(run("found = !echo one; echo two\nlist(found)")) == [("execute_result", "['one', 'two']")]
+    assert told(run("!cat")) == []
+
+
+def test_code_that_asks_for_input_gets_an_error(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    import io
+
+    monkeypatch.setattr(sys, "stdin", io.StringIO())
+    assert told(run("input('name? ')"))[-1] == ("error", "EOFError")
+
+
+def test_what_is_printed_beside_python_text_is_refused_as_by_any_stream(run: Run) -> None:
+    source = "import sys\nsys.stdout.write(b'x')"
+    assert run(source)[-1]["ename"] == "TypeError"
+    assert told(run("import sys\nsys.stdout.writelines(['a', 'b'])\nsys.stdout.isatty(), sys.stdout.encoding")) == [
+        ("stdout", "ab"),
+        ("execute_result", "(False, 'utf-8')"),
+    ]
+
+
+def test_the_streams_of_this_process_are_back_after_a_cell(shell: CellShell) -> None:
+    before = sys.stdout, sys.stderr
+    for source in ("print(1)", "1 / 0", "import sys; sys.stdout = None", "raise SystemExit"):
+        shell.run(source, lambda output: None)
+        assert (sys.stdout, sys.stderr) == before
+
+
+def test_what_is_printed_comes_in_pieces_while_the_cell_runs(shell: CellShell) -> None:
+    pieces: list[dict[str, Any]] = []
+    shell.run("for i in range(10): print('x' * 9999)", pieces.append)
+    assert len(pieces) >= 4
+    assert max(len(piece["text"]) for piece in pieces) <= 65_536
+    assert sum(len(piece["text"]) for piece in pieces) == 100_000
+
+
+class TestCaps:
+    """No more is kept than a cell may keep."""
+
+    def test_text_past_the_cap_is_left_out_and_that_is_said_once(self, run: Run) -> None:
+        (found,) = run("for i in range(100):\n    print('x' * 99, flush=True)", kept=1000)
+        assert found["text"].count("what follows is left out") == 1
+        assert 700 <= found["text"].count("x") <= 1000
+
+    def test_a_result_and_an_error_are_kept_after_the_cap(self, run: Run) -> None:
+        assert told(run("print('x' * 5000)\n'result'", kept=1000))[-1] == ("execute_result", "'result'")
+        assert told(run("print('x' * 5000)\n1 / 0", kept=1000))[-1] == ("error", "ZeroDivisionError")
+
+    def test_a_result_that_is_larger_than_the_cap_is_left_out(self, run: Run) -> None:
+        found = run("class Big:\n    def __repr__(self): return 'x' * 10**6\nBig()", kept=1000)
+        assert [item["output_type"] for item in found] == ["stream"]
+        assert size_of(found) < 1000
+
+    def test_displays_count_with_all_their_forms(self, run: Run) -> None:
+        source = "for i in range(100): display({'application/json': {'a': ['x' * 100]}, 'text/plain': 'y'}, raw=True)"
+        found = run(source, kept=1000)
+        assert 5 <= len(found) <= 10
+        assert "left out" in found[-1]["text"]
+
+    def test_a_long_error_is_cut(self, run: Run) -> None:
+        source = "def f(n): return f(n - 1) if n else 1 / 0\nclass E(Exception): pass\nraise E('x' * 10**6)"
+        (found,) = run(source)
+        assert len(found["evalue"]) == 4000
+        assert len(found["traceback"]) <= 60
+        assert all(len(line) <= 4000 for line in found["traceback"])
+
+    @pytest.mark.parametrize(
+        "output",
+        [
+            {}, {"output_type": "stream"}, {"output_type": "stream", "name": 3, "text": None}, {"output_type": "error"},
+            {"output_type": "error", "traceback": "x", "ename": [], "evalue": {}}, {"output_type": "display_data"},
+            {"output_type": "display_data", "data": [1]}, {"output_type": "execute_result", "data": {1: 2, "a": 3}},
+            {"output_type": "unheard of", "text": "x"}, {"output_type": "clear_output", "wait": []},
+            {"output_type": "display_data", "data": {}, "display_id": {}, "update": 1}, {"output_type": ["stream"]},
+        ],
+        ids=repr,
+    )  # fmt: skip
+    def test_an_output_of_another_form_breaks_nothing(self, output: dict[str, Any]) -> None:
+        import nbformat
+        from nbformat.v4 import new_code_cell, new_notebook
+
+        outputs = Outputs(1000)
+        outputs.add(output)
+        outputs.add({"output_type": "stream", "name": "stdout", "text": "fine"})
+        assert outputs.items[-1]["text"].endswith("fine")
+        nbformat.validate(nbformat.from_dict(new_notebook(cells=[new_code_cell(outputs=outputs.items)])))
+
+
+def test_the_size_of_a_thing_in_itself_is_bounded() -> None:
+    endless: list[Any] = ["xx"]
+    endless.append(endless)
+    assert size_of(endless) < 100
+    assert size_of({"a": ["bc", ("def",)], "b": 3}) == 13

@@ -1,0 +1,294 @@
+"""A remote subject is seen as a local one would be, and whatever it answers is a finding."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
+from types import FunctionType
+from typing import Any
+
+import numpy
+import pytest
+import torch
+from torch import nn
+
+from autograder.checking.draw import Case
+from autograder.checking.request import Observation, Request
+from autograder.checking.sheet import decide
+from autograder.checking.subject import LocalSubject
+from autograder.checks import check, exercises
+from autograder.engine.remote import RemoteObject, conversation_of, reference_of
+from autograder.engine.subject import RemoteSubject, packed_request
+from autograder.engine.wire import Reference, pack
+
+from .student import Scripted, Student, conversation_with
+
+CALLS = [Case({"x": index}).request() for index in range(3)]
+
+
+def implementations() -> dict[str, Any]:
+    """Return every known implementation: of each exercise the reference, and each misconception."""
+    return {
+        f"{exercise.name}__{name}": code
+        for exercise in exercises().values()
+        for name, code in (
+            ("reference", exercise.reference),
+            *((f"wrong_{index}", known.wrong) for index, known in enumerate(exercise.misconceptions)),
+        )
+    }
+
+
+@pytest.fixture(scope="module")
+def everyone() -> Iterator[Student]:
+    """A process in which every known implementation is defined."""
+    made = Student(implementations())
+    yield made
+    made.close()
+
+
+def remote(student: Student, name: str) -> RemoteSubject:
+    found = student.names[name]
+    return RemoteSubject(conversation_of(found), reference_of(found))
+
+
+@pytest.mark.parametrize("name", list(exercises()))
+def test_the_verdict_on_every_known_implementation_is_the_one_that_is_given_here(everyone: Student, name: str) -> None:
+    exercise = exercises()[name]
+    codes = {label: code for label, code in implementations().items() if label.startswith(f"{name}__")}
+    sheet = exercise.sheet()
+    for label, code in codes.items():
+        everyone.begin()
+        there, here = decide(sheet, remote(everyone, label)), decide(sheet, LocalSubject(code))
+        assert there == here, label
+        assert there.passed == label.endswith("__reference"), label
+
+
+@pytest.mark.parametrize("name", list(exercises()))
+def test_each_observation_is_the_one_that_is_made_here(everyone: Student, name: str) -> None:
+    sheet = exercises()[name].sheet(hidden=True, seed=5)
+    requests = [request for section in sheet.sections for probe in section.probes for request in probe.requests]
+    requests += [request for rule in sheet.rules for request in rule.requests]
+    everyone.begin()
+    there = remote(everyone, f"{name}__reference").observe_many(requests)
+    for request, mine in zip(requests, there, strict=True):
+        alike(mine, LocalSubject(exercises()[name].reference).observe(request))
+
+
+def alike(a: Observation, b: Observation) -> None:
+    assert vars(a) | {"outputs": list(a.outputs)} == vars(b) | {"outputs": list(b.outputs)}
+    for name, value in a.outputs.items():
+        if isinstance(value, torch.Tensor):
+            torch.testing.assert_close(value, b.outputs[name], rtol=0, atol=0, equal_nan=True)
+        else:
+            assert value == b.outputs[name]
+
+
+ODD = {
+    "stub": "def f(x): raise NotImplementedError",
+    "prints": "def f(x):\n    print('hello')\n    return x",
+    "raises": "def f(x): raise ValueError('no  such\\nthing')",
+    "mutates": "def f(x):\n    x += 1\n    return x",
+    "ends": "def f(x): raise SystemExit(3)",
+    "text": "def f(x): return 'text', None, [1.5, {'a': x}]",
+    "nan": "def f(x): return x / 0 - x / 0",
+    "array": "def f(x): return x.numpy()",
+    "opaque": "def f(x): return object()",
+    "wrong arguments": "def f(y): return y",
+    "no function": "f = 3",
+    "slow loop": "def f(x):\n    out = torch.zeros(())\n    for i in x.flatten(): out = out + i\n    return out",
+}
+
+
+@pytest.mark.parametrize("source", ODD.values(), ids=ODD.keys())
+def test_an_odd_function_is_seen_as_it_would_be_here(student: Student, source: str) -> None:
+    names: dict[str, Any] = {}
+    exec("import torch\n" + source, names)
+    student.define(source)
+    if not isinstance(names["f"], FunctionType):
+        return_value = student.names["f"]
+        assert return_value == names["f"]
+        return
+    for action in ("call", "gradients", "meta", "operations"):
+        request = Case({"x": torch.arange(6.0).reshape(2, 3)}).request(action, ("x",))  # type: ignore[arg-type]
+        mine, theirs = LocalSubject(names["f"]).observe(request), remote(student, "f").observe(request)
+        assert vars(theirs) | {"outputs": list(theirs.outputs)} == vars(mine) | {"outputs": list(mine.outputs)}
+
+
+def test_a_callable_object_is_examined_where_it_lives_and_gains_nothing_by_being_one(student: Student) -> None:
+    """What it does there counts: its forbidden calls are seen, though it is no plain function."""
+    name = "scaled_dot_product_attention"
+    cheat = (
+        "class Attention:\n"
+        "    def __call__(self, q, k, v, mask=None, **more):\n"
+        "        return nn.functional.scaled_dot_product_attention(q, k, v, attn_mask=mask)\n"
+    )
+    for made in (
+        f"{name} = Attention()",
+        f"{name} = functools.partial(Attention())",
+        f"{name} = functools.cache(Attention().__call__)",
+    ):
+        found = student.define(cheat + made, name)
+        assert isinstance(found, RemoteObject)
+        verdict = check(found, hidden=True, seed=3)
+        assert verdict.exercise == name
+        assert verdict.score == 0
+        assert "scaled_dot_product_attention" in verdict.findings[0].message
+
+
+@pytest.mark.parametrize("wrapper", ["functools.partial({})", "functools.cache({})", "(lambda *a, **k: {}(*a, **k))"])
+def test_a_right_function_keeps_its_points_in_a_wrapper_of_the_students(everyone: Student, wrapper: str) -> None:
+    everyone.begin()
+    made = wrapper.format("causal_mask__reference")
+    found = everyone.define(f"causal_mask = {made}", "causal_mask")
+    assert check(found, hidden=True, seed=3).passed
+
+
+class TestForgedAnswers:
+    """Whatever comes in the place of an observation is a finding about the student's code."""
+
+    @staticmethod
+    def observed(*answers: bytes, requests: int = 1) -> list[Observation]:
+        process = Scripted(*answers)
+        subject = RemoteSubject(conversation_with(process), Reference(1, "function", "f"))
+        found = subject.observe_many([Case({"x": index}).request() for index in range(requests)])
+        assert len(found) == requests
+        process.close()
+        return found
+
+    @pytest.mark.parametrize(
+        "answer",
+        [
+            b"", b"\xc1", b"\x80", pack(None), pack([1]), pack({}), pack({"value": 1}), pack({"observed": None}), pack({"observed": []}),
+            pack({"observed": [b"", b""]}), pack({"observed": [b""]}), pack({"observed": [b"\xc1"]}), pack({"observed": ["text"]}),
+            pack({"observed": [None]}), pack({"observed": [[1]]}), pack({"observed": {"a": 1}}), pack({"observed": torch.ones(1)}),
+            pack({"raised": {"type": "SystemExit"}}), pack({"raised": None}), pack({"missing": True}), pack({"end": True}),
+            pack({1: 2}), pack({"out": 3}), pack({"out": None}),
+        ],
+        ids=repr,
+    )  # fmt: skip
+    def test_an_answer_of_another_form_is_malformed(self, answer: bytes) -> None:
+        (found,) = self.observed(answer)
+        assert found.error is not None
+        assert found.error.startswith("MalformedAnswer")
+        assert not found.outputs
+
+    @pytest.mark.parametrize(
+        "said",
+        [
+            3, None, [], {"outputs": 3}, {"outputs": [1]}, {"outputs": {1: 2}}, {"error": 3}, {"error": ["x"]}, {"mutated": 3},
+            {"mutated": [1]}, {"mutated": (1,)}, {"mutated": ("x",) * 10_001}, {"operations": -1}, {"operations": 1.5},
+            {"operations": True},
+            {"largest": "x"}, {"functions": "abc"}, {"functions": (b"x",)},
+        ],
+        ids=lambda said: repr(said)[:60],
+    )  # fmt: skip
+    def test_an_observation_of_another_form_is_malformed(self, said: Any) -> None:
+        (found,) = self.observed(pack({"observed": [pack(said)]}))
+        assert found.error is not None
+        assert found.error.startswith("MalformedAnswer")
+
+    def test_too_few_and_too_many_observations_are_malformed(self) -> None:
+        fine = pack({"outputs": {"output": 1}})
+        for count in (1, 3):
+            assert all(seen.error for seen in self.observed(pack({"observed": [fine] * count}), requests=2))
+        assert [seen.error for seen in self.observed(pack({"observed": [fine] * 2}), requests=2)] == [None, None]
+
+    def test_one_malformed_observation_leaves_the_others_as_they_are(self) -> None:
+        one, two = self.observed(pack({"observed": [pack({"outputs": {"output": 1}}), b"\xc1"]}), requests=2)
+        assert (one.error, dict(one.outputs)) == (None, {"output": 1})
+        assert two.error is not None
+
+    def test_a_reference_in_an_observation_is_malformed(self) -> None:
+        hidden = pack({"outputs": {"output": object()}}, lambda item: Reference(1, "function", "f"))
+        (found,) = self.observed(pack({"observed": [hidden]}))
+        assert "reference" in (found.error or "")
+
+    def test_a_process_that_has_gone_is_a_finding_for_every_question(self) -> None:
+        process = Scripted()
+        process.kill()
+        conversation = conversation_with(process)
+        conversation._how_it_ended = lambda child: -11
+        subject = RemoteSubject(conversation, Reference(1, "function", "f"))
+        for _ in range(2):
+            found = subject.observe_many(CALLS)
+            assert [(seen.error or "").partition(":")[0] for seen in found] == ["ProcessEnded"] * 3
+            assert "SIGSEGV" in (found[0].error or "")
+        process.close()
+
+    def test_an_error_about_memory_is_told_as_the_limit_that_it_is(self) -> None:
+        (found,) = self.observed(pack({"observed": [pack({"error": "RuntimeError: can't allocate memory: 8 GB"})]}))
+        assert found.error == "MemoryLimit: It needed more than 4 GiB of memory."
+
+    def test_a_long_error_is_cut(self) -> None:
+        (found,) = self.observed(pack({"observed": [pack({"error": "x" * 10**6})]}))
+        assert len(found.error or "") == 1000
+
+    @pytest.mark.parametrize(
+        "value",
+        [
+            float("nan"),
+            torch.full((2, 3), float("nan")),
+            numpy.zeros(3),
+            "text",
+            None,
+            2**100,
+            torch.zeros(0),
+            {"a": [1]},
+            1j,
+        ],
+        ids=lambda value: repr(value)[:40],
+    )
+    def test_any_value_in_the_place_of_the_result_is_judged_and_is_wrong(self, value: Any) -> None:
+        sheet = exercises()["causal_mask"].sheet()
+
+        def answer(question: Mapping[str, Any]) -> bytes:
+            count = len(question["requests"])
+            return pack({"observed": [pack({"outputs": {"output": value}})] * count})
+
+        process = Scripted(*[answer] * 200)
+        verdict = decide(sheet, RemoteSubject(conversation_with(process), Reference(1, "function", "causal_mask")))
+        process.close()
+        assert verdict.score == 0
+
+    @pytest.mark.parametrize("name", list(exercises()))
+    def test_no_answer_of_one_kind_passes_every_aspect_of_any_exercise(self, name: str) -> None:
+        """An echo, silence, a shape: what could be said without knowing anything."""
+        sheet = replace(exercises()[name].sheet(), misconceptions=())
+        forged: list[Callable[[Any], dict[str, Any]]] = [
+            lambda request: {},
+            lambda request: {"operations": 1, "largest": 1, "functions": ()},
+            lambda request: {"outputs": {"output": next(iter(request["arguments"].values()), None)}},
+            lambda request: {"outputs": {f"gradient of {name}": torch.zeros(()) for name in request.get("wrt", ())}},
+        ]
+        for say in forged:
+
+            def answer(question: Mapping[str, Any], say: Callable[[Any], dict[str, Any]] = say) -> bytes:
+                return pack({"observed": [pack(say(request)) for request in question["requests"]]})
+
+            process = Scripted(*[answer] * 500)
+            verdict = decide(sheet, RemoteSubject(conversation_with(process), Reference(1, "function", name)))
+            process.close()
+            assert not verdict.passed
+            assert verdict.score <= verdict.max_score / 2
+
+
+def test_a_request_is_packed_once_and_tells_only_what_it_says() -> None:
+    request = Request("call", {"x": 1})
+    assert packed_request(request) is packed_request(request)
+    assert packed_request(Request("call", {"x": 1})) == packed_request(request)
+    assert b"state" not in packed_request(request)
+
+
+def test_a_module_class_is_examined_with_the_weights_of_the_request(student: Student) -> None:
+    source = "class f(nn.Module):\n    def __init__(self, n):\n        super().__init__()\n        self.l = nn.Linear(n, 1)\n"
+    student.define(source + "    def forward(self, x): return self.l(x)")
+    weights = {"l.weight": torch.tensor([[1.0, 2.0, 3.0]]), "l.bias": torch.tensor([0.5])}
+    case = Case({"x": torch.ones(1, 3)}, init={"n": 3}, state=weights)
+    subject = remote(student, "f")
+    assert subject.observe(case.request()).outputs["output"].tolist() == [[6.5]]
+    found = subject.observe(case.request("gradients", ("x",))).outputs
+    assert list(found) == ["gradient of x", "gradient of l.weight", "gradient of l.bias"]
+    assert "named otherwise" in (
+        subject.observe(Case({"x": torch.ones(1, 3)}, init={"n": 3}, state={}).request()).error or ""
+    )
+    assert isinstance(student.names["f"](3), nn.Module)

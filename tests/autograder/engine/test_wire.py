@@ -1,0 +1,217 @@
+"""Values cross whole, and what cannot cross says so."""
+
+from __future__ import annotations
+
+import collections
+import functools
+import math
+from typing import Any, NamedTuple
+
+import numpy
+import pytest
+import torch
+from hypothesis import given
+
+from autograder.engine import wire
+from autograder.engine.wire import MAX_DEPTH, NotPlainError, Opaque, Reference, WireError, pack, unpack
+
+from .values import ARRAY_DTYPES, DTYPES, VIEWS, Marked, arrays, as_text, examples, plain, same, tensors
+
+
+def crossed(value: Any) -> Any:
+    return unpack(pack(value))
+
+
+@examples
+@given(plain)
+def test_nested_plain_values_arrive_as_they_were_sent(value: Any) -> None:
+    assert same(as_text(value), crossed(value))
+
+
+@examples
+@given(tensors())
+def test_tensors_arrive_bit_by_bit_however_they_lie_in_memory(tensor: torch.Tensor) -> None:
+    assert same(tensor, crossed(tensor))
+
+
+@examples
+@given(arrays())
+def test_arrays_arrive_bit_by_bit_in_the_byte_order_of_this_machine(array: Any) -> None:
+    assert same(array, crossed(array))
+
+
+@pytest.mark.parametrize("dtype", DTYPES, ids=str)
+def test_every_dtype_of_tensors_crosses_in_every_view_and_shape(dtype: torch.dtype) -> None:
+    for shape in ((), (0,), (3,), (2, 0, 3), (2, 3, 4)):
+        tensor = torch.arange(1, 1 + math.prod(shape)).reshape(shape).to(dtype)
+        if dtype.is_complex:
+            tensor = tensor * (1 - 2j)
+        for view in VIEWS:
+            assert same(view(tensor), crossed(view(tensor)))
+
+
+@pytest.mark.parametrize("dtype", ARRAY_DTYPES)
+def test_every_dtype_of_arrays_crosses_empty_single_and_in_bulk(dtype: str) -> None:
+    for shape in ((), (0,), (3,), (2, 0, 3), (2, 3)):
+        array = numpy.arange(math.prod(shape)).reshape(shape).astype(dtype)
+        assert same(array, crossed(array))
+
+
+@pytest.mark.parametrize(
+    "value", [numpy.str_(""), numpy.str_("é"), numpy.bytes_(b"a"), numpy.float64("nan"), numpy.bool_(True)]
+)
+def test_a_single_number_or_text_of_numpy_stays_one(value: Any) -> None:
+    assert same(value, crossed(value))
+
+
+def test_a_tensor_arrives_as_a_copy_that_can_be_written_to() -> None:
+    tensor = torch.arange(3.0)
+    copy = crossed(tensor)
+    copy += 1
+    assert tensor.tolist() == [0, 1, 2]
+
+
+def test_values_whose_address_is_odd_arrive_where_arithmetic_works() -> None:
+    values = [b"x" * shift for shift in range(9)]
+    for shift in values:
+        _, tensor, array = crossed([shift, torch.arange(5.0, dtype=torch.float64), numpy.arange(5.0)])
+        assert tensor.sum() == array.sum() == 10
+
+
+class Loud(str):
+    """A text that says something else than it is."""
+
+    __slots__ = ()
+
+    def __str__(self) -> str:
+        return "full marks"
+
+
+class Padded(list[Any]):
+    """A list that gives out more than it holds."""
+
+    def __iter__(self) -> Any:
+        return iter([1, 2, 3])
+
+
+@pytest.mark.parametrize(
+    ("value", "arrives"),
+    [
+        (Loud("0"), "0"),
+        (Padded([7]), [7]),
+        (type("Many", (int,), {"__index__": lambda self: 9})(2), 2),
+        (type("Real", (float,), {"__float__": lambda self: 9.0})(2.5), 2.5),
+        (collections.OrderedDict(a=1), {"a": 1}),
+        (collections.defaultdict(list, a=[1]), {"a": [1]}),
+        (collections.Counter("aab"), {"a": 2, "b": 1}),
+        (torch.Size([2, 3]), (2, 3)),
+        (bytearray(b"ab"), b"ab"),
+        (numpy.matrix([[1, 2]]), numpy.array([[1, 2]])),
+        (torch.ones(2).as_subclass(Marked), torch.ones(2)),
+    ],
+    ids=lambda value: type(value).__name__,
+)
+def test_a_subclass_travels_as_what_it_is_made_of_and_its_own_methods_are_not_asked(value: Any, arrives: Any) -> None:
+    assert same(arrives, crossed(value))
+
+
+def nested(depth: int) -> list[Any]:
+    return functools.reduce(lambda inner, _: [inner], range(depth - 1), [])
+
+
+def test_values_nested_to_the_cap_cross_and_one_level_more_is_refused() -> None:
+    assert crossed(nested(MAX_DEPTH)) == nested(MAX_DEPTH)
+    with pytest.raises(NotPlainError, match="nested"):
+        pack(nested(MAX_DEPTH + 1))
+    endless: list[Any] = []
+    endless.append(endless)
+    with pytest.raises(NotPlainError, match="nested"):
+        pack(endless)
+
+
+def test_as_many_items_as_are_packed_are_read_and_one_more_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(wire, "MAX_ITEMS", 1000)
+    for item in (1.5, 1j, 2**100, slice(1, 2), [3], {4: 5}, (6, 7), Opaque("x"), torch.float32):
+        count = next(n for n in range(1000, 0, -1) if _packs([item] * n))
+        assert 150 <= count < 1000
+        assert len(crossed([item] * count)) == count
+        with pytest.raises(NotPlainError, match="more than 1000 items"):
+            pack([item] * (count + 1))
+
+
+def _packs(value: Any) -> bool:
+    try:
+        pack(value)
+    except NotPlainError:
+        return False
+    return True
+
+
+def test_a_tensor_or_array_past_the_size_cap_becomes_its_description() -> None:
+    for value in (torch.zeros(1000), torch.zeros(1).expand(2**40), numpy.zeros(1000)):
+        stood = unpack(pack(value, max_bytes=3999))
+        assert isinstance(stood, Opaque)
+        assert str(tuple(value.shape)) in stood.description
+    assert isinstance(unpack(pack(torch.zeros(1000), max_bytes=4000)), torch.Tensor)
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        torch.zeros(2, device="meta"),
+        torch.eye(2).to_sparse(),
+        torch.nested.nested_tensor([torch.zeros(1), torch.zeros(2)], layout=torch.jagged),
+        torch.zeros([1] * 17),
+        torch.zeros(0, 2**41),
+        torch.zeros(1, dtype=torch.float8_e4m3fn),
+        numpy.zeros([1] * 17),
+        numpy.zeros(2, "V8"),
+        numpy.zeros(2, "M8[s]"),
+        numpy.zeros(2, [("a", "f4"), ("b", "i4")]),
+        numpy.array([object()]),
+        numpy.empty(0, "U50000"),
+        numpy.array(["\ud800"]),
+        numpy.str_("\ud800"),
+        2**20_000,
+    ],
+    ids=lambda value: f"{type(value).__name__} {getattr(value, 'dtype', '')}",
+)
+def test_what_a_reader_would_refuse_travels_as_a_description(value: Any) -> None:
+    assert isinstance(unpack(pack(value)), Opaque)
+
+
+@pytest.mark.parametrize(
+    "value", [object(), len, torch.nn.Linear(1, 1), torch.device("cuda", 3), (i for i in ())], ids=repr
+)
+def test_anything_else_cannot_cross_unless_something_stands_for_it(value: Any) -> None:
+    with pytest.raises(NotPlainError, match="cannot be sent"):
+        pack([value])
+    reference = Reference(7, "object", "it")
+    packed = pack([value], lambda item: reference if item is value else Opaque("?"))
+    assert unpack(packed, lambda found: found) == [reference]
+    with pytest.raises(WireError, match="reference"):
+        unpack(packed)
+
+
+def test_a_named_tuple_without_usable_names_travels_as_a_tuple() -> None:
+    odd = type("odd", (tuple,), {"_fields": ("a b", "c")})((1, 2))
+    keyword = type("lambda", (tuple,), {"_fields": ("a", "c")})((1, 2))
+    huge = collections.namedtuple("huge", [f"f{i}" for i in range(300)])(*range(300))
+    assert crossed([odd, keyword]) == [(1, 2), (1, 2)]
+    assert crossed(huge) == tuple(range(300))
+
+
+def test_the_records_of_a_message_are_of_so_many_kinds_that_all_are_read() -> None:
+    kinds = [NamedTuple(f"Kind{i}", [("x", int)])(i) for i in range(wire.MAX_RECORDS + 5)]
+    found = crossed(kinds)
+    assert [tuple(item) for item in found] == [(i,) for i in range(len(kinds))]
+    assert [hasattr(item, "x") for item in found] == [i < wire.MAX_RECORDS for i in range(len(kinds))]
+
+
+def test_a_set_of_things_that_cannot_be_shown_is_not_plain_or_raises_what_they_raise() -> None:
+    class Shy:
+        def __repr__(self) -> str:
+            raise ValueError("no")
+
+    with pytest.raises(NotPlainError):
+        pack({Shy()})
