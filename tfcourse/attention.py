@@ -11,6 +11,7 @@ computed in float32 at least (`torch.promote_types`), and only the result is rou
 import math
 from typing import NamedTuple
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -55,8 +56,8 @@ def _check_inputs(q: Tensor, k: Tensor, v: Tensor | None = None, mask: Tensor | 
     if v is not None and k.shape[-2] != v.shape[-2]:
         raise ValueError(f"each key needs one value, got {k.shape[-2]} keys and {v.shape[-2]} values ({seen})")
     try:
-        leading = torch.broadcast_shapes(*(x.shape[:-2] for x in named.values()))  # type: ignore[no-untyped-call]
-    except RuntimeError as error:
+        leading = np.broadcast_shapes(*(x.shape[:-2] for x in named.values()))
+    except ValueError as error:
         raise ValueError(f"the leading dimensions cannot be broadcast to one shape: {seen}") from error
     if mask is None:
         return

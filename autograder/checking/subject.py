@@ -16,6 +16,7 @@ from torch import Tensor, nn
 from torch.overrides import TorchFunctionMode
 from torch.utils._python_dispatch import TorchDispatchMode
 
+from autograder.checking.by_shape import result_by_shape
 from autograder.checking.request import Observation, Request, WrongResultError, cotangent, flatten_outputs, map_value
 
 
@@ -162,14 +163,24 @@ def _gradients(candidate: Callable[..., Any], request: Request) -> Observation:
             raise WrongResultError(
                 "the result is cut off from the inputs: no gradient flows back (detach(), .data, .item() or no_grad()?)"
             )
-        grads = torch.autograd.grad(
-            attached, list(leaves.values()), [cotangent(o) for o in attached], allow_unused=True
-        )
+        grads = torch.autograd.grad(_through(attached), list(leaves.values()), allow_unused=True)
     found = {
         name: torch.zeros_like(leaf) if grad is None else grad
         for (name, leaf), grad in zip(leaves.items(), grads, strict=True)
     }
     return Observation(outputs={name: value.detach() for name, value in found.items()})
+
+
+def _through(outputs: Sequence[Tensor]) -> Tensor:
+    """Return a single number whose gradient by each output is its :func:`cotangent`, to the last bit.
+
+    To hand the cotangents to ``torch.autograd.grad`` gives the same, and makes PyTorch import a computer algebra system to compare shapes.
+    """
+    sums = [
+        torch.view_as_real(o * cotangent(o).conj()).sum() if o.is_complex() else (o * cotangent(o)).sum()
+        for o in outputs
+    ]
+    return sums[0] if len(sums) == 1 else torch.stack([total.double() for total in sums]).sum()
 
 
 def _meta(candidate: Callable[..., Any], request: Request) -> Observation:
@@ -260,6 +271,11 @@ class _OperationCounter(TorchDispatchMode):  # type: ignore[no-untyped-call]
         self.count = 0
         self.largest = 0
 
+    @classmethod
+    def _should_skip_dynamo(cls) -> bool:
+        """Keep PyTorch from importing its compiler, which takes a second, to be told that there is nothing to compile here."""
+        return False
+
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         result = func(*args, **(kwargs or {}))
         self.count += 1
@@ -276,13 +292,19 @@ class _OneDevice(TorchDispatchMode):  # type: ignore[no-untyped-call]
     # What PyTorch may combine: copies, indices, and a single number with anything.
     _CROSSING = ("copy_", "_to_copy", "index", "index_put", "index_put_", "_index_put_impl_")
 
+    @classmethod
+    def _should_skip_dynamo(cls) -> bool:
+        """Keep PyTorch from importing its compiler, which takes a second, to be told that there is nothing to compile here."""
+        return False
+
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         operation = func.overloadpacket.__name__
         tensors = [leaf for leaf in flatten_outputs(args).values() if isinstance(leaf, Tensor) and leaf.ndim > 0]
         devices = sorted({tensor.device.type for tensor in tensors})
         if len(devices) > 1 and operation not in self._CROSSING:
             raise RuntimeError(f"{operation} meets tensors on different devices: {', '.join(devices)}")
-        return func(*args, **(kwargs or {}))
+        made = result_by_shape(func, args, kwargs or {})
+        return func(*args, **(kwargs or {})) if made is NotImplemented else made
 
 
 @contextmanager

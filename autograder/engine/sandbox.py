@@ -343,7 +343,8 @@ def _limit(limits: Limits, *, cuda: bool) -> None:
     }
     # CUDA reserves more addresses than there is memory; there the watch over resident memory is all.
     if limits.memory_mb is not None and not cuda:
-        bounds[resource.RLIMIT_AS] = _address_space() + limits.memory_mb * 2**20
+        # In whole GiB, so that it does not depend on what the zygote happens to have mapped.
+        bounds[resource.RLIMIT_AS] = -(-_address_space() // 2**30) * 2**30 + limits.memory_mb * 2**20
     for kind, bound in bounds.items():
         _, hard = resource.getrlimit(kind)
         lowest = bound if hard == resource.RLIM_INFINITY else min(bound, hard)

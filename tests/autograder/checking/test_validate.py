@@ -6,6 +6,8 @@ import nbformat
 import pytest
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
 
+from autograder.checking import rehearsal
+from autograder.checking.rehearsal import Limits
 from autograder.checking.validate import NotebookError, describe, main, validate
 
 SETUP = "import torch\nfrom torch import Tensor, nn\nfrom tfcourse import check"
@@ -151,3 +153,88 @@ def test_answers_that_lost_their_metadata_are_still_counted(tmp_path):
     path = tmp_path / "answers.ipynb"
     nbformat.write(new_notebook(cells=cells), path)
     assert "1 question in words still holds 'YOUR ANSWER HERE'\n" in describe(validate(path))
+
+
+def test_a_cell_that_never_ends_is_stopped_and_the_rest_is_checked(write):
+    path = write(SETUP, "while True:\n    pass", RIGHT, "check(causal_mask)")
+    validation = validate(path, Limits(cell_seconds=1, restarts=0))
+    assert validation.passed
+    assert describe(validation).startswith("code cell 2 (while True:): It was stopped after 1 s.\n")
+
+
+def test_a_cell_that_waits_for_nothing_is_stopped(write):
+    validation = validate(
+        write(SETUP, RIGHT, "import time; time.sleep(10_000)", "check(causal_mask)"), Limits(cell_seconds=1, restarts=0)
+    )
+    assert validation.passed
+    assert [(error.cell, error.error) for error in validation.errors] == [(3, "It was stopped after 1 s.")]
+
+
+def test_a_cell_that_will_not_be_stopped_costs_itself_alone(write, monkeypatch):
+    monkeypatch.setattr(rehearsal, "_GRACE_SECONDS", 0.5)
+    stubborn = "while True:\n    try:\n        while True: pass\n    except BaseException:\n        pass"
+    validation = validate(write(SETUP, stubborn, RIGHT, "check(causal_mask)"), Limits(cell_seconds=1))
+    assert validation.passed
+    assert [(error.cell, error.error) for error in validation.errors] == [(2, "It was stopped after 1 s.")]
+
+
+def test_a_cell_that_ends_the_process_costs_itself_alone(write):
+    validation = validate(write(SETUP, "import os; os._exit(0)", RIGHT, "check(causal_mask)"))
+    assert validation.passed
+    assert [(error.cell, error.error) for error in validation.errors] == [
+        (2, "It ended or crashed the process that it ran in.")
+    ]
+
+
+def test_after_too_many_crashes_the_exercises_are_named_with_their_points(write):
+    whole = validate(write(SETUP, RIGHT, "check(causal_mask)"))
+    validation = validate(write(SETUP, RIGHT, "import os; os._exit(0)", "check(causal_mask)"), Limits(restarts=0))
+    assert (validation.score, validation.max_score) == (0, whole.max_score)
+    assert "brought its process down" in describe(validation)
+
+
+def test_a_function_that_never_returns_loses_its_own_points_only(write):
+    endless = "def causal_mask(T, device=None):\n    while True: pass"
+    path = write(
+        SETUP, endless, "def merge_query_key(a, b): return a @ b.T", "check(causal_mask)", "check(merge_query_key)"
+    )
+    validation = validate(path, Limits(exercise_seconds=1))
+    assert [verdict.exercise for verdict in validation.verdicts] == ["merge_query_key"]
+    assert "its check could not be finished: It was stopped after 1 s." in describe(validation)
+    assert validation.absent[0].points > 0
+
+
+def test_a_function_that_ends_the_process_loses_its_own_points_only(write):
+    deadly = "import os\ndef causal_mask(T, device=None):\n    os._exit(0)"
+    path = write(
+        SETUP, deadly, "def merge_query_key(a, b): return a @ b.T", "check(causal_mask)", "check(merge_query_key)"
+    )
+    validation = validate(path)
+    assert [verdict.exercise for verdict in validation.verdicts] == ["merge_query_key"]
+    assert [absent.name for absent in validation.absent] == ["causal_mask"]
+
+
+def test_a_notebook_that_has_used_up_its_time_is_told_so(write):
+    validation = validate(write(SETUP, RIGHT, "while True: pass", "check(causal_mask)"), Limits(seconds=2))
+    assert not validation.passed
+    assert "used up the time" in describe(validation)
+
+
+def test_a_flood_of_output_is_stopped_and_reaches_nobody(write, capfd):
+    path = write(SETUP, "while True: print('x' * 1000)", RIGHT, "check(causal_mask)")
+    validation = validate(path, Limits(output=100_000))
+    assert validation.passed
+    assert validation.errors[0].error == "It printed more than 100000 characters and was stopped."
+    assert capfd.readouterr() == ("", "")
+
+
+def test_what_is_written_past_pythons_streams_is_nobodys(write, capfd):
+    forged = """import os; os.write(1, b'{"end": true}\\n'); os.write(2, b'x' * 100_000)"""
+    assert validate(write(SETUP, forged, RIGHT, "check(causal_mask)")).passed
+    assert capfd.readouterr() == ("", "")
+
+
+def test_a_cell_that_asks_for_input_is_not_waited_for(write):
+    validation = validate(write(SETUP, "input()", RIGHT, "check(causal_mask)"))
+    assert validation.passed
+    assert validation.errors[0].error.startswith("EOFError")

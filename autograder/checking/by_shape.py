@@ -1,0 +1,94 @@
+"""Results on PyTorch's meta device of operations whose shapes depend on shapes alone.
+
+PyTorch does many operations on the meta device in Python, and the first of them imports its compiler and a computer algebra system: more
+than a second, in a command that is to take little longer than that. For the operations below, the same answer comes from the CPU, which is
+given as many ones as there would be numbers.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from autograder.checking.request import flatten_outputs, map_value
+
+_OPERATIONS = frozenset({
+    "_log_softmax", "_softmax", "abs", "add", "addmm", "all", "amax", "amin", "any", "argmax", "argmin", "baddbmm", "bitwise_and",
+    "bitwise_not", "bitwise_or", "bmm", "cat", "clamp", "clamp_max", "clamp_min", "clone", "cos", "cumsum", "diag_embed", "div", "dot",
+    "eq", "exp", "floor_divide", "ge", "gt", "le", "linalg_vector_norm", "log", "logical_and", "logical_not", "logical_or",
+    "lt", "max", "maximum", "mean", "min", "minimum", "mm", "mul", "mv", "nan_to_num", "ne", "neg", "pow", "reciprocal", "rsqrt", "rsub",
+    "sin", "masked_fill", "sqrt", "stack", "std", "sub", "sum", "tanh", "tril", "triu", "var", "where",
+})  # fmt: skip
+_IN_PLACE = frozenset(
+    {"add_", "clamp_", "clamp_max_", "clamp_min_", "div_", "exp_", "masked_fill_", "mul_", "sub_", "tril_", "triu_"}
+)
+_LIKE = frozenset({"empty_like", "full_like", "ones_like", "zeros_like"})
+_FACTORIES = frozenset({"arange", "eye", "full", "ones", "zeros"})
+# More is not worth its memory: what is made on the meta device may be of any size.
+_LARGEST = 100_000
+
+
+def result_by_shape(func: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
+    """Return what an operation gives on the meta device, or NotImplemented where PyTorch has to be asked.
+
+    Args:
+        func: the operation, an overload of ``torch.ops``.
+        args: what it is given: tensors on the meta device, and single numbers on the CPU.
+        kwargs: what it is given by name.
+    """
+    name = func.overloadpacket.__name__
+    tensors = [
+        leaf for given in (args, dict(kwargs)) for leaf in flatten_outputs(given).values() if isinstance(leaf, Tensor)
+    ]
+    if name in _FACTORIES:
+        fits = not tensors and _is_meta(kwargs.get("device")) and _is_small_factory(args)
+    elif name in _LIKE:
+        fits = _are_ours(tensors) and (kwargs.get("device") is None or _is_meta(kwargs["device"]))
+    else:
+        fits = (name in _OPERATIONS and not func._schema.is_mutable) or (
+            name in _IN_PLACE and _is_meta(tensors[0].device)
+        )
+        fits = fits and _are_ours(tensors) and not kwargs.get("device")
+    if not fits:
+        return NotImplemented
+    named = {key: torch.device("cpu") if key == "device" else map_value(value, _ones) for key, value in kwargs.items()}
+    try:
+        made = func(*map_value(args, _ones), **named)
+    except Exception:
+        return NotImplemented  # PyTorch words it as it does on the meta device
+    return args[0] if name in _IN_PLACE else map_value(made, _shape_of)
+
+
+def _is_meta(device: Any) -> bool:
+    return device is not None and torch.device(device).type == "meta"
+
+
+def _are_ours(tensors: Sequence[Tensor]) -> bool:
+    """Whether tensors are ordinary ones, and small, and at least one of them is on the meta device."""
+    ordinary = all(
+        type(tensor) in (Tensor, nn.Parameter) and tensor.layout == torch.strided and tensor.numel() <= _LARGEST
+        for tensor in tensors
+    )
+    return ordinary and any(tensor.device.type == "meta" for tensor in tensors)
+
+
+def _is_small_factory(args: tuple[Any, ...]) -> bool:
+    sizes = [size for item in args for size in (item if isinstance(item, (list, tuple)) else [item])]
+    return (
+        all(isinstance(size, (int, float)) for size in sizes)
+        and math.prod(max(1.0, abs(size)) for size in sizes) <= _LARGEST
+    )
+
+
+def _ones(value: Tensor) -> Tensor:
+    if value.device.type != "meta":
+        return value
+    return torch.empty_strided(value.size(), value.stride(), dtype=value.dtype).fill_(1)
+
+
+def _shape_of(value: Tensor) -> Tensor:
+    return torch.empty_strided(value.size(), value.stride(), dtype=value.dtype, device="meta")

@@ -1,0 +1,41 @@
+"""Writes the table of attacks into the threat model: ``python -m tests.attacks.table``."""
+
+from __future__ import annotations
+
+from itertools import groupby
+from pathlib import Path
+
+from .attack import rows
+
+PAGE = Path(__file__).resolve().parents[2] / "docs" / "threat-model.md"
+BEGIN, END = "<!-- attacks: begin -->", "<!-- attacks: end -->"
+
+
+def table() -> str:
+    """Return the table of all attacks in Markdown, a heading per family."""
+    found = rows()
+    lines = [f"{len(found)} attacks.", ""]
+    for family, attacks in groupby(found, key=lambda row: row["family"]):
+        lines += [
+            f"### {family.capitalize()}",
+            "",
+            "| attack | what it tries | under stock nbgrader |",
+            "|---|---|---|",
+        ]
+        lines += [f"| {_cell(row['name'])} | {_cell(row['story'])} | {_cell(row['stock'])} |" for row in attacks]
+        lines.append("")
+    return "\n".join(lines)
+
+
+def _cell(text: str) -> str:
+    return " ".join(text.split()).replace("|", "\\|").replace("<", "&lt;")
+
+
+def page_with_table(text: str) -> str:
+    """Return the page with the table put between its markers."""
+    before, rest = text.split(BEGIN)
+    return f"{before}{BEGIN}\n\n{table()}\n{END}{rest.split(END)[1]}"
+
+
+if __name__ == "__main__":
+    PAGE.write_text(page_with_table(PAGE.read_text(encoding="utf-8")), encoding="utf-8")

@@ -1,0 +1,148 @@
+"""The eyes on the ground see: whatever an attack could take or leave is noticed when it is there."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import nbformat
+import pytest
+from nbformat.v4 import new_code_cell, new_notebook, new_output
+
+from .attack import Attack
+from .ground import CANARIES, CHAPTER, LIGHT, Ground, ground
+
+ATTACK = Attack(name="a test of the eyes", story="Does what the test says.", wants="to be seen")
+STUDENT = "s01"
+
+
+@pytest.fixture
+def place() -> Iterator[Ground]:
+    with ground(LIGHT) as made:
+        yield made
+
+
+def soon(condition: Callable[[], bool]) -> bool:
+    """Wait for what another thread or process is about to do."""
+    for _ in range(200):
+        if condition():
+            return True
+        time.sleep(0.02)
+    return False
+
+
+def shown(place: Ground, text: str) -> None:
+    """Put a text among the outputs of the attacker's notebook."""
+    path = place.course / "autograded" / STUDENT / CHAPTER / f"{CHAPTER}.ipynb"
+    path.parent.mkdir(parents=True)
+    cell = new_code_cell("", outputs=[new_output("stream", text=text)])
+    nbformat.write(new_notebook(cells=[cell]), path)
+
+
+def test_a_ground_on_which_nothing_happened_has_no_traces(place: Ground) -> None:
+    place.hand_in_attack(STUDENT, ATTACK)
+    place.hand_in_honest("s02")
+    assert place.traces(ATTACK, STUDENT) == []
+    assert place.heard == []
+    assert place.victim_lives
+
+
+@pytest.mark.parametrize("what", CANARIES)
+def test_a_canary_that_was_read_is_noticed(place: Ground, what: str) -> None:
+    shown(place, f"it says {CANARIES[what]}!")
+    assert place.traces(ATTACK, STUDENT) == [f"reads {what}"]
+
+
+def test_an_attack_knows_no_canary_beforehand(place: Ground) -> None:
+    known = place.preamble(ATTACK, STUDENT)
+    assert not [value for value in CANARIES.values() if value in known]
+
+
+def test_every_canary_is_where_it_should_be(place: Ground) -> None:
+    place.hand_in_honest("s02")
+    everything = b"".join(path.read_bytes() for path in place.folder.rglob("*") if path.is_file())
+    everything += json.dumps(place.environment()).encode()
+    assert [name for name, value in CANARIES.items() if value.encode() not in everything] == []
+
+
+def test_what_an_attack_says_of_itself_is_noticed(place: Ground) -> None:
+    shown(place, f"WON {ATTACK.mark} gets in")
+    assert place.traces(ATTACK, STUDENT) == ["gets through: gets in"]
+
+
+@pytest.mark.parametrize("folder", ["outside", "home/.config", "tmp", "course/results"])
+def test_a_file_left_behind_is_noticed(place: Ground, folder: str) -> None:
+    left = place.folder / folder / ATTACK.mark
+    left.parent.mkdir(parents=True, exist_ok=True)
+    left.write_text("here")
+    assert len(place.traces(ATTACK, STUDENT)) == 1
+
+
+def test_a_file_whose_text_carries_the_mark_is_noticed(place: Ground) -> None:
+    (place.home / "startup.py").write_text(f"x = '{ATTACK.mark}'")
+    assert place.traces(ATTACK, STUDENT) == ["leaves files in the home folder"]
+
+
+def test_a_file_in_shared_memory_is_noticed_and_removed(place: Ground) -> None:
+    left = Path("/dev/shm") / ATTACK.mark
+    left.write_text("here")
+    assert place.traces(ATTACK, STUDENT) == ["leaves files in shared memory"]
+    assert not left.exists()
+
+
+def test_a_process_left_behind_is_noticed_and_ended(place: Ground) -> None:
+    left = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(100)", ATTACK.mark])
+    assert soon(lambda: ATTACK.mark.encode() in Path(f"/proc/{left.pid}/cmdline").read_bytes())
+    assert place.traces(ATTACK, STUDENT) == ["leaves a process behind"]
+    assert left.wait(10) == -signal.SIGKILL
+
+
+@pytest.mark.parametrize("way", ["tcp", "udp", "abstract", "named"])
+def test_a_word_over_the_network_is_heard(place: Ground, way: str) -> None:
+    family = socket.AF_INET if way in ("tcp", "udp") else socket.AF_UNIX
+    address = {"tcp": ("127.0.0.1", place.tcp), "udp": ("127.0.0.1", place.udp), "abstract": f"\0{place.abstract}"}
+    with socket.socket(family, socket.SOCK_DGRAM if way == "udp" else socket.SOCK_STREAM) as speaker:
+        speaker.connect(address.get(way, str(place.named)))
+        speaker.sendall(ATTACK.mark.encode())
+        assert soon(lambda: place.traces(ATTACK, STUDENT) == ["is heard on the network"])
+
+
+@pytest.mark.parametrize("number", [signal.SIGSTOP, signal.SIGKILL])
+def test_harm_to_a_process_next_door_is_noticed(place: Ground, number: signal.Signals) -> None:
+    os.kill(place.victim.pid, number)
+    assert soon(lambda: not place.victim_lives)
+
+
+def test_a_change_of_what_grading_leaves_alone_is_noticed(place: Ground) -> None:
+    place.hand_in_untouched("s02")
+    before = place.protected()
+    submitted = next(place.course.glob("submitted/*/*/*.ipynb"))
+    for change in (
+        lambda: submitted.write_text("{}"),
+        lambda: submitted.chmod(0),
+        lambda: os.link(submitted, f"{place.folder}/l"),
+    ):
+        change()
+        after = place.protected()
+        assert after != before
+        before = after
+
+
+def test_a_ground_is_cleared_away_however_deep_it_is() -> None:
+    with ground(LIGHT) as made:
+        folder, start = made.folder, os.open(".", os.O_RDONLY)
+        os.chdir(made.outside)
+        for _ in range(2000):
+            Path("deep").mkdir()
+            os.chdir("deep")
+        os.fchdir(start)
+        os.close(start)
+        assert made.traces(ATTACK, STUDENT) == []
+    assert not folder.exists()

@@ -1,0 +1,135 @@
+"""Less isolation than a course asks for is refused with a sentence that helps, or taken where that is allowed, and never asked for again."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from typing import Any
+
+import pytest
+
+from autograder.engine import isolation
+from autograder.engine.isolation import missing_layers, offered_layers, settled
+from autograder.engine.sandbox import LAYERS, RESTRICTIONS
+from autograder.engine.settings import level_of, suffices
+from autograder.errors import CourseError
+from autograder.grading.settings import ISOLATION, GradingSettings, Isolation
+
+OFFERED: dict[str, tuple[str, ...]] = {"sandbox": LAYERS, "restricted": RESTRICTIONS, "none": ("no new privileges",)}
+
+
+@pytest.fixture
+def offer(monkeypatch: pytest.MonkeyPatch) -> Any:
+    """Let the machine offer some layers."""
+
+    def put(layers: tuple[str, ...], *, linux: bool = True) -> None:
+        monkeypatch.setattr(isolation, "offered_layers", lambda: layers)
+        monkeypatch.setattr(isolation, "is_linux", lambda: linux)
+
+    return put
+
+
+@pytest.mark.parametrize("asked", ISOLATION)
+@pytest.mark.parametrize("there", ISOLATION)
+@pytest.mark.parametrize("allowed", [False, True])
+def test_what_is_asked_for_is_kept_refused_or_lowered_to_what_there_is(
+    offer: Any, there: Isolation, asked: Isolation, allowed: bool
+) -> None:
+    offer(OFFERED[there])
+    settings = GradingSettings(isolation=asked, allow_weaker=allowed)
+    if ISOLATION.index(there) <= ISOLATION.index(asked):
+        assert settled(settings) == settings
+    elif allowed:
+        assert settled(settings).isolation == there
+        assert settled(settings).warm
+    else:
+        with pytest.raises(CourseError, match=f"isolation '{asked}' is asked for") as caught:
+            settled(settings)
+        missing = set(LAYERS) - set(OFFERED[there])
+        assert all(layer in caught.value.what for layer in missing)
+        assert not any(layer in caught.value.what for layer in OFFERED[there])
+        assert "--allow-weaker-isolation" in caught.value.do
+        assert "c.GradingLimits.allow_weaker = True" in caught.value.do
+        assert "docs/threat-model.md" in caught.value.do
+
+
+@pytest.mark.parametrize("asked", ISOLATION)
+def test_cold_kernels_count_as_no_isolation_whatever_the_machine_offers(offer: Any, asked: Isolation) -> None:
+    offer(LAYERS)
+    allowed = settled(GradingSettings(isolation=asked, warm=False, allow_weaker=True))
+    assert (allowed.isolation, allowed.warm) == ("none", False)
+    if asked == "none":
+        assert settled(GradingSettings(isolation=asked, warm=False)).isolation == "none"
+        return
+    with pytest.raises(CourseError, match="cold kernels have no sandbox") as caught:
+        settled(GradingSettings(isolation=asked, warm=False))
+    assert "c.GradingLimits.warm = False" in caught.value.do
+    assert "--allow-weaker-isolation" in caught.value.do
+
+
+def test_another_system_than_linux_takes_cold_kernels_once_that_is_allowed(offer: Any) -> None:
+    offer((), linux=False)
+    made = settled(GradingSettings(allow_weaker=True))
+    assert (made.warm, made.isolation) == (False, "none")
+    assert settled(GradingSettings(isolation="none")).warm is False
+    with pytest.raises(CourseError) as caught:
+        settled(GradingSettings())
+    assert "--allow-weaker-isolation" in caught.value.do
+
+
+def test_one_layer_that_is_missing_makes_the_sandbox_a_restriction_and_is_named(offer: Any) -> None:
+    for layer in LAYERS:
+        offer(tuple(other for other in LAYERS if other != layer))
+        with pytest.raises(CourseError) as caught:
+            settled(GradingSettings())
+        assert caught.value.what.endswith(f"does not offer {layer}")
+        lowered = settled(GradingSettings(allow_weaker=True)).isolation
+        assert lowered == ("none" if layer in RESTRICTIONS else "restricted")
+
+
+def test_everything_but_the_isolation_stays_as_it_was_set(offer: Any) -> None:
+    offer(RESTRICTIONS)
+    made = settled(GradingSettings(seed=3, memory_mb=7, jobs=2, package="w", allow_weaker=True))
+    assert made == GradingSettings(
+        seed=3, memory_mb=7, jobs=2, package="w", allow_weaker=True, isolation="restricted"
+    )
+
+
+def test_levels_are_ordered_and_more_than_is_wanted_suffices() -> None:
+    assert [level_of(OFFERED[name]) for name in ISOLATION] == list(ISOLATION)
+    assert level_of(()) == "none"
+    assert suffices("sandbox", "restricted")
+    assert suffices("restricted", "restricted")
+    assert not suffices("none", "restricted")
+
+
+@pytest.fixture
+def _unasked() -> Any:
+    """Forget what was found before, and afterwards what was found here."""
+    offered_layers.cache_clear()
+    yield
+    offered_layers.cache_clear()
+
+
+@pytest.mark.usefixtures("_unasked")
+@pytest.mark.parametrize(
+    ("said", "heard"), [(json.dumps(list(LAYERS)), LAYERS), ("", ()), ("Traceback", ()), ("[]", ())]
+)
+def test_layers_are_those_that_a_trial_in_another_process_reports(
+    monkeypatch: pytest.MonkeyPatch, said: str, heard: tuple[str, ...]
+) -> None:
+    monkeypatch.setattr(isolation, "is_linux", lambda: True)
+    answer = subprocess.CompletedProcess([], 0, stdout=said)
+    monkeypatch.setattr(isolation.subprocess, "run", lambda *args, **kwargs: answer)
+    assert offered_layers() == heard
+    assert missing_layers() == tuple(layer for layer in LAYERS if layer not in heard)
+
+
+@pytest.mark.usefixtures("_unasked")
+def test_another_system_than_linux_is_not_even_tried(monkeypatch: pytest.MonkeyPatch) -> None:
+    tried: list[object] = []
+    monkeypatch.setattr(isolation, "is_linux", lambda: False)
+    monkeypatch.setattr(isolation.subprocess, "run", lambda *args, **kwargs: tried.append(args))
+    assert offered_layers() == ()
+    assert missing_layers() == LAYERS
+    assert not tried

@@ -1,0 +1,111 @@
+"""What an exercise's text reaches of PyTorch is named; what only stands beside it is not."""
+
+from __future__ import annotations
+
+import textwrap
+
+import pytest
+
+from autograder.engine.mentions import mentions
+
+SDPA = "scaled_dot_product_attention"
+NAME = "attend"
+IMPORT = "import torch\nfrom torch import nn\nimport torch.nn.functional as F\n"
+
+
+def named(*cells: str) -> frozenset[str]:
+    """What ``attend`` uses."""
+    return mentions([textwrap.dedent(cell) for cell in cells], NAME)
+
+
+REACHED = {
+    "by its full name": f"import torch\ndef attend(q): return torch.nn.functional.{SDPA}(q, q, q)",
+    "by a module's alias": f"import torch.nn.functional as G\ndef attend(q): return G.{SDPA}(q, q, q)",
+    "by an alias of torch": f"import torch as t\ndef attend(q): return t.nn.functional.{SDPA}(q, q, q)",
+    "by a module from torch": f"from torch.nn import functional\ndef attend(q): return functional.{SDPA}(q, q, q)",
+    "by an imported name": f"from torch.nn.functional import {SDPA}\ndef attend(q): return {SDPA}(q, q, q)",
+    "by an imported alias": f"from torch.nn.functional import {SDPA} as s\ndef attend(q): return s(q, q, q)",
+    "imported inside": f"def attend(q):\n    from torch.nn.functional import {SDPA} as s\n    return s(q, q, q)",
+    "a module imported inside": f"def attend(q):\n    import torch.nn.functional as G\n    return G.{SDPA}(q, q, q)",
+    "getattr with a constant": IMPORT + f"def attend(q): return getattr(F, '{SDPA}')(q, q, q)",
+    "a name in a dictionary": IMPORT + f"def attend(q): return vars(F)['{SDPA}'](q, q, q)",
+    "an assigned function": IMPORT + f"s = F.{SDPA}\ndef attend(q): return s(q, q, q)",
+    "an assigned module": IMPORT + f"G = torch.nn.functional\ndef attend(q): return G.{SDPA}(q, q, q)",
+    "a chain of assignments": IMPORT + f"a = F\nb = a\ns = b.{SDPA}\ndef attend(q): return s(q, q, q)",
+    "assigned inside": IMPORT + f"def attend(q):\n    s = F.{SDPA}\n    return s(q, q, q)",
+    "a helper": IMPORT + f"def helper(q): return F.{SDPA}(q, q, q)\ndef attend(q): return helper(q)",
+    "a helper's helper": IMPORT + f"def a(q): return F.{SDPA}(q, q, q)\ndef b(q): return a(q)\ndef attend(q): return b(q)",
+    "a helper that comes later": IMPORT + f"def attend(q): return helper(q)\ndef helper(q): return F.{SDPA}(q, q, q)",
+    "a lambda": IMPORT + f"attend = lambda q: F.{SDPA}(q, q, q)",
+    "a lambda helper": IMPORT + f"helper = lambda q: F.{SDPA}(q, q, q)\ndef attend(q): return helper(q)",
+    "the name itself": IMPORT + f"attend = F.{SDPA}",
+    "imported as the exercise": f"from torch.nn.functional import {SDPA} as attend",
+    "a class's method": IMPORT + f"class attend(nn.Module):\n    def forward(self, q): return F.{SDPA}(q, q, q)",
+    "a base class": IMPORT + f"class Base:\n    def f(self, q): return F.{SDPA}(q, q, q)\nclass attend(Base): pass",
+    "a decorator": IMPORT + f"def by(f): return lambda q: F.{SDPA}(q, q, q)\n@by\ndef attend(q): return q",
+    "a default value": IMPORT + f"def attend(q, s=F.{SDPA}): return s(q, q, q)",
+    "a nested function": IMPORT + f"def attend(q):\n    def inner(): return F.{SDPA}(q, q, q)\n    return inner()",
+    "an async function": IMPORT + f"async def attend(q): return F.{SDPA}(q, q, q)",
+    "hung on the function": IMPORT + f"def attend(q): return attend.how(q, q, q)\nattend.how = F.{SDPA}",
+    "a container": IMPORT + f"ways = [F.{SDPA}]\ndef attend(q): return ways[0](q, q, q)",
+    "added to a container": IMPORT + f"ways = []\nways += [F.{SDPA}]\ndef attend(q): return ways[0](q, q, q)",
+    "put into a container": IMPORT + f"ways = {{}}\nways['x'] = F.{SDPA}\ndef attend(q): return ways['x'](q, q, q)",
+    "an annotated assignment": IMPORT + f"ways: list = [F.{SDPA}]\ndef attend(q): return ways[0](q, q, q)",
+    "unpacked": IMPORT + f"a, b = 1, F.{SDPA}\ndef attend(q): return b(q, q, q)",
+    "an earlier definition": IMPORT + f"def attend(q): return F.{SDPA}(q, q, q)\nkept = attend\ndef attend(q): return kept(q)",
+    "a cycle of helpers": IMPORT + f"def a(q): return b(q)\ndef b(q): return a(q) or F.{SDPA}(q, q, q)\ndef attend(q): return a(q)",
+    "a magic around it": f"%matplotlib inline\n!pip list\n{IMPORT}def attend(q): return F.{SDPA}(q, q, q)",
+}  # fmt: skip
+
+NOT_REACHED = {
+    "a scratch cell": IMPORT + f"def attend(q): return q\nprint(F.{SDPA}(1, 2, 3))",
+    "a helper that is not used": IMPORT + f"def compare(q): return F.{SDPA}(q, q, q)\ndef attend(q): return q",
+    "a comment": IMPORT + f"def attend(q): return q  # not F.{SDPA}",
+    "a sentence": IMPORT + f"def attend(q):\n    'unlike {SDPA} of PyTorch'\n    return q",
+    "an own function of that name": IMPORT + f"def {SDPA}(q): return q\ndef attend(q): return {SDPA}(q)",
+    "an own function after an import": f"from torch.nn.functional import {SDPA}\ndef {SDPA}(q): return q\n"
+    f"def attend(q): return {SDPA}(q)",
+    "another module's attribute": f"import math as F\ndef attend(q): return F.{SDPA}(q)",
+    "an attribute of the argument": IMPORT + f"def attend(q): return q.{SDPA}",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("source", REACHED.values(), ids=REACHED.keys())
+def test_what_is_reached_is_found(source: str) -> None:
+    assert SDPA in named(source)
+
+
+@pytest.mark.parametrize("source", NOT_REACHED.values(), ids=NOT_REACHED.keys())
+def test_what_is_not_reached_is_nobodys_business(source: str) -> None:
+    assert SDPA not in named(source)
+
+
+def test_what_one_cell_imports_another_one_uses() -> None:
+    assert SDPA in named("import torch.nn.functional as F", f"def attend(q): return F.{SDPA}(q, q, q)")
+
+
+def test_a_cell_that_does_not_parse_defines_nothing_and_hides_no_other() -> None:
+    good = IMPORT + f"def attend(q): return F.{SDPA}(q, q, q)"
+    assert SDPA in named("def attend(q:", good)
+    assert SDPA in named("\x00", good)
+    assert SDPA in named("x = " + "(" * 5_000, good)
+    assert named(f"def attend(q: return F.{SDPA}(q, q, q)") == frozenset()
+
+
+def test_every_name_that_is_used_is_told_and_nothing_else() -> None:
+    found = named(IMPORT + "def attend(q):\n    x = torch.softmax(q, -1)\n    return nn.Linear(2, 2)(x) + F.relu(q)")
+    assert {"softmax", "Linear", "relu"} <= found
+    assert "tanh" not in found
+
+
+def test_a_class_that_is_built_from_pytorchs_is_told_by_its_base() -> None:
+    assert "MultiheadAttention" in named(IMPORT + "class attend(nn.MultiheadAttention): pass")
+
+
+def test_an_exercise_that_is_nowhere_defined_mentions_nothing() -> None:
+    assert named(IMPORT + f"def other(q): return F.{SDPA}(q, q, q)") == frozenset()
+    assert mentions([], NAME) == frozenset()
+
+
+def test_a_star_import_lets_the_functions_names_stand_for_pytorchs() -> None:
+    assert SDPA in named(f"from torch.nn.functional import *\ndef attend(q): return {SDPA}(q, q, q)")

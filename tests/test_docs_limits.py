@@ -1,0 +1,53 @@
+"""The limits of grading as the guide for instructors and a new course's configuration tell them, against those that there are."""
+
+import ast
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from autograder.course import CONFIG_NAME, Course
+from autograder.grading.settings import GradingLimits, GradingSettings
+
+ROOT = Path(__file__).parents[1]
+GUIDE = (ROOT / "book" / "instructors.md").read_text(encoding="utf-8")
+
+ROW = re.compile(r"^\| `(\w+)` \| `([^`]+)` \| (.+) \|$", re.MULTILINE)
+SETTING = re.compile(r"^(?:# )?c\.GradingLimits\.(\w+) = ([^#\n]+?)\s*(?:#.*)?$", re.MULTILINE)
+
+
+def configurable() -> dict[str, Any]:
+    """What ``c.GradingLimits`` has, with the defaults."""
+    return {name: GradingLimits().trait_defaults(name) for name in GradingLimits.class_own_traits(config=True)}
+
+
+def test_the_guide_has_a_row_for_every_limit_with_its_default() -> None:
+    told = {name: ast.literal_eval(value) for name, value, _ in ROW.findall(GUIDE)}
+    assert told == configurable()
+
+
+def test_no_limit_stands_twice_in_the_guide() -> None:
+    names = [name for name, _, _ in ROW.findall(GUIDE)]
+    assert sorted(set(names)) == sorted(names)
+
+
+def test_the_guides_examples_set_limits_that_exist_to_values_that_they_can_have() -> None:
+    examples = SETTING.findall(GUIDE)
+    assert examples
+    for name, value in examples:
+        assert name in configurable(), name
+        setattr(GradingLimits(), name, ast.literal_eval(value))
+
+
+@pytest.mark.parametrize("name", sorted(set(configurable()) - {"seed"}))
+def test_a_limit_that_a_course_does_not_set_has_the_default_of_the_settings(name: str) -> None:
+    # The seed has none: a course draws its own.
+    assert configurable()[name] == getattr(GradingSettings(), name)
+
+
+def test_the_limits_that_a_new_courses_configuration_shows_are_the_defaults(tmp_path: Path) -> None:
+    text = (Course.open(tmp_path / "course", create=True).root / CONFIG_NAME).read_text(encoding="utf-8")
+    shown = {name: ast.literal_eval(value) for name, value in SETTING.findall(text)}
+    assert shown
+    assert shown == {name: configurable()[name] for name in shown}
