@@ -8,10 +8,12 @@ from typing import Any
 import pytest
 
 from autograder.course import CONFIG_NAME, Course
+from autograder.engine.conversation import memory_text
 from autograder.grading.settings import GradingLimits, GradingSettings
 
 ROOT = Path(__file__).parents[1]
 GUIDE = (ROOT / "book" / "instructors.md").read_text(encoding="utf-8")
+STUDENTS = (ROOT / "book" / "students.md").read_text(encoding="utf-8")
 
 ROW = re.compile(r"^\| `(\w+)` \| `([^`]+)` \| (.+) \|$", re.MULTILINE)
 SETTING = re.compile(r"^(?:# )?c\.GradingLimits\.(\w+) = ([^#\n]+?)\s*(?:#.*)?$", re.MULTILINE)
@@ -51,3 +53,20 @@ def test_the_limits_that_a_new_courses_configuration_shows_are_the_defaults(tmp_
     shown = {name: ast.literal_eval(value) for name, value in SETTING.findall(text)}
     assert shown
     assert shown == {name: configurable()[name] for name in shown}
+
+
+def test_the_guide_for_students_tells_the_limits_that_they_meet() -> None:
+    default = GradingSettings()
+    assert (
+        f"{default.cell_seconds} seconds for a cell, {default.submission_seconds // 60} minutes for all of it"
+        in STUDENTS
+    )
+    assert default.exercise_seconds == default.cell_seconds
+    assert f"| memory | {default.memory_mb // 1024} GiB |" in STUDENTS
+    assert f"{default.kept_output:,} characters" in STUDENTS
+
+
+@pytest.mark.parametrize("page", ["instructors", "students"])
+def test_what_a_student_reads_about_memory_stands_in_the_guide_word_for_word(page: str) -> None:
+    text = (ROOT / "book" / f"{page}.md").read_text(encoding="utf-8")
+    assert memory_text(GradingSettings().memory_mb) in text

@@ -33,6 +33,8 @@ def checks(*, backward: bool) -> None:
     torch.set_num_threads(1)
     subject = LocalSubject(_softmax)
     case = Case({"x": torch.arange(6.0).reshape(2, 3)})
+    # What a check does without, an unusual answer may need: on the meta device PyTorch imports its compiler and a computer algebra system.
+    _softmax(case.arguments["x"].to("meta"))
     for action in ("call", "meta", "operations"):
         subject.observe(case.request(action))
     if backward:
@@ -40,5 +42,6 @@ def checks(*, backward: bool) -> None:
 
 
 def _softmax(x: Tensor) -> Tensor:
-    scores = (x @ x.transpose(-2, -1)).masked_fill(torch.ones(2, 2, dtype=torch.bool).tril().logical_not(), -1e9)
-    return torch.softmax(scores, dim=-1)
+    future = torch.ones(2, 2, dtype=torch.bool, device=x.device).tril().logical_not()
+    scores = (x @ x.transpose(-2, -1)).masked_fill(future, -1e9)
+    return torch.einsum("ij,jk->ik", torch.softmax(scores, dim=-1), x)

@@ -7,6 +7,7 @@ thread, no event loop, no message queue and no CUDA context, for none of these s
 from __future__ import annotations
 
 import contextlib
+import gc
 import importlib
 import json
 import os
@@ -40,6 +41,9 @@ def main(descriptor: int) -> None:
     except Exception:
         _tell(control, {"failed": traceback.format_exc(limit=3)})
         return
+    # What is there now is never garbage: a child that looked it through would make a copy of every page that it lies on.
+    gc.collect()
+    gc.freeze()
     _tell(control, {"namespaces": zygote.moved_in, "problem": zygote.problem, "pid": os.getpid()})
     zygote.serve()
 
