@@ -108,7 +108,8 @@ def _sheet(exercise: Exercise, hidden: bool, seed: int, device: str) -> Sheet:
         for aspect in exercise.aspects:
             probes = [_on(probe, device) for probe in _questions(exercise.name, aspect, hidden, seed)]
             expected = _without_the_way(ask(reference, probes), counts=False)
-            sections.append(Section(aspect.name, aspect.title, aspect.points, probes, expected))
+            visible = len(probes) // (1 + HIDDEN_ROUNDS) if hidden else None
+            sections.append(Section(aspect.name, aspect.title, aspect.points, probes, expected, visible))
         rules = [_on(rule, device) for rule in _rules(exercise, seed if hidden else 0)]
 
     @lru_cache(maxsize=len(exercise.misconceptions) or 1)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import builtins
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
@@ -11,6 +12,9 @@ from autograder.checking.judges import JUDGES, judge, same_answer
 from autograder.checking.request import Observation
 from autograder.checking.subject import Subject, UsesReferenceError
 from autograder.checking.verdict import Diagnosis, Finding, Verdict
+
+# What the grader itself calls what came in the place of an answer.
+_OWN_KINDS = ("TimeLimit", "MemoryLimit", "OutputLimit", "ProcessEnded", "MalformedAnswer", UsesReferenceError.__name__)
 
 NO_RIGHT_NUMBER = "not counted yet: no number is right so far"
 
@@ -28,6 +32,7 @@ class Section:
         points: what it is worth.
         probes: the questions.
         expected: the reference's answers to them.
+        visible: how many of the questions, the first ones, students have themselves; None if they have all.
     """
 
     aspect: str
@@ -35,6 +40,7 @@ class Section:
     points: float
     probes: Sequence[Probe]
     expected: Answers
+    visible: int | None = None
 
 
 @dataclass(frozen=True)
@@ -105,11 +111,23 @@ def _borrowed(answers: Answers) -> str | None:
 
 
 def _problem(section: Section, answers: Answers) -> str | None:
-    found = (
-        judge(probe.judge, given, wanted, probe.options)
-        for probe, given, wanted in zip(section.probes, answers, section.expected, strict=True)
-    )
-    return next((problem for problem in found if problem is not None), None)
+    for place, (probe, given, wanted) in enumerate(zip(section.probes, answers, section.expected, strict=True)):
+        problem = judge(probe.judge, given, wanted, probe.options)
+        if problem is not None:
+            hidden = section.visible is not None and place >= section.visible
+            return _without_texts(problem, given) if hidden else problem
+    return None
+
+
+def _without_texts(problem: str, given: Sequence[Observation]) -> str:
+    """Leave of an exception its kind: its text is the examined code's own, and could carry a hidden question to whoever reads it."""
+    error = next((observation.error for observation in given if observation.error), None)
+    if error is None:
+        return problem
+    kind = error.partition(":")[0]
+    # The name of a class of its own could carry as much.
+    known = kind if hasattr(builtins, kind) or kind in _OWN_KINDS else "an exception of its own"
+    return f"on a question that is not among the visible ones it raised {known}"
 
 
 def _has_no_right_number(sheet: Sheet, problems: Sequence[str | None]) -> bool:

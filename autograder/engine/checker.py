@@ -16,6 +16,7 @@ from nbformat import NotebookNode
 from nbformat.notebooknode import from_dict
 
 from autograder.checking.verdict import VERDICT_MIME
+from autograder.engine.conspicuous import conspicuous
 from autograder.engine.conversation import Allowance, Conversation, LimitError
 from autograder.engine.nursery import Child
 from autograder.engine.remote import Names, stand_for
@@ -84,24 +85,32 @@ class Checker:
                     self._cell(notebook, cell, index)
         finally:
             self._end()
-        add_problems(notebook, self._problems)
+        add_problems(notebook, [*self._problems, *self._worth_a_look(notebook)])
+
+    def _worth_a_look(self, notebook: NotebookNode) -> list[Problem]:
+        own = [
+            cell.source
+            for cell in notebook.cells
+            if cell.cell_type == "code" and not is_test(cell) and not is_locked(cell)
+        ]
+        found = conspicuous(own)
+        if not found:
+            return []
+        what = f"Its code uses what no exercise needs: {', '.join(found)}."
+        return [Problem("worth a look", what, do="It cost nothing; a person should read it.")]
 
     def _cell(self, notebook: NotebookNode, cell: NotebookNode, index: int) -> None:
         conversation = self._conversation
-        if conversation is None:
-            self._fail(
-                cell,
-                index,
-                "kernel died",
-                f"{self._settings.restarts + 1} cells brought the process down; this one was not run.",
-            )
-            return
-        if monotonic() >= self._stop_at or self._cpu_seconds >= self._settings.submission_cpu_seconds:
+        if self._is_time_up():
             self._fail(cell, index, "time used up", "The submission had used up the time that it has.")
             return
-        outputs = Outputs(self._settings.kept_output)
-        begun = datetime.now(UTC)
+        if conversation is None:
+            downs = self._settings.restarts + 1
+            self._fail(cell, index, "kernel died", f"{downs} cells brought the process down; this one was not run.")
+            return
         test = is_test(cell)
+        outputs = Outputs(self._settings.kept_output, trusted=test)
+        begun = datetime.now(UTC)
         conversation.begin(self._allowance(cell), _printed(outputs) if test else outputs.add)
         if test:
             self._shell.run(cell.source, outputs.add)
@@ -169,6 +178,9 @@ class Checker:
         if isinstance(self._names, Names):
             self._names.conversation = conversation
         for index, cell in enumerate(notebook.cells[:upto]):
+            if self._is_time_up():
+                self._end()
+                return
             if cell.cell_type == "code" and cell.source.strip() and not is_test(cell) and index not in self._deadly:
                 conversation.begin(self._allowance(cell), lambda output: None)
                 self._students(cell, conversation)
@@ -176,6 +188,9 @@ class Checker:
                     self._deadly.add(index)
                     self._restart(notebook, upto)
                     return
+
+    def _is_time_up(self) -> bool:
+        return monotonic() >= self._stop_at or self._cpu_seconds >= self._settings.submission_cpu_seconds
 
     def _restart(self, notebook: NotebookNode, upto: int) -> None:
         self._end()

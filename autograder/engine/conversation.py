@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import signal
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -12,7 +13,6 @@ import msgpack
 
 from autograder.engine.channel import ClosedError, LateError, TooLongError
 from autograder.engine.nursery import Child
-from autograder.engine.shell import size_of
 from autograder.engine.wire import Reference, WireError, pack, unpack
 
 # How long code that was told to stop has to do so, before its process is killed.
@@ -142,9 +142,15 @@ class Conversation:
             self._output(message["out"])
 
     def _output(self, output: Any) -> None:
+        try:
+            # What a notebook can hold, and nothing else: an object of the student's in it would be asked while it is looked at.
+            text = json.dumps(output)
+            output = json.loads(text)
+        except Exception as error:
+            raise WireError("an output that a notebook cannot hold") from error
         if not isinstance(output, dict):
             raise WireError("an output that is no mapping")
-        self._characters += size_of(output)
+        self._characters += len(text)
         if self._characters > self._allowance.output:
             what = f"It printed more than {self._allowance.output} characters and was stopped."
             raise self._stop(LimitError("output flood", what))

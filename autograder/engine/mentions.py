@@ -22,7 +22,7 @@ def mentions(sources: Sequence[str], exercise: str) -> frozenset[str]:
     """
     defined, torch_names = _read(tuple(sources))
     found: set[str] = set()
-    waiting, seen = [exercise], set[str]()
+    waiting, seen, walked = [exercise], set[str](), set[int]()
     while waiting:
         name = waiting.pop()
         if name in seen:
@@ -31,6 +31,9 @@ def mentions(sources: Sequence[str], exercise: str) -> frozenset[str]:
         if name in torch_names:
             found.add(torch_names[name])
         for node in defined.get(name, ()):
+            if id(node) in walked:
+                continue
+            walked.add(id(node))
             found |= set(_used(node, torch_names))
             waiting += [item.id for item in ast.walk(node) if isinstance(item, ast.Name)]
     return frozenset(found)

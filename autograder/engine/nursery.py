@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import secrets
 import select
 import shutil
 import signal
@@ -12,7 +13,7 @@ import socket
 import subprocess
 import sys
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from time import monotonic
@@ -100,14 +101,24 @@ class Child:
                 fields = (
                     Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace").rpartition(")")[2].split()
                 )
-                statm = Path(f"/proc/{pid}/statm").read_text(encoding="ascii").split()
+                memory += _held_memory(pid)
             except OSError:
                 continue
             own = int(fields[11]) + int(fields[12])
             # Of the children that have ended only the first process counts: the others are in the family themselves.
             seconds += (own + (int(fields[13]) + int(fields[14]) if pid == self._pid else 0)) / _TICK
-            memory += (int(statm[1]) - int(statm[2])) * _PAGE
         return seconds, memory
+
+
+def _held_memory(pid: int) -> int:
+    """Return the bytes of memory that a process holds; of what it shares with others, its share."""
+    try:
+        text = Path(f"/proc/{pid}/smaps_rollup").read_text(encoding="ascii", errors="replace")
+        return next(int(line.split()[1]) for line in text.splitlines() if line.startswith("Pss:")) * 1024
+    except (OSError, StopIteration):
+        # Not told to everybody: then all of it but the files that it has mapped.
+        statm = Path(f"/proc/{pid}/statm").read_text(encoding="ascii").split()
+        return (int(statm[1]) - int(statm[2])) * _PAGE
 
 
 def _pid_of(handle: int) -> int:
@@ -233,15 +244,14 @@ class Nursery:
             "sockets": f"{self.sockets}/{sockets}" if scratch and sockets else sockets,
         }
         try:
-            send_with_descriptors(control, json.dumps({"fork": order}).encode(), [theirs.fileno()])
-            message, handles = receive_with_descriptors(control, 1)
-        except (OSError, ClosedError) as error:
+            answer, handles = self._exchange(control, {"fork": order}, [theirs.fileno()])
+        except NurseryError:
             ours.close()
-            raise NurseryError("the process that student code is forked from has died") from error
+            raise
         finally:
             theirs.close()
         channel = Channel(ours, max_bytes)
-        child = Child(channel, handles[0], json.loads(message)["pid"], (), scratch)
+        child = Child(channel, handles[0], answer["pid"], (), scratch)
         try:
             said = unpack(channel.receive(monotonic() + _FORK_SECONDS))
         except (ClosedError, LateError, TooLongError, WireError) as error:
@@ -265,10 +275,24 @@ class Nursery:
         if control is None:
             return 0
         try:
-            send_with_descriptors(control, json.dumps({"wait": child.number}).encode(), [])
-            return int(json.loads(receive_with_descriptors(control, 0)[0])["status"])
-        except (OSError, ClosedError):
+            return int(self._exchange(control, {"wait": child.number}, [])[0]["status"])
+        except NurseryError:
             return 0
+
+    def _exchange(
+        self, control: socket.socket, order: dict[str, Any], descriptors: Sequence[int]
+    ) -> tuple[dict[str, Any], list[int]]:
+        """Give an order and return the answer to it, and to no other that somebody did not wait for."""
+        token = secrets.token_hex(8)
+        try:
+            send_with_descriptors(control, json.dumps({**order, "token": token}).encode(), descriptors)
+            message, handles = receive_with_descriptors(control, 1)
+            answer = json.loads(message)
+            if answer.get("token") != token or ("fork" in order and len(handles) != 1):
+                raise ValueError("an answer to another order")
+        except (OSError, ClosedError, ValueError) as error:
+            raise NurseryError("the process that student code is forked from has died, or answers no more") from error
+        return answer, handles
 
     def close(self) -> None:
         """End the zygote and all its children."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 from collections.abc import Callable, Mapping
@@ -178,7 +179,7 @@ def make_shell(namespace: dict[str, Any] | None = None) -> CellShell:
     """
     config = Config()
     config.HistoryManager.enabled = False
-    config.InteractiveShell.colors = "NoColor"
+    config.InteractiveShell.colors = "nocolor"
     config.InteractiveShell.autoindent = False
     CellShell.clear_instance()
     shell: CellShell = CellShell.instance(config=config, user_ns=namespace)
@@ -191,9 +192,11 @@ class Outputs:
 
     Args:
         kept: characters that are kept; a result and an error are kept beyond that, for they say what came of the cell.
+        trusted: whether the outputs are the grader's own. Of a student's, text and pictures are kept, and nothing that a page would run.
     """
 
-    def __init__(self, kept: int) -> None:
+    def __init__(self, kept: int, *, trusted: bool = False) -> None:
+        self._bundle = _bundle if trusted else _harmless
         self.items: list[dict[str, Any]] = []
         self.characters = 0
         self._kept = kept
@@ -214,7 +217,9 @@ class Outputs:
         if kind == "error":
             self.items.append(_error(output))
         elif kind == "execute_result" and size <= self._kept:
-            self.items.append({"output_type": kind, "data": _bundle(output), "metadata": {}, "execution_count": None})
+            self.items.append(
+                {"output_type": kind, "data": self._bundle(output), "metadata": {}, "execution_count": None}
+            )
         elif self.characters > self._kept:
             self._leave_out()
         elif kind == "stream":
@@ -228,7 +233,7 @@ class Outputs:
         self._left_out = self._clear_before_next = False
 
     def _display(self, output: Mapping[str, Any]) -> None:
-        name, data = str(output.get("display_id")), _bundle(output)
+        name, data = str(output.get("display_id")), self._bundle(output)
         if output.get("update"):
             if name in self._displays:
                 self._displays[name]["data"] = data
@@ -252,6 +257,7 @@ class Outputs:
             self._stream("stdout", f"\n[what follows is left out: a cell keeps {self._kept} characters]\n")
 
 
+_BASE64 = re.compile(r"[A-Za-z0-9+/=\s]*")
 _TRACEBACK_LINES, _ERROR_CHARACTERS = 60, 4_000
 
 
@@ -272,6 +278,19 @@ def _bundle(output: Mapping[str, Any]) -> dict[str, Any]:
     if not isinstance(data, dict):
         return {}
     return {str(mime): item for mime, item in data.items() if isinstance(item, (str, dict, list))}
+
+
+_PICTURES = ("image/png", "image/jpeg")
+
+
+def _harmless(output: Mapping[str, Any]) -> dict[str, Any]:
+    """Return an output's text and pictures; the pages that show a notebook to a lecturer would run whatever else is in it."""
+    data = _bundle(output)
+    kept = {"text/plain": data["text/plain"]} if isinstance(data.get("text/plain"), str) else {}
+    pictures = {
+        mime: data[mime] for mime in _PICTURES if isinstance(data.get(mime), str) and _BASE64.fullmatch(data[mime])
+    }
+    return kept | pictures
 
 
 def size_of(content: Any, depth: int = 0) -> int:

@@ -22,7 +22,7 @@ from pathlib import Path
 from time import monotonic
 from typing import Any
 
-from autograder.engine.channel import Channel, ClosedError, LateError
+from autograder.engine.channel import Channel, ClosedError, LateError, TooLongError
 from autograder.engine.sandbox import die_with_parent, raise_file_limit
 from autograder.grading.execution import Execution, Executor, Submission
 from autograder.grading.settings import GradingSettings
@@ -93,10 +93,13 @@ class Engine:
         """Run a submission. Never raises for what the submission does."""
         begin = monotonic()
         result = self._attempt(submission)
-        if "again" in result:
-            # The zygote was gone. That is nobody's fault that we know of, so it gets another chance, and only one.
+        if "again" in result or "lost" in result:
+            # The zygote or the checker was gone. That may be nobody's fault, so it gets another chance, and only one.
             result = self._attempt(submission)
         seconds = monotonic() - begin
+        if "lost" in result:
+            # Twice is no accident: who makes grading impossible must not keep the grade of an earlier attempt by it.
+            return Execution(submission.student, given_up(submission.notebook, result["lost"]), seconds)
         if "notebook" not in result:
             return Execution(submission.student, "", seconds, result.get("again") or result["failure"])
         self._stock.learn(result["failed"])
@@ -116,7 +119,8 @@ class Engine:
         if self._settings.device != "cpu":
             return self._check(submission)  # a CUDA context does not survive a fork
         result = self._forked(submission)
-        if "again" in result:
+        if "notebook" not in result:
+            # A checker that was lost in mid-sentence leaves the zygote waiting for the end of it, and a student's process behind.
             self._nursery.close()
         return result
 
@@ -131,9 +135,9 @@ class Engine:
         channel = Channel(ours, 2**31)
         try:
             return dict(json.loads(channel.receive(monotonic() + self._settings.submission_seconds + _MARGIN_SECONDS)))
-        except (ClosedError, LateError) as error:
+        except (ClosedError, LateError, TooLongError, ValueError) as error:
             os.kill(checker, signal.SIGKILL)
-            return {"failure": f"the checker of this submission was lost ({type(error).__name__})"}
+            return {"lost": type(error).__name__}
         finally:
             channel.close()
             os.waitpid(checker, 0)
@@ -153,18 +157,23 @@ class Engine:
 
         from autograder.engine.checker import Checker, failed_exercises
         from autograder.engine.nursery import NurseryError
+        from autograder.engine.remote import Names
+        from autograder.engine.shell import make_shell
 
         limit = self._settings.message_mb * 2**20
-        checker = Checker(self._settings, lambda: self._nursery.child(limit), self._nursery.how_it_ended, self._shell)
+        # Where the checker is no process of its own, what it has defined must not stay for the next submission.
+        shell = self._shell if self._settings.device == "cpu" else make_shell(Names())
+        checker = Checker(self._settings, lambda: self._nursery.child(limit), self._nursery.how_it_ended, shell)
         notebook = nbformat.reads(submission.notebook, as_version=4)
         try:
             checker.run(notebook, {name: base64.b64decode(data) for name, data in submission.files.items()})
+            executed = nbformat.writes(notebook)
         except NurseryError as error:
             return {"again": str(error)}
         except Exception as error:  # ours, whatever it is: the student must not lose by it
             return {"failure": f"{type(error).__name__}: {error}"}
         return {
-            "notebook": nbformat.writes(notebook),
+            "notebook": executed,
             "failed": failed_exercises(notebook),
             "isolation": checker.isolation,
             "layers": checker.layers,
@@ -174,6 +183,23 @@ class Engine:
         """End the zygote, and take away what was unpacked."""
         self._nursery.close()
         shutil.rmtree(self._folder, ignore_errors=True)
+
+
+def given_up(notebook: str, reason: str) -> str:
+    """Return a notebook that was not run to its end, with that as the error of its test cells."""
+    import nbformat
+
+    from autograder.grading.graded_cells import error_output, is_test
+    from autograder.grading.intake import add_problems
+    from autograder.grading.problem import Problem
+
+    what = f"Grading it did not come to an end, twice ({reason}); it was given no points."
+    content = nbformat.reads(notebook, as_version=4)
+    for cell in content.cells:
+        if is_test(cell):
+            cell.outputs = [error_output("not gradable", what)]
+    add_problems(content, [Problem("grading stopped", what, do="Look at its code, or replay it.", fatal=True)])
+    return str(nbformat.writes(content))
 
 
 def _limit_memory() -> None:

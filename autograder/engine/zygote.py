@@ -97,9 +97,9 @@ class _Zygote:
                 return
             order = json.loads(message)
             if "fork" in order:
-                self._fork(order["fork"], descriptors)
+                self._fork(order["fork"], descriptors, order["token"])
             else:
-                _tell(self._control, {"status": self._status_of(order["wait"])})
+                _tell(self._control, {"status": self._status_of(order["wait"]), "token": order["token"]})
 
     def _status_of(self, child: int) -> int:
         """Wait for a child to end, and return its exit status or minus the signal that ended it."""
@@ -119,7 +119,7 @@ class _Zygote:
         while len(self._ended) > _REMEMBERED:
             self._ended.pop(next(iter(self._ended)))
 
-    def _fork(self, order: dict[str, Any], descriptors: list[int]) -> None:
+    def _fork(self, order: dict[str, Any], descriptors: list[int], token: str) -> None:
         self._bury()
         child = self._forks.fork() if self._forks is not None else os.fork()
         if not child:
@@ -128,7 +128,7 @@ class _Zygote:
         for descriptor in descriptors:
             os.close(descriptor)
         handle = os.pidfd_open(child)
-        send_with_descriptors(self._control, json.dumps({"pid": child}).encode(), [handle])
+        send_with_descriptors(self._control, json.dumps({"pid": child, "token": token}).encode(), [handle])
         os.close(handle)
 
     def _be_child(self, order: dict[str, Any], descriptors: list[int]) -> None:

@@ -246,8 +246,18 @@ def executions(
     return run_all(partial(make_executor, settings), submissions, jobs=settings.jobs)
 
 
-def submission_hash(notebook: Path) -> str:
-    """Return a hash of a submission: the notebook, and the time stamp that decides about late penalties."""
+def files_of(course: Course, chapter: str, notebook: Path) -> dict[str, str]:
+    """Return what a submitted notebook finds beside it; of two files with one name the course's counts."""
+    return files_beside([notebook.parent, course.folder("source", chapter=chapter)])
+
+
+def submission_hash(notebook: Path, files: Mapping[str, str]) -> str:
+    """Return a hash of a submission: the notebook, the time stamp that decides about late penalties, and what lies beside it.
+
+    Args:
+        notebook: the notebook.
+        files: the files beside it, as :func:`files_of` has them.
+    """
     digest = hashlib.sha256()
     for path in (notebook, notebook.with_name("timestamp.txt")):
         there = path.is_file()
@@ -255,6 +265,8 @@ def submission_hash(notebook: Path) -> str:
         if there:
             with path.open("rb") as file:
                 digest.update(hashlib.file_digest(file, "sha256").digest())
+    for name in sorted(files):
+        digest.update(hashlib.sha256(f"{name}\0{files[name]}".encode()).digest())
     return digest.hexdigest()
 
 
@@ -272,7 +284,7 @@ class _Run:
 
     def results(self, students: Sequence[str], make_executor: MakeExecutor | None) -> Iterator[GradeResult]:
         """Yield results as they come in; what needs no kernel is told while others run."""
-        hashes = {student: submission_hash(self._notebook(student)) for student in students}
+        hashes = {student: submission_hash(path, self._files(path)) for student, path in self._notebooks(students)}
         if self.force:
             self.journal.stale(students, settle=self.settle)
         early: list[GradeResult] = []
@@ -302,9 +314,11 @@ class _Run:
     def _notebook(self, student: str) -> Path:
         return submitted_notebook(self.course, self.manifest.chapter, student)
 
+    def _notebooks(self, students: Sequence[str]) -> Iterator[tuple[str, Path]]:
+        return ((student, self._notebook(student)) for student in students)
+
     def _files(self, path: Path) -> dict[str, str]:
-        # Of two files with one name the course's counts.
-        return files_beside([path.parent, self.course.folder("source", chapter=self.manifest.chapter)])
+        return files_of(self.course, self.manifest.chapter, path)
 
     def _unchanged(self, student: str, digest: str) -> GradeResult | None:
         if self.standings.get(student, NOTHING).word != RECORDED:

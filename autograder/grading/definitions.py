@@ -9,7 +9,6 @@ from collections.abc import Iterable, Iterator
 from functools import lru_cache
 
 # Lines that IPython turns into calls: magics, shell commands, questions.
-_MAGIC = re.compile(r"^([ \t]*)(?:[%!?].*|[^#'\"\n]*\?{1,2}[ \t]*)$", re.MULTILINE)
 _ASSIGNED_MAGIC = re.compile(r"^([ \t]*\w[\w, \t]*=[ \t]*)[!%].*$", re.MULTILINE)
 _CELL_MAGIC = re.compile(r"\A\s*%%(\w+)[^\n]*\n?")
 # Magics that run the rest of the cell as the Python it is; the text under any other belongs to a shell, a file, another process.
@@ -114,8 +113,22 @@ def imports_check(source: str) -> bool:
     """Return whether a cell imports the course's ``check``, as the setup cell does."""
     return (
         "check" in defined_names(source)
-        and re.search(r"^\s*from\s+tfcourse\s+import\b", source, re.MULTILINE) is not None
+        and re.search(r"^[ \t]*from[ \t]+tfcourse[ \t]+import\b", source, re.MULTILINE) is not None
     )
+
+
+def _without_magics(text: str) -> str:
+    """Put a statement that does nothing in the place of every line that is IPython's own."""
+    return "\n".join(_plain_line(line) for line in text.split("\n"))
+
+
+def _plain_line(line: str) -> str:
+    # By hand: a regular expression for it can be made to take time without bound.
+    words = line.strip(" \t")
+    asks = words.endswith("?") and not any(sign in words for sign in "#'\"")
+    if words[:1] in ("%", "!", "?") or asks:
+        return line[: len(line) - len(line.lstrip(" \t"))] + "pass"
+    return line
 
 
 _DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
@@ -129,7 +142,7 @@ def _parse(source: str) -> ast.Module | None:
         return ast.Module(body=[], type_ignores=[])
     text = _CELL_MAGIC.sub("", source)
     tree = _tree(text)
-    return tree if tree is not None else _tree(_ASSIGNED_MAGIC.sub(r"\1None", _MAGIC.sub(r"\1pass", text)))
+    return tree if tree is not None else _tree(_ASSIGNED_MAGIC.sub(r"\1None", _without_magics(text)))
 
 
 def _tree(text: str) -> ast.Module | None:

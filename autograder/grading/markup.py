@@ -15,6 +15,7 @@ from pygments.lexers import PythonLexer  # type: ignore[import-untyped]
 
 from autograder.grading.formula import formula
 
+_LONGEST, _MOST_FORMULAS = 20_000, 400
 _TICKS = re.compile(r"`([^`]+)`")
 _ANSI = re.compile(r"\x1b\[[0-9;]*[A-Za-z]")
 
@@ -47,7 +48,12 @@ class _Renderer(IPythonRenderer):  # type: ignore[misc]
 
 @lru_cache(maxsize=1024)
 def markdown(text: str) -> str:
-    """Return a Markdown text as HTML: formulas drawn, headings lowered, tags and addresses disarmed."""
+    """Return a Markdown text as HTML: formulas drawn, headings lowered, tags and addresses disarmed.
+
+    A text that no answer needs, very long or with very many formulas, is shown as it was written: to read it could take any time.
+    """
+    if len(text) > _LONGEST or text.count("\\begin") + text.count("$") > _MOST_FORMULAS:
+        return f"<pre>{html.escape(text)}</pre>"
     rendered: str = MarkdownWithMath(renderer=_Renderer()).render(text)
     return rendered
 

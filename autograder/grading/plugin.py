@@ -110,5 +110,7 @@ def configure(config: Any) -> None:
             CheckMetadata,
         ],
     )
+    # The formgrader shows what students wrote in the lecturer's own browser session.
+    config.HTMLExporter.setdefault("sanitize_html", True)
     config.GenerateFeedback.setdefault("exporter_class", FeedbackExporter)
     config.GenerateFeedback.setdefault("preprocessors", [TakeGrades])

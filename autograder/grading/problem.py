@@ -39,4 +39,6 @@ class Problem:
 
     def __str__(self) -> str:
         place = f"{self.where}: " if self.where else ""
-        return f"{place}{self.what}" + (f" {self.do}" if self.do else "")
+        text = f"{place}{self.what}" + (f" {self.do}" if self.do else "")
+        # A terminal obeys what a student's exception may say.
+        return "".join(sign if sign.isprintable() else " " for sign in text)

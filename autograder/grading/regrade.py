@@ -12,6 +12,7 @@ from autograder.grading.autograde import (
     MakeExecutor,
     as_released,
     autograde,
+    files_of,
     provenance,
     submission_hash,
     submitted_notebook,
@@ -219,7 +220,7 @@ def _choose(
             left.append((student, "gone"))
         elif grade.status == "not recorded":
             left.append((student, "not graded"))
-        elif submission_hash(path) != grade.submission:
+        elif submission_hash(path, files_of(course, manifest.chapter, path)) != grade.submission:
             left.append((student, "changed"))
         elif students is None and not pending and _is_current(grade, now, manifest, settings):
             left.append((student, "current"))

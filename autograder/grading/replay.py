@@ -15,12 +15,12 @@ from autograder.grading.autograde import (
     MakeExecutor,
     as_released,
     executions,
+    files_of,
     made_by,
     provenance,
     submission_hash,
     submitted_notebook,
 )
-from autograder.grading.beside import files_beside
 from autograder.grading.execution import Execution, Submission
 from autograder.grading.feedback import KIND as NO_FEEDBACK
 from autograder.grading.intake import problems_of
@@ -136,7 +136,7 @@ def _anew(course: Course, manifest: Manifest, known: GradeResult, settings: Grad
     return replace(
         known,
         unchanged=False,
-        submission=submission_hash(path),
+        submission=submission_hash(path, files_of(course, manifest.chapter, path)),
         source=manifest.digest,
         device=settings.device,
         seed=settings.seed,
@@ -150,7 +150,7 @@ def _submissions(
         path = submitted_notebook(books.course, manifest.chapter, student)
         if path.is_file():
             try:
-                beside = files_beside([path.parent, books.course.folder("source", chapter=manifest.chapter)])
+                beside = files_of(books.course, manifest.chapter, path)
                 yield Submission(student, manifest.chapter, books.sanitise(student, path), beside)
             except RecordError as error:
                 early.append(_failed(grade, str(error)))

@@ -1,4 +1,4 @@
-"""Less isolation than a course asks for is refused with a sentence that helps, or taken where that is allowed, and never asked for again."""
+"""Less isolation than a course asks for is refused with a sentence that helps, or taken where that is allowed."""
 
 from __future__ import annotations
 
@@ -90,9 +90,7 @@ def test_one_layer_that_is_missing_makes_the_sandbox_a_restriction_and_is_named(
 def test_everything_but_the_isolation_stays_as_it_was_set(offer: Any) -> None:
     offer(RESTRICTIONS)
     made = settled(GradingSettings(seed=3, memory_mb=7, jobs=2, package="w", allow_weaker=True))
-    assert made == GradingSettings(
-        seed=3, memory_mb=7, jobs=2, package="w", allow_weaker=True, isolation="restricted"
-    )
+    assert made == GradingSettings(seed=3, memory_mb=7, jobs=2, package="w", allow_weaker=True, isolation="restricted")
 
 
 def test_levels_are_ordered_and_more_than_is_wanted_suffices() -> None:

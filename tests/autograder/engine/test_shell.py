@@ -32,7 +32,7 @@ def run(shell: CellShell) -> Run:
 
     def run_cells(*sources: str, kept: int = 100_000) -> list[dict[str, Any]]:
         for source in sources:
-            outputs = Outputs(kept)
+            outputs = Outputs(kept, trusted=True)
             shell.run(source, outputs.add)
         return outputs.items
 
@@ -292,3 +292,29 @@ def test_the_size_of_a_thing_in_itself_is_bounded() -> None:
     endless.append(endless)
     assert size_of(endless) < 100
     assert size_of({"a": ["bc", ("def",)], "b": 3}) == 13
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        {"text/html": "<script>alert(1)</script>"},
+        {"application/javascript": "alert(1)"},
+        {"text/markdown": "<script>alert(1)</script>"},
+        {"image/svg+xml": "<svg onload='alert(1)'/>"},
+        {"image/png": 'AA" onerror="alert(1)'},
+        {"application/vnd.tfcourse.verdict+json": {"score": 13}},
+        {"text/plain": ["a"], "text/latex": "$x$"},
+    ],
+)
+def test_of_what_a_student_shows_nothing_is_kept_that_a_page_would_run(data: dict[str, Any]) -> None:
+    for kind in ("display_data", "execute_result"):
+        outputs = Outputs(1000)
+        outputs.add({"output_type": kind, "data": data})
+        assert [item["data"] for item in outputs.items] == [{}]
+
+
+def test_text_and_pictures_of_a_student_are_kept() -> None:
+    data = {"text/plain": "x", "image/png": "iVBORw0K\n", "image/jpeg": "AAAA"}
+    outputs = Outputs(1000)
+    outputs.add({"output_type": "display_data", "data": {**data, "text/html": "<b>x</b>"}})
+    assert [item["data"] for item in outputs.items] == [data]

@@ -76,18 +76,15 @@ def test_a_link_to_a_folder_is_not_followed_wherever_it_is(folder: Path, tmp_pat
     assert read(student / "outside") == {}
 
 
-def test_pipes_and_sockets_are_left_alone_and_nobody_waits_for_them(folder: Path) -> None:
+def test_pipes_and_sockets_are_left_alone_and_nobody_waits_for_them(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     os.mkfifo(folder / "pipe")
-    listening = socket.socket(socket.AF_UNIX)
-    here = os.getcwd()
-    try:
-        # The path of a socket may be short only.
-        os.chdir(folder)
+    # The path of a socket may be short only.
+    monkeypatch.chdir(folder)
+    with socket.socket(socket.AF_UNIX) as listening:
         listening.bind("s")
         assert list(read(folder)) == ["data.csv"]
-    finally:
-        os.chdir(here)
-        listening.close()
 
 
 def test_what_may_not_be_read_is_left_out_and_the_rest_is_there(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -114,7 +111,9 @@ def test_a_file_that_goes_beyond_the_size_is_left_out_and_a_smaller_one_after_it
     assert list(read(folder)) == ["a", "c"]
 
 
-def test_the_size_is_that_of_all_folders_together(folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_size_is_that_of_all_folders_together(
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(beside, "MAX_BYTES", 6)
     other = tmp_path / "other"
     other.mkdir()

@@ -101,8 +101,9 @@ def test_a_cell_that_ends_in_no_check_is_left_to_nbgrader() -> None:
 
 
 def test_an_error_is_an_answer_and_stays_as_it_is() -> None:
-    made = cell(result(4), error_output("timeout", "It was stopped."))
+    made = cell(PRINTED, error_output("timeout", "It was stopped."))
     assert settle(made) is None
+    assert [output.output_type for output in made.outputs] == ["stream", "error"]
     assert determine_grade(made) == (0, 4.0)
 
 

@@ -1,0 +1,88 @@
+"""What in the text of a submission a person should look at: it reaches for what no exercise needs.
+
+What a check counts, it counts in the student's process. Code that takes the counting apart can hide what it does from it, but not that it
+was written. So it is told, and costs nothing by itself.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator, Sequence
+
+_MODULES = frozenset(
+    {
+        "autograder",
+        "builtins",
+        "ctypes",
+        "dis",
+        "faulthandler",
+        "gc",
+        "importlib",
+        "inspect",
+        "marshal",
+        "ptrace",
+        "sys",
+    }
+)
+_NAMES = frozenset({"__import__", "compile", "eval", "exec", "globals", "vars"})
+_ATTRIBUTES = frozenset(
+    {
+        "__builtins__",
+        "__closure__",
+        "__code__",
+        "__globals__",
+        "__subclasses__",
+        "_getframe",
+        "get_objects",
+        "modules",
+        "setprofile",
+        "settrace",
+    }
+)
+# `sys.path` and the like are nothing to speak of; what is done with `sys` shows in the attributes.
+_HARMLESS = frozenset({"sys", "inspect", "importlib"})
+# A cell longer than that is not read; nobody writes one.
+_LONGEST = 200_000
+
+
+def conspicuous(sources: Sequence[str]) -> tuple[str, ...]:
+    """Return the names of what a submission reaches for that no exercise needs, in order, each once.
+
+    Args:
+        sources: the student's code cells; one that Python cannot parse says nothing.
+    """
+    found = {name for source in sources if len(source) <= _LONGEST for name in _in_cell(source)}
+    return tuple(sorted(found))
+
+
+def _in_cell(source: str) -> Iterator[str]:
+    try:
+        tree = ast.parse(source)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            yield from _modules(alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            yield from _modules([node.module or ""])
+        elif isinstance(node, ast.Name) and node.id in _NAMES:
+            yield node.id
+        elif isinstance(node, ast.Attribute) and node.attr in _ATTRIBUTES and not _is_self(node.value):
+            yield f"….{node.attr}"
+        elif _is_computed_lookup(node):
+            yield "getattr with a computed name"
+
+
+def _modules(names: Iterator[str] | Sequence[str]) -> Iterator[str]:
+    tops = (name.partition(".")[0] for name in names)
+    return (top for top in tops if top in _MODULES and top not in _HARMLESS)
+
+
+def _is_self(node: ast.AST) -> bool:
+    """Whether something is a module of the student's own, whose ``modules()`` is PyTorch's method."""
+    return isinstance(node, ast.Name) and node.id in ("self", "model", "layer", "module")
+
+
+def _is_computed_lookup(node: ast.AST) -> bool:
+    named = isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "getattr"
+    return named and isinstance(node, ast.Call) and len(node.args) > 1 and not isinstance(node.args[1], ast.Constant)

@@ -1,0 +1,418 @@
+"""A real worker with its zygote and sandbox: whatever a submission does and whoever is killed, the rest is graded, and nothing is left.
+
+The notebooks have nothing of the course in them: plain functions and plain asserts.
+"""
+
+from __future__ import annotations
+
+import base64
+import os
+import select
+import signal
+import tempfile
+import threading
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from time import monotonic, sleep
+from typing import Any
+
+import nbformat
+import pytest
+from nbformat.v4 import new_code_cell, new_notebook
+from nbgrader.utils import determine_grade
+
+from autograder.engine.executor import KILLED, WorkerExecutor, executor_for
+from autograder.engine.sandbox import LAYERS
+from autograder.grading.execution import Execution, Submission
+from autograder.grading.intake import problems_of
+from autograder.grading.problem import Problem
+from autograder.grading.settings import GradingSettings
+
+SEED = 918_273_645
+SETTINGS = GradingSettings(
+    seed=SEED,
+    exercise_seconds=4,
+    exercise_cpu_seconds=1,
+    cell_seconds=4,
+    memory_mb=600,
+    scratch_mb=16,
+    processes=16,
+    flood_output=100_000,
+)
+TIGHT = GradingSettings(seed=SEED, exercise_seconds=3, submission_seconds=4, restarts=1)
+# Longer than any wait in here on a busy machine, so that what never comes does not keep a run forever.
+PATIENCE = 120.0
+
+Cell = tuple[str, str | None]
+BEFORE: tuple[Cell, ...] = (("def good(x):\n    return 2 * x", None), ("assert good(2) == 4", "good"))
+AFTER: tuple[Cell, ...] = (("def last(x):\n    return good(x) + 1", None), ("assert last(1) == 3", "last"))
+SLOW: tuple[Cell, ...] = (*BEFORE, ("import time\ntime.sleep(1.5)", None), *AFTER)
+
+
+def submission(*cells: Cell, student: str = "ann", **files: bytes) -> Submission:
+    """A submission of (source, name of the test or None)."""
+    made = [
+        new_code_cell(source, id=f"cell-{number}", metadata={} if name is None else {"nbgrader": _mark(name)})
+        for number, (source, name) in enumerate(cells)
+    ]
+    packed = {name: base64.b64encode(data).decode() for name, data in files.items()}
+    return Submission(student, "any", nbformat.writes(new_notebook(cells=made)), packed)
+
+
+def _mark(name: str) -> dict[str, Any]:
+    return {"grade": True, "locked": True, "solution": False, "points": 1.0, "grade_id": name, "schema_version": 3}
+
+
+class Graded:
+    """What came of a submission."""
+
+    def __init__(self, execution: Execution) -> None:
+        assert execution.failure == ""
+        self.execution = execution
+        self.notebook = nbformat.reads(execution.notebook, as_version=4)
+
+    @property
+    def points(self) -> dict[str, float]:
+        """The points that nbgrader gives, by test."""
+        tests = [cell for cell in self.notebook.cells if "nbgrader" in cell.metadata]
+        return {cell.metadata.nbgrader.grade_id: determine_grade(cell)[0] for cell in tests}
+
+    @property
+    def problems(self) -> list[Problem]:
+        """What the student is told."""
+        return problems_of(self.notebook)
+
+    def printed(self, index: int) -> str:
+        """What a cell has printed."""
+        return "".join(output.text for output in self.notebook.cells[index].outputs if output.output_type == "stream")
+
+    def errors(self) -> dict[str, str]:
+        """The errors, as a student reads them, by cell."""
+        return {
+            cell.metadata.get("nbgrader", {}).get("grade_id", str(index)): f"{output.ename}: {output.evalue}"
+            for index, cell in enumerate(self.notebook.cells)
+            for output in cell.outputs
+            if output.output_type == "error"
+        }
+
+
+def _living(settings: GradingSettings) -> Iterator[WorkerExecutor]:
+    made = WorkerExecutor(settings)
+    yield made
+    made.close()
+
+
+@pytest.fixture(scope="module")
+def executor() -> Iterator[WorkerExecutor]:
+    """An executor for submissions that stay within a second or so."""
+    yield from _living(SETTINGS)
+
+
+@pytest.fixture(scope="module")
+def tight() -> Iterator[WorkerExecutor]:
+    """An executor of a course that allows little time and one restart."""
+    yield from _living(TIGHT)
+
+
+def grade(executor: WorkerExecutor, *cells: Cell, **files: bytes) -> Graded:
+    return Graded(executor.grade_one(submission(*cells, **files)))
+
+
+def until(there: Callable[[], Any]) -> Any:
+    """Wait for something, and return it."""
+    give_up = monotonic() + PATIENCE
+    while not (found := there()):
+        assert monotonic() < give_up, "it never came"
+        sleep(0.01)
+    return found
+
+
+def children(pid: int) -> list[int]:
+    try:
+        return [int(child) for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
+    except OSError:
+        return []
+
+
+def family(pid: int) -> list[int]:
+    """All that descend from a process."""
+    return [one for child in children(pid) for one in (child, *family(child))]
+
+
+def zygote_of(executor: WorkerExecutor) -> int:
+    assert executor._process is not None
+    ours = children(executor._process.pid)
+    (found,) = [pid for pid in ours if b"autograder.engine.zygote" in Path(f"/proc/{pid}/cmdline").read_bytes()]
+    return found
+
+
+def kill_group(pid: int) -> None:
+    """Kill a process with all of its group, as a machine does that has run out of memory, and wait until it is gone."""
+    handle = os.pidfd_open(pid)
+    os.killpg(pid, signal.SIGKILL)
+    assert ended(handle)
+
+
+def ended(handle: int) -> bool:
+    poll = select.poll()
+    poll.register(handle, select.POLLIN)
+    over = bool(poll.poll(PATIENCE * 1000))
+    os.close(handle)
+    return over
+
+
+class Background:
+    """Grades a submission while the test does something to who grades it."""
+
+    def __init__(self, executor: WorkerExecutor, what: Submission) -> None:
+        self._executions: list[Execution] = []
+        self._thread = threading.Thread(target=lambda: self._executions.append(executor.grade_one(what)))
+        self._thread.start()
+
+    def result(self) -> Execution:
+        self._thread.join(PATIENCE)
+        assert not self._thread.is_alive()
+        return self._executions[0]
+
+
+def test_a_notebook_comes_back_with_outputs_and_points(executor: WorkerExecutor) -> None:
+    graded = grade(executor, *BEFORE, ("print('hello')\n1 + 1", None), ("assert good(2) == 5", "wrong"), *AFTER)
+    assert graded.execution.student == "ann"
+    assert (graded.execution.isolation, graded.execution.layers) == ("sandbox", LAYERS)
+    assert graded.points == {"good": 1, "wrong": 0, "last": 1}
+    printed, result = graded.notebook.cells[2].outputs
+    assert (printed.text, result.data["text/plain"]) == ("hello\n", "2")
+    assert graded.errors().keys() == {"wrong"}
+    assert graded.errors()["wrong"].startswith("AssertionError")
+    assert graded.problems == []
+
+
+DEEDS: dict[str, tuple[str, str, str]] = {
+    "a loop that never ends": ("while True:\n        x = 1", "timeout", "1 s of CPU time"),
+    "a wait that never ends": ("import time\n    time.sleep(1000)", "timeout", "stopped after 4 s"),
+    "a wait that does not listen": (
+        "import time\n    while True:\n        try:\n            time.sleep(1000)\n        except BaseException:\n            pass",
+        "timeout",
+        "stopped after 4 s",
+    ),
+    "memory by one allocation": ("return len(bytearray(3 * 2**30))", "", "MemoryError"),
+    "memory by many processes": (
+        "import os, time\n    for _ in range(6):\n        if not os.fork():\n            kept = bytearray(b'x') * (150 * 2**20)\n"
+        "            time.sleep(1000)\n    time.sleep(1000)",
+        "memory",
+        "more than 600 MiB of memory",
+    ),
+    "an exit": ("import os\n    os._exit(0)", "kernel died", "The process ended"),
+    "an ordinary exit": ("raise SystemExit", "", "SystemExit"),
+    "a crash": ("import ctypes\n    ctypes.string_at(0)", "kernel died", "SIGSEGV"),
+    "too many processes": (
+        "import os, time\n    while True:\n        if not os.fork():\n            time.sleep(1000)",
+        "",
+        "Resource temporarily unavailable",
+    ),
+    "a full folder": (
+        "for n in range(100):\n        with open(str(n), 'wb') as file:\n            file.write(bytes(2**20))",
+        "",
+        "No space left",
+    ),
+    "a file that is too large": (
+        "with open('big', 'wb') as file:\n        for n in range(100):\n            file.write(bytes(2**20))",
+        "",
+        "File too large",
+    ),
+    "too deep a recursion": ("return f()", "", "RecursionError"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("deed", "kind", "told"), DEEDS.values(), ids=DEEDS.keys())
+def test_what_goes_too_far_costs_its_own_exercise_and_is_told(
+    executor: WorkerExecutor, deed: str, kind: str, told: str
+) -> None:
+    graded = grade(executor, *BEFORE, (f"def f():\n    {deed}", None), ("f()", "f"), *AFTER)
+    assert graded.points == {"good": 1, "f": 0, "last": 1}
+    assert graded.errors().keys() == {"f"}
+    assert told in graded.errors()["f"]
+    assert [(problem.kind, problem.where) for problem in graded.problems] == ([(kind, "f")] if kind else [])
+    assert all(told in problem.what for problem in graded.problems)
+
+
+@pytest.mark.parametrize(
+    ("source", "kind"),
+    [
+        ("while True:\n    print('x' * 1000)", "output flood"),
+        ("import os\nos._exit(0)", "kernel died"),
+        ("import time\ntime.sleep(1000)", "timeout"),
+        ("import signal, os\nos.kill(os.getpid(), signal.SIGSEGV)\nwhile True: x = 1", None),
+    ],
+    ids=["flood", "exit", "wait", "signal to itself"],
+)
+def test_a_cell_of_the_students_that_goes_too_far_costs_no_points(
+    executor: WorkerExecutor, source: str, kind: str | None
+) -> None:
+    graded = grade(executor, *BEFORE, (source, None), *AFTER)
+    assert graded.points == {"good": 1, "last": 1}
+    (problem,) = graded.problems
+    assert problem.where == "cell 3"
+    assert kind is None or problem.kind == kind
+    assert sum(len(str(output)) for output in graded.notebook.cells[2].outputs) < 2 * SETTINGS.flood_output
+
+
+def test_what_was_broken_off_leaves_nothing_to_the_next_submission(executor: WorkerExecutor) -> None:
+    spoil = "import os, sys, torch\ntorch.spoilt = sys.spoilt = 1\nopen('left', 'w').write('x')\nos.environ['LEFT'] = '1'\nos._exit(0)"
+    assert grade(executor, (spoil, None)).problems
+    look = "import os, sys, torch\nprint(hasattr(torch, 'spoilt'), hasattr(sys, 'spoilt'), os.listdir(), 'LEFT' in os.environ)"
+    assert grade(executor, (look, None)).printed(0) == "False False [] False\n"
+
+
+def test_a_submission_that_has_used_up_its_time_keeps_what_it_had(tight: WorkerExecutor) -> None:
+    graded = grade(tight, *BEFORE, ("import time\ndef f(): time.sleep(1000)", None), ("f()", "f"), ("f()", "g"), *AFTER)
+    assert graded.points == {"good": 1, "f": 0, "g": 0, "last": 0}
+    assert [(problem.kind, problem.where) for problem in graded.problems] == [
+        ("timeout", "f"), ("timeout", "g"), ("time used up", "cell 6"), ("time used up", "last"),
+    ]  # fmt: skip
+    assert "used up the time" in graded.errors()["last"]
+
+
+def test_a_submission_that_brings_down_more_processes_than_allowed_is_given_up_from_there(
+    tight: WorkerExecutor,
+) -> None:
+    deadly: Cell = ("import os\nos._exit(0)", None)
+    once = grade(tight, *BEFORE, deadly, *AFTER)
+    assert once.points == {"good": 1, "last": 1}
+    twice = grade(tight, *BEFORE, deadly, deadly, *AFTER)
+    assert twice.points == {"good": 1, "last": 0}
+    assert twice.errors()["last"] == "KernelDied: 2 cells brought the process down; this one was not run."
+
+
+def test_files_beside_the_notebook_are_there_and_can_be_written_to(executor: WorkerExecutor) -> None:
+    look = "print(open('sub/data.txt').read())\nopen('sub/data.txt', 'a').write('more')"
+    for _ in range(2):
+        graded = grade(executor, (look, None), **{"sub/data.txt": "täglich".encode()})
+        assert graded.errors() == {}
+        assert graded.printed(0) == "täglich\n"
+
+
+def test_files_are_there_again_after_a_crash(executor: WorkerExecutor) -> None:
+    graded = grade(executor, ("import os\nos._exit(0)", None), ("print(open('a').read())", None), a=b"content")
+    assert graded.printed(1) == "content\n"
+
+
+DRAW = (
+    "import random, numpy, torch\n"
+    "print(random.random(), numpy.random.rand(), torch.rand(1).item(), hash('a'), {'a', 'b', 'c', 'd'})"
+)
+
+
+def test_random_numbers_depend_neither_on_the_order_nor_on_the_worker(executor: WorkerExecutor) -> None:
+    first = grade(executor, (DRAW, None)).printed(0)
+    assert first.startswith("0.")
+    grade(executor, *BEFORE, ("import random\nrandom.seed(1)", None), *AFTER)
+    assert grade(executor, (DRAW, None)).printed(0) == first
+    assert executor._process is not None
+    kill_group(executor._process.pid)
+    assert grade(executor, (DRAW, None)).printed(0) == first
+
+
+def test_the_seed_of_the_hidden_questions_is_nowhere_in_a_students_process(executor: WorkerExecutor) -> None:
+    look = (
+        "import gc, os, random, numpy, torch\n"
+        "print(dict(os.environ), open('/proc/self/cmdline').read())\n"
+        "print(torch.initial_seed(), numpy.random.get_state()[1][0], random.getstate()[1][0])\n"
+        "numbers = set()\n"
+        "for thing in gc.get_objects():\n"
+        "    if isinstance(thing, (dict, list, tuple, set)) or hasattr(type(thing), '__dataclass_fields__'):\n"
+        "        inside = gc.get_referents(thing) + (list(vars(thing).values()) if hasattr(thing, '__dict__') else [])\n"
+        "        numbers |= {item for item in inside if type(item) is int and item > 10**6}\n"
+        "print(sorted(numbers))"
+    )
+    graded = grade(executor, (look, None))
+    assert graded.errors() == {}
+    # What is found there shows that it has been looked for well.
+    assert str(SETTINGS.student_seed) in graded.printed(0)
+    assert str(SEED) not in graded.printed(0)
+
+
+def test_a_zygote_that_is_killed_between_two_submissions_is_started_again(executor: WorkerExecutor) -> None:
+    before = grade(executor, *BEFORE, *AFTER)
+    worker, zygote = executor._process, zygote_of(executor)
+    kill_group(zygote)
+    after = grade(executor, *BEFORE, *AFTER)
+    assert (after.points, after.errors(), after.problems) == (before.points, {}, [])
+    assert executor._process is worker
+    assert zygote_of(executor) != zygote
+
+
+def test_a_zygote_that_is_killed_during_a_submission_changes_nothing(executor: WorkerExecutor) -> None:
+    undisturbed = grade(executor, *SLOW)
+    zygote = zygote_of(executor)
+    idle = set(family(zygote))
+    running = Background(executor, submission(*SLOW))
+    until(lambda: set(family(zygote)) - idle)
+    kill_group(zygote)
+    graded = Graded(running.result())
+    assert zygote_of(executor) != zygote
+    assert (graded.points, graded.errors(), graded.problems) == (undisturbed.points, {}, [])
+
+
+def test_a_worker_that_is_killed_during_a_submission_changes_nothing(executor: WorkerExecutor) -> None:
+    undisturbed = grade(executor, *SLOW)
+    worker = executor._process
+    assert worker is not None
+    zygote = zygote_of(executor)
+    running = Background(executor, submission(*SLOW))
+    until(lambda: len(children(worker.pid)) > 1)
+    handle = os.pidfd_open(zygote)
+    kill_group(worker.pid)
+    graded = Graded(running.result())
+    assert executor._process is not worker
+    assert (graded.points, graded.errors(), graded.problems) == (undisturbed.points, {}, [])
+    assert ended(handle), "the zygote of the worker that was killed lives on"
+
+
+def test_a_worker_that_dies_twice_of_a_submission_is_told_and_grades_the_next(executor: WorkerExecutor) -> None:
+    running = Background(executor, submission(*SLOW, student="bo"))
+    killed: set[int] = set()
+    for _ in range(2):
+        process = until(
+            lambda: executor._process if executor._process and executor._process.pid not in killed else None
+        )
+        killed.add(process.pid)
+        kill_group(process.pid)
+    execution = running.result()
+    assert (execution.student, execution.notebook, execution.failure) == ("bo", "", KILLED)
+    assert grade(executor, *BEFORE, *AFTER).points == {"good": 1, "last": 1}
+
+
+def test_closing_ends_a_submission_that_runs_and_leaves_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    executor = executor_for(GradingSettings(seed=SEED, cell_seconds=3600, submission_seconds=3600))
+    assert isinstance(executor, WorkerExecutor)
+    running = Background(executor, submission(("import subprocess\nsubprocess.run(['sleep', '3000'])", None)))
+    worker = until(lambda: executor._process)
+    until(lambda: b"sleep" in b"".join(_commands(family(worker.pid))))
+    assert list(tmp_path.iterdir())
+    handles = [os.pidfd_open(pid) for pid in (worker.pid, *family(worker.pid))]
+    executor.close()
+    execution = running.result()
+    assert (execution.notebook, execution.failure != "") == ("", True)
+    assert len(handles) >= 5
+    for handle in handles:
+        assert ended(handle)
+    assert list(tmp_path.iterdir()) == []
+
+
+def _commands(pids: list[int]) -> Iterator[bytes]:
+    for pid in pids:
+        try:
+            yield Path(f"/proc/{pid}/cmdline").read_bytes()
+        except OSError:
+            continue
+
+
+def test_closing_twice_or_before_anything_was_run_is_nothing() -> None:
+    made = WorkerExecutor(SETTINGS)
+    made.close()
+    made.close()
+    assert made._process is None

@@ -1,0 +1,294 @@
+"""Inside nbgrader the engine runs submissions: what calls itself the course's own and is not never runs where the reference is."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import nbformat
+import pytest
+from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
+from nbgrader.api import Gradebook
+from nbgrader.utils import determine_grade
+from traitlets.config import Config
+
+from autograder.engine import isolation
+from autograder.errors import CourseError
+from autograder.grading import engine_execute
+from autograder.grading.engine_execute import EngineExecute, GraderError, worker_for
+from autograder.grading.execution import Execution, Submission
+from autograder.grading.intake import problems_of
+from autograder.grading.settings import GradingSettings
+
+from .conftest import mark
+
+CHAPTER = "any"
+LIMITS = {"exercise_seconds": 2, "memory_mb": 700, "seed": 11}
+CANARY = "try:\n    open({path!r}, 'w').close()\nexcept OSError:\n    pass"
+TEST = "assert f(1) == 2"
+
+
+@dataclass(frozen=True)
+class Place:
+    """A course, what its own cells are, and a file that only somebody outside of the sandbox can write."""
+
+    root: Path
+    canary: Path
+
+    @property
+    def poison(self) -> str:
+        """Code that writes the file."""
+        return CANARY.format(path=str(self.canary))
+
+    @property
+    def resources(self) -> dict[str, Any]:
+        """What nbgrader says about a submission."""
+        db_url = f"sqlite:///{self.root / 'gradebook.db'}"
+        about = {"student": "ann", "assignment": CHAPTER, "notebook": CHAPTER, "db_url": db_url}
+        return {"nbgrader": about, "metadata": {"name": CHAPTER, "path": str(self.root / "submitted")}}
+
+    def engine(self, **limits: Any) -> EngineExecute:
+        """Return the preprocessor as a course's configuration makes it."""
+        config = Config()
+        config.CourseDirectory.root = str(self.root)
+        config.GradingLimits.update(LIMITS | limits)
+        return EngineExecute(config=config)
+
+    def run(self, *cells: Any, **limits: Any) -> Any:
+        """Run cells as nbgrader would, and return the notebook."""
+        made = new_notebook(cells=list(cells))
+        self.engine(**limits).preprocess(made, self.resources)
+        return made
+
+
+@pytest.fixture(scope="module")
+def _workers_end() -> Iterator[None]:
+    """End the workers that this module has started."""
+    yield
+    while engine_execute._workers:
+        engine_execute._workers.popitem()[1].close()
+
+
+@pytest.fixture(scope="module")
+def kept(tmp_path_factory: pytest.TempPathFactory, _workers_end: None) -> Place:
+    """A course whose gradebook knows three cells."""
+    root = tmp_path_factory.mktemp("course")
+    (root / "submitted").mkdir()
+    place = Place(root, root / "canary")
+    with Gradebook(f"sqlite:///{root / 'gradebook.db'}") as gradebook:
+        gradebook.add_assignment(CHAPTER)
+        gradebook.add_notebook(CHAPTER, CHAPTER)
+        for name, source, locked in (
+            ("setup", place.poison, True),
+            ("test_f", TEST, True),
+            ("f", place.poison, False),
+        ):
+            gradebook.add_source_cell(name, CHAPTER, CHAPTER, cell_type="code", source=source, locked=locked)
+    return place
+
+
+@pytest.fixture
+def place(kept: Place) -> Iterator[Place]:
+    yield kept
+    kept.canary.unlink(missing_ok=True)
+
+
+def own(source: str, name: str, **flags: Any) -> Any:
+    return new_code_cell(source, metadata=mark(name, locked=True, **flags))
+
+
+def test_cell(source: str, name: str) -> Any:
+    return own(source, name, grade=True, points=3.0)
+
+
+test_cell.__test__ = False  # type: ignore[attr-defined]
+
+
+def solution() -> Any:
+    return new_code_cell("def f(x): return 2 * x", metadata=mark("f", solution=True))
+
+
+def test_the_courses_own_cells_run_where_the_reference_is(place: Place) -> None:
+    made = place.run(own(place.poison, "setup"), solution(), test_cell(TEST, "test_f"))
+    assert place.canary.exists()  # which shows that the file is one that can be written from there
+    assert determine_grade(made.cells[2]) == (3, 3)
+
+
+@pytest.mark.parametrize(
+    ("name", "graded"),
+    [("unknown", False), ("unknown", True), ("test_f", False), ("test_f", True), ("f", False), ("f", True)],
+    ids=lambda value: str(value),
+)
+def test_a_cell_that_only_says_that_it_is_the_courses_own_runs_with_the_student(
+    place: Place, name: str, graded: bool
+) -> None:
+    cell = test_cell(place.poison, name) if graded else own(place.poison, name)
+    before = dict(cell.metadata["nbgrader"])
+    made = place.run(cell, new_code_cell("1"))
+    assert not place.canary.exists()
+    assert made.cells[0].metadata["nbgrader"] == before
+    assert made.cells[1].outputs[0].data == {"text/plain": "1"}
+    if graded:
+        assert determine_grade(made.cells[0]) == (0, 3)
+        assert made.cells[0].outputs[0].evalue == "This test cell is not the course's own."
+
+
+def test_a_foreign_test_cell_gets_no_points_whatever_it_shows(place: Place) -> None:
+    made = place.run(solution(), test_cell("3.0", "test_g"), test_cell("pass", "test_h"), test_cell(TEST, "test_f"))
+    assert [determine_grade(cell)[0] for cell in made.cells[1:]] == [0, 0, 3]
+
+
+def test_a_cell_that_was_the_courses_own_with_one_character_more_is_foreign(place: Place) -> None:
+    made = place.run(own(place.poison + " ", "setup"), solution(), test_cell(TEST + "\n", "test_f"))
+    assert not place.canary.exists()
+    assert determine_grade(made.cells[2]) == (0, 3)
+
+
+def test_in_a_notebook_that_the_gradebook_does_not_know_every_cell_is_foreign(place: Place) -> None:
+    made = new_notebook(cells=[own(place.poison, "setup"), solution(), test_cell(TEST, "test_f")])
+    resources = place.resources
+    resources["nbgrader"]["notebook"] = "extra"
+    place.engine().preprocess(made, resources)
+    assert not place.canary.exists()
+    assert determine_grade(made.cells[2]) == (0, 3)
+
+
+def test_text_that_is_marked_as_locked_is_left_alone(place: Place) -> None:
+    text = new_markdown_cell("# Title", metadata=mark("prompt", locked=True))
+    made = place.run(text, solution(), test_cell(TEST, "test_f"))
+    assert made.cells[0].metadata["nbgrader"]["grade_id"] == "prompt"
+    assert determine_grade(made.cells[2]) == (3, 3)
+
+
+def test_a_notebook_is_run_also_where_nbgrader_was_told_to_run_none(place: Place) -> None:
+    engine = place.engine()
+    engine.enabled = False
+    made, _ = engine(new_notebook(cells=[test_cell(TEST, "test_f")]), place.resources)
+    assert determine_grade(made.cells[0]) == (0, 3)
+
+
+def test_what_lies_beside_the_submission_is_there(place: Place) -> None:
+    data = place.root / "submitted" / "data.txt"
+    data.write_text("content")
+    made = place.run(new_code_cell("print(open('data.txt').read())"))
+    data.unlink()
+    assert made.cells[0].outputs[0].text == "content\n"
+
+
+def test_limits_of_the_configuration_hold(place: Place) -> None:
+    wait = new_code_cell("import time\ndef f(x): time.sleep(1000)")
+    made = place.run(wait, test_cell(TEST, "test_f"))
+    (problem,) = problems_of(made)
+    assert (problem.kind, problem.what) == ("timeout", "It was stopped after 2 s.")
+
+
+def test_many_submissions_have_one_worker(place: Place) -> None:
+    place.run(new_code_cell("1"))
+    (worker,) = engine_execute._workers.values()
+    number = worker._process.pid  # type: ignore[attr-defined]
+    place.run(new_code_cell("2"))
+    assert list(engine_execute._workers.values()) == [worker]
+    assert worker._process.pid == number  # type: ignore[attr-defined]
+
+
+class Still:
+    """An executor that runs nothing."""
+
+    def __init__(self, settings: GradingSettings, execution: Execution | None = None) -> None:
+        self.settings = settings
+        self.closed = 0
+        self.given: list[Submission] = []
+        self._execution = execution
+
+    def grade_one(self, submission: Submission) -> Execution:
+        """Give back what was handed in."""
+        self.given.append(submission)
+        return self._execution or Execution(submission.student, submission.notebook, 0.0)
+
+    def close(self) -> None:
+        """Count."""
+        self.closed += 1
+
+
+@pytest.fixture
+def still(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Run nothing, and know of no worker."""
+    monkeypatch.setattr(engine_execute, "_workers", {})
+    monkeypatch.setattr(engine_execute, "executor_for", Still)
+
+
+@pytest.mark.usefixtures("still")
+def test_other_settings_have_another_worker_and_the_one_before_ends() -> None:
+    one: Any = worker_for(GradingSettings())
+    assert worker_for(GradingSettings()) is one
+    other: Any = worker_for(GradingSettings(seed=1))
+    assert other is not one
+    assert (one.closed, other.closed) == (1, 0)
+
+
+@pytest.mark.usefixtures("still")
+def test_a_process_that_was_forked_does_not_take_its_parents_worker(monkeypatch: pytest.MonkeyPatch) -> None:
+    before: Any = worker_for(GradingSettings())
+    monkeypatch.setattr(engine_execute.os, "getpid", lambda: -1)
+    assert worker_for(GradingSettings()) is not before
+    assert before.closed == 0
+
+
+@pytest.mark.usefixtures("still")
+def test_a_worker_runs_what_the_configuration_says(kept: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TFCOURSE_DEVICE", "cpu")
+    wheel = kept.root / "student" / CHAPTER / "course-1-py3-none-any.whl"
+    wheel.parent.mkdir(parents=True)
+    wheel.write_bytes(b"")
+    monkeypatch.setattr(isolation, "offered_layers", lambda: ("no new privileges",))
+    kept.run(new_code_cell("1"), processes=9, allow_weaker=True)
+    wheel.unlink()
+    (worker,) = engine_execute._workers.values()
+    expected = GradingSettings(
+        **LIMITS, processes=9, allow_weaker=True, isolation="none", device="cpu", package=str(wheel)
+    )
+    given: GradingSettings = worker.settings  # type: ignore[attr-defined]
+    # A cell's time is nbgrader's own setting where the course names none.
+    assert given == replace(expected, cell_seconds=given.cell_seconds)
+
+
+@pytest.mark.usefixtures("still")
+def test_without_a_seed_of_the_configuration_the_courses_secret_one_is_taken(kept: Place) -> None:
+    seeds = set()
+    for _ in range(2):
+        kept.run(new_code_cell("1"), seed=None)
+        (worker,) = engine_execute._workers.values()
+        seeds.add(worker.settings.seed)  # type: ignore[attr-defined]
+    assert len(seeds) == 1
+    assert seeds.isdisjoint({None, 0, LIMITS["seed"]})
+
+
+@pytest.mark.usefixtures("still")
+def test_a_machine_that_offers_less_isolation_than_is_asked_for_runs_nothing(
+    kept: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(isolation, "offered_layers", lambda: ())
+    with pytest.raises(CourseError, match="isolation 'sandbox' is asked for"):
+        kept.run(new_code_cell("1"))
+    assert engine_execute._workers == {}
+
+
+@pytest.mark.usefixtures("still")
+def test_what_the_worker_is_given_is_the_submission_with_no_foreign_mark(kept: Place) -> None:
+    kept.run(own("1", "unknown"), solution(), test_cell(TEST, "test_f"))
+    (worker,) = engine_execute._workers.values()
+    (given,) = worker.given  # type: ignore[attr-defined]
+    assert (given.student, given.chapter) == ("ann", CHAPTER)
+    marks = [cell.metadata.get("nbgrader", {}).get("grade_id") for cell in nbformat.reads(given.notebook, 4).cells]
+    assert marks == [None, "f", "test_f"]
+
+
+def test_a_failure_of_the_graders_is_no_grade(kept: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+    failing = Still(GradingSettings(), Execution("ann", "", 0.0, "the machine has no memory left"))
+    monkeypatch.setattr(engine_execute, "worker_for", lambda settings: failing)
+    made = new_notebook(cells=[test_cell(TEST, "test_f")])
+    with pytest.raises(GraderError, match="no memory left"):
+        kept.engine().preprocess(made, kept.resources)
+    assert made.cells[0].outputs == []
