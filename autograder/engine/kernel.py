@@ -13,8 +13,10 @@ sys.modules.setdefault("debugpy", None)  # type: ignore[arg-type]
 
 from ipykernel import kernelapp  # noqa: E402
 from ipykernel.iostream import IOPubThread  # noqa: E402
+from ipykernel.zmqshell import ZMQInteractiveShell  # noqa: E402
 
 from autograder.engine.sandbox import SCRATCH  # noqa: E402
+from autograder.engine.shell import CellShell  # noqa: E402
 
 
 class _Outputs(IOPubThread):  # type: ignore[misc]
@@ -34,6 +36,8 @@ def run_kernel(connection: Mapping[str, Any], bound: Callable[[], None]) -> None
     path = Path(SCRATCH if Path.cwd().is_relative_to(SCRATCH) else Path.cwd()) / "connection.json"
     path.write_text(json.dumps(dict(connection)), encoding="utf-8")
     kernelapp.IOPubThread = _Outputs
+    # A command runs without a terminal, of which a sandbox has none.
+    ZMQInteractiveShell.system = ZMQInteractiveShell.system_piped = CellShell.system
     app = kernelapp.IPKernelApp.instance(connection_file=str(path))
     app.initialize([])
     bound()

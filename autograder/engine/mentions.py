@@ -7,6 +7,7 @@ compares with PyTorch's own function is nobody's business.
 from __future__ import annotations
 
 import ast
+import sys
 from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
 
@@ -22,7 +23,7 @@ def mentions(sources: Sequence[str], exercise: str) -> frozenset[str]:
     """
     defined, torch_names = _read(tuple(sources))
     found: set[str] = set()
-    waiting, seen, walked = [exercise], set[str](), set[int]()
+    waiting, seen = [exercise], set[str]()
     while waiting:
         name = waiting.pop()
         if name in seen:
@@ -31,9 +32,6 @@ def mentions(sources: Sequence[str], exercise: str) -> frozenset[str]:
         if name in torch_names:
             found.add(torch_names[name])
         for node in defined.get(name, ()):
-            if id(node) in walked:
-                continue
-            walked.add(id(node))
             found |= set(_used(node, torch_names))
             waiting += [item.id for item in ast.walk(node) if isinstance(item, ast.Name)]
     return frozenset(found)
@@ -67,12 +65,20 @@ def _imported(trees: Sequence[ast.Module]) -> dict[str, str]:
                 if alias.name.partition(".")[0] == _TORCH:
                     known[alias.asname or _TORCH] = alias.name.rpartition(".")[2] if alias.asname else _TORCH
         elif isinstance(node, ast.ImportFrom) and (node.module or "").partition(".")[0] == _TORCH:
-            known |= {alias.asname or alias.name: alias.name for alias in node.names}
+            known |= {alias.asname or alias.name: alias.name for alias in node.names if alias.name != "*"}
+            if any(alias.name == "*" for alias in node.names):
+                known |= {name: name for name in _public_names(node.module or "")}
     # Another name for something of PyTorch, as in `attend = F.scaled_dot_product_attention`, is known by what it stands for.
     for node in (node for tree in trees for node in ast.walk(tree)):
         if isinstance(node, ast.Assign) and (last := _last(node.value, known)):
             known |= {target.id: last for target in node.targets if isinstance(target, ast.Name)}
     return known
+
+
+def _public_names(module: str) -> Sequence[str]:
+    """Return what a star import of a module of PyTorch's brings, as far as the module has been imported here."""
+    found = sys.modules.get(module)
+    return [] if found is None else getattr(found, "__all__", [name for name in vars(found) if name[0] != "_"])
 
 
 def _defined(trees: Sequence[ast.Module]) -> Mapping[str, list[ast.AST]]:

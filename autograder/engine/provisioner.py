@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import atexit
 import os
+import shutil
 import signal
 import tempfile
 import uuid
@@ -39,6 +40,7 @@ class WarmProvisioner(KernelProvisionerBase):  # type: ignore[misc]
 
     _child: Child | None = None
     _status: int | None = None
+    _name = ""
 
     @property
     def has_process(self) -> bool:
@@ -138,6 +140,9 @@ class WarmProvisioner(KernelProvisionerBase):  # type: ignore[misc]
                 self._status = self._nursery.how_it_ended(self._child)
             self._child.close()
             self._child = None
+        if self._name:
+            shutil.rmtree(Path(self._nursery.sockets) / self._name, ignore_errors=True)
+            self._name = ""
 
     @property
     def layers(self) -> tuple[str, ...]:

@@ -192,6 +192,8 @@ def _furnish(root: str, view: View) -> None:
     if view.sockets:
         _bind(view.sockets, root + SOCKETS, linux.MS_NOSUID | linux.MS_NODEV | linux.MS_NOEXEC)
     for path in view.masked:
+        if not os.path.isdir(root + path):
+            continue  # it lies outside of what can be seen
         linux.mount(
             "tmpfs", root + path, "tmpfs", linux.MS_RDONLY | linux.MS_NOSUID | linux.MS_NODEV, "size=4k,mode=0755"
         )

@@ -47,6 +47,8 @@ def settle(cell: Any) -> str | None:
         if output.output_type == "stream":
             output.name = "stdout"
     if any(output.output_type == "error" for output in cell.outputs):
+        # nbgrader goes by what comes first, and an error costs the points wherever it stands.
+        cell.outputs = [output for output in cell.outputs if output.output_type != "execute_result"]
         return None
     return _no_score(cell) if ends_in_check(cell.source) else None
 

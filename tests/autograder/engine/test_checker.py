@@ -157,6 +157,21 @@ def test_what_students_show_during_a_test_is_neither_result_nor_error_of_it(benc
     assert points(made) == [0]
 
 
+def test_of_outputs_that_a_student_forges_during_a_test_only_text_is_kept(bench: Bench) -> None:
+    made = bench.run(
+        "import gc\nfrom autograder.engine.wire import pack\n"
+        "(agent,) = [thing for thing in gc.get_objects() if type(thing).__name__ == 'Agent']\n"
+        "def say(**output): agent._channel.send(pack({'out': output}))\n"
+        "def f():\n"
+        "    say(output_type='execute_result', data={'text/plain': '1'}, metadata={})\n"
+        "    say(output_type='error', ename='E', evalue='', traceback=[])\n"
+        "    say(output_type='stream', name='stdout', text='said')",
+        graded("f()"),
+    )
+    assert [output.output_type for output in made.cells[1].outputs] == ["stream"]
+    assert text(made.cells[1]) == "said"
+
+
 def test_an_error_of_a_students_cell_is_a_problem_and_costs_nothing(bench: Bench) -> None:
     made = bench.run("1 / 0", "def f(): return 1", graded("assert f() == 1"))
     assert points(made) == [1]

@@ -105,3 +105,14 @@ def test_a_class_that_is_built_from_pytorchs_is_told_by_its_base() -> None:
 def test_an_exercise_that_is_nowhere_defined_mentions_nothing() -> None:
     assert named(IMPORT + f"def other(q): return F.{SDPA}(q, q, q)") == frozenset()
     assert mentions([], NAME) == frozenset()
+
+
+def test_a_star_import_lets_the_functions_names_stand_for_pytorchs() -> None:
+    assert SDPA in named(f"from torch.nn.functional import *\ndef attend(q): return {SDPA}(q, q, q)")
+
+
+def test_a_function_of_the_students_own_counts_before_what_a_star_import_brings() -> None:
+    assert SDPA not in named(
+        f"from torch.nn.functional import *\ndef {SDPA}(q): return q\ndef attend(q): return {SDPA}(q)"
+    )
+    assert "relu" in named("from torch.nn.functional import *\ndef attend(q): return relu(q)")

@@ -155,3 +155,18 @@ def test_a_zygote_that_is_killed_is_started_again(nursery: Nursery) -> None:
     room = Room(nursery)
     assert room.run("1")
     room.child.close()
+
+
+def test_a_folder_on_pythons_path_that_is_not_shown_need_not_be_hidden(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "tfcourse").mkdir()
+    monkeypatch.setenv("PYTHONPATH", f"{tmp_path}{os.pathsep}{os.environ.get('PYTHONPATH', '')}")
+    made = Nursery(engine_settings(SETTINGS), student_environment(SETTINGS, tmp_path / "home"))
+    try:
+        made.make_ready()
+        child = made.child(2**20)
+        assert child.isolation == "sandbox"
+        child.close()
+    finally:
+        made.close()

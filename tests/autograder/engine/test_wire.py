@@ -181,7 +181,9 @@ def test_what_a_reader_would_refuse_travels_as_a_description(value: Any) -> None
 
 
 @pytest.mark.parametrize(
-    "value", [object(), len, torch.nn.Linear(1, 1), torch.device("cuda", 3), (i for i in ())], ids=repr
+    "value",
+    [object(), len, torch.nn.Linear(1, 1), torch.device("cuda", 3), (i for i in ())],
+    ids=lambda value: type(value).__name__,
 )
 def test_anything_else_cannot_cross_unless_something_stands_for_it(value: Any) -> None:
     with pytest.raises(NotPlainError, match="cannot be sent"):

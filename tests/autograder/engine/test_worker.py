@@ -79,8 +79,8 @@ class Graded:
 
     @property
     def problems(self) -> list[Problem]:
-        """What the student is told."""
-        return problems_of(self.notebook)
+        """What has gone wrong; that a lecturer should read some code is no problem of the run's."""
+        return [problem for problem in problems_of(self.notebook) if problem.kind != "worth a look"]
 
     def printed(self, index: int) -> str:
         """What a cell has printed."""
@@ -352,6 +352,44 @@ def test_a_zygote_that_is_killed_during_a_submission_changes_nothing(executor: W
     graded = Graded(running.result())
     assert zygote_of(executor) != zygote
     assert (graded.points, graded.errors(), graded.problems) == (undisturbed.points, {}, [])
+
+
+def kill_checker(executor: WorkerExecutor, known: set[int]) -> None:
+    """Kill the process that decides about a submission, once it is there."""
+    assert executor._process is not None
+    worker = executor._process.pid
+
+    def there() -> list[int]:
+        new = set(children(worker)) - known
+        return [pid for pid in new if b"engine.worker" in Path(f"/proc/{pid}/cmdline").read_bytes()]
+
+    (checker,) = until(there)
+    known.add(checker)
+    handle = os.pidfd_open(checker)
+    os.kill(checker, signal.SIGKILL)
+    assert ended(handle)
+
+
+def test_a_checker_that_is_killed_once_changes_nothing(executor: WorkerExecutor) -> None:
+    undisturbed = grade(executor, *SLOW)
+    running = Background(executor, submission(*SLOW))
+    kill_checker(executor, set())
+    graded = Graded(running.result())
+    assert (graded.points, graded.errors(), graded.problems) == (undisturbed.points, {}, [])
+
+
+def test_a_submission_whose_checker_is_lost_twice_gets_no_points_and_is_named(executor: WorkerExecutor) -> None:
+    grade(executor, *BEFORE)
+    running = Background(executor, submission(*SLOW))
+    known: set[int] = set()
+    for _ in range(2):
+        kill_checker(executor, known)
+    graded = Graded(running.result())
+    assert graded.points == {"good": 0, "last": 0}
+    (problem,) = graded.problems
+    assert (problem.kind, problem.fatal) == ("grading stopped", True)
+    assert "twice" in problem.what
+    assert grade(executor, *BEFORE, *AFTER).points == {"good": 1, "last": 1}
 
 
 def test_a_worker_that_is_killed_during_a_submission_changes_nothing(executor: WorkerExecutor) -> None:

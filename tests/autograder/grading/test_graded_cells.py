@@ -107,6 +107,13 @@ def test_an_error_is_an_answer_and_stays_as_it_is() -> None:
     assert determine_grade(made) == (0, 4.0)
 
 
+def test_an_error_costs_the_points_also_where_a_result_stands_before_it() -> None:
+    made = cell(result(4), error_output("timeout", "It was stopped."))
+    assert determine_grade(made) == (4, 4.0)  # what nbgrader would make of it
+    assert settle(made) is None
+    assert determine_grade(made) == (0, 4.0)
+
+
 def test_an_error_of_the_graders_is_named_by_its_words() -> None:
     made = error_output("kernel died", "The process ended.")
     assert (made.ename, made.evalue) == ("KernelDied", "The process ended.")
