@@ -29,7 +29,7 @@ LAYERS = (*NAMESPACES, *ROOT, *RESTRICTIONS)
 
 # The user that student code runs as, inside; outside it is nobody, or whoever started the grader.
 INSIDE, NOBODY = 1000, 65534
-SCRATCH = "/tmp"
+SCRATCH = "/scratch"
 WORK, HOME = f"{SCRATCH}/work", f"{SCRATCH}/home"
 PACKAGES = "/course"
 SOCKETS = "/sockets"
@@ -202,6 +202,9 @@ def _furnish(root: str, view: View) -> None:
     for name in (*_DEVICES, *(_CUDA_DEVICES if view.cuda else ())):
         if os.path.exists(f"/dev/{name}"):
             _bind(f"/dev/{name}", f"{root}/dev/{name}", linux.MS_NOSUID | linux.MS_NOEXEC)
+    if not os.path.lexists(f"{root}/tmp"):
+        # Unless this Python itself lies there, which would then be hidden.
+        os.symlink(SCRATCH, f"{root}/tmp")
     for name, target in (("fd", "/proc/self/fd"), ("stdin", "/proc/self/fd/0"), ("stdout", "/proc/self/fd/1")):
         os.symlink(target, f"{root}/dev/{name}")
     os.symlink(f"{SCRATCH}/shm", f"{root}/dev/shm")
@@ -345,8 +348,8 @@ def _limit(limits: Limits, *, cuda: bool) -> None:
     }
     # CUDA reserves more addresses than there is memory; there the watch over resident memory is all.
     if limits.memory_mb is not None and not cuda:
-        # In whole GiB, so that it does not depend on what the zygote happens to have mapped.
-        bounds[resource.RLIMIT_AS] = -(-_address_space() // 2**30) * 2**30 + limits.memory_mb * 2**20
+        # Rounded, so that it does not depend on the last page that the zygote happens to have mapped.
+        bounds[resource.RLIMIT_AS] = -(-_address_space() // 2**26) * 2**26 + limits.memory_mb * 2**20
     for kind, bound in bounds.items():
         _, hard = resource.getrlimit(kind)
         lowest = bound if hard == resource.RLIM_INFINITY else min(bound, hard)

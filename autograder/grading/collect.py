@@ -278,7 +278,7 @@ def _place(
 ) -> None:
     chapter, where = manifest.chapter, str(upload.entry.path)
     folder = course.folder("submitted", student, chapter)
-    if not folder.is_relative_to(course.folder("submitted")):
+    if not folder.resolve().is_relative_to(course.folder("submitted").resolve()):
         raise OSError(f"submitted/{student}/{chapter} is a link that leads elsewhere")
     path = folder / f"{chapter}.ipynb"
     stamp = _time_stamp(upload, entries, trust_dates)

@@ -361,9 +361,18 @@ def kill_checker(executor: WorkerExecutor, known: set[int]) -> None:
 
     def there() -> list[int]:
         new = set(children(worker)) - known
-        return [pid for pid in new if b"engine.worker" in Path(f"/proc/{pid}/cmdline").read_bytes()]
+        return [pid for pid in new if is_worker(pid)]
 
-    (checker,) = until(there)
+    def is_worker(pid: int) -> bool:
+        return b"engine.worker" in Path(f"/proc/{pid}/cmdline").read_bytes()
+
+    def settled() -> list[int]:
+        # A zygote that is being started is a copy of the worker for a moment.
+        first = there()
+        sleep(0.1)
+        return [pid for pid in first if pid in there()]
+
+    (checker,) = until(settled)
     known.add(checker)
     handle = os.pidfd_open(checker)
     os.kill(checker, signal.SIGKILL)
