@@ -8,7 +8,7 @@ RUN    := $(VENV)/bin
 
 export PIP_DISABLE_PIP_VERSION_CHECK = 1
 
-.PHONY: demo test lint lock sync clean help
+.PHONY: demo test test-nbgrader lint lock sync clean help
 
 help:
 	@sed -n 's/^## //p' $(MAKEFILE_LIST)
@@ -25,7 +25,11 @@ demo: $(READY)
 ## make test    style, types and every test
 test: $(READY) lint
 	# A file's tests stay together: they share what is dear to make, such as the built site.
-	$(RUN)/pytest -n 2 --dist loadfile
+	$(RUN)/pytest -n 2 --dist loadfile -m "not nbgrader"
+
+## make test-nbgrader   nbgrader's own tests, with the engine switched on; takes minutes
+test-nbgrader: $(READY)
+	$(RUN)/pytest -m nbgrader tests/nbgrader
 
 ## make lint    style and types only
 lint: $(READY)
