@@ -16,9 +16,12 @@ FLAGS = [
 ]
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def chromium() -> Iterator["Browser"]:  # noqa: F821 - playwright is imported where it is needed
-    """Debian's chromium, driven by playwright; one process for the whole run."""
+    """Debian's chromium, driven by playwright; one process for a module.
+
+    It ends with the module: as long as playwright runs, its thread has an event loop, and no other test there can start one.
+    """
     executable = shutil.which("chromium")
     if executable is None:
         pytest.skip("needs a browser, and there is no chromium here: apt-get install chromium")

@@ -14,6 +14,7 @@ sys.modules.setdefault("debugpy", None)  # type: ignore[arg-type]
 from ipykernel import kernelapp  # noqa: E402
 from ipykernel.iostream import IOPubThread  # noqa: E402
 from ipykernel.zmqshell import ZMQInteractiveShell  # noqa: E402
+from tornado.ioloop import IOLoop  # noqa: E402
 
 from autograder.engine.sandbox import SCRATCH  # noqa: E402
 from autograder.engine.shell import CellShell  # noqa: E402
@@ -26,12 +27,12 @@ class _Outputs(IOPubThread):  # type: ignore[misc]
         super().__init__(socket, pipe=False, session=session)
 
 
-def run_kernel(connection: Mapping[str, Any], bound: Callable[[], None]) -> None:
+def run_kernel(connection: Mapping[str, Any], ready: Callable[[], None]) -> None:
     """Run a kernel until it is told to end.
 
     Args:
         connection: what Jupyter's connection file says.
-        bound: called once its sockets can be connected to.
+        ready: called before the first cell runs, when its sockets can be connected to and all its threads are there.
     """
     path = Path(SCRATCH if Path.cwd().is_relative_to(SCRATCH) else Path.cwd()) / "connection.json"
     path.write_text(json.dumps(dict(connection)), encoding="utf-8")
@@ -40,5 +41,5 @@ def run_kernel(connection: Mapping[str, Any], bound: Callable[[], None]) -> None
     ZMQInteractiveShell.system = ZMQInteractiveShell.system_piped = CellShell.system
     app = kernelapp.IPKernelApp.instance(connection_file=str(path))
     app.initialize([])
-    bound()
+    IOLoop.current().add_callback(ready)
     app.start()

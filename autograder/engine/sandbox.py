@@ -348,8 +348,7 @@ def _limit(limits: Limits, *, cuda: bool) -> None:
     }
     # CUDA reserves more addresses than there is memory; there the watch over resident memory is all.
     if limits.memory_mb is not None and not cuda:
-        # Rounded, so that it does not depend on the last page that the zygote happens to have mapped.
-        bounds[resource.RLIMIT_AS] = -(-_address_space() // 2**26) * 2**26 + limits.memory_mb * 2**20
+        limit_memory(limits.memory_mb)
     for kind, bound in bounds.items():
         _, hard = resource.getrlimit(kind)
         lowest = bound if hard == resource.RLIM_INFINITY else min(bound, hard)
@@ -360,9 +359,17 @@ def _limit(limits: Limits, *, cuda: bool) -> None:
         )
 
 
-def _address_space() -> int:
+def limit_memory(memory_mb: int) -> None:
+    """Let this process add so many MiB of address space, for good, to what it has now."""
+    import resource
+
     pages = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[0])
-    return pages * os.sysconf("SC_PAGE_SIZE")
+    # Rounded, so that it does not depend on the last page that happens to be mapped.
+    there = -(-pages * os.sysconf("SC_PAGE_SIZE") // 2**26) * 2**26
+    _, hard = resource.getrlimit(resource.RLIMIT_AS)
+    bound = there + memory_mb * 2**20
+    lowest = bound if hard == resource.RLIM_INFINITY else min(bound, hard)
+    resource.setrlimit(resource.RLIMIT_AS, (lowest, lowest))
 
 
 def _become_nobody() -> None:

@@ -23,14 +23,14 @@ from time import monotonic
 from typing import Any
 
 from autograder.engine.channel import Channel, ClosedError, LateError, TooLongError
-from autograder.engine.sandbox import die_with_parent, raise_file_limit
+from autograder.engine.sandbox import die_with_parent, limit_memory, raise_file_limit
 from autograder.grading.execution import Execution, Executor, Submission
 from autograder.grading.settings import GradingSettings
 
 # What a checker may need beyond the time that a submission has, for its own work.
 _MARGIN_SECONDS = 120
 # Memory that a checker may add to what it shares with its worker.
-_CHECKER_BYTES = 4 * 2**30
+_CHECKER_MB = 4096
 
 
 def main(descriptor: int) -> None:
@@ -147,7 +147,8 @@ class Engine:
         status = 1
         with contextlib.suppress(BaseException):
             die_with_parent()
-            _limit_memory()
+            # An answer that makes too much of itself fails here, and does not take the machine's memory.
+            limit_memory(_CHECKER_MB)
             channel.send(json.dumps(self._check(submission)).encode())
             status = 0
         os._exit(status)
@@ -200,15 +201,6 @@ def given_up(notebook: str, reason: str) -> str:
             cell.outputs = [error_output("not gradable", what)]
     add_problems(content, [Problem("grading stopped", what, do="Look at its code, or replay it.", fatal=True)])
     return str(nbformat.writes(content))
-
-
-def _limit_memory() -> None:
-    """Let an answer that makes too much of itself fail here, and not take the machine's memory."""
-    import resource
-
-    pages = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[0])
-    _, hard = resource.getrlimit(resource.RLIMIT_AS)
-    resource.setrlimit(resource.RLIMIT_AS, (pages * resource.getpagesize() + _CHECKER_BYTES, hard))
 
 
 def _unpacked(wheel: str, folder: Path) -> str:

@@ -16,6 +16,7 @@ import signal
 import socket
 import sys
 import traceback
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -138,6 +139,9 @@ class _Zygote:
             signal.signal(signal.SIGINT, signal.default_int_handler)
             _silence()
             limits = sandbox.Limits(**order["limits"])
+            if order["connection"]:
+                # A kernel's threads reserve more addresses than they use; its memory is limited once they are there.
+                limits = replace(limits, memory_mb=None)
             layers: list[str] = []
             if self._settings.isolation != "none":
                 layers = sandbox.lock_in(
@@ -169,7 +173,13 @@ class _Zygote:
         if order["connection"]:
             from autograder.engine.kernel import run_kernel
 
-            run_kernel(order["connection"], lambda: channel.send(pack({"bound": True})))
+            def ready() -> None:
+                memory_mb = order["limits"].get("memory_mb")
+                if layers and memory_mb is not None and self._settings.device != "cuda":
+                    sandbox.limit_memory(memory_mb)
+                channel.send(pack({"bound": True}))
+
+            run_kernel(order["connection"], ready)
         else:
             assert self._shell is not None, "this zygote makes kernels"
             Agent(channel, self._shell, order["max_bytes"]).serve()

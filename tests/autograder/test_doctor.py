@@ -10,6 +10,8 @@ import pytest
 
 from autograder import doctor
 from autograder.doctor import Item, examine
+from autograder.engine import isolation
+from autograder.engine.sandbox import LAYERS
 
 
 def found(name: str, items: list[Item]) -> Item:
@@ -87,7 +89,17 @@ def test_a_course_whose_configuration_cannot_be_read_is_told_with_the_line(cours
     assert "line 2 raised ValueError: five" in item.detail
 
 
-def test_what_isolation_there_is_is_said_plainly() -> None:
+def test_what_isolation_there_is_is_said_plainly(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(isolation, "offered_layers", lambda: LAYERS)
     item = found("isolation", examine())
-    assert item.detail.startswith("none")
+    assert (item.state, item.remedy) == ("ok", "")
+    assert item.detail == f"sandbox ({len(LAYERS)} layers: {', '.join(LAYERS)})"
+
+
+def test_less_isolation_is_said_with_what_is_missing_and_what_to_do(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(isolation, "offered_layers", lambda: ())
+    item = found("isolation", examine())
+    assert item.state == "note"
+    assert item.detail.startswith("none; missing: ")
+    assert "private root" in item.detail
     assert "container" in item.remedy
