@@ -124,6 +124,14 @@ class Agent:
         value = self._shell.user_ns[name]
         return {"value": self._stand_in(value) if callable(value) else value}
 
+    def _do_forget(self, question: dict[str, Any]) -> dict[str, Any]:
+        del self._shell.user_ns[question["name"]]
+        return {"value": None}
+
+    def _do_bind(self, question: dict[str, Any]) -> dict[str, Any]:
+        self._shell.user_ns[question["name"]] = question["value"]
+        return {"value": None}
+
     def _do_call(self, question: dict[str, Any]) -> dict[str, Any]:
         arguments, named = question["args"], question["kwargs"]
         given = _tensors((arguments, named))

@@ -135,9 +135,32 @@ def stand_for(conversation: Conversation, reference: Reference) -> RemoteObject:
 
 
 class Names(dict[str, Any]):
-    """The globals of graded cells: what they have themselves, and behind it what the student has defined."""
+    """The globals of graded cells: what they have themselves, and behind it what the student has defined.
+
+    A graded cell may take a name away from the student's code, to see whether that code needs it, and give it back.
+    """
 
     conversation: Conversation | None = None
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self._taken: set[str] = set()
+
+    def __delitem__(self, name: str) -> None:
+        if name in self:
+            super().__delitem__(name)
+            return
+        self[name]  # raises what a name that nobody has raises
+        assert self.conversation is not None
+        _checked(self.conversation.ask({"do": "forget", "name": name}))
+        self._taken.add(name)
+
+    def __setitem__(self, name: str, value: Any) -> None:
+        if name in self._taken and self.conversation is not None and isinstance(value, RemoteObject):
+            _ask(value, {"do": "bind", "name": name, "value": value})
+            self._taken.remove(name)
+        else:
+            super().__setitem__(name, value)
 
     def __missing__(self, name: str) -> Any:
         if self.conversation is None or hasattr(builtins, name) or not name.isidentifier() or name.startswith("__"):

@@ -185,6 +185,10 @@ def settings_of(config: Config) -> GradingSettings:
     }
     if "seed" in config.get("KernelExecute", {}):
         named_by_nbgrader["seed"] = kernel.seed
+    if any("timeout" in config.get(section, {}) for section in ("Execute", "KernelExecute")):
+        # To nbgrader a test cell is a cell like any other; no limit for one leaves that for all of them.
+        seconds = kernel.timeout if kernel.timeout and kernel.timeout > 0 else kernel.submission_timeout
+        named_by_nbgrader |= {"cell_seconds": seconds, "exercise_seconds": seconds}
     chosen = config.get("GradingLimits", {})
     return replace(settings, **{name: value for name, value in named_by_nbgrader.items() if name not in chosen})
 

@@ -139,6 +139,27 @@ class TestKindsOfFunctions:
         names = student.grade("found = len([1]), abs(-2)")
         assert names["found"] == (1, 2)
 
+    def test_a_graded_cell_may_take_a_name_away_and_give_it_back(self, student: Student) -> None:
+        student.define("def g(x): return x * x\ndef f(x): return g(x) + 1")
+        names = student.grade(
+            "kept = g\ndel g\n"
+            "try:\n    f(2)\nexcept NameError as error:\n    found = str(error)\n"
+            "try:\n    g\nexcept NameError:\n    here = False\n"
+            "g = kept\nafter = f(3), g(3)"
+        )
+        assert names["found"] == "name 'g' is not defined"
+        assert (names["here"], names["after"]) == (False, (10, 9))
+        assert "g" not in dict(names), "it is the student's again"
+
+    def test_a_name_that_a_graded_cell_has_made_itself_is_its_own_to_delete(self, student: Student) -> None:
+        student.define("def f(x): return x")
+        names = student.grade("mine = f\nf = 3\ndel f, mine\nfound = f(4)")
+        assert names["found"] == 4
+        with pytest.raises(NameError):
+            student.grade("mine")
+        with pytest.raises(NameError):
+            student.grade("del nowhere")
+
     def test_data_are_copies_that_the_checker_owns(self, student: Student) -> None:
         student.run("data = [1, 2]")
         student.grade("mine = data\nmine.append(3)")
@@ -201,6 +222,18 @@ class TestGradients:
         (total * 2 + squares.sum()).backward()
         torch.testing.assert_close(x.grad, 2 * y.detach() + 2 * x.detach())
         torch.testing.assert_close(y.grad, 2 * x.detach())
+
+    def test_what_a_students_own_backward_has_left_on_parameters_is_seen(self, student: Student) -> None:
+        model = student.define("from torch import nn\nclass Net(nn.Linear):\n    pass", "Net")(2, 1)
+        assert [p.grad for p in model.parameters()] == [None, None]
+        model.load_state_dict({"weight": torch.tensor([[1.0, -1.0]]), "bias": torch.zeros(1)})
+        step = student.define(
+            "def f(m, x):\n    loss = m(x).square().sum()\n    loss.backward()\n    return loss.detach()"
+        )
+        assert step(model, torch.tensor([[3.0, 1.0]])).item() == 4
+        weight, bias = model.weight, model.bias
+        torch.testing.assert_close(weight.grad, torch.tensor([[12.0, 4.0]]))
+        torch.testing.assert_close(bias.grad, torch.tensor([4.0]))
 
     def test_only_one_of_two_outputs_may_be_used(self, student: Student) -> None:
         x = torch.tensor([1.0, 2.0], requires_grad=True)

@@ -23,6 +23,7 @@ from nbgrader.utils import determine_grade
 
 from autograder.engine.executor import KILLED, WorkerExecutor, executor_for
 from autograder.engine.sandbox import LAYERS
+from autograder.engine.worker import given_up
 from autograder.grading.execution import Execution, Submission
 from autograder.grading.intake import problems_of
 from autograder.grading.problem import Problem
@@ -282,6 +283,15 @@ def test_a_submission_that_brings_down_more_processes_than_allowed_is_given_up_f
     twice = grade(tight, *BEFORE, deadly, deadly, *AFTER)
     assert twice.points == {"good": 1, "last": 0}
     assert twice.errors()["last"] == "KernelDied: 2 cells brought the process down; this one was not run."
+
+
+def test_a_submission_that_was_given_up_says_so_in_every_question_and_wants_a_person() -> None:
+    done = nbformat.reads(given_up(submission(*BEFORE).notebook, "LateError"), as_version=4)
+    question = done.cells[-1]
+    assert determine_grade(question)[0] == 0
+    assert question.outputs[0].evalue == "Grading it did not come to an end, twice (LateError); it was given no points."
+    (problem,) = problems_of(done)
+    assert (problem.kind, problem.fatal) == ("grading stopped", True)
 
 
 def test_files_beside_the_notebook_are_there_and_can_be_written_to(executor: WorkerExecutor) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import re
 import shutil
 import subprocess
@@ -245,6 +246,14 @@ def test_markdown_keeps_its_form_and_loses_its_teeth() -> None:
     assert "<em>so</em>" in shown
     assert "<img" not in shown
     assert '<div class="formula"><svg' in shown
+
+
+@pytest.mark.parametrize(
+    "long", ["*a* <b> " * 2501, "$x$ " * 201, r"\begin{a} " * 401], ids=["letters", "dollars", "environments"]
+)
+def test_a_text_that_no_answer_needs_is_shown_as_it_was_written(long: str) -> None:
+    assert markdown(long) == f"<pre>{html.escape(long)}</pre>"
+    assert markdown(long[: len(long) // 2]) != f"<pre>{html.escape(long[: len(long) // 2])}</pre>"
 
 
 def test_code_is_marked_and_escaped() -> None:

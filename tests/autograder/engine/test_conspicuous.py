@@ -1,0 +1,62 @@
+"""Text that reaches for what no exercise needs is named; ordinary work is not."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import nbformat
+import pytest
+
+from autograder.engine.conspicuous import conspicuous
+
+PROJECT = Path(__file__).parents[3]
+
+
+@pytest.mark.parametrize(
+    ("source", "name"),
+    [
+        ("import ctypes", "ctypes"),
+        ("import os, gc as g", "gc"),
+        ("from autograder.checking import sheet", "autograder"),
+        ("def f(x):\n    import builtins\n    return x", "builtins"),
+        ("eval('1')", "eval"),
+        ("handle = exec", "exec"),
+        ("f.__globals__['check']", "….__globals__"),
+        ("().__class__.__base__.__subclasses__()", "….__subclasses__"),
+        ("sys.modules['torch']", "….modules"),
+        ("sys._getframe(1)", "…._getframe"),
+        ("getattr(F, 'scaled' + '_dot')", "getattr with a computed name"),
+        ("%%time\nx", ""),
+    ],
+)
+def test_what_no_exercise_needs_is_named(source: str, name: str) -> None:
+    assert conspicuous([source]) == ((name,) if name else ())
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "import sys\nsys.path.append('.')",
+        "import inspect\nprint(inspect.signature(f))",
+        "for child in self.modules(): print(child)",
+        "getattr(F, 'softmax')(x, -1)",
+        "def eval_model(model): model.eval()",
+        "compiled = 'exec'",
+        "this is not Python",
+        "x = " + "(" * 5000,
+        "import ctypes\n" + "#" * 200_000,
+    ],
+    ids=lambda source: source[:20],
+)
+def test_ordinary_work_and_what_cannot_be_read_are_not(source: str) -> None:
+    assert conspicuous([source]) == ()
+
+
+def test_every_name_is_told_once_and_in_order() -> None:
+    assert conspicuous(["import gc\nimport ctypes", "import gc"]) == ("ctypes", "gc")
+
+
+@pytest.mark.parametrize("path", sorted(PROJECT.glob("solutions/*/exercises.ipynb")), ids=lambda path: path.parent.name)
+def test_no_solution_of_the_courses_own_is_worth_a_look(path: Path) -> None:
+    cells = nbformat.read(path, as_version=4).cells
+    assert conspicuous([cell.source for cell in cells if cell.cell_type == "code"]) == ()
