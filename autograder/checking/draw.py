@@ -11,6 +11,9 @@ from torch import Tensor, nn
 
 from autograder.checking.request import Action, Request, Value, map_value
 
+# What of a case holds tensors.
+_HELD = ("arguments", "state", "props")
+
 
 @dataclass(frozen=True)
 class Case:
@@ -20,15 +23,19 @@ class Case:
         arguments: the call's arguments by name.
         init: for a class, the constructor's arguments.
         state: for a class, its weights by name.
+        method: for a class, the method to call in the place of the instance.
+        props: arguments that are built where the call is made: models, optimisers, generators (``autograder.checking.props``).
     """
 
     arguments: Mapping[str, Value]
     init: Mapping[str, Value] | None = None
     state: Mapping[str, Tensor] | None = None
+    method: str | None = None
+    props: Mapping[str, Mapping[str, Value]] | None = None
 
     def request(self, action: Action = "call", wrt: tuple[str, ...] = ()) -> Request:
         """Return the request that puts this case to a subject."""
-        return Request(action=action, arguments=self.arguments, init=self.init, state=self.state, wrt=wrt)
+        return Request(action=action, wrt=wrt, **vars(self))
 
     def with_arguments(self, **arguments: Value) -> Case:
         """Return the case with some arguments replaced."""
@@ -40,11 +47,7 @@ class Case:
         def convert(tensor: Tensor) -> Tensor:
             return tensor.to(dtype) if tensor.is_floating_point() else tensor
 
-        return Case(
-            arguments={name: map_value(value, convert) for name, value in self.arguments.items()},
-            init=self.init,
-            state=None if self.state is None else {name: convert(value) for name, value in self.state.items()},
-        )
+        return Case(**{**vars(self), **{name: map_value(vars(self)[name], convert) for name in _HELD}})
 
 
 class Draw:

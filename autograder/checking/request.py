@@ -27,6 +27,9 @@ class Request:
         init: for a class, the constructor's arguments by name; None for a function.
         state: for a class, the weights to load before the call.
         wrt: names of the arguments whose gradients are wanted (for ``"gradients"``), or of the attributes (for ``"attributes"``).
+        method: for a class, the method to call; by default the instance itself.
+        props: arguments that are no plain data, by name, as ``autograder.checking.props.build`` takes them. After a ``"call"`` the weights
+            of the models among them are outputs too.
     """
 
     action: Action
@@ -34,6 +37,8 @@ class Request:
     init: Mapping[str, Value] | None = None
     state: Mapping[str, Tensor] | None = None
     wrt: tuple[str, ...] = ()
+    method: str | None = None
+    props: Mapping[str, Mapping[str, Value]] | None = None
 
     def map_tensors(self, change: Callable[[Tensor], Tensor]) -> Request:
         """Return the request with every tensor in it replaced by ``change(tensor)``."""
@@ -41,6 +46,7 @@ class Request:
             self,
             arguments={name: map_value(value, change) for name, value in self.arguments.items()},
             state=None if self.state is None else {name: change(value) for name, value in self.state.items()},
+            props=None if self.props is None else {name: map_value(prop, change) for name, prop in self.props.items()},
         )
 
 
@@ -80,7 +86,7 @@ def map_value(value: Value, change: Callable[[Tensor], Tensor]) -> Value:
         return tuple(map_value(item, change) for item in value)
     if isinstance(value, list):
         return [map_value(item, change) for item in value]
-    if isinstance(value, dict):
+    if isinstance(value, Mapping):
         return {key: map_value(item, change) for key, item in value.items()}
     return value
 

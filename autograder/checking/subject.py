@@ -9,7 +9,7 @@ import warnings
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence, Set
 from contextlib import contextmanager
 from types import CodeType, FrameType
-from typing import Any, Protocol
+from typing import Any, Protocol, cast
 
 import torch
 from torch import Tensor, nn
@@ -17,6 +17,7 @@ from torch.overrides import TorchFunctionMode
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from autograder.checking.by_shape import result_by_shape
+from autograder.checking.props import build, states
 from autograder.checking.request import Observation, Request, WrongResultError, cotangent, flatten_outputs, map_value
 
 
@@ -101,7 +102,7 @@ def _text(error: BaseException) -> str:
 
 
 def _prepare(candidate: Callable[..., Any], request: Request) -> Callable[..., Any]:
-    """Return what is to be called: the candidate, or an instance of it with the request's weights."""
+    """Return the candidate, or an instance of it with the request's weights."""
     if request.init is None:
         return candidate
     module = candidate(**request.init)
@@ -128,19 +129,27 @@ def _load(module: nn.Module, state: Any) -> None:
     module.load_state_dict(dict(state))
 
 
+def _method(target: Callable[..., Any], request: Request) -> Callable[..., Any]:
+    """Return what is to be called."""
+    return target if request.method is None else cast("Callable[..., Any]", getattr(target, request.method))
+
+
 def _call(candidate: Callable[..., Any], request: Request) -> Observation:
-    target = _prepare(candidate, request)
+    target = _method(_prepare(candidate, request), request)
     # The candidate works on copies: what it changes must not reach the next request.
     arguments = request.map_tensors(Tensor.clone).arguments
-    with torch.no_grad():
-        result = target(**arguments)
+    props = build(request.props) if request.props else {}
+    with torch.set_grad_enabled(bool(props)):  # who is given a model may be asked to train it
+        result = target(**arguments, **props)
     mutated = tuple(name for name, value in request.arguments.items() if not _same(value, arguments[name]))
-    return Observation(outputs=flatten_outputs(map_value(result, Tensor.detach)), mutated=mutated)
+    outputs = flatten_outputs(map_value(result, Tensor.detach))
+    return Observation(outputs={**outputs, **states(props)} if props else outputs, mutated=mutated)
 
 
 def _same(a: Any, b: Any) -> bool:
     if isinstance(a, Tensor):
-        return a.shape == b.shape and bool(torch.equal(torch.nan_to_num(a), torch.nan_to_num(b)))
+        # NaN is not equal to itself, and seldom there.
+        return a.shape == b.shape and (torch.equal(a, b) or torch.equal(a.nan_to_num(), b.nan_to_num()))
     if isinstance(a, (tuple, list)):
         return len(a) == len(b) and all(map(_same, a, b))
     return True
@@ -156,7 +165,8 @@ def _gradients(candidate: Callable[..., Any], request: Request) -> Observation:
         leaves |= {f"gradient of {name}": parameter for name, parameter in target.named_parameters()}
     with torch.enable_grad():
         # A leaf that needs a gradient cannot be changed in place; a product with one can, as a layer's output could.
-        result = target(**{name: value * 1 if name in request.wrt else value for name, value in arguments.items()})
+        given = {name: value * 1 if name in request.wrt else value for name, value in arguments.items()}
+        result = _method(target, request)(**given)
         outputs = [leaf for leaf in flatten_outputs(result).values() if isinstance(leaf, Tensor)]
         attached = [output for output in outputs if output.requires_grad]
         if not attached:
@@ -206,7 +216,7 @@ def _leaves_on_meta(candidate: Callable[..., Any], request: Request) -> dict[str
     request = request.map_tensors(lambda tensor: tensor.to("meta"))
     target = _prepare(candidate, request)
     with torch.no_grad(), _OneDevice():  # type: ignore[no-untyped-call]
-        return flatten_outputs(target(**request.arguments))
+        return flatten_outputs(_method(target, request)(**request.arguments, **build(request.props or {})))
 
 
 def _needs_numbers(error: BaseException) -> bool:
@@ -224,7 +234,7 @@ def _operations(candidate: Callable[..., Any], request: Request) -> Observation:
     # Nothing here needs a gradient, so none is recorded; but a candidate that sends for autograd must get it, to be noticed.
     try:
         with torch.enable_grad(), functions, operations:
-            result = target(**arguments)
+            result = _method(target, request)(**arguments, **build(request.props or {}))
     except Exception as error:
         # What it has called until then is told all the same.
         return _failed(error, functions.names)

@@ -147,11 +147,10 @@ class Names(dict[str, Any]):
         self._taken: set[str] = set()
 
     def __delitem__(self, name: str) -> None:
-        if name in self:
+        if name in self or self.conversation is None or name.startswith("_"):
             super().__delitem__(name)
             return
         self[name]  # raises what a name that nobody has raises
-        assert self.conversation is not None
         _checked(self.conversation.ask({"do": "forget", "name": name}))
         self._taken.add(name)
 

@@ -1,0 +1,160 @@
+"""Functions that take a model are given one that was built on their own side, and what they did to it is told."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor, nn
+
+from autograder.checking.draw import Case, Draw
+from autograder.checking.props import KINDS, Perceptron, TokenTable, build, states
+from autograder.checking.recorded import _pack, _unpack
+from autograder.checking.request import Request
+from autograder.checking.subject import LocalSubject
+from autograder.engine.agent import _told
+from autograder.engine.subject import _read, packed_request
+from autograder.engine.wire import pack, unpack
+
+
+def training_case(draw: Draw) -> Case:
+    """A model, an optimiser for it, and one batch."""
+    model = {
+        "kind": "Perceptron",
+        "init": {"inputs": 3, "hidden": 4, "outputs": 2},
+        "state": draw.weights(Perceptron(3, 4, 2)),
+    }
+    optimizer = {"kind": "SGD", "of": "model", "init": {"lr": 0.5}}
+    return Case({"x": draw.normal(5, 3), "y": draw.normal(5, 2)}, props={"model": model, "optimizer": optimizer})
+
+
+def train_step(model: nn.Module, optimizer: Any, x: Tensor, y: Tensor) -> float:
+    optimizer.zero_grad()
+    loss = nn.functional.mse_loss(model(x), y)
+    loss.backward()
+    optimizer.step()
+    return loss.item()
+
+
+def without_step(model: nn.Module, optimizer: Any, x: Tensor, y: Tensor) -> float:
+    return nn.functional.mse_loss(model(x), y).item()
+
+
+def test_a_training_step_tells_its_loss_and_the_weights_that_it_leaves() -> None:
+    case = training_case(Draw("t"))
+    seen = LocalSubject(train_step).observe(case.request())
+    assert seen.error is None
+    assert set(seen.outputs) == {
+        "output",
+        "model.first.weight",
+        "model.first.bias",
+        "model.second.weight",
+        "model.second.bias",
+    }
+    # The same step by hand, from the gradient that autograd gives.
+    assert case.props is not None
+    model = Perceptron(3, 4, 2)
+    model.load_state_dict(case.props["model"]["state"])
+    loss = nn.functional.mse_loss(model(case.arguments["x"]), case.arguments["y"])
+    loss.backward()
+    assert seen.outputs["output"] == loss.item()
+    for name, weight in model.named_parameters():
+        assert weight.grad is not None
+        torch.testing.assert_close(seen.outputs[f"model.{name}"], (weight - 0.5 * weight.grad).detach())
+    idle = LocalSubject(without_step).observe(case.request())
+    assert idle.outputs["output"] == seen.outputs["output"]
+    torch.testing.assert_close(
+        idle.outputs["model.first.weight"], case.props["model"]["state"]["first.weight"], rtol=0, atol=0
+    )
+
+
+def test_what_one_request_does_to_a_model_does_not_reach_the_next() -> None:
+    request = training_case(Draw("t")).request()
+    first, second = (LocalSubject(train_step).observe(request) for _ in range(2))
+    assert first.outputs["output"] == second.outputs["output"]
+
+
+def test_the_same_answers_come_from_the_other_side_of_the_wire_and_from_a_recording() -> None:
+    request = training_case(Draw("t")).request()
+    here = LocalSubject(train_step).observe(request)
+    there = Request(**unpack(packed_request(request)))
+    told = _read(unpack(pack(_told(LocalSubject(train_step).observe(there)))))
+    tensors: dict[str, Tensor] = {}
+    recorded = Request(**_unpack(_pack(request, tensors), tensors))
+    for other in (told, LocalSubject(train_step).observe(recorded)):
+        assert other.outputs.keys() == here.outputs.keys()
+        for name, value in here.outputs.items():
+            torch.testing.assert_close(other.outputs[name], value, rtol=0, atol=0)
+
+
+def test_another_precision_reaches_the_model() -> None:
+    seen = LocalSubject(train_step).observe(training_case(Draw("t")).to(torch.float64).request())
+    assert seen.outputs["model.first.weight"].dtype == torch.float64
+
+
+def sample(model: Callable[[Tensor], Tensor], start: Tensor, generator: torch.Generator) -> Tensor:
+    weights = model(start)[:, -1].softmax(dim=-1)
+    return torch.multinomial(weights, 1, generator=generator)
+
+
+def test_a_generator_is_given_by_its_seed() -> None:
+    model = {"kind": "TokenTable", "init": {"vocabulary": 50}, "state": {"logits": torch.zeros(1, 50, 50)}}
+    found = [
+        LocalSubject(sample)
+        .observe(
+            Case(
+                {"start": torch.zeros(4, 1, dtype=torch.int64)},
+                props={"model": model, "generator": {"kind": "Generator", "init": {"seed": seed}}},
+            ).request()
+        )
+        .outputs["output"]
+        .tolist()
+        for seed in (1, 1, 2)
+    ]
+    assert found[0] == found[1] != found[2]
+
+
+def test_a_table_gives_the_row_of_the_token_at_its_place_and_stays_at_the_last() -> None:
+    table = TokenTable(3, places=2)
+    rows = Draw("table").normal(2, 3, 3)
+    table.load_state_dict({"logits": rows})
+    out = table(torch.tensor([[2, 0, 1]]))
+    torch.testing.assert_close(out[0], torch.stack([rows[0, 2], rows[1, 0], rows[1, 1]]))
+
+
+def test_only_models_have_weights_to_tell() -> None:
+    made = build(
+        {
+            "optimizer": {"kind": "Adam", "of": "net", "init": {"lr": 1.0}},
+            "net": {"kind": "Perceptron", "init": {"inputs": 1, "hidden": 1, "outputs": 1}},
+        }
+    )
+    assert sorted(states(made)) == ["net.first.bias", "net.first.weight", "net.second.bias", "net.second.weight"]
+    assert set(KINDS) >= {"TokenTable", "Perceptron", "Generator", "SGD", "Adam"}
+
+
+class Counter(nn.Module):
+    """A class with a method besides forward."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.step = nn.Parameter(torch.ones(1))
+
+    def forward(self, x: Tensor) -> Tensor:
+        return x
+
+    def ahead(self, x: Tensor) -> Tensor:
+        return x + self.step
+
+
+@pytest.mark.parametrize("action", ["call", "gradients", "meta", "operations"])
+def test_a_method_is_called_in_the_place_of_the_instance(action: Any) -> None:
+    case = Case({"x": torch.zeros(2)}, init={}, state={"step": torch.tensor([3.0])}, method="ahead")
+    seen = LocalSubject(Counter).observe(case.request(action, ("x",) if action == "gradients" else ()))
+    assert seen.error is None
+    if action == "call":
+        assert seen.outputs["output"].tolist() == [3, 3]
+    if action == "gradients":
+        assert "gradient of step" in seen.outputs
