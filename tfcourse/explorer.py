@@ -19,7 +19,7 @@ from torch import Tensor, nn
 from tfcourse.attention import masked_attention_weights
 from tfcourse.multihead import MultiHeadAttention, split_heads
 
-__all__ = ["HeadExplorer", "HeadRecord", "head_explorer", "record_heads"]
+__all__ = ["HeadExplorer", "HeadRecord", "head_explorer", "readable", "record_heads", "script_json"]
 
 # Attention weights are shown to two decimals; four keep every figure of the page true and the page small.
 _DIGITS = 4
@@ -105,6 +105,8 @@ class HeadExplorer:
     """One sentence that says what the figure shows."""
     start: tuple[int, int, int]
     """Layer, head and query that are shown first."""
+    names: tuple[str, ...] = ()
+    """What the heads are called, the same in every layer; empty if they have numbers only."""
 
     def to_json(self) -> str:
         """The figure's data as one line of JSON that is safe inside an HTML `<script>` element.
@@ -121,8 +123,7 @@ class HeadExplorer:
             "start": {"layer": layer, "head": head, "query": query},
             "weights": self.weights,
         }
-        text = json.dumps(data, separators=(",", ":"))
-        return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
+        return script_json(data | {"names": self.names} if self.names else data)
 
     def _repr_html_(self) -> str:
         caption = html.escape(self.caption)
@@ -147,9 +148,19 @@ class HeadExplorer:
         for layer, heads in enumerate(self.weights):
             for head, rows in enumerate(heads):
                 unfolded = " open" if (layer, head) == self.start[:2] else ""
-                name = f"Layer {layer + 1}, head {head + 1}"
-                parts.append(f"<details{unfolded}><summary>{name}</summary>{self._table(name, rows)}</details>")
+                name = self._name(layer, head)
+                # Figures of one page may have heads of the same names; their tables are still landmarks of their own.
+                region = f"{name}: {self.caption}" if self.names else name
+                parts.append(
+                    f"<details{unfolded}><summary>{html.escape(name)}</summary>{self._table(region, rows)}</details>"
+                )
         return "".join(parts)
+
+    def _name(self, layer: int, head: int) -> str:
+        """What a head is called, in the words of the figure's script."""
+        if not self.names:
+            return f"Layer {layer + 1}, head {head + 1}"
+        return self.names[head] if len(self.weights) == 1 else f"Layer {layer + 1}, {self.names[head]}"
 
     def _table(self, name: str, rows: tuple[tuple[float, ...], ...]) -> str:
         header = "".join(f'<th scope="col">{html.escape(key)}</th>' for key in self.keys)
@@ -158,7 +169,7 @@ class HeadExplorer:
             for query, row in zip(self.queries, rows, strict=True)
         )
         return (
-            f'<div class="he-scroll" role="region" aria-label="{name}" tabindex="0" style="overflow-x:auto"><table>'
+            f'<div class="he-scroll" role="region" aria-label="{html.escape(name)}" tabindex="0" style="overflow-x:auto"><table>'
             f"<thead><tr><td></td>{header}</tr></thead><tbody>{body}</tbody></table></div>"
         )
 
@@ -180,6 +191,7 @@ def head_explorer(
     query_tokens: Sequence[str] | None = None,
     caption: str,
     start: tuple[int, int, int] | None = None,
+    names: Sequence[str] | None = None,
 ) -> HeadExplorer:
     """Show the attention weights of heads: which word looks at which, layer by layer and head by head.
 
@@ -194,16 +206,17 @@ def head_explorer(
         query_tokens: The T tokens that look; None means self-attention, the same as `tokens`.
         caption: One sentence that says what the figure shows.
         start: Layer, head and query to show first, counted from 0; None means layer 0, head 0 and the last query.
+        names: What the H heads are called, where their numbers say too little; the same in every layer.
 
     Returns:
         An object that notebooks display.
 
     Raises:
-        ValueError: If shapes and numbers of tokens do not fit, a weight is not between 0 and 1, the caption is blank or `start`
-            points outside.
+        ValueError: If shapes and numbers of tokens do not fit, a weight is not between 0 and 1, the caption is blank, `start`
+            points outside or there is not one name a head.
     """
-    keys = tuple(_readable(token) for token in tokens)
-    queries = keys if query_tokens is None else tuple(_readable(token) for token in query_tokens)
+    keys = tuple(readable(token) for token in tokens)
+    queries = keys if query_tokens is None else tuple(readable(token) for token in query_tokens)
     if not caption.strip():
         raise ValueError("a figure needs a caption that says what it shows: pass caption='...'")
     layers = [weights] if isinstance(weights, Tensor) and weights.ndim == 3 else list(weights)
@@ -214,7 +227,12 @@ def head_explorer(
     layer, head, query = start
     if not (0 <= layer < len(rounded) and 0 <= head < len(rounded[layer]) and 0 <= query < len(queries)):
         raise ValueError(f"start={start} points outside: layers {len(rounded)}, heads, queries {len(queries)}")
-    return HeadExplorer(keys, queries, rounded, _readable(caption), start)
+    called = tuple(readable(name) for name in names or ())
+    if names is not None and (any(len(heads) != len(called) for heads in rounded) or not all(map(str.strip, called))):
+        raise ValueError(
+            f"every layer needs a name for each of its {[len(heads) for heads in rounded]} heads, got {called}"
+        )
+    return HeadExplorer(keys, queries, rounded, readable(caption), start, called)
 
 
 def _rounded(layer: Tensor, index: int, T: int, S: int) -> tuple[tuple[tuple[float, ...], ...], ...]:
@@ -231,13 +249,33 @@ def _rounded(layer: Tensor, index: int, T: int, S: int) -> tuple[tuple[tuple[flo
     return tuple(tuple(tuple(map(_short, row)) for row in head) for head in values.tolist())
 
 
+def script_json(data: Any) -> str:
+    """JSON in one line that is safe inside an HTML `<script>` element.
+
+    Args:
+        data: What JSON can hold.
+
+    Returns:
+        ASCII text in which `<`, `>` and `&` are escapes, so that no text in the data can end the element or open one.
+    """
+    text = json.dumps(data, separators=(",", ":"))
+    return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
+
+
 def _short(weight: float) -> float:
     """A weight to four digits; 0 and 1 as whole numbers, which are shorter."""
     rounded = round(weight, _DIGITS)
     return int(rounded) if rounded in (0.0, 1.0) else rounded
 
 
-def _readable(text: str) -> str:
-    """Text without what HTML cannot carry: lone surrogates and control characters become a replacement sign."""
+def readable(text: str) -> str:
+    """Make text fit for a page.
+
+    Args:
+        text: Any text, a token of a broken file included.
+
+    Returns:
+        The text without what HTML cannot carry: lone surrogates and control characters become a replacement sign.
+    """
     text = text.encode("utf-8", "replace").decode("utf-8")
     return "".join("\N{REPLACEMENT CHARACTER}" if c < " " and c not in "\t\n" else c for c in text)

@@ -19,12 +19,28 @@ from autograder.checking.request import flatten_outputs, map_value
 _OPERATIONS = frozenset({
     "_log_softmax", "_softmax", "abs", "add", "addmm", "all", "amax", "amin", "any", "argmax", "argmin", "baddbmm", "bitwise_and",
     "bitwise_not", "bitwise_or", "bmm", "cat", "clamp", "clamp_max", "clamp_min", "clone", "cos", "cumsum", "diag_embed", "div", "dot",
-    "eq", "exp", "floor_divide", "ge", "gt", "le", "linalg_vector_norm", "log", "logical_and", "logical_not", "logical_or",
-    "lt", "max", "maximum", "mean", "min", "minimum", "mm", "mul", "mv", "nan_to_num", "ne", "neg", "pow", "reciprocal", "rsqrt", "rsub",
-    "sin", "masked_fill", "sqrt", "stack", "std", "sub", "sum", "tanh", "tril", "triu", "var", "where",
+    "embedding", "eq", "erf", "erfc", "exp", "floor_divide", "gather", "ge", "gelu", "gt", "le", "linalg_vector_norm", "log",
+    "logical_and", "logical_not", "logical_or", "logsumexp", "lt", "max", "maximum", "mean", "min", "minimum", "mm", "mul", "mv",
+    "nan_to_num", "native_layer_norm", "ne", "neg", "pow", "reciprocal", "relu", "roll", "rsqrt",
+    "rsub", "scatter", "sigmoid", "sin", "masked_fill", "sqrt", "stack", "std", "sub", "sum", "tanh", "tril", "triu", "var",
+    "where",
 })  # fmt: skip
 _IN_PLACE = frozenset(
-    {"add_", "clamp_", "clamp_max_", "clamp_min_", "div_", "exp_", "masked_fill_", "mul_", "sub_", "tril_", "triu_"}
+    {
+        "add_",
+        "clamp_",
+        "clamp_max_",
+        "clamp_min_",
+        "div_",
+        "exp_",
+        "masked_fill_",
+        "mul_",
+        "sigmoid_",
+        "sub_",
+        "tanh_",
+        "tril_",
+        "triu_",
+    }
 )
 _LIKE = frozenset({"empty_like", "full_like", "ones_like", "zeros_like"})
 _FACTORIES = frozenset({"arange", "eye", "full", "ones", "zeros"})

@@ -25,6 +25,7 @@ class Case:
         state: for a class, its weights by name.
         method: for a class, the method to call in the place of the instance.
         props: arguments that are built where the call is made: models, optimisers, generators (``autograder.checking.props``).
+        training: for a class, call it in training mode, where dropout drops; by default it is in evaluation mode.
     """
 
     arguments: Mapping[str, Value]
@@ -32,6 +33,7 @@ class Case:
     state: Mapping[str, Tensor] | None = None
     method: str | None = None
     props: Mapping[str, Mapping[str, Value]] | None = None
+    training: bool = False
 
     def request(self, action: Action = "call", wrt: tuple[str, ...] = ()) -> Request:
         """Return the request that puts this case to a subject."""

@@ -67,8 +67,9 @@ def build(props: Mapping[str, Mapping[str, Value]]) -> dict[str, Any]:
     """Build what a request names.
 
     Args:
-        props: by argument, ``kind`` (a key of :data:`KINDS`), ``init`` (its arguments) and, for a model, ``state`` (its weights). An
-            optimiser's ``of`` names the argument that is the model whose parameters it changes.
+        props: by argument, ``kind`` (a key of :data:`KINDS`), ``init`` (its arguments) and, for a model, ``state`` (its weights) and
+            ``gradients`` (what an earlier step has left in them). An optimiser's ``of`` names the argument that is the model whose
+            parameters it changes.
 
     Returns:
         What was built, by argument.
@@ -82,6 +83,8 @@ def build(props: Mapping[str, Mapping[str, Value]]) -> dict[str, Any]:
         if "state" in prop:
             first = next(iter(prop["state"].values()))
             made[name].to(device=first.device, dtype=first.dtype).load_state_dict(dict(prop["state"]))
+        for parameter, gradient in prop.get("gradients", {}).items():
+            made[name].get_parameter(parameter).grad = gradient.clone()
     return made
 
 

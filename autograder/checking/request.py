@@ -30,6 +30,7 @@ class Request:
         method: for a class, the method to call; by default the instance itself.
         props: arguments that are no plain data, by name, as ``autograder.checking.props.build`` takes them. After a ``"call"`` the weights
             of the models among them are outputs too.
+        training: for a class, call it in training mode. What it answers must not depend on random numbers: drop everything, or nothing.
     """
 
     action: Action
@@ -39,6 +40,7 @@ class Request:
     wrt: tuple[str, ...] = ()
     method: str | None = None
     props: Mapping[str, Mapping[str, Value]] | None = None
+    training: bool = False
 
     def map_tensors(self, change: Callable[[Tensor], Tensor]) -> Request:
         """Return the request with every tensor in it replaced by ``change(tensor)``."""

@@ -110,7 +110,7 @@ def _prepare(candidate: Callable[..., Any], request: Request) -> Callable[..., A
         raise TypeError(f"{candidate.__name__}(…) should make a torch.nn.Module, it made a {type(module).__name__}")
     if request.state is not None:
         _load(module, request.state)
-    return module.eval()
+    return module.train(request.training)
 
 
 def _load(module: nn.Module, state: Any) -> None:
@@ -152,6 +152,8 @@ def _same(a: Any, b: Any) -> bool:
         return a.shape == b.shape and (torch.equal(a, b) or torch.equal(a.nan_to_num(), b.nan_to_num()))
     if isinstance(a, (tuple, list)):
         return len(a) == len(b) and all(map(_same, a, b))
+    if isinstance(a, Mapping):
+        return a.keys() == b.keys() and all(_same(value, b[name]) for name, value in a.items())
     return True
 
 
@@ -166,7 +168,7 @@ def _gradients(candidate: Callable[..., Any], request: Request) -> Observation:
     with torch.enable_grad():
         # A leaf that needs a gradient cannot be changed in place; a product with one can, as a layer's output could.
         given = {name: value * 1 if name in request.wrt else value for name, value in arguments.items()}
-        result = _method(target, request)(**given)
+        result = _method(target, request)(**given, **build(request.props or {}))
         outputs = [leaf for leaf in flatten_outputs(result).values() if isinstance(leaf, Tensor)]
         attached = [output for output in outputs if output.requires_grad]
         if not attached:

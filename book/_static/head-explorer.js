@@ -55,6 +55,12 @@
     return parts.length < 2 ? parts.join("") : `${parts.slice(0, -1).join(", ")} and ${parts[parts.length - 1]}`;
   }
 
+  /** What a head is called: by its name, where the heads have names, else by its number. */
+  function title({ names, weights }, layer, head) {
+    if (!names) return `Layer ${layer + 1}, head ${head + 1}`;
+    return weights.length === 1 ? names[head] : `Layer ${layer + 1}, ${names[head]}`;
+  }
+
   function clamp(value, low, high) {
     return Math.min(Math.max(value, low), high);
   }
@@ -110,17 +116,24 @@
 
     /** Every head as a small matrix: to compare them, and to choose one. */
     buildHeads() {
-      const { weights } = this.data;
+      const { weights, names: given } = this.data;
       const columns = Math.max(...weights.map((heads) => heads.length));
       this.radios = weights.map((heads, layer) => heads.map((rows, head) => this.buildThumb(rows, layer, head)));
+      const only = given && weights.length === 1; // one row of named squares needs no number
       const lines = this.radios.map((radios, layer) =>
-        make("div", { className: "he-layer" }, make("span", { className: "he-layer-name" }, `Layer ${layer + 1}`), ...radios),
+        make("div", { className: "he-layer" }, make("span", { className: "he-layer-name" }, only ? "" : `Layer ${layer + 1}`), ...radios),
       );
-      const names = Array.from({ length: columns }, (_, head) => make("span", {}, `${head + 1}`));
-      const header = make("div", { className: "he-layer he-head-names", "aria-hidden": "true" }, make("span", {}, "Head"), ...names);
+      const names = Array.from({ length: columns }, (_, head) => make("span", {}, given ? given[head] : `${head + 1}`));
+      const corner = make("span", {}, given ? "" : "Head");
+      const header = make("div", { className: "he-layer he-head-names", "aria-hidden": "true" }, corner, ...names);
       const group = make(
         "div",
-        { className: "he-heads", role: "radiogroup", "aria-label": "Layer and head", keydown: (event) => this.onHeadKey(event) },
+        {
+          className: given ? "he-heads he-named" : "he-heads",
+          role: "radiogroup",
+          "aria-label": given ? "Whose weights" : "Layer and head",
+          keydown: (event) => this.onHeadKey(event),
+        },
         header,
         ...lines,
       );
@@ -128,7 +141,8 @@
       const hint = make(
         "p",
         { className: "he-hint" },
-        "Each square is one head: a row for each word that looks, a column for each word that is looked at. " +
+        `Each square ${given ? "holds all weights" : "is one head"}: a row for each word that looks, a column for each word that is ` +
+          "looked at. " +
           "Choose a square, then a word. Arrow keys work in both.",
       );
       return make("div", { className: "he-side" }, group, hint);
@@ -158,7 +172,7 @@
           type: "button",
           className: "he-thumb",
           role: "radio",
-          "aria-label": `Layer ${layer + 1}, head ${head + 1}`,
+          "aria-label": title(this.data, layer, head),
           click: () => this.choose({ layer, head }),
         },
         picture,
@@ -286,7 +300,7 @@
       const shown = this.preview ?? this.query;
       const rows = this.data.weights[this.layer][this.head];
       const row = rows[shown];
-      this.heading.textContent = `Layer ${this.layer + 1}, head ${this.head + 1}`;
+      this.heading.textContent = title(this.data, this.layer, this.head);
       this.radios.forEach((heads, layer) =>
         heads.forEach((radio, head) => {
           mark(radio, layer === this.layer && head === this.head);
@@ -336,7 +350,7 @@
     /** What the figure shows, in one sentence. */
     describe(row, query) {
       const { keys, queries } = this.data;
-      const where = `Layer ${this.layer + 1}, head ${this.head + 1}: ${spoken(queries, query)}`;
+      const where = `${title(this.data, this.layer, this.head)}: ${spoken(queries, query)}`;
       const total = row.reduce((sum, weight) => sum + weight, 0);
       if (total === 0) return `${where} looks at nothing: all of its weights are zero.`;
       const ranked = row.map((weight, key) => [weight, key]).sort(([a], [b]) => b - a);

@@ -13,6 +13,19 @@ NAMES = [*tfcourse.attention.__all__, *tfcourse.multihead.__all__]
 MAKES_TENSORS = [
     n for n in NAMES if n not in {"attention_cost", "AttentionCost", "attention_parameters", "AttentionParameters"}
 ]
+# Of chapter 05, what has the dtype of its inputs; sinusoids are float32 and tokens integers, whatever goes in.
+MAKES_TENSORS += [
+    "add_positions",
+    "layer_norm",
+    "gelu",
+    "FeedForward",
+    "residual_post_norm",
+    "residual_pre_norm",
+    "EncoderLayer",
+    "DecoderLayer",
+    "Transformer",
+    "cross_entropy",
+]
 DTYPES = [torch.float64, torch.float32, torch.float16, torch.bfloat16]
 
 pytestmark = [

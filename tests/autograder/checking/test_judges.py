@@ -40,6 +40,16 @@ def test_whole_numbers_truth_values_and_text_are_compared_exactly():
     assert verdict("matches", 4.0, 4) == "output is 4.0, expected 4", "a count is a whole number"
 
 
+def test_python_numbers_with_a_fraction_may_differ_by_the_rounding_of_double_precision():
+    exact = 0.1 + 0.2
+    right = [Observation(outputs={"output": exact})]
+    for value, problem in ((0.3, False), (exact * (1 + 1e-6), True), (math.nan, True), (1, True), (True, True)):
+        said = judge("matches", [Observation(outputs={"output": value})], right, {})
+        assert (said is not None) == problem, (value, said)
+    nothing = [Observation(outputs={"output": math.nan})]
+    assert judge("matches", nothing, nothing, {}) is not None, "NaN is a right answer to no question"
+
+
 def test_a_wrong_number_is_named_with_its_place_and_how_many_are_wrong():
     wrong = X.clone()
     wrong[1, 0] += 0.25

@@ -158,3 +158,64 @@ def test_a_method_is_called_in_the_place_of_the_instance(action: Any) -> None:
         assert seen.outputs["output"].tolist() == [3, 3]
     if action == "gradients":
         assert "gradient of step" in seen.outputs
+
+
+def test_gradients_that_an_earlier_step_has_left_are_there_when_the_next_one_begins() -> None:
+    case = training_case(Draw("t"))
+    assert case.props is not None
+    model = case.props["model"]
+    left = {name: torch.ones_like(weight) for name, weight in model["state"].items()}
+    stale = Case(case.arguments, props={**case.props, "model": {**model, "gradients": left}})
+
+    def forgetful(model: nn.Module, optimizer: Any, x: Tensor, y: Tensor) -> float:
+        loss = nn.functional.mse_loss(model(x), y)
+        loss.backward()  # type: ignore[no-untyped-call]
+        optimizer.step()
+        return loss.item()
+
+    clean, careful, careless = (
+        LocalSubject(step).observe(asked.request()).outputs["model.first.bias"]
+        for step, asked in ((forgetful, case), (train_step, stale), (forgetful, stale))
+    )
+    torch.testing.assert_close(careful, clean)
+    torch.testing.assert_close(careless, clean - 0.5, msg="the rate is 0.5 and every gradient that was left is 1")
+
+
+def test_gradients_flow_through_a_model_that_is_given() -> None:
+    case = training_case(Draw("t"))
+    assert case.props is not None
+    request = Case({"x": case.arguments["x"]}, props={"model": case.props["model"]}).request("gradients", ("x",))
+    seen = LocalSubject(lambda model, x: x + model(x).sum()).observe(request)
+    assert seen.error is None
+    assert seen.outputs["gradient of x"].shape == case.arguments["x"].shape
+
+
+class Dropping(nn.Module):
+    """A class that behaves otherwise while it is trained."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.drop = nn.Dropout(1.0)
+
+    def forward(self, x: Tensor) -> Tensor:
+        dropped: Tensor = self.drop(x)
+        return dropped
+
+
+@pytest.mark.parametrize("training", [False, True])
+def test_an_instance_is_in_training_mode_only_where_the_case_says_so_on_either_side_of_the_wire(training: bool) -> None:
+    request = Case({"x": torch.ones(3)}, init={}, training=training).request()
+    tensors: dict[str, Tensor] = {}
+    recorded = Request(**_unpack(_pack(request, tensors), tensors))
+    for asked in (request, Request(**unpack(packed_request(request))), recorded):
+        seen = LocalSubject(Dropping).observe(asked)
+        assert seen.outputs["output"].tolist() == ([0, 0, 0] if training else [1, 1, 1])
+
+
+def test_a_dictionary_that_is_changed_in_place_is_noticed() -> None:
+    def fill(states: list[dict[str, Tensor]]) -> Tensor:
+        states[0]["weight"] += 1
+        return states[0]["weight"]
+
+    request = Case({"states": [{"weight": torch.zeros(2)}]}).request()
+    assert LocalSubject(fill).observe(request).mutated == ("states",)

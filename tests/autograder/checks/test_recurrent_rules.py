@@ -1,0 +1,100 @@
+"""What would do an exercise of chapter 01 by itself earns nothing, although its numbers are right."""
+
+import pytest
+import torch
+from torch import nn
+
+from autograder.checks import check
+
+NAMES = ("weight_ih", "weight_hh", "bias_ih", "bias_hh")
+
+
+def rnn_cell(x, h, weight_ih, weight_hh, bias_ih, bias_hh):
+    return torch.rnn_tanh_cell(x, h, weight_ih, weight_hh, bias_ih, bias_hh)
+
+
+def lstm_cell(x, h, c, weight_ih, weight_hh, bias_ih, bias_hh):
+    return torch.lstm_cell(x, (h, c), weight_ih, weight_hh, bias_ih, bias_hh)
+
+
+def gru_cell(x, h, weight_ih, weight_hh, bias_ih, bias_hh):
+    return torch.gru_cell(x, h, weight_ih, weight_hh, bias_ih, bias_hh)
+
+
+def layer(kind, weights, *, suffixes=("",), **options):
+    """A layer of PyTorch's with these weights, one set of four for each layer and direction."""
+    made = kind(weights[0][0].shape[1], weights[0][1].shape[1], batch_first=True, **options)
+    for k, four in enumerate(weights):
+        suffix = suffixes[k % len(suffixes)]
+        for name, value in zip(NAMES, four, strict=True):
+            setattr(made, f"{name}_l{k // len(suffixes)}{suffix}", nn.Parameter(value))
+    return made
+
+
+def rnn_forward(x, weight_ih, weight_hh, bias_ih, bias_hh, h_0=None):
+    made = layer(nn.RNN, [(weight_ih, weight_hh, bias_ih, bias_hh)])
+    states, last = made(x, None if h_0 is None else h_0[None])
+    return states, last[0]
+
+
+def lstm_forward(x, weight_ih, weight_hh, bias_ih, bias_hh, state=None, mask=None):
+    made = layer(nn.LSTM, [(weight_ih, weight_hh, bias_ih, bias_hh)])
+    states, (h, c) = made(x)
+    return states, (h[0], c[0])
+
+
+def bidirectional_forward(x, ahead, back, mask=None):
+    return layer(nn.LSTM, [ahead, back], suffixes=("", "_reverse"), bidirectional=True)(x)
+
+
+def stacked_forward(x, layers, mask=None):
+    return layer(nn.LSTM, layers, num_layers=len(layers))(x)
+
+
+def gradient_norm_through_time(x, weight_ih, weight_hh, bias_ih, bias_hh, grad_last, h_0=None):
+    with torch.enable_grad():
+        h = torch.zeros_like(grad_last, requires_grad=True) if h_0 is None else h_0.clone().requires_grad_()
+        states = []
+        for x_t in x.unbind(1):
+            h = torch.tanh(x_t @ weight_ih.T + bias_ih + h @ weight_hh.T + bias_hh)
+            states.append(h)
+        gradients = torch.autograd.grad(h, states, grad_last)
+    return torch.stack([gradient.norm(dim=-1) for gradient in gradients], dim=1)
+
+
+def clip_gradient_norm(gradients, max_norm):
+    parameters = [nn.Parameter(torch.zeros_like(gradient)) for gradient in gradients]
+    for parameter, gradient in zip(parameters, gradients, strict=True):
+        parameter.grad = gradient.clone()
+    norm = nn.utils.clip_grad_norm_(parameters, max_norm)
+    return [parameter.grad for parameter in parameters], norm
+
+
+def sequence_negative_log_likelihood(logits, targets, mask=None):
+    costs = nn.functional.cross_entropy(logits.transpose(1, 2), targets, reduction="none")
+    return (costs if mask is None else costs.masked_fill(~mask, 0.0)).sum(1)
+
+
+@pytest.mark.parametrize(
+    ("ready_made", "function"),
+    [
+        (rnn_cell, "rnn_tanh_cell"),
+        (rnn_forward, "rnn_tanh"),
+        (gradient_norm_through_time, "grad"),
+        (clip_gradient_norm, "_foreach_norm"),
+        (lstm_cell, "lstm_cell"),
+        (lstm_forward, "lstm"),
+        (gru_cell, "gru_cell"),
+        (bidirectional_forward, "lstm"),
+        (stacked_forward, "lstm"),
+        (sequence_negative_log_likelihood, "cross_entropy"),
+    ],
+    ids=lambda value: getattr(value, "__name__", value),
+)
+@pytest.mark.parametrize("hidden", [False, True], ids=["visible", "hidden"])
+def test_what_pytorch_has_ready_earns_nothing_and_is_named(ready_made, function, hidden):
+    verdict = check(ready_made, hidden=hidden)
+    assert verdict.score == 0
+    (message,) = {finding.message for finding in verdict.findings}
+    assert message.startswith("it calls ")
+    assert function in message.partition(", which")[0].removeprefix("it calls ").split(", ")

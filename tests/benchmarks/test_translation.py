@@ -1,0 +1,183 @@
+"""The comparison of translators: its arithmetic, that it is fair and repeatable, and what its recorded run says."""
+
+import importlib.util
+import json
+import sys
+from pathlib import Path
+
+import pytest
+import torch
+
+from tfcourse.data import Pair, Vocabulary, number_split, recorded_translation, tokenize
+
+ROOT = Path(__file__).parents[2]
+BENCHMARKS = ROOT / "benchmarks"
+
+
+def script(name):
+    """A module of benchmarks/, which is a folder of commands and no package."""
+    spec = importlib.util.spec_from_file_location(f"benchmark_{name}", BENCHMARKS / f"{name}.py")
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[spec.name] = module
+    sys.path.insert(0, str(BENCHMARKS))
+    try:
+        spec.loader.exec_module(module)
+    finally:
+        sys.path.remove(str(BENCHMARKS))
+    return module
+
+
+@pytest.fixture(scope="module")
+def translation():
+    return script("translation")
+
+
+@pytest.fixture(scope="module")
+def small(translation):
+    return translation.Task(largest=999, train=120, validation=10, test=12), translation.Budget(steps=4, batch_size=16)
+
+
+def models(translation):
+    return {name: translator.make(53, 64) for name, translator in translation.TRANSLATORS.items()}
+
+
+# --------------------------------------------------------------------------------------------------------- arithmetic
+
+
+def test_the_learning_rate_goes_straight_up_to_its_peak_and_straight_down(translation):
+    rates = [translation.schedule(step, 50) for step in range(1, 51)]
+    assert rates[:5] == pytest.approx([0.2, 0.4, 0.6, 0.8, 1.0])
+    assert rates[5:] == pytest.approx([(51 - step) / 46 for step in range(6, 51)])
+    assert translation.schedule(1, 1) == 1
+
+
+def test_a_match_is_exact_to_the_last_letter(translation):
+    pairs = [Pair("one", "eins"), Pair("two", "zwei")]
+    assert translation.exact_matches(["eins", "zwe"], pairs) == [True, False]
+    with pytest.raises(ValueError, match="zip"):
+        translation.exact_matches(["eins"], pairs)
+
+
+def test_matches_are_split_by_length_in_bins_of_four(translation):
+    parts = translation.by_length([1, 4, 5, 8, 8, 13], [True, False, True, True, False, False])
+    assert parts == [
+        {"shortest": 1, "longest": 4, "pairs": 2, "exact": 0.5},
+        {"shortest": 5, "longest": 8, "pairs": 3, "exact": pytest.approx(2 / 3)},
+        {"shortest": 13, "longest": 16, "pairs": 1, "exact": 0.0},
+    ]
+
+
+def test_the_command_that_is_recorded_has_no_files_in_it(translation):
+    words = ["--steps", "9", "--json", "a.json", "--record=b.json", "--jobs", "1"]
+    assert translation._without_files(words) == ["--steps", "9", "--jobs", "1"]
+
+
+# ----------------------------------------------------------------------------------------------------------- fairness
+
+
+def test_all_translators_have_about_as_many_parameters(translation):
+    sizes = [sum(p.numel() for p in model.parameters()) for model in models(translation).values()]
+    assert max(sizes) / min(sizes) < 1.25
+
+
+def test_bahdanau_and_every_score_of_luong_are_compared_with_the_first_and_the_last_translator(translation):
+    assert list(translation.TRANSLATORS) == ["seq2seq", "additive", "dot", "general", "location", "transformer"]
+    assert [t.chapter for t in translation.TRANSLATORS.values()] == ["01", "02", "02", "02", "02", "05"]
+
+
+def test_the_sentences_that_are_looked_at_are_unseen(translation):
+    assert [number_split(number) for number in translation.SHOWN] == ["test"] * 4
+    with pytest.raises(ValueError, match="'train'"):
+        translation.shown(21, translation.Task())
+
+
+def test_the_same_training_gives_the_same_run(translation, small):
+    first, second = (translation.train("transformer", 1e-3, *small) for _ in range(2))
+    assert first.loss == second.loss
+    assert [(step, share) for step, _, share in first.exact] == [(step, share) for step, _, share in second.exact]
+    assert first.looked == second.looked
+    assert first.exact[-1][0] == 4
+
+
+@pytest.mark.parametrize("name", ["seq2seq", "dot", "transformer"])
+def test_training_lowers_the_loss_and_every_test_pair_is_judged(translation, monkeypatch, name):
+    monkeypatch.setattr(translation, "_SMOOTHED", 10)
+    task = translation.Task(largest=999, train=120, validation=10, test=12)
+    run = translation.train(name, 5e-3, task, translation.Budget(steps=40, batch_size=16))
+    assert [step for step, _ in run.loss] == [10, 20, 30, 40]
+    assert run.loss[-1][1] < run.loss[0][1]
+    assert sum(part["pairs"] for part in run.by_length) == 12
+    assert run.seconds >= run.exact[-1][1] > 0
+    assert (run.looked is None) == (name == "seq2seq")
+
+
+@pytest.mark.parametrize("name", ["additive", "location", "transformer"])
+def test_where_a_translator_looked_is_a_row_of_weights_for_each_token_it_wrote(translation, name):
+    pair = Pair("twenty-one", "einundzwanzig")
+    source, target = Vocabulary.from_texts([pair.source]), Vocabulary.from_texts([pair.target])
+    torch.manual_seed(0)
+    model = translation.TRANSLATORS[name].make(len(source), len(target))
+    seen = translation.look(model, pair, source, target)
+    assert seen["source"] == ["twenty-", "##one", "<eos>"]
+    assert len(seen["weights"]) == (8 if name == "transformer" else 1)
+    for matrix in seen["weights"].values():
+        assert len(matrix) <= translation._MOST_WORDS
+        assert all(len(row) == 3 and sum(row) == pytest.approx(1, abs=2e-3) for row in matrix)
+
+
+# ----------------------------------------------------------------------------------------------------------- the record
+
+
+@pytest.fixture(scope="module")
+def recorded():
+    return recorded_translation()
+
+
+@pytest.fixture(scope="module")
+def runs(recorded):
+    return {run["name"]: run for run in recorded["runs"]}
+
+
+def test_the_record_is_of_the_task_the_budget_and_the_rates_that_the_command_has_now(translation, recorded, runs):
+    assert recorded["task"] == vars(translation.Task())
+    assert recorded["budget"] == vars(translation.Budget())
+    assert {name: run["rate"] for name, run in runs.items()} == {
+        name: translator.rate for name, translator in translation.TRANSLATORS.items()
+    }
+    sizes = {name: sum(p.numel() for p in model.parameters()) for name, model in models(translation).items()}
+    # The models above have the vocabularies of smaller numbers.
+    assert all(run["parameters"] == pytest.approx(sizes[name], rel=0.02) for name, run in runs.items())
+
+
+def test_the_transformer_reaches_95_percent_on_unseen_numbers_within_minutes(runs):
+    assert runs["transformer"]["test"] >= 0.95
+    assert runs["transformer"]["seconds"] <= 300
+
+
+def test_plain_sequence_to_sequence_is_visibly_worse_and_worse_the_longer_the_source(runs):
+    plain = runs["seq2seq"]
+    shares = [part["exact"] for part in plain["by_length"]]
+    assert plain["test"] < runs["transformer"]["test"] - 0.1
+    assert shares[-1] < 0.5 < 0.9 < shares[1]
+    for name in ("additive", "transformer"):
+        assert runs[name]["by_length"][-1]["exact"] > shares[-1] + 0.3
+
+
+def test_what_is_shown_was_written_word_by_word_and_looked_at_somewhere(recorded, runs):
+    for name, run in runs.items():
+        if name == "seq2seq":
+            assert run["looked"] is None
+            continue
+        for shown, looked in zip(recorded["shown"], run["looked"], strict=True):
+            assert looked["source"] == [*tokenize(shown["source"]), "<eos>"]
+            assert (looked["target"] == [*tokenize(shown["target"]), "<eos>"]) == looked["right"]
+            for matrix in looked["weights"].values():
+                assert [len(row) for row in matrix] == [len(looked["source"])] * len(looked["target"])
+
+
+def test_the_page_of_benchmarks_shows_the_figures_of_the_record(recorded):
+    found = json.loads((BENCHMARKS / "results" / "translation.json").read_text(encoding="utf-8"))
+    assert found["text"] in (ROOT / "docs" / "benchmarks.md").read_text(encoding="utf-8")
+    assert found["command"] in recorded["generated"]
+    assert [row[0] for row in found["rows"]] == [run["title"] for run in recorded["runs"]]
+    assert [row[6] for row in found["rows"]] == [f"{run['test']:.1%}" for run in recorded["runs"]]

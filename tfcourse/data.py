@@ -1,0 +1,569 @@
+"""Data to translate: numbers spelled out, dates as people write them, and public parallel text.
+
+Numbers and dates are made on the spot, offline, by num2words and Babel. Both are imported where they are needed: a chapter
+that translates nothing needs neither. Which split a number or a date belongs to is a property of that number or date, so that no
+call, whatever its arguments, hands out for training what another call hands out for testing.
+
+Shapes: B batch, T target length, S source length. Boolean masks are True where there is a real token.
+"""
+
+import datetime
+import hashlib
+import json
+import random
+import unicodedata
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from importlib.resources import files
+from itertools import groupby
+from pathlib import Path
+from typing import Any, Literal, NamedTuple
+
+import torch
+from torch import Tensor
+
+__all__ = [
+    "BOS",
+    "DATE_LOCALES",
+    "EOS",
+    "NUMBER_LANGUAGES",
+    "PAD",
+    "SPECIAL_TOKENS",
+    "UNK",
+    "Batch",
+    "Pair",
+    "Split",
+    "Vocabulary",
+    "batches",
+    "date_pairs",
+    "date_split",
+    "detokenize",
+    "number_pairs",
+    "number_split",
+    "number_to_words",
+    "pad_batch",
+    "parallel_pairs",
+    "recorded_translation",
+    "tokenize",
+    "wmt_pairs",
+]
+
+PAD = 0
+"""Fills up the shorter sequences of a batch; never a real token."""
+BOS = 1
+"""Begins a target: the decoder's first input."""
+EOS = 2
+"""Ends a sequence."""
+UNK = 3
+"""Stands for every token that a vocabulary does not have."""
+SPECIAL_TOKENS = ("<pad>", "<bos>", "<eos>", "<unk>")
+"""What the four are called where a person reads them, at their places."""
+
+NUMBER_LANGUAGES = ("en", "de", "fr")
+"""Languages in which numbers are spelled out: English, German and French."""
+
+_LOCALES = """
+ar az be bg bn ca cs cy da de el en_AU en_CA en_GB en_US es et eu fa fi fil fr ga gl he hi hr hu hy id is it ja ka kk ko
+lv mk mn ms nb nl pl pt ro ru sk sl sq sr sv sw ta th tr uk ur uz vi zh zu
+"""
+DATE_LOCALES = tuple(_LOCALES.split())
+"""Locales in which dates are written. None of their ways of writing one date is another's way of writing a different one."""
+
+Split = Literal["train", "validation", "test"]
+
+_DATE_FORMATS = ("medium", "long", "full")
+# Of the 256 values of a digest's first byte, so many belong to the test and as many to the validation: a tenth each.
+_HELD_OUT = 26
+_WORDS_BELOW = 100
+_JOINED = "##"
+_GERMAN_WORDS = """
+null ein eins eine zwei drei vier fünf sechs sieben acht neun zehn elf zwölf dreizehn vierzehn fünfzehn sechzehn siebzehn
+achtzehn neunzehn zwanzig dreißig vierzig fünfzig sechzig siebzig achtzig neunzig hundert tausend und
+"""
+# Longest first: "dreizehn" is one piece, and not "drei" with a rest that is none.
+_GERMAN_PIECES = sorted(_GERMAN_WORDS.split(), key=len, reverse=True)
+
+
+class Pair(NamedTuple):
+    """A text and its translation."""
+
+    source: str
+    """What is to be translated."""
+    target: str
+    """Its translation."""
+
+
+class Batch(NamedTuple):
+    """Sequences of tokens, padded to the longest of them."""
+
+    source: Tensor
+    """Source tokens, each sequence ended by EOS, (B, S) int64."""
+    source_mask: Tensor
+    """True where the source has a real token, (B, S) bool."""
+    target: Tensor
+    """Target tokens between BOS and EOS, (B, T + 1) int64: `target[:, :-1]` goes in, `target[:, 1:]` is to come out."""
+    target_mask: Tensor
+    """True where the target has a real token, (B, T + 1) bool."""
+
+
+# ------------------------------------------------------------------------------------------------------------- the texts
+
+
+def number_to_words(number: int, language: str) -> str:
+    """Spell a number out.
+
+    Args:
+        number: A whole number, 0 or larger.
+        language: One of `NUMBER_LANGUAGES`.
+
+    Returns:
+        For example "forty-five", "fünfundvierzig" or "quarante-cinq".
+
+    Raises:
+        ValueError: If the language is another, or the number is negative.
+        ImportError: If num2words is not installed.
+    """
+    if language not in NUMBER_LANGUAGES:
+        raise ValueError(f"expected a language out of {', '.join(NUMBER_LANGUAGES)}, got {language!r}")
+    if number < 0:
+        raise ValueError(f"expected a number of 0 or more, got {number}")
+    words: str = _num2words()(number, lang=language)
+    return words
+
+
+def number_pairs(
+    source: str = "en",
+    target: str = "de",
+    *,
+    split: Split = "train",
+    count: int = 5000,
+    largest: int = 999_999,
+    seed: int = 0,
+) -> list[Pair]:
+    """Spell different numbers out in two languages.
+
+    How many digits a number has is drawn first, each length as likely as any other, and then its digits: short numbers and long ones
+    both occur. Short ones run out; then there are fewer of them. A number belongs to the same split in every call. Numbers below 100 all
+    belong to the training split and are always among its pairs, for they are the words of which the others are made.
+
+    Args:
+        source: Language of the sources, one of `NUMBER_LANGUAGES`.
+        target: Language of the targets.
+        split: "train", "validation" or "test": about eight, one and one tenth of all numbers.
+        count: How many pairs.
+        largest: The largest number that may occur.
+        seed: Which of the split's numbers, and their order.
+
+    Returns:
+        The pairs, no two of them for the same number.
+
+    Raises:
+        ValueError: If a language or split is unknown, or the split does not have so many numbers.
+        ImportError: If num2words is not installed.
+    """
+    rng = random.Random(f"numbers {_known(split)} {seed}")
+    words = [n for n in range(min(_WORDS_BELOW, largest + 1)) if number_split(n) == split]
+    chosen = dict.fromkeys(words if len(words) <= count else rng.sample(words, count))
+    for _ in range(100 * count + 1000):
+        if len(chosen) == count:
+            break
+        digits = rng.randint(1, len(str(largest)))
+        number = rng.randrange(0 if digits == 1 else 10 ** (digits - 1), 10**digits)
+        if number <= largest and number_split(number) == split:
+            chosen[number] = None
+    else:
+        raise ValueError(f"could not find {count} numbers up to {largest} in the split {split!r}, only {len(chosen)}")
+    numbers = list(chosen)
+    rng.shuffle(numbers)
+    return [Pair(number_to_words(n, source), number_to_words(n, target)) for n in numbers]
+
+
+def number_split(number: int) -> Split:
+    """The split that a number belongs to: the same in every call and in every language."""
+    return "train" if number < _WORDS_BELOW else _split_of(f"number {number}")
+
+
+def date_pairs(
+    *,
+    split: Split = "train",
+    count: int = 5000,
+    locales: Sequence[str] = DATE_LOCALES,
+    first_year: int = 1900,
+    last_year: int = 2099,
+    seed: int = 0,
+) -> list[Pair]:
+    """Write dates as people do in many places, and as ISO 8601 does: "Dienstag, 3. November 2026" and "2026-11-03".
+
+    A place's medium, long and full formats occur equally often. A date belongs to the same split in every call, in whatever language it
+    is written. Spaces of all widths become plain ones, and marks that only direct the writing go.
+
+    Args:
+        split: "train", "validation" or "test": about eight, one and one tenth of all dates.
+        count: How many pairs.
+        locales: Where the dates are written, for example "de" or "pt_BR".
+        first_year: The earliest year.
+        last_year: The latest year.
+        seed: Which dates, where and how written, and their order.
+
+    Returns:
+        The pairs; no source occurs twice.
+
+    Raises:
+        ValueError: If the split is unknown, there are no locales or no years, or the split does not have so many different pairs.
+        ImportError: If Babel is not installed.
+    """
+    if not locales or first_year > last_year:
+        raise ValueError(f"expected locales and years, got {len(locales)} locales, {first_year} to {last_year}")
+    write = _format_date()
+    rng = random.Random(f"dates {_known(split)} {seed}")
+    first, last = datetime.date(first_year, 1, 1), datetime.date(last_year, 12, 31)
+    found: dict[str, str] = {}
+    for _ in range(100 * count + 1000):
+        if len(found) == count:
+            break
+        date = first + datetime.timedelta(rng.randint(0, (last - first).days))
+        locale, form = rng.choice(locales), rng.choice(_DATE_FORMATS)
+        if date_split(date) == split:
+            found.setdefault(_plain(write(date, format=form, locale=locale)), date.isoformat())
+    else:
+        raise ValueError(
+            f"could not find {count} dates from {first_year} to {last_year} in the split {split!r}, only {len(found)}"
+        )
+    return [Pair(source, target) for source, target in found.items()]
+
+
+def date_split(date: datetime.date) -> Split:
+    """The split that a date belongs to: the same in every call and in every language."""
+    return _split_of(f"date {date.isoformat()}")
+
+
+def parallel_pairs(source: Path, target: Path, *, count: int | None = None) -> list[Pair]:
+    """Read parallel text from two files: line n of one is the translation of line n of the other, as WMT publishes it.
+
+    Args:
+        source: File with the sources, UTF-8.
+        target: File with the targets.
+        count: How many pairs at most; None means all of them.
+
+    Returns:
+        The pairs of which neither side is blank, in the order of the files, each of them once.
+
+    Raises:
+        ValueError: If the files do not have equally many lines.
+        OSError: If a file cannot be read.
+    """
+    with source.open(encoding="utf-8") as sources, target.open(encoding="utf-8") as targets:
+        try:
+            return _distinct(zip(sources, targets, strict=True), count)
+        except ValueError as error:
+            if isinstance(error, UnicodeDecodeError):
+                raise
+            raise ValueError(f"{source} and {target} do not have equally many lines") from error
+
+
+def wmt_pairs(
+    source: str = "en",
+    target: str = "de",
+    *,
+    split: Split = "train",
+    count: int | None = 10_000,
+    dataset: str | Path = "wmt/wmt14",
+) -> list[Pair]:
+    """Load sentences and their translations from a shared task of the Conference on Machine Translation (WMT).
+
+    This needs the package `datasets` and, the first time, a network. Only as much is fetched as is asked for.
+
+    Args:
+        source: Language of the sources. One of the two is "en".
+        target: Language of the targets.
+        split: "train", "validation" or "test", as the task has set them.
+        count: How many pairs at most, from the split's beginning; None means all of them.
+        dataset: Name of the task's data set, or a folder of the same layout on this machine.
+
+    Returns:
+        The pairs of which neither side is blank, each of them once.
+
+    Raises:
+        ValueError: If the languages are not English and another one, or the split is unknown.
+        ImportError: If `datasets` is not installed.
+    """
+    if source == target or "en" not in (source, target):
+        raise ValueError(f"expected English and another language, got {source!r} and {target!r}")
+    other = target if source == "en" else source
+    try:
+        from datasets import load_dataset
+    except ImportError as error:
+        raise _missing("datasets", "sentences of WMT", extra="corpora") from error
+    rows = load_dataset(str(dataset), f"{other}-en", split=_known(split), streaming=True)
+    return _distinct(((row["translation"][source], row["translation"][target]) for row in rows), count)
+
+
+def recorded_translation() -> dict[str, Any]:
+    """What became of one translator four times, as it was recorded: learning curves, exact matches, and where each one looked.
+
+    The entry "generated" names the command that makes the record; docs/data.md describes the other entries.
+
+    Returns:
+        The record, plain dictionaries and lists.
+    """
+    file = files("tfcourse") / "recorded" / "translation.json"
+    record: dict[str, Any] = json.loads(file.read_text(encoding="utf-8"))
+    return record
+
+
+def _distinct(texts: Iterable[tuple[str, str]], count: int | None) -> list[Pair]:
+    found: dict[Pair, None] = {}
+    for source, target in texts:
+        pair = Pair(_plain(source), _plain(target))
+        if pair.source and pair.target:
+            found[pair] = None
+        if count is not None and len(found) >= count:
+            break
+    return list(found)
+
+
+def _plain(text: str) -> str:
+    """Composed characters, single plain spaces, and no marks that only direct the writing."""
+    seen = "".join(c for c in unicodedata.normalize("NFC", text) if unicodedata.category(c) != "Cf")
+    return " ".join(seen.split())
+
+
+def _known(split: str) -> str:
+    if split not in ("train", "validation", "test"):
+        raise ValueError(f"expected the split 'train', 'validation' or 'test', got {split!r}")
+    return split
+
+
+def _split_of(key: str) -> Split:
+    byte = hashlib.sha256(key.encode()).digest()[0]
+    if byte < _HELD_OUT:
+        return "test"
+    return "validation" if byte < 2 * _HELD_OUT else "train"
+
+
+def _num2words() -> Callable[..., Any]:
+    try:
+        from num2words import num2words
+    except ImportError as error:
+        raise _missing("num2words", "numbers in words") from error
+    found: Callable[..., Any] = num2words
+    return found
+
+
+def _format_date() -> Callable[..., str]:
+    try:
+        from babel.dates import format_date
+    except ImportError as error:
+        raise _missing("babel", "dates of many places") from error
+    return format_date
+
+
+def _missing(package: str, purpose: str, extra: str = "data") -> ImportError:
+    return ImportError(
+        f"{purpose} need the package {package}: pip install {package}, or pip install 'tfcourse[{extra}]'"
+    )
+
+
+# ------------------------------------------------------------------------------------------------------------ the tokens
+
+
+def tokenize(text: str) -> list[str]:
+    """Cut a text into tokens, by a rule that `detokenize` can undo.
+
+    Words are cut at spaces. A word is cut into pieces: a run of letters with the hyphen, comma or full stop behind it is one, a digit is
+    one, and any other character is one. A run of letters that is a German number is cut into the words that it is made of. Each piece but a
+    word's first is marked by "##", so that "einundzwanzig" becomes `ein ##und ##zwanzig`: units before tens.
+
+    Args:
+        text: Any text.
+
+    Returns:
+        The tokens; "twenty-one" gives `twenty- ##one`.
+    """
+    tokens = []
+    for word in text.split():
+        first, *others = _pieces(word)
+        tokens += [first, *(_JOINED + piece for piece in others)]
+    return tokens
+
+
+def detokenize(tokens: Iterable[str]) -> str:
+    """Put tokens together again: the inverse of `tokenize`, but that every gap becomes a single space.
+
+    Args:
+        tokens: Tokens, those that continue a word marked by "##".
+
+    Returns:
+        The text.
+    """
+    return " ".join(tokens).replace(f" {_JOINED}", "")
+
+
+def _pieces(word: str) -> list[str]:
+    pieces: list[str] = []
+    for lettered, run in groupby(word, key=lambda c: unicodedata.category(c)[0] in "LM"):
+        characters = list(run)
+        if lettered:
+            pieces += _german_number("".join(characters))
+            continue
+        if pieces and characters[0] in "-,." and unicodedata.category(pieces[-1][-1])[0] in "LM":
+            pieces[-1] += characters.pop(0)
+        pieces += characters
+    return pieces
+
+
+def _german_number(letters: str) -> list[str]:
+    """The words that a German number is made of, or the letters as they are."""
+    pieces, rest = [], letters
+    while rest:
+        piece = next((piece for piece in _GERMAN_PIECES if rest.startswith(piece)), None)
+        if piece is None:
+            return [letters]
+        pieces.append(piece)
+        rest = rest[len(piece) :]
+    return pieces
+
+
+class Vocabulary:
+    """The tokens of a language, numbered: the four special ones first, as `PAD`, `BOS`, `EOS` and `UNK`.
+
+    Args:
+        tokens: The tokens, without the special ones, in the order of their numbers.
+
+    Raises:
+        ValueError: If a token occurs twice, or is one of `SPECIAL_TOKENS`.
+    """
+
+    def __init__(self, tokens: Iterable[str]) -> None:
+        self.tokens: tuple[str, ...] = (*SPECIAL_TOKENS, *tokens)
+        """All tokens; a token's place is its number."""
+        self._ids = {token: number for number, token in enumerate(self.tokens)}
+        if len(self._ids) != len(self.tokens):
+            twice = [token for token, times in Counter(self.tokens).items() if times > 1]
+            raise ValueError(f"tokens that occur twice: {', '.join(map(repr, twice))}")
+
+    @classmethod
+    def from_texts(cls, texts: Iterable[str], *, at_least: int = 1) -> "Vocabulary":
+        """Collect the tokens of some texts, the most frequent first and equally frequent ones by the alphabet.
+
+        Args:
+            texts: Texts; those to train on, and no others.
+            at_least: How often a token must occur in them to get a number.
+        """
+        counts = Counter(token for text in texts for token in tokenize(text))
+        frequent = sorted((-times, token) for token, times in counts.items() if times >= at_least)
+        return cls(token for _, token in frequent)
+
+    def __len__(self) -> int:
+        """V: how many tokens there are, the special ones included."""
+        return len(self.tokens)
+
+    def encode(self, text: str, *, bos: bool = False, eos: bool = False) -> list[int]:
+        """Turn a text into the numbers of its tokens; a token that is not there becomes `UNK`.
+
+        Args:
+            text: The text.
+            bos: Whether BOS is put in front.
+            eos: Whether EOS is put behind.
+        """
+        ids = [self._ids.get(token, UNK) for token in tokenize(text)]
+        return [BOS] * bos + ids + [EOS] * eos
+
+    def decode(self, ids: Iterable[int] | Tensor) -> str:
+        """Turn numbers into text: up to the first EOS, without BOS and PAD; UNK shows as "<unk>".
+
+        Args:
+            ids: Numbers of tokens, or a tensor of them with one dimension.
+        """
+        return detokenize(self.pieces(ids))
+
+    def pieces(self, ids: Iterable[int] | Tensor) -> list[str]:
+        """The tokens of some numbers, one by one: what stands beside the rows and columns of a map of attention.
+
+        They end before the first EOS; BOS and PAD are left out.
+
+        Args:
+            ids: Numbers of tokens, or a tensor of them with one dimension.
+
+        Raises:
+            IndexError: If a number is none of this vocabulary.
+        """
+        found = []
+        for number in map(int, ids):
+            if number == EOS:
+                break
+            if not 0 <= number < len(self.tokens):
+                raise IndexError(f"the token {number} is not in a vocabulary of {len(self.tokens)}")
+            if number not in (PAD, BOS):
+                found.append(self.tokens[number])
+        return found
+
+
+# ----------------------------------------------------------------------------------------------------------- the batches
+
+
+def pad_batch(sequences: Sequence[Sequence[int]]) -> tuple[Tensor, Tensor]:
+    """Stack sequences of different lengths, filled up with `PAD` behind their ends.
+
+    Args:
+        sequences: B sequences of token numbers.
+
+    Returns:
+        The tokens, (B, T) int64 with T the longest length, and a mask, (B, T) bool, True where there is a real token.
+
+    Raises:
+        ValueError: If there are no sequences.
+    """
+    if not sequences:
+        raise ValueError("a batch needs at least one sequence")
+    lengths = torch.tensor([len(sequence) for sequence in sequences])
+    B, T = len(sequences), int(lengths.max())
+    mask = torch.arange(T) < lengths[:, None]  # (B, T)
+    tokens = torch.full((B, T), PAD)
+    tokens[mask] = torch.tensor([token for sequence in sequences for token in sequence], dtype=torch.int64)
+    return tokens, mask
+
+
+def batches(
+    pairs: Sequence[Pair],
+    source_vocabulary: Vocabulary,
+    target_vocabulary: Vocabulary,
+    *,
+    batch_size: int,
+    seed: int | None = None,
+    bucketed: bool = False,
+) -> Iterator[Batch]:
+    """Go through some pairs once, in padded batches.
+
+    Args:
+        pairs: The pairs.
+        source_vocabulary: Numbers the sources' tokens.
+        target_vocabulary: Numbers the targets' tokens.
+        batch_size: How many pairs a batch has; the last one may have fewer.
+        seed: Draws the order of the pairs; give every epoch its own. None keeps the order as it is.
+        bucketed: Whether pairs of similar length share a batch, so that there is less to fill up. The batches then come in an order that
+            `seed` draws; without one, short ones come first.
+
+    Yields:
+        The batches; the same arguments give the same ones.
+
+    Raises:
+        ValueError: If `batch_size` is not positive.
+    """
+    if batch_size < 1:
+        raise ValueError(f"expected a batch_size of 1 or more, got {batch_size}")
+    encoded = [
+        (source_vocabulary.encode(s, eos=True), target_vocabulary.encode(t, bos=True, eos=True)) for s, t in pairs
+    ]
+    rng = None if seed is None else random.Random(f"batches {seed}")
+    if rng is not None:
+        rng.shuffle(encoded)
+    if bucketed:
+        encoded.sort(key=lambda pair: (len(pair[0]), len(pair[1])))
+    groups = [encoded[start : start + batch_size] for start in range(0, len(encoded), batch_size)]
+    if bucketed and rng is not None:
+        rng.shuffle(groups)
+    for group in groups:
+        source, source_mask = pad_batch([source for source, _ in group])
+        target, target_mask = pad_batch([target for _, target in group])
+        yield Batch(source, source_mask, target, target_mask)

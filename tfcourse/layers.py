@@ -1,0 +1,291 @@
+"""The layers of a Transformer: normalisation, the feed-forward network, residual connections, encoder and decoder layer.
+
+Shapes: B batch, T target length, S source length, D model width, F feed-forward width, H heads; `...` stands for any
+number of leading dimensions. Boolean masks are True where a query may attend. The default is the order of the original
+paper, post-norm: add, then normalise.
+
+Half precision: statistics of float16 and bfloat16 inputs are computed in float32, and only the result is rounded back.
+"""
+
+import math
+from collections.abc import Callable
+
+import torch
+from torch import Tensor, nn
+
+from tfcourse.attention import causal_mask
+from tfcourse.multihead import MultiHeadAttention
+
+__all__ = [  # noqa: RUF022 - in the order of the syllabus
+    "layer_norm",
+    "gelu",
+    "FeedForward",
+    "residual_post_norm",
+    "residual_pre_norm",
+    "EncoderLayer",
+    "DecoderLayer",
+]
+
+
+def layer_norm(x: Tensor, gamma: Tensor, beta: Tensor, eps: float = 1e-5) -> Tensor:
+    """Normalise every row to mean 0 and variance 1, then stretch and shift each column as learned.
+
+    Mean and variance of a row are taken over its own D numbers, whatever its neighbours are; the variance divides by D
+    (not by D - 1). The result is (x - mean) / sqrt(variance + eps) · gamma + beta.
+
+    Args:
+        x: Rows, (..., D).
+        gamma: One factor a column, (D,).
+        beta: One shift a column, (D,).
+        eps: Keeps the root away from zero, where all numbers of a row are the same.
+
+    Returns:
+        Normalised rows, (..., D), in the dtype of `x`.
+
+    Raises:
+        ValueError: If `gamma` or `beta` does not have the shape (D,).
+
+    Source:
+        Ba et al. 2016, Layer Normalization, equation 4.
+    """
+    if gamma.shape != x.shape[-1:] or beta.shape != x.shape[-1:]:
+        raise ValueError(
+            f"gamma and beta need the shape {tuple(x.shape[-1:])} of a row of x {tuple(x.shape)}, "
+            f"got {tuple(gamma.shape)} and {tuple(beta.shape)}"
+        )
+    wide = x.to(torch.promote_types(x.dtype, torch.float32))
+    centred = wide - wide.mean(dim=-1, keepdim=True)  # (..., D)
+    variance = centred.square().mean(dim=-1, keepdim=True)  # (..., 1)
+    return (centred / torch.sqrt(variance + eps) * gamma + beta).to(x.dtype)
+
+
+def gelu(x: Tensor, *, approximate: bool = False) -> Tensor:
+    """The Gaussian error linear unit: x times the probability that a standard normal number is below x.
+
+    The exact form is x · Φ(x) = x / 2 · (1 + erf(x / sqrt(2))). The approximation, which GPT-2 and BERT's first code
+    used, is x / 2 · (1 + tanh(sqrt(2 / π) · (x + 0.044715 x³))).
+
+    Args:
+        x: Numbers of any shape.
+        approximate: Use the approximation with tanh.
+
+    Returns:
+        A number for each, in the shape and dtype of `x`.
+
+    Source:
+        Hendrycks and Gimpel 2016, Gaussian Error Linear Units, section 2.
+    """
+    wide = x.to(torch.promote_types(x.dtype, torch.float32))
+    if approximate:
+        bend = torch.tanh(math.sqrt(2 / math.pi) * (wide + 0.044715 * wide**3))
+        return (wide / 2 * (1 + bend)).to(x.dtype)
+    return (wide / 2 * (1 + torch.erf(wide / math.sqrt(2)))).to(x.dtype)
+
+
+class FeedForward(nn.Module):
+    """The position-wise feed-forward network: each row by itself goes up to width F, through a bend, and down again.
+
+    Two linear maps, `nn.Linear` layers with biases and PyTorch's default initialisation: `up_proj`, D -> F, and
+    `down_proj`, F -> D, with an activation between them. Nothing is added, normalised or dropped here.
+
+    Args:
+        d_model: Width D of inputs and outputs.
+        d_ff: Width F in between; 4 · D in the original.
+        activation: `"relu"`, max(0, x), as in the original, or `"gelu"`, the exact form.
+
+    Raises:
+        ValueError: If `activation` is neither.
+
+    Source:
+        Vaswani et al. 2017, section 3.3, equation 2.
+    """
+
+    def __init__(self, d_model: int, d_ff: int, *, activation: str = "relu") -> None:
+        super().__init__()
+        if activation not in ("relu", "gelu"):
+            raise ValueError(f"activation is 'relu' or 'gelu', got {activation!r}")
+        self.activation = activation
+        self.up_proj = nn.Linear(d_model, d_ff)
+        self.down_proj = nn.Linear(d_ff, d_model)
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Send every row through the network.
+
+        Args:
+            x: Rows, (..., D).
+
+        Returns:
+            Rows, (..., D).
+        """
+        inner = self.up_proj(x)  # (..., F)
+        inner = gelu(inner) if self.activation == "gelu" else torch.relu(inner)
+        output: Tensor = self.down_proj(inner)  # (..., D)
+        return output
+
+
+def residual_post_norm(
+    x: Tensor, sublayer: Callable[[Tensor], Tensor], gamma: Tensor, beta: Tensor, *, dropout: float = 0.0
+) -> Tensor:
+    """A sublayer with a residual connection and the norm behind it: layer_norm(x + dropout(sublayer(x))).
+
+    Dropout falls on what the sublayer says, never on `x` itself: each number is replaced by 0 with probability
+    `dropout`, and the others are divided by 1 - `dropout`.
+
+    Args:
+        x: Rows, (..., D).
+        sublayer: Attention, a feed-forward network, or anything else that takes rows (..., D) and gives rows (..., D).
+        gamma: The norm's factors, (D,).
+        beta: The norm's shifts, (D,).
+        dropout: Probability from 0 to 1; 0 drops nothing. Who calls decides whether this is training.
+
+    Returns:
+        Rows, (..., D), in the dtype of `x`.
+
+    Source:
+        Vaswani et al. 2017, sections 3.1 and 5.4.
+    """
+    return layer_norm(x + nn.functional.dropout(sublayer(x), dropout), gamma, beta)
+
+
+def residual_pre_norm(
+    x: Tensor, sublayer: Callable[[Tensor], Tensor], gamma: Tensor, beta: Tensor, *, dropout: float = 0.0
+) -> Tensor:
+    """A sublayer with the norm before it, inside a residual connection: x + dropout(sublayer(layer_norm(x))).
+
+    What is carried past the sublayer is `x` as it came: a path from the last layer to the first on which nothing is
+    normalised. Dropout falls on what the sublayer says, as in `residual_post_norm`.
+
+    Args:
+        x: Rows, (..., D).
+        sublayer: Attention, a feed-forward network, or anything else that takes rows (..., D) and gives rows (..., D).
+        gamma: The norm's factors, (D,).
+        beta: The norm's shifts, (D,).
+        dropout: Probability from 0 to 1; 0 drops nothing. Who calls decides whether this is training.
+
+    Returns:
+        Rows, (..., D), in the dtype of `x`.
+
+    Source:
+        Xiong et al. 2020, On Layer Normalization in the Transformer Architecture, section 3.1.
+    """
+    return x + nn.functional.dropout(sublayer(layer_norm(x, gamma, beta)), dropout)
+
+
+class EncoderLayer(nn.Module):
+    """A layer of the encoder: self-attention and a feed-forward network, each within a residual connection and a norm.
+
+    Its parts are named `self_attention` (a `MultiHeadAttention`), `feed_forward` (a `FeedForward`), and
+    `self_attention_norm` and `feed_forward_norm`: two `nn.LayerNorm(d_model)`, whose weight is gamma and whose bias is
+    beta. While training, dropout falls on the output of each of the two sublayers.
+
+    Args:
+        d_model: Width D of inputs and outputs.
+        n_heads: Number of heads H; divides D.
+        d_ff: Feed-forward width F.
+        dropout: Probability of residual dropout.
+        pre_norm: Put each norm before its sublayer; by default it comes behind the sum, as in the original.
+        activation: Of the feed-forward network: `"relu"` or `"gelu"`.
+
+    Source:
+        Vaswani et al. 2017, sections 3.1 and 5.4; Xiong et al. 2020, figure 1 (pre-norm).
+    """
+
+    def __init__(
+        self,
+        d_model: int,
+        n_heads: int,
+        d_ff: int,
+        *,
+        dropout: float = 0.0,
+        pre_norm: bool = False,
+        activation: str = "relu",
+    ) -> None:
+        super().__init__()
+        self.dropout = dropout
+        self.pre_norm = pre_norm
+        self.self_attention = MultiHeadAttention(d_model, n_heads)
+        self.feed_forward = FeedForward(d_model, d_ff, activation=activation)
+        self.self_attention_norm = nn.LayerNorm(d_model)
+        self.feed_forward_norm = nn.LayerNorm(d_model)
+
+    def forward(self, x: Tensor, mask: Tensor | None = None) -> Tensor:
+        """Let the positions of a sequence look at each other, then work on each by itself.
+
+        Args:
+            x: Sequences, (B, S, D).
+            mask: Boolean, True where a position may attend, in a shape that `MultiHeadAttention` takes, for example
+                (B, 1, S) for padding; None permits every pair.
+
+        Returns:
+            Sequences, (B, S, D).
+        """
+        residual = residual_pre_norm if self.pre_norm else residual_post_norm
+        dropout = self.dropout if self.training else 0.0
+        norm = self.self_attention_norm
+        x = residual(x, lambda y: self.self_attention(y, mask=mask), norm.weight, norm.bias, dropout=dropout)
+        norm = self.feed_forward_norm
+        return residual(x, self.feed_forward, norm.weight, norm.bias, dropout=dropout)
+
+
+class DecoderLayer(nn.Module):
+    """A layer of the decoder: causal self-attention, attention to the encoder's output, and a feed-forward network.
+
+    Its parts are named `self_attention` and `cross_attention` (two `MultiHeadAttention`), `feed_forward` (a
+    `FeedForward`), and `self_attention_norm`, `cross_attention_norm` and `feed_forward_norm` (three
+    `nn.LayerNorm(d_model)`). Self-attention is always causal: the layer makes that mask itself. While training, dropout
+    falls on the output of each of the three sublayers.
+
+    Args:
+        d_model: Width D of inputs and outputs.
+        n_heads: Number of heads H; divides D.
+        d_ff: Feed-forward width F.
+        dropout: Probability of residual dropout.
+        pre_norm: Put each norm before its sublayer; by default it comes behind the sum, as in the original. What the
+            encoder gives is not normalised here.
+        activation: Of the feed-forward network: `"relu"` or `"gelu"`.
+
+    Source:
+        Vaswani et al. 2017, sections 3.1, 3.2.3 and 5.4; Xiong et al. 2020, figure 1 (pre-norm).
+    """
+
+    def __init__(
+        self,
+        d_model: int,
+        n_heads: int,
+        d_ff: int,
+        *,
+        dropout: float = 0.0,
+        pre_norm: bool = False,
+        activation: str = "relu",
+    ) -> None:
+        super().__init__()
+        self.dropout = dropout
+        self.pre_norm = pre_norm
+        self.self_attention = MultiHeadAttention(d_model, n_heads)
+        self.cross_attention = MultiHeadAttention(d_model, n_heads)
+        self.feed_forward = FeedForward(d_model, d_ff, activation=activation)
+        self.self_attention_norm = nn.LayerNorm(d_model)
+        self.cross_attention_norm = nn.LayerNorm(d_model)
+        self.feed_forward_norm = nn.LayerNorm(d_model)
+
+    def forward(self, x: Tensor, memory: Tensor, memory_mask: Tensor | None = None) -> Tensor:
+        """Let each target position look at itself and those before it, then at the source, then work on it by itself.
+
+        Args:
+            x: Target sequences, (B, T, D).
+            memory: What the encoder gives, (B, S, D).
+            memory_mask: Boolean, True where a target position may attend to a source position, in a shape that
+                `MultiHeadAttention` takes, for example (B, 1, S) for padding; None permits every pair.
+
+        Returns:
+            Target sequences, (B, T, D).
+        """
+        residual = residual_pre_norm if self.pre_norm else residual_post_norm
+        dropout = self.dropout if self.training else 0.0
+        past = causal_mask(x.shape[1], x.device)  # (T, T)
+        norm = self.self_attention_norm
+        x = residual(x, lambda y: self.self_attention(y, mask=past), norm.weight, norm.bias, dropout=dropout)
+        norm = self.cross_attention_norm
+        x = residual(x, lambda y: self.cross_attention(y, memory, memory_mask), norm.weight, norm.bias, dropout=dropout)
+        norm = self.feed_forward_norm
+        return residual(x, self.feed_forward, norm.weight, norm.bias, dropout=dropout)

@@ -1,0 +1,109 @@
+"""Sequence to sequence: one network reads a sentence into a state, another one writes a sentence out of it.
+
+Shapes: B batch, S length of the source, T length of the target, E width of an embedding, D width of a state, L layers, V
+target vocabulary. The batch comes first. Boolean masks are True at real tokens.
+"""
+
+import torch
+from torch import Tensor, nn
+from torch.nn.utils.rnn import pack_padded_sequence
+
+__all__ = ["Seq2Seq"]
+
+
+class Seq2Seq(nn.Module):
+    """A translator whose only bridge between the two languages is the encoder's last state.
+
+    The encoder, an LSTM, reads the source; its last states and cells, one pair a layer, are the context. The decoder, another
+    LSTM, starts from them and reads the target with teacher forcing: at every step it is given the token that stands there in
+    truth, and its state predicts the next one. The layers, with PyTorch's default initialisation, are `source_embedding` and
+    `target_embedding` (`nn.Embedding`, E wide), `encoder` and `decoder` (`nn.LSTM`, L layers from E to D, the batch first) and
+    `output` (`nn.Linear`, D to V).
+
+    Args:
+        source_vocabulary: Number of source tokens.
+        target_vocabulary: Number of target tokens V.
+        d_embedding: Width E of the embeddings.
+        d_model: Width D of the states.
+        n_layers: Number of layers L of both LSTMs.
+
+    Source:
+        Sutskever, Vinyals and Le 2014, Sequence to Sequence Learning with Neural Networks, section 2.
+    """
+
+    def __init__(
+        self, source_vocabulary: int, target_vocabulary: int, d_embedding: int, d_model: int, n_layers: int = 1
+    ) -> None:
+        super().__init__()
+        self.source_embedding = nn.Embedding(source_vocabulary, d_embedding)
+        self.target_embedding = nn.Embedding(target_vocabulary, d_embedding)
+        self.encoder = nn.LSTM(d_embedding, d_model, n_layers, batch_first=True)
+        self.decoder = nn.LSTM(d_embedding, d_model, n_layers, batch_first=True)
+        self.output = nn.Linear(d_model, target_vocabulary)
+
+    def encode(self, source: Tensor, source_mask: Tensor | None = None) -> tuple[Tensor, Tensor]:
+        """Read the source into the context: a state of fixed size, however long the source is.
+
+        Args:
+            source: Source tokens, whole numbers, (B, S).
+            source_mask: Boolean, (B, S), True at real tokens, of which every source has at least one; padding stands behind
+                them and does not change the context. None means that all tokens are real.
+
+        Returns:
+            The last states and the last cells of the encoder, each (L, B, D).
+
+        Raises:
+            ValueError: If `source_mask` does not have the shape of `source`, is not boolean, or marks padding before a real
+                token or a source without any.
+        """
+        _check_mask(source, source_mask)
+        embedded = self.source_embedding(source)  # (B, S, E)
+        if source_mask is not None:
+            # Packed sequences end where their tokens end. PyTorch wants their lengths on the CPU.
+            lengths = source_mask.sum(dim=1).cpu()
+            embedded = pack_padded_sequence(embedded, lengths, batch_first=True, enforce_sorted=False)
+        _, (states, cells) = self.encoder(embedded)
+        return states, cells
+
+    def decode(self, target: Tensor, state: tuple[Tensor, Tensor]) -> tuple[Tensor, tuple[Tensor, Tensor]]:
+        """Predict, after every target token, the one that comes next.
+
+        Args:
+            target: Target tokens, whole numbers, (B, T).
+            state: States and cells of the decoder before the first of them, each (L, B, D): the context, or what an earlier
+                call returned, so that a target can be written piece by piece.
+
+        Returns:
+            Logits, (B, T, V), and the states and cells after the last token, each (L, B, D).
+        """
+        states, state = self.decoder(self.target_embedding(target), state)  # (B, T, D)
+        return self.output(states), state
+
+    def forward(self, source: Tensor, target: Tensor, source_mask: Tensor | None = None) -> Tensor:
+        """Predict every target token from the source and the target tokens before it.
+
+        Args:
+            source: Source tokens, whole numbers, (B, S).
+            target: Target tokens, whole numbers, (B, T); the first is the token that begins every sentence (BOS).
+            source_mask: Boolean, (B, S), True at real tokens; None means that all are real.
+
+        Returns:
+            Logits, (B, T, V): those at t predict the token after target[:, t].
+
+        Raises:
+            ValueError: If `source_mask` does not fit, as in `encode`.
+        """
+        logits, _ = self.decode(target, self.encode(source, source_mask))
+        return logits
+
+
+def _check_mask(source: Tensor, mask: Tensor | None) -> None:
+    """Make sure that a mask marks the padding behind the source: packing would take other tokens for it without a word."""
+    if mask is None:
+        return
+    if mask.dtype != torch.bool or mask.shape != source.shape:
+        raise ValueError(f"expected a boolean mask {tuple(source.shape)}, got {mask.dtype} {tuple(mask.shape)}")
+    if not bool(mask[:, 0].all()) or bool((mask[:, 1:] > mask[:, :-1]).any()):
+        raise ValueError(
+            f"expected padding behind the tokens and a token in every source, got the mask {mask.tolist()}"
+        )

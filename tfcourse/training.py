@@ -1,0 +1,175 @@
+"""How a translator is trained: what it is shown, what is asked of it, how fast it learns, and which weights are kept.
+
+Shapes: B batch, T target length, V vocabulary; `...` stands for any number of leading dimensions. Tokens are integers:
+0 is padding (PAD), 1 begins a sentence (BOS), 2 ends it (EOS).
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+
+import torch
+from torch import Tensor
+
+__all__ = [  # noqa: RUF022 - in the order of the syllabus
+    "shift_right",
+    "cross_entropy",
+    "noam_learning_rate",
+    "average_checkpoints",
+    "training_step",
+]
+
+
+def shift_right(targets: Tensor, bos: int = 1) -> Tensor:
+    """What the decoder is shown while it is trained: the target moved one place to the right, behind a BOS.
+
+    At place t the decoder sees the tokens before t and is asked for token t. The last token is never shown.
+
+    Args:
+        targets: Target tokens, integers (B, T): the sentence, EOS, then padding.
+        bos: The token that begins a sentence.
+
+    Returns:
+        Decoder inputs, integers (B, T), in the dtype of `targets`.
+
+    Raises:
+        ValueError: If `targets` does not have two dimensions.
+
+    Source:
+        Vaswani et al. 2017, figure 1 ("outputs (shifted right)").
+    """
+    if targets.ndim != 2:
+        raise ValueError(f"expected targets of shape (B, T), got {tuple(targets.shape)}")
+    first = torch.full_like(targets[:, :1], bos)  # (B, 1), or (B, 0) if there is no token to drop
+    return torch.cat([first, targets[:, :-1]], dim=1)
+
+
+def cross_entropy(logits: Tensor, targets: Tensor, *, label_smoothing: float = 0.0, ignore_index: int = 0) -> Tensor:
+    """The mean surprise at the right tokens, in nats; padding does not count.
+
+    Label smoothing asks for a distribution in place of one token: every token of the vocabulary, the right one among
+    them, gets ε / V, and the right one 1 - ε more. The loss of a place is -Σ_v q(v) log p(v), and the mean is taken over
+    the places whose target is not `ignore_index`. If there is none, the loss is 0. Computed in float32 at least.
+
+    Args:
+        logits: One number a token of the vocabulary, (..., V).
+        targets: The right tokens, integers (...).
+        label_smoothing: The share ε that is spread evenly, from 0 up to but not including 1.
+        ignore_index: The target that marks a place that does not count: PAD.
+
+    Returns:
+        The mean loss, a tensor of no dimensions in the dtype of `logits`.
+
+    Raises:
+        ValueError: If the shapes do not fit, or `label_smoothing` is out of range.
+
+    Source:
+        Szegedy et al. 2016, Rethinking the Inception Architecture, section 7; Vaswani et al. 2017, section 5.4.
+    """
+    if logits.shape[:-1] != targets.shape:
+        raise ValueError(f"logits (..., V) and targets (...) do not fit: {tuple(logits.shape)} {tuple(targets.shape)}")
+    if not 0 <= label_smoothing < 1:
+        raise ValueError(f"label_smoothing is a share from 0 up to but not including 1, got {label_smoothing}")
+    log_p = torch.log_softmax(logits.to(torch.promote_types(logits.dtype, torch.float32)), dim=-1)  # (..., V)
+    counts = targets != ignore_index  # (...)
+    # ignore_index may lie outside the vocabulary, so it must not be looked up.
+    right = log_p.gather(-1, targets.where(counts, 0).unsqueeze(-1)).squeeze(-1)  # (...)
+    loss = -(1 - label_smoothing) * right - label_smoothing * log_p.mean(dim=-1)  # (...)
+    total = loss.masked_fill(~counts, 0.0).sum()
+    return (total / counts.sum().clamp(min=1)).to(logits.dtype)
+
+
+def noam_learning_rate(step: int, d_model: int, warmup: int = 4000, factor: float = 1.0) -> float:
+    """The learning rate of a step: it rises in a straight line while warming up, then falls as one over a square root.
+
+    factor · D^-0.5 · min(step^-0.5, step · warmup^-1.5). The two meet, and the rate is largest, at `step` = `warmup`.
+
+    Args:
+        step: Number of the step, counted from 1.
+        d_model: Width D of the model.
+        warmup: Number of steps for which the rate rises.
+        factor: What all rates are multiplied with; 1 in the original.
+
+    Returns:
+        The learning rate.
+
+    Raises:
+        ValueError: If `step` or `warmup` is less than 1.
+
+    Source:
+        Vaswani et al. 2017, section 5.3, equation 3.
+    """
+    if step < 1 or warmup < 1:
+        raise ValueError(f"steps are counted from 1 and warm-up takes at least one, got step={step}, warmup={warmup}")
+    return float(factor * d_model**-0.5 * min(step**-0.5, step * warmup**-1.5))
+
+
+def average_checkpoints(checkpoints: Sequence[Mapping[str, Tensor]]) -> dict[str, Tensor]:
+    """The mean of several states of one model, weight by weight.
+
+    Means are computed in float32 at least and given in the dtype of the weight. What is not a floating-point number,
+    such as a count of steps, has no sensible mean and is taken from the last checkpoint.
+
+    Args:
+        checkpoints: State dicts of the same model, oldest first; they are left as they are.
+
+    Returns:
+        A state dict with tensors of its own.
+
+    Raises:
+        ValueError: If there are no checkpoints, or two of them differ in the names or the shapes of their weights.
+
+    Source:
+        Vaswani et al. 2017, section 6.1 (the last 5 checkpoints of the base model, 20 of the big one).
+    """
+    if not checkpoints:
+        raise ValueError("there are no checkpoints to average")
+    *_, last = checkpoints
+    for number, state in enumerate(checkpoints):
+        if {name: x.shape for name, x in state.items()} != {name: x.shape for name, x in last.items()}:
+            raise ValueError(f"checkpoint {number} differs from the last one in the names or shapes of its weights")
+    averaged = {}
+    for name, newest in last.items():
+        if newest.is_floating_point():
+            wide = torch.promote_types(newest.dtype, torch.float32)
+            stacked = torch.stack([state[name].to(wide) for state in checkpoints])  # (checkpoints, ...)
+            averaged[name] = stacked.mean(dim=0).to(newest.dtype)
+        else:
+            averaged[name] = newest.clone()
+    return averaged
+
+
+def training_step(
+    model: Callable[..., Tensor],
+    optimizer: torch.optim.Optimizer,
+    inputs: Sequence[Tensor],
+    targets: Tensor,
+    *,
+    learning_rate: float | None = None,
+    label_smoothing: float = 0.0,
+) -> Tensor:
+    """One step of training: predict, measure, differentiate, change the weights.
+
+    Gradients that are left from before do not count. Padded targets (0) do not count in the loss.
+
+    Args:
+        model: Called with the inputs, it gives logits (..., V). A translator's inputs are the source, the target
+            shifted right, and the source's mask.
+        optimizer: Holds the parameters of `model`.
+        inputs: What the model is called with.
+        targets: The right tokens, integers (...).
+        learning_rate: The rate of this step, for every group of the optimiser's parameters; None leaves it as it is.
+        label_smoothing: As in `cross_entropy`.
+
+    Returns:
+        The loss before the step, a tensor of no dimensions without a gradient.
+
+    Source:
+        Vaswani et al. 2017, sections 5.3 and 5.4.
+    """
+    if learning_rate is not None:
+        for group in optimizer.param_groups:
+            group["lr"] = learning_rate
+    loss = cross_entropy(model(*inputs), targets, label_smoothing=label_smoothing)
+    optimizer.zero_grad()
+    loss.backward()  # type: ignore[no-untyped-call]
+    optimizer.step()
+    return loss.detach()

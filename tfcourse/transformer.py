@@ -1,0 +1,184 @@
+"""The Transformer: an encoder that reads, a decoder that writes, and one matrix of embeddings for both.
+
+Shapes: B batch, S source length, T target length, D model width, V vocabulary. Token masks are True at real tokens.
+"""
+
+import math
+from typing import Literal
+
+import torch
+from torch import Tensor, nn
+
+from tfcourse.layers import DecoderLayer, EncoderLayer
+from tfcourse.positions import add_positions, sinusoidal_positions
+
+__all__ = ["Transformer"]
+
+
+class Transformer(nn.Module):
+    """A translator of attention alone: tokens of the source and the target so far in, logits of the next tokens out.
+
+    Its parts are named
+
+    - `embedding`, an `nn.Embedding(V, D)`, if the weights are tied: the same matrix embeds source and target and, with
+      its rows as the columns of a linear map without bias, makes the logits. Otherwise `source_embedding`,
+      `target_embedding` and `output`, an `nn.Linear(D, V, bias=False)`;
+    - `position_table`, an `nn.Parameter` (max_length, D), if positions are learned: the same for source and target;
+    - `encoder_layers` and `decoder_layers`, each an `nn.ModuleList`;
+    - `encoder_norm` and `decoder_norm`, an `nn.LayerNorm(D)` behind each stack, with pre-norm only.
+
+    Embeddings are drawn with standard deviation 1 / sqrt(D) and multiplied by sqrt(D); their positions are added, and
+    while training dropout falls on the sum. A learned table is drawn with standard deviation 0.02.
+
+    Args:
+        source_vocabulary: Number of source tokens.
+        target_vocabulary: Number of target tokens V.
+        d_model: Width D; even.
+        n_heads: Number of heads H; divides D.
+        d_ff: Feed-forward width F.
+        n_layers: Number of layers of the encoder, and of the decoder.
+        dropout: Probability of dropout on embeddings and on the output of every sublayer.
+        pre_norm: Put every norm before its sublayer, and one behind each stack.
+        activation: Of the feed-forward networks: `"relu"` or `"gelu"`.
+        tie_weights: One matrix for both embeddings and the output; needs one vocabulary for both languages.
+        positions: `"sinusoidal"` (of any length) or `"learned"` (of at most `max_length`).
+        positions_every_layer: Add the positions before every layer, not before the first alone.
+        max_length: Number of rows of a learned table of positions.
+
+    Raises:
+        ValueError: If weights are to be tied and the vocabularies differ in size, or `positions` is of another kind.
+
+    Source:
+        Vaswani et al. 2017, sections 3.1, 3.4, 3.5 and 5.4; Press and Wolf 2017, Using the Output Embedding to Improve
+        Language Models (tied weights); Dehghani et al. 2019, Universal Transformers, section 2.1 (positions every layer).
+    """
+
+    def __init__(
+        self,
+        source_vocabulary: int,
+        target_vocabulary: int,
+        *,
+        d_model: int = 512,
+        n_heads: int = 8,
+        d_ff: int = 2048,
+        n_layers: int = 6,
+        dropout: float = 0.1,
+        pre_norm: bool = False,
+        activation: str = "relu",
+        tie_weights: bool = True,
+        positions: Literal["sinusoidal", "learned"] = "sinusoidal",
+        positions_every_layer: bool = False,
+        max_length: int = 512,
+    ) -> None:
+        super().__init__()
+        if tie_weights and source_vocabulary != target_vocabulary:
+            raise ValueError(
+                f"tied weights need one vocabulary, got {source_vocabulary} source and {target_vocabulary} target tokens"
+            )
+        if positions not in ("sinusoidal", "learned"):
+            raise ValueError(f"positions are 'sinusoidal' or 'learned', got {positions!r}")
+        self.dropout = dropout
+        self.tie_weights = tie_weights
+        self.positions_every_layer = positions_every_layer
+        if tie_weights:
+            self.embedding = nn.Embedding(target_vocabulary, d_model)
+        else:
+            self.source_embedding = nn.Embedding(source_vocabulary, d_model)
+            self.target_embedding = nn.Embedding(target_vocabulary, d_model)
+            self.output = nn.Linear(d_model, target_vocabulary, bias=False)
+        for module in self.children():
+            if isinstance(module, nn.Embedding):
+                nn.init.normal_(module.weight, std=d_model**-0.5)
+        self.position_table: nn.Parameter | None = None
+        if positions == "learned":
+            self.position_table = nn.Parameter(torch.empty(max_length, d_model))
+            nn.init.normal_(self.position_table, std=0.02)
+
+        def layers(kind: type[EncoderLayer] | type[DecoderLayer]) -> nn.ModuleList:
+            return nn.ModuleList(
+                kind(d_model, n_heads, d_ff, dropout=dropout, pre_norm=pre_norm, activation=activation)
+                for _ in range(n_layers)
+            )
+
+        self.encoder_layers = layers(EncoderLayer)
+        self.decoder_layers = layers(DecoderLayer)
+        self.encoder_norm = nn.LayerNorm(d_model) if pre_norm else nn.Identity()
+        self.decoder_norm = nn.LayerNorm(d_model) if pre_norm else nn.Identity()
+
+    def forward(self, source: Tensor, target: Tensor, source_mask: Tensor | None = None) -> Tensor:
+        """Predict, at every place of the target, the token that comes next.
+
+        Args:
+            source: Source tokens, integers (B, S).
+            target: Target tokens so far, integers (B, T); the first is BOS.
+            source_mask: Boolean (B, S), True at real tokens, False at padding; None means that all are real.
+
+        Returns:
+            Logits, (B, T, V); those at place t are for the token that follows `target[:, t]`.
+        """
+        return self.decode(target, self.encode(source, source_mask), source_mask)
+
+    def encode(self, source: Tensor, source_mask: Tensor | None = None) -> Tensor:
+        """Read the source.
+
+        Args:
+            source: Source tokens, integers (B, S).
+            source_mask: Boolean (B, S), True at real tokens; None means that all are real.
+
+        Returns:
+            What the decoder attends to, (B, S, D).
+        """
+        mask = None if source_mask is None else source_mask[:, None]  # (B, 1, S): the same for every query
+        x = self.embed(source, self.embedding if self.tie_weights else self.source_embedding)
+        for number, layer in enumerate(self.encoder_layers):
+            if self.positions_every_layer and number > 0:
+                x = self.place(x)
+            x = layer(x, mask)
+        memory: Tensor = self.encoder_norm(x)
+        return memory
+
+    def decode(self, target: Tensor, memory: Tensor, source_mask: Tensor | None = None) -> Tensor:
+        """Predict the next tokens from the target so far and the source as the encoder has read it.
+
+        Args:
+            target: Target tokens so far, integers (B, T).
+            memory: What `encode` gave, (B, S, D).
+            source_mask: Boolean (B, S), True at real tokens; None means that all are real.
+
+        Returns:
+            Logits, (B, T, V).
+        """
+        mask = None if source_mask is None else source_mask[:, None]  # (B, 1, S)
+        x = self.embed(target, self.embedding if self.tie_weights else self.target_embedding)
+        for number, layer in enumerate(self.decoder_layers):
+            if self.positions_every_layer and number > 0:
+                x = self.place(x)
+            x = layer(x, memory, mask)
+        output = self.embedding if self.tie_weights else self.output
+        return nn.functional.linear(self.decoder_norm(x), output.weight)  # (B, T, V)
+
+    def embed(self, tokens: Tensor, embedding: nn.Embedding) -> Tensor:
+        """Look tokens up, scale their vectors by sqrt(D), add their positions; dropout while training.
+
+        Args:
+            tokens: Integers, (B, T).
+            embedding: The matrix to look them up in.
+
+        Returns:
+            Vectors, (B, T, D).
+        """
+        x = embedding(tokens) * math.sqrt(embedding.embedding_dim)  # (B, T, D)
+        return nn.functional.dropout(self.place(x), self.dropout, self.training)
+
+    def place(self, x: Tensor) -> Tensor:
+        """Add the positions 0 … T - 1.
+
+        Args:
+            x: Vectors, (B, T, D).
+
+        Returns:
+            Vectors, (B, T, D).
+        """
+        if self.position_table is not None:
+            return add_positions(x, self.position_table)
+        return add_positions(x, sinusoidal_positions(x.shape[1], x.shape[2], x.device))
