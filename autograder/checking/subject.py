@@ -28,11 +28,11 @@ class Subject(Protocol):
         """Do what the request asks and tell what happened. Never raises for what the examined code does."""
         ...
 
-    def observe_many(self, requests: Sequence[Request], *, watch: bool = False) -> list[Observation]:
+    def observe_groups(self, groups: Sequence[Sequence[Request]], *, watch: bool = False) -> list[list[Observation]]:
         """Do what each request asks, in order.
 
         Args:
-            requests: what to do.
+            groups: what to do. Where something ends it all, the groups that were done before keep their observations.
             watch: whether it matters which functions are called, so that it may be worth looking beyond the rule cases.
         """
         ...
@@ -68,10 +68,10 @@ class LocalSubject:
             return Observation(error=f"{UsesReferenceError.__name__}: {borrowed[0]}")
         return observation
 
-    def observe_many(self, requests: Sequence[Request], *, watch: bool = False) -> list[Observation]:
+    def observe_groups(self, groups: Sequence[Sequence[Request]], *, watch: bool = False) -> list[list[Observation]]:
         """Do what each request asks, in order, and tell what happened."""
         # Here, where the subject could look over the watcher's shoulder, the rule cases are all that is watched.
-        return [self.observe(request) for request in requests]
+        return [[self.observe(request) for request in group] for group in groups]
 
     def _attempt(self, request: Request) -> Observation:
         try:
