@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import types
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import contextmanager
 from dataclasses import replace
 from itertools import groupby
 from pathlib import Path
@@ -27,7 +27,7 @@ from torch._C._autograd import (
 from torch._C._profiler import ProfilerActivity, ProfilerConfig, ProfilerState, _ExperimentalConfig
 
 from autograder.checking.request import Observation, Request
-from autograder.checking.subject import LocalSubject
+from autograder.checking.subject import LocalSubject, Watch
 from autograder.engine.channel import Channel, ClosedError
 from autograder.engine.shell import CellShell
 from autograder.engine.wire import NotPlainError, Opaque, Reference, pack, unpack
@@ -59,7 +59,7 @@ class Agent:
         try:
             while True:
                 try:
-                    question = unpack(self._channel.receive(), self._resolve)
+                    question = unpack(self._channel.receive(), self._resolve, trusted=True)
                     answer = self._answer(question)
                 except KeyboardInterrupt:
                     # Time was up while nothing of the student's was running; an answer is awaited all the same.
@@ -189,7 +189,7 @@ class Agent:
         requests = iter(question["requests"])
         for size in question["sizes"]:
             group = [Request(**next(requests)) for _ in range(size)]
-            observed = _watched(subject, group) if question["watch"] else [subject.observe(one) for one in group]
+            observed = _observed(subject, group, question["watch"])
             told = [pack(_told(item), _described, self._max_bytes) for item in observed]
             # Group by group: what has been answered is answered, whatever becomes of the rest.
             self._channel.send(pack({"part": told}, None, self._max_bytes))
@@ -228,19 +228,21 @@ def _described(value: Any) -> Opaque:
     return Opaque(f"a {type(value).__name__}")
 
 
-def _watched(subject: LocalSubject, group: Sequence[Request]) -> list[Observation]:
-    """Observe requests and name every operation that is dispatched meanwhile, by whatever way.
+def _observed(subject: LocalSubject, group: Sequence[Request], watch: Watch) -> list[Observation]:
+    """Observe requests and, if it matters, name every operation that is dispatched meanwhile, by whatever way.
 
-    In the rule cases this looks into every thread, in calls into this one. To begin and to end takes longer than to look, so requests of
-    one kind in a row are watched as one; what they did is told with the first of them.
+    Where the rules are asked about, this looks into every thread, else into this one. To begin and to end takes longer than to look, so
+    requests in a row are watched as one; what they did is told with the first of them.
     """
     found: list[Observation] = []
-    for record, requests in groupby(group, key=lambda request: _RECORDS.get(request.action)):
-        if record is None:
+    for watched, requests in groupby(
+        group, key=lambda request: bool(watch) and request.action in ("call", "operations")
+    ):
+        if not watched:
             found += [subject.observe(request) for request in requests]
             continue
         seen: set[str] = set()
-        with record(seen):
+        with _in_every_thread(seen) if watch == "rules" else _in_this_thread(seen):
             first, *others = [subject.observe(request) for request in requests]
         names = {name.removeprefix("aten::") for name in seen if name.startswith("aten::")}
         if any(name.startswith("autograd::engine") for name in seen):
@@ -268,11 +270,6 @@ def _in_this_thread(seen: set[str]) -> Iterator[None]:
     finally:
         seen |= {event.name() for thread in _disable_profiler_legacy() for event in thread}
 
-
-_RECORDS: dict[str, Callable[[set[str]], AbstractContextManager[None]]] = {
-    "operations": _in_every_thread,
-    "call": _in_this_thread,
-}
 
 # Shapes, memory, stacks, operation counts and modules are not recorded.
 _QUIET = (ProfilerState.KINETO, False, False, False, False, False)

@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from autograder.checking.request import Observation, Request
+from autograder.checking.subject import Watch
 from autograder.engine.conversation import Conversation, LimitError, memory_text
 from autograder.engine.mentions import mentions
 from autograder.engine.wire import Reference, WireError, pack, unpack
@@ -34,7 +35,7 @@ class RemoteSubject:
         """Do what the request asks and tell what happened."""
         return self.observe_groups([[request]])[0][0]
 
-    def observe_groups(self, groups: Sequence[Sequence[Request]], *, watch: bool = False) -> list[list[Observation]]:
+    def observe_groups(self, groups: Sequence[Sequence[Request]], *, watch: Watch = "") -> list[list[Observation]]:
         """Do what each request asks and tell what happened.
 
         Once a limit is broken nothing more is asked: its group, and those after it, are answered with that. What the same cell has asked
@@ -42,8 +43,8 @@ class RemoteSubject:
 
         Args:
             groups: what to do.
-            watch: whether to look at which functions are called, in the rule cases, in every other call, and in the text of what the
-                student has written.
+            watch: whether to look at which functions are called, in the rule cases in every thread, in every other call, and in the text
+                of what the student has written.
         """
         known, number = self._conversation.known, self._reference.number
         keys = [[(number, packed_request(request)) for request in group] for group in groups]
@@ -57,15 +58,15 @@ class RemoteSubject:
                 known |= {(number, packed_request(request)): seen for request, seen in zip(group, found, strict=True)}
         return [[known[key] for key in names] for names in keys]
 
-    def _ask(self, groups: Sequence[Sequence[Request]], watch: bool) -> list[list[Observation]]:
+    def _ask(self, groups: Sequence[Sequence[Request]], watch: Watch) -> list[list[Observation]]:
         found = self._answers(groups, watch)
-        if not watch or all(request.action != "operations" for group in groups for request in group):
+        if watch != "rules":
             return found
         # Whatever came of the rule cases, what is written is written.
         written = tuple(sorted(mentions(self._conversation.sources, self._reference.name)))
         return [[replace(item, functions=item.functions + written) for item in given] for given in found]
 
-    def _answers(self, groups: Sequence[Sequence[Request]], watch: bool) -> list[list[Observation]]:
+    def _answers(self, groups: Sequence[Sequence[Request]], watch: Watch) -> list[list[Observation]]:
         sizes = [len(group) for group in groups]
         question = {"do": "observe", "of": self._reference, "watch": watch, "sizes": sizes, "requests": []}
         packed = [packed_request(request) for group in groups for request in group]
