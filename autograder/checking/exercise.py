@@ -15,7 +15,7 @@ from autograder.checking.subject import LocalSubject, neutral
 from autograder.checking.verdict import Diagnosis
 
 # Rounds of hidden questions beside the visible one; every round draws fresh sizes and numbers.
-HIDDEN_ROUNDS = 2
+HIDDEN_ROUNDS = 1
 
 
 @dataclass(frozen=True)
@@ -107,7 +107,7 @@ def _sheet(exercise: Exercise, hidden: bool, seed: int, device: str) -> Sheet:
     with neutral():
         for aspect in exercise.aspects:
             probes = [_on(probe, device) for probe in _questions(exercise.name, aspect, hidden, seed)]
-            expected = _without_the_way(ask(reference, probes), counts=False)
+            expected = _without_the_way(ask(reference, [probes])[0], counts=False)
             visible = len(probes) // (1 + HIDDEN_ROUNDS) if hidden else None
             sections.append(Section(aspect.name, aspect.title, aspect.points, probes, expected, visible))
         rules = [_on(rule, device) for rule in _rules(exercise, seed if hidden else 0)]
@@ -115,7 +115,7 @@ def _sheet(exercise: Exercise, hidden: bool, seed: int, device: str) -> Sheet:
     @lru_cache(maxsize=len(exercise.misconceptions) or 1)
     def answers_of(index: int) -> list[Answers]:
         subject = LocalSubject(exercise.misconceptions[index].wrong)
-        return [_without_the_way(ask(subject, section.probes), counts=True) for section in sections]
+        return [_without_the_way(given, counts=True) for given in ask(subject, [s.probes for s in sections])]
 
     return Sheet(
         exercise=exercise.name,

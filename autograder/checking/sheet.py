@@ -10,7 +10,7 @@ from typing import TypeAlias
 from autograder.checking.aspects import Probe
 from autograder.checking.judges import JUDGES, judge, same_answer
 from autograder.checking.request import Observation
-from autograder.checking.subject import Subject, UsesReferenceError
+from autograder.checking.subject import Subject, UsesReferenceError, Watch
 from autograder.checking.verdict import Diagnosis, Finding, Verdict
 
 # What the grader itself calls what came in the place of an answer.
@@ -64,11 +64,15 @@ class Sheet:
     answers_of: Callable[[int], Sequence[Answers]]
 
 
-def ask(subject: Subject, probes: Sequence[Probe], *, watch: bool = False) -> Answers:
-    """Put probes to a subject and return its answers."""
+def ask(subject: Subject, aspects: Sequence[Sequence[Probe]], *, watch: Watch = "") -> list[Answers]:
+    """Put each aspect's probes to a subject and return its answers."""
     # All at once: where the subject lives in another process, each question costs a journey.
-    answers = iter(subject.observe_many([request for probe in probes for request in probe.requests], watch=watch))
-    return [[next(answers) for _ in probe.requests] for probe in probes]
+    groups = [[request for probe in probes for request in probe.requests] for probes in aspects]
+    found = map(iter, subject.observe_groups(groups, watch=watch))
+    return [
+        [[next(given) for _ in probe.requests] for probe in probes]
+        for probes, given in zip(aspects, found, strict=True)
+    ]
 
 
 def decide(sheet: Sheet, subject: Subject) -> Verdict:
@@ -76,7 +80,7 @@ def decide(sheet: Sheet, subject: Subject) -> Verdict:
     if refusal := _broken_rule(sheet, subject):
         return _verdict(sheet, [refusal] * len(sheet.sections), [None] * len(sheet.sections))
     forbidden = [probe for probe in sheet.rules if probe.options.get("names")]
-    answers = [ask(subject, section.probes, watch=bool(forbidden)) for section in sheet.sections]
+    answers = ask(subject, [section.probes for section in sheet.sections], watch="calls" if forbidden else "")
     if refusal := next(filter(None, (_refused(given, forbidden) for given in answers)), None):
         return _verdict(sheet, [refusal] * len(sheet.sections), [None] * len(sheet.sections))
     problems = [_problem(section, given) for section, given in zip(sheet.sections, answers, strict=True)]
@@ -88,8 +92,9 @@ def decide(sheet: Sheet, subject: Subject) -> Verdict:
 
 
 def _broken_rule(sheet: Sheet, subject: Subject) -> str | None:
-    for probe in sheet.rules:
-        seen = subject.observe_many(probe.requests, watch=bool(probe.options.get("names")))
+    watch: Watch = "rules" if any(probe.options.get("names") for probe in sheet.rules) else ""
+    (answers,) = ask(subject, [sheet.rules], watch=watch)
+    for probe, seen in zip(sheet.rules, answers, strict=True):
         if any(observation.unfinished for observation in seen):
             return "not written yet"
         if refusal := _refused([seen], [probe]):

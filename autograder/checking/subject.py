@@ -9,7 +9,7 @@ import warnings
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence, Set
 from contextlib import contextmanager
 from types import CodeType, FrameType
-from typing import Any, Protocol, cast
+from typing import Any, Literal, Protocol, cast
 
 import torch
 from torch import Tensor, nn
@@ -20,6 +20,10 @@ from autograder.checking.by_shape import result_by_shape
 from autograder.checking.props import build, states
 from autograder.checking.request import Observation, Request, WrongResultError, cotangent, flatten_outputs, map_value
 
+# Whether it matters which functions are called: in calls, so that it may be worth looking there too; in the rule cases, where it is what
+# is asked; or not at all.
+Watch = Literal["calls", "rules", ""]
+
 
 class Subject(Protocol):
     """Anything that answers requests."""
@@ -28,12 +32,12 @@ class Subject(Protocol):
         """Do what the request asks and tell what happened. Never raises for what the examined code does."""
         ...
 
-    def observe_many(self, requests: Sequence[Request], *, watch: bool = False) -> list[Observation]:
+    def observe_groups(self, groups: Sequence[Sequence[Request]], *, watch: Watch = "") -> list[list[Observation]]:
         """Do what each request asks, in order.
 
         Args:
-            requests: what to do.
-            watch: whether it matters which functions are called, so that it may be worth looking beyond the rule cases.
+            groups: what to do. Where something ends it all, the groups that were done before keep their observations.
+            watch: whether it matters which functions are called.
         """
         ...
 
@@ -68,10 +72,10 @@ class LocalSubject:
             return Observation(error=f"{UsesReferenceError.__name__}: {borrowed[0]}")
         return observation
 
-    def observe_many(self, requests: Sequence[Request], *, watch: bool = False) -> list[Observation]:
+    def observe_groups(self, groups: Sequence[Sequence[Request]], *, watch: Watch = "") -> list[list[Observation]]:
         """Do what each request asks, in order, and tell what happened."""
         # Here, where the subject could look over the watcher's shoulder, the rule cases are all that is watched.
-        return [self.observe(request) for request in requests]
+        return [[self.observe(request) for request in group] for group in groups]
 
     def _attempt(self, request: Request) -> Observation:
         try:

@@ -199,7 +199,7 @@ class Checker:
 
     def _end(self) -> None:
         if self._child is not None:
-            self._cpu_seconds += self._child.usage()[0]
+            self._cpu_seconds += self._child.cpu_seconds()
             self._child.close()
         self._child = self._conversation = None
 

@@ -89,25 +89,29 @@ class Conversation:
         self._allowance = allowance
         self._take = take
         self._deadline = monotonic() + allowance.seconds
-        self._cpu_at_start = self._child.usage()[0]
+        self._cpu_at_start = self._child.cpu_seconds()
         self._characters = 0
         self.broken = None
         self.known = {}
 
-    def ask(self, question: Mapping[str, Any], *behind: bytes) -> dict[str, Any]:
+    def ask(
+        self, question: Mapping[str, Any], *behind: bytes, parts: list[Any] | None = None, most: int = 0
+    ) -> dict[str, Any]:
         """Return the answer to a question of plain data.
 
         Args:
             question: what is asked.
             behind: packed values that belong into the question's last entry, which is an empty list.
+            parts: is given what the answer brings beforehand, part by part; what has come before a limit is broken stays there.
+            most: the largest number of parts.
 
         Raises:
             LimitError: if there is none. After the first broken limit of a cell every other question of it breaks the same.
         """
         packed = pack(dict(question))
-        return self.ask_packed(_filled(packed, behind) if behind else packed)
+        return self.ask_packed(_filled(packed, behind) if behind else packed, parts, most)
 
-    def ask_packed(self, question: bytes) -> dict[str, Any]:
+    def ask_packed(self, question: bytes, parts: list[Any] | None = None, most: int = 0) -> dict[str, Any]:
         """Return the answer to a question that is packed already.
 
         Raises:
@@ -117,7 +121,7 @@ class Conversation:
             raise self.broken
         try:
             self._child.channel.send(question, deadline=self._deadline)
-            return self._answer(self._deadline)
+            return self._answer(self._deadline, [] if parts is None else parts, most)
         except LateError:
             self.broken = self._stop(LimitError("timeout", f"It was stopped after {self._allowance.seconds:g} s."))
         except ClosedError:
@@ -132,14 +136,19 @@ class Conversation:
             self.broken = error
         raise self.broken
 
-    def _answer(self, deadline: float) -> dict[str, Any]:
+    def _answer(self, deadline: float, parts: list[Any], most: int) -> dict[str, Any]:
         while True:
             message = unpack(self._child.channel.receive(deadline, self._watch), self._resolve)
             if not isinstance(message, dict):
                 raise WireError("an answer that is no mapping")
-            if "out" not in message:
+            if "out" in message:
+                self._output(message["out"])
+            elif "part" in message:
+                if len(parts) == most:
+                    raise WireError("more parts than were asked for")
+                parts.append(message["part"])
+            else:
                 return message
-            self._output(message["out"])
 
     def _output(self, output: Any) -> None:
         try:
@@ -158,10 +167,9 @@ class Conversation:
 
     def _watch(self) -> None:
         """Look after what only shows while time passes: memory and CPU time of the whole family of processes."""
-        seconds, memory = self._child.usage()
-        if memory > self._allowance.memory_mb * 2**20:
+        if self._child.memory() > self._allowance.memory_mb * 2**20:
             raise self._kill(LimitError("memory", memory_text(self._allowance.memory_mb)))
-        if seconds - self._cpu_at_start > self._allowance.cpu_seconds:
+        if self._child.cpu_seconds() - self._cpu_at_start > self._allowance.cpu_seconds:
             what = f"It was stopped after {self._allowance.cpu_seconds:g} s of CPU time."
             raise self._stop(LimitError("timeout", what))
 

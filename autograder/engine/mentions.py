@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import ast
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from functools import lru_cache
 
 _TORCH = "torch"
@@ -31,47 +32,65 @@ def mentions(sources: Sequence[str], exercise: str) -> frozenset[str]:
         seen.add(name)
         if name in torch_names:
             found.add(torch_names[name])
-        for node in defined.get(name, ()):
-            found |= set(_used(node, torch_names))
-            waiting += [item.id for item in ast.walk(node) if isinstance(item, ast.Name)]
+        for words in (_words(node) for node in defined.get(name, ())):
+            found |= words.literal
+            found |= {last for root, last in words.attributes if root in torch_names}
+            found |= {torch_names[word] for word in words.names if word in torch_names}
+            waiting += words.names
     return frozenset(found)
 
 
 @lru_cache(maxsize=2)
 def _read(sources: tuple[str, ...]) -> tuple[Mapping[str, list[ast.AST]], Mapping[str, str]]:
     """Return what the cells define by name, and the names under which they know something of PyTorch's."""
-    trees = [tree for source in sources if (tree := _parsed(source)) is not None]
-    defined = _defined(trees)
+    cells = [cell for source in sources if (cell := _parsed(source)) is not None]
+    defined = _defined([cell.tree for cell in cells])
     own = {name for name, nodes in defined.items() if not all(isinstance(node, ast.Assign) for node in nodes)}
     # A function of the student's may have the name of one of PyTorch's.
-    return defined, {name: last for name, last in _imported(trees).items() if name not in own}
+    return defined, {name: last for name, last in _imported(cells).items() if name not in own}
 
 
-def _parsed(source: str) -> ast.Module | None:
+@dataclass(frozen=True, eq=False)
+class _Cell:
+    """A cell that Python can parse, with those of its statements, at any depth, that give something a name."""
+
+    tree: ast.Module
+    imports: Sequence[ast.Import | ast.ImportFrom]
+    assignments: Sequence[ast.Assign]
+
+
+@lru_cache(maxsize=256)
+def _parsed(source: str) -> _Cell | None:
     # A line of IPython's own is no Python; what stands around it is.
     lines = ["pass" if line.lstrip().startswith(("%", "!", "?")) else line for line in source.splitlines()]
     try:
-        return ast.parse("\n".join(lines))
+        tree = ast.parse("\n".join(lines))
+        nodes = list(ast.walk(tree))
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return None
+    return _Cell(
+        tree,
+        [node for node in nodes if isinstance(node, (ast.Import, ast.ImportFrom))],
+        [node for node in nodes if isinstance(node, ast.Assign)],
+    )
 
 
-def _imported(trees: Sequence[ast.Module]) -> dict[str, str]:
+def _imported(cells: Sequence[_Cell]) -> dict[str, str]:
     """Return the names under which something of PyTorch is known anywhere, with the last part of what they stand for."""
     known: dict[str, str] = {}
-    for node in (node for tree in trees for node in ast.walk(tree)):
+    for node in (node for cell in cells for node in cell.imports):
         if isinstance(node, ast.Import):
             for alias in node.names:
                 if alias.name.partition(".")[0] == _TORCH:
                     known[alias.asname or _TORCH] = alias.name.rpartition(".")[2] if alias.asname else _TORCH
-        elif isinstance(node, ast.ImportFrom) and (node.module or "").partition(".")[0] == _TORCH:
+        elif (node.module or "").partition(".")[0] == _TORCH:
             known |= {alias.asname or alias.name: alias.name for alias in node.names if alias.name != "*"}
             if any(alias.name == "*" for alias in node.names):
                 known |= {name: name for name in _public_names(node.module or "")}
     # Another name for something of PyTorch, as in `attend = F.scaled_dot_product_attention`, is known by what it stands for.
-    for node in (node for tree in trees for node in ast.walk(tree)):
-        if isinstance(node, ast.Assign) and (last := _last(node.value, known)):
-            known |= {target.id: last for target in node.targets if isinstance(target, ast.Name)}
+    for assignment in (node for cell in cells for node in cell.assignments):
+        if last := _last(assignment.value, known):
+            known |= {target.id: last for target in assignment.targets if isinstance(target, ast.Name)}
     return known
 
 
@@ -90,34 +109,51 @@ def _defined(trees: Sequence[ast.Module]) -> Mapping[str, list[ast.AST]]:
         elif isinstance(node, (ast.Assign, ast.AnnAssign, ast.AugAssign)):
             targets = node.targets if isinstance(node, ast.Assign) else [node.target]
             for target in (item for one in targets for item in ast.walk(one)):
-                if isinstance(target, ast.Name):
+                if isinstance(target, ast.Name):  # of `exercise.helper = …` too, which hangs something on it
                     found.setdefault(target.id, []).append(node)
-                elif isinstance(target, ast.Attribute) and isinstance(target.value, ast.Name):
-                    # `exercise.helper = …` hangs something on it.
-                    found.setdefault(target.value.id, []).append(node)
     return found
 
 
-def _used(node: ast.AST, torch_names: Mapping[str, str]) -> Iterator[str]:
+@dataclass(frozen=True, eq=False)
+class _Words:
+    """What a piece of code names.
+
+    Attributes:
+        names: plain names.
+        attributes: of each dotted name, what it begins with and a part of it: ``F.softmax`` is ``("F", "softmax")``.
+        literal: texts that could be names, as in ``getattr(F, "softmax")``, and what is imported from PyTorch by name.
+    """
+
+    names: frozenset[str]
+    attributes: frozenset[tuple[str, str]]
+    literal: frozenset[str]
+
+
+@lru_cache(maxsize=4096)
+def _words(node: ast.AST) -> _Words:
+    names, attributes, literal = set(), set(), set()
     for item in ast.walk(node):
-        if isinstance(item, ast.Attribute) and _is_torch(item.value, torch_names):
-            yield item.attr
-        elif isinstance(item, ast.Name) and item.id in torch_names:
-            yield torch_names[item.id]
+        if isinstance(item, ast.Attribute):
+            if root := _root(item):
+                attributes.add((root, item.attr))
+        elif isinstance(item, ast.Name):
+            names.add(item.id)
         elif isinstance(item, ast.Constant) and isinstance(item.value, str) and item.value.isidentifier():
-            yield item.value  # as in getattr(F, "…")
+            literal.add(item.value)
         elif isinstance(item, ast.ImportFrom) and (item.module or "").partition(".")[0] == _TORCH:
-            yield from (alias.name for alias in item.names)
+            literal |= {alias.name for alias in item.names}
+    return _Words(frozenset(names), frozenset(attributes), frozenset(literal))
 
 
-def _is_torch(node: ast.AST, torch_names: Mapping[str, str]) -> bool:
+def _root(node: ast.AST) -> str:
+    """Return the name that a dotted name begins with, or an empty text."""
     while isinstance(node, ast.Attribute):
         node = node.value
-    return isinstance(node, ast.Name) and node.id in torch_names
+    return node.id if isinstance(node, ast.Name) else ""
 
 
 def _last(node: ast.AST, torch_names: Mapping[str, str]) -> str:
     """Return the last part of a dotted name that begins with something of PyTorch, or an empty text."""
-    if isinstance(node, ast.Attribute) and _is_torch(node.value, torch_names):
+    if isinstance(node, ast.Attribute) and _root(node) in torch_names:
         return node.attr
     return torch_names.get(node.id, "") if isinstance(node, ast.Name) else ""

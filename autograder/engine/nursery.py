@@ -93,21 +93,23 @@ class Child:
         if self._scratch:
             shutil.rmtree(self._scratch, ignore_errors=True)
 
-    def usage(self) -> tuple[float, int]:
-        """Return the CPU seconds that the process has used, with those of its children, and the bytes of memory that they hold now."""
-        seconds, memory = 0.0, 0
-        for pid in _family(self._pid):
-            try:
-                fields = (
-                    Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace").rpartition(")")[2].split()
-                )
-                memory += _held_memory(pid)
-            except OSError:
-                continue
-            own = int(fields[11]) + int(fields[12])
-            # Of the children that have ended only the first process counts: the others are in the family themselves.
-            seconds += (own + (int(fields[13]) + int(fields[14]) if pid == self._pid else 0)) / _TICK
-        return seconds, memory
+    def cpu_seconds(self) -> float:
+        """Return the CPU seconds that the process has used, with those of its children."""
+        return sum(self._seconds_of(pid) for pid in _family(self._pid))
+
+    def memory(self) -> int:
+        """Return the bytes of memory that the process and its children hold now. To find out takes milliseconds."""
+        return sum(map(_held_memory, _family(self._pid)))
+
+    def _seconds_of(self, pid: int) -> float:
+        try:
+            text = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace")
+        except OSError:
+            return 0.0
+        fields = text.rpartition(")")[2].split()
+        # Of the children that have ended only the first process counts: the others are in the family themselves.
+        counted = fields[11:15] if pid == self._pid else fields[11:13]
+        return sum(map(int, counted)) / _TICK
 
 
 def _held_memory(pid: int) -> int:
@@ -116,9 +118,13 @@ def _held_memory(pid: int) -> int:
         text = Path(f"/proc/{pid}/smaps_rollup").read_text(encoding="ascii", errors="replace")
         return next(int(line.split()[1]) for line in text.splitlines() if line.startswith("Pss:")) * 1024
     except (OSError, StopIteration):
+        pass
+    try:
         # Not told to everybody: then all of it but the files that it has mapped.
         statm = Path(f"/proc/{pid}/statm").read_text(encoding="ascii").split()
-        return (int(statm[1]) - int(statm[2])) * _PAGE
+    except OSError:
+        return 0  # it has ended meanwhile
+    return (int(statm[1]) - int(statm[2])) * _PAGE
 
 
 def _pid_of(handle: int) -> int:

@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from autograder.checking.request import Observation, Request
+from autograder.checking.subject import Watch
 from autograder.engine.conversation import Conversation, LimitError, memory_text
 from autograder.engine.mentions import mentions
 from autograder.engine.wire import Reference, WireError, pack, unpack
@@ -32,45 +33,55 @@ class RemoteSubject:
 
     def observe(self, request: Request) -> Observation:
         """Do what the request asks and tell what happened."""
-        return self.observe_many([request])[0]
+        return self.observe_groups([[request]])[0][0]
 
-    def observe_many(self, requests: Sequence[Request], *, watch: bool = False) -> list[Observation]:
+    def observe_groups(self, groups: Sequence[Sequence[Request]], *, watch: Watch = "") -> list[list[Observation]]:
         """Do what each request asks and tell what happened.
 
-        Once a limit is broken nothing more is asked. What the same cell has asked before, as the visible part of a check and then the
-        hidden one do, is answered as it was.
+        Once a limit is broken nothing more is asked: its group, and those after it, are answered with that. What the same cell has asked
+        before, as the visible part of a check and then the hidden one do, is answered as it was.
 
         Args:
-            requests: what to do.
-            watch: whether to look at which functions are called, in the rule cases, in every other call, and in the text of what the
-                student has written.
+            groups: what to do.
+            watch: whether to look at which functions are called, in the rule cases in every thread, in every other call, and in the text
+                of what the student has written.
         """
         known, number = self._conversation.known, self._reference.number
-        keys = [(number, packed_request(request)) for request in requests]
-        fresh = [request for request, key in zip(requests, keys, strict=True) if key not in known]
-        for request, found in zip(fresh, self._ask(fresh, watch) if fresh else [], strict=True):
-            known[number, packed_request(request)] = found
-        return [known[key] for key in keys]
+        keys = [[(number, packed_request(request)) for request in group] for group in groups]
+        asked = set(known)
+        fresh: list[list[Request]] = []
+        for group, names in zip(groups, keys, strict=True):
+            fresh.append([request for request, key in zip(group, names, strict=True) if key not in asked])
+            asked.update(names)
+        if any(fresh):
+            for group, found in zip(fresh, self._ask(fresh, watch), strict=True):
+                known |= {(number, packed_request(request)): seen for request, seen in zip(group, found, strict=True)}
+        return [[known[key] for key in names] for names in keys]
 
-    def _ask(self, requests: Sequence[Request], watch: bool) -> list[Observation]:
-        found = self._answers(requests, watch)
-        if not watch or all(request.action != "operations" for request in requests):
+    def _ask(self, groups: Sequence[Sequence[Request]], watch: Watch) -> list[list[Observation]]:
+        found = self._answers(groups, watch)
+        if watch != "rules":
             return found
         # Whatever came of the rule cases, what is written is written.
         written = tuple(sorted(mentions(self._conversation.sources, self._reference.name)))
-        return [replace(item, functions=item.functions + written) for item in found]
+        return [[replace(item, functions=item.functions + written) for item in given] for given in found]
 
-    def _answers(self, requests: Sequence[Request], watch: bool) -> list[Observation]:
-        watched = [i for i, request in enumerate(requests) if watch and request.action in ("operations", "call")]
-        question = {"do": "observe", "of": self._reference, "watch": watched, "requests": []}
+    def _answers(self, groups: Sequence[Sequence[Request]], watch: Watch) -> list[list[Observation]]:
+        sizes = [len(group) for group in groups]
+        question = {"do": "observe", "of": self._reference, "watch": watch, "sizes": sizes, "requests": []}
+        packed = [packed_request(request) for group in groups for request in group]
+        parts: list[Any] = []
         try:
-            answer = self._conversation.ask(question, *map(packed_request, requests))
+            self._conversation.ask(question, *packed, parts=parts, most=len(groups))
+            instead = _malformed("it answered something else than was asked")
         except LimitError as error:
-            return [Observation(error=f"{_NAMES[error.kind]}: {error.what}")] * len(requests)
-        observed = answer.get("observed")
-        if not isinstance(observed, list) or len(observed) != len(requests):
-            return [_malformed("it answered something else than was asked")] * len(requests)
-        return [self._observation(item) for item in observed]
+            instead = Observation(error=f"{_NAMES[error.kind]}: {error.what}")
+        found = []
+        for i, size in enumerate(sizes):
+            part = parts[i] if i < len(parts) else None
+            fits = isinstance(part, list) and len(part) == size
+            found.append([self._observation(item) for item in part] if fits and part else [instead] * size)
+        return found
 
     def _observation(self, data: Any) -> Observation:
         try:

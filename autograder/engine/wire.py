@@ -275,18 +275,20 @@ def _is_record(names: Sequence[Any]) -> bool:
     )
 
 
-def unpack(data: bytes, resolve: Callable[[Reference], Any] | None = None) -> Any:
+def unpack(data: bytes, resolve: Callable[[Reference], Any] | None = None, *, trusted: bool = False) -> Any:
     """Return the value that :func:`pack` made bytes of; for any other bytes an error.
 
     Args:
         data: the bytes.
         resolve: makes something of a reference; without it a reference is an error.
+        trusted: whether they come from the checker; then they are not looked through first for what would take up room.
 
     Raises:
         WireError: if the bytes are not what the protocol allows.
     """
     try:
-        _look_through(data)
+        if not trusted:
+            _look_through(data)
         content = msgpack.unpackb(
             data,
             ext_hook=_extension,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import hashlib
 import re
 import warnings
 from collections.abc import Iterable, Iterator
@@ -52,15 +53,19 @@ def buried_names(source: str) -> dict[str, str]:
     return found
 
 
+@lru_cache(maxsize=256)
 def body_of(source: str, name: str) -> str:
-    """Return what a cell's definition of a name does, without docstrings, comments and layout; empty if there is no definition."""
+    """Return a digest of what a cell's definition of a name does; empty if there is no definition.
+
+    Docstrings, comments and layout do not count: two definitions that do the same, word for word, have the same digest.
+    """
     tree = _parse(source)
     for node in _definitions(tree.body) if tree is not None else ():
         if node.name == name:
             for part in ast.walk(node):
                 if isinstance(part, _DEFINITIONS) and ast.get_docstring(part, clean=False) is not None:
                     part.body = part.body[1:] or [ast.Pass()]
-            return _dump(node)
+            return hashlib.sha256(_dump(node).encode("utf-8", "surrogatepass")).hexdigest()
     return ""
 
 

@@ -17,7 +17,7 @@ from autograder.engine.channel import Channel, ClosedError
 from autograder.engine.conversation import Allowance, Conversation
 from autograder.engine.remote import Names, stand_for
 from autograder.engine.shell import make_shell
-from autograder.engine.wire import unpack
+from autograder.engine.wire import pack, unpack
 
 MAX_BYTES = 2**26
 # So much that no machine is too busy for it.
@@ -48,9 +48,13 @@ class Process:
             self._status = os.waitstatus_to_exitcode(os.waitpid(self._pid, 0)[1])
         return self._status
 
-    def usage(self) -> tuple[float, int]:
-        """Return no CPU time and no memory: nothing is watched here."""
-        return 0.0, 0
+    def cpu_seconds(self) -> float:
+        """Return no CPU time: nothing is watched here."""
+        return 0.0
+
+    def memory(self) -> int:
+        """Return no memory."""
+        return 0
 
 
 class Student:
@@ -103,10 +107,15 @@ class Student:
         self.process.channel.close()
 
 
+# One message, or several that come one after the other; after an empty one the process is gone.
+Said = bytes | list[bytes]
+DONE = pack({"value": None})
+
+
 class Scripted:
     """A process that answers each question with bytes that somebody else has chosen."""
 
-    def __init__(self, *answers: bytes | Callable[[Any], bytes]) -> None:
+    def __init__(self, *answers: Said | Callable[[Any], Said]) -> None:
         ours, self._theirs = socket.socketpair()
         self.channel = Channel(ours, MAX_BYTES)
         self.asked: list[Any] = []
@@ -120,8 +129,13 @@ class Scripted:
             for answer in self._answers:
                 question = unpack(channel.receive(), lambda reference: reference)
                 self.asked.append(question)
-                channel.send(answer(question) if callable(answer) else answer)
-            channel.receive()
+                said = answer(question) if callable(answer) else answer
+                for message in said if isinstance(said, list) else [said]:
+                    channel.send(message)
+                if isinstance(said, list) and not said[-1]:
+                    break
+            else:
+                channel.receive()
         self.kill()
 
     def interrupt(self) -> None:
@@ -136,9 +150,13 @@ class Scripted:
         """Say that it has ended without a fault."""
         return 0
 
-    def usage(self) -> tuple[float, int]:
-        """Return no CPU time and no memory."""
-        return 0.0, 0
+    def cpu_seconds(self) -> float:
+        """Return no CPU time."""
+        return 0.0
+
+    def memory(self) -> int:
+        """Return no memory."""
+        return 0
 
     def close(self) -> None:
         """Be gone."""

@@ -191,9 +191,9 @@ def test_a_process_that_ends_is_told_with_how_it_ended(student: Student, source:
     assert not student.conversation.alive
 
 
-@pytest.mark.parametrize(("used", "kind"), [((0.0, 5000 * 2**20), "memory"), ((1000.0, 0), "timeout")])
+@pytest.mark.parametrize(("seconds", "memory", "kind"), [(0.0, 5000 * 2**20, "memory"), (1000.0, 0, "timeout")])
 def test_memory_and_processor_time_are_watched_while_an_answer_is_waited_for(
-    used: tuple[float, int], kind: str
+    seconds: float, memory: int, kind: str
 ) -> None:
     stop = Event()
 
@@ -203,7 +203,8 @@ def test_memory_and_processor_time_are_watched_while_an_answer_is_waited_for(
 
     process = Scripted(silent)
     conversation = conversation_with(process)
-    process.usage = lambda: used  # type: ignore[method-assign]
+    process.cpu_seconds = lambda: seconds  # type: ignore[method-assign]
+    process.memory = lambda: memory  # type: ignore[method-assign]
     process.interrupt = stop.set  # type: ignore[method-assign]
     with pytest.raises(LimitError) as caught:
         conversation.ask({"do": "look", "name": "x"})

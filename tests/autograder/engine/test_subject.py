@@ -21,7 +21,7 @@ from autograder.engine.remote import RemoteObject, conversation_of, reference_of
 from autograder.engine.subject import RemoteSubject, packed_request
 from autograder.engine.wire import Reference, pack
 
-from .student import Scripted, Student, conversation_with
+from .student import DONE, Said, Scripted, Student, conversation_with
 
 CALLS = [Case({"x": index}).request() for index in range(3)]
 
@@ -69,7 +69,7 @@ def test_each_observation_is_the_one_that_is_made_here(everyone: Student, name: 
     requests = [request for section in sheet.sections for probe in section.probes for request in probe.requests]
     requests += [request for rule in sheet.rules for request in rule.requests]
     everyone.begin()
-    there = remote(everyone, f"{name}__reference").observe_many(requests)
+    (there,) = remote(everyone, f"{name}__reference").observe_groups([requests])
     for request, mine in zip(requests, there, strict=True):
         alike(mine, LocalSubject(exercises()[name].reference).observe(request))
 
@@ -143,14 +143,28 @@ def test_a_right_function_keeps_its_points_in_a_wrapper_of_the_students(everyone
     assert check(found, hidden=True, seed=3).passed
 
 
+FINE = pack({"outputs": {"output": 1}})
+
+
+def part(observed: Any) -> list[bytes]:
+    """An answer in one part, which is its end."""
+    return [pack({"part": observed}), DONE]
+
+
+def in_parts(question: Mapping[str, Any], say: Callable[[Any], Any]) -> list[bytes]:
+    """Answers to every request of a question, group by group."""
+    requests = iter(question["requests"])
+    return [*(pack({"part": [pack(say(next(requests))) for _ in range(size)]}) for size in question["sizes"]), DONE]
+
+
 class TestForgedAnswers:
     """Whatever comes in the place of an observation is a finding about the student's code."""
 
     @staticmethod
-    def observed(*answers: bytes, requests: int = 1) -> list[Observation]:
+    def observed(*answers: Said, requests: int = 1) -> list[Observation]:
         process = Scripted(*answers)
         subject = RemoteSubject(conversation_with(process), Reference(1, "function", "f"))
-        found = subject.observe_many([Case({"x": index}).request() for index in range(requests)])
+        (found,) = subject.observe_groups([[Case({"x": index}).request() for index in range(requests)]])
         assert len(found) == requests
         process.close()
         return found
@@ -158,9 +172,8 @@ class TestForgedAnswers:
     @pytest.mark.parametrize(
         "answer",
         [
-            b"", b"\xc1", b"\x80", pack(None), pack([1]), pack({}), pack({"value": 1}), pack({"observed": None}), pack({"observed": []}),
-            pack({"observed": [b"", b""]}), pack({"observed": [b""]}), pack({"observed": [b"\xc1"]}), pack({"observed": ["text"]}),
-            pack({"observed": [None]}), pack({"observed": [[1]]}), pack({"observed": {"a": 1}}), pack({"observed": torch.ones(1)}),
+            b"", b"\xc1", b"\x80", pack(None), pack([1]), pack({}), pack({"value": 1}), part(None), part([]), part([b"", b""]), part([b""]),
+            part([b"\xc1"]), part(["text"]), part([None]), part([[1]]), part({"a": 1}), part(torch.ones(1)),
             pack({"raised": {"type": "SystemExit"}}), pack({"raised": None}), pack({"missing": True}), pack({"end": True}),
             pack({1: 2}), pack({"out": 3}), pack({"out": None}),
         ],
@@ -183,24 +196,41 @@ class TestForgedAnswers:
         ids=lambda said: repr(said)[:60],
     )  # fmt: skip
     def test_an_observation_of_another_form_is_malformed(self, said: Any) -> None:
-        (found,) = self.observed(pack({"observed": [pack(said)]}))
+        (found,) = self.observed(part([pack(said)]))
         assert found.error is not None
         assert found.error.startswith("MalformedAnswer")
 
     def test_too_few_and_too_many_observations_are_malformed(self) -> None:
-        fine = pack({"outputs": {"output": 1}})
         for count in (1, 3):
-            assert all(seen.error for seen in self.observed(pack({"observed": [fine] * count}), requests=2))
-        assert [seen.error for seen in self.observed(pack({"observed": [fine] * 2}), requests=2)] == [None, None]
+            assert all(seen.error for seen in self.observed(part([FINE] * count), requests=2))
+        assert [seen.error for seen in self.observed(part([FINE] * 2), requests=2)] == [None, None]
+
+    def test_who_answers_more_than_was_asked_is_asked_no_more(self) -> None:
+        process = Scripted([pack({"part": [FINE]})] * 3)
+        conversation = conversation_with(process)
+        subject = RemoteSubject(conversation, Reference(1, "function", "f"))
+        assert [seen.error for seen in subject.observe_groups([CALLS[:1]])[0]] == [None]
+        assert not conversation.alive
+        assert (subject.observe(CALLS[1]).error or "").startswith("MalformedAnswer")
+        process.close()
+
+    def test_what_was_answered_before_a_process_went_stays_answered(self) -> None:
+        process = Scripted([pack({"part": [FINE] * 2}), b""])
+        subject = RemoteSubject(conversation_with(process), Reference(1, "function", "f"))
+        first, second = subject.observe_groups([CALLS[:2], CALLS[1:]])
+        assert [seen.error for seen in first] == [None, None]
+        assert second[0] == first[1], "it was asked once"
+        assert (second[1].error or "").startswith("MalformedAnswer")
+        process.close()
 
     def test_one_malformed_observation_leaves_the_others_as_they_are(self) -> None:
-        one, two = self.observed(pack({"observed": [pack({"outputs": {"output": 1}}), b"\xc1"]}), requests=2)
+        one, two = self.observed(part([FINE, b"\xc1"]), requests=2)
         assert (one.error, dict(one.outputs)) == (None, {"output": 1})
         assert two.error is not None
 
     def test_a_reference_in_an_observation_is_malformed(self) -> None:
         hidden = pack({"outputs": {"output": object()}}, lambda item: Reference(1, "function", "f"))
-        (found,) = self.observed(pack({"observed": [hidden]}))
+        (found,) = self.observed(part([hidden]))
         assert "reference" in (found.error or "")
 
     def test_a_process_that_has_gone_is_a_finding_for_every_question(self) -> None:
@@ -210,17 +240,17 @@ class TestForgedAnswers:
         conversation._how_it_ended = lambda child: -11
         subject = RemoteSubject(conversation, Reference(1, "function", "f"))
         for _ in range(2):
-            found = subject.observe_many(CALLS)
+            (found,) = subject.observe_groups([CALLS])
             assert [(seen.error or "").partition(":")[0] for seen in found] == ["ProcessEnded"] * 3
             assert "SIGSEGV" in (found[0].error or "")
         process.close()
 
     def test_an_error_about_memory_is_told_as_the_limit_that_it_is(self) -> None:
-        (found,) = self.observed(pack({"observed": [pack({"error": "RuntimeError: can't allocate memory: 8 GB"})]}))
+        (found,) = self.observed(part([pack({"error": "RuntimeError: can't allocate memory: 8 GB"})]))
         assert found.error == "MemoryLimit: It needed more than 4 GiB of memory."
 
     def test_a_long_error_is_cut(self) -> None:
-        (found,) = self.observed(pack({"observed": [pack({"error": "x" * 10**6})]}))
+        (found,) = self.observed(part([pack({"error": "x" * 10**6})]))
         assert len(found.error or "") == 1000
 
     @pytest.mark.parametrize(
@@ -241,11 +271,10 @@ class TestForgedAnswers:
     def test_any_value_in_the_place_of_the_result_is_judged_and_is_wrong(self, value: Any) -> None:
         sheet = exercises()["causal_mask"].sheet()
 
-        def answer(question: Mapping[str, Any]) -> bytes:
-            count = len(question["requests"])
-            return pack({"observed": [pack({"outputs": {"output": value}})] * count})
+        def answer(question: Mapping[str, Any]) -> list[bytes]:
+            return in_parts(question, lambda request: {"outputs": {"output": value}})
 
-        process = Scripted(*[answer] * 200)
+        process = Scripted(*[answer] * 2)
         verdict = decide(sheet, RemoteSubject(conversation_with(process), Reference(1, "function", "causal_mask")))
         process.close()
         assert verdict.score == 0
@@ -262,10 +291,10 @@ class TestForgedAnswers:
         ]
         for say in forged:
 
-            def answer(question: Mapping[str, Any], say: Callable[[Any], dict[str, Any]] = say) -> bytes:
-                return pack({"observed": [pack(say(request)) for request in question["requests"]]})
+            def answer(question: Mapping[str, Any], say: Callable[[Any], dict[str, Any]] = say) -> list[bytes]:
+                return in_parts(question, say)
 
-            process = Scripted(*[answer] * 500)
+            process = Scripted(*[answer] * 2)
             verdict = decide(sheet, RemoteSubject(conversation_with(process), Reference(1, "function", name)))
             process.close()
             assert not verdict.passed
