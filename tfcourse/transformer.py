@@ -114,7 +114,7 @@ class Transformer(nn.Module):
             source_mask: Boolean (B, S), True at real tokens, False at padding; None means that all are real.
 
         Returns:
-            Logits, (B, T, V); those at place t are for the token that follows `target[:, t]`.
+            Logits, (B, T, V); those at place t are for the token after target[:, t].
         """
         return self.decode(target, self.encode(source, source_mask), source_mask)
 

@@ -1,7 +1,7 @@
 """From logits to a translation: greedy decoding and beam search for anything with a translator's face.
 
 A translator is called as `model(source, target, source_mask)` and gives logits (B, T, V): those at place t are for the
-token that follows `target[:, t]`. Shapes: B batch, S source length, T target length, K beam width, V vocabulary.
+token after target[:, t]. Shapes: B batch, S source length, T target length, K beam width, V vocabulary.
 """
 
 from collections.abc import Callable

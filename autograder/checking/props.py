@@ -6,7 +6,7 @@ own side. It decides nothing: what a check compares are results, and the weights
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import torch
@@ -63,6 +63,70 @@ class Perceptron(nn.Module):
         return made
 
 
+class GradientDescent:
+    """Gradient descent with the face of ``torch.optim.SGD``, whose first step makes PyTorch import its compiler: three seconds.
+
+    Attributes:
+        param_groups: one group, with ``params`` and ``lr``; who changes ``lr`` there changes the next step.
+
+    Args:
+        params: the parameters to change.
+        lr: the learning rate.
+    """
+
+    def __init__(self, params: Sequence[nn.Parameter], lr: float) -> None:
+        self.param_groups: list[dict[str, Any]] = [{"params": list(params), "lr": lr}]
+
+    def zero_grad(self, set_to_none: bool = True) -> None:
+        """Forget the gradients, or make them zero."""
+        for parameter in self._parameters():
+            if set_to_none:
+                parameter.grad = None
+            elif parameter.grad is not None:
+                parameter.grad = torch.zeros_like(parameter.grad)
+
+    @torch.no_grad()
+    def step(self) -> None:
+        """Change every parameter that has a gradient."""
+        for parameter in self._parameters():
+            if parameter.grad is not None:
+                parameter.sub_(self._direction(parameter, parameter.grad), alpha=self.param_groups[0]["lr"])
+
+    def _parameters(self) -> list[nn.Parameter]:
+        found: list[nn.Parameter] = self.param_groups[0]["params"]
+        return found
+
+    def _direction(self, parameter: nn.Parameter, gradient: Tensor) -> Tensor:
+        return gradient
+
+
+class AdaptiveMoments(GradientDescent):
+    """Adam with the face of ``torch.optim.Adam``.
+
+    Args:
+        params: the parameters to change.
+        lr: the learning rate.
+        betas: how much of the running means of gradients and of their squares is kept at a step.
+        eps: what is added to the root of the second.
+    """
+
+    def __init__(
+        self, params: Sequence[nn.Parameter], lr: float, betas: tuple[float, float] = (0.9, 0.999), eps: float = 1e-8
+    ) -> None:
+        super().__init__(params, lr)
+        self._betas, self._eps = betas, eps
+        self._moments: dict[nn.Parameter, tuple[int, Tensor, Tensor]] = {}
+
+    def _direction(self, parameter: nn.Parameter, gradient: Tensor) -> Tensor:
+        first, second = self._betas
+        zero = torch.zeros_like(gradient)
+        steps, mean, square = self._moments.get(parameter, (0, zero, zero))
+        mean, square = first * mean + (1 - first) * gradient, second * square + (1 - second) * gradient**2
+        self._moments[parameter] = (steps + 1, mean, square)
+        root: Tensor = (square / (1 - second ** (steps + 1))).sqrt()
+        return mean / (1 - first ** (steps + 1)) / (root + self._eps)
+
+
 def build(props: Mapping[str, Mapping[str, Value]]) -> dict[str, Any]:
     """Build what a request names.
 
@@ -106,6 +170,6 @@ KINDS: dict[str, Callable[..., Any]] = {
     "TokenTable": TokenTable,
     "Perceptron": Perceptron,
     "Generator": _generator,
-    "SGD": torch.optim.SGD,
-    "Adam": torch.optim.Adam,
+    "SGD": GradientDescent,
+    "Adam": AdaptiveMoments,
 }

@@ -327,6 +327,7 @@ def one_step(draw: Draw, gates: int) -> Case:
 
 
 def steps_of(gates: int) -> Maker:
+    """One step of a cell with so many gates."""
     return lambda draw: one_step(draw, gates)
 
 
@@ -366,11 +367,14 @@ def cell_aspects(maker: Maker, wide: Callable[[Draw, int], Case], unfit: Maker, 
 
 
 def fit(h: Tensor, weight_hh: Tensor, gates: int) -> None:
+    """Refuse weights that do not belong to a state of this width."""
     if len(weight_hh) != gates * h.shape[-1]:
         raise ValueError(f"a state of {h.shape[-1]} and weights of {len(weight_hh)} rows")
 
 
-plain_step = steps_of(1)
+def plain_step(draw: Draw) -> Case:
+    """One step of a cell without gates."""
+    return one_step(draw, 1)
 
 
 @misconception("tanh forgotten", read="rnn-cell")
@@ -531,6 +535,7 @@ def tanh_steps(inputs: Sequence[Tensor], h: Tensor, weights: Four) -> list[Tenso
 
 
 def first_state(x: Tensor, weight_hh: Tensor, h_0: Tensor | None) -> Tensor:
+    """Return the state before the first step: the one that is given, or zero."""
     return x.new_zeros(len(x), weight_hh.shape[1]) if h_0 is None else h_0
 
 

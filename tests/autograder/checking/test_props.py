@@ -219,3 +219,29 @@ def test_a_dictionary_that_is_changed_in_place_is_noticed() -> None:
 
     request = Case({"states": [{"weight": torch.zeros(2)}]}).request()
     assert LocalSubject(fill).observe(request).mutated == ("states",)
+
+
+@pytest.mark.parametrize(
+    ("kind", "theirs", "options"),
+    [("SGD", torch.optim.SGD, {"lr": 0.3}), ("Adam", torch.optim.Adam, {"lr": 0.1, "betas": (0.8, 0.95), "eps": 1e-3})],
+)
+def test_an_optimiser_takes_the_steps_of_pytorchs_own(kind: str, theirs: Any, options: dict[str, Any]) -> None:
+    models = [Perceptron(3, 4, 2).double() for _ in range(2)]
+    models[1].load_state_dict(models[0].state_dict())
+    optimisers = [
+        KINDS[kind](params=list(models[0].parameters()), **options),
+        theirs(models[1].parameters(), **options),
+    ]
+    draw = Draw("steps")
+    for step in range(6):
+        x = draw.normal(5, 3, dtype=torch.float64)
+        for model, optimiser in zip(models, optimisers, strict=True):
+            if step != 3:  # once the gradients of two steps are added up
+                optimiser.zero_grad(set_to_none=step != 2)
+            if step == 4:
+                optimiser.param_groups[0]["lr"] = 0.01
+            # The second layer's bias takes no part in every other step.
+            (model(x) - (model.second.bias if step % 2 else 0)).square().sum().backward()
+            optimiser.step()
+        for mine, other in zip(*(model.parameters() for model in models), strict=True):
+            torch.testing.assert_close(mine, other, rtol=1e-12, atol=1e-12)
