@@ -16,7 +16,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from autograder.checks.sections import HEADINGS
-from tfcourse.data import number_pairs, number_to_words, tokenize
+from tfcourse.data import number_pairs, number_to_words, recorded_translation, tokenize
 from tfcourse.layers import EncoderLayer, FeedForward, gelu, layer_norm, residual_post_norm, residual_pre_norm
 from tfcourse.positions import sinusoidal_positions
 from tfcourse.training import cross_entropy, noam_learning_rate
@@ -167,13 +167,13 @@ def test_nothing_is_written_to_stderr(cells: list[Any]) -> None:
 
 def test_every_figure_has_a_description_and_a_caption(pages: list[str]) -> None:
     pictures = [page for page in pages if page.startswith("<svg")]
-    assert len(pictures) == 7
+    assert len(pictures) == 8
     for picture in pictures:
         alt = re.search(r'aria-label="([^"]*)"', picture)
         assert alt is not None
         assert len(alt[1]) > 60
     captions = [int(number) for number in re.findall(r"(?:\*|\")Figure 5\.(\d+)\. [A-Z][^.?]*\?", SOURCE)]
-    assert captions == list(range(1, 11))
+    assert captions == list(range(1, 12))
 
 
 def test_explorers_show_a_layer_positions_and_the_translator(pages: list[str]) -> None:
@@ -616,3 +616,27 @@ def test_two_speeds_in_a_pair_let_the_place_of_the_neighbours_in() -> None:
     rows = torch.where(columns % 2 == 0, (place * speeds).sin(), (place * speeds).cos())
     neighbours = (rows @ rows.T).diagonal(1)
     assert neighbours.max() - neighbours.min() > 0.1
+
+
+def test_four_translators_did_what_their_record_says() -> None:
+    record = recorded_translation()
+    runs = {run["name"]: run for run in record["runs"]}
+    plain, additive, dot, transformer = (runs[name] for name in ("seq2seq", "additive", "dot", "transformer"))
+    task, budget = record["task"], record["budget"]
+    check("numbers up to twelve digits, 5000 of them to learn from, 1200 steps of 64 pairs for each")
+    assert (task["largest"], task["train"], budget["steps"], budget["batch_size"]) == (10**12 - 1, 5000, 1200, 64)
+    check("1000 unseen numbers as the exam", task["test"], form="d")
+    check("That takes eight minutes")
+    assert round(sum(run["seconds"] for run in runs.values()) / 60) == 8
+    check("gets 72.0% of the exam", 100 * plain["test"], form=".1f")
+    longest = plain["by_length"][-1]
+    check("of the longest numbers, 21 tokens and more, only 11%", 100 * longest["exact"], form=".0f")
+    assert longest["shortest"] == 21
+    assert all(run["test"] > 0.99 for name, run in runs.items() if name != "seq2seq")
+    check("Transformer's 99.8% are what additive attention has as well", 100 * transformer["test"], form=".1f")
+    assert transformer["test"] == additive["test"]
+    check("it needs 66 seconds for them, and additive attention 155", transformer["seconds"], form=".0f")
+    assert round(additive["seconds"]) == 155
+    check("on a recurrent network, 76 seconds", dot["seconds"], form=".0f")
+    sizes = [run["parameters"] for run in runs.values()]
+    assert max(sizes) < 1.2 * min(sizes), "about as many parameters"
