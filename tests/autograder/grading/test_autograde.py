@@ -449,10 +449,10 @@ def test_a_course_without_a_gradebook_gets_none_by_asking(tmp_path: Path) -> Non
 def test_limits_are_those_of_the_courses_configuration(course: Course) -> None:
     with (course.root / "nbgrader_config.py").open("a") as config:
         config.write("\nc.Execute.timeout = 17\nc.KernelExecute.seed = 5\n")
-    assert configured_settings(course) == GradingSettings(cell_seconds=17, seed=5)
+    assert configured_settings(course) == GradingSettings(cell_seconds=17, exercise_seconds=17, seed=5)
     with (course.root / "nbgrader_config.py").open("a") as config:
         config.write("\nc.GradingLimits.cell_seconds = 18\nc.GradingLimits.memory_mb = 512\n")
-    assert configured_settings(course) == GradingSettings(cell_seconds=18, seed=5, memory_mb=512)
+    assert configured_settings(course) == GradingSettings(cell_seconds=18, exercise_seconds=17, seed=5, memory_mb=512)
 
 
 def test_submissions_are_listed_in_order(course: Course, filled: Fill, hand_in: HandIn) -> None:
