@@ -13,12 +13,12 @@ export PIP_DISABLE_PIP_VERSION_CHECK = 1
 help:
 	@sed -n 's/^## //p' $(MAKEFILE_LIST)
 
-## make demo    the course end to end: site, two assignments, a sample class of 24, grades, feedback, report
+## make demo    the course end to end: site, five assignments, a sample class of 24, grades, feedback, report
 demo: $(READY)
 	$(RUN)/tfcourse build
-	$(RUN)/tfcourse assign 03 04 --course $(COURSE)
+	$(RUN)/tfcourse assign 01 02 03 04 05 --course $(COURSE)
 	$(RUN)/tfcourse sample-class --students 24 --course $(COURSE)
-	$(RUN)/tfcourse autograde 03 04 --course $(COURSE)
+	$(RUN)/tfcourse autograde 01 02 03 04 05 --course $(COURSE)
 	$(RUN)/tfcourse report --course $(COURSE)
 	@echo "site: $(CURDIR)/book/_build/html/index.html"
 
