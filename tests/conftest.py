@@ -1,9 +1,15 @@
 """What tests in several folders share."""
 
+import importlib.util
 import shutil
-from collections.abc import Iterator
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from types import ModuleType
 
 import pytest
+
+BENCHMARKS = Path(__file__).parents[1] / "benchmarks"
 
 FLAGS = [
     "--no-sandbox",
@@ -30,3 +36,26 @@ def chromium() -> Iterator["Browser"]:  # noqa: F821 - playwright is imported wh
         browser = playwright.chromium.launch(executable_path=executable, args=FLAGS)
         yield browser
         browser.close()
+
+
+@pytest.fixture(scope="session")
+def benchmark_script() -> Callable[[str], ModuleType]:
+    """Return a function that loads a module of benchmarks/, a folder of commands and no package, and leaves no module behind."""
+
+    def load(name: str) -> ModuleType:
+        spec = importlib.util.spec_from_file_location(f"benchmark_{name}", BENCHMARKS / f"{name}.py")
+        assert spec is not None
+        assert spec.loader is not None
+        module = importlib.util.module_from_spec(spec)
+        before = set(sys.modules)
+        sys.modules[spec.name] = module  # dataclasses look their module up
+        sys.path.insert(0, str(BENCHMARKS))
+        try:
+            spec.loader.exec_module(module)
+        finally:
+            sys.path.remove(str(BENCHMARKS))
+            for other in {spec.name, *(path.stem for path in BENCHMARKS.glob("*.py"))} - before:
+                sys.modules.pop(other, None)
+        return module
+
+    return load

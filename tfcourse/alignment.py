@@ -9,10 +9,12 @@ annotation, the key). Scores are numbers of any size; `masked_softmax` makes wei
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 import torch
 from torch import Tensor, nn
+
+from tfcourse.seq2seq import _check_source_mask
 
 __all__ = [  # noqa: RUF022 - in the order of the syllabus
     "content_score",
@@ -36,19 +38,11 @@ SCORES = ("content", "additive", "location", "general", "dot", "scaled_dot")
 """The six scores by name, in the order of the lesson's table."""
 
 
-def _check_queries(queries: Tensor, keys: Tensor, *, same_width: bool = True) -> None:
-    """Raise a ValueError that names the shapes if queries cannot be compared with keys."""
-    seen = f"queries {tuple(queries.shape)} and keys {tuple(keys.shape)}"
-    if queries.ndim != 3 or keys.ndim != 3 or queries.shape[0] != keys.shape[0]:
-        raise ValueError(f"expected queries (B, T, D) and keys (B, S, D) of one batch, got {seen}")
-    if same_width and queries.shape[2] != keys.shape[2]:
-        raise ValueError(f"queries and keys must have the same width, got {seen}")
-
-
 def content_score(queries: Tensor, keys: Tensor) -> Tensor:
     """Score by content: the cosine of the angle between a query and a key, between -1 and 1 whatever their lengths.
 
-    The zero vector has cosine 0 with every vector, never NaN.
+    The zero vector has cosine 0 with every vector, never NaN. For all others the cosine is exact: no small number is added
+    to a length.
 
     Args:
         queries: Queries, (B, T, D).
@@ -95,7 +89,7 @@ def additive_score(queries: Tensor, keys: Tensor, w_q: Tensor, w_k: Tensor, v: T
         Bahdanau, Cho and Bengio 2015, Neural Machine Translation by Jointly Learning to Align and Translate, appendix A.1.2.
     """
     _check_queries(queries, keys, same_width=False)
-    if (*w_q.shape, *w_k.shape) != (queries.shape[2], *v.shape, keys.shape[2], *v.shape) or v.ndim != 1:
+    if v.ndim != 1 or w_q.shape != (queries.shape[2], len(v)) or w_k.shape != (keys.shape[2], len(v)):
         shapes = ", ".join(str(tuple(x.shape)) for x in (queries, keys, w_q, w_k, v))
         raise ValueError(f"queries, keys, w_q (Dq, Da), w_k (Dk, Da) and v (Da,) do not fit: {shapes}")
     hidden = torch.tanh((queries @ w_q)[:, :, None] + (keys @ w_k)[:, None])  # (B, T, S, Da)
@@ -116,7 +110,8 @@ def location_score(queries: Tensor, w: Tensor, S: int) -> Tensor:
         Scores, (B, T, S), in the dtype of the inputs.
 
     Raises:
-        ValueError: If `w` does not have as many rows as a query has columns, or fewer than `S` columns.
+        ValueError: If `w` does not have as many rows as a query has columns, or fewer than `S` columns, or `S` is
+            negative.
 
     Source:
         Luong, Pham and Manning 2015, Effective Approaches to Attention-based Neural Machine Translation, section 3.1,
@@ -124,7 +119,7 @@ def location_score(queries: Tensor, w: Tensor, S: int) -> Tensor:
     """
     if queries.ndim != 3 or w.ndim != 2 or queries.shape[2] != w.shape[0]:
         raise ValueError(f"queries (B, T, D) and w (D, longest) do not fit: {tuple(queries.shape)}, {tuple(w.shape)}")
-    if w.shape[1] < S:
+    if not 0 <= S <= w.shape[1]:
         raise ValueError(f"w {tuple(w.shape)} has scores for {w.shape[1]} places, the source has {S}")
     return queries @ w[:, :S]  # (B, T, S)
 
@@ -197,8 +192,9 @@ def masked_softmax(scores: Tensor, mask: Tensor | None = None) -> Tensor:
     """Turn scores into weights: a softmax over the last axis, among the permitted places only.
 
     A forbidden place gets weight exactly 0, and the permitted ones of a row sum to 1. A row in which nothing is permitted
-    gets zeros only; gradients through it are zeros too, never NaN. Scores of any size are safe. float16 and bfloat16 scores
-    are exponentiated in float32.
+    gets zeros only; gradients through it are zeros too, never NaN. Scores of any size are safe, as long as the highest
+    permitted one of a row stands above the lowest number of the dtype: of minus infinities alone there is no softmax.
+    float16 and bfloat16 scores are exponentiated in float32.
 
     Args:
         scores: Scores, (..., S).
@@ -208,11 +204,13 @@ def masked_softmax(scores: Tensor, mask: Tensor | None = None) -> Tensor:
         Weights, (..., S), in the dtype of `scores`.
 
     Raises:
-        ValueError: If `mask` is not boolean, or cannot be broadcast to the shape of the scores.
+        ValueError: If `scores` are no floating-point numbers, or `mask` is not boolean or cannot be broadcast to their shape.
 
     Source:
         Bahdanau, Cho and Bengio 2015, section 3.1, equation 6, for sources that are padded to one length.
     """
+    if not scores.is_floating_point():
+        raise ValueError(f"scores are floating-point numbers, got {scores.dtype}")
     wide = scores.to(torch.promote_types(scores.dtype, torch.float32))
     if mask is None:
         return torch.softmax(wide, dim=-1).to(scores.dtype)
@@ -288,19 +286,6 @@ def hard_attend(scores: Tensor, values: Tensor, mask: Tensor | None = None) -> t
     return weights, weights @ values
 
 
-def _check_values(scores: Tensor, values: Tensor, mask: Tensor | None) -> None:
-    """Raise a ValueError that names the shapes if scores, values and mask do not fit together."""
-    if scores.ndim != 3 or values.ndim != 3 or (scores.shape[0], scores.shape[2]) != values.shape[:2]:
-        seen = f"{tuple(scores.shape)} and {tuple(values.shape)}"
-        raise ValueError(f"expected scores (B, T, S) and values (B, S, D), got {seen}")
-    B, T, S = scores.shape
-    if mask is not None and (
-        mask.dtype != torch.bool or tuple(mask.shape) not in ((B, S), (B, 1, S), (1, T, S), (B, T, S))
-    ):
-        seen = f"{mask.dtype} {tuple(mask.shape)} for scores {tuple(scores.shape)}"
-        raise ValueError(f"expected a boolean mask (B, S) or (B, T, S), got {seen}")
-
-
 class BidirectionalEncoder(nn.Module):
     """Read the source in both directions: one annotation for every place, of what stands before it and behind it.
 
@@ -332,20 +317,19 @@ class BidirectionalEncoder(nn.Module):
         """Annotate every place of the source.
 
         Args:
-            source: Source tokens, whole numbers, (B, S).
+            source: Source tokens, integers, (B, S).
             source_mask: Boolean, (B, S), True at real tokens; padding stands behind them. None means that all are real.
 
         Returns:
             Annotations, (B, S, D). They are zeros at the padding, and what stands there changes no other annotation.
 
         Raises:
-            ValueError: If `source_mask` is not boolean or does not have the shape of `source`.
+            ValueError: If `source_mask` is not boolean, does not have the shape of `source`, or marks padding before a real
+                token.
         """
+        _check_source_mask(source, source_mask)
         if source_mask is None:
             source_mask = torch.ones_like(source, dtype=torch.bool)
-        if source_mask.dtype != torch.bool or source_mask.shape != source.shape:
-            seen = f"{source_mask.dtype} {tuple(source_mask.shape)}"
-            raise ValueError(f"expected a boolean mask {tuple(source.shape)}, got {seen}")
         embedded = self.embedding(source)  # (B, S, E)
         forward, _ = self.forward_gru(embedded)  # (B, S, D / 2)
         # Each source is turned about within its own length, so that the backward reading begins at the last real token and
@@ -381,7 +365,7 @@ class AttentionDecoder(nn.Module):
         max_source: The longest source that the score "location" can look at.
 
     Raises:
-        ValueError: If `score` is not one of `SCORES`.
+        ValueError: If `d_model` is odd, `max_source` is less than one, or `score` is not one of `SCORES`.
 
     Source:
         Bahdanau, Cho and Bengio 2015, section 3.1 and appendix A.2.2 (without the maxout layer); Luong, Pham and Manning
@@ -389,11 +373,13 @@ class AttentionDecoder(nn.Module):
     """
 
     def __init__(
-        self, vocabulary: int, d_embedding: int, d_model: int, score: str = "additive", max_source: int = 64
+        self, vocabulary: int, d_embedding: int, d_model: int, *, score: str = "additive", max_source: int = 64
     ) -> None:
         super().__init__()
         if score not in SCORES:
             raise ValueError(f"score must be one of {', '.join(SCORES)}, got {score!r}")
+        if d_model % 2 or max_source < 1:
+            raise ValueError(f"expected an even d_model and a max_source of at least 1, got {d_model} and {max_source}")
         self.score = score
         self.embedding = nn.Embedding(vocabulary, d_embedding)
         self.bridge = nn.Linear(d_model // 2, d_model)
@@ -451,7 +437,7 @@ class AttentionDecoder(nn.Module):
         """Do one step.
 
         Args:
-            token: The token at this step, whole numbers, (B,).
+            token: The token at this step, integers, (B,).
             state: The state of the step before, (B, D).
             annotations: Annotations of the source, (B, S, D).
             source_mask: Boolean, (B, S), True at real tokens of the source; None means that all are real.
@@ -459,6 +445,9 @@ class AttentionDecoder(nn.Module):
         Returns:
             The tuple (logits, state, weights): logits (B, V) about the next token, the new state (B, D), and the
             alignment weights of this step, (B, S).
+
+        Raises:
+            ValueError: If the source is too long, as in `scores`, or `source_mask` does not fit the annotations.
         """
         embedded = self.embedding(token)  # (B, E)
         weights, context = attend(self.scores(state[:, None], annotations), annotations, source_mask)
@@ -471,13 +460,16 @@ class AttentionDecoder(nn.Module):
         """Go through a whole target with teacher forcing.
 
         Args:
-            target: Target tokens, whole numbers, (B, T); the first is the token that begins every sentence (BOS).
+            target: Target tokens, integers, (B, T); the first is the token that begins every sentence (BOS).
             annotations: Annotations of the source, (B, S, D).
             source_mask: Boolean, (B, S), True at real tokens of the source; None means that all are real.
 
         Returns:
             The tuple (logits, weights): logits (B, T, V), those at t about the token after target[:, t], and the
             alignment weights, (B, T, S), those at t of the step that gave these logits.
+
+        Raises:
+            ValueError: If the source is too long, as in `scores`, or `source_mask` does not fit the annotations.
         """
         state = self.initial_state(annotations)
         logits, weights = [], []
@@ -500,7 +492,7 @@ class AttentionSeq2Seq(nn.Module):
         max_source: The longest source that the score "location" can look at.
 
     Raises:
-        ValueError: If `d_model` is odd, or `score` is not one of `SCORES`.
+        ValueError: If `d_model` is odd, `max_source` is less than one, or `score` is not one of `SCORES`.
 
     Source:
         Bahdanau, Cho and Bengio 2015, section 3.
@@ -512,26 +504,28 @@ class AttentionSeq2Seq(nn.Module):
         target_vocabulary: int,
         d_embedding: int,
         d_model: int,
+        *,
         score: str = "additive",
         max_source: int = 64,
     ) -> None:
         super().__init__()
         self.encoder = BidirectionalEncoder(source_vocabulary, d_embedding, d_model)
-        self.decoder = AttentionDecoder(target_vocabulary, d_embedding, d_model, score, max_source)
+        self.decoder = AttentionDecoder(target_vocabulary, d_embedding, d_model, score=score, max_source=max_source)
 
     def forward(self, source: Tensor, target: Tensor, source_mask: Tensor | None = None) -> Tensor:
         """Predict every target token from the source and the target tokens before it.
 
         Args:
-            source: Source tokens, whole numbers, (B, S).
-            target: Target tokens, whole numbers, (B, T); the first is the token that begins every sentence (BOS).
+            source: Source tokens, integers, (B, S).
+            target: Target tokens, integers, (B, T); the first is the token that begins every sentence (BOS).
             source_mask: Boolean, (B, S), True at real tokens; padding stands behind them. None means that all are real.
 
         Returns:
             Logits, (B, T, V): those at t predict the token after target[:, t].
 
         Raises:
-            ValueError: If `source_mask` is not boolean or does not have the shape of `source`.
+            ValueError: If `source_mask` does not fit, as in the encoder, or the score is "location" and the source is longer
+                than `max_source`.
         """
         logits: Tensor = self.decoder(target, self.encoder(source, source_mask), source_mask)[0]
         return logits
@@ -543,15 +537,16 @@ class AttentionSeq2Seq(nn.Module):
         target from which BOS was taken away.
 
         Args:
-            source: Source tokens, whole numbers, (B, S).
-            target: Target tokens, whole numbers, (B, T), beginning with BOS.
+            source: Source tokens, integers, (B, S).
+            target: Target tokens, integers, (B, T), beginning with BOS.
             source_mask: Boolean, (B, S), True at real tokens; None means that all are real.
 
         Returns:
             Alignment weights, (B, T, S).
 
         Raises:
-            ValueError: If `source_mask` is not boolean or does not have the shape of `source`.
+            ValueError: If `source_mask` does not fit, as in the encoder, or the score is "location" and the source is longer
+                than `max_source`.
         """
         weights: Tensor = self.decoder(target, self.encoder(source, source_mask), source_mask)[1]
         return weights
@@ -578,19 +573,19 @@ def ibm_model_1(
         iterations: How many times to iterate; after 0 iterations the table is uniform, 1 / target_vocabulary.
 
     Returns:
-        The table, (source_vocabulary, target_vocabulary), float64: entry [s, t] is the probability that source word s
-        makes target word t. Rows sum to one; row 0 is NULL's. A row whose word occurs in no source stays uniform.
+        The table, (source_vocabulary, target_vocabulary), float64: entry [w, w'] is the probability that source word w
+        makes target word w'. Rows sum to one; row 0 is NULL's. A row whose word occurs in no source stays uniform.
 
     Raises:
-        ValueError: If a token is less than 1 or not within its vocabulary.
+        ValueError: If a token is less than 1 or not within its vocabulary, or `iterations` is negative.
 
     Source:
         Brown, Della Pietra, Della Pietra and Mercer 1993, The Mathematics of Statistical Machine Translation, section 4.1.
     """
-    for side, size in ((0, source_vocabulary), (1, target_vocabulary)):
-        strange = sorted({token for pair in pairs for token in pair[side] if not 1 <= token < size})
-        if strange:
-            raise ValueError(f"tokens of the {('source', 'target')[side]} must be in 1 … {size - 1}, got {strange}")
+    _check_tokens("source", (token for source, _ in pairs for token in source), source_vocabulary)
+    _check_tokens("target", (token for _, target in pairs for token in target), target_vocabulary)
+    if iterations < 0:
+        raise ValueError(f"expected 0 iterations or more, got {iterations}")
     table = torch.full((source_vocabulary, target_vocabulary), 1 / target_vocabulary, dtype=torch.float64)
     indices = [
         (torch.tensor([0, *source])[:, None], torch.tensor(list(target), dtype=torch.long)) for source, target in pairs
@@ -621,13 +616,49 @@ def best_alignment(table: Tensor, source: Sequence[int], target: Sequence[int]) 
     Returns:
         One entry for each target word: the place of its source word, or None for NULL.
 
+    Raises:
+        ValueError: If `table` does not have two dimensions, or a token is less than 1 or not in the table.
+
     Source:
         Brown, Della Pietra, Della Pietra and Mercer 1993, section 4.1: under Model 1 the most probable (Viterbi) alignment
         chooses for each target word by itself.
     """
+    if table.ndim != 2:
+        raise ValueError(f"expected a table of two dimensions, got {tuple(table.shape)}")
+    _check_tokens("source", source, table.shape[0])
+    _check_tokens("target", target, table.shape[1])
     places: list[int | None] = []
     for word in target:
         probabilities = [float(table[made_by, word]) for made_by in source]
         best = max(probabilities, default=-math.inf)
         places.append(probabilities.index(best) if best >= float(table[0, word]) else None)
     return places
+
+
+def _check_queries(queries: Tensor, keys: Tensor, *, same_width: bool = True) -> None:
+    """Raise a ValueError that names the shapes if queries cannot be compared with keys."""
+    seen = f"queries {tuple(queries.shape)} and keys {tuple(keys.shape)}"
+    if queries.ndim != 3 or keys.ndim != 3 or queries.shape[0] != keys.shape[0]:
+        raise ValueError(f"expected queries (B, T, D) and keys (B, S, D) of one batch, got {seen}")
+    if same_width and queries.shape[2] != keys.shape[2]:
+        raise ValueError(f"queries and keys must have the same width, got {seen}")
+
+
+def _check_values(scores: Tensor, values: Tensor, mask: Tensor | None) -> None:
+    """Raise a ValueError that names the shapes if scores, values and mask do not fit together."""
+    if scores.ndim != 3 or values.ndim != 3 or (scores.shape[0], scores.shape[2]) != values.shape[:2]:
+        seen = f"{tuple(scores.shape)} and {tuple(values.shape)}"
+        raise ValueError(f"expected scores (B, T, S) and values (B, S, D), got {seen}")
+    B, T, S = scores.shape
+    if mask is not None and (
+        mask.dtype != torch.bool or tuple(mask.shape) not in ((B, S), (B, 1, S), (1, T, S), (B, T, S))
+    ):
+        seen = f"{mask.dtype} {tuple(mask.shape)} for scores {tuple(scores.shape)}"
+        raise ValueError(f"expected a boolean mask (B, S) or (B, T, S), got {seen}")
+
+
+def _check_tokens(side: str, tokens: Iterable[int], size: int) -> None:
+    """Make sure that words are in a table: a negative number would count its rows from the end, and 0 is NULL."""
+    strange = sorted({token for token in tokens if not 1 <= token < size})
+    if strange:
+        raise ValueError(f"tokens of the {side} must be in 1 … {size - 1}, got {strange}")

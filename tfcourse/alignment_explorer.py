@@ -102,20 +102,22 @@ def alignment_explorer(pairs: Sequence[AlignedPair], *, caption: str, start: int
     Args:
         pairs: The pairs to choose from; all have the same aligners in the same order.
         caption: One sentence that says what the figure shows.
-        start: The target word that is shown first, counted from 0; None means the first one.
+        start: The target word that is shown first, counted from 0, or the last one of a target that is shorter; None means the first one.
 
     Returns:
         An object that notebooks display.
 
     Raises:
-        ValueError: If there is no pair, aligners differ from pair to pair, the caption is blank, or a pair's weights do not fit its
-            words.
+        ValueError: If there is no pair, aligners differ from pair to pair, the caption is blank, a pair's weights do not fit its
+            words, or `start` is negative.
     """
     aligners = [tuple(pair.weights) for pair in pairs]
     if not aligners or not aligners[0] or any(names != aligners[0] for names in aligners):
         raise ValueError(f"every pair needs the same aligners, in the same order and at least one, got {aligners}")
     if not caption.strip():
         raise ValueError("a figure needs a caption that says what it shows: pass caption='...'")
+    if start is not None and start < 0:
+        raise ValueError(f"target words are counted from 0, got start={start}")
     figures, titles, crossings = [], [], []
     for index, pair in enumerate(pairs):
         shapes = {name: tuple(weights.shape) for name, weights in pair.weights.items()}

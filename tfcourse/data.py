@@ -51,7 +51,7 @@ __all__ = [
 PAD = 0
 """Fills up the shorter sequences of a batch; never a real token."""
 BOS = 1
-"""Begins a target: the decoder's first input."""
+"""Begins a target, as the decoder's first input."""
 EOS = 2
 """Ends a sequence."""
 UNK = 3
@@ -60,7 +60,7 @@ SPECIAL_TOKENS = ("<pad>", "<bos>", "<eos>", "<unk>")
 """What the four are called where a person reads them, at their places."""
 
 NUMBER_LANGUAGES = ("en", "de", "fr")
-"""Languages in which numbers are spelled out: English, German and French."""
+"""English, German and French, the languages in which numbers are spelled out."""
 
 _LOCALES = """
 ar az be bg bn ca cs cy da de el en_AU en_CA en_GB en_US es et eu fa fi fil fr ga gl he hi hr hu hy id is it ja ka kk ko
@@ -101,7 +101,7 @@ class Batch(NamedTuple):
     source_mask: Tensor
     """True where the source has a real token, (B, S) bool."""
     target: Tensor
-    """Target tokens between BOS and EOS, (B, T + 1) int64: `target[:, :-1]` goes in, `target[:, 1:]` is to come out."""
+    """Target tokens between BOS and EOS, (B, T + 1) int64. `target[:, :-1]` goes in, `target[:, 1:]` is to come out."""
     target_mask: Tensor
     """True where the target has a real token, (B, T + 1) bool."""
 
@@ -113,7 +113,7 @@ def number_to_words(number: int, language: str) -> str:
     """Spell a number out.
 
     Args:
-        number: A whole number, 0 or larger.
+        number: An integer, 0 or larger.
         language: One of `NUMBER_LANGUAGES`.
 
     Returns:
@@ -158,9 +158,11 @@ def number_pairs(
         The pairs, no two of them for the same number.
 
     Raises:
-        ValueError: If a language or split is unknown, or the split does not have so many numbers.
+        ValueError: If a language or split is unknown, `count` is negative, or the split does not have so many numbers.
         ImportError: If num2words is not installed.
     """
+    if count < 0:
+        raise ValueError(f"expected a count of 0 or more, got {count}")
     rng = random.Random(f"numbers {_known(split)} {seed}")
     words = [n for n in range(min(_WORDS_BELOW, largest + 1)) if number_split(n) == split]
     chosen = dict.fromkeys(words if len(words) <= count else rng.sample(words, count))
@@ -206,14 +208,18 @@ def date_pairs(
         seed: Which dates, where and how written, and their order.
 
     Returns:
-        The pairs; no source occurs twice.
+        The pairs; no source occurs twice. Where locales of your own choice write two dates alike, the one that was drawn first is kept.
 
     Raises:
-        ValueError: If the split is unknown, there are no locales or no years, or the split does not have so many different pairs.
+        ValueError: If the split is unknown, there are no locales or no years, `count` is negative, or the split does not have so
+            many different pairs.
+        babel.UnknownLocaleError: If Babel does not know a locale.
         ImportError: If Babel is not installed.
     """
-    if not locales or first_year > last_year:
-        raise ValueError(f"expected locales and years, got {len(locales)} locales, {first_year} to {last_year}")
+    if not locales or first_year > last_year or count < 0:
+        raise ValueError(
+            f"expected locales, years and a count, got {len(locales)} locales, {first_year} to {last_year}, count={count}"
+        )
     write = _format_date()
     rng = random.Random(f"dates {_known(split)} {seed}")
     first, last = datetime.date(first_year, 1, 1), datetime.date(last_year, 12, 31)
@@ -243,7 +249,8 @@ def parallel_pairs(source: Path, target: Path, *, count: int | None = None) -> l
     Args:
         source: File with the sources, UTF-8.
         target: File with the targets.
-        count: How many pairs at most; None means all of them.
+        count: How many pairs at most; None means all of them. The files are read no further than that, so what does not fit behind it
+            is not noticed.
 
     Returns:
         The pairs of which neither side is blank, in the order of the files, each of them once.
@@ -289,12 +296,12 @@ def wmt_pairs(
     """
     if source == target or "en" not in (source, target):
         raise ValueError(f"expected English and another language, got {source!r} and {target!r}")
-    other = target if source == "en" else source
+    other, split = (target if source == "en" else source), _known(split)
     try:
         from datasets import load_dataset
     except ImportError as error:
         raise _missing("datasets", "sentences of WMT", extra="corpora") from error
-    rows = load_dataset(str(dataset), f"{other}-en", split=_known(split), streaming=True)
+    rows = load_dataset(str(dataset), f"{other}-en", split=split, streaming=True)
     return _distinct(((row["translation"][source], row["translation"][target]) for row in rows), count)
 
 
@@ -328,7 +335,7 @@ def _plain(text: str) -> str:
     return " ".join(seen.split())
 
 
-def _known(split: str) -> str:
+def _known(split: Split) -> Split:
     if split not in ("train", "validation", "test"):
         raise ValueError(f"expected the split 'train', 'validation' or 'test', got {split!r}")
     return split
@@ -449,6 +456,9 @@ class Vocabulary:
         Args:
             texts: Texts; those to train on, and no others.
             at_least: How often a token must occur in them to get a number.
+
+        Returns:
+            The vocabulary.
         """
         counts = Counter(token for text in texts for token in tokenize(text))
         frequent = sorted((-times, token) for token, times in counts.items() if times >= at_least)
@@ -465,6 +475,9 @@ class Vocabulary:
             text: The text.
             bos: Whether BOS is put in front.
             eos: Whether EOS is put behind.
+
+        Returns:
+            The numbers.
         """
         ids = [self._ids.get(token, UNK) for token in tokenize(text)]
         return [BOS] * bos + ids + [EOS] * eos
@@ -474,6 +487,12 @@ class Vocabulary:
 
         Args:
             ids: Numbers of tokens, or a tensor of them with one dimension.
+
+        Returns:
+            The text.
+
+        Raises:
+            IndexError: If a number is none of this vocabulary.
         """
         return detokenize(self.pieces(ids))
 
@@ -484,6 +503,9 @@ class Vocabulary:
 
         Args:
             ids: Numbers of tokens, or a tensor of them with one dimension.
+
+        Returns:
+            The tokens.
 
         Raises:
             IndexError: If a number is none of this vocabulary.
@@ -544,8 +566,8 @@ def batches(
         bucketed: Whether pairs of similar length share a batch, so that there is less to fill up. The batches then come in an order that
             `seed` draws; without one, short ones come first.
 
-    Yields:
-        The batches; the same arguments give the same ones.
+    Returns:
+        The batches, one after another; the same arguments give the same ones.
 
     Raises:
         ValueError: If `batch_size` is not positive.
@@ -563,7 +585,10 @@ def batches(
     groups = [encoded[start : start + batch_size] for start in range(0, len(encoded), batch_size)]
     if bucketed and rng is not None:
         rng.shuffle(groups)
-    for group in groups:
-        source, source_mask = pad_batch([source for source, _ in group])
-        target, target_mask = pad_batch([target for _, target in group])
-        yield Batch(source, source_mask, target, target_mask)
+    return map(_batch, groups)
+
+
+def _batch(group: Sequence[tuple[list[int], list[int]]]) -> Batch:
+    source, source_mask = pad_batch([source for source, _ in group])
+    target, target_mask = pad_batch([target for _, target in group])
+    return Batch(source, source_mask, target, target_mask)

@@ -7,13 +7,14 @@
 from __future__ import annotations
 
 import html
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
 import torch
 from torch import Tensor
+
+from tfcourse.explorer import readable, script_json
 
 __all__ = ["GradientExplorer", "gradient_explorer"]
 
@@ -56,8 +57,7 @@ class GradientExplorer:
             "start": {"cell": cell, "setting": setting, "step": step},
             "norms": self.norms,
         }
-        text = json.dumps(data, separators=(",", ":"))
-        return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
+        return script_json(data)
 
     def _repr_html_(self) -> str:
         caption = html.escape(self.caption)
@@ -110,8 +110,9 @@ def gradient_explorer(
     at a step; without it there is one table a cell.
 
     Args:
-        norms: For each cell, by its name, the norms of the gradient, (N, T): a row a setting, a column a step, earliest first.
-        settings: The N positions of the dial, ascending.
+        norms: For each cell, by its name, the norms of the gradient, (settings, T): a row a setting, a column a step,
+            earliest first.
+        settings: The positions of the dial, ascending.
         setting_name: What the dial sets.
         caption: One sentence that says what the figure shows.
         start: Cell, setting and step to show first, counted from 0; None means the first cell, the middle setting and the first step.
@@ -140,16 +141,17 @@ def gradient_explorer(
         raise ValueError(
             f"start={start} points outside: cells {len(rounded)}, settings {len(positions)}, steps {len(rounded[0][0])}"
         )
-    return GradientExplorer(tuple(norms), positions, setting_name, rounded, caption, start)
+    names = tuple(map(readable, norms))
+    return GradientExplorer(names, positions, readable(setting_name), rounded, readable(caption), start)
 
 
-def _rounded(cell: Tensor, name: str, N: int) -> tuple[tuple[float, ...], ...]:
-    """Check one cell's norms, (N, T), and turn them into rounded numbers."""
-    if cell.ndim != 2 or cell.shape[0] != N or cell.shape[1] < 2:
+def _rounded(cell: Tensor, name: str, settings: int) -> tuple[tuple[float, ...], ...]:
+    """Check one cell's norms, (settings, T), and turn them into rounded numbers."""
+    if cell.ndim != 2 or cell.shape[0] != settings or cell.shape[1] < 2:
         raise ValueError(
-            f"expected norms of shape ({N}, T) for {N} settings and at least two steps, got {tuple(cell.shape)} for {name!r}"
+            f"expected norms of shape ({settings}, T) for {settings} settings and at least two steps, got {tuple(cell.shape)} for {name!r}"
         )
-    values = cell.detach().to("cpu", torch.float64)  # (N, T)
+    values = cell.detach().to("cpu", torch.float64)  # (settings, T)
     if not bool((values.isfinite() & (values >= 0)).all()):
         raise ValueError(f"norms are finite and not negative; {name!r} has {values.min()} to {values.max()}")
     return tuple(tuple(float(f"{norm:.{_DIGITS}g}") for norm in row) for row in values.tolist())

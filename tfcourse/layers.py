@@ -43,7 +43,7 @@ def layer_norm(x: Tensor, gamma: Tensor, beta: Tensor, eps: float = 1e-5) -> Ten
         Normalised rows, (..., D), in the dtype of `x`.
 
     Raises:
-        ValueError: If `gamma` or `beta` does not have the shape (D,).
+        ValueError: If `x` holds no floating-point numbers, or `gamma` or `beta` does not have the shape (D,).
 
     Source:
         Ba et al. 2016, Layer Normalization, equation 4.
@@ -53,6 +53,8 @@ def layer_norm(x: Tensor, gamma: Tensor, beta: Tensor, eps: float = 1e-5) -> Ten
             f"gamma and beta need the shape {tuple(x.shape[-1:])} of a row of x {tuple(x.shape)}, "
             f"got {tuple(gamma.shape)} and {tuple(beta.shape)}"
         )
+    if not x.is_floating_point():
+        raise ValueError(f"rows are floating-point numbers, got {x.dtype}")
     wide = x.to(torch.promote_types(x.dtype, torch.float32))
     centred = wide - wide.mean(dim=-1, keepdim=True)  # (..., D)
     variance = centred.square().mean(dim=-1, keepdim=True)  # (..., 1)
@@ -72,9 +74,14 @@ def gelu(x: Tensor, *, approximate: bool = False) -> Tensor:
     Returns:
         A number for each, in the shape and dtype of `x`.
 
+    Raises:
+        ValueError: If `x` holds no floating-point numbers.
+
     Source:
         Hendrycks and Gimpel 2016, Gaussian Error Linear Units, section 2.
     """
+    if not x.is_floating_point():
+        raise ValueError(f"expected floating-point numbers, got {x.dtype}")
     wide = x.to(torch.promote_types(x.dtype, torch.float32))
     if approximate:
         bend = torch.tanh(math.sqrt(2 / math.pi) * (wide + 0.044715 * wide**3))
@@ -124,7 +131,13 @@ class FeedForward(nn.Module):
 
 
 def residual_post_norm(
-    x: Tensor, sublayer: Callable[[Tensor], Tensor], gamma: Tensor, beta: Tensor, *, dropout: float = 0.0
+    x: Tensor,
+    sublayer: Callable[[Tensor], Tensor],
+    gamma: Tensor,
+    beta: Tensor,
+    *,
+    dropout: float = 0.0,
+    eps: float = 1e-5,
 ) -> Tensor:
     """A sublayer with a residual connection and the norm behind it: layer_norm(x + dropout(sublayer(x))).
 
@@ -136,19 +149,29 @@ def residual_post_norm(
         sublayer: Attention, a feed-forward network, or anything else that takes rows (..., D) and gives rows (..., D).
         gamma: The norm's factors, (D,).
         beta: The norm's shifts, (D,).
-        dropout: Probability from 0 to 1; 0 drops nothing. Who calls decides whether this is training.
+        dropout: Probability from 0 to 1; 0 drops nothing. The caller decides whether this is training.
+        eps: The norm's, as in `layer_norm`.
 
     Returns:
         Rows, (..., D), in the dtype of `x`.
 
+    Raises:
+        ValueError: If `gamma` or `beta` does not have the shape (D,).
+
     Source:
         Vaswani et al. 2017, sections 3.1 and 5.4.
     """
-    return layer_norm(x + nn.functional.dropout(sublayer(x), dropout), gamma, beta)
+    return layer_norm(x + nn.functional.dropout(sublayer(x), dropout), gamma, beta, eps)
 
 
 def residual_pre_norm(
-    x: Tensor, sublayer: Callable[[Tensor], Tensor], gamma: Tensor, beta: Tensor, *, dropout: float = 0.0
+    x: Tensor,
+    sublayer: Callable[[Tensor], Tensor],
+    gamma: Tensor,
+    beta: Tensor,
+    *,
+    dropout: float = 0.0,
+    eps: float = 1e-5,
 ) -> Tensor:
     """A sublayer with the norm before it, inside a residual connection: x + dropout(sublayer(layer_norm(x))).
 
@@ -160,15 +183,19 @@ def residual_pre_norm(
         sublayer: Attention, a feed-forward network, or anything else that takes rows (..., D) and gives rows (..., D).
         gamma: The norm's factors, (D,).
         beta: The norm's shifts, (D,).
-        dropout: Probability from 0 to 1; 0 drops nothing. Who calls decides whether this is training.
+        dropout: Probability from 0 to 1; 0 drops nothing. The caller decides whether this is training.
+        eps: The norm's, as in `layer_norm`.
 
     Returns:
         Rows, (..., D), in the dtype of `x`.
 
+    Raises:
+        ValueError: If `gamma` or `beta` does not have the shape (D,).
+
     Source:
         Xiong et al. 2020, On Layer Normalization in the Transformer Architecture, section 3.1.
     """
-    return x + nn.functional.dropout(sublayer(layer_norm(x, gamma, beta)), dropout)
+    return x + nn.functional.dropout(sublayer(layer_norm(x, gamma, beta, eps)), dropout)
 
 
 class EncoderLayer(nn.Module):
@@ -185,6 +212,9 @@ class EncoderLayer(nn.Module):
         dropout: Probability of residual dropout.
         pre_norm: Put each norm before its sublayer; by default it comes behind the sum, as in the original.
         activation: Of the feed-forward network: `"relu"` or `"gelu"`.
+
+    Raises:
+        ValueError: If D cannot be divided by H, or `activation` is neither.
 
     Source:
         Vaswani et al. 2017, sections 3.1 and 5.4; Xiong et al. 2020, figure 1 (pre-norm).
@@ -218,13 +248,18 @@ class EncoderLayer(nn.Module):
 
         Returns:
             Sequences, (B, S, D).
+
+        Raises:
+            ValueError: If `x` does not have three dimensions, or `mask` does not fit.
         """
         residual = residual_pre_norm if self.pre_norm else residual_post_norm
         dropout = self.dropout if self.training else 0.0
-        norm = self.self_attention_norm
-        x = residual(x, lambda y: self.self_attention(y, mask=mask), norm.weight, norm.bias, dropout=dropout)
-        norm = self.feed_forward_norm
-        return residual(x, self.feed_forward, norm.weight, norm.bias, dropout=dropout)
+
+        def with_norm(norm: nn.LayerNorm, x: Tensor, sublayer: Callable[[Tensor], Tensor]) -> Tensor:
+            return residual(x, sublayer, norm.weight, norm.bias, dropout=dropout, eps=norm.eps)
+
+        x = with_norm(self.self_attention_norm, x, lambda y: self.self_attention(y, mask=mask))
+        return with_norm(self.feed_forward_norm, x, self.feed_forward)
 
 
 class DecoderLayer(nn.Module):
@@ -243,6 +278,9 @@ class DecoderLayer(nn.Module):
         pre_norm: Put each norm before its sublayer; by default it comes behind the sum, as in the original. What the
             encoder gives is not normalised here.
         activation: Of the feed-forward network: `"relu"` or `"gelu"`.
+
+    Raises:
+        ValueError: If D cannot be divided by H, or `activation` is neither.
 
     Source:
         Vaswani et al. 2017, sections 3.1, 3.2.3 and 5.4; Xiong et al. 2020, figure 1 (pre-norm).
@@ -279,13 +317,17 @@ class DecoderLayer(nn.Module):
 
         Returns:
             Target sequences, (B, T, D).
+
+        Raises:
+            ValueError: If `x` or `memory` does not have three dimensions, or `memory_mask` does not fit.
         """
         residual = residual_pre_norm if self.pre_norm else residual_post_norm
         dropout = self.dropout if self.training else 0.0
         past = causal_mask(x.shape[1], x.device)  # (T, T)
-        norm = self.self_attention_norm
-        x = residual(x, lambda y: self.self_attention(y, mask=past), norm.weight, norm.bias, dropout=dropout)
-        norm = self.cross_attention_norm
-        x = residual(x, lambda y: self.cross_attention(y, memory, memory_mask), norm.weight, norm.bias, dropout=dropout)
-        norm = self.feed_forward_norm
-        return residual(x, self.feed_forward, norm.weight, norm.bias, dropout=dropout)
+
+        def with_norm(norm: nn.LayerNorm, x: Tensor, sublayer: Callable[[Tensor], Tensor]) -> Tensor:
+            return residual(x, sublayer, norm.weight, norm.bias, dropout=dropout, eps=norm.eps)
+
+        x = with_norm(self.self_attention_norm, x, lambda y: self.self_attention(y, mask=past))
+        x = with_norm(self.cross_attention_norm, x, lambda y: self.cross_attention(y, memory, memory_mask))
+        return with_norm(self.feed_forward_norm, x, self.feed_forward)

@@ -171,8 +171,8 @@ def attention_parameters(d_model: int, n_heads: int, d_k: int, d_v: int, d_out: 
 def merge_value_output(w_v: Tensor, w_o: Tensor) -> Tensor:
     """Merge the value matrices of all heads and the output matrix into one matrix Z.
 
-    With A_i the attention weights of head i and X the inputs, one row a position:
-    concat_i(A_i X) Z = concat_i(A_i X W_V_i) W_O. So the value projection can wait until after the average.
+    With A_h the attention weights of head h and X the inputs, one row a position:
+    concat_h(A_h X) Z = concat_h(A_h X W_V_h) W_O. So the value projection can wait until after the average.
 
     Args:
         w_v: One value matrix a head, (H, D, Dv).

@@ -19,19 +19,21 @@ def sinusoidal_positions(length: int, d_model: int, device: torch.device | str |
     Args:
         length: Number of positions T.
         d_model: Width D, an even number.
-        device: Where the rows shall be; None means PyTorch's current default.
+        device: Where to make the rows; None means PyTorch's current default.
 
     Returns:
         Positions in float32, (T, D).
 
     Raises:
-        ValueError: If `d_model` is not even.
+        ValueError: If `d_model` is not even, or one of the two numbers is negative.
 
     Source:
         Vaswani et al. 2017, section 3.5.
     """
     if d_model % 2:
         raise ValueError(f"every sine needs its cosine, so d_model must be even, got {d_model}")
+    if length < 0 or d_model < 0:
+        raise ValueError(f"sizes are not negative, got length={length}, d_model={d_model}")
     position = torch.arange(length, dtype=torch.float64, device=device)  # (T,)
     even = torch.arange(0, d_model, 2, dtype=torch.float64, device=device)  # (D / 2,): the numbers 2i
     angles = position[:, None] / 10_000.0 ** (even / d_model)  # (T, D / 2)
@@ -54,7 +56,8 @@ def add_positions(x: Tensor, positions: Tensor, start: int = 0) -> Tensor:
         Sequences with their positions, (B, T, D), in the dtype of `x`.
 
     Raises:
-        ValueError: If the table is not D wide, or has no row for one of the places (`start` + T > N, or `start` < 0).
+        ValueError: If the table is not D wide, has no row for one of the places (`start` + T > N, or `start` < 0), or
+            `x` holds no floating-point numbers.
 
     Source:
         Vaswani et al. 2017, section 3.5 (given); Gehring et al. 2017, Convolutional Sequence to Sequence Learning,
@@ -62,6 +65,8 @@ def add_positions(x: Tensor, positions: Tensor, start: int = 0) -> Tensor:
     """
     if x.ndim != 3 or positions.ndim != 2 or x.shape[-1] != positions.shape[-1]:
         raise ValueError(f"x (B, T, D) and positions (N, D) do not fit: {tuple(x.shape)} and {tuple(positions.shape)}")
+    if not x.is_floating_point():
+        raise ValueError(f"sequences are floating-point numbers, got {x.dtype}")
     end = start + x.shape[1]
     if start < 0 or end > len(positions):
         raise ValueError(f"the places {start} … {end - 1} are asked for, the table knows 0 … {len(positions) - 1}")

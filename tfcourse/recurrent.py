@@ -78,7 +78,7 @@ class NeuralProbabilisticLM(nn.Module):
         """Predict the token after every window of `tokens`.
 
         Args:
-            tokens: Whole numbers in 0 … V - 1, (B, T), with T at least N.
+            tokens: Integers in 0 … V - 1, (B, T), with T at least N.
 
         Returns:
             Logits, (B, T - N + 1, V): entry i predicts the token after the window tokens[:, i : i + N], so the last one
@@ -115,7 +115,7 @@ def rnn_cell(x: Tensor, h: Tensor, weight_ih: Tensor, weight_hh: Tensor, bias_ih
     Source:
         Elman 1990, Finding Structure in Time; the layout is that of `torch.nn.RNNCell`.
     """
-    _check_cell(x, h, weight_ih, weight_hh, gates=1)
+    _check_cell(x, h, weight_ih, weight_hh, bias_ih, bias_hh, gates=1)
     return torch.tanh(x @ weight_ih.T + bias_ih + h @ weight_hh.T + bias_hh)  # (B, D)
 
 
@@ -166,8 +166,9 @@ def gradient_norm_through_time(
 ) -> Tensor:
     """How large the gradient still is at every step on its way back from the last state.
 
-    For a loss L that depends on the last state only, the gradient by the state one step earlier is
-    dL/dh_{t-1} = W_hhᵀ ((1 - h_t²) ⊙ dL/dh_t). No automatic differentiation: one product a step, from the end to the beginning.
+    For a loss that depends on the last state only, the gradient by the state one step earlier is
+    d loss/dh_{t-1} = W_hhᵀ ((1 - h_t²) ⊙ d loss/dh_t). No automatic differentiation: one product a step, from the end to the
+    beginning.
 
     Args:
         x: Inputs, (B, T, E), with T at least one.
@@ -175,7 +176,7 @@ def gradient_norm_through_time(
         weight_hh: From state to state, (D, D).
         bias_ih: (D,).
         bias_hh: (D,).
-        grad_last: The gradient dL/dh_T of the loss by the last state, (B, D).
+        grad_last: The gradient d loss/dh_T of the loss by the last state, (B, D).
         h_0: The state before the first step, (B, D); None means zeros.
 
     Returns:
@@ -215,7 +216,8 @@ def clip_gradient_norm(gradients: Sequence[Tensor], max_norm: float) -> tuple[li
 
     Returns:
         The clipped gradients, new tensors of the same shapes and dtypes, and the norm before clipping, a tensor without
-        dimensions. Gradients that are all zero stay zero.
+        dimensions (in float32 for float16 and bfloat16 gradients). Gradients that are all zero stay zero. If the sum of the
+        squares is too large for its dtype, the norm is infinite, and what was finite becomes zero, as it does with PyTorch.
 
     Raises:
         ValueError: If there are no gradients, or `max_norm` is not positive.
@@ -237,8 +239,8 @@ def lstm_cell(
 ) -> tuple[Tensor, Tensor]:
     """One step of a long short-term memory: what to forget, what to write, what to show.
 
-    W_ih x + b_ih + W_hh h + b_hh has 4·D numbers: four runs of D, in the order i, f, g, o. With σ the logistic function,
-    the cell becomes c' = σ(f) ⊙ c + σ(i) ⊙ tanh(g), and the state h' = σ(o) ⊙ tanh(c').
+    W_ih x + b_ih + W_hh h + b_hh has 4·D numbers: four runs of D, in the order i, f, g, o. The logistic function turns
+    the runs of i, f and o into gates, tanh that of g; the cell becomes c' = f ⊙ c + i ⊙ g, and the state h' = o ⊙ tanh(c').
 
     Args:
         x: The inputs of this step, (B, E).
@@ -253,13 +255,13 @@ def lstm_cell(
         The state h' and the cell c' after the step, each (B, D).
 
     Raises:
-        ValueError: If the shapes of inputs, state and weights do not fit.
+        ValueError: If the shapes of inputs, state, cell and weights do not fit.
 
     Source:
         Hochreiter and Schmidhuber 1997, Long Short-Term Memory; with the forget gate of Gers, Schmidhuber and Cummins 2000;
         the layout is that of `torch.nn.LSTMCell`.
     """
-    _check_cell(x, h, weight_ih, weight_hh, gates=4)
+    _check_cell(x, h, weight_ih, weight_hh, bias_ih, bias_hh, gates=4, c=c)
     gates = x @ weight_ih.T + bias_ih + h @ weight_hh.T + bias_hh  # (B, 4·D)
     i, f, g, o = gates.chunk(4, dim=-1)  # (B, D) each
     c = torch.sigmoid(f) * c + torch.sigmoid(i) * torch.tanh(g)
@@ -338,7 +340,7 @@ def gru_cell(x: Tensor, h: Tensor, weight_ih: Tensor, weight_hh: Tensor, bias_ih
         Cho et al. 2014, Learning Phrase Representations using RNN Encoder-Decoder, section 2.3; the place of r and the
         layout are those of `torch.nn.GRUCell`.
     """
-    _check_cell(x, h, weight_ih, weight_hh, gates=3)
+    _check_cell(x, h, weight_ih, weight_hh, bias_ih, bias_hh, gates=3)
     r_i, z_i, n_i = (x @ weight_ih.T + bias_ih).chunk(3, dim=-1)  # (B, D) each
     r_h, z_h, n_h = (h @ weight_hh.T + bias_hh).chunk(3, dim=-1)  # (B, D) each
     r, z = torch.sigmoid(r_i + r_h), torch.sigmoid(z_i + z_h)
@@ -347,7 +349,7 @@ def gru_cell(x: Tensor, h: Tensor, weight_ih: Tensor, weight_hh: Tensor, bias_ih
 
 
 def bidirectional_forward(
-    x: Tensor, ahead: LstmWeights, back: LstmWeights, mask: Tensor | None = None
+    x: Tensor, forward_weights: LstmWeights, backward_weights: LstmWeights, mask: Tensor | None = None
 ) -> tuple[Tensor, tuple[Tensor, Tensor]]:
     """Read a sequence twice with two LSTMs, from the left and from the right, and put what they say side by side.
 
@@ -356,8 +358,8 @@ def bidirectional_forward(
 
     Args:
         x: Inputs, (B, T, E), with T at least one.
-        ahead: The four weights of the LSTM that reads from the left.
-        back: Those of the LSTM that reads from the right.
+        forward_weights: The four weights of the LSTM that reads from the left.
+        backward_weights: Those of the LSTM that reads from the right.
         mask: Boolean, (B, T), True at real tokens; None means that all are real.
 
     Returns:
@@ -372,10 +374,10 @@ def bidirectional_forward(
         Schuster and Paliwal 1997, Bidirectional Recurrent Neural Networks; the layout is that of `torch.nn.LSTM`.
     """
     _check_sequence(x, mask)
-    left, (h_left, c_left) = lstm_forward(x, *ahead, mask=mask)
+    left, (h_left, c_left) = lstm_forward(x, *forward_weights, mask=mask)
     # With the mask turned round too, the padding comes first and leaves the zeros of the beginning as they are.
     turned = None if mask is None else mask.flip(1)
-    right, (h_right, c_right) = lstm_forward(x.flip(1), *back, mask=turned)
+    right, (h_right, c_right) = lstm_forward(x.flip(1), *backward_weights, mask=turned)
     states = torch.cat([left, right.flip(1)], dim=-1)  # (B, T, 2·D)
     return states, (torch.stack([h_left, h_right]), torch.stack([c_left, c_right]))
 
@@ -400,7 +402,7 @@ def stacked_forward(
             shapes do not fit.
 
     Source:
-        Graves 2014, Generating Sequences With Recurrent Neural Networks, section 2; the layout is that of `torch.nn.LSTM`.
+        Graves 2013, Generating Sequences With Recurrent Neural Networks, section 2; the layout is that of `torch.nn.LSTM`.
     """
     if not layers:
         raise ValueError("expected at least one layer, got none")
@@ -419,7 +421,7 @@ def language_model_blocks(tokens: Tensor, block_length: int) -> tuple[Tensor, Te
     left at the end and fills no block is dropped.
 
     Args:
-        tokens: The corpus, whole numbers, (M,).
+        tokens: The corpus, integers, (M,).
         block_length: Number of tokens N in a block.
 
     Returns:
@@ -430,7 +432,7 @@ def language_model_blocks(tokens: Tensor, block_length: int) -> tuple[Tensor, Te
             one block and its targets.
 
     Source:
-        Radford et al. 2018, Improving Language Understanding by Generative Pre-Training, equation 1: max Σ log P(u_i | u_{i-k} … u_{i-1}).
+        Radford et al. 2018, Improving Language Understanding by Generative Pre-Training, equation 1: max Σ log P(u_i | u_{i-N} … u_{i-1}).
     """
     if tokens.ndim != 1 or block_length < 1 or len(tokens) <= block_length:
         raise ValueError(
@@ -449,7 +451,7 @@ def sequence_negative_log_likelihood(logits: Tensor, targets: Tensor, mask: Tens
 
     Args:
         logits: What the model says before every target, (B, T, V), not normalised.
-        targets: The tokens that came, whole numbers in 0 … V - 1, (B, T).
+        targets: The tokens that came, integers in 0 … V - 1, (B, T).
         mask: Boolean, (B, T), True at real tokens; a padded place adds nothing. None means that all are real.
 
     Returns:
@@ -488,7 +490,7 @@ def sample_autoregressive(
 
     Args:
         model: Turns tokens (B, T) into logits (B, T', V), of which the last predict the next token.
-        prompt: How the sequences begin, whole numbers, (B, T), with T at least one.
+        prompt: How the sequences begin, integers, (B, T), with T at least one.
         steps: How many tokens to append.
         temperature: Below 1 the likely tokens become likelier, above 1 all become more alike; not negative.
         generator: Where the random numbers come from; None means PyTorch's own generator.
@@ -497,19 +499,21 @@ def sample_autoregressive(
         Prompt and appended tokens, (B, T + steps).
 
     Raises:
-        ValueError: If `steps` or `temperature` is negative, or `prompt` does not have two dimensions.
+        ValueError: If `steps` or `temperature` is negative, or `prompt` does not have two dimensions and a token in each
+            sequence.
 
     Source:
-        Graves 2014, Generating Sequences With Recurrent Neural Networks, section 1.
+        Graves 2013, Generating Sequences With Recurrent Neural Networks, section 1.
     """
-    if steps < 0 or temperature < 0 or prompt.ndim != 2:
+    if steps < 0 or temperature < 0 or prompt.ndim != 2 or prompt.shape[1] < 1:
         raise ValueError(
-            f"expected a prompt (B, T), steps and a temperature that are not negative, got {tuple(prompt.shape)}, "
-            f"{steps} and {temperature}"
+            f"expected a prompt (B, T) with T at least one, steps and a temperature that are not negative, "
+            f"got {tuple(prompt.shape)}, {steps} and {temperature}"
         )
     tokens = prompt
     for _ in range(steps):
-        logits = model(tokens)[:, -1]  # (B, V)
+        with torch.no_grad():  # nothing is learned from what is drawn
+            logits = model(tokens)[:, -1]  # (B, V)
         if temperature == 0:
             drawn = logits.argmax(dim=-1, keepdim=True)  # (B, 1)
         else:
@@ -519,14 +523,29 @@ def sample_autoregressive(
     return tokens
 
 
-def _check_cell(x: Tensor, h: Tensor, weight_ih: Tensor, weight_hh: Tensor, *, gates: int) -> None:
+def _check_cell(
+    x: Tensor,
+    h: Tensor,
+    weight_ih: Tensor,
+    weight_hh: Tensor,
+    bias_ih: Tensor,
+    bias_hh: Tensor,
+    *,
+    gates: int,
+    c: Tensor | None = None,
+) -> None:
     """Make sure that inputs, state and weights fit each other: with a wrong one, broadcasting may go on without a word."""
-    D = h.shape[-1]
-    wanted = ((gates * D, x.shape[-1]), (gates * D, D))
-    if x.ndim != 2 or h.ndim != 2 or len(x) != len(h) or (weight_ih.shape, weight_hh.shape) != wanted:
+    if x.ndim != 2 or h.ndim != 2 or len(x) != len(h):
+        raise ValueError(f"expected x (B, E) and h (B, D), got {tuple(x.shape)} and {tuple(h.shape)}")
+    if c is not None and c.shape != h.shape:
+        raise ValueError(f"the cell must have the shape {tuple(h.shape)} of the state, got {tuple(c.shape)}")
+    E, D = x.shape[1], h.shape[1]
+    wanted = ((gates * D, E), (gates * D, D), (gates * D,), (gates * D,))
+    weights = tuple(tuple(weight.shape) for weight in (weight_ih, weight_hh, bias_ih, bias_hh))
+    if weights != wanted:
         raise ValueError(
-            f"x (B, E) {tuple(x.shape)} and h (B, D) {tuple(h.shape)} do not fit weight_ih {tuple(weight_ih.shape)} and "
-            f"weight_hh {tuple(weight_hh.shape)}, expected {wanted[0]} and {wanted[1]}"
+            f"weight_ih, weight_hh, bias_ih and bias_hh do not fit x {tuple(x.shape)} and h {tuple(h.shape)}: "
+            f"expected {wanted}, got {weights}"
         )
 
 

@@ -32,7 +32,7 @@ class Seq2Seq(nn.Module):
     """
 
     def __init__(
-        self, source_vocabulary: int, target_vocabulary: int, d_embedding: int, d_model: int, n_layers: int = 1
+        self, source_vocabulary: int, target_vocabulary: int, d_embedding: int, d_model: int, *, n_layers: int = 1
     ) -> None:
         super().__init__()
         self.source_embedding = nn.Embedding(source_vocabulary, d_embedding)
@@ -45,7 +45,7 @@ class Seq2Seq(nn.Module):
         """Read the source into the context: a state of fixed size, however long the source is.
 
         Args:
-            source: Source tokens, whole numbers, (B, S).
+            source: Source tokens, integers, (B, S).
             source_mask: Boolean, (B, S), True at real tokens, of which every source has at least one; padding stands behind
                 them and does not change the context. None means that all tokens are real.
 
@@ -56,11 +56,13 @@ class Seq2Seq(nn.Module):
             ValueError: If `source_mask` does not have the shape of `source`, is not boolean, or marks padding before a real
                 token or a source without any.
         """
-        _check_mask(source, source_mask)
+        _check_source_mask(source, source_mask)
         embedded = self.source_embedding(source)  # (B, S, E)
         if source_mask is not None:
             # Packed sequences end where their tokens end. PyTorch wants their lengths on the CPU.
             lengths = source_mask.sum(dim=1).cpu()
+            if bool((lengths == 0).any()):
+                raise ValueError(f"expected a token in every source, got sources of the lengths {lengths.tolist()}")
             embedded = pack_padded_sequence(embedded, lengths, batch_first=True, enforce_sorted=False)
         _, (states, cells) = self.encoder(embedded)
         return states, cells
@@ -69,7 +71,7 @@ class Seq2Seq(nn.Module):
         """Predict, after every target token, the one that comes next.
 
         Args:
-            target: Target tokens, whole numbers, (B, T).
+            target: Target tokens, integers, (B, T).
             state: States and cells of the decoder before the first of them, each (L, B, D): the context, or what an earlier
                 call returned, so that a target can be written piece by piece.
 
@@ -83,8 +85,8 @@ class Seq2Seq(nn.Module):
         """Predict every target token from the source and the target tokens before it.
 
         Args:
-            source: Source tokens, whole numbers, (B, S).
-            target: Target tokens, whole numbers, (B, T); the first is the token that begins every sentence (BOS).
+            source: Source tokens, integers, (B, S).
+            target: Target tokens, integers, (B, T); the first is the token that begins every sentence (BOS).
             source_mask: Boolean, (B, S), True at real tokens; None means that all are real.
 
         Returns:
@@ -97,13 +99,14 @@ class Seq2Seq(nn.Module):
         return logits
 
 
-def _check_mask(source: Tensor, mask: Tensor | None) -> None:
-    """Make sure that a mask marks the padding behind the source: packing would take other tokens for it without a word."""
+def _check_source_mask(source: Tensor, mask: Tensor | None) -> None:
+    """Make sure that a mask marks the padding behind the source: whoever counts its tokens would take others for them."""
     if mask is None:
         return
     if mask.dtype != torch.bool or mask.shape != source.shape:
         raise ValueError(f"expected a boolean mask {tuple(source.shape)}, got {mask.dtype} {tuple(mask.shape)}")
-    if not bool(mask[:, 0].all()) or bool((mask[:, 1:] > mask[:, :-1]).any()):
-        raise ValueError(
-            f"expected padding behind the tokens and a token in every source, got the mask {mask.tolist()}"
-        )
+    if mask.is_meta:
+        return  # it has a shape, but no values to look at
+    broken = (mask[:, 1:] > mask[:, :-1]).any(dim=1).nonzero().flatten().tolist()
+    if broken:
+        raise ValueError(f"expected padding behind the tokens, got mask[{broken[0]}] = {mask[broken[0]].tolist()}")

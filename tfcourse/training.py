@@ -4,10 +4,12 @@ Shapes: B batch, T target length, V vocabulary; `...` stands for any number of l
 0 is padding (PAD), 1 begins a sentence (BOS), 2 ends it (EOS).
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
+
+from tfcourse.data import BOS, PAD
 
 __all__ = [  # noqa: RUF022 - in the order of the syllabus
     "shift_right",
@@ -15,10 +17,11 @@ __all__ = [  # noqa: RUF022 - in the order of the syllabus
     "noam_learning_rate",
     "average_checkpoints",
     "training_step",
+    "training_loop",
 ]
 
 
-def shift_right(targets: Tensor, bos: int = 1) -> Tensor:
+def shift_right(targets: Tensor, bos: int = BOS) -> Tensor:
     """What the decoder is shown while it is trained: the target moved one place to the right, behind a BOS.
 
     At place t the decoder sees the tokens before t and is asked for token t. The last token is never shown.
@@ -42,7 +45,7 @@ def shift_right(targets: Tensor, bos: int = 1) -> Tensor:
     return torch.cat([first, targets[:, :-1]], dim=1)
 
 
-def cross_entropy(logits: Tensor, targets: Tensor, *, label_smoothing: float = 0.0, ignore_index: int = 0) -> Tensor:
+def cross_entropy(logits: Tensor, targets: Tensor, *, label_smoothing: float = 0.0, ignore_index: int = PAD) -> Tensor:
     """The mean surprise at the right tokens, in nats; padding does not count.
 
     Label smoothing asks for a distribution in place of one token: every token of the vocabulary, the right one among
@@ -59,20 +62,25 @@ def cross_entropy(logits: Tensor, targets: Tensor, *, label_smoothing: float = 0
         The mean loss, a tensor of no dimensions in the dtype of `logits`.
 
     Raises:
-        ValueError: If the shapes do not fit, or `label_smoothing` is out of range.
+        ValueError: If the shapes do not fit, the logits are no floating-point numbers, or `label_smoothing` is out of
+            range.
 
     Source:
         Szegedy et al. 2016, Rethinking the Inception Architecture, section 7; Vaswani et al. 2017, section 5.4.
     """
     if logits.shape[:-1] != targets.shape:
         raise ValueError(f"logits (..., V) and targets (...) do not fit: {tuple(logits.shape)} {tuple(targets.shape)}")
+    if not logits.is_floating_point():
+        raise ValueError(f"logits are floating-point numbers, got {logits.dtype}")
     if not 0 <= label_smoothing < 1:
         raise ValueError(f"label_smoothing is a share from 0 up to but not including 1, got {label_smoothing}")
     log_p = torch.log_softmax(logits.to(torch.promote_types(logits.dtype, torch.float32)), dim=-1)  # (..., V)
     counts = targets != ignore_index  # (...)
     # ignore_index may lie outside the vocabulary, so it must not be looked up.
     right = log_p.gather(-1, targets.where(counts, 0).unsqueeze(-1)).squeeze(-1)  # (...)
-    loss = -(1 - label_smoothing) * right - label_smoothing * log_p.mean(dim=-1)  # (...)
+    loss = -right
+    if label_smoothing:  # a forbidden token has the logit minus infinity, and zero times that is NaN
+        loss = (1 - label_smoothing) * loss - label_smoothing * log_p.mean(dim=-1)  # (...)
     total = loss.masked_fill(~counts, 0.0).sum()
     return (total / counts.sum().clamp(min=1)).to(logits.dtype)
 
@@ -92,13 +100,15 @@ def noam_learning_rate(step: int, d_model: int, warmup: int = 4000, factor: floa
         The learning rate.
 
     Raises:
-        ValueError: If `step` or `warmup` is less than 1.
+        ValueError: If `step`, `d_model` or `warmup` is less than 1.
 
     Source:
         Vaswani et al. 2017, section 5.3, equation 3.
     """
     if step < 1 or warmup < 1:
         raise ValueError(f"steps are counted from 1 and warm-up takes at least one, got step={step}, warmup={warmup}")
+    if d_model < 1:
+        raise ValueError(f"a model is at least 1 wide, got d_model={d_model}")
     return float(factor * d_model**-0.5 * min(step**-0.5, step * warmup**-1.5))
 
 
@@ -162,6 +172,10 @@ def training_step(
     Returns:
         The loss before the step, a tensor of no dimensions without a gradient.
 
+    Raises:
+        ValueError: As `cross_entropy`, if the logits and the targets do not fit or `label_smoothing` is out of range;
+            the weights are then as they were.
+
     Source:
         Vaswani et al. 2017, sections 5.3 and 5.4.
     """
@@ -173,3 +187,42 @@ def training_step(
     loss.backward()  # type: ignore[no-untyped-call]
     optimizer.step()
     return loss.detach()
+
+
+def training_loop(
+    model: nn.Module,
+    optimizer: torch.optim.Optimizer,
+    batches: Iterable[tuple[Sequence[Tensor], Tensor]],
+    *,
+    learning_rate: Callable[[int], float] | None = None,
+    label_smoothing: float = 0.0,
+) -> Tensor:
+    """Train a model: one step for every batch, in the order in which they come.
+
+    The model is put into training mode, in which dropout drops, and left in it.
+
+    Args:
+        model: As in `training_step`.
+        optimizer: Holds the parameters of `model`, and what it remembers from step to step.
+        batches: Pairs of inputs and targets, as `training_step` takes them; any number but none.
+        learning_rate: Gives the rate of a step from its number, counted from 1; None leaves the optimiser's own.
+        label_smoothing: As in `cross_entropy`.
+
+    Returns:
+        The loss of every batch before its step, (steps,), without gradients.
+
+    Raises:
+        ValueError: If there are no batches, or as in `training_step`.
+
+    Source:
+        Vaswani et al. 2017, section 5.
+    """
+    model.train()
+    losses = []
+    for step, (inputs, targets) in enumerate(batches, start=1):
+        rate = None if learning_rate is None else learning_rate(step)
+        loss = training_step(model, optimizer, inputs, targets, learning_rate=rate, label_smoothing=label_smoothing)
+        losses.append(loss)
+    if not losses:
+        raise ValueError("there are no batches to train on")
+    return torch.stack(losses)  # (steps,)

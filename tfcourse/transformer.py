@@ -33,7 +33,7 @@ class Transformer(nn.Module):
     Args:
         source_vocabulary: Number of source tokens.
         target_vocabulary: Number of target tokens V.
-        d_model: Width D; even.
+        d_model: Width D; even if the positions are sinusoids.
         n_heads: Number of heads H; divides D.
         d_ff: Feed-forward width F.
         n_layers: Number of layers of the encoder, and of the decoder.
@@ -46,7 +46,8 @@ class Transformer(nn.Module):
         max_length: Number of rows of a learned table of positions.
 
     Raises:
-        ValueError: If weights are to be tied and the vocabularies differ in size, or `positions` is of another kind.
+        ValueError: If weights are to be tied and the vocabularies differ in size, `positions` or `activation` is of another
+            kind, D cannot be divided by H, or it is odd and the positions are sinusoids.
 
     Source:
         Vaswani et al. 2017, sections 3.1, 3.4, 3.5 and 5.4; Press and Wolf 2017, Using the Output Embedding to Improve
@@ -77,6 +78,8 @@ class Transformer(nn.Module):
             )
         if positions not in ("sinusoidal", "learned"):
             raise ValueError(f"positions are 'sinusoidal' or 'learned', got {positions!r}")
+        if positions == "sinusoidal" and d_model % 2:
+            raise ValueError(f"sinusoids come in pairs, so d_model must be even, got {d_model}")
         self.dropout = dropout
         self.tie_weights = tie_weights
         self.positions_every_layer = positions_every_layer
@@ -115,6 +118,10 @@ class Transformer(nn.Module):
 
         Returns:
             Logits, (B, T, V); those at place t are for the token after target[:, t].
+
+        Raises:
+            ValueError: If source or target is longer than a learned table of positions, or `source_mask` is not boolean or
+                does not have the shape of `source`.
         """
         return self.decode(target, self.encode(source, source_mask), source_mask)
 
@@ -127,7 +134,11 @@ class Transformer(nn.Module):
 
         Returns:
             What the decoder attends to, (B, S, D).
+
+        Raises:
+            ValueError: As in `forward`.
         """
+        _check_mask(source_mask, source.shape)
         mask = None if source_mask is None else source_mask[:, None]  # (B, 1, S): the same for every query
         x = self.embed(source, self.embedding if self.tie_weights else self.source_embedding)
         for number, layer in enumerate(self.encoder_layers):
@@ -147,7 +158,11 @@ class Transformer(nn.Module):
 
         Returns:
             Logits, (B, T, V).
+
+        Raises:
+            ValueError: As in `forward`.
         """
+        _check_mask(source_mask, memory.shape[:2])
         mask = None if source_mask is None else source_mask[:, None]  # (B, 1, S)
         x = self.embed(target, self.embedding if self.tie_weights else self.target_embedding)
         for number, layer in enumerate(self.decoder_layers):
@@ -166,6 +181,9 @@ class Transformer(nn.Module):
 
         Returns:
             Vectors, (B, T, D).
+
+        Raises:
+            ValueError: As in `place`.
         """
         x = embedding(tokens) * math.sqrt(embedding.embedding_dim)  # (B, T, D)
         return nn.functional.dropout(self.place(x), self.dropout, self.training)
@@ -178,7 +196,16 @@ class Transformer(nn.Module):
 
         Returns:
             Vectors, (B, T, D).
+
+        Raises:
+            ValueError: If a learned table has fewer than T rows.
         """
         if self.position_table is not None:
             return add_positions(x, self.position_table)
         return add_positions(x, sinusoidal_positions(x.shape[1], x.shape[2], x.device))
+
+
+def _check_mask(mask: Tensor | None, shape: torch.Size) -> None:
+    """Make sure that there is a place for every source token: attention would name shapes that the caller never saw."""
+    if mask is not None and (mask.dtype != torch.bool or mask.shape != shape):
+        raise ValueError(f"expected a boolean source_mask {tuple(shape)}, got {mask.dtype} {tuple(mask.shape)}")

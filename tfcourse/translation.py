@@ -21,7 +21,7 @@ class Translations(NamedTuple):
     """What a beam search found, best first."""
 
     tokens: Tensor
-    """Integers, (B, K, T): without BOS, each ended by EOS (unless `max_length` cut it off) and filled with PAD."""
+    """Integers, (B, K, T), without BOS, each ended by EOS (unless `max_length` cut it off) and filled with PAD."""
     scores: Tensor
     """Log-probabilities, (B, K), divided by the length penalty."""
 
@@ -39,8 +39,8 @@ def greedy_decode(model: Translator, source: Tensor, source_mask: Tensor | None 
         max_length: Largest number of tokens of a translation, EOS among them.
 
     Returns:
-        Tokens, integers (B, T) with T ≤ `max_length`: without BOS, each sentence ended by EOS (unless it was cut off)
-        and filled with PAD.
+        Tokens, integers (B, T) with T ≤ `max_length`: each sentence ended by EOS (unless it was cut off) and filled
+        with PAD. The BOS that all begin with is left out; a model that finds PAD or BOS most probable writes it.
 
     Raises:
         ValueError: If `max_length` is less than 1.
@@ -87,8 +87,8 @@ def beam_search(
         length_penalty: 0 compares probabilities; more favours longer translations (0.6 in the original Transformer).
 
     Returns:
-        The K translations of every source, best first, and their scores. Where fewer are possible, the rest have the
-        score minus infinity, and their tokens mean nothing.
+        The K translations of every source, best first, and their scores, in the dtype of the logits, float32 at least.
+        Where fewer are possible, the rest have the score minus infinity, and their tokens mean nothing.
 
     Raises:
         ValueError: If `beam_width` or `max_length` is less than 1.
@@ -104,21 +104,22 @@ def beam_search(
     masks = None if source_mask is None else source_mask.repeat_interleave(K, dim=0)
     target = torch.full((B, K, 1), BOS, dtype=torch.int64, device=device)
     # At first the K beginnings are one and the same: only one of them may go on, or the beam holds K copies.
-    total = torch.full((B, K), -torch.inf, device=device)
+    total = torch.full((B, K), -torch.inf, dtype=torch.float32, device=device)
     total[:, 0] = 0.0
     length = torch.zeros(B, K, dtype=torch.int64, device=device)
     ended = torch.zeros(B, K, dtype=torch.bool, device=device)
     for _ in range(max_length):
-        logits = model(sources, target.flatten(0, 1), masks)[:, -1].float()  # (B·K, V)
+        logits = model(sources, target.flatten(0, 1), masks)[:, -1]  # (B·K, V)
         V = logits.shape[-1]
-        log_p = torch.log_softmax(logits, dim=-1).reshape(B, K, V)
+        wide = logits.to(torch.promote_types(logits.dtype, torch.float32))
+        log_p = torch.log_softmax(wide, dim=-1).reshape(B, K, V)
         # A sentence that has ended goes on in one way only: with padding, which costs nothing.
-        padding = torch.full((V,), -torch.inf, device=device)
+        padding = torch.full((V,), -torch.inf, dtype=wide.dtype, device=device)
         padding[PAD] = 0.0
         log_p = torch.where(ended[..., None], padding, log_p)
         totals = (total[..., None] + log_p).flatten(1)  # (B, K·V)
         lengths = (length + ~ended)[..., None].expand(B, K, V).flatten(1)
-        best = (totals / _penalty(lengths, length_penalty)).topk(K, dim=1).indices  # (B, K)
+        best = (totals / _penalty(lengths.to(totals), length_penalty)).topk(K, dim=1).indices  # (B, K)
         parent, token = best // V, best % V
         total, length = totals.gather(1, best), lengths.gather(1, best)
         target = target.gather(1, parent[..., None].expand(-1, -1, target.shape[-1]))
@@ -126,7 +127,7 @@ def beam_search(
         ended = ended.gather(1, parent) | (token == EOS)
         if bool(ended.all()):
             break
-    return Translations(target[..., 1:], total / _penalty(length, length_penalty))
+    return Translations(target[..., 1:], total / _penalty(length.to(total), length_penalty))
 
 
 def _penalty(length: Tensor, strength: float) -> Tensor:

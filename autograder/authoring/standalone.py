@@ -85,7 +85,10 @@ class _Inliner:
         if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
             old_name = node.name
             edits.append((*_name_span(module, node), name))
-            skipped = [*_docstring_lines(node), *((d.lineno, d.end_lineno or d.lineno) for d in _declarations(node))]
+            skipped = [
+                *_docstring_lines(node),
+                *((d.lineno, d.end_lineno or d.lineno) for d in _declarations(module, node)),
+            ]
         else:
             edits.append((*_target_span(module, node), name))
         gone = {line for first, last in skipped for line in range(first, last + 1)}
@@ -173,6 +176,9 @@ class _Inliner:
             isinstance(value, (tuple, list)) and all(isinstance(item, _LITERALS) for item in value)
         ):
             return repr(value)
+        if self._is_ours(type(value).__module__) and getattr(value, "__dict__", None) == {}:
+            # Nothing is in it but what its class says: it can be made again.
+            return f"{self._value(type(value).__name__, type(value))}()"
         raise CourseError(f"{name} holds a {type(value).__name__}, which cannot be written into a notebook")
 
     def _is_ours(self, module_name: str) -> bool:
@@ -200,18 +206,23 @@ def _closure(obj: Callable[..., Any]) -> dict[str, Any]:
 
 
 def _declared_mistake(module: ModuleText, name: str) -> Misconception | None:
-    """Return the misconception that a decorated function of a checks module has become."""
-    if not _declarations(module.definitions[name]):
+    """Return the misconception that a decorated definition of a checks module has become."""
+    if not getattr(module.definitions[name], "decorator_list", ()):
         return None
     loaded = next((m for m in list(sys.modules.values()) if getattr(m, "__file__", None) == str(module.path)), None)
     value = getattr(loaded, name, None)
     return value if isinstance(value, Misconception) else None
 
 
-def _declarations(node: ast.stmt) -> list[ast.expr]:
+def _declarations(module: ModuleText, node: ast.stmt) -> list[ast.expr]:
     """Return the decorators that make a misconception of a definition; the code below them is what is wanted."""
-    calls = (d for d in getattr(node, "decorator_list", ()) if isinstance(d, ast.Call))
-    return [call for call in calls if ast.unparse(call.func).rpartition(".")[2] == "misconception"]
+    calls = [d for d in getattr(node, "decorator_list", ()) if isinstance(d, ast.Call)]
+    named: list[ast.expr] = [call for call in calls if ast.unparse(call.func).rpartition(".")[2] == "misconception"]
+    name = getattr(node, "name", "")
+    if named or not calls or name not in module.definitions:
+        return named
+    # A decorator of the module's own: the name stands for what the outermost one has made.
+    return [*calls[:1]] if _declared_mistake(module, name) is not None else []
 
 
 def _attribute(owner: Any, name: str) -> Any:

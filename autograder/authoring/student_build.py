@@ -26,6 +26,8 @@ from autograder.errors import CourseError
 _DATE = (1980, 1, 1, 0, 0, 0)
 _CACHE = Path(".cache", "recordings")
 _LICENCES = ("LICENSE", "LICENSE-CONTENT")
+# What the package itself tells to install, where a text is to be made or loaded. The other extras are for those who teach.
+_EXTRAS = ("data", "corpora")
 
 # Students check against what was recorded, and their `tfcourse` is the pre-check alone.
 _ENTRY_POINTS = b"""\
@@ -167,6 +169,10 @@ def _metadata(project: Mapping[str, Any], version: str, licences: Mapping[str, b
         *(f"License-File: {name}" for name in sorted(licences)),
         *(f"Requires-Dist: {requirement}" for requirement in project["dependencies"]),
     ]
+    extras = project.get("optional-dependencies", {})
+    for extra in (name for name in _EXTRAS if name in extras):
+        lines.append(f"Provides-Extra: {extra}")
+        lines += [f'Requires-Dist: {requirement}; extra == "{extra}"' for requirement in extras[extra]]
     return "\n".join(lines) + "\n"
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, TypeAlias
 
 import torch
@@ -39,12 +39,15 @@ class Aspect:
         title: what is asked, as a sentence that a student reads.
         points: what it is worth; all or nothing.
         probes: makes the questions of one round from a draw.
+        easy: its right numbers take no computing (the input itself, zeros, a number repeated), so they do not show that the points for
+            doing nothing wrong were meant for this code.
     """
 
     name: str
     title: str
     points: float
     probes: Callable[[Draw], Sequence[Probe]]
+    easy: bool = False
 
 
 def shape(
@@ -59,16 +62,19 @@ def values(
     *makers: Maker,
     name: str = "values",
     title: str = "The numbers are right, on inputs of several shapes.",
+    easy: bool = False,
 ) -> Aspect:
     """Every number of every output, within the tolerance of its dtype."""
-    return _each(name, title, points, makers, lambda case: Probe((case.request(),), "matches"))
+    aspect = _each(name, title, points, makers, lambda case: Probe((case.request(),), "matches"))
+    return replace(aspect, easy=easy)
 
 
-def part(points: float, *makers: Maker, output: str, name: str, title: str) -> Aspect:
+def part(points: float, *makers: Maker, output: str, name: str, title: str, easy: bool = False) -> Aspect:
     """One of several outputs (``"output[0]"``), so that each can earn its points where another is wrong."""
-    return _each(
+    aspect = _each(
         name, title, points, makers, lambda case: Probe((case.request(),), "matches_part", {"outputs": [output]})
     )
+    return replace(aspect, easy=easy)
 
 
 def refuses(points: float, *makers: Maker, title: str, name: str = "errors") -> Aspect:
@@ -119,6 +125,49 @@ def unmutated(points: float, *makers: Maker) -> Aspect:
     """No argument is changed in place."""
     title = "The inputs are left as they were."
     return _each("inputs", title, points, makers, lambda case: Probe((case.request(),), "unmutated"))
+
+
+def detached(points: float, *makers: Maker) -> Aspect:
+    """No result hangs on the graph of the computation any more, where a model was given that is trained."""
+    title = "What it returns is cut off from the graph."
+    return _each("graph", title, points, makers, lambda case: Probe((case.request(),), "detached"))
+
+
+def reaches(
+    points: float,
+    maker: Callable[[Draw], tuple[Case, tuple[Tensor, ...], Tensor]],
+    *,
+    loss: float,
+    right: float,
+    title: str,
+    name: str = "reaches",
+) -> Aspect:
+    """The model of a case, which is its prop ``model``, is good after the call, on examples that it was not trained on.
+
+    Args:
+        points: what it is worth.
+        maker: makes the case, and inputs and targets to examine the model with.
+        loss: the mean cross-entropy that it may have at most.
+        right: the share of the examples that it must get right at least.
+        title: what is asked, as a sentence that a student reads.
+        name: short name.
+    """
+
+    def probes(draw: Draw) -> Sequence[Probe]:
+        case, inputs, targets = maker(draw)
+        assert case.props is not None
+        model = case.props["model"]
+        options = {
+            "kind": model["kind"],
+            "init": dict(model["init"]),
+            "inputs": inputs,
+            "targets": targets,
+            "loss": loss,
+            "right": right,
+        }
+        return [Probe((case.request(),), "reaches", options)]
+
+    return Aspect(name, title, points, probes)
 
 
 def device(points: float, *makers: Maker) -> Aspect:

@@ -9,6 +9,7 @@ from typing import Any
 
 from autograder.checking.aspects import Aspect, Maker, Probe
 from autograder.checking.draw import Draw
+from autograder.checking.judges import has_other_weights
 from autograder.checking.request import Request
 from autograder.checking.sheet import Answers, Section, Sheet, ask
 from autograder.checking.subject import LocalSubject, neutral
@@ -109,7 +110,7 @@ def _sheet(exercise: Exercise, hidden: bool, seed: int, device: str) -> Sheet:
             probes = [_on(probe, device) for probe in _questions(exercise.name, aspect, hidden, seed)]
             expected = _without_the_way(ask(reference, [probes])[0], counts=False)
             visible = len(probes) // (1 + HIDDEN_ROUNDS) if hidden else None
-            sections.append(Section(aspect.name, aspect.title, aspect.points, probes, expected, visible))
+            sections.append(Section(aspect.name, aspect.title, aspect.points, probes, expected, visible, aspect.easy))
         rules = [_on(rule, device) for rule in _rules(exercise, seed if hidden else 0)]
 
     @lru_cache(maxsize=len(exercise.misconceptions) or 1)
@@ -130,7 +131,7 @@ def _sheet(exercise: Exercise, hidden: bool, seed: int, device: str) -> Sheet:
 
 
 def _without_the_way(answers: Answers, *, counts: bool) -> Answers:
-    """Leave of answers what is judged: results, and the kind of an error. How they came about would give solutions away.
+    """Leave of answers what is judged: results, the kind of an error, and which weights do not fit. The way would give solutions away.
 
     Args:
         answers: what was observed.
@@ -143,7 +144,7 @@ def _without_the_way(answers: Answers, *, counts: bool) -> Answers:
                 functions=(),
                 operations=seen.operations if counts else None,
                 largest=seen.largest if counts else None,
-                error=seen.error and seen.error.partition(":")[0],
+                error=seen.error if has_other_weights(seen) else seen.error and seen.error.partition(":")[0],
             )
             for seen in given
         ]

@@ -13,7 +13,8 @@ from typing import TypeAlias
 import torch
 from torch import Tensor, nn
 
-from autograder.checking.request import Observation, Value, WrongResultError
+from autograder.checking.props import build
+from autograder.checking.request import Observation, Value, WeightsError, WrongResultError
 from autograder.checking.tolerance import tolerance_for
 
 # More numbers than any exercise returns: an expanded tensor may claim any number and take no memory, until it is compared.
@@ -82,6 +83,41 @@ def unmutated(seen: Observations, expected: Observations, options: Mapping[str, 
     return f"it changes its argument {', '.join(dict.fromkeys(changed))} in place" if changed else None
 
 
+def detached(seen: Observations, expected: Observations, options: Mapping[str, Value]) -> str | None:
+    """No gradient can flow back from a result: it does not keep alive all that it was computed from."""
+    if problem := _kinds(seen, expected):
+        return problem
+    names = list(dict.fromkeys(name for observation in seen for name in observation.attached))
+    if not names:
+        return None
+    return f"{', '.join(names)} still hangs on the graph of the steps that it comes from, and keeps it in memory"
+
+
+def reaches(seen: Observations, expected: Observations, options: Mapping[str, Value]) -> str | None:
+    """The model that was trained is good: on ``inputs`` the loss is at most ``loss``, and at least a share ``right`` of ``targets`` is met.
+
+    The model is built here from the weights that were left, as ``kind`` and ``init`` say, so nothing is taken on trust.
+    """
+    for mine, theirs in zip(seen, expected, strict=True):
+        weights = {name: value for name, value in theirs.outputs.items() if name.startswith("model.")}
+        held = Observation(outputs={name: mine.outputs[name] for name in weights if name in mine.outputs})
+        if problem := _structure(held, Observation(outputs=weights)):
+            return problem
+        state = {name.removeprefix("model."): value.cpu() for name, value in held.outputs.items()}
+        model = build({"model": {"kind": options["kind"], "init": options["init"], "state": state}})["model"].eval()
+        with torch.no_grad():
+            logits = model(*options["inputs"]).flatten(0, -2)
+        targets = options["targets"].flatten()
+        loss = float(nn.functional.cross_entropy(logits, targets))
+        right = float((logits.argmax(dim=-1) == targets).double().mean())
+        if not loss <= options["loss"] or right < options["right"]:
+            return (
+                f"on examples that it was not trained on, the model gets {right:.0%} right with a loss of {loss:.2g}; at least "
+                f"{options['right']:.0%} with a loss of at most {options['loss']:g} are asked for"
+            )
+    return None
+
+
 def related(seen: Observations, expected: Observations, options: Mapping[str, Value]) -> str | None:
     """The outputs of two requests agree where the option ``views`` looks: a list of steps for each of the two."""
     if problem := _kinds(seen, expected):
@@ -135,6 +171,8 @@ JUDGES: dict[str, Judge] = {
         finite,
         shapes,
         unmutated,
+        detached,
+        reaches,
         related,
         same_operations,
         small_tensors,
@@ -169,34 +207,48 @@ def look(value: Value, steps: Sequence[Sequence[Value]]) -> Value:
     return value
 
 
-def same_answer(a: Observation, b: Observation, *, damage: bool = False) -> bool:
+def same_answer(a: Observation, b: Observation, *, damage: bool = False, hold: bool = False) -> bool:
     """Whether two subjects answered a request alike. NaN equals NaN here: a mistake that makes NaN is recognised by it.
+
+    Numbers of two dtypes are not alike: what is right but for the last digits of double precision is not what was made in single.
+    Weights that do not fit are alike if they do not fit in the same way.
 
     Args:
         a: what the one answered.
         b: what the other answered.
         damage: compare the damage that they did to their arguments, in place of what they returned.
+        hold: compare which results still hang on a graph, in place of what they are.
     """
     if (a.error is None) != (b.error is None):
         return False
     if a.error is not None:
-        return _kind(a) == _kind(b)
+        return a.error == b.error if has_other_weights(a) else _kind(a) == _kind(b)
     if damage:
         return a.mutated == b.mutated
+    if hold:
+        return a.attached == b.attached
     if set(a.outputs) != set(b.outputs):
         return False
     try:
         return all(
-            _difference(name, value, b.outputs[name], equal_nan=True) is None for name, value in a.outputs.items()
+            getattr(value, "dtype", None) == getattr(b.outputs[name], "dtype", None)
+            and _difference(name, value, b.outputs[name], equal_nan=True) is None
+            for name, value in a.outputs.items()
         )
     except Exception:  # what a student returns may be made to break a comparison
         return False
 
 
+def has_other_weights(observation: Observation) -> bool:
+    """Whether it came to nothing since the weights are named otherwise, or have other shapes. The text then tells how."""
+    return _kind(observation) == WeightsError.__name__
+
+
 def _failure(observation: Observation) -> str:
     """Say what an observation's error was; what raised nothing is not said to have raised something."""
     kind, _, text = (observation.error or "").partition(": ")
-    return text if kind == WrongResultError.__name__ else f"it raised {observation.error}"
+    own_words = (WrongResultError.__name__, WeightsError.__name__)
+    return text if kind in own_words else f"it raised {observation.error}"
 
 
 def _kind(observation: Observation) -> str:

@@ -6,6 +6,7 @@ own side. It decides nothing: what a check compares are results, and the weights
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -50,61 +51,85 @@ class Perceptron(nn.Module):
         inputs: width of an input.
         hidden: width in between.
         outputs: width of an output.
+        dropout: share of the numbers in between that are dropped in training mode; with 1, all of them, it can be foretold which.
     """
 
-    def __init__(self, inputs: int, hidden: int, outputs: int) -> None:
+    def __init__(self, inputs: int, hidden: int, outputs: int, dropout: float = 0.0) -> None:
         super().__init__()
         self.first = nn.Linear(inputs, hidden)
+        self.drop = nn.Dropout(dropout)
         self.second = nn.Linear(hidden, outputs)
 
     def forward(self, x: Tensor) -> Tensor:
         """Return the outputs, (..., outputs), for inputs (..., inputs)."""
-        made: Tensor = self.second(torch.tanh(self.first(x)))
+        made: Tensor = self.second(self.drop(torch.tanh(self.first(x))))
         return made
 
 
-class GradientDescent:
-    """Gradient descent with the face of ``torch.optim.SGD``, whose first step makes PyTorch import its compiler: three seconds.
+class GradientDescent(torch.optim.Optimizer):
+    """Gradient descent that takes the steps of ``torch.optim.SGD``.
 
-    Attributes:
-        param_groups: one group, with ``params`` and ``lr``; who changes ``lr`` there changes the next step.
+    PyTorch's own makes PyTorch import its compiler, in its constructor and at its first step, which takes longer than most checks. So the
+    constructor of the base class is not called: what it would set up is set up here.
 
     Args:
-        params: the parameters to change.
+        params: the parameters to change, or groups of them, each a dictionary with ``params`` and, if it has one of its own, ``lr``.
         lr: the learning rate.
     """
 
-    def __init__(self, params: Sequence[nn.Parameter], lr: float) -> None:
-        self.param_groups: list[dict[str, Any]] = [{"params": list(params), "lr": lr}]
+    def __init__(
+        self, params: Sequence[nn.Parameter] | Sequence[Mapping[str, Any]], lr: float, **defaults: Any
+    ) -> None:
+        groups = [dict(item) if isinstance(item, Mapping) else {"params": [item]} for item in params]
+        if params and not isinstance(params[0], Mapping):
+            groups = [{"params": list(params)}]
+        self.__setstate__(
+            {
+                "defaults": {"lr": lr, "maximize": False, **defaults},
+                "state": defaultdict(dict),
+                "param_groups": [{"lr": lr, "maximize": False, **defaults, **group} for group in groups],
+            }
+        )
 
     def zero_grad(self, set_to_none: bool = True) -> None:
         """Forget the gradients, or make them zero."""
-        for parameter in self._parameters():
-            if set_to_none:
-                parameter.grad = None
-            elif parameter.grad is not None:
-                parameter.grad = torch.zeros_like(parameter.grad)
+        for group in self.param_groups:
+            for parameter in group["params"]:
+                if set_to_none:
+                    parameter.grad = None
+                elif parameter.grad is not None:
+                    parameter.grad.detach_().zero_()
 
-    @torch.no_grad()
-    def step(self) -> None:
-        """Change every parameter that has a gradient."""
-        for parameter in self._parameters():
-            if parameter.grad is not None:
-                parameter.sub_(self._direction(parameter, parameter.grad), alpha=self.param_groups[0]["lr"])
+    def step(self, closure: Callable[[], Any] | None = None) -> Any:
+        """Change every parameter that has a gradient.
 
-    def _parameters(self) -> list[nn.Parameter]:
-        found: list[nn.Parameter] = self.param_groups[0]["params"]
-        return found
+        Args:
+            closure: computes the loss and its gradients once more, before the step.
 
-    def _direction(self, parameter: nn.Parameter, gradient: Tensor) -> Tensor:
+        Returns:
+            What the closure returns, or None.
+        """
+        loss = None
+        if closure is not None:
+            with torch.enable_grad():
+                loss = closure()
+        with torch.no_grad():
+            for group in self.param_groups:
+                for parameter in group["params"]:
+                    if parameter.grad is not None:
+                        gradient = -parameter.grad if group["maximize"] else parameter.grad
+                        parameter.sub_(self._direction(parameter, gradient, group), alpha=group["lr"])
+        return loss
+
+    def _direction(self, parameter: nn.Parameter, gradient: Tensor, group: Mapping[str, Any]) -> Tensor:
         return gradient
 
 
 class AdaptiveMoments(GradientDescent):
-    """Adam with the face of ``torch.optim.Adam``.
+    """Adam that takes the steps of ``torch.optim.Adam``.
 
     Args:
-        params: the parameters to change.
+        params: the parameters to change, or groups of them.
         lr: the learning rate.
         betas: how much of the running means of gradients and of their squares is kept at a step.
         eps: what is added to the root of the second.
@@ -113,27 +138,49 @@ class AdaptiveMoments(GradientDescent):
     def __init__(
         self, params: Sequence[nn.Parameter], lr: float, betas: tuple[float, float] = (0.9, 0.999), eps: float = 1e-8
     ) -> None:
-        super().__init__(params, lr)
-        self._betas, self._eps = betas, eps
-        self._moments: dict[nn.Parameter, tuple[int, Tensor, Tensor]] = {}
+        super().__init__(params, lr, betas=betas, eps=eps)
 
-    def _direction(self, parameter: nn.Parameter, gradient: Tensor) -> Tensor:
-        first, second = self._betas
-        zero = torch.zeros_like(gradient)
-        steps, mean, square = self._moments.get(parameter, (0, zero, zero))
-        mean, square = first * mean + (1 - first) * gradient, second * square + (1 - second) * gradient**2
-        self._moments[parameter] = (steps + 1, mean, square)
-        root: Tensor = (square / (1 - second ** (steps + 1))).sqrt()
-        return mean / (1 - first ** (steps + 1)) / (root + self._eps)
+    def _direction(self, parameter: nn.Parameter, gradient: Tensor, group: Mapping[str, Any]) -> Tensor:
+        (first, second), state = group["betas"], self.state[parameter]
+        if not state:
+            zero = torch.zeros_like(gradient)
+            state.update(step=0, exp_avg=zero, exp_avg_sq=zero)
+        state["step"] += 1
+        state["exp_avg"] = first * state["exp_avg"] + (1 - first) * gradient
+        state["exp_avg_sq"] = second * state["exp_avg_sq"] + (1 - second) * gradient**2
+        root: Tensor = (state["exp_avg_sq"] / (1 - second ** state["step"])).sqrt()
+        direction: Tensor = state["exp_avg"] / (1 - first ** state["step"]) / (root + group["eps"])
+        return direction
+
+
+class Rates:
+    """A schedule of learning rates: called with the number of a step, it gives the rate of that step.
+
+    Args:
+        rates: the rates of the steps 1, 2, 3 …; the last one is that of all later steps, too.
+    """
+
+    def __init__(self, rates: Sequence[float]) -> None:
+        self._rates = tuple(rates)
+
+    def __call__(self, step: int) -> float:
+        """Return the rate of a step.
+
+        Raises:
+            ValueError: if there is no such step.
+        """
+        if step < 1:
+            raise ValueError(f"steps are counted from 1, and the learning rate of step {step} is asked for")
+        return self._rates[min(step, len(self._rates)) - 1]
 
 
 def build(props: Mapping[str, Mapping[str, Value]]) -> dict[str, Any]:
     """Build what a request names.
 
     Args:
-        props: by argument, ``kind`` (a key of :data:`KINDS`), ``init`` (its arguments) and, for a model, ``state`` (its weights) and
-            ``gradients`` (what an earlier step has left in them). An optimiser's ``of`` names the argument that is the model whose
-            parameters it changes.
+        props: by argument, ``kind`` (a key of :data:`KINDS`), ``init`` (its arguments) and, for a model, ``state`` (its weights),
+            ``gradients`` (what an earlier step has left in them) and ``training`` (False puts it into evaluation mode). An optimiser's
+            ``of`` names the argument that is the model whose parameters it changes; with ``apart`` each of them is a group of its own.
 
     Returns:
         What was built, by argument.
@@ -142,13 +189,16 @@ def build(props: Mapping[str, Mapping[str, Value]]) -> dict[str, Any]:
     for name, prop in sorted(props.items(), key=lambda item: "of" in item[1]):
         options = dict(prop.get("init", {}))
         if "of" in prop:
-            options["params"] = list(made[prop["of"]].parameters())
+            parameters = list(made[prop["of"]].parameters())
+            options["params"] = [{"params": [one]} for one in parameters] if prop.get("apart") else parameters
         made[name] = KINDS[prop["kind"]](**options)
         if "state" in prop:
             first = next(iter(prop["state"].values()))
             made[name].to(device=first.device, dtype=first.dtype).load_state_dict(dict(prop["state"]))
         for parameter, gradient in prop.get("gradients", {}).items():
             made[name].get_parameter(parameter).grad = gradient.clone()
+        if not prop.get("training", True):
+            made[name].eval()
     return made
 
 
@@ -172,4 +222,5 @@ KINDS: dict[str, Callable[..., Any]] = {
     "Generator": _generator,
     "SGD": GradientDescent,
     "Adam": AdaptiveMoments,
+    "Rates": Rates,
 }

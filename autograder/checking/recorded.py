@@ -73,6 +73,7 @@ def write_sheet(sheet: Sheet, path: Path) -> None:
                 "aspect": section.aspect,
                 "title": section.title,
                 "points": section.points,
+                "easy": section.easy,
                 "probes": [_pack(probe, tensors) for probe in section.probes],
                 "expected": _pack_answers(section.expected, tensors),
             }
@@ -107,6 +108,7 @@ def read_sheet(path: Path) -> Sheet:
                 points=section["points"],
                 probes=[_unpack_probe(probe, tensors) for probe in section["probes"]],
                 expected=_unpack_answers(section["expected"], tensors),
+                easy=section["easy"],
             )
             for section in content["sections"]
         ],

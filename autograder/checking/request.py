@@ -62,6 +62,7 @@ class Observation:
         error: the exception it raised, as ``"TypeError: …"``, or None.
         unfinished: whether that exception was NotImplementedError, as a stub raises.
         mutated: names of the arguments that it changed in place.
+        attached: names of the results from which a gradient can still flow back, where a model was given (``"call"`` only).
         operations: how many ATen operations it dispatched (``"operations"`` only).
         largest: number of elements of the largest tensor that it made (``"operations"`` only).
         functions: names of the torch functions that it called (``"operations"`` only).
@@ -71,6 +72,7 @@ class Observation:
     error: str | None = None
     unfinished: bool = False
     mutated: tuple[str, ...] = ()
+    attached: tuple[str, ...] = ()
     operations: int | None = None
     largest: int | None = None
     functions: tuple[str, ...] = ()
@@ -78,6 +80,10 @@ class Observation:
 
 class WrongResultError(Exception):
     """What was examined raised nothing, and its result is of no use for what was asked. The text says so by itself, as a sentence."""
+
+
+class WeightsError(Exception):
+    """An instance does not have the weights that it should: the text names them, with their shapes, and says so by itself."""
 
 
 def map_value(value: Value, change: Callable[[Tensor], Tensor]) -> Value:

@@ -8,15 +8,24 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from autograder.checking.aspects import Probe
-from autograder.checking.judges import JUDGES, judge, same_answer
-from autograder.checking.request import Observation
+from autograder.checking.judges import JUDGES, has_other_weights, judge, same_answer
+from autograder.checking.request import Observation, WeightsError
 from autograder.checking.subject import Subject, UsesReferenceError, Watch
 from autograder.checking.verdict import Diagnosis, Finding, Verdict
 
 # What the grader itself calls what came in the place of an answer.
-_OWN_KINDS = ("TimeLimit", "MemoryLimit", "OutputLimit", "ProcessEnded", "MalformedAnswer", UsesReferenceError.__name__)
+_OWN_KINDS = (
+    "TimeLimit",
+    "MemoryLimit",
+    "OutputLimit",
+    "ProcessEnded",
+    "MalformedAnswer",
+    UsesReferenceError.__name__,
+    WeightsError.__name__,
+)
 
 NO_RIGHT_NUMBER = "not counted yet: no number is right so far"
+ONLY_EASY_NUMBERS = "not counted yet: what is right so far takes no computing"
 
 # One list of observations per probe, one observation per request.
 Answers: TypeAlias = Sequence[Sequence[Observation]]
@@ -33,6 +42,7 @@ class Section:
         probes: the questions.
         expected: the reference's answers to them.
         visible: how many of the questions, the first ones, students have themselves; None if they have all.
+        easy: the right numbers take no computing.
     """
 
     aspect: str
@@ -41,6 +51,7 @@ class Section:
     probes: Sequence[Probe]
     expected: Answers
     visible: int | None = None
+    easy: bool = False
 
 
 @dataclass(frozen=True)
@@ -85,8 +96,7 @@ def decide(sheet: Sheet, subject: Subject) -> Verdict:
         return _verdict(sheet, [refusal] * len(sheet.sections), [None] * len(sheet.sections))
     problems = [_problem(section, given) for section, given in zip(sheet.sections, answers, strict=True)]
     diagnoses = _diagnose(sheet, answers, problems)
-    recognised = {found for problem, found in zip(problems, diagnoses, strict=True) if problem is not None} - {None}
-    if not recognised and _has_no_right_number(sheet, problems):
+    if _has_no_right_number(sheet, problems) and not _recognised(sheet, problems, diagnoses):
         problems = _without_side_aspects(sheet, problems)
     return _verdict(sheet, problems, diagnoses)
 
@@ -136,26 +146,49 @@ def _without_texts(problem: str, given: Sequence[Observation]) -> str:
 
 
 def _has_no_right_number(sheet: Sheet, problems: Sequence[str | None]) -> bool:
-    asked = [problem for section, problem in zip(sheet.sections, problems, strict=True) if _asks_for_numbers(section)]
+    """Whether all fails that takes computing."""
+    asked = [problem for section, problem in zip(sheet.sections, problems, strict=True) if _takes_computing(section)]
     return bool(asked) and all(problem is not None for problem in asked)
+
+
+def _recognised(sheet: Sheet, problems: Sequence[str | None], diagnoses: Sequence[Diagnosis | None]) -> bool:
+    """Whether known mistakes, one or several, explain what fails and takes computing: half of it, weighed by points, at least.
+
+    One place where somebody else's mistake looks the same is no sign of work: a dropout of everything leaves zeros, too.
+    """
+    wrong = [
+        (section.points, found)
+        for section, problem, found in zip(sheet.sections, problems, diagnoses, strict=True)
+        if problem is not None and _takes_computing(section)
+    ]
+    explained = sum(points for points, found in wrong if found is not None)
+    return explained > 0 and 2 * explained >= sum(points for points, _ in wrong)
 
 
 def _without_side_aspects(sheet: Sheet, problems: Sequence[str | None]) -> list[str | None]:
     """Take the points away that doing nothing earns.
 
-    A function that has no right number anywhere, and whose mistake nobody knows, earns nothing by leaving its inputs alone, treating
-    examples alike or running on any device; what it returns has still the right shape, or not. Who made a known mistake has written
-    something, and keeps those points.
+    A function that has no right number anywhere but where none needs to be computed, and whose mistake nobody knows, earns nothing by
+    leaving its inputs alone, treating examples alike or running on any device; what it returns has still the right shape, or not. Who
+    made a known mistake has written something, and keeps those points.
     """
-    return [
-        problem if problem is not None or all(probe.judge == "shapes" for probe in section.probes) else NO_RIGHT_NUMBER
-        for section, problem in zip(sheet.sections, problems, strict=True)
-    ]
+    results = list(zip(sheet.sections, problems, strict=True))
+    easy = any(problem is None and _asks_for_numbers(section) for section, problem in results)
+    reason = ONLY_EASY_NUMBERS if easy else NO_RIGHT_NUMBER
+    return [problem if problem is not None or _is_right_by_itself(section) else reason for section, problem in results]
+
+
+def _is_right_by_itself(section: Section) -> bool:
+    return _asks_for_numbers(section) or all(probe.judge == "shapes" for probe in section.probes)
+
+
+def _takes_computing(section: Section) -> bool:
+    return _asks_for_numbers(section) and not section.easy
 
 
 def _asks_for_numbers(section: Section) -> bool:
     return any(
-        probe.judge in ("matches", "matches_part")
+        probe.judge in ("matches", "matches_part", "reaches")
         and any(request.action in ("call", "gradients") for request in probe.requests)
         for probe in section.probes
     )
@@ -179,8 +212,9 @@ def _verdict(sheet: Sheet, problems: Sequence[str | None], diagnoses: Sequence[D
 def _diagnose(sheet: Sheet, answers: Sequence[Answers], problems: Sequence[str | None]) -> list[Diagnosis | None]:
     """Name the known mistake behind each failed aspect.
 
-    A mistake that answers every question as the subject does explains everything. Failing that, one that gives the very same numbers on
-    one aspect explains that aspect: so two mistakes in one function are both found.
+    A mistake that answers every question as the subject does explains everything, unless all that they have in common is that they
+    crash, which may have any cause. Failing that, one that gives the very same numbers on one aspect explains that aspect: so two mistakes
+    in one function are both found.
     """
     nothing: list[Diagnosis | None] = [None] * len(problems)
     if all(problem is None for problem in problems) or all(problem == "not written yet" for problem in problems):
@@ -191,7 +225,7 @@ def _diagnose(sheet: Sheet, answers: Sequence[Answers], problems: Sequence[str |
         alike = [_alike(s.probes, a, b) for s, a, b in zip(sheet.sections, answers, theirs, strict=True)]
         failing = [_problem(section, given) for section, given in zip(sheet.sections, theirs, strict=True)]
         same_outcome = all((a is None) == (b is None) for a, b in zip(problems, failing, strict=True))
-        if same_outcome and all(alike):
+        if same_outcome and all(alike) and _shows_something(sheet, answers):
             return [None if problem is None else diagnosis for problem in problems]
         for j, (problem, theirs_fails) in enumerate(zip(problems, failing, strict=True)):
             evidence = alike[j] and _has_numbers(answers[j])
@@ -203,9 +237,19 @@ def _diagnose(sheet: Sheet, answers: Sequence[Answers], problems: Sequence[str |
 def _alike(probes: Sequence[Probe], a: Answers, b: Answers) -> bool:
     """Whether two subjects answered alike, in what the judges of these probes look at."""
     return all(
-        same_answer(x, y, damage=probe.judge == "unmutated")
+        same_answer(x, y, damage=probe.judge == "unmutated", hold=probe.judge == "detached")
         for probe, mine, theirs in zip(probes, a, b, strict=True)
         for x, y in zip(mine, theirs, strict=True)
+    )
+
+
+def _shows_something(sheet: Sheet, answers: Sequence[Answers]) -> bool:
+    """Whether the subject returned something somewhere, or has weights that do not fit, of which the text says how."""
+    return any(
+        has_other_weights(seen) or (seen.outputs and request.action != "attributes")
+        for section, answered in zip(sheet.sections, answers, strict=True)
+        for probe, given in zip(section.probes, answered, strict=True)
+        for request, seen in zip(probe.requests, given, strict=True)
     )
 
 

@@ -18,7 +18,15 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 from autograder.checking.by_shape import result_by_shape
 from autograder.checking.props import build, states
-from autograder.checking.request import Observation, Request, WrongResultError, cotangent, flatten_outputs, map_value
+from autograder.checking.request import (
+    Observation,
+    Request,
+    WeightsError,
+    WrongResultError,
+    cotangent,
+    flatten_outputs,
+    map_value,
+)
 
 # Whether it matters which functions are called: in calls, so that it may be worth looking there too; in the rule cases, where it is what
 # is asked; or not at all.
@@ -117,20 +125,41 @@ def _prepare(candidate: Callable[..., Any], request: Request) -> Callable[..., A
     return module.train(request.training)
 
 
-def _load(module: nn.Module, state: Any) -> None:
-    own = module.state_dict()
-    missing, extra = sorted(set(state) - set(own)), sorted(set(own) - set(state))
+def _load(module: nn.Module, state: Mapping[str, Tensor]) -> None:
+    """Give a module the weights in ``state``, which must be all that it learns, by these names.
+
+    What it does not learn, a buffer or a frozen table, is its own business; so are the further names of a weight that it uses twice.
+    """
+    own = module.state_dict(keep_vars=True)
+    asked = {id(own[name]) for name in state if name in own}
+    missing = sorted(set(state) - set(own))
+    extra = sorted(name for name, weight in _learned(module) if id(weight) not in asked)
     if missing or extra:
-        raise AttributeError(
+        raise WeightsError(
             f"its weights are named otherwise: missing {missing or 'none'}, unexpected {extra or 'none'}"
         )
     for name, value in state.items():
         if own[name].shape != value.shape:
-            raise ValueError(f"{name} should have shape {tuple(value.shape)}, it has {tuple(own[name].shape)}")
+            raise WeightsError(f"{name} should have shape {tuple(value.shape)}, it has {tuple(own[name].shape)}")
+    values = {id(own[name]): value for name, value in state.items()}
     first = next(iter(state.values()), None)
     if first is not None:
         module.to(device=first.device, dtype=first.dtype)
-    module.load_state_dict(dict(state))
+    # By each of its names: on another device, what was one weight may have become two.
+    module.load_state_dict({name: values[id(old)] for name, old in own.items() if id(old) in values}, strict=False)
+
+
+def _learned(module: nn.Module) -> list[tuple[str, nn.Parameter]]:
+    """Return what a module learns; a weight that it uses in several places is named once."""
+    return [(name, weight) for name, weight in module.named_parameters() if weight.requires_grad]
+
+
+def _weights(module: nn.Module, state: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    """Return a module's weights by the names that ``state`` has for them; one that ``state`` lacks, by its own."""
+    own = module.state_dict(keep_vars=True)
+    called = {id(own[name]): name for name in reversed(list(state)) if name in own}
+    asked = [(called[id(weight)], weight) for _, weight in module.named_parameters() if id(weight) in called]
+    return dict(asked) or dict(_learned(module))
 
 
 def _method(target: Callable[..., Any], request: Request) -> Callable[..., Any]:
@@ -147,7 +176,11 @@ def _call(candidate: Callable[..., Any], request: Request) -> Observation:
         result = target(**arguments, **props)
     mutated = tuple(name for name, value in request.arguments.items() if not _same(value, arguments[name]))
     outputs = flatten_outputs(map_value(result, Tensor.detach))
-    return Observation(outputs={**outputs, **states(props)} if props else outputs, mutated=mutated)
+    if not props:
+        return Observation(outputs=outputs, mutated=mutated)
+    leaves = flatten_outputs(result).items()
+    attached = tuple(name for name, leaf in leaves if isinstance(leaf, Tensor) and leaf.requires_grad)
+    return Observation(outputs={**outputs, **states(props)}, mutated=mutated, attached=attached)
 
 
 def _same(a: Any, b: Any) -> bool:
@@ -168,7 +201,8 @@ def _gradients(candidate: Callable[..., Any], request: Request) -> Observation:
         arguments[name].requires_grad_()
     leaves = {f"gradient of {name}": arguments[name] for name in request.wrt}
     if isinstance(target, nn.Module):
-        leaves |= {f"gradient of {name}": parameter for name, parameter in target.named_parameters()}
+        weights = _weights(target, request.state or {})
+        leaves |= {f"gradient of {name}": weight for name, weight in weights.items()}
     with torch.enable_grad():
         # A leaf that needs a gradient cannot be changed in place; a product with one can, as a layer's output could.
         given = {name: value * 1 if name in request.wrt else value for name, value in arguments.items()}
@@ -227,6 +261,8 @@ def _leaves_on_meta(candidate: Callable[..., Any], request: Request) -> dict[str
 
 def _needs_numbers(error: BaseException) -> bool:
     """Whether an error on the meta device says that the code looked at a number, or picked elements by their values."""
+    if isinstance(error, NeedsNumbersError):
+        return True
     reasons = ("cannot be called on meta tensors", "torch.nonzero()", "no fake impl or Meta kernel")
     return any(reason in str(error) for reason in reasons)
 
@@ -302,6 +338,10 @@ class _OperationCounter(TorchDispatchMode):  # type: ignore[no-untyped-call]
         return result
 
 
+class NeedsNumbersError(RuntimeError):
+    """What was asked for on the meta device takes numbers, which every other device has."""
+
+
 class _OneDevice(TorchDispatchMode):  # type: ignore[no-untyped-call]
     """Refuses to combine tensors of two devices. The meta device does so by itself for most operations, but not for a matrix product."""
 
@@ -317,10 +357,23 @@ class _OneDevice(TorchDispatchMode):  # type: ignore[no-untyped-call]
         operation = func.overloadpacket.__name__
         tensors = [leaf for leaf in flatten_outputs(args).values() if isinstance(leaf, Tensor) and leaf.ndim > 0]
         devices = sorted({tensor.device.type for tensor in tensors})
+        if _asks_for_lengths(operation, args, kwargs or {}):
+            raise NeedsNumbersError(f"{operation} asks for lengths, which live on the CPU and are not known here")
         if len(devices) > 1 and operation not in self._CROSSING:
             raise RuntimeError(f"{operation} meets tensors on different devices: {', '.join(devices)}")
         made = result_by_shape(func, args, kwargs or {})
         return func(*args, **(kwargs or {})) if made is NotImplemented else made
+
+
+def _asks_for_lengths(operation: str, args: Sequence[Any], kwargs: Mapping[str, Any]) -> bool:
+    """Whether whole numbers or truth values are fetched from the meta device, for a loop or a packed sequence; or one is packed.
+
+    PyTorch wants the lengths of a packed sequence on the CPU, wherever the sequence is. Other numbers are on the wrong device there.
+    """
+    if operation == "_pack_padded_sequence":
+        return bool(args[0].is_meta) and not args[1].is_meta
+    fetched = operation == "_to_copy" and str(kwargs.get("device")) == "cpu"
+    return fetched and bool(args[0].is_meta) and not args[0].is_floating_point()
 
 
 @contextmanager

@@ -77,6 +77,13 @@ def other_width(draw: Draw) -> Case:
     return Case({"queries": draw.normal(b, t, d), "keys": draw.normal(b, s, d + 1)})
 
 
+def odd_pair(draw: Draw) -> Case:
+    """Queries and keys of a width whose square root is no whole number: rounded to another precision it shows."""
+    b, t, s = draw.sizes(3)
+    d = (3, 5, 7)[int(draw.integers(0, 3))]
+    return Case({"queries": draw.normal(b, t, d), "keys": draw.normal(b, s, d)})
+
+
 def with_zeros(draw: Draw) -> Case:
     """A query and a key that are zero vectors."""
     case = pair(draw)
@@ -118,6 +125,15 @@ def nan_for_zero(queries: Tensor, keys: Tensor) -> Tensor:
     """A zero vector is divided by its length, zero by zero, and gives NaN. Its cosine is defined as 0."""
     norms = _length(queries, dim=-1)[:, :, None] * _length(keys, dim=-1)[:, None]
     return _dot(queries, keys) / norms
+
+
+@misconception("a small number added", read="content-score")
+def small_number_added(queries: Tensor, keys: Tensor) -> Tensor:
+    """A small number such as 1e-8 is added to the lengths to keep zero out of the divisor. It shows in every score, in double precision
+    at least, and the score of a vector with itself is no longer 1. Only a zero vector needs help: its length may be replaced.
+    """
+    q, k = (x / (_length(x, keepdim=True) + 1e-8) for x in (queries, keys))
+    return _dot(q, k)
 
 
 @misconception("squared lengths", read="content-score")
@@ -174,6 +190,7 @@ CONTENT_SCORE = Exercise(
         only_queries_normalised,
         normalised_along_positions,
         nan_for_zero,
+        small_number_added,
         squared_lengths,
         the_angle,
         content_transposed,
@@ -278,6 +295,14 @@ def multiplied_by_root(queries: Tensor, keys: Tensor) -> Tensor:
     return _dot(queries, keys) * math.sqrt(queries.shape[2])
 
 
+@misconception("root in single precision", read="multiplicative-scores")
+def root_in_single(queries: Tensor, keys: Tensor) -> Tensor:
+    """The root is a tensor of its own, made in single precision: in double precision it has only seven right digits, and so have
+    the scores. The width is a Python number: math.sqrt, or a power of one half, gives its root in full.
+    """
+    return _dot(queries, keys) / torch.sqrt(torch.tensor(float(queries.shape[2])))
+
+
 @misconception("keys ask queries", read="scores")
 def scaled_transposed(queries: Tensor, keys: Tensor) -> Tensor:
     """The scores come out as (B, S, T), one row a key. A row belongs to a query: (B, T, S)."""
@@ -311,7 +336,7 @@ SCALED_DOT_SCORE = Exercise(
         look.shape(0.5, pair, one_pair),
         look.values(1.5, pair, as_many),
         look.gradients(0.5, pair, wrt=("queries", "keys")),
-        look.double_precision(0.5, pair),
+        look.double_precision(0.5, odd_pair),
         look.device(0.5, pair),
         look.vectorised(0.5, more_pairs, axis=NO_LOOP),
     ),
@@ -322,6 +347,7 @@ SCALED_DOT_SCORE = Exercise(
         scaled_by_width,
         scaled_by_length,
         multiplied_by_root,
+        root_in_single,
         scaled_transposed,
         scaled_softmax,
         scaled_cosine,
@@ -769,6 +795,18 @@ def mask_after_softmax(scores: Tensor, mask: Tensor | None = None) -> Tensor:
     return weights if mask is None else weights * mask
 
 
+@misconception("divided again after the softmax", read="masked-softmax")
+def divided_again(scores: Tensor, mask: Tensor | None = None) -> Tensor:
+    """The mask is applied after the softmax, and the rest divided by its sum. Where a forbidden score is far above the others, it has
+    taken everything by then: what is left is zero, and cannot be divided up again. Mask the scores, before the softmax.
+    """
+    _boolean(mask)
+    if mask is None:
+        return torch.softmax(scores, -1)
+    kept = torch.softmax(scores.to(torch.promote_types(scores.dtype, torch.float32)), -1) * mask
+    return (kept / kept.sum(-1, keepdim=True).clamp(min=1e-30)).to(scores.dtype)
+
+
 @misconception("mask inverted", read="masked-softmax")
 def mask_inverted(scores: Tensor, mask: Tensor | None = None) -> Tensor:
     """The mask is read the wrong way round: True means that a place is real and may be attended to."""
@@ -935,6 +973,7 @@ MASKED_SOFTMAX = Exercise(
     misconceptions=(
         softmax_over_queries,
         mask_after_softmax,
+        divided_again,
         mask_inverted,
         mask_ignored,
         scores_set_to_zero,
@@ -1567,7 +1606,9 @@ IBM_MODEL_1 = Exercise(
     headings=HEADINGS,
     aspects=(
         look.shape(1, corpus, title="The table has a row for every source token, in float64."),
-        look.values(0.5, no_iteration, name="start", title="Before the first iteration the table is uniform."),
+        look.values(
+            0.5, no_iteration, name="start", title="Before the first iteration the table is uniform.", easy=True
+        ),
         look.values(2, one_iteration, name="one iteration", title="One iteration shares, adds up and divides rightly."),
         look.values(2, corpus, many_iterations, name="more iterations", title="Every iteration goes on from the last."),
         look.refuses(0.5, corpus, null_among_words, title="A token outside its vocabulary, or 0, is a ValueError."),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import torch
 from torch import Tensor, nn
 
@@ -350,7 +352,7 @@ def _decoder_init(score: str | None, **more: int) -> dict[str, int | str]:
 
 
 def _decoder_state(draw: Draw, score: str, longest: int = 64) -> dict[str, Tensor]:
-    return draw.weights(alignment.AttentionDecoder(5, 3, 4, score, longest))
+    return draw.weights(alignment.AttentionDecoder(5, 3, 4, score=score, max_source=longest))
 
 
 def teacher(score: str | None = None, *, masked: bool = True, longest: int | None = None) -> Maker:
@@ -575,7 +577,7 @@ class NameIgnored(_Decoder):
     def __init__(
         self, vocabulary: int, d_embedding: int, d_model: int, score: str = "additive", max_source: int = 64
     ) -> None:
-        super().__init__(vocabulary, d_embedding, d_model, "additive" if score in alignment.SCORES else score)
+        super().__init__(vocabulary, d_embedding, d_model, score="additive" if score in alignment.SCORES else score)
 
 
 @misconception("unknown name accepted", read="scores")
@@ -585,7 +587,8 @@ class UnknownNameAccepted(_Decoder):
     def __init__(
         self, vocabulary: int, d_embedding: int, d_model: int, score: str = "additive", max_source: int = 64
     ) -> None:
-        super().__init__(vocabulary, d_embedding, d_model, score if score in alignment.SCORES else "dot", max_source)
+        known = score if score in alignment.SCORES else "dot"
+        super().__init__(vocabulary, d_embedding, d_model, score=known, max_source=max_source)
 
 
 @misconception("scores divided by the width", read="multiplicative-scores")
@@ -768,7 +771,9 @@ def translate(
             init["score"] = score
         if longest is not None:
             init["max_source"] = longest
-        state = draw.weights(alignment.AttentionSeq2Seq(6, 5, 3, 4, score or "additive", longest or 64))
+        state = draw.weights(
+            alignment.AttentionSeq2Seq(6, 5, 3, 4, score=score or "additive", max_source=longest or 64)
+        )
         return Case(arguments, init=init, state=state, method=method)
 
     return make
@@ -802,7 +807,7 @@ class VocabulariesSwapped(_Translator):
         score: str = "additive",
         max_source: int = 64,
     ) -> None:
-        super().__init__(target_vocabulary, source_vocabulary, d_embedding, d_model, score, max_source)
+        super().__init__(target_vocabulary, source_vocabulary, d_embedding, d_model, score=score, max_source=max_source)
 
 
 @misconception("score not handed on", read="attention-decoder")
@@ -838,7 +843,7 @@ class LongestNotHandedOn(_Translator):
         score: str = "additive",
         max_source: int = 64,
     ) -> None:
-        super().__init__(source_vocabulary, target_vocabulary, d_embedding, d_model, score)
+        super().__init__(source_vocabulary, target_vocabulary, d_embedding, d_model, score=score)
 
 
 @misconception("encoder without the mask", read="annotations")
@@ -872,6 +877,13 @@ class ZeroTakenForPadding(_Translator):
     """The mask that is given is not used: one is made from the tokens that are not 0. Whoever calls may pad with anything; the mask says
     what is real.
     """
+
+    def __init__(
+        self, source_vocabulary: int, target_vocabulary: int, d_embedding: int, d_model: int, **more: Any
+    ) -> None:
+        super().__init__(source_vocabulary, target_vocabulary, d_embedding, d_model, **more)
+        # The mask has gaps. The reference's encoder would refuse it; a student's need not.
+        self.add_module("encoder", _Encoder(source_vocabulary, d_embedding, d_model))
 
     def run(self, source: Tensor, target: Tensor, mask: Tensor | None) -> tuple[Tensor, Tensor]:
         return super().run(source, target, source.remainder(5) != 0)

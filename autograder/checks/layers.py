@@ -18,17 +18,34 @@ from autograder.checks.sections import HEADINGS
 from tfcourse import layers
 
 CHAPTER = "05_transformer"
-READY_NORMS = ("layer_norm", "native_layer_norm", "rms_norm", "group_norm", "instance_norm", "batch_norm")
+READY_NORMS = (
+    *("layer_norm", "native_layer_norm", "rms_norm", "_fused_rms_norm", "group_norm", "native_group_norm"),
+    *(
+        "instance_norm",
+        "batch_norm",
+        "native_batch_norm",
+        "cudnn_batch_norm",
+        "_batch_norm_impl_index",
+        "_batch_norm_no_update",
+    ),
+    *("_native_batch_norm_legit", "_native_batch_norm_legit_no_training", "_native_batch_norm_legit_functional"),
+)
 NO_LOOP = "examples, positions or columns"
 
 
 # -------------------------------------------------------------------------------------------------------- layer norm
 
 
+def spread(draw: Draw, *shape: int) -> Tensor:
+    """Rows whose numbers lie apart: where they are all alike, rounding decides how large their variance is, and who is right."""
+    apart = torch.linspace(-2.0, 2.0, shape[-1])
+    return apart[draw.permutation(shape[-1])] + draw.normal(*shape, scale=0.5)
+
+
 def rows(draw: Draw) -> Case:
     """Rows with a mean far from 0 and a variance far from 1."""
     b, t, d = draw.sizes(3)
-    x = 2 * draw.normal(b, t, d) + draw.normal(b, t, 1)
+    x = spread(draw, b, t, d) + draw.normal(b, t, 1)
     return Case({"x": x, "gamma": draw.normal(d) + 1.5, "beta": draw.normal(d)})
 
 
@@ -41,7 +58,7 @@ def one_row(draw: Draw) -> Case:
 def images(draw: Draw) -> Case:
     """Rows on three leading axes."""
     b, h, w, d = draw.sizes(4)
-    return Case({"x": draw.normal(b, h, w, d), "gamma": draw.normal(d), "beta": draw.normal(d)})
+    return Case({"x": spread(draw, b, h, w, d), "gamma": draw.normal(d), "beta": draw.normal(d)})
 
 
 def large_eps(draw: Draw) -> Case:
@@ -453,7 +470,7 @@ GELU = Exercise(
         look.device(0.5, approximated),
         look.vectorised(0.5, more_numbers, axis="numbers"),
     ),
-    forbidden=("gelu", "gelu_", "log_ndtr", "ndtr"),
+    forbidden=("gelu", "gelu_", "log_ndtr", "ndtr", "special_log_ndtr", "special_ndtr", "Normal"),
     rule_case=(numbers, approximated),
     misconceptions=(
         rectified,
@@ -851,6 +868,19 @@ def post_drops_input(x: Tensor, sublayer: Sublayer, gamma: Tensor, beta: Tensor,
     return _ln(x + sublayer(F.dropout(x, dropout)), gamma, beta)
 
 
+@misconception("zero divided by zero", read="dropout")
+def post_zero_by_zero(x: Tensor, sublayer: Sublayer, gamma: Tensor, beta: Tensor, *, dropout: float = 0.0) -> Tensor:
+    """With a dropout of 1 nothing is kept, and 0 / (1 - 1) is NaN. What is dropped is 0, whatever the others are divided by."""
+    said = sublayer(x)
+    return _ln(x + said * (torch.rand_like(said) >= dropout) / (1 - dropout), gamma, beta)
+
+
+@misconception("sublayer not called", read="residual")
+def post_never_asks(x: Tensor, sublayer: Sublayer, gamma: Tensor, beta: Tensor, *, dropout: float = 0.0) -> Tensor:
+    """The sublayer is not called, or what it says is thrown away: only x is normalised. The connection is there to add something to x."""
+    return _ln(x, gamma, beta)
+
+
 @misconception("kept in place of dropped", read="dropout")
 def post_keeps(x: Tensor, sublayer: Sublayer, gamma: Tensor, beta: Tensor, *, dropout: float = 0.0) -> Tensor:
     """The argument is read as the probability to keep a number. It is the probability to drop one: 0 drops nothing."""
@@ -878,7 +908,11 @@ RESIDUAL_POST_NORM = Exercise(
         look.shape(0.5, wrapped),
         look.values(2, wrapped, wrapped, title="The sublayer's output is added to x, and the sum is normalised."),
         look.values(
-            1, all_dropped, name="dropout", title="Dropout falls on what the sublayer says, and on nothing else."
+            1,
+            all_dropped,
+            wrapped,
+            name="dropout",
+            title="Dropout falls on what the sublayer says, and on nothing else: with 1 on all of it, with 0 on none.",
         ),
         look.gradients(
             0.5, wrapped, wrt=("x", "gamma", "beta"), title="Gradients flow back on both ways, and are right."
@@ -898,6 +932,8 @@ RESIDUAL_POST_NORM = Exercise(
         post_drops_sum,
         post_drops_result,
         post_drops_input,
+        post_zero_by_zero,
+        post_never_asks,
         post_keeps,
         post_in_place,
         post_detached,
@@ -974,6 +1010,19 @@ def pre_drops_input(x: Tensor, sublayer: Sublayer, gamma: Tensor, beta: Tensor, 
     return x + sublayer(F.dropout(_ln(x, gamma, beta), dropout))
 
 
+@misconception("zero divided by zero", read="dropout")
+def pre_zero_by_zero(x: Tensor, sublayer: Sublayer, gamma: Tensor, beta: Tensor, *, dropout: float = 0.0) -> Tensor:
+    """With a dropout of 1 nothing is kept, and 0 / (1 - 1) is NaN. What is dropped is 0, whatever the others are divided by."""
+    said = sublayer(_ln(x, gamma, beta))
+    return x + said * (torch.rand_like(said) >= dropout) / (1 - dropout)
+
+
+@misconception("sublayer not called", read="residual")
+def pre_never_asks(x: Tensor, sublayer: Sublayer, gamma: Tensor, beta: Tensor, *, dropout: float = 0.0) -> Tensor:
+    """The sublayer is not called, or what it says is thrown away: x comes out as it went in. The connection is there to add something."""
+    return x.clone()
+
+
 @misconception("kept in place of dropped", read="dropout")
 def pre_keeps(x: Tensor, sublayer: Sublayer, gamma: Tensor, beta: Tensor, *, dropout: float = 0.0) -> Tensor:
     """The argument is read as the probability to keep a number. It is the probability to drop one: 0 drops nothing."""
@@ -1003,7 +1052,11 @@ RESIDUAL_PRE_NORM = Exercise(
             2, wrapped, wrapped, title="The sublayer is given the normalised x; its output is added to x itself."
         ),
         look.values(
-            1, all_dropped, name="dropout", title="Dropout falls on what the sublayer says, and on nothing else."
+            1,
+            all_dropped,
+            wrapped,
+            name="dropout",
+            title="Dropout falls on what the sublayer says, and on nothing else: with 1 on all of it, with 0 on none.",
         ),
         look.gradients(
             0.5, wrapped, wrt=("x", "gamma", "beta"), title="Gradients flow back on both ways, and are right."
@@ -1023,6 +1076,8 @@ RESIDUAL_PRE_NORM = Exercise(
         pre_never_drops,
         pre_drops_sum,
         pre_drops_input,
+        pre_zero_by_zero,
+        pre_never_asks,
         pre_keeps,
         pre_in_place,
         pre_detached,

@@ -265,7 +265,7 @@ class LoopOverWindows(_Window):
     def forward(self, tokens: Tensor) -> Tensor:
         self.admit(tokens)
         starts = range(tokens.shape[1] - self.window + 1)
-        return torch.cat([super(LoopOverWindows, self).forward(tokens[:, i : i + self.window]) for i in starts], dim=1)
+        return torch.cat([_Window.forward(self, tokens[:, i : i + self.window]) for i in starts], dim=1)
 
 
 @misconception("short sequences filled up", read="what-goes-wrong-01")
@@ -393,7 +393,19 @@ def cell_without_tanh(x: Tensor, h: Tensor, weights: Four) -> Tensor:
 def cell_with_sigmoid(x: Tensor, h: Tensor, weights: Four) -> Tensor:
     """The sum is squashed by the logistic function, from 0 to 1. This cell has a hyperbolic tangent, from -1 to 1."""
     weight_ih, weight_hh, bias_ih, bias_hh = weights
-    return torch.sigmoid(cell_without_tanh.wrong(x, h, weight_ih, weight_hh, bias_ih, bias_hh))
+    fit(h, weight_hh, 1)
+    return torch.sigmoid(x @ weight_ih.T + bias_ih + h @ weight_hh.T + bias_hh)
+
+
+@misconception("ReLU for tanh", read="rnn-cell")
+@with_four_weights
+def cell_with_relu(x: Tensor, h: Tensor, weights: Four) -> Tensor:
+    """The sum passes through ReLU, which cuts off what is below zero and sets no limit above: over many steps the state can grow
+    without end. This cell has a hyperbolic tangent, from -1 to 1.
+    """
+    weight_ih, weight_hh, bias_ih, bias_hh = weights
+    fit(h, weight_hh, 1)
+    return torch.relu(x @ weight_ih.T + bias_ih + h @ weight_hh.T + bias_hh)
 
 
 @misconception("state matrix not transposed", read="rnn-cell")
@@ -490,6 +502,7 @@ RNN_CELL = Exercise(
     misconceptions=(
         cell_without_tanh,
         cell_with_sigmoid,
+        cell_with_relu,
         cell_not_transposed,
         cell_without_state,
         cell_with_one_bias,

@@ -122,6 +122,17 @@ def lstm_candidate_sigmoid(x: Tensor, h: Tensor, c: Tensor, weights: Four) -> tu
     return torch.sigmoid(o) * torch.tanh(c), c
 
 
+@misconception("candidate not squashed", read="lstm")
+@with_four_weights
+def lstm_candidate_raw(x: Tensor, h: Tensor, c: Tensor, weights: Four) -> tuple[Tensor, Tensor]:
+    """The candidate g is written into the cell as it is. It passes through tanh first, so that one step adds no more than one to
+    the cell.
+    """
+    i, f, g, o = _gates(x, h, weights).chunk(4, -1)
+    c = torch.sigmoid(f) * c + torch.sigmoid(i) * g
+    return torch.sigmoid(o) * torch.tanh(c), c
+
+
 @misconception("writes what it does not keep", read="lstm")
 @with_four_weights
 def lstm_coupled(x: Tensor, h: Tensor, c: Tensor, weights: Four) -> tuple[Tensor, Tensor]:
@@ -231,6 +242,7 @@ LSTM_CELL = Exercise(
         lstm_shows_raw_cell,
         lstm_squashes_cell,
         lstm_candidate_sigmoid,
+        lstm_candidate_raw,
         lstm_coupled,
         lstm_shows_old_cell,
         lstm_keeps_state,
@@ -528,7 +540,9 @@ LSTM_FORWARD = Exercise(
         look.values(
             1.5, memory_run_padded, name="mask", title="Padding changes neither state nor cell, and shows zeros."
         ),
-        look.values(0.5, memory_run_in_front, name="in front", title="Padding in front of the tokens is skipped too."),
+        look.values(
+            0.5, memory_run_in_front, name="padding in front", title="Padding in front of the tokens is skipped too."
+        ),
         padding_does_not_count(0.5, memory_run_padded),
         look.gradients(1, memory_run_padded, wrt=("x", "weight_ih", "weight_hh", "bias_ih", "bias_hh")),
         look.batch_independence(0.5, memory_run, batched=("x",)),
@@ -753,7 +767,13 @@ GRU_CELL = Exercise(
 def both_ways(draw: Draw) -> Case:
     """A sequence to read from both sides."""
     b, t, e, d = draw.sizes(4)
-    return Case({"x": draw.normal(b, t, e), "ahead": four_weights(draw, e, d), "back": four_weights(draw, e, d)})
+    return Case(
+        {
+            "x": draw.normal(b, t, e),
+            "forward_weights": four_weights(draw, e, d),
+            "backward_weights": four_weights(draw, e, d),
+        }
+    )
 
 
 def both_ways_padded(draw: Draw) -> Case:
@@ -765,7 +785,11 @@ def both_ways_padded(draw: Draw) -> Case:
 def both_ways_of_many(draw: Draw, factor: int) -> Case:
     """More examples of the same length."""
     return Case(
-        {"x": draw.normal(3 * factor, 4, 2), "ahead": four_weights(draw, 2, 3), "back": four_weights(draw, 2, 3)}
+        {
+            "x": draw.normal(3 * factor, 4, 2),
+            "forward_weights": four_weights(draw, 2, 3),
+            "backward_weights": four_weights(draw, 2, 3),
+        }
     )
 
 
@@ -773,9 +797,9 @@ def _turn(mask: Tensor | None) -> Tensor | None:
     return None if mask is None else mask.flip(1)
 
 
-def _read_both(x: Tensor, ahead: Four, back: Four, mask: Tensor | None) -> tuple[Run, Run]:
+def _read_both(x: Tensor, forward_weights: Four, backward_weights: Four, mask: Tensor | None) -> tuple[Run, Run]:
     """What the two LSTMs say, that of the right-to-left one still in the order in which it reads."""
-    return _Memory().run(x, ahead, None, mask), _Memory().run(x.flip(1), back, None, _turn(mask))
+    return _Memory().run(x, forward_weights, None, mask), _Memory().run(x.flip(1), backward_weights, None, _turn(mask))
 
 
 def _beside(left: Tensor, right: Tensor, ends: tuple[Run, Run]) -> Run:
@@ -784,116 +808,116 @@ def _beside(left: Tensor, right: Tensor, ends: tuple[Run, Run]) -> Run:
 
 
 @misconception("not turned back", read="stacked-bidirectional")
-def both_not_turned_back(x: Tensor, ahead: Four, back: Four, mask: Tensor | None = None) -> Run:
+def both_not_turned_back(x: Tensor, forward_weights: Four, backward_weights: Four, mask: Tensor | None = None) -> Run:
     """The states of the right-to-left LSTM are in the order in which it read: beside the first token stands what it said of the last
     one. Turn them round again, so that both halves of a row are about the same token.
     """
-    ends = _read_both(x, ahead, back, mask)
+    ends = _read_both(x, forward_weights, backward_weights, mask)
     return _beside(ends[0][0], ends[1][0], ends)
 
 
 @misconception("both from the left", read="stacked-bidirectional")
-def both_from_the_left(x: Tensor, ahead: Four, back: Four, mask: Tensor | None = None) -> Run:
+def both_from_the_left(x: Tensor, forward_weights: Four, backward_weights: Four, mask: Tensor | None = None) -> Run:
     """Both LSTMs read from the left, so no state knows what comes after it. The second gets the sequence turned round."""
-    ends = _Memory().run(x, ahead, None, mask), _Memory().run(x, back, None, mask)
+    ends = _Memory().run(x, forward_weights, None, mask), _Memory().run(x, backward_weights, None, mask)
     return _beside(ends[0][0], ends[1][0], ends)
 
 
 @misconception("one set of weights", read="stacked-bidirectional")
-def both_with_one_set(x: Tensor, ahead: Four, back: Four, mask: Tensor | None = None) -> Run:
+def both_with_one_set(x: Tensor, forward_weights: Four, backward_weights: Four, mask: Tensor | None = None) -> Run:
     """Both directions use the weights of the first. They are two networks, and reading backwards is another trade."""
-    ends = _read_both(x, ahead, ahead, mask)
+    ends = _read_both(x, forward_weights, forward_weights, mask)
     return _beside(ends[0][0], ends[1][0].flip(1), ends)
 
 
 @misconception("weights swapped", read="stacked-bidirectional")
-def both_swapped(x: Tensor, ahead: Four, back: Four, mask: Tensor | None = None) -> Run:
-    """Each direction uses the weights of the other one: `ahead` belongs to the LSTM that reads from the left."""
-    ends = _read_both(x, back, ahead, mask)
+def both_swapped(x: Tensor, forward_weights: Four, backward_weights: Four, mask: Tensor | None = None) -> Run:
+    """Each direction uses the weights of the other one: `forward_weights` belongs to the LSTM that reads from the left."""
+    ends = _read_both(x, backward_weights, forward_weights, mask)
     return _beside(ends[0][0], ends[1][0].flip(1), ends)
 
 
 @misconception("right half first", read="stacked-bidirectional")
-def both_right_first(x: Tensor, ahead: Four, back: Four, mask: Tensor | None = None) -> Run:
+def both_right_first(x: Tensor, forward_weights: Four, backward_weights: Four, mask: Tensor | None = None) -> Run:
     """The states of the right-to-left LSTM come first. The first D columns belong to the LSTM that reads from the left."""
-    ends = _read_both(x, ahead, back, mask)
+    ends = _read_both(x, forward_weights, backward_weights, mask)
     return _beside(ends[1][0].flip(1), ends[0][0], ends)
 
 
 @misconception("states added up", read="stacked-bidirectional")
-def both_added(x: Tensor, ahead: Four, back: Four, mask: Tensor | None = None) -> Run:
+def both_added(x: Tensor, forward_weights: Four, backward_weights: Four, mask: Tensor | None = None) -> Run:
     """The states of the two directions are added up. They are put side by side, (B, T, 2·D), so that what comes after can tell the past
     from the future.
     """
-    ends = _read_both(x, ahead, back, mask)
+    ends = _read_both(x, forward_weights, backward_weights, mask)
     return ends[0][0] + ends[1][0].flip(1), _beside(ends[0][0], ends[1][0], ends)[1]
 
 
 @misconception("batch turned round", read="stacked-bidirectional")
-def both_batch_turned(x: Tensor, ahead: Four, back: Four, mask: Tensor | None = None) -> Run:
+def both_batch_turned(x: Tensor, forward_weights: Four, backward_weights: Four, mask: Tensor | None = None) -> Run:
     """The batch is turned round in place of the sequences: the second LSTM reads the other examples, from the left. Time is axis 1."""
     turned = None if mask is None else mask.flip(0)
-    ends = _Memory().run(x, ahead, None, mask), _Memory().run(x.flip(0), back, None, turned)
+    ends = _Memory().run(x, forward_weights, None, mask), _Memory().run(x.flip(0), backward_weights, None, turned)
     return _beside(ends[0][0], ends[1][0].flip(0), ends)
 
 
 @misconception("last column for the last state", read="stacked-bidirectional")
-def both_last_column(x: Tensor, ahead: Four, back: Four, mask: Tensor | None = None) -> Run:
+def both_last_column(x: Tensor, forward_weights: Four, backward_weights: Four, mask: Tensor | None = None) -> Run:
     """The last state of the right-to-left LSTM is taken from the last column, where it has read a single token. It ends at the first
     token: there it has seen everything.
     """
-    ends = _read_both(x, ahead, back, mask)
+    ends = _read_both(x, forward_weights, backward_weights, mask)
     states, (h, c) = _beside(ends[0][0], ends[1][0].flip(1), ends)
     return states, (torch.stack([h[0], ends[1][0][:, 0]]), c)
 
 
 @misconception("last states side by side", read="shapes-01")
-def both_ends_side_by_side(x: Tensor, ahead: Four, back: Four, mask: Tensor | None = None) -> Run:
+def both_ends_side_by_side(x: Tensor, forward_weights: Four, backward_weights: Four, mask: Tensor | None = None) -> Run:
     """The last states stand side by side, (B, 2·D). They stand one behind the other, (2, B, D), as torch.nn.LSTM has them."""
-    ends = _read_both(x, ahead, back, mask)
+    ends = _read_both(x, forward_weights, backward_weights, mask)
     states, (h, c) = _beside(ends[0][0], ends[1][0].flip(1), ends)
     return states, (torch.cat(h.unbind(), -1), torch.cat(c.unbind(), -1))
 
 
 @misconception("mask not turned", read="what-goes-wrong-01")
-def both_mask_not_turned(x: Tensor, ahead: Four, back: Four, mask: Tensor | None = None) -> Run:
+def both_mask_not_turned(x: Tensor, forward_weights: Four, backward_weights: Four, mask: Tensor | None = None) -> Run:
     """The sequence is turned round and its mask is not, so the second LSTM skips text and reads padding. They belong together."""
-    ends = _Memory().run(x, ahead, None, mask), _Memory().run(x.flip(1), back, None, mask)
+    ends = _Memory().run(x, forward_weights, None, mask), _Memory().run(x.flip(1), backward_weights, None, mask)
     return _beside(ends[0][0], ends[1][0].flip(1), ends)
 
 
 @misconception("mask for one direction", read="what-goes-wrong-01")
-def both_mask_for_one(x: Tensor, ahead: Four, back: Four, mask: Tensor | None = None) -> Run:
+def both_mask_for_one(x: Tensor, forward_weights: Four, backward_weights: Four, mask: Tensor | None = None) -> Run:
     """Only the LSTM that reads from the left has the mask. The other one meets the padding first, and starts its text in a state that
     depends on how much of it there was.
     """
-    ends = _Memory().run(x, ahead, None, mask), _Memory().run(x.flip(1), back)
+    ends = _Memory().run(x, forward_weights, None, mask), _Memory().run(x.flip(1), backward_weights)
     return _beside(ends[0][0], ends[1][0].flip(1), ends)
 
 
 @misconception("mask ignored", read="what-goes-wrong-01")
-def both_mask_ignored(x: Tensor, ahead: Four, back: Four, mask: Tensor | None = None) -> Run:
+def both_mask_ignored(x: Tensor, forward_weights: Four, backward_weights: Four, mask: Tensor | None = None) -> Run:
     """The mask is not used: both LSTMs read the padding as if it were text."""
-    ends = _read_both(x, ahead, back, None)
+    ends = _read_both(x, forward_weights, backward_weights, None)
     return _beside(ends[0][0], ends[1][0].flip(1), ends)
 
 
 @misconception("second begins where the first ends", read="stacked-bidirectional")
-def both_in_a_row(x: Tensor, ahead: Four, back: Four, mask: Tensor | None = None) -> Run:
+def both_in_a_row(x: Tensor, forward_weights: Four, backward_weights: Four, mask: Tensor | None = None) -> Run:
     """The LSTM that reads from the right begins with the last state of the other one. They know nothing of each other: both begin with
     zeros.
     """
-    left = _Memory().run(x, ahead, None, mask)
-    ends = left, _Memory().run(x.flip(1), back, left[1], _turn(mask))
+    left = _Memory().run(x, forward_weights, None, mask)
+    ends = left, _Memory().run(x.flip(1), backward_weights, left[1], _turn(mask))
     return _beside(left[0], ends[1][0].flip(1), ends)
 
 
 @misconception("one example after another", read="unrolled")
-def both_by_examples(x: Tensor, ahead: Four, back: Four, mask: Tensor | None = None) -> Run:
+def both_by_examples(x: Tensor, forward_weights: Four, backward_weights: Four, mask: Tensor | None = None) -> Run:
     """The numbers are right, but a Python loop goes from example to example. At every step all examples go together."""
     rows = []
     for b in range(len(x)):
-        ends = _read_both(x[b : b + 1], ahead, back, None if mask is None else mask[b : b + 1])
+        ends = _read_both(x[b : b + 1], forward_weights, backward_weights, None if mask is None else mask[b : b + 1])
         rows.append(_beside(ends[0][0], ends[1][0].flip(1), ends))
     states = torch.cat([row[0] for row in rows])
     return states, (torch.cat([row[1][0] for row in rows], 1), torch.cat([row[1][1] for row in rows], 1))
@@ -1131,8 +1155,10 @@ STACKED_FORWARD = Exercise(
     aspects=(
         look.shape(0.5, two_storeys, one_storey),
         look.values(1, two_storeys, title="Two layers: the states of the top one, the ends of both."),
-        look.values(1, three_alike, name="three", title="Three layers, with inputs as wide as the states."),
-        look.part(0.5, three_alike, output="output[0]", name="top", title="The states of the top layer are right."),
+        look.values(1, three_alike, name="three layers", title="Three layers, with inputs as wide as the states."),
+        look.part(
+            0.5, three_alike, output="output[0]", name="top layer", title="The states of the top layer are right."
+        ),
         look.values(1, storeys_padded, name="mask", title="Padding changes nothing in any layer."),
         look.gradients(0.5, two_storeys, wrt=("x",), title="Gradients flow back to the inputs, and are right."),
         look.double_precision(0.5, two_storeys),

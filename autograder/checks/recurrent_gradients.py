@@ -129,6 +129,15 @@ def back_logistic(x: Tensor, weights: Four, grad_last: Tensor, h_0: Tensor | Non
     return _norms(_back(x, weights, grad_last, h_0, lambda g, after, before, w: (g * after * (1 - after)) @ w))
 
 
+@misconception("the same at every step", read="gradient-through-time")
+@with_four_weights
+def back_unchanged(x: Tensor, weights: Four, grad_last: Tensor, h_0: Tensor | None = None) -> Tensor:
+    """The norm of the gradient that is given stands at every step. On its way back the gradient is multiplied at each step, with the slope
+    of tanh and with the matrix, and that makes it shorter or longer.
+    """
+    return _norms([grad_last] * x.shape[1])
+
+
 @misconception("from the end to the beginning", read="gradient-through-time")
 @with_four_weights
 def back_in_reverse(x: Tensor, weights: Four, grad_last: Tensor, h_0: Tensor | None = None) -> Tensor:
@@ -198,7 +207,9 @@ GRADIENT_NORM_THROUGH_TIME = Exercise(
         look.values(
             1, back_from_state, name="first state", title="A first state that is given is where the run begins."
         ),
-        look.values(0.5, back_one_step, name="one step", title="The last norm is that of the gradient that is given."),
+        look.values(
+            0.5, back_one_step, name="one step", title="The last norm is that of the gradient that is given.", easy=True
+        ),
         look.batch_independence(0.5, back_from_state, batched=("x", "grad_last", "h_0")),
         look.double_precision(0.5, back_from_state),
         look.device(0.5, back_from_state),
@@ -212,6 +223,7 @@ GRADIENT_NORM_THROUGH_TIME = Exercise(
         back_slope_before,
         back_matrix_first,
         back_logistic,
+        back_unchanged,
         back_in_reverse,
         back_squared,
         back_over_batch,
@@ -295,6 +307,25 @@ def clip_always(gradients: Sequence[Tensor], max_norm: float) -> tuple[list[Tens
     norm = _length(gradients)
     scale = torch.where(norm > 0, max_norm / norm, torch.ones_like(norm))
     return _scaled(gradients, scale), norm
+
+
+@misconception("never clipped", read="clipping")
+def clip_never(gradients: Sequence[Tensor], max_norm: float) -> tuple[list[Tensor], Tensor]:
+    """Long gradients come back as long as they were. A step as long as that is what clipping is there to prevent: multiply all of them
+    with max_norm over their norm.
+    """
+    _allowed(max_norm)
+    return [gradient.clone() for gradient in gradients], _length(gradients)
+
+
+@misconception("larger factor taken", read="clipping")
+def clip_upside_down(gradients: Sequence[Tensor], max_norm: float) -> tuple[list[Tensor], Tensor]:
+    """Of the two factors, 1 and max_norm over the norm, the larger is taken, so that long gradients stay long and short ones are made
+    longer. It is the smaller: clipping only shortens.
+    """
+    _allowed(max_norm)
+    norm = _length(gradients)
+    return _scaled(gradients, (max_norm / norm).clamp(min=1.0)), norm
 
 
 @misconception("sum of the norms", read="clipping")
@@ -387,8 +418,8 @@ CLIP_GRADIENT_NORM = Exercise(
     aspects=(
         look.shape(0.5, long_gradients),
         look.values(1.5, long_gradients, title="Long gradients get the norm max_norm, all by the same factor."),
-        look.values(1, short_gradients, name="short", title="Short gradients stay as they are."),
-        look.values(0.5, no_gradients_at_all, name="zeros", title="Gradients that are all zero stay zero."),
+        look.values(1, short_gradients, name="short", title="Short gradients stay as they are.", easy=True),
+        look.values(0.5, no_gradients_at_all, name="zeros", title="Gradients that are all zero stay zero.", easy=True),
         look.part(
             0.5, long_gradients, output="output[1]", name="norm", title="The norm before clipping is returned too."
         ),
@@ -404,6 +435,8 @@ CLIP_GRADIENT_NORM = Exercise(
         clip_each,
         clip_by_value,
         clip_always,
+        clip_never,
+        clip_upside_down,
         clip_by_sum_of_norms,
         clip_by_square,
         clip_by_largest,

@@ -158,12 +158,12 @@ LANGUAGE_MODEL_BLOCKS = Exercise(
     headings=HEADINGS,
     aspects=(
         look.shape(0.5, corpus_with_rest, corpus_that_fits),
-        look.part(0.5, corpus_with_rest, output="output[0]", name="inputs", title="The inputs are right."),
+        look.part(0.5, corpus_with_rest, output="output[0]", name="input blocks", title="The inputs are right."),
         look.part(
             1, corpus_with_rest, output="output[1]", name="targets", title="The targets are the tokens that follow."
         ),
         look.values(
-            0.5, corpus_that_fits, name="fits", title="A corpus of whole blocks and one token is used in full."
+            0.5, corpus_that_fits, name="whole blocks", title="A corpus of whole blocks and one token is used in full."
         ),
         look.values(
             0.5, corpus_of_whole_blocks, name="no target", title="A block whose last target is missing is dropped."
@@ -354,7 +354,7 @@ SEQUENCE_NEGATIVE_LOG_LIKELIHOOD = Exercise(
     ),
     forbidden=(
         *("cross_entropy", "cross_entropy_loss", "nll_loss", "nll_loss_nd", "CrossEntropyLoss", "NLLLoss"),
-        *("nll_loss2d", "linear_cross_entropy", "Categorical"),
+        *("nll_loss_forward", "nll_loss2d", "nll_loss2d_forward", "linear_cross_entropy", "Categorical"),
     ),
     rule_case=(sentences, padded_sentences),
     misconceptions=(
@@ -642,7 +642,7 @@ SAMPLE_AUTOREGRESSIVE = Exercise(
             1, drawn_at(0.4), drawn_at(3.0), name="temperature", title="Other temperatures sharpen and flatten."
         ),
         look.values(0.5, drawn_freely, name="no generator", title="Without a generator PyTorch's own is used."),
-        look.values(0.5, nothing_to_write, name="no steps", title="With no steps the prompt comes back."),
+        look.values(0.5, nothing_to_write, name="no steps", title="With no steps the prompt comes back.", easy=True),
         look.unmutated(0.5, drawn),
         look.refuses(0.5, drawn, below_zero, title="A negative temperature is a ValueError."),
     ),

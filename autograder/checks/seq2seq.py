@@ -20,14 +20,16 @@ Context: TypeAlias = tuple[Tensor, Tensor]
 
 # Token 0 is padding and 1 begins a sentence, in both languages. More source tokens than target tokens, so that a target looked up in the
 # wrong table still finds a row.
-SOURCE_WORDS, TARGET_WORDS, BOS = 8, 7, 1
+SOURCE_WORDS = 8
+TARGET_WORDS = 7
+BOS = 1
 
 
 def _translator(draw: Draw, *, n_layers: int | None = None, batch: int = 2) -> Case:
     """A translator with random weights, and sentences of two different lengths. Without ``n_layers`` the default is used."""
     s, t, e, d = draw.sizes(4, low=3)
     init = {"source_vocabulary": SOURCE_WORDS, "target_vocabulary": TARGET_WORDS, "d_embedding": e, "d_model": d}
-    model = seq2seq.Seq2Seq(SOURCE_WORDS, TARGET_WORDS, e, d, n_layers or 1)
+    model = seq2seq.Seq2Seq(SOURCE_WORDS, TARGET_WORDS, e, d, n_layers=n_layers or 1)
     target = draw.integers(2, TARGET_WORDS, batch, t)
     target[:, 0] = BOS
     return Case(
@@ -219,6 +221,17 @@ class TopForAll(_Translator):
         return context[0][-1:].expand_as(context[0]).contiguous(), context[1][-1:].expand_as(context[1]).contiguous()
 
 
+@misconception("last layer's context only", read="encoder-decoder")
+class LastLayerOnly(_Translator):
+    """The method encode returns the states and cells of the last layer alone. Every layer has its own, (n_layers, B, D), and every layer
+    of the decoder begins with one.
+    """
+
+    def encode(self, source: Tensor, source_mask: Tensor | None = None) -> Context:
+        h, c = super().encode(source, source_mask)
+        return h[-1:], c[-1:]
+
+
 @misconception("padding read", read="what-goes-wrong-01")
 class PaddingRead(_Translator):
     """The mask is not used, so the encoder reads the padding as if it were text: the same sentence gets another context in another
@@ -338,7 +351,7 @@ class ContextAtEveryStep(_Translator):
     """
 
     def decode(self, target: Tensor, state: Context) -> tuple[Tensor, Context]:
-        steps = [super(ContextAtEveryStep, self).decode(token[:, None], state) for token in target.unbind(1)]
+        steps = [_Translator.decode(self, token[:, None], state) for token in target.unbind(1)]
         return torch.cat([said for said, _ in steps], dim=1), steps[-1][1]
 
 
@@ -410,6 +423,7 @@ SEQ2SEQ = Exercise(
         NoCell,
         Swapped,
         TopForAll,
+        LastLayerOnly,
         PaddingRead,
         PaddingAsZeros,
         CellBehindPadding,

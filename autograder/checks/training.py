@@ -18,7 +18,10 @@ from autograder.checks.sections import HEADINGS
 from tfcourse import training
 
 CHAPTER = "05_transformer"
-READY_LOSSES = ("cross_entropy", "cross_entropy_loss", "nll_loss", "nll_loss_nd", "kl_div")
+READY_LOSSES = (
+    *("cross_entropy", "cross_entropy_loss", "linear_cross_entropy", "kl_div", "Categorical"),
+    *("nll_loss", "nll_loss_nd", "nll_loss_forward", "nll_loss2d", "nll_loss2d_forward"),
+)
 
 
 def padded_targets(draw: Draw, batch: int, length: int, vocabulary: int) -> Tensor:
@@ -342,6 +345,23 @@ def over_the_others(logits: Tensor, targets: Tensor, *, label_smoothing: float =
     return _loss(logits, targets, ignore_index, 1 - e - each, each)
 
 
+@misconception("nothing for padding", read="label-smoothing")
+def nothing_for_padding(
+    logits: Tensor, targets: Tensor, *, label_smoothing: float = 0.0, ignore_index: int = 0
+) -> Tensor:
+    """The share is spread over the V - 2 tokens that are neither right nor padding, ε / (V - 2) each. Some code does it like that; here ε
+    is spread over all V tokens, padding and the right one among them.
+    """
+    e = _share(label_smoothing)
+    _loss(logits, targets, ignore_index, 1.0, 0.0)
+    log_p = logits.to(torch.promote_types(logits.dtype, torch.float32)).log_softmax(-1)
+    counts = targets != ignore_index
+    wanted = torch.full_like(log_p, e / (logits.shape[-1] - 2))
+    wanted[..., 0] = 0.0
+    wanted = wanted.scatter(-1, targets.where(counts, 0)[..., None], 1 - e)
+    return _mean(-(wanted * log_p).sum(-1), counts).to(logits.dtype)
+
+
 @misconception("the whole share for every token", read="label-smoothing")
 def not_divided(logits: Tensor, targets: Tensor, *, label_smoothing: float = 0.0, ignore_index: int = 0) -> Tensor:
     """Every token gets the whole of ε in place of ε / V: the logarithms are summed over the vocabulary where their mean is wanted."""
@@ -519,7 +539,7 @@ CROSS_ENTROPY = Exercise(
         look.values(1.5, predictions, title="The mean surprise at the tokens that count."),
         look.values(1.5, smoothed, flat, name="smoothing", title="Label smoothing spreads its share over all tokens."),
         look.values(0.5, other_padding, name="padding", title="Padding may have another number."),
-        look.values(0.5, nothing_counts, name="nothing", title="Where nothing counts, the loss is 0."),
+        look.values(0.5, nothing_counts, name="nothing", title="Where nothing counts, the loss is 0.", easy=True),
         look.values(0.5, loud_logits, name="large logits", title="Large logits give finite, right numbers."),
         look.gradients(1, smoothed, wrt=("logits",)),
         look.half_precision(0.5, gentle_predictions),
@@ -541,6 +561,7 @@ CROSS_ENTROPY = Exercise(
         more_than_one,
         right_left_out,
         over_the_others,
+        nothing_for_padding,
         not_divided,
         shares_exchanged,
         padding_counted,
@@ -1061,6 +1082,13 @@ def step_at_a_rate(draw: Draw) -> Case:
     return step_of_a_network(draw).with_arguments(learning_rate=0.07)
 
 
+def step_of_groups(draw: Draw) -> Case:
+    """The same, with an optimiser that keeps each weight in a group of its own."""
+    case = step_at_a_rate(draw)
+    assert case.props is not None
+    return replace(case, props={**case.props, "optimizer": {**case.props["optimizer"], "apart": True}})
+
+
 def step_with_leftovers(draw: Draw) -> Case:
     """A model in which an earlier step has left its gradients."""
     case = step_of_a_network(draw)
@@ -1107,10 +1135,10 @@ class _Step:
         return loss.detach()
 
 
-def _mistake(name: str, *, read: str) -> Callable[[type[_Step]], Any]:
-    """Declare a variant of the step as a known mistake: what is called is an instance of it."""
+def _mistake(name: str, *, read: str) -> Callable[[type[Any]], Any]:
+    """Declare a variant of the step, or of the loop, as a known mistake: what is called is an instance of it."""
 
-    def declare(kind: type[_Step]) -> Any:
+    def declare(kind: type[Any]) -> Any:
         step = kind()
 
         def wrong(*args: Any, **kwargs: Any) -> Any:
@@ -1133,9 +1161,11 @@ class _NotCleared(_Step):
         optimizer.step()
 
 
-@_mistake("gradients cleared too late", read="training-step")
+@_mistake("no weight changes", read="training-step")
 class _ClearedTooLate(_Step):
-    """The gradients are cleared between backward() and step(): the optimiser finds nothing to follow, and no weight ever changes."""
+    """No weight ever changes: the optimiser finds no gradients to follow, or is not asked to make its step. There has to be a backward(),
+    then a step(), and nothing between the two that clears the gradients.
+    """
 
     def learn(self, model: nn.Module, optimizer: Optimizer, loss: Tensor) -> None:
         loss.backward()  # type: ignore[no-untyped-call]
@@ -1237,8 +1267,8 @@ class _NotSmoothed(_Step):
 
 @_mistake("learning rate not used", read="warm-up")
 class _RateIgnored(_Step):
-    """The argument learning_rate is taken and not used: the optimiser goes on at the rate that it was made with, and
-    there is no warm-up.
+    """The argument learning_rate is not used for this step: it is left out, or set when the step has been made. The optimiser goes at
+    the rate that it had before; set the rate before step().
     """
 
     def rate(self, optimizer: Optimizer, learning_rate: float | None) -> None:
@@ -1254,6 +1284,17 @@ class _RateMultiplied(_Step):
     def rate(self, optimizer: Optimizer, learning_rate: float | None) -> None:
         for group in optimizer.param_groups:
             group["lr"] *= 1.0 if learning_rate is None else learning_rate
+
+
+@_mistake("rate of the first group only", read="warm-up")
+class _FirstGroup(_Step):
+    """Only the first of the optimiser's groups gets the rate. An optimiser may keep its parameters in several groups, each with a rate of
+    its own: go through all of them.
+    """
+
+    def rate(self, optimizer: Optimizer, learning_rate: float | None) -> None:
+        if learning_rate is not None:
+            optimizer.param_groups[0]["lr"] = learning_rate
 
 
 @_mistake("loss after the step", read="training-step")
@@ -1277,16 +1318,6 @@ class _Number(_Step):
         return super().__call__(*args, **kwargs).item()
 
 
-@_mistake("inputs not unpacked", read="training-step")
-class _NotUnpacked(_Step):
-    """The model is called with the sequence of its inputs as a single argument. A translator takes three: model(*inputs)."""
-
-    def __call__(
-        self, model: nn.Module, optimizer: Optimizer, inputs: Sequence[Tensor], targets: Tensor, **rest: Any
-    ) -> Any:
-        return super().__call__(model, optimizer, (inputs,), targets, **rest)  # type: ignore[arg-type]
-
-
 TRAINING_STEP = Exercise(
     reference=training.training_step,
     chapter=CHAPTER,
@@ -1305,7 +1336,9 @@ TRAINING_STEP = Exercise(
         ),
         look.values(1, step_with_leftovers, name="left over", title="Gradients that were left over do not count."),
         look.values(0.5, step_with_adam, name="optimiser", title="The optimiser decides how the weights move."),
-        look.values(0.5, step_at_a_rate, name="rate", title="A rate that is given is the rate of this step."),
+        look.values(
+            0.5, step_at_a_rate, step_of_groups, name="rate", title="A rate that is given is the rate of this step."
+        ),
         look.values(0.5, smoothed_step, name="smoothing", title="Label smoothing is handed on to the loss."),
         look.unmutated(0.5, step_of_a_network),
         look.double_precision(0.5, step_of_a_network),
@@ -1324,8 +1357,483 @@ TRAINING_STEP = Exercise(
         _NotSmoothed,
         _RateIgnored,
         _RateMultiplied,
+        _FirstGroup,
         _LossAfter,
         _Number,
-        _NotUnpacked,
+    ),
+)
+
+
+# ------------------------------------------------------------------------------------------------------ training loop
+
+# How long the small task is trained, and how good the model must be then, on examples that it has not seen. On 400 tasks the reference
+# never had a loss above 0.06, or less than 98 % right; without the schedule, at its first rate alone, or on one batch for ever, no loss was
+# below 0.2.
+STEPS = 60
+WARMUP = 15
+LARGEST_LOSS = 0.15
+LEAST_RIGHT = 0.95
+CORNERS = 4
+
+
+def _rates(*rates: float) -> dict[str, Any]:
+    return {"kind": "Rates", "init": {"rates": rates}}
+
+
+def some_steps(draw: Draw, steps: int = 3, optimizer: str = "SGD", **options: float) -> Case:
+    """A small network, its optimiser, and a few batches with padding, each of another size."""
+    _, inputs, hidden = draw.sizes(3)
+    model = {
+        "kind": "Perceptron",
+        "init": {"inputs": inputs, "hidden": hidden, "outputs": TOKENS},
+        "state": draw.weights(Perceptron(inputs, hidden, TOKENS)),
+    }
+    batches = [((draw.normal(2 + n, 4, inputs),), padded_targets(draw, 2 + n, 4, TOKENS)) for n in range(steps)]
+    return Case(
+        {"batches": batches},
+        props={"model": model, "optimizer": {"kind": optimizer, "of": "model", "init": {"lr": 0.5, **options}}},
+    )
+
+
+def one_step(draw: Draw) -> Case:
+    """A single batch."""
+    return some_steps(draw, steps=1)
+
+
+def no_steps(draw: Draw) -> Case:
+    """No batch at all."""
+    return some_steps(draw).with_arguments(batches=[])
+
+
+def smoothed_steps(draw: Draw) -> Case:
+    """Steps with label smoothing."""
+    return some_steps(draw).with_arguments(label_smoothing=0.3)
+
+
+def steps_with_adam(draw: Draw) -> Case:
+    """Steps of an optimiser that remembers the ones before."""
+    return some_steps(draw, steps=4, optimizer="Adam", lr=0.1)
+
+
+def steps_at_rates(draw: Draw) -> Case:
+    """Every step has a rate of its own."""
+    case = some_steps(draw, steps=4)
+    first = 0.3 + float(draw.integers(1, 9)) / 10
+    return replace(case, props={**(case.props or {}), "learning_rate": _rates(first, first / 3, 2 * first, first / 5)})
+
+
+def steps_of_groups(draw: Draw) -> Case:
+    """The same, with an optimiser that keeps each weight in a group of its own."""
+    case = steps_at_rates(draw)
+    assert case.props is not None
+    return replace(case, props={**case.props, "optimizer": {**case.props["optimizer"], "apart": True}})
+
+
+def steps_with_dropout(draw: Draw) -> Case:
+    """A model that drops everything while it is trained, and has been examined just before."""
+    case = some_steps(draw)
+    assert case.props is not None
+    model = case.props["model"]
+    model = {**model, "init": {**model["init"], "dropout": 1.0}, "training": False}
+    return replace(case, props={**case.props, "model": model})
+
+
+def _corners(draw: Draw, count: int, first: int, among: int) -> tuple[Tensor, Tensor]:
+    """Draw points of three coordinates around corners of a square: the tokens from 1 on; the third coordinate says nothing."""
+    corner = (first + draw.integers(0, among, count)) % CORNERS
+    centre = torch.stack([corner // 2, (corner + 1) // 2 % 2, torch.full_like(corner, 0)], dim=-1) * 2.0 - 1.0
+    return centre + draw.normal(count, 3, scale=0.3), corner + 1
+
+
+def corners(draw: Draw) -> tuple[Case, tuple[Tensor, ...], Tensor]:
+    """Which corner? Every batch shows two neighbouring ones of four. The optimiser's own rate is far too small; the schedule's is not."""
+    init = {"inputs": 3, "hidden": 8, "outputs": TOKENS}
+    rates = [0.1 * min(step / WARMUP, (WARMUP / step) ** 0.5) for step in range(1, STEPS + 1)]
+    batches = []
+    for step in range(STEPS):
+        points, targets = _corners(draw, 8, first=step, among=2)
+        batches.append(((points,), targets))
+    case = Case(
+        {"batches": batches},
+        props={
+            "model": {"kind": "Perceptron", "init": init, "state": draw.weights(Perceptron(3, 8, TOKENS))},
+            "optimizer": {"kind": "Adam", "of": "model", "init": {"lr": 1e-4}},
+            "learning_rate": _rates(*rates),
+        },
+    )
+    points, targets = _corners(draw, 200, first=0, among=CORNERS)
+    return case, (points,), targets
+
+
+Batches = Sequence[tuple[Sequence[Tensor], Tensor]]
+Rate = Callable[[int], float]
+
+
+class _Loop:
+    """A training loop in parts; each mistake below changes one of them."""
+
+    def mode(self, model: nn.Module) -> None:
+        model.train()
+
+    def batches(self, batches: Batches) -> Batches:
+        return batches
+
+    def rate(self, learning_rate: Rate | None, step: int) -> float | None:
+        return None if learning_rate is None else learning_rate(step)
+
+    def step(
+        self, model: nn.Module, optimizer: Optimizer, inputs: Sequence[Tensor], targets: Tensor, **rest: Any
+    ) -> Any:
+        return _Step()(model, optimizer, inputs, targets, **rest)
+
+    def told(self, losses: list[Tensor]) -> Any:
+        return torch.stack(losses)
+
+    def __call__(
+        self,
+        model: nn.Module,
+        optimizer: Optimizer,
+        batches: Batches,
+        *,
+        learning_rate: Rate | None = None,
+        label_smoothing: float = 0.0,
+    ) -> Any:
+        if not batches:
+            raise ValueError("none")
+        self.mode(model)
+        losses = []
+        for step, (inputs, targets) in enumerate(self.batches(batches), start=1):
+            options = {"learning_rate": self.rate(learning_rate, step), "label_smoothing": label_smoothing}
+            losses.append(self.step(model, optimizer, inputs, targets, **options))
+        return self.told(losses)
+
+
+@_mistake("one batch for ever", read="training-step")
+class _OneBatch(_Loop):
+    """Every step is made on the first batch. The model learns that one by heart, and nothing of the others."""
+
+    def batches(self, batches: Batches) -> Batches:
+        return [batches[0]] * len(batches)
+
+
+@_mistake("one step and no more", read="training-step")
+class _OneStep(_Loop):
+    """The loop ends after its first step (a return inside of it?). One step is made for each batch."""
+
+    def batches(self, batches: Batches) -> Batches:
+        return batches[:1]
+
+
+@_mistake("last batch left out", read="training-step")
+class _LastLeftOut(_Loop):
+    """The last batch is not trained on: the loop ends one step too early."""
+
+    def batches(self, batches: Batches) -> Batches:
+        return batches[:-1] or batches
+
+
+@_mistake("batches in another order", read="training-step")
+class _Reversed(_Loop):
+    """The batches are not taken in the order in which they come, but from behind. Who hands them over has chosen their order."""
+
+    def batches(self, batches: Batches) -> Batches:
+        return batches[::-1]
+
+
+@_mistake("two rounds", read="training-step")
+class _TwoRounds(_Loop):
+    """The batches are gone through more than once. Each is one step: who wants another round hands them over again."""
+
+    def batches(self, batches: Batches) -> Batches:
+        return [*batches, *batches]
+
+
+@_mistake("one step for all batches", read="training-step")
+class _OneForAll(_Loop):
+    """The losses of all batches are computed first, and one step is made on their mean. Each batch has a step of its own, and the next one
+    is asked of the weights that this step has left.
+    """
+
+    def __call__(
+        self,
+        model: nn.Module,
+        optimizer: Optimizer,
+        batches: Batches,
+        *,
+        learning_rate: Rate | None = None,
+        label_smoothing: float = 0.0,
+    ) -> Any:
+        if not batches:
+            raise ValueError("none")
+        model.train()
+        losses = torch.stack([_Step().loss(model(*inputs), targets, label_smoothing) for inputs, targets in batches])
+        _Step().rate(optimizer, self.rate(learning_rate, 1))
+        _Step().learn(model, optimizer, losses.mean())
+        return losses.detach()
+
+
+@_mistake("schedule not used", read="warm-up")
+class _ScheduleIgnored(_Loop):
+    """The argument learning_rate is taken and not used: all steps are made at the rate that the optimiser was made with."""
+
+    def rate(self, learning_rate: Rate | None, step: int) -> float | None:
+        return None
+
+
+@_mistake("one rate for all steps", read="warm-up")
+class _OneRate(_Loop):
+    """The schedule is asked once, and all steps are made at the rate of the first. With a warm-up that is the smallest of all: ask again
+    before every step.
+    """
+
+    def rate(self, learning_rate: Rate | None, step: int) -> float | None:
+        return super().rate(learning_rate, 1)
+
+
+@_mistake("steps counted from 0", read="warm-up")
+class _FromZero(_Loop):
+    """The steps are counted from 0, but a schedule counts from 1: step 0 has no rate."""
+
+    def rate(self, learning_rate: Rate | None, step: int) -> float | None:
+        return super().rate(learning_rate, step - 1)
+
+
+@_mistake("rate one step late", read="warm-up")
+class _RateLate(_Loop):
+    """The rate is set after the step that it is meant for. The first step is made at the optimiser's own rate, and every other one at that
+    of the step before.
+    """
+
+    def step(
+        self, model: nn.Module, optimizer: Optimizer, inputs: Sequence[Tensor], targets: Tensor, **rest: Any
+    ) -> Any:
+        rate = rest.pop("learning_rate")
+        loss = super().step(model, optimizer, inputs, targets, **rest)
+        _Step().rate(optimizer, rate)
+        return loss
+
+
+@_mistake("rates multiplied", read="warm-up")
+class _RatesMultiplied(_Loop):
+    """The optimiser's rate is multiplied by that of the schedule, step after step. It is replaced by it."""
+
+    def step(
+        self, model: nn.Module, optimizer: Optimizer, inputs: Sequence[Tensor], targets: Tensor, **rest: Any
+    ) -> Any:
+        rate = rest.pop("learning_rate")
+        for group in optimizer.param_groups:
+            group["lr"] *= 1.0 if rate is None else rate
+        return super().step(model, optimizer, inputs, targets, **rest)
+
+
+@_mistake("rate of the first group only", read="warm-up")
+class _LoopFirstGroup(_Loop):
+    """Only the first of the optimiser's groups gets the rates. An optimiser may keep its parameters in several groups: go through all of
+    them, as training_step does.
+    """
+
+    def step(
+        self, model: nn.Module, optimizer: Optimizer, inputs: Sequence[Tensor], targets: Tensor, **rest: Any
+    ) -> Any:
+        rate = rest.pop("learning_rate")
+        if rate is not None:
+            optimizer.param_groups[0]["lr"] = rate
+        return super().step(model, optimizer, inputs, targets, **rest)
+
+
+@_mistake("gradients never cleared", read="training-step")
+class _LoopNotCleared(_Loop):
+    """The gradients are never cleared, so that every step goes on in the directions of all steps before it, too."""
+
+    def step(
+        self, model: nn.Module, optimizer: Optimizer, inputs: Sequence[Tensor], targets: Tensor, **rest: Any
+    ) -> Any:
+        _Step().rate(optimizer, rest["learning_rate"])
+        loss = _Step().loss(model(*inputs), targets, rest["label_smoothing"])
+        loss.backward()  # type: ignore[no-untyped-call]
+        optimizer.step()
+        return loss.detach()
+
+
+@_mistake("a new optimiser at every step", read="training-step")
+class _ForgetsState(_Loop):
+    """The optimiser is made anew at every step, and forgets what it had gathered. Adam lives on its running means: use the one that is
+    given, from the first step to the last.
+    """
+
+    def step(
+        self, model: nn.Module, optimizer: Optimizer, inputs: Sequence[Tensor], targets: Tensor, **rest: Any
+    ) -> Any:
+        optimizer.state.clear()
+        return super().step(model, optimizer, inputs, targets, **rest)
+
+
+@_mistake("training mode forgotten", read="dropout")
+class _ModeForgotten(_Loop):
+    """The model is not put into training mode. Who has just examined it has called model.eval(), and without model.train() the dropout
+    stays off for the rest of the training, without any error.
+    """
+
+    def mode(self, model: nn.Module) -> None:
+        return
+
+
+@_mistake("label smoothing not handed on", read="label-smoothing")
+class _LoopNotSmoothed(_Loop):
+    """The argument label_smoothing is taken and not handed on to the steps."""
+
+    def step(
+        self, model: nn.Module, optimizer: Optimizer, inputs: Sequence[Tensor], targets: Tensor, **rest: Any
+    ) -> Any:
+        return super().step(model, optimizer, inputs, targets, **{**rest, "label_smoothing": 0.0})
+
+
+@_mistake("only the last loss", read="training-step")
+class _LastLoss(_Loop):
+    """Only the loss of the last step is returned. The losses of all steps are asked for: the learning curve is drawn from them."""
+
+    def told(self, losses: list[Tensor]) -> Any:
+        return losses[-1]
+
+
+@_mistake("mean of the losses", read="training-step")
+class _MeanLoss(_Loop):
+    """One number is returned, the mean of the losses of all steps. Those of the beginning and of the end do not belong together: return
+    one number for each step.
+    """
+
+    def told(self, losses: list[Tensor]) -> Any:
+        return torch.stack(losses).mean()
+
+
+@_mistake("a list of losses", read="training-step")
+class _ListOfLosses(_Loop):
+    """The losses are returned as a list. One tensor with an entry for each step is asked for: torch.stack makes it."""
+
+    def told(self, losses: list[Tensor]) -> Any:
+        return losses
+
+
+@_mistake("losses after the steps", read="training-step")
+class _LossesAfter(_Loop):
+    """Each loss is measured again after its step. The loss before the step is there already; a second pass through the model costs as much
+    as the first.
+    """
+
+    def step(
+        self, model: nn.Module, optimizer: Optimizer, inputs: Sequence[Tensor], targets: Tensor, **rest: Any
+    ) -> Any:
+        super().step(model, optimizer, inputs, targets, **rest)
+        return _Step().loss(model(*inputs), targets, rest["label_smoothing"]).detach()
+
+
+@_mistake("losses kept with their graphs", read="training-step")
+class _GraphsKept(_Loop):
+    """The losses are collected as they are, not detached. Each of them keeps the whole graph of its step in memory, with all that the
+    model computed on the way: a long training ends for want of memory.
+    """
+
+    def step(
+        self, model: nn.Module, optimizer: Optimizer, inputs: Sequence[Tensor], targets: Tensor, **rest: Any
+    ) -> Any:
+        _Step().rate(optimizer, rest["learning_rate"])
+        loss = _Step().loss(model(*inputs), targets, rest["label_smoothing"])
+        _Step().learn(model, optimizer, loss)
+        return loss
+
+
+@_mistake("single precision told", read="training-step")
+class _SingleTold(_Loop):
+    """The losses are turned into Python numbers and back into a tensor, which is float32 then, whatever the model's precision. Stack the
+    tensors that the steps return.
+    """
+
+    def told(self, losses: list[Tensor]) -> Any:
+        return torch.tensor([loss.item() for loss in losses])
+
+
+@_mistake("batches used up", read="training-step")
+class _UsedUp(_Loop):
+    """The batches are taken out of the list that was handed over, which is empty afterwards. Go through it and leave it as it is."""
+
+    def __call__(self, model: nn.Module, optimizer: Optimizer, batches: Batches, **rest: Any) -> Any:
+        losses = super().__call__(model, optimizer, batches, **rest)
+        if isinstance(batches, list):
+            batches.clear()
+        return losses
+
+
+@_mistake("no batches accepted", read="training-step")
+class _NoneAccepted(_Loop):
+    """Without any batch an empty tensor is returned, as if something had been trained. Raise a ValueError: an iterator that was used up
+    already looks just like that.
+    """
+
+    def __call__(self, model: nn.Module, optimizer: Optimizer, batches: Batches, **rest: Any) -> Any:
+        return super().__call__(model, optimizer, batches, **rest) if batches else torch.empty(0)
+
+
+TRAINING_LOOP = Exercise(
+    reference=training.training_loop,
+    chapter=CHAPTER,
+    headings=HEADINGS,
+    aspects=(
+        look.part(
+            1,
+            one_step,
+            some_steps,
+            output="output",
+            name="losses",
+            title="It returns the loss of every step, before that step.",
+        ),
+        look.values(
+            1.5,
+            one_step,
+            some_steps,
+            title="After one step and after three, every weight is where it should be, and every loss is right.",
+        ),
+        look.values(
+            1, steps_at_rates, steps_of_groups, name="rates", title="Every step is made at its own learning rate."
+        ),
+        look.values(0.5, steps_with_adam, name="optimiser", title="The optimiser remembers the steps before."),
+        look.values(0.5, steps_with_dropout, name="training mode", title="The model is trained in training mode."),
+        look.values(0.5, smoothed_steps, name="smoothing", title="Label smoothing is handed on to every step."),
+        look.detached(0.5, some_steps),
+        look.unmutated(0.5, some_steps),
+        look.double_precision(0.5, some_steps),
+        look.reaches(
+            1,
+            corners,
+            loss=LARGEST_LOSS,
+            right=LEAST_RIGHT,
+            title=f"After {STEPS} steps of a small task the model does it, on examples that it has not seen.",
+        ),
+        look.refuses(0.5, some_steps, no_steps, title="No batches at all are a ValueError."),
+    ),
+    misconceptions=(  # type: ignore[arg-type]  # mypy takes a decorated class for the class
+        _OneBatch,
+        _OneStep,
+        _LastLeftOut,
+        _Reversed,
+        _TwoRounds,
+        _OneForAll,
+        _ScheduleIgnored,
+        _OneRate,
+        _FromZero,
+        _RateLate,
+        _RatesMultiplied,
+        _LoopFirstGroup,
+        _LoopNotCleared,
+        _ForgetsState,
+        _ModeForgotten,
+        _LoopNotSmoothed,
+        _LastLoss,
+        _MeanLoss,
+        _ListOfLosses,
+        _LossesAfter,
+        _GraphsKept,
+        _SingleTold,
+        _UsedUp,
+        _NoneAccepted,
     ),
 )

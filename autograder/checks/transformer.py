@@ -776,8 +776,12 @@ def deep(draw: Draw) -> Case:
 
 
 def without_layers(draw: Draw) -> Case:
-    """No layers at all: embeddings, positions, and logits are left; the gradients of a layer are asked of the layer."""
-    return translator(draw, n_layers=0)
+    """No layers at all: embeddings, positions, and logits are left; the gradients of a layer are asked of the layer.
+
+    No token is padding: an embedding may be made so that what is looked up there does not learn.
+    """
+    case = translator(draw, n_layers=0)
+    return case.with_arguments(**{name: case.arguments[name].clamp(min=1) for name in ("source", "target")})
 
 
 def pre_norm(draw: Draw) -> Case:

@@ -14,6 +14,19 @@ from functools import lru_cache
 
 _TORCH = "torch"
 
+# What looks something up by a name that is a text, and what gives a namespace as a dictionary.
+_LOOKUPS = {
+    "getattr",
+    "getattr_static",
+    "__getattr__",
+    "__getattribute__",
+    "import_module",
+    "__import__",
+    "attrgetter",
+    "methodcaller",
+}
+_NAMESPACES = {"vars", "globals", "locals", "__dict__"}
+
 
 def mentions(sources: Sequence[str], exercise: str) -> frozenset[str]:
     """Return the names of PyTorch's functions and classes that an exercise uses, as far as its text says so.
@@ -121,7 +134,8 @@ class _Words:
     Attributes:
         names: plain names.
         attributes: of each dotted name, what it begins with and a part of it: ``F.softmax`` is ``("F", "softmax")``.
-        literal: texts that could be names, as in ``getattr(F, "softmax")``, and what is imported from PyTorch by name.
+        literal: texts that are looked up, as in ``getattr(F, "softmax")``, or can be nothing but a name of PyTorch's
+            (see :func:`_is_ordinary`), and what is imported from PyTorch by name.
     """
 
     names: frozenset[str]
@@ -132,17 +146,60 @@ class _Words:
 @lru_cache(maxsize=4096)
 def _words(node: ast.AST) -> _Words:
     names, attributes, literal = set(), set(), set()
-    for item in ast.walk(node):
+    nodes = list(ast.walk(node))
+    ordinary = {id(text) for item in nodes for text in _beside_the_point(item)}
+    for item in nodes:
         if isinstance(item, ast.Attribute):
             if root := _root(item):
                 attributes.add((root, item.attr))
         elif isinstance(item, ast.Name):
             names.add(item.id)
-        elif isinstance(item, ast.Constant) and isinstance(item.value, str) and item.value.isidentifier():
-            literal.add(item.value)
+        elif isinstance(item, ast.Constant) and isinstance(item.value, str):
+            if item.value.isidentifier() and id(item) not in ordinary and not _is_ordinary(item.value):
+                literal.add(item.value)
         elif isinstance(item, ast.ImportFrom) and (item.module or "").partition(".")[0] == _TORCH:
             literal |= {alias.name for alias in item.names}
+        literal |= {name for text in _looked_up(item) for name in text.split(".") if name.isidentifier()}
     return _Words(frozenset(names), frozenset(attributes), frozenset(literal))
+
+
+def _looked_up(node: ast.AST) -> list[str]:
+    """Return the texts in a piece of code that are names of something: ``getattr(F, "gelu")``, ``vars(F)["gelu"]``."""
+    places: Sequence[ast.AST] = []
+    if isinstance(node, ast.Subscript) and _is_namespace(node.value):
+        places = [node.slice]
+    elif isinstance(node, ast.Call):
+        called = _last_name(node.func)
+        of_a_namespace = isinstance(node.func, ast.Attribute) and _is_namespace(node.func.value)
+        if called in _LOOKUPS or of_a_namespace:
+            # What stands first in getattr(…) is where it is looked up.
+            places = node.args[1:] if called in ("getattr", "getattr_static") else node.args
+    found = (item for place in places for item in ast.walk(place))
+    return [item.value for item in found if isinstance(item, ast.Constant) and isinstance(item.value, str)]
+
+
+def _is_namespace(node: ast.AST) -> bool:
+    return _last_name(node.func if isinstance(node, ast.Call) else node) in _NAMESPACES
+
+
+def _last_name(node: ast.AST) -> str:
+    if isinstance(node, ast.Attribute):
+        return node.attr
+    return node.id if isinstance(node, ast.Name) else ""
+
+
+def _beside_the_point(node: ast.AST) -> Sequence[ast.AST | None]:
+    """Return what in a piece of code is a text for itself: a docstring, the keys of a dictionary, the sides of a comparison."""
+    if isinstance(node, ast.Expr):
+        return [node.value]
+    if isinstance(node, ast.Dict):
+        return node.keys
+    return [node.left, *node.comparators] if isinstance(node, ast.Compare) else []
+
+
+def _is_ordinary(word: str) -> bool:
+    """Whether a name of PyTorch's is a word that may stand for anything in a text: ``grad``, ``lstm``, ``LSTM``, ``Linear``."""
+    return "_" not in word and (word.islower() or word.isupper() or word.istitle())
 
 
 def _root(node: ast.AST) -> str:

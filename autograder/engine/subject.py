@@ -131,6 +131,7 @@ def _read(said: Any) -> Observation:
         error=None if error is None else _text(error),
         unfinished=said.get("unfinished") is True,
         mutated=_texts(said.get("mutated", ())),
+        attached=_texts(said.get("attached", ())),
         operations=_count(said.get("operations")),
         largest=_count(said.get("largest")),
         functions=_texts(said.get("functions", ())),

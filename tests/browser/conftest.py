@@ -1,6 +1,7 @@
 """A browser without a network, for tests of what the site does in a reader's hands."""
 
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 
@@ -24,6 +25,16 @@ def page(chromium: "Browser") -> Iterator["Page"]:  # noqa: F821
     yield page
     context.close()
     assert not complaints, f"the page complained: {complaints}"
+
+
+@pytest.fixture(scope="module")
+def axe(chromium: "Browser") -> Any:  # noqa: F821 - without a browser, tests are skipped before this one can fail
+    """The rules of accessibility. They are in the extra `dev` with the browser's driver: whoever lacks them is told so, and not spared."""
+    try:
+        from axe_playwright_python.sync_playwright import Axe
+    except ImportError:
+        pytest.fail("needs axe: pip install 'tfcourse[dev]'", pytrace=False)
+    return Axe()
 
 
 def _is_local(url: str) -> bool:

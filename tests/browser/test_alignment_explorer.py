@@ -174,26 +174,24 @@ def test_without_javascript_every_pair_is_there_to_read(open_page: Open, chromiu
 
 @pytest.mark.parametrize("theme", THEMES)
 @pytest.mark.parametrize("unfolded", [False, True], ids=["figure", "tables"])
-def test_axe_finds_nothing_to_complain_about(open_page: Open, theme: str, unfolded: bool) -> None:
-    axe = pytest.importorskip("axe_playwright_python.sync_playwright")
+def test_axe_finds_nothing_to_complain_about(open_page: Open, axe: Any, theme: str, unfolded: bool) -> None:
     page = open_page(on_numbers(), theme=theme)
     if unfolded:
         page.locator("details.he-all > summary").first.click()
     page.wait_for_timeout(250)  # the shade of a word changes slowly
     # Preloading would read style sheets with XMLHttpRequest, which a page from a disk may not do.
-    violations = axe.Axe().run(page, options={"preload": False}).response["violations"]
+    violations = axe.run(page, options={"preload": False}).response["violations"]
     found = [(violation["id"], [node["html"] for node in violation["nodes"]]) for violation in violations]
     assert not found
 
 
-def test_axe_finds_nothing_without_javascript_either(open_page: Open, chromium: Any) -> None:
-    axe = pytest.importorskip("axe_playwright_python.sync_playwright")
+def test_axe_finds_nothing_without_javascript_either(open_page: Open, axe: Any, chromium: Any) -> None:
     context = chromium.new_context(offline=True)
     page = context.new_page()
     page.route("**/*.js", lambda route: route.abort())  # the element's script is missing; axe itself needs one
     open_page(on_numbers(), on=page)
     assert page.locator(".ae-choice").count() == 0
-    found = [one["id"] for one in axe.Axe().run(page, options={"preload": False}).response["violations"]]
+    found = [one["id"] for one in axe.run(page, options={"preload": False}).response["violations"]]
     context.close()
     assert not found
 

@@ -195,8 +195,7 @@ def test_without_javascript_the_tables_are_there_to_read(open_page: Open, chromi
 
 @pytest.mark.parametrize("theme", THEMES)
 @pytest.mark.parametrize("unfolded", [False, True], ids=["figure", "tables"])
-def test_axe_finds_nothing_to_complain_about(open_page: Open, theme: str, unfolded: bool) -> None:
-    axe = pytest.importorskip("axe_playwright_python.sync_playwright")
+def test_axe_finds_nothing_to_complain_about(open_page: Open, axe: Any, theme: str, unfolded: bool) -> None:
     page = open_page(block(layer="decoder"), positions(), theme=theme)
     if unfolded:
         for summary in page.locator("details.te-all > summary").all():
@@ -206,7 +205,7 @@ def test_axe_finds_nothing_to_complain_about(open_page: Open, theme: str, unfold
     )  # show the complaint as well
     page.wait_for_timeout(200)
     # Preloading would read style sheets with XMLHttpRequest, which a page from a disk may not do.
-    violations = axe.Axe().run(page, options={"preload": False}).response["violations"]
+    violations = axe.run(page, options={"preload": False}).response["violations"]
     assert not [(violation["id"], [node["html"] for node in violation["nodes"]]) for violation in violations]
 
 

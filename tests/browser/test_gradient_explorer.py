@@ -194,14 +194,13 @@ def test_without_javascript_the_tables_are_there_to_read(open_page: Open, chromi
 
 @pytest.mark.parametrize("theme", THEMES)
 @pytest.mark.parametrize("unfolded", [False, True], ids=["figure", "tables"])
-def test_axe_finds_nothing_to_complain_about(open_page: Open, theme: str, unfolded: bool) -> None:
-    axe = pytest.importorskip("axe_playwright_python.sync_playwright")
+def test_axe_finds_nothing_to_complain_about(open_page: Open, axe: Any, theme: str, unfolded: bool) -> None:
     page = open_page(example(), theme=theme)
     if unfolded:
         page.locator("details.ge-all > summary").click()
     page.wait_for_timeout(250)
     # Preloading would read style sheets with XMLHttpRequest, which a page from a disk may not do.
-    violations = axe.Axe().run(page, options={"preload": False}).response["violations"]
+    violations = axe.run(page, options={"preload": False}).response["violations"]
     found = [(violation["id"], [node["html"] for node in violation["nodes"]]) for violation in violations]
     assert not found
 

@@ -85,13 +85,12 @@ def report(tmp_path: Path) -> Path:
 
 @pytest.mark.parametrize("opened", [False, True], ids=["closed", "open"])
 @pytest.mark.parametrize("theme", THEMES)
-def test_report_has_no_violation_of_wcag(page, report: Path, theme: str, opened: bool) -> None:
-    axe = pytest.importorskip("axe_playwright_python.sync_playwright", reason="needs axe: pip install 'tfcourse[dev]'")
+def test_report_has_no_violation_of_wcag(page, axe, report: Path, theme: str, opened: bool) -> None:
     page.emulate_media(color_scheme=theme)
     page.goto(report.as_uri())
     if opened:
         page.evaluate(OPEN_ALL)
-    violations = axe.Axe().run(page, options=WCAG).response["violations"]
+    violations = axe.run(page, options=WCAG).response["violations"]
     found = [
         f"{item['id']}: {node['html'][:120]}: {node['failureSummary']}" for item in violations for node in item["nodes"]
     ]

@@ -92,10 +92,9 @@ def test_page_is_complete_without_a_network(page, site: Path, name: str, theme: 
 
 @pytest.mark.parametrize("theme", THEMES)
 @pytest.mark.parametrize("name", PAGES)
-def test_page_has_no_violation_of_wcag(page, site: Path, name: str, theme: str) -> None:
-    axe = pytest.importorskip("axe_playwright_python.sync_playwright", reason="needs axe: pip install 'tfcourse[dev]'")
+def test_page_has_no_violation_of_wcag(page, axe, site: Path, name: str, theme: str) -> None:
     _open(page, site, name, theme)
-    violations = axe.Axe().run(page, options=WCAG).response["violations"]
+    violations = axe.run(page, options=WCAG).response["violations"]
     found = [
         f"{item['id']}: {node['html'][:120]}: {node['failureSummary']}" for item in violations for node in item["nodes"]
     ]

@@ -9,6 +9,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import jupytext
+import nbclient
 import pytest
 import torch
 
@@ -21,9 +23,6 @@ from tfcourse.attention import (
     scaled_dot_product_attention,
     soft_lookup,
 )
-
-jupytext = pytest.importorskip("jupytext")
-nbclient = pytest.importorskip("nbclient")
 
 LESSON = Path(__file__).parents[2] / "chapters" / "03_scaled_dot_product" / "lesson.md"
 SOURCE = LESSON.read_text(encoding="utf-8")
@@ -286,7 +285,7 @@ def claims() -> Iterator[tuple[str, list[float]]]:
         r" $4 \cdot (4 \cdot 65,536 + 1,048,576) = 5,242,880$ bytes",
         [1024, 64, 2, 1024, 2, 128, cost.flops, 4, 4, 1024 * 64, 1024**2, cost.bytes],
     )
-    yield "of which the weights are 80 %", [100 * 4 * 1024**2 / cost.bytes]
+    yield "of which the weights are 80%", [100 * 4 * 1024**2 / cost.bytes]
     yield "At $N = 256$ weights and everything else are equal", [next(n for n in range(1, 999) if n * n == 4 * n * 64)]
     yield "224 by 224 pixels is a sequence of 50,176 tokens", [224, 224, 224**2]
     yield "would take 10 GB", [4 * 50_176**2 / 1e9]

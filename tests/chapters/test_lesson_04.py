@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import ast
 import json
 import re
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -17,12 +15,8 @@ from tfcourse.attention import causal_mask
 from tfcourse.explorer import record_heads
 from tfcourse.multihead import MultiHeadAttention, attention_parameters, head_ablation, split_heads
 
-jupytext = pytest.importorskip("jupytext")
-nbclient = pytest.importorskip("nbclient")
-nbformat = pytest.importorskip("nbformat")
+from .lesson import Lesson, described
 
-LESSON = Path(__file__).parents[2] / "chapters" / "04_multi_head" / "lesson.md"
-SOURCE = LESSON.read_text(encoding="utf-8")
 LABELS = (
     "split-and-merge",
     "multi-head",
@@ -73,59 +67,8 @@ GIVEN = {
 }
 
 
-@pytest.fixture(scope="module")
-def run(tmp_path_factory: pytest.TempPathFactory) -> tuple[list[Any], dict[str, Any]]:
-    """The lesson, executed in a fresh kernel: its code cells, and the answers to `ASKED`."""
-    notebook = jupytext.reads(SOURCE, fmt="md:myst")
-    questions = ", ".join(f"{name!r}: {expression}" for name, expression in ASKED.items())
-    notebook.cells.append(nbformat.v4.new_code_cell(f"import json\nprint(json.dumps({{{questions}}}))"))
-    folder = tmp_path_factory.mktemp("lesson")
-    nbclient.NotebookClient(
-        notebook, timeout=120, kernel_name="python3", resources={"metadata": {"path": str(folder)}}
-    ).execute()
-    cells = [cell for cell in notebook.cells if cell.cell_type == "code"]
-    return cells[:-1], json.loads("".join(output.text for output in cells[-1].outputs))
-
-
-@pytest.fixture(scope="module")
-def cells(run: tuple[list[Any], dict[str, Any]]) -> list[Any]:
-    return run[0]
-
-
-@pytest.fixture(scope="module")
-def values(run: tuple[list[Any], dict[str, Any]]) -> dict[str, Any]:
-    return run[1]
-
-
-@pytest.fixture(scope="module")
-def pages(cells: list[Any]) -> list[str]:
-    outputs = [output for cell in cells for output in cell.outputs]
-    return [output.data["text/html"] for output in outputs if "text/html" in output.get("data", {})]
-
-
-def prose() -> str:
-    """The lesson without code and front matter, on one line, without emphasis."""
-    text = re.sub(r"\A---.*?\n---\n", "", SOURCE, flags=re.S)
-    text = re.sub(r"```\{code-cell\}.*?\n```", "", text, flags=re.S)
-    return re.sub(r"\s+", " ", text.replace("*", ""))
-
-
-PROSE = prose()
-
-
-def check(phrase: str, *values: float, form: str = ".2f") -> None:
-    """The prose contains the phrase, and the phrase's numbers are these values, printed as the phrase prints them."""
-    assert phrase in PROSE, f"the lesson no longer says {phrase!r}"
-    for value in values:
-        assert format(value, form) in phrase, f"{value} is stated as {phrase!r}"
-
-
-def checked_phrases() -> set[str]:
-    """The phrases that the tests of this file give to `check`."""
-    tree = ast.parse(Path(__file__).read_text(encoding="utf-8"))
-    calls = [node for node in ast.walk(tree) if isinstance(node, ast.Call) and isinstance(node.func, ast.Name)]
-    firsts = [call.args[0] for call in calls if call.func.id == "check"]  # type: ignore[attr-defined]
-    return {first.value for first in firsts if isinstance(first, ast.Constant) and isinstance(first.value, str)}
+LESSON = Lesson("04_multi_head", ASKED, GIVEN)
+SOURCE, PROSE, check = LESSON.source, LESSON.prose, LESSON.check
 
 
 # ---------------------------------------------------------------------------------------------- the page
@@ -133,7 +76,7 @@ def checked_phrases() -> set[str]:
 
 def test_every_label_that_others_point_at_exists() -> None:
     for label in LABELS:
-        assert SOURCE.count(f"\n({label})=\n#") == 1, label
+        assert len(LESSON.headings(label)) == 1, label
 
 
 def test_lesson_is_a_lecture_long() -> None:
@@ -141,9 +84,7 @@ def test_lesson_is_a_lecture_long() -> None:
 
 
 def test_lesson_carries_the_header_that_myst_needs() -> None:
-    metadata = jupytext.reads(SOURCE, fmt="md:myst").metadata
-    assert metadata["kernelspec"]["name"] == "python3"
-    assert metadata["jupytext"]["text_representation"]["format_name"] == "myst"
+    assert LESSON.has_header()
 
 
 def test_nothing_is_written_to_stderr(cells: list[Any]) -> None:
@@ -151,14 +92,8 @@ def test_nothing_is_written_to_stderr(cells: list[Any]) -> None:
 
 
 def test_every_figure_has_a_description_and_a_caption(pages: list[str]) -> None:
-    pictures = [page for page in pages if page.startswith("<svg")]
-    assert len(pictures) == 4
-    for picture in pictures:
-        alt = re.search(r'aria-label="([^"]*)"', picture)
-        assert alt is not None
-        assert len(alt[1]) > 60
-    captions = [int(number) for number in re.findall(r"(?:\*|\")Figure 4\.(\d)\. [A-Z][^.?]*\?", SOURCE)]
-    assert captions == [1, 2, 3, 4, 5, 6]
+    assert described(pages) == [True] * 4
+    assert LESSON.captions() == [1, 2, 3, 4, 5, 6]
 
 
 def test_explorers_show_the_trail_and_the_reader(pages: list[str]) -> None:
@@ -340,13 +275,7 @@ def test_silent_mistakes_show_as_told(values: dict[str, Any]) -> None:
 
 
 def test_prose_has_no_number_that_is_not_checked() -> None:
-    """Every decimal, and every number with grouped digits, stands in a phrase that is checked or is given."""
-    remaining = PROSE
-    for phrase in checked_phrases() | GIVEN:
-        assert phrase in PROSE, f"the lesson no longer says {phrase!r}"
-        remaining = remaining.replace(phrase, "")
-    remaining = re.sub(r"Figure 4\.\d", "", remaining)
-    assert re.findall(r"(?<![\w.])\d+\.\d+|\d{1,3}(?:,\d{3})+", remaining) == []
+    assert LESSON.unchecked(__file__) == []
 
 
 # ------------------------------------------------------------------------------ symptoms that the tables name

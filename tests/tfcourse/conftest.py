@@ -150,7 +150,7 @@ def _alignment_model(name: str) -> tuple[torch.nn.Module, Callable[..., tuple[An
     if name == "AttentionDecoder":
         decoder = alignment.AttentionDecoder(6, 3, 4)
         return decoder, lambda tokens, mask, annotations: (tokens[:, :4], annotations, mask)
-    translator = alignment.AttentionSeq2Seq(6, 6, 3, 4, "general")
+    translator = alignment.AttentionSeq2Seq(6, 6, 3, 4, score="general")
     return translator, lambda tokens, mask, annotations: (tokens, tokens[:, :4], mask)
 
 
@@ -218,7 +218,7 @@ def exercise_call() -> Callable[..., tuple[Callable[..., Any], tuple[Any, ...]]]
         tokens = torch.tensor([[1, 4, 0, 2, 3], [5, 2, 2, 0, 1]], device=device)
         if name in {"NeuralProbabilisticLM", "Seq2Seq"}:
             window = name == "NeuralProbabilisticLM"
-            model = recurrent.NeuralProbabilisticLM(6, 3, 4, 5) if window else seq2seq.Seq2Seq(6, 7, 4, 5, 2)
+            model = recurrent.NeuralProbabilisticLM(6, 3, 4, 5) if window else seq2seq.Seq2Seq(6, 7, 4, 5, n_layers=2)
             with torch.no_grad():
                 for parameter in model.parameters():
                     parameter.copy_(torch.randn(parameter.shape, generator=generator) / 2)

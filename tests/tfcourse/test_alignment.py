@@ -189,6 +189,13 @@ def test_a_row_in_which_nothing_is_permitted_has_zero_weights_and_zero_gradients
     assert gradient[:, 0].any(), "where something is permitted, something flows"
 
 
+def test_a_permitted_score_of_minus_infinity_gets_no_weight_beside_a_finite_one():
+    scores = torch.tensor([[-math.inf, 2.0, -1e300, 5.0]], dtype=torch.float64)
+    for mask in (None, torch.tensor([True, True, True, False])):
+        weights = masked_softmax(scores[:, :3] if mask is None else scores, mask)
+        torch.testing.assert_close(weights[0, :3], torch.tensor([0.0, 1.0, 0.0], dtype=torch.float64))
+
+
 def test_what_stands_at_a_forbidden_place_changes_no_weight():
     mask = torch.tensor([[True, True, False, True, False]])
     scores, other = randn(3, 5), randn(3, 5)
@@ -298,6 +305,13 @@ def test_annotations_equal_pytorchs_bidirectional_gru_on_packed_sequences(length
     assert all(gradient.isfinite().all() for gradient in actual_gradients)
 
 
+def test_a_source_without_a_token_has_annotations_of_zeros_and_takes_nothing_from_the_others():
+    encoder, source = randomised(BidirectionalEncoder(9, 3, 4)), torch.tensor([[3, 5, 8], [1, 2, 4]])
+    annotations = encoder(source, prefix_mask([0, 2], 3))
+    assert not annotations[0].any()
+    torch.testing.assert_close(annotations[1:], encoder(source[1:], prefix_mask([2], 3)))
+
+
 def test_without_a_mask_every_token_is_real():
     encoder, source = randomised(BidirectionalEncoder(9, 3, 4)), torch.tensor([[3, 0, 8, 0], [1, 2, 3, 4]])
     torch.testing.assert_close(encoder(source), encoder(source, torch.ones(2, 4, dtype=torch.bool)), rtol=0, atol=0)
@@ -358,7 +372,7 @@ def loop_decoder(
 @pytest.mark.parametrize("score", SCORES)
 def test_the_decoder_equals_its_equations_one_example_at_a_time_for_each_of_the_six_scores(score):
     B, T, S = 3, 4, 5
-    decoder = randomised(AttentionDecoder(7, 3, 6, score, max_source=8))
+    decoder = randomised(AttentionDecoder(7, 3, 6, score=score, max_source=8))
     target = torch.randint(0, 7, (B, T), generator=torch.Generator().manual_seed(1))
     annotations, lengths = randn(B, S, 6), [5, 1, 3]
     logits, weights = decoder(target, annotations, prefix_mask(lengths, S))
@@ -402,7 +416,7 @@ def test_a_later_token_of_the_target_changes_no_earlier_logits_or_weights():
     ],
 )
 def test_a_score_has_the_weights_that_it_needs_and_no_others(score, own):
-    decoder = AttentionDecoder(7, 3, 6, score, max_source=9)
+    decoder = AttentionDecoder(7, 3, 6, score=score, max_source=9)
     layers = {"embedding", "bridge", "cell", "output"}
     assert [name for name, _ in decoder.named_parameters() if name.split(".")[0] not in layers] == own
     shapes = {"w_q": (6, 6), "w_k": (6, 6), "v": (6,), "w": (6, 9) if score == "location" else (6, 6)}
@@ -417,7 +431,7 @@ def test_a_score_has_the_weights_that_it_needs_and_no_others(score, own):
 
 @pytest.mark.parametrize("score", SCORES)
 def test_a_sentence_is_translated_alone_as_in_a_padded_batch(score):
-    model = randomised(AttentionSeq2Seq(9, 7, 3, 4, score, max_source=6))
+    model = randomised(AttentionSeq2Seq(9, 7, 3, 4, score=score, max_source=6))
     source = torch.tensor([[3, 4, 5, 6, 7, 8], [5, 2, 3, 8, 8, 8], [6, 6, 6, 6, 6, 6]])
     target, lengths = torch.tensor([[1, 4, 2], [1, 5, 6], [1, 1, 3]]), [6, 3, 1]
     mask = prefix_mask(lengths, 6)
@@ -430,18 +444,24 @@ def test_a_sentence_is_translated_alone_as_in_a_padded_batch(score):
     assert not weights.masked_select(~mask[:, None]).any()
 
 
+def test_options_of_decoder_and_translator_are_given_by_name():
+    for make in (lambda: AttentionDecoder(7, 3, 4, "dot"), lambda: AttentionSeq2Seq(9, 7, 3, 4, "dot")):
+        with pytest.raises(TypeError, match="positional"):
+            make()
+
+
 def test_a_translator_that_learns_to_reverse_its_source_looks_from_its_end_to_its_beginning():
     torch.manual_seed(0)
     generator = torch.Generator().manual_seed(0)
     model = AttentionSeq2Seq(10, 10, 16, 32)
-    optimiser = torch.optim.Adam(model.parameters(), lr=0.01)
+    optimizer = torch.optim.Adam(model.parameters(), lr=0.01)
     for _ in range(200):
         source = torch.randint(4, 10, (32, 5), generator=generator)
         target = torch.cat([torch.ones(32, 1, dtype=torch.long), source.flip(1)], 1)
         loss = F.cross_entropy(model(source, target[:, :-1]).flatten(0, 1), target[:, 1:].flatten())
-        optimiser.zero_grad()
+        optimizer.zero_grad()
         loss.backward()
-        optimiser.step()
+        optimizer.step()
     source = torch.randint(4, 10, (200, 5), generator=generator)
     target = torch.cat([torch.ones(200, 1, dtype=torch.long), source.flip(1)], 1)
     with torch.no_grad():
@@ -635,6 +655,12 @@ def test_half_precision_stays_near_the_float64_result_on_the_same_numbers(name, 
         (lambda: general_score(randn(2, 3, 4), randn(2, 5, 6), randn(6, 4)), r"do not fit.*\(6, 4\)"),
         (lambda: location_score(randn(2, 3, 4), randn(4, 6), 7), r"\(4, 6\) has scores for 6 places, the source has 7"),
         (lambda: location_score(randn(2, 3, 4), randn(6, 4), 3), r"do not fit: \(2, 3, 4\), \(6, 4\)"),
+        (lambda: location_score(randn(2, 3, 4), randn(4, 6), -1), "the source has -1"),
+        (
+            lambda: additive_score(randn(2, 3, 4), randn(2, 5, 6), randn(4, 7), randn(6, 7), torch.tensor(1.0)),
+            r"do not fit.*\(6, 7\), \(\)",
+        ),
+        (lambda: masked_softmax(torch.ones(3, 4, dtype=torch.int64)), "floating-point numbers, got torch.int64"),
         (lambda: masked_softmax(randn(3, 4), randn(3, 4)), r"boolean.*torch.float64 \(3, 4\)"),
         (lambda: masked_softmax(randn(3, 4), randn(4, 3) > 0), r"\(4, 3\) for scores \(3, 4\)"),
         (lambda: masked_softmax(randn(4), randn(3, 4) > 0), r"\(3, 4\) for scores \(4,\)"),
@@ -650,13 +676,26 @@ def test_half_precision_stays_near_the_float64_result_on_the_same_numbers(name, 
             lambda: BidirectionalEncoder(9, 3, 4)(torch.ones(2, 5, dtype=torch.long), torch.ones(2, 4).bool()),
             r"boolean mask \(2, 5\), got torch.bool \(2, 4\)",
         ),
-        (lambda: AttentionDecoder(7, 3, 4, "bilinear"), "content, additive, location, .* got 'bilinear'"),
         (
-            lambda: AttentionSeq2Seq(9, 7, 3, 4, "location", 3)(torch.ones(1, 4).long(), torch.ones(1, 2).long()),
+            lambda: BidirectionalEncoder(9, 3, 4)(torch.ones(2, 4).long(), torch.arange(4) >= torch.tensor([[0], [2]])),
+            r"behind the tokens, got mask\[1\] = \[False, False, True, True\]",
+        ),
+        (lambda: AttentionDecoder(7, 3, 5), "even d_model and a max_source of at least 1, got 5 and 64"),
+        (lambda: AttentionDecoder(7, 3, 4, score="location", max_source=0), "got 4 and 0"),
+        (lambda: AttentionDecoder(7, 3, 4, score="bilinear"), "content, additive, location, .* got 'bilinear'"),
+        (
+            lambda: AttentionSeq2Seq(9, 7, 3, 4, score="location", max_source=3)(
+                torch.ones(1, 4).long(), torch.ones(1, 2).long()
+            ),
             "3 places, the source has 4",
         ),
         (lambda: ibm_model_1([([1, 0], [1])], 3, 3, 1), r"source must be in 1 … 2, got \[0\]"),
         (lambda: ibm_model_1([([1], [1, 3])], 3, 3, 1), r"target must be in 1 … 2, got \[3\]"),
+        (lambda: ibm_model_1([([1], [1])], 3, 3, -4), "0 iterations or more, got -4"),
+        (lambda: best_alignment(randn(3, 4), [-1, 2], [1]), r"source must be in 1 … 2, got \[-1\]"),
+        (lambda: best_alignment(randn(3, 4), [0, 2], [1]), r"source must be in 1 … 2, got \[0\]"),
+        (lambda: best_alignment(randn(3, 4), [1, 2], [-1, 4]), r"target must be in 1 … 3, got \[-1, 4\]"),
+        (lambda: best_alignment(randn(4), [1], [1]), r"two dimensions, got \(4,\)"),
     ],
 )
 def test_wrong_inputs_are_refused_with_their_values_and_shapes(call, message):

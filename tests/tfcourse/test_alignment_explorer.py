@@ -117,6 +117,11 @@ def test_first_word_or_the_one_asked_for_is_shown_first() -> None:
     assert [figure.start[2] for figure in shown(pair(), pair(target=["a", "b"]), start=2).figures] == [2, 1]
 
 
+def test_words_are_counted_from_the_first_one() -> None:
+    with pytest.raises(ValueError, match="start=-1"):
+        shown(pair(), start=-1)
+
+
 def test_html_is_the_same_on_every_run() -> None:
     assert shown(pair())._repr_html_() == shown(pair())._repr_html_()
 

@@ -1,59 +1,148 @@
-"""Every exercise on a CUDA device: the device of the result, and the numbers of the CPU."""
+"""Every exercise on a CUDA device: the device of the result, and the numbers of the CPU.
+
+What is called is found in the package. Whoever adds an exercise has it tested here, or is told what it lacks by the tests that need no
+device. The "meta" device, which has shapes and no numbers, shows on any machine what would mix two devices.
+"""
+
+import importlib
+import pkgutil
+from collections.abc import Callable, Iterator
+from typing import Any
 
 import pytest
 import torch
 from torch import Tensor
 
-import tfcourse.attention
-import tfcourse.multihead
+import tfcourse
+from tfcourse.alignment import best_alignment, ibm_model_1
 from tfcourse.attention import attention_backward, padding_mask, scaled_dot_product_attention, tiled_attention
+from tfcourse.recurrent import sample_autoregressive
+from tfcourse.training import average_checkpoints, shift_right, training_loop, training_step
+from tfcourse.translation import beam_search, greedy_decode
 
 DEVICE = "cuda"
-NAMES = [*tfcourse.attention.__all__, *tfcourse.multihead.__all__]
-MAKES_TENSORS = [
-    n for n in NAMES if n not in {"attention_cost", "AttentionCost", "attention_parameters", "AttentionParameters"}
+# Texts, pictures and pages: what they make is on the CPU, whatever it is made of.
+NO_EXERCISES = {"data", "figures", "explorer"}
+MODULES = [
+    importlib.import_module(f"tfcourse.{info.name}")
+    for info in pkgutil.iter_modules(tfcourse.__path__)
+    if info.name not in NO_EXERCISES and not info.name.endswith("_explorer")
 ]
-# Of chapter 05, what has the dtype of its inputs; sinusoids are float32 and tokens integers, whatever goes in.
-MAKES_TENSORS += [
-    "add_positions",
-    "layer_norm",
-    "gelu",
-    "FeedForward",
-    "residual_post_norm",
-    "residual_pre_norm",
-    "EncoderLayer",
-    "DecoderLayer",
-    "Transformer",
-    "cross_entropy",
-]
+NAMES = [name for module in MODULES for name in module.__all__]
+# Numbers, tables of names, records of tensors, and Model 1, which is given lists and makes its table on the CPU.
+NO_TENSORS = {
+    "AttentionCost",
+    "AttentionParameters",
+    "LstmWeights",
+    "SCORES",
+    "Translations",
+    "attention_cost",
+    "attention_parameters",
+    "ibm_model_1",
+    "noam_learning_rate",
+}
+# What draws, changes its model, or is made of other things than tensors is not called as the rest is.
+TESTS_OF_THEIR_OWN = {
+    "average_checkpoints": "test_the_mean_of_checkpoints_is_on_their_device",
+    "beam_search": "test_translators_write_on_the_device_what_they_write_on_the_cpu",
+    "best_alignment": "test_an_alignment_is_read_from_a_table_on_the_device",
+    "greedy_decode": "test_translators_write_on_the_device_what_they_write_on_the_cpu",
+    "sample_autoregressive": "test_tokens_are_drawn_on_the_device_of_the_prompt",
+    "training_loop": "test_a_loop_of_training_on_the_device_is_that_on_the_cpu",
+    "training_step": "test_a_step_of_training_on_the_device_is_that_on_the_cpu",
+}
+CALLED = [name for name in NAMES if name not in NO_TENSORS | TESTS_OF_THEIR_OWN.keys()]
+TRANSLATORS = ["Seq2Seq", "AttentionSeq2Seq", "Transformer"]
 DTYPES = [torch.float64, torch.float32, torch.float16, torch.bfloat16]
 
-pytestmark = [
-    pytest.mark.cuda,
-    pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device: torch.cuda.is_available() is False"),
-]
+
+def on_cuda(test: Callable[..., None]) -> Callable[..., None]:
+    """A test that needs the device, and is skipped with its reason where there is none."""
+    missing = not torch.cuda.is_available()
+    skip = pytest.mark.skipif(missing, reason="needs a CUDA device: torch.cuda.is_available() is False")
+    return pytest.mark.cuda(skip(test))
 
 
+@pytest.fixture(autouse=True)
+def _all_bits() -> Iterator[None]:
+    """Unless told otherwise, cuDNN computes recurrent networks in TF32: 10 bits, where float32 has 23."""
+    with torch.backends.cudnn.flags(enabled=True, allow_tf32=False):
+        yield
+
+
+def leaves_of(value: Any) -> list[Tensor]:
+    """The tensors in a nested result."""
+    if isinstance(value, Tensor):
+        return [value]
+    return [leaf for item in value for leaf in leaves_of(item)] if isinstance(value, tuple | list) else []
+
+
+def converted(value: Any) -> Any:
+    """The same arguments, already rounded, in float64."""
+    if isinstance(value, Tensor):
+        return value.double() if value.is_floating_point() else value
+    return type(value)(map(converted, value)) if isinstance(value, tuple | list) else value
+
+
+def sentences(device: str) -> tuple[Tensor, Tensor, Tensor]:
+    """Two sources, what is real of them, and their targets."""
+    source = torch.tensor([[3, 5, 4, 1, 2], [4, 2, 0, 0, 0]], device=device)
+    return source, source != 0, torch.tensor([[4, 3, 5, 2], [5, 2, 0, 0]], device=device)
+
+
+# --------------------------------------------------------------------------------------------------- without a device
+
+
+@pytest.mark.parametrize("name", CALLED)
+def test_every_name_of_the_package_has_a_call_that_gives_tensors(name: str, exercise_call: Any) -> None:
+    try:
+        function, args = exercise_call(name)
+    except (KeyError, StopIteration):
+        pytest.fail(
+            f"give exercise_call in conftest.py a call of {name}, or say in NO_TENSORS or TESTS_OF_THEIR_OWN why not"
+        )
+    assert leaves_of(function(*args)), f"{name} gives no tensor: it belongs into NO_TENSORS"
+
+
+@pytest.mark.parametrize("name", CALLED)
+def test_every_call_stays_on_a_device_that_is_not_the_cpu(name: str, exercise_call: Any) -> None:
+    function, args = exercise_call(name, device="meta")
+    assert {x.device.type for x in leaves_of(function(*args))} == {"meta"}
+
+
+def test_what_is_not_called_is_in_the_package_and_what_has_tests_of_its_own_has_them() -> None:
+    assert set(NAMES) >= NO_TENSORS | TESTS_OF_THEIR_OWN.keys()
+    assert set(globals()) >= set(TESTS_OF_THEIR_OWN.values())
+
+
+# ------------------------------------------------------------------------------------------------------ with a device
+
+
+@on_cuda
 @pytest.mark.parametrize("dtype", DTYPES, ids=str)
-@pytest.mark.parametrize("name", MAKES_TENSORS)
+@pytest.mark.parametrize("name", CALLED)
 def test_every_exercise_stays_on_the_device_and_equals_the_cpu(name, dtype, exercise_call, assert_near):
     function, args = exercise_call(name, dtype, DEVICE)
-    actual = function(*args)
+    actual = leaves_of(function(*args))
     # The same numbers, already rounded to the dtype, computed in float64 on the CPU.
     reference, args = exercise_call(name, dtype)
     if isinstance(reference, torch.nn.Module):
         reference = reference.double()
-    expected = reference(*(x.double() if isinstance(x, Tensor) and x.is_floating_point() else x for x in args))
-    for x, y in zip(*(r if isinstance(r, tuple) else (r,) for r in (actual, expected)), strict=True):
+    expected = leaves_of(reference(*map(converted, args)))
+    reference, args = exercise_call(name, dtype)
+    dtypes = [x.dtype for x in leaves_of(reference(*args))]
+    for x, y, wanted in zip(actual, expected, dtypes, strict=True):
         assert x.device.type == DEVICE
-        if x.dtype == torch.bool:
-            assert torch.equal(x.cpu(), y)
-        else:
-            assert x.dtype == dtype
+        assert x.dtype == wanted
+        if x.is_floating_point():
             # Relative to the largest number: sums of products are not of order one.
-            assert_near(x.cpu() / y.abs().max(), y / y.abs().max())
+            largest = float(y.detach().abs().max())  # a tensor would widen results without dimensions to float64
+            assert_near(x.cpu() / largest, y / largest)
+        else:
+            assert torch.equal(x.cpu(), y)
 
 
+@on_cuda
 @pytest.mark.parametrize("dtype", DTYPES, ids=str)
 def test_gradients_on_the_device_equal_those_by_hand_on_the_cpu(dtype, exercise_call, assert_near):
     _, (q, k, v, grad_output, mask) = exercise_call("attention_backward", dtype, DEVICE)
@@ -64,12 +153,14 @@ def test_gradients_on_the_device_equal_those_by_hand_on_the_cpu(dtype, exercise_
     assert not actual[0][:, 1].any(), "a fully masked row passes no gradient"
 
 
+@on_cuda
 def test_padding_mask_without_a_length_is_made_on_the_device_of_the_lengths():
     mask = padding_mask(torch.tensor([2, 3], device=DEVICE))
     assert mask.device.type == DEVICE
     assert mask.tolist() == [[[True, True, False]], [[True, True, True]]]
 
 
+@on_cuda
 def test_tiled_attention_needs_less_memory_than_the_weights_it_never_holds():
     N = 4096
     generator = torch.Generator().manual_seed(3)
@@ -83,3 +174,78 @@ def test_tiled_attention_needs_less_memory_than_the_weights_it_never_holds():
     weights = 4 * N * N
     assert torch.cuda.max_memory_allocated() - before < weights / 4
     torch.testing.assert_close(output, scaled_dot_product_attention(q, k, v), rtol=1e-4, atol=1e-4)
+
+
+@on_cuda
+@pytest.mark.parametrize("name", TRANSLATORS)
+def test_translators_write_on_the_device_what_they_write_on_the_cpu(name, exercise_call):
+    found = []
+    for device in (DEVICE, "cpu"):
+        model, _ = exercise_call(name, torch.float64, device)
+        source, mask, _ = sentences(device)
+        # Sources with padding: the lengths of packed sequences have to be on the CPU, and nothing else.
+        greedy = greedy_decode(model, source, mask, max_length=5)
+        tokens, scores = beam_search(model, source, mask, beam_width=3, max_length=5, length_penalty=0.6)
+        assert {greedy.device.type, tokens.device.type, scores.device.type} == {device}
+        found.append((greedy.cpu(), tokens.cpu(), scores.cpu()))
+    for mine, theirs in zip(*found, strict=True):
+        torch.testing.assert_close(mine, theirs)
+
+
+@on_cuda
+@pytest.mark.parametrize("name", TRANSLATORS)
+def test_a_step_of_training_on_the_device_is_that_on_the_cpu(name, exercise_call, assert_near):
+    found = []
+    for device in (DEVICE, "cpu"):
+        model, _ = exercise_call(name, torch.float64, device)
+        source, mask, target = sentences(device)
+        optimizer = torch.optim.SGD(model.parameters(), lr=1.0)
+        inputs = (source, shift_right(target), mask)
+        loss = training_step(model, optimizer, inputs, target, learning_rate=0.1, label_smoothing=0.1)
+        assert loss.device.type == device
+        found.append((loss.cpu(), *(p.detach().cpu() for p in model.parameters())))
+    assert_near(*found)
+
+
+@on_cuda
+@pytest.mark.parametrize("name", ["Seq2Seq", "AttentionSeq2Seq"])  # without dropout, which is drawn on the device
+def test_a_loop_of_training_on_the_device_is_that_on_the_cpu(name, exercise_call, assert_near):
+    found = []
+    for device in (DEVICE, "cpu"):
+        model, _ = exercise_call(name, torch.float64, device)
+        source, mask, target = sentences(device)
+        optimizer = torch.optim.SGD(model.parameters(), lr=1.0)
+        batches = 2 * [((source, shift_right(target), mask), target)]
+        losses = training_loop(model, optimizer, batches, learning_rate=lambda step: 0.1 / step)
+        assert losses.device.type == device
+        found.append((losses.cpu(), *(p.detach().cpu() for p in model.parameters())))
+    assert_near(*found)
+
+
+@on_cuda
+def test_the_mean_of_checkpoints_is_on_their_device():
+    checkpoints = [
+        {"w": torch.tensor([x, 2 * x], device=DEVICE), "n": torch.tensor(3, device=DEVICE)} for x in (1.0, 4.0)
+    ]
+    averaged = average_checkpoints(checkpoints)
+    assert {x.device.type for x in averaged.values()} == {DEVICE}
+    assert averaged["w"].tolist() == [2.5, 5.0]
+
+
+@on_cuda
+def test_an_alignment_is_read_from_a_table_on_the_device():
+    table = ibm_model_1([([1, 2], [2, 1]), ([2], [1]), ([1], [2])], 3, 3, 5)
+    assert best_alignment(table.to(DEVICE), [1, 2], [1, 2]) == best_alignment(table, [1, 2], [1, 2]) == [1, 0]
+
+
+@on_cuda
+def test_tokens_are_drawn_on_the_device_of_the_prompt(exercise_call):
+    function, (model, prompt, steps) = exercise_call("sample_autoregressive", torch.float32, DEVICE)
+    drawn = function(model, prompt, steps, generator=torch.Generator(DEVICE).manual_seed(1))
+    assert drawn.device.type == DEVICE
+    assert torch.equal(drawn[:, : prompt.shape[1]], prompt)
+    assert drawn.shape[1] == prompt.shape[1] + steps
+    assert bool(((drawn >= 0) & (drawn < 6)).all())
+    surest = sample_autoregressive(model, prompt, steps, temperature=0)
+    # The model expects every token to be followed by itself.
+    assert torch.equal(surest[:, prompt.shape[1] :], prompt[:, -1:].expand(-1, steps))

@@ -22,6 +22,7 @@ from tfcourse.data import (
     UNK,
     Pair,
     Vocabulary,
+    _plain,
     batches,
     date_pairs,
     date_split,
@@ -205,6 +206,8 @@ def test_asking_for_more_numbers_than_there_are_says_how_many_were_found():
         number_pairs(count=3000, largest=999)
     with pytest.raises(ValueError, match="got 'dev'"):
         number_pairs(split="dev")
+    with pytest.raises(ValueError, match="0 or more, got -1"):
+        number_pairs(count=-1)
 
 
 def test_few_numbers_can_be_asked_for():
@@ -247,12 +250,16 @@ def test_no_date_and_no_text_of_one_split_is_in_another():
 def test_what_is_written_means_one_date_only_in_whatever_locale():
     import babel.dates
 
+    # A whole year, for days and months that change places; of others every third day, for years with the same last two digits.
+    days = [datetime.date(2024, 1, 1) + datetime.timedelta(day) for day in range(366)]
+    for year in (1900, 1924, 1999, 2000, 2025, 2099):
+        days += [datetime.date(year, 1, 1) + datetime.timedelta(day) for day in range(0, 365, 3)]
     meanings: dict[str, str] = {}
-    for day in range(0, 366 + 365):
-        date = datetime.date(2024, 1, 1) + datetime.timedelta(day)
+    for date in days:
         for locale in DATE_LOCALES:
             for form in ("medium", "long", "full"):
-                text = babel.dates.format_date(date, format=form, locale=locale)
+                # As a pair has it: what is left when marks have gone and spaces are plain.
+                text = _plain(babel.dates.format_date(date, format=form, locale=locale))
                 assert meanings.setdefault(text, date.isoformat()) == date.isoformat(), (locale, text)
 
 
@@ -275,11 +282,17 @@ def test_dates_come_from_dozens_of_locales_and_have_plain_spaces():
 
 
 def test_years_and_locales_can_be_chosen_and_must_be_there():
+    import babel
+
     assert {pair.target[:4] for pair in date_pairs(count=200, first_year=2024, last_year=2025)} == {"2024", "2025"}
     with pytest.raises(ValueError, match="0 locales"):
         date_pairs(locales=())
     with pytest.raises(ValueError, match="2001 to 2000"):
         date_pairs(first_year=2001, last_year=2000)
+    with pytest.raises(ValueError, match="count=-1"):
+        date_pairs(count=-1)
+    with pytest.raises(babel.UnknownLocaleError, match="xx_YY"):
+        date_pairs(locales=("xx_YY",))
     with pytest.raises(ValueError, match="only"):
         date_pairs(split="test", count=300, locales=("de",), first_year=2024, last_year=2024)
     with pytest.raises(ValueError, match="got 'dev'"):
@@ -443,9 +456,9 @@ def test_buckets_come_in_a_drawn_order_and_without_a_seed_from_short_to_long(pai
     assert lengths[1] != sorted(lengths[1])
 
 
-def test_a_batch_size_must_be_positive(pairs_and_vocabularies):
+def test_a_batch_size_must_be_positive_and_is_looked_at_before_the_first_batch(pairs_and_vocabularies):
     with pytest.raises(ValueError, match="got 0"):
-        next(batches(*pairs_and_vocabularies, batch_size=0))
+        batches(*pairs_and_vocabularies, batch_size=0)
 
 
 # -------------------------------------------------------------------------------------------------------- parallel text
@@ -527,6 +540,12 @@ def test_without_its_library_a_loader_says_what_to_install(monkeypatch, call, pa
     monkeypatch.setitem(sys.modules, package, None)
     with pytest.raises(ImportError, match=rf"pip install {package}, or pip install 'tfcourse\[{extra}\]'"):
         call()
+
+
+def test_an_unknown_split_is_told_before_a_library_is_missed(monkeypatch):
+    monkeypatch.setitem(sys.modules, "datasets", None)
+    with pytest.raises(ValueError, match="got 'dev'"):
+        wmt_pairs(split="dev")
 
 
 def test_the_module_is_imported_without_any_of_them():

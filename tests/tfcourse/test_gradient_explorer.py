@@ -100,6 +100,13 @@ def test_fallback_has_a_table_a_cell_with_every_norm_and_the_chosen_one_unfolded
     assert explorer._repr_html_().count("<details open>") == 1
 
 
+def test_broken_text_in_names_captions_and_dials_can_be_written_to_a_page() -> None:
+    explorer = shown({"a\ud800": norms_of()}, caption="b\udfff", setting_name="c\x00")
+    explorer._repr_html_().encode("utf-8")
+    data = json.loads(explorer.to_json())
+    assert (data["cells"], data["caption"], data["settingName"]) == (["a?"], "b?", "c\ufffd")
+
+
 def test_norms_of_zero_and_of_every_precision_that_need_gradients_are_accepted() -> None:
     for dtype in (torch.float16, torch.bfloat16, torch.float32, torch.float64):
         norms = torch.tensor([[0.0, 1.0]] * 3, dtype=dtype, requires_grad=True)

@@ -105,6 +105,9 @@ def test_positions_are_made_on_the_device_that_is_asked_for():
     ("call", "message"),
     [
         (lambda: sinusoidal_positions(3, 5), "must be even, got 5"),
+        (lambda: sinusoidal_positions(-3, 4), "length=-3, d_model=4"),
+        (lambda: sinusoidal_positions(3, -4), "length=3, d_model=-4"),
+        (lambda: add_positions(torch.ones(2, 3, 4).long(), randn(3, 4)), "got torch.int64"),
         (lambda: add_positions(randn(2, 3, 4), randn(3, 1)), r"do not fit: \(2, 3, 4\) and \(3, 1\)"),
         (lambda: add_positions(randn(3, 4), randn(3, 4)), r"\(3, 4\) and \(3, 4\)"),
         (lambda: add_positions(randn(2, 3, 4), randn(4, 4), 2), r"places 2 … 4 are asked for, the table knows 0 … 3"),

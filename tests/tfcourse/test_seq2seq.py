@@ -15,7 +15,7 @@ NAMES = ("weight_ih", "weight_hh", "bias_ih", "bias_hh")
 def make_model(n_layers: int = 1, *, E: int = 4, D: int = 5, seed: int = 3) -> Seq2Seq:
     """A translator in float64, from 9 source tokens to 7 target tokens, with weights and biases far from zero."""
     generator = torch.Generator().manual_seed(seed)
-    model = Seq2Seq(9, 7, E, D, n_layers).double()
+    model = Seq2Seq(9, 7, E, D, n_layers=n_layers).double()
     with torch.no_grad():
         for parameter in model.parameters():
             parameter.copy_(torch.randn(parameter.shape, generator=generator, dtype=torch.float64) / 2)
@@ -137,6 +137,8 @@ def test_layers_have_their_names_and_sizes_and_nothing_else():
     assert model.encoder.batch_first
     assert model.decoder.batch_first
     assert Seq2Seq(9, 7, 4, 5, n_layers=3).decoder.num_layers == 3
+    with pytest.raises(TypeError, match="positional"):
+        Seq2Seq(9, 7, 4, 5, 3)
     expected = 9 * 4 + 7 * 4 + 2 * (20 * (4 + 5) + 2 * 20) + 7 * 5 + 7
     assert sum(parameter.numel() for parameter in model.parameters()) == expected
 
@@ -171,11 +173,18 @@ def test_it_runs_on_the_meta_device_and_in_single_precision(exercise_call):
     [
         (torch.ones(2, 4, dtype=torch.bool), r"mask \(2, 5\), got torch.bool \(2, 4\)"),
         (torch.ones(2, 5), "boolean mask.*torch.float32"),
-        (torch.arange(5) > torch.tensor([[-1], [1]]), "padding behind the tokens"),
-        (torch.arange(5) < torch.tensor([[5], [0]]), "a token in every source"),
+        (torch.arange(5) > torch.tensor([[-1], [1]]), r"behind the tokens, got mask\[1\] = \[False, False, True"),
+        (torch.arange(5) != torch.tensor([[2], [9]]), r"behind the tokens, got mask\[0\] = \[True, True, False, True"),
+        (torch.arange(5) < torch.tensor([[5], [0]]), r"a token in every source, .* lengths \[5, 0\]"),
     ],
 )
 def test_masks_that_do_not_fit_are_refused_with_what_they_hold(mask, message):
     source, target = sentences(2, 5, 3)
     with pytest.raises(ValueError, match=message):
         make_model()(source, target, mask)
+
+
+def test_sources_without_a_place_are_refused_as_sources_without_a_token():
+    source, target = sentences(2, 5, 3)
+    with pytest.raises(ValueError, match=r"lengths \[0, 0\]"):
+        make_model()(source[:, :0], target, torch.ones(2, 0, dtype=torch.bool))

@@ -15,6 +15,7 @@ from tfcourse.training import (
     cross_entropy,
     noam_learning_rate,
     shift_right,
+    training_loop,
     training_step,
 )
 from tfcourse.transformer import Transformer
@@ -63,6 +64,16 @@ def test_cross_entropy_and_its_gradient_equal_pytorchs(dtype, data, with_gradien
         lambda x: F.cross_entropy(x.flatten(0, 1), targets.flatten(), label_smoothing=share, ignore_index=ignore),
         logits.double(),
     )
+    assert_near(actual, expected)
+
+
+def test_a_token_that_is_forbidden_costs_nothing_as_long_as_nothing_is_smoothed(with_gradients, assert_near):
+    logits, targets = randn(2, 3, 5), torch.tensor([[4, 2, 0], [3, 1, 4]])
+    logits[:, :, 0] = -torch.inf
+    logits[0, 1, 3] = -torch.inf
+    actual = with_gradients(lambda x: cross_entropy(x, targets), logits)
+    expected = with_gradients(lambda x: F.cross_entropy(x.flatten(0, 1), targets.flatten(), ignore_index=0), logits)
+    assert all(bool(x.isfinite().all()) for x in actual)
     assert_near(actual, expected)
 
 
@@ -227,6 +238,82 @@ def test_a_step_without_a_rate_leaves_the_optimisers_own_to_every_group():
     torch.testing.assert_close(model.state_dict()["2.weight"], before["2.weight"], rtol=0, atol=0)
 
 
+def test_logits_that_do_not_fit_leave_the_weights_as_they_were():
+    model, (inputs, targets) = network(), batch()
+    before = copy.deepcopy(model.state_dict())
+    with pytest.raises(ValueError, match="do not fit"):
+        training_step(model, torch.optim.SGD(model.parameters(), lr=1.0), inputs, targets[:, :2])
+    torch.testing.assert_close(model.state_dict(), before, rtol=0, atol=0)
+
+
+# ------------------------------------------------------------------------------------------------------ training loop
+
+
+class Seen(nn.Module):
+    """Keeps, of every call, the inputs and whether it was in training mode, and passes them on to a network."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.network = network()
+        self.calls: list[tuple[Tensor, bool]] = []
+
+    def forward(self, x: Tensor) -> Tensor:
+        self.calls.append((x, self.training))
+        return self.network(x)
+
+
+def some_batches(count: int) -> list[tuple[tuple[Tensor], Tensor]]:
+    """Batches of different sizes, some of their targets padding."""
+    generator = torch.Generator().manual_seed(7)
+    return [
+        ((randn(3 + n % 2, 2, 5, seed=n),), torch.randint(0, 4, (3 + n % 2, 2), generator=generator))
+        for n in range(count)
+    ]
+
+
+@pytest.mark.parametrize("scheduled", [False, True])
+@pytest.mark.parametrize("make", [torch.optim.SGD, torch.optim.Adam])
+def test_a_loop_makes_the_steps_of_pytorchs_optimiser_batch_by_batch(make, scheduled):
+    model, batches = network(), some_batches(5)
+    other = copy.deepcopy(model)
+    options = {"learning_rate": lambda step: 0.3 / step} if scheduled else {}
+    told = training_loop(model, make(model.parameters(), lr=0.1), batches, label_smoothing=0.2, **options)
+    # The same with PyTorch alone.
+    optimizer = make(other.parameters(), lr=0.1)
+    losses = []
+    for number, ((x,), targets) in enumerate(batches):
+        if scheduled:
+            optimizer.param_groups[0]["lr"] = 0.3 / (number + 1)
+        optimizer.zero_grad()
+        loss = F.cross_entropy(other(x).flatten(0, 1), targets.flatten(), ignore_index=0, label_smoothing=0.2)
+        loss.backward()
+        optimizer.step()
+        losses.append(loss.item())
+    torch.testing.assert_close(told, torch.tensor(losses, dtype=torch.float64))
+    torch.testing.assert_close(model.state_dict(), other.state_dict())
+
+
+def test_every_batch_is_seen_once_in_order_and_in_training_mode_and_the_losses_are_cut_off():
+    model, batches = Seen().eval(), some_batches(4)
+    before = copy.deepcopy(batches)
+    told = training_loop(model, torch.optim.SGD(model.parameters(), lr=0.1), iter(batches))
+    assert [x.tolist() for x, _ in model.calls] == [x.tolist() for (x,), _ in batches]
+    assert all(training for _, training in model.calls)
+    assert model.training
+    assert (told.shape, told.dtype, told.requires_grad) == ((4,), torch.float64, False)
+    torch.testing.assert_close(batches, before, rtol=0, atol=0)
+
+
+def test_the_schedule_is_asked_for_the_steps_from_1_and_sets_the_rate_of_every_group():
+    model = network()
+    groups = [{"params": model[0].parameters()}, {"params": model[2].parameters(), "lr": 0.7}]
+    optimizer = torch.optim.SGD(groups, lr=0.2)
+    asked: list[int] = []
+    training_loop(model, optimizer, some_batches(3), learning_rate=lambda step: asked.append(step) or 0.1 / step)
+    assert asked == [1, 2, 3]
+    assert [group["lr"] for group in optimizer.param_groups] == [0.1 / 3] * 2
+
+
 @pytest.mark.parametrize("pre_norm", [False, True], ids=["post-norm", "pre-norm"])
 def test_a_small_model_learns_to_turn_sequences_round(pre_norm):
     torch.manual_seed(0)
@@ -238,10 +325,10 @@ def test_a_small_model_learns_to_turn_sequences_round(pre_norm):
         source = torch.randint(3, 12, (count, 3), generator=generator)
         return source, torch.cat([source.flip(1), torch.full((count, 1), 2)], dim=1)
 
-    for step in range(1, 201):
-        source, target = draw(48)
-        rate = noam_learning_rate(step, 32, 60)
-        training_step(model, optimizer, (source, shift_right(target), None), target, learning_rate=rate)
+    drawn = (draw(48) for _ in range(200))
+    batches = (((source, shift_right(target), None), target) for source, target in drawn)
+    losses = training_loop(model, optimizer, batches, learning_rate=lambda step: noam_learning_rate(step, 32, 60))
+    assert losses[-10:].mean() < 0.2 < 2 < losses[:10].mean()
     source, target = draw(200)
     written = greedy_decode(model.eval(), source, max_length=4)
     assert written.shape == target.shape
@@ -255,7 +342,11 @@ def test_a_small_model_learns_to_turn_sequences_round(pre_norm):
         (lambda: cross_entropy(randn(2, 3, 5), torch.ones(2, 4).long()), r"do not fit: \(2, 3, 5\) \(2, 4\)"),
         (lambda: cross_entropy(randn(2, 5), torch.ones(2).long(), label_smoothing=1.0), "got 1.0"),
         (lambda: cross_entropy(randn(2, 5), torch.ones(2).long(), label_smoothing=-0.1), "got -0.1"),
+        (lambda: cross_entropy(torch.tensor([[1, 2]]), torch.tensor([1])), "got torch.int64"),
         (lambda: noam_learning_rate(0, 512), "step=0"),
+        (lambda: noam_learning_rate(1, 0), "d_model=0"),
+        (lambda: noam_learning_rate(1, -2), "d_model=-2"),
+        (lambda: training_loop(network(), torch.optim.SGD(network().parameters(), lr=1.0), []), "no batches"),
         (lambda: noam_learning_rate(1, 512, 0), "warmup=0"),
         (lambda: average_checkpoints([]), "no checkpoints"),
         (lambda: average_checkpoints([{"a": randn(2)}, {"b": randn(2)}]), "checkpoint 0 differs"),

@@ -165,6 +165,10 @@ def test_without_positions_the_order_of_the_source_would_not_matter_and_with_the
         assert (model(SOURCE[:, order], TARGET) - model(SOURCE, TARGET)).abs().max() > 1e-3
 
 
+def test_a_learned_table_may_have_an_odd_width():
+    assert small(d_model=9, n_heads=3, positions="learned", max_length=9)(SOURCE, TARGET).shape == (3, 4, 7)
+
+
 def test_a_learned_table_that_holds_the_sinusoids_gives_the_same_logits_and_learns():
     given, learned = small(), small(positions="learned", max_length=9)
     learned.load_state_dict(given.state_dict(), strict=False)
@@ -230,7 +234,11 @@ def test_the_model_runs_on_the_meta_device_and_in_half_precision(exercise_call, 
         (lambda: small(positions="rotary"), "'sinusoidal' or 'learned', got 'rotary'"),
         (lambda: small(n_heads=3), "d_model=8 cannot be divided into n_heads=3"),
         (lambda: small(positions="learned", max_length=4)(SOURCE, TARGET), "places 0 … 4 are asked for"),
-        (lambda: small(d_model=9, n_heads=3)(SOURCE, TARGET), "must be even, got 9"),
+        (lambda: small(d_model=9, n_heads=3), "must be even, got 9"),
+        (lambda: small(activation="swish"), "'swish'"),
+        (lambda: small()(SOURCE, TARGET, MASK[:, :-1]), r"source_mask \(3, 5\), got torch.bool \(3, 4\)"),
+        (lambda: small()(SOURCE, TARGET, MASK.long()), r"boolean source_mask \(3, 5\), got torch.int64"),
+        (lambda: small().decode(TARGET, randn(3, 5, 8, seed=1), MASK[:1]), r"source_mask \(3, 5\), got .*\(1, 5\)"),
     ],
 )
 def test_wrong_inputs_are_refused_with_their_values(call, message):

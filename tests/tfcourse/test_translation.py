@@ -166,6 +166,34 @@ def test_source_and_mask_reach_the_model_with_every_beginning_of_their_sentence(
     assert torch.equal(seen[-1][1], mask.repeat_interleave(3, dim=0))
 
 
+@pytest.mark.parametrize("default", [torch.float32, torch.float64], ids=str)
+@pytest.mark.parametrize(
+    ("given", "wanted"),
+    [(torch.float64, torch.float64), (torch.float32, torch.float32), (torch.bfloat16, torch.float32)],
+    ids=str,
+)
+def test_scores_are_as_exact_as_the_logits_and_never_less_than_float32(given, wanted, default):
+    drawn = markov(1)
+
+    def model(source: Tensor, target: Tensor, source_mask: Tensor | None) -> Tensor:
+        return drawn(source, target, source_mask).to(given)
+
+    before = torch.get_default_dtype()
+    torch.set_default_dtype(default)
+    try:
+        found = beam_search(model, torch.zeros(1, 1).long(), beam_width=2, max_length=4, length_penalty=0.6)
+    finally:
+        torch.set_default_dtype(before)
+    assert found.scores.dtype == wanted
+    # The best sentence's own logits, added up in float64.
+    tokens = found.tokens[0, 0][found.tokens[0, 0] != PAD]
+    shown = torch.cat([torch.tensor([BOS]), tokens[:-1]])[None]
+    log_p = model(torch.zeros(1, 1).long(), shown, None)[0].double().log_softmax(-1)
+    score = log_p[torch.arange(len(tokens)), tokens].sum() / ((5 + len(tokens)) / 6) ** 0.6
+    tolerance = 1e-12 if wanted == torch.float64 else 1e-5
+    assert found.scores[0, 0].item() == pytest.approx(score.item(), rel=tolerance)
+
+
 def test_decoding_records_no_gradients():
     weight = torch.zeros(9, requires_grad=True)
 

@@ -13,6 +13,7 @@ from autograder.authoring.source import standalone_source
 from autograder.checking.exercise import misconception
 from autograder.checking.sheet import decide
 from autograder.checking.subject import LocalSubject
+from autograder.checks import exercises
 from autograder.errors import CourseError
 from tfcourse import attention
 from tfcourse.attention import masked_attention_weights as weights_of
@@ -49,6 +50,37 @@ def made(scale: float, again: Any = None) -> Any:
     return third
 
 
+class Shift:
+    """What is called has a state, or none."""
+
+    step = 2.0
+
+    def __call__(self, x: Tensor) -> Tensor:
+        return _scaled(x) + self.step
+
+
+def _called(name: str) -> Any:
+    """Declare a class as a mistake: an instance of it is what is called."""
+
+    def declare(kind: Any) -> Any:
+        shift = kind()
+
+        def wrong(x: Tensor) -> Any:
+            return shift(x)
+
+        wrong.__doc__ = kind.__doc__
+        return misconception(name, read="why-scale")(wrong)
+
+    return declare
+
+
+@_called("fourth")
+class Fourth(Shift):
+    """Changes one step of another class."""
+
+    step = 3.0
+
+
 def run(code: str, scope: dict[str, Any]) -> None:
     """Run a cell's code, without this file's own __future__."""
     exec(compile(code, "<cell>", "exec", dont_inherit=True), scope)
@@ -80,6 +112,21 @@ def test_a_closure_is_written_down_with_its_values() -> None:
     torch.testing.assert_close(scope["f"](torch.ones(2) * 2), torch.ones(2) * 3)
 
 
+def test_a_closure_over_an_instance_without_a_state_makes_it_again_from_its_class() -> None:
+    scope, source = cell(), standalone_source(Fourth.wrong, rename="f")
+    run(source, scope)
+    torch.testing.assert_close(scope["f"](torch.ones(2)), torch.ones(2) * 3.5)
+    assert "declare" not in source
+    assert "misconception" not in source
+
+
+def test_a_closure_over_an_instance_with_a_state_is_refused() -> None:
+    moved = Shift()
+    moved.step = 1.0
+    with pytest.raises(CourseError, match="holds a Shift"):
+        standalone_source(made(1.0, moved), rename="f")
+
+
 def test_a_closure_over_a_tensor_is_refused() -> None:
     with pytest.raises(CourseError, match="holds a Tensor"):
         standalone_source(made(torch.ones(2)), rename="f")  # type: ignore[arg-type]
@@ -98,3 +145,11 @@ def test_every_mistake_of_a_course_runs_alone_and_is_recognised(small: Any) -> N
             run(standalone_source(mistake.wrong, rename=exercise.name), scope)
             verdict = decide(exercise.sheet(hidden=True, seed=3), LocalSubject(scope[exercise.name]))
             assert mistake.diagnosis in verdict.diagnoses, f"{exercise.name}: {mistake.name}\n{verdict}"
+
+
+def test_every_mistake_of_the_course_itself_can_be_handed_in_by_a_sample_student() -> None:
+    for exercise in exercises().values():
+        for mistake in exercise.misconceptions:
+            source = standalone_source(mistake.wrong, rename=exercise.name)
+            compile(source, f"<{exercise.name}, {mistake.name}>", "exec")
+            assert "misconception" not in source, f"{exercise.name}, {mistake.name}: its declaration came along"

@@ -35,7 +35,7 @@ class OnlyWhatIsDeclared:
         top = name.partition(".")[0]
         # Not what torch itself looks for, such as pandas: it wants to be told that it is not there, and to go on.
         if top in {"nbgrader", "traitlets", "IPython", "ipykernel", "jupyter_client", "jupyter_core", "jupytext", "nbformat",
-                   "nbclient", "nbconvert", "click", "rich", "sqlalchemy"}:
+                   "nbclient", "nbconvert", "click", "rich", "sqlalchemy", "num2words", "babel", "datasets"}:
             raise ImportError(f"{name} is not among what the package declares")
         return None
 
@@ -83,7 +83,15 @@ def test_the_wheel_is_named_and_described_as_what_it_is(small: Any, wheels: dict
     distribution = PathDistribution(tmp_path / "unpacked" / "tfcourse-0.1.0+ch90.dist-info")
     metadata = Parser().parsestr(contents(wheel)["tfcourse-0.1.0+ch90.dist-info/METADATA"].decode())
     assert metadata["Version"] == "0.1.0+ch90"
-    assert sorted(line.split(">")[0] for line in distribution.requires or []) == ["numpy", "safetensors", "torch"]
+    needed = [(line.split(">")[0], line.partition("extra == ")[2].strip('"')) for line in distribution.requires or []]
+    assert sorted(name for name, extra in needed if not extra) == ["numpy", "safetensors", "torch"]
+    # The package says itself how to install these.
+    assert sorted((extra, name) for name, extra in needed if extra) == [
+        ("corpora", "datasets"),
+        ("data", "babel"),
+        ("data", "num2words"),
+    ]
+    assert metadata.get_all("Provides-Extra") == ["data", "corpora"]
     assert {entry.group: entry.value for entry in distribution.entry_points} == {
         "console_scripts": "autograder.checking.validate:main",
         "tfcourse.checks": "autograder.checking.recorded:check",
@@ -211,6 +219,44 @@ print(json.dumps({
     assert "MultiHeadAttention is an exercise of chapter 91_second" in found["class"]
     assert "split_heads is an exercise of chapter 91_second" in found["function"]
     assert found["points"] == 0
+
+
+def test_where_no_library_spells_numbers_or_writes_dates_the_rest_works_and_the_package_says_what_to_install(
+    wheels: dict[str, Path], tmp_path: Path
+) -> None:
+    found = run(
+        installed(wheels[FIRST], tmp_path / "student"),
+        """
+import importlib, pkgutil
+import tfcourse
+from tfcourse.data import Vocabulary, batches, date_pairs, number_pairs, recorded_translation, wmt_pairs
+
+for info in pkgutil.iter_modules(tfcourse.__path__):
+    importlib.import_module(f"tfcourse.{info.name}")
+pairs = [("two one", "zwei eins"), ("one", "eins")]
+source, target = (Vocabulary.from_texts(pair[side] for pair in pairs) for side in (0, 1))
+(batch,) = batches(pairs, source, target, batch_size=2)
+
+def refused(call):
+    try:
+        call()
+    except ImportError as error:
+        return str(error)
+
+print(json.dumps({
+    "tokens": batch.target.tolist(),
+    "recorded": len(recorded_translation()["runs"]) > 0,
+    "numbers": refused(lambda: number_pairs(count=1)),
+    "dates": refused(lambda: date_pairs(count=1)),
+    "sentences": refused(lambda: wmt_pairs(count=1)),
+}))
+""",
+    )
+    assert found["tokens"] == [[1, 5, 4, 2], [1, 4, 2, 0]]
+    assert found["recorded"] is True
+    assert "pip install num2words, or pip install 'tfcourse[data]'" in found["numbers"]
+    assert "pip install babel, or pip install 'tfcourse[data]'" in found["dates"]
+    assert "pip install datasets, or pip install 'tfcourse[corpora]'" in found["sentences"]
 
 
 CHAPTERS = sorted(path.parent.name for path in (Path(__file__).parents[3] / "chapters").glob("*/exercises.md"))

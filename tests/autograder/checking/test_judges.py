@@ -139,6 +139,37 @@ def test_changed_arguments_are_named():
     assert judge("unmutated", [Observation()], [Observation(mutated=("q",))], {}) is None
 
 
+def test_results_that_hang_on_a_graph_are_named():
+    kept = [Observation(outputs={"output": X}, attached=("output",))]
+    assert judge("detached", kept, kept, {}).startswith("output still hangs on the graph")
+    assert judge("detached", [Observation(outputs={"output": X})], kept, {}) is None
+    assert "expected a Tensor" in judge("detached", [Observation(outputs={"output": 3})], kept, {})
+
+
+def test_a_model_that_was_trained_is_examined_by_the_weights_that_are_left_of_it():
+    right = {"output": X, "model.logits": 20 * torch.eye(3)[None]}  # says the token that it is shown
+    tokens = torch.tensor([[0, 1, 2, 1]])
+    options = {
+        **{"kind": "TokenTable", "init": {"vocabulary": 3}, "inputs": (tokens,), "targets": tokens},
+        **{"loss": 0.1, "right": 0.9},
+    }
+    expected = [Observation(outputs=right)]
+    assert judge("reaches", expected, expected, options) is None
+    for wrong, message in (
+        (torch.zeros(1, 3, 3), "loss of 1.1"),
+        (20 * torch.eye(3).roll(1, 0)[None], "gets 0% right"),
+        (20 * torch.tensor([[[1.0, 0, 0], [1.0, 0, 0], [0, 0, 1.0]]]), "gets 50% right"),
+        (torch.full((1, 3, 3), math.nan), "loss of nan"),
+        (torch.zeros(1, 3, 2), "shape"),
+    ):
+        seen = [Observation(outputs={**right, "model.logits": wrong})]
+        assert message in judge("reaches", seen, expected, options)
+    assert judge("reaches", [Observation(outputs={"output": X})], expected, options)
+    assert judge("reaches", [Observation(outputs={**right, "output": None})], expected, options) is None, (
+        "what is told of the training is looked at elsewhere"
+    )
+
+
 def test_related_compares_the_subject_with_itself_where_the_views_look():
     options = {"views": [[("narrow", 0, 0, 1)], []], "claim": "alone it is another"}
     both = [Observation(outputs={"output": X}), Observation(outputs={"output": X[:1]})]
@@ -218,6 +249,23 @@ def test_two_answers_are_the_same_if_numbers_errors_and_damage_are():
     assert not same_answer(BAD, Observation(error="TypeError: no"))
     assert not same_answer(BAD, GOOD)
     assert not same_answer(GOOD, BAD)
+
+
+def test_numbers_of_two_dtypes_are_two_answers():
+    rough = Observation(outputs={"output": X})
+    exact = Observation(outputs={"output": X.double() + 1e-7})
+    assert not same_answer(exact, rough), "a small slip in double precision is not single precision"
+    assert not same_answer(rough, exact)
+    assert same_answer(Observation(outputs={"output": X + 1e-7}), rough)
+
+
+def test_weights_that_do_not_fit_are_alike_where_they_do_not_fit_in_the_same_way():
+    bias = Observation(error="WeightsError: its weights are named otherwise: missing none, unexpected ['bias']")
+    row = Observation(error="WeightsError: its weights are named otherwise: missing ['row'], unexpected ['line']")
+    assert same_answer(bias, Observation(error=bias.error))
+    assert not same_answer(bias, row)
+    told = judge("matches", [bias], [GOOD], {})
+    assert told == "its weights are named otherwise: missing none, unexpected ['bias']"
 
 
 def test_a_strange_object_does_not_stop_a_judge():

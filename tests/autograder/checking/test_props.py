@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -132,7 +134,7 @@ def test_only_models_have_weights_to_tell() -> None:
         }
     )
     assert sorted(states(made)) == ["net.first.bias", "net.first.weight", "net.second.bias", "net.second.weight"]
-    assert set(KINDS) >= {"TokenTable", "Perceptron", "Generator", "SGD", "Adam"}
+    assert set(KINDS) >= {"TokenTable", "Perceptron", "Generator", "SGD", "Adam", "Rates"}
 
 
 class Counter(nn.Module):
@@ -245,3 +247,106 @@ def test_an_optimiser_takes_the_steps_of_pytorchs_own(kind: str, theirs: Any, op
             optimiser.step()
         for mine, other in zip(*(model.parameters() for model in models), strict=True):
             torch.testing.assert_close(mine, other, rtol=1e-12, atol=1e-12)
+
+
+def built(kind: str, **prop: Any) -> dict[str, Any]:
+    """A small network and an optimiser of it."""
+    return build(
+        {
+            "model": {"kind": "Perceptron", "init": {"inputs": 3, "hidden": 4, "outputs": 2}},
+            "optimizer": {"kind": kind, "of": "model", "init": {"lr": 0.5}, **prop},
+        }
+    )
+
+
+@pytest.mark.parametrize("kind", ["SGD", "Adam"])
+def test_an_optimiser_has_the_face_that_pytorchs_documentation_shows(kind: str) -> None:
+    made = built(kind)
+    model, optimiser = made["model"], made["optimizer"]
+    assert isinstance(optimiser, torch.optim.Optimizer)
+    assert optimiser.defaults["lr"] == 0.5
+    scheduler = torch.optim.lr_scheduler.LambdaLR(optimiser, lambda done: 1 / (done + 1))
+
+    def closure() -> Tensor:
+        optimiser.zero_grad()
+        loss = model(torch.ones(1, 3)).square().sum()
+        loss.backward()
+        return loss
+
+    before = model.second.bias.detach().clone()
+    assert optimiser.step(closure).item() > 0
+    assert not torch.equal(model.second.bias, before)
+    scheduler.step()
+    assert optimiser.param_groups[0]["lr"] == 0.25
+    kept = model.second.bias.grad
+    optimiser.zero_grad(set_to_none=False)
+    assert model.second.bias.grad is kept, "zeroed where it is, as PyTorch does"
+    assert not kept.any()
+    saved = optimiser.state_dict()
+    optimiser.load_state_dict(saved)
+    optimiser.add_param_group({"params": [nn.Parameter(torch.ones(1))], "lr": 0.1})
+    assert [group["lr"] for group in optimiser.param_groups] == [0.25, 0.1]
+
+
+def test_an_optimiser_climbs_where_a_group_says_so() -> None:
+    made = built("SGD")
+    made["optimizer"].param_groups[0]["maximize"] = True
+    before = made["model"].second.bias.detach().clone()
+    made["model"](torch.ones(1, 3)).sum().backward()
+    made["optimizer"].step()
+    torch.testing.assert_close(made["model"].second.bias.detach(), before + 0.5)
+
+
+def test_optimisers_do_not_bring_pytorchs_compiler_along() -> None:
+    code = (
+        "import sys, torch\n"
+        "from autograder.checking.props import build\n"
+        "model = {'kind': 'Perceptron', 'init': {'inputs': 3, 'hidden': 4, 'outputs': 2}}\n"
+        "for kind in ('SGD', 'Adam'):\n"
+        "    made = build({'model': model, 'optimizer': {'kind': kind, 'of': 'model', 'init': {'lr': 0.1}}})\n"
+        "    made['model'](torch.ones(1, 3)).sum().backward()\n"
+        "    made['optimizer'].step()\n"
+        "    made['optimizer'].zero_grad()\n"
+        "print('torch._dynamo' in sys.modules)\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60)
+    assert done.stdout.strip() == "False"
+
+
+def test_weights_can_be_apart_each_in_a_group_with_a_rate_of_its_own() -> None:
+    made = built("SGD", apart=True)
+    groups = made["optimizer"].param_groups
+    assert [group["params"] for group in groups] == [[weight] for weight in made["model"].parameters()]
+    groups[3]["lr"] = 0.0
+    before = {name: weight.clone() for name, weight in made["model"].state_dict().items()}
+    made["model"](torch.ones(1, 3)).sum().backward()
+    made["optimizer"].step()
+    moved = {name for name, weight in made["model"].state_dict().items() if not torch.equal(weight, before[name])}
+    assert moved == {"first.weight", "first.bias", "second.weight"}
+
+
+def test_a_model_may_be_given_as_an_examination_has_left_it_and_drops_only_while_it_is_trained() -> None:
+    init = {"inputs": 3, "hidden": 4, "outputs": 2, "dropout": 1.0}
+    made = build({name: {"kind": "Perceptron", "init": init, "training": name == "a"} for name in ("a", "b")})
+    assert [made[name].training for name in ("a", "b")] == [True, False]
+    torch.testing.assert_close(made["a"](torch.ones(1, 3))[0], made["a"].second.bias)
+    assert not torch.equal(made["b"](torch.ones(1, 3))[0], made["b"].second.bias)
+
+
+def test_a_schedule_knows_the_steps_from_1_and_goes_on_at_its_last_rate() -> None:
+    rate = build({"learning_rate": {"kind": "Rates", "init": {"rates": (0.1, 0.3, 0.2)}}})["learning_rate"]
+    assert [rate(step) for step in range(1, 6)] == [0.1, 0.3, 0.2, 0.2, 0.2]
+    with pytest.raises(ValueError, match="step 0"):
+        rate(0)
+
+
+def test_results_that_still_hang_on_a_graph_are_told_on_either_side_of_the_wire() -> None:
+    def careless(model: nn.Module, optimizer: Any, x: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
+        loss = nn.functional.mse_loss(model(x), y)
+        return loss, loss.detach()
+
+    request = training_case(Draw("t")).request()
+    here = LocalSubject(careless).observe(request)
+    there = _read(unpack(pack(_told(here))))
+    assert here.attached == there.attached == ("output[0]",)
+    assert LocalSubject(train_step).observe(request).attached == ()

@@ -1,9 +1,14 @@
 """From answers to a verdict: points, rules, and which known mistake it was."""
 
+from dataclasses import replace
+
 import pytest
 import torch
 
-from autograder.checking.sheet import NO_RIGHT_NUMBER, decide
+from autograder.checking import aspects as look
+from autograder.checking.draw import Case
+from autograder.checking.exercise import Exercise, misconception
+from autograder.checking.sheet import NO_RIGHT_NUMBER, ONLY_EASY_NUMBERS, decide
 from autograder.checking.subject import LocalSubject
 
 
@@ -185,6 +190,129 @@ def test_an_error_of_the_same_kind_is_no_evidence_by_itself(verdict_on):
     found = named(verdict_on(fails_otherwise))
     assert {"values", "large"} <= set(found)
     assert set(found.values()) == {None}
+
+
+# ------------------------------------------------------------------------------------------ a mistake that only crashes
+
+
+@misconception("weight as a column", read="here")
+class Column(torch.nn.Module):
+    """The weight is a column, where a row is asked for."""
+
+    def __init__(self, width):
+        super().__init__()
+        self.row = torch.nn.Parameter(torch.rand(width, 1))
+
+    def forward(self, x):
+        return x * self.row[:, 0]
+
+
+@misconception("without a sum", read="here")
+class Crash(torch.nn.Module):
+    """It cannot work."""
+
+    def __init__(self, width):
+        super().__init__()
+        self.row = torch.nn.Parameter(torch.rand(width))
+        self.width = width
+
+    def forward(self, x):
+        raise TypeError("a sum is missing")
+
+
+class Scaler(torch.nn.Module):
+    def __init__(self, width):
+        super().__init__()
+        self.row = torch.nn.Parameter(torch.rand(width))
+        self.width = width
+
+    def forward(self, x):
+        return x * self.row
+
+
+def scaled(draw):
+    b, d = draw.sizes(2)
+    return Case({"x": draw.normal(b, d)}, init={"width": d}, state={"row": draw.normal(d)})
+
+
+SCALER = Exercise(
+    reference=Scaler,
+    chapter="00_test",
+    aspects=(
+        look.shape(1, scaled),
+        look.values(2, scaled, scaled),
+        look.attributes(0.5, scaled, names=("width",)),
+    ),
+    misconceptions=(Column, Crash),
+)
+
+
+def put(methods):
+    """Put another implementation of the class to its exercise."""
+    return decide(SCALER.sheet(), LocalSubject(type("Scaler", (Scaler,), methods)))
+
+
+def test_weights_that_do_not_fit_in_the_same_way_are_the_same_mistake():
+    verdict = decide(SCALER.sheet(), LocalSubject(Column.wrong))
+    assert set(named(verdict).values()) == {"weight as a column"}
+    assert "row should have shape" in verdict.findings[0].message
+    assert "WeightsError" not in verdict.findings[0].message
+
+
+def test_weights_that_do_not_fit_otherwise_are_another_mistake():
+    def square(self, width):
+        torch.nn.Module.__init__(self)
+        self.row = torch.nn.Parameter(torch.rand(width, width))
+
+    assert not put({"__init__": square}).diagnoses
+
+
+def test_a_crash_proves_no_mistake_that_crashes_too():
+    def crash(self, x):
+        raise TypeError("something else entirely")
+
+    assert not put({"forward": crash}).diagnoses, "although an attribute is right"
+    assert not decide(SCALER.sheet(), LocalSubject(Crash.wrong)).diagnoses
+
+
+# --------------------------------------------------------------------------------------------------- easy numbers
+
+
+def all_zero(draw):
+    """Two sequences of nothing but zeros."""
+    return Case({"x": torch.zeros(2, 3, 4), "y": torch.zeros(2, 5, 4)})
+
+
+@pytest.mark.parametrize("easy", [True, False])
+def test_easy_numbers_earn_their_own_points_and_open_no_others(exercise, easy):
+    zeros = look.values(1, all_zero, name="zeros", easy=easy)
+    sheet = replace(exercise, aspects=(*exercise.aspects, zeros)).sheet()
+    verdict = decide(sheet, LocalSubject(lambda x, y: 3 * x))
+    passed = {f.aspect for f in verdict.findings if f.passed}
+    assert {"shape", "zeros"} <= passed
+    assert ("inputs" in passed) is not easy
+    if easy:
+        assert {f.message for f in verdict.findings if f.aspect in ("inputs", "memory")} == {ONLY_EASY_NUMBERS}
+
+
+def test_a_known_mistake_in_one_place_opens_no_other_points_and_in_most_it_does(verdict_on):
+    def here(bound):
+        def mostly(x, y):
+            if x.shape[-1] != y.shape[-1]:
+                raise ValueError
+            return (1 if y.abs().max() < bound else 3) * x + y.mean(-2, keepdim=True)
+
+        return mostly
+
+    in_most = verdict_on(here(100))  # the mistake "not doubled" but for large numbers, which are half as much worth
+    assert named(in_most) == {"values": "not doubled", "large": None}
+    assert "inputs" in {f.aspect for f in in_most.findings if f.passed}
+    in_one = verdict_on(lambda x, y: here(0)(x, y) if y.abs().max() < 100 else here(1e9)(x, y))
+    assert {f.aspect: f.diagnosis and f.diagnosis.name for f in in_one.findings if f.aspect in ("values", "large")} == {
+        "values": None,
+        "large": "not doubled",
+    }
+    assert {f.message for f in in_one.findings if f.aspect == "inputs"} == {NO_RIGHT_NUMBER}
 
 
 def test_mistakes_are_not_run_while_everything_is_right(sheet, exercise):

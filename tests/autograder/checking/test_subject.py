@@ -7,6 +7,7 @@ import warnings
 import pytest
 import torch
 from torch import nn
+from torch.nn.utils.rnn import pack_padded_sequence
 
 from autograder.checking.judges import judge
 from autograder.checking.request import Request, cotangent
@@ -74,14 +75,85 @@ def test_a_class_is_made_loaded_and_put_in_evaluation():
 @pytest.mark.parametrize(
     ("state", "error"),
     [
-        ({"weight": ROW}, r"AttributeError.*missing \['weight'\], unexpected \['row'\]"),
-        ({}, r"AttributeError.*missing none, unexpected \['row'\]"),
-        ({"row": ROW[:2]}, r"ValueError.*row should have shape \(2,\), it has \(3,\)"),
+        ({"weight": ROW}, r"WeightsError: its.*missing \['weight'\], unexpected \['row'\]"),
+        ({}, r"WeightsError: its.*missing none, unexpected \['row'\]"),
+        ({"row": ROW[:2]}, r"WeightsError: row should have shape \(2,\), it has \(3,\)"),
     ],
 )
 def test_weights_that_do_not_fit_are_named(state, error):
     seen = ask(Scaler, init={"width": 3}, state=state, x=X)
     assert re.search(error, seen.error)
+
+
+class Keeping(Scaler):
+    """The same, with something that it does not learn."""
+
+    def __init__(self, width, how):
+        super().__init__(width)
+        table = torch.ones(width)
+        if how == "buffer":
+            self.register_buffer("table", table)
+        elif how == "passing":
+            self.register_buffer("table", table, persistent=False)
+        else:
+            self.table = nn.Parameter(table, requires_grad=False)
+
+    def forward(self, x):
+        return super().forward(x) * self.table
+
+
+@pytest.mark.parametrize("how", ["buffer", "passing", "frozen"])
+def test_what_is_not_learned_is_no_weight(how):
+    state = {"row": ROW.double()}
+    seen = ask(Keeping, init={"width": 3, "how": how}, state=state, x=X.double())
+    torch.testing.assert_close(seen.outputs["output"], X.double() * ROW.double())
+    seen = ask(Keeping, "gradients", init={"width": 3, "how": how}, state=state, wrt=("x",), x=X.double())
+    assert set(seen.outputs) == {"gradient of x", "gradient of row"}
+    assert ask(Keeping, "meta", init={"width": 3, "how": how}, state=state, x=X.double()).error is None
+
+
+def test_a_buffer_that_is_among_the_weights_is_loaded():
+    seen = ask(Keeping, init={"width": 3, "how": "buffer"}, state={"row": ROW, "table": 2 * ROW}, x=X)
+    torch.testing.assert_close(seen.outputs["output"], X * ROW * 2 * ROW)
+
+
+class Tied(nn.Module):
+    """One weight under three names, of which the one that is asked for comes last."""
+
+    def __init__(self, width, apart=False):
+        super().__init__()
+        self.there, self.back = nn.Linear(width, width, bias=False), nn.Linear(width, width, bias=False)
+        self.embedding = nn.Embedding(width, width)
+        if not apart:
+            self.there.weight = self.embedding.weight
+            self.back = self.there
+
+    def forward(self, x):
+        return self.back(self.there(x))
+
+
+SQUARE = torch.tensor([[2.0, 3.0, 5.0], [7.0, -1.0, 4.0], [0.5, 1.5, -2.5]])
+
+
+@pytest.mark.parametrize("action", ["call", "gradients", "meta"])
+def test_a_weight_that_is_used_twice_is_one_weight_by_the_name_that_is_asked_for(action):
+    def twice(x, weight):
+        return x @ weight.T @ weight.T
+
+    request = {"init": {"width": 3}, "state": {"embedding.weight": SQUARE}}
+    seen = ask(Tied, action, wrt=("x",), x=X, **request)
+    if action == "meta":
+        assert seen.outputs == {"output": (2, 3)}
+        return
+    expected = ask(twice, action, wrt=("x", "weight"), x=X, weight=SQUARE)
+    for name, value in expected.outputs.items():
+        torch.testing.assert_close(seen.outputs[name.replace("of weight", "of embedding.weight")], value)
+    assert len(seen.outputs) == len(expected.outputs)
+
+
+def test_weights_that_were_to_be_one_and_are_not_are_named():
+    seen = ask(Tied, init={"width": 3, "apart": True}, state={"embedding.weight": SQUARE}, x=X)
+    assert "missing none, unexpected ['back.weight', 'there.weight']" in seen.error
 
 
 def test_a_class_that_makes_no_module_is_told_so():
@@ -229,6 +301,8 @@ class Buffered(nn.Module):
         lambda x: torch.where(torch.tensor([True, False, True]), x, 0.5),
         lambda x: torch.rand(2, 3),
         lambda x: (x, torch.rand(2)),
+        lambda x: x.cpu() * 2,
+        lambda x: pack_padded_sequence(torch.rand(2, 3, 1), [3, 2], batch_first=True).data,
     ],
 )
 def test_a_tensor_made_on_another_device_is_found_without_one(stray):
@@ -246,6 +320,9 @@ def test_a_tensor_made_on_another_device_is_found_without_one(stray):
         lambda x: x * 2 if x.sum() > 0 else x,
         lambda x: x.masked_fill(~x.any(-1, keepdim=True), 0.5) if bool((x > 0).all()) else x,
         lambda x: x * float(x.max()),
+        lambda x: torch.stack([row[:n].sum() for row, n in zip(x, (x > 0).sum(1).tolist(), strict=True)]),
+        lambda x: pack_padded_sequence(x[..., None], (x > 0).sum(1).cpu(), batch_first=True, enforce_sorted=False).data,
+        lambda x: pack_padded_sequence(x[..., None], [3, 2], batch_first=True).data,
     ],
 )
 def test_code_that_follows_its_inputs_or_looks_at_their_numbers_passes_on_the_meta_device(fine):

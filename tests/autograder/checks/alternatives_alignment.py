@@ -267,12 +267,10 @@ class _Layers(nn.Module):
 
 @alternative("BidirectionalEncoder")
 class ByPacking(_Layers):
-    """Packed sequences in both directions; the reversal by a table of indices. Lengths are needed on the CPU, so not on meta."""
+    """Packed sequences in both directions; the reversal by a table of indices."""
 
     def forward(self, source: Tensor, source_mask: Tensor | None = None) -> Tensor:
         mask = self.mask(source, source_mask)
-        if source.device.type == "meta":
-            return self.embedding(source).new_empty(*source.shape, 2 * self.forward_gru.hidden_size)
         lengths = mask.sum(1)
         order = [[*reversed(range(n)), *range(n, source.shape[1])] for n in lengths.tolist()]
         turned = torch.tensor(order, device=source.device)
@@ -292,8 +290,6 @@ class ByOneBidirectionalCall(_Layers):
     def forward(self, source: Tensor, source_mask: Tensor | None = None) -> Tensor:
         mask = self.mask(source, source_mask)
         embedded = self.embedding(source)
-        if source.device.type == "meta":
-            return embedded.new_empty(*source.shape, 2 * self.forward_gru.hidden_size)
         packed = pack_padded_sequence(embedded, mask.sum(1).cpu(), batch_first=True, enforce_sorted=False)
         weights = [*self.forward_gru.parameters(), *self.backward_gru.parameters()]
         start = embedded.new_zeros(2, len(source), self.forward_gru.hidden_size)
@@ -342,13 +338,11 @@ class ByRolling(_Layers):
 
 @alternative("BidirectionalEncoder")
 class OneByOne(_Layers):
-    """Every source by itself, cut to its length; whole numbers are wanted for that, so not on meta."""
+    """Every source by itself, cut to its length."""
 
     def forward(self, source: Tensor, source_mask: Tensor | None = None) -> Tensor:
         mask = self.mask(source, source_mask)
         embedded = self.embedding(source)
-        if source.device.type == "meta":
-            return embedded.new_empty(*source.shape, 2 * self.forward_gru.hidden_size)
         rows = []
         for row, real in zip(embedded, mask, strict=True):
             words = row[real]

@@ -426,32 +426,32 @@ def gru_by_axis(x, h, weight_ih, weight_hh, bias_ih, bias_hh):
 
 
 @alternative("bidirectional_forward")
-def both_by_flip(x, ahead, back, mask=None):
+def both_by_flip(x, forward_weights, backward_weights, mask=None):
     """Turned round, run, turned back."""
-    left, (h1, c1) = run(x, ahead, mask)
-    right, (h2, c2) = run(x.flip(1), back, None if mask is None else mask.flip(1))
+    left, (h1, c1) = run(x, forward_weights, mask)
+    right, (h2, c2) = run(x.flip(1), backward_weights, None if mask is None else mask.flip(1))
     return torch.cat((left, right.flip(dims=[1])), dim=2), (torch.stack((h1, h2)), torch.stack((c1, c2)))
 
 
 @alternative("bidirectional_forward")
-def both_by_index(x, ahead, back, mask=None):
+def both_by_index(x, forward_weights, backward_weights, mask=None):
     """An index that runs down, and nothing is turned round."""
     order = torch.arange(x.shape[1] - 1, -1, -1, device=x.device)
-    left = run(x, ahead, mask)
-    right = run(x[:, order], back, mask if mask is None else mask[:, order])
+    left = run(x, forward_weights, mask)
+    right = run(x[:, order], backward_weights, mask if mask is None else mask[:, order])
     ends = tuple(torch.stack(pair) for pair in zip(left[1], right[1], strict=True))
     return torch.cat([left[0], right[0].index_select(1, order)], -1), ends
 
 
 @alternative("bidirectional_forward")
-def both_in_one_loop(x, ahead, back, mask=None):
+def both_in_one_loop(x, forward_weights, backward_weights, mask=None):
     """Both directions in one loop, each with its own time."""
     B, T, _ = x.shape
-    zeros = x.new_zeros(B, ahead[1].shape[1])
+    zeros = x.new_zeros(B, forward_weights[1].shape[1])
     states = {0: (zeros, zeros), 1: (zeros, zeros)}
     shown = {0: [zeros] * T, 1: [zeros] * T}
     for i in range(T):
-        for direction, (t, weights) in enumerate(((i, ahead), (T - 1 - i, back))):
+        for direction, (t, weights) in enumerate(((i, forward_weights), (T - 1 - i, backward_weights))):
             new = memory(x[:, t], *states[direction], *weights)
             real = torch.ones_like(zeros, dtype=torch.bool) if mask is None else mask[:, t, None].expand_as(zeros)
             states[direction] = tuple(torch.where(real, a, b) for a, b in zip(new, states[direction], strict=True))

@@ -114,6 +114,15 @@ def by_projection(x: Tensor, gamma: Tensor, beta: Tensor, eps: float = 1e-5) -> 
 
 
 @alternative("layer_norm")
+def by_moments(x: Tensor, gamma: Tensor, beta: Tensor, eps: float = 1e-5) -> Tensor:
+    """The mean of the squares less the square of the mean: exact enough where the mean is not much larger than the deviation."""
+    _one_a_column(x, gamma, beta)
+    y = x.to(torch.promote_types(torch.float32, x.dtype))
+    mean, square = y.mean(-1, keepdim=True), (y * y).mean(-1, keepdim=True)
+    return ((y - mean) / torch.sqrt(square - mean * mean + eps) * gamma + beta).to(x.dtype)
+
+
+@alternative("layer_norm")
 def by_einsum(x: Tensor, gamma: Tensor, beta: Tensor, eps: float = 1e-5) -> Tensor:
     """Sums as products with themselves."""
     _one_a_column(x, gamma, beta)
@@ -359,6 +368,25 @@ class WriterByBranches(_WriterParts):
 
 
 @alternative("DecoderLayer")
+class WriterWithBuffer(WriterByBranches):
+    """The causal mask is made once and kept in a buffer, which a state dict lists among the weights."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.register_buffer("past", torch.ones(64, 64, dtype=torch.bool).tril())
+
+    def forward(self, x: Tensor, memory: Tensor, memory_mask: Tensor | None = None) -> Tensor:
+        past = self.past[: x.shape[1], : x.shape[1]]
+        for norm, work in (
+            (self.self_attention_norm, lambda y: self.self_attention(y, mask=past)),
+            (self.cross_attention_norm, lambda y: self.cross_attention(y, memory, memory_mask)),
+            (self.feed_forward_norm, self.feed_forward),
+        ):
+            x = x + self.drop(work(norm(x))) if self.first else norm(x + self.drop(work(x)))
+        return x
+
+
+@alternative("DecoderLayer")
 class WriterByList(_WriterParts):
     """A list of sublayers with their norms."""
 
@@ -577,6 +605,70 @@ class WholeWithBuffer(WholeByBranches):
 
 
 @alternative("Transformer")
+class WholeWithSavedBuffer(WholeByBranches):
+    """The best known way to keep the sinusoids: a buffer that the state dict lists among the weights."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.register_buffer("pe", by_phase(100, self.d))
+
+    def add(self, x: Tensor) -> Tensor:
+        return super().add(x) if self.learned else x + self.pe[: x.shape[1]]
+
+
+@alternative("Transformer")
+class WholeWithFrozenTable(WholeByBranches):
+    """The sinusoids are an embedding that does not learn."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.places = nn.Embedding.from_pretrained(by_phase(100, self.d), freeze=True)
+
+    def add(self, x: Tensor) -> Tensor:
+        places = torch.arange(x.shape[1], device=x.device)
+        return super().add(x) if self.learned else x + self.places(places)
+
+
+@alternative("Transformer")
+class WholeWithOneWeight(_Whole):
+    """Tied as everybody writes it: three layers, the first of which is no other's name, and one weight in all of them."""
+
+    def __init__(self, source_vocabulary: int, target_vocabulary: int, **options: Any) -> None:
+        super().__init__(source_vocabulary, target_vocabulary, **options)
+        if self.tied:
+            shared = self.embedding
+            del self.embedding
+            self.output = nn.Linear(self.d, target_vocabulary, bias=False)
+            self.output.weight = shared.weight
+            self.source_embedding = self.target_embedding = self.embedding = shared
+
+    def encode(self, source: Tensor, source_mask: Tensor | None = None) -> Tensor:
+        x = self.drop(self.add(self.source_embedding(source) * self.d**0.5))
+        mask = None if source_mask is None else source_mask.unsqueeze(1)
+        for i, layer in enumerate(self.encoder_layers):
+            x = layer(self.add(x) if i and self.every else x, mask)
+        return self.encoder_norm(x) if self.pre else x
+
+    def decode(self, target: Tensor, memory: Tensor, source_mask: Tensor | None = None) -> Tensor:
+        x = self.drop(self.add(self.target_embedding(target) * self.d**0.5))
+        mask = None if source_mask is None else source_mask.unsqueeze(1)
+        for i, layer in enumerate(self.decoder_layers):
+            x = layer(self.add(x) if i and self.every else x, memory, mask)
+        return self.output(self.decoder_norm(x) if self.pre else x)
+
+
+@alternative("Transformer")
+class WholeWithPadding(WholeByBranches):
+    """Embeddings that know the number of padding: what is looked up there does not learn."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        for part in self.modules():
+            if isinstance(part, nn.Embedding):
+                part.padding_idx = 0
+
+
+@alternative("Transformer")
 class WholeInOne(_Whole):
     """Both stacks in one go, with the parts of other alternatives."""
 
@@ -656,6 +748,20 @@ def by_logsumexp(logits: Tensor, targets: Tensor, *, label_smoothing: float = 0.
     right = torch.take_along_dim(y, t[:, None], dim=1)[:, 0]
     surprise = top - (1 - label_smoothing) * right - label_smoothing * y.mean(-1)
     return torch.dot(weight, surprise).to(logits.dtype)
+
+
+@alternative("cross_entropy")
+def of_what_counts(logits: Tensor, targets: Tensor, *, label_smoothing: float = 0.0, ignore_index: int = 0) -> Tensor:
+    """Only the places that count are looked at; two means, mixed."""
+    if logits.shape[:-1] != targets.shape or not 0 <= label_smoothing < 1:
+        raise ValueError((logits.shape, targets.shape, label_smoothing))
+    rows = logits[targets != ignore_index]
+    tokens = targets[targets != ignore_index]
+    if not len(tokens):
+        return logits.sum() * 0
+    log_p = F.log_softmax(rows, dim=1, dtype=torch.promote_types(rows.dtype, torch.float32))
+    hard = -log_p[torch.arange(len(tokens), device=tokens.device), tokens].mean()
+    return torch.lerp(hard, -log_p.mean(), label_smoothing).to(logits.dtype)
 
 
 @alternative("noam_learning_rate")
@@ -749,3 +855,88 @@ def cleared_to_zero(
     optimizer.step()
     optimizer.zero_grad()
     return loss.clone().detach()
+
+
+@alternative("training_step")
+def by_closure(
+    model: Any, optimizer: Any, inputs: Any, targets: Tensor, *, learning_rate: Any = None, label_smoothing: float = 0.0
+) -> Tensor:
+    """What PyTorch's documentation shows for optimisers in general: the step is handed a closure and returns its loss."""
+    assert isinstance(optimizer, torch.optim.Optimizer)
+    assert set(optimizer.defaults) >= {"lr"}
+    for group in optimizer.param_groups:
+        group["lr"] = group["lr"] if learning_rate is None else learning_rate
+
+    def closure() -> Tensor:
+        optimizer.zero_grad()
+        loss = by_distribution(model(*inputs), targets, label_smoothing=label_smoothing)
+        loss.backward()
+        return loss
+
+    return optimizer.step(closure).detach()
+
+
+def _loss(logits: Tensor, targets: Tensor, label_smoothing: float) -> Tensor:
+    return F.cross_entropy(logits.flatten(0, -2), targets.flatten(), ignore_index=0, label_smoothing=label_smoothing)
+
+
+@alternative("training_loop")
+def loop_by_hand(
+    model: Any, optimizer: Any, batches: Any, *, learning_rate: Any = None, label_smoothing: float = 0.0
+) -> Tensor:
+    """A count from 0, and a tensor that grows."""
+    model.train(True)
+    told = None
+    for done, (inputs, targets) in enumerate(batches):
+        if learning_rate is not None:
+            for group in optimizer.param_groups:
+                group["lr"] = learning_rate(done + 1)
+        optimizer.zero_grad()
+        loss = _loss(model(*inputs), targets, label_smoothing)
+        loss.backward()
+        optimizer.step()
+        told = loss.data[None] if told is None else torch.cat([told, loss.data[None]])
+    if told is None:
+        raise ValueError("nothing to learn from")
+    return told
+
+
+@alternative("training_loop")
+def loop_with_scheduler(
+    model: Any, optimizer: Any, batches: Any, *, learning_rate: Any = None, label_smoothing: float = 0.0
+) -> Tensor:
+    """One of PyTorch's schedulers holds the rates: it multiplies, so the optimiser's own rate becomes 1."""
+    batches = list(batches)
+    if len(batches) == 0:
+        raise ValueError(batches)
+    if learning_rate is not None:
+        for group in optimizer.param_groups:
+            group["lr"] = group["initial_lr"] = 1.0
+        scheduler = torch.optim.lr_scheduler.LambdaLR(optimizer, lambda done: learning_rate(done + 1))
+    model.train()
+    losses = []
+    for inputs, targets in batches:
+        loss = _loss(model(*inputs), targets, label_smoothing)
+        optimizer.zero_grad(set_to_none=False)
+        loss.backward()
+        optimizer.step()
+        if learning_rate is not None:
+            scheduler.step()
+        losses.append(loss.item())
+    return torch.tensor(losses, dtype=loss.dtype)
+
+
+@alternative("training_loop")
+def loop_into_a_tensor(
+    model: Any, optimizer: Any, batches: Any, *, learning_rate: Any = None, label_smoothing: float = 0.0
+) -> Tensor:
+    """The rates are listed first, the losses fill a tensor, and the step is that of another exercise."""
+    batches = tuple(batches)
+    if not batches:
+        raise ValueError("empty")
+    rates = [learning_rate and learning_rate(n) for n in range(1, len(batches) + 1)]
+    model.train()
+    losses = next(model.parameters()).new_empty(len(batches))
+    for n, (batch, rate) in enumerate(zip(batches, rates, strict=True)):
+        losses[n] = cleared_by_hand(model, optimizer, *batch, learning_rate=rate, label_smoothing=label_smoothing)
+    return losses

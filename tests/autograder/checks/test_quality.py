@@ -42,6 +42,13 @@ NOT_EXERCISES = {
     "translation",
 }
 LARGEST_RECORDING = 500_000
+# Kinds of errors that code makes which is broken, and mistakes that consist in making one of them.
+BROKEN = {"AttributeError", "NameError", "TypeError", "UnboundLocalError"}
+ERRORS_BY_NATURE = {
+    ("BidirectionalEncoder", "no mask, no annotations"),
+    ("MultiHeadAttention", "number of heads hidden"),
+    ("training_step", "inputs not unpacked"),
+}
 
 every_exercise = pytest.mark.parametrize("name", NAMES)
 visible_and_hidden = pytest.mark.parametrize("hidden", [False, True], ids=["visible", "hidden"])
@@ -120,6 +127,18 @@ def test_every_known_mistake_loses_points_visibly_and_in_the_grader(name):
 def test_every_known_mistake_is_recognised_as_itself_and_as_nothing_else(name):
     taken_for = {outcome.mistake: outcome.taken_for for outcome in examined(name).outcomes if not outcome.recognised}
     assert not taken_for, f"{name}: two mistakes with the same answers? Ask a question that tells them apart"
+
+
+@every_exercise
+def test_no_known_mistake_is_broken_code_itself(name):
+    # An error is like any other of its kind, so broken code would be caught, and recognised, and never met in a student's work.
+    sheet = exercise(name).sheet()
+    expected = [answer for section in sheet.sections for answers in section.expected for answer in answers]
+    for i, item in enumerate(exercise(name).misconceptions):
+        given = [answer for section in sheet.answers_of(i) for answers in section for answer in answers]
+        errors = {(a.error or "").partition(":")[0] for a, e in zip(given, expected, strict=True) if not e.error}
+        by_nature = (name, item.name) in ERRORS_BY_NATURE
+        assert bool(errors & BROKEN) == by_nature, f"{item.name} raises {errors & BROKEN} where the reference answers"
 
 
 @every_exercise

@@ -43,8 +43,8 @@ def lstm_forward(x, weight_ih, weight_hh, bias_ih, bias_hh, state=None, mask=Non
     return states, (h[0], c[0])
 
 
-def bidirectional_forward(x, ahead, back, mask=None):
-    return layer(nn.LSTM, [ahead, back], suffixes=("", "_reverse"), bidirectional=True)(x)
+def bidirectional_forward(x, forward_weights, backward_weights, mask=None):
+    return layer(nn.LSTM, [forward_weights, backward_weights], suffixes=("", "_reverse"), bidirectional=True)(x)
 
 
 def stacked_forward(x, layers, mask=None):

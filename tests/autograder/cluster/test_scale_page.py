@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import ast
-import importlib.util
 import json
 import re
 import shlex
 import subprocess
-import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -54,15 +53,9 @@ def leaves(tree: Any, path: tuple[str, ...] = ()) -> list[tuple[str, ...]]:
 
 
 @pytest.fixture(scope="module")
-def capacity() -> Any:
+def capacity(benchmark_script: Callable[[str], Any]) -> Any:
     """The program that writes the table."""
-    spec = importlib.util.spec_from_file_location("capacity", ROOT / "benchmarks" / "capacity.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules["capacity"] = module  # dataclasses look their module up
-    spec.loader.exec_module(module)
-    return module
+    return benchmark_script("capacity")
 
 
 def test_every_setting_in_the_configuration_is_one_that_dask_has() -> None:

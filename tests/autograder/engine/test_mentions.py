@@ -116,3 +116,50 @@ def test_a_function_of_the_students_own_counts_before_what_a_star_import_brings(
         f"from torch.nn.functional import *\ndef {SDPA}(q): return q\ndef attend(q): return {SDPA}(q)"
     )
     assert "relu" in named("from torch.nn.functional import *\ndef attend(q): return relu(q)")
+
+
+# ------------------------------------------------------------------------------------------------- texts that are names
+
+LOOKED_UP = {
+    "getattr": "getattr(torch, 'lstm')",
+    "getattr with a choice": "getattr(torch, 'gru' if short else 'lstm')",
+    "getattr_static": "inspect.getattr_static(torch, 'lstm')",
+    "__getattribute__": "torch.__getattribute__('lstm')",
+    "object's __getattribute__": "object.__getattribute__(torch, 'lstm')",
+    "vars": "vars(torch)['lstm']",
+    "vars by get": "vars(torch).get('lstm')",
+    "__dict__": "torch.__dict__['lstm']",
+    "__dict__ by pop": "torch.__dict__.pop('lstm')",
+    "globals": "globals()['lstm']",
+    "attrgetter": "operator.attrgetter('lstm')(torch)",
+    "attrgetter with dots": "attrgetter('_VF.lstm')(torch)",
+    "methodcaller": "operator.methodcaller('lstm', q, q)(torch)",
+    "import_module": "importlib.import_module('torch.lstm')",
+}
+
+ONLY_SAID = {
+    "a docstring": "def attend(q):\n    'lstm'\n    return q",
+    "a dictionary's key": "def attend(q):\n    kept = {'lstm': q}\n    return kept['lstm']",
+    "a comparison": "def attend(q, kind):\n    return q if kind == 'lstm' else -q",
+    "one of several": "def attend(q, kind):\n    if kind not in ('gru', 'lstm'):\n        raise ValueError(kind)\n    return q",
+    "an argument": "def attend(q):\n    return dict(kind='lstm', value=q)['value']",
+    "a default value": "def attend(q, kind='lstm'):\n    return q",
+    "a dictionary's get": "def attend(q, kept):\n    return kept.get('lstm')",
+}
+
+
+@pytest.mark.parametrize("call", LOOKED_UP.values(), ids=LOOKED_UP.keys())
+def test_a_text_that_is_looked_up_is_a_name_however_short(call: str) -> None:
+    assert "lstm" in named(IMPORT + f"def attend(q, short=False): return {call}")
+
+
+@pytest.mark.parametrize("source", ONLY_SAID.values(), ids=ONLY_SAID.keys())
+def test_an_ordinary_word_in_a_text_is_no_call(source: str) -> None:
+    assert "lstm" not in named(IMPORT + source)
+    assert "LSTM" not in named(IMPORT + source.replace("lstm", "LSTM"))
+
+
+def test_a_name_that_can_be_nothing_else_counts_wherever_it_may_be_looked_up_from() -> None:
+    assert SDPA in named(IMPORT + f"def attend(q):\n    how = '{SDPA}'\n    return getattr(F, how)(q, q, q)")
+    assert SDPA in named(IMPORT + f"def attend(q):\n    space = vars(F)\n    return space['{SDPA}'](q, q, q)")
+    assert SDPA not in named(IMPORT + f"def attend(q):\n    '{SDPA}'\n    return {{'{SDPA}': q}}")

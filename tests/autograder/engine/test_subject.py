@@ -78,7 +78,8 @@ def alike(a: Observation, b: Observation) -> None:
     assert vars(a) | {"outputs": list(a.outputs)} == vars(b) | {"outputs": list(b.outputs)}
     for name, value in a.outputs.items():
         if isinstance(value, torch.Tensor):
-            torch.testing.assert_close(value, b.outputs[name], rtol=0, atol=0, equal_nan=True)
+            # To rounding: with how many threads a product is summed up depends on the process.
+                torch.testing.assert_close(value, b.outputs[name], equal_nan=True)
         else:
             assert value == b.outputs[name]
 

@@ -1,0 +1,85 @@
+"""A sample class hands in a chapter, is graded, and reported on: with the chapter's own sheet, its questions, and every fourth exercise.
+
+The other tests of grading have a small course of exercises from two chapters. This one takes the chapters that are not in it.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+
+from autograder.authoring import student_build
+from autograder.authoring.chapter import find_chapter
+from autograder.authoring.myst import write_notebook
+from autograder.authoring.notebooks import source_notebook
+from autograder.authoring.release import generate_assignment
+from autograder.cli import main
+from autograder.course import Course
+
+from .conftest import EXERCISES, PROJECT
+
+CHAPTERS = sorted({path.parent.name for path in (PROJECT / "chapters").glob("*/exercises.md")} - EXERCISES.keys())
+# Two students of middling skill: right solutions, known mistakes and gaps, in every chapter.
+SEED = "10"
+
+
+@pytest.fixture
+def course(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Course:
+    """A course in which one chapter is released, shortened, for all of its exercises would show nothing else and take a minute."""
+    # What is recorded is for checks at home, and takes half a minute a chapter. A grader asks the reference.
+    monkeypatch.setattr(student_build, "_recordings", lambda root, chapter: {})
+    chapter = find_chapter(PROJECT, request.getfixturevalue("name"))
+    found = Course.open(tmp_path / "course", create=True)
+    source = found.root / "source" / chapter.name / f"{chapter.name}.ipynb"
+    source.parent.mkdir(parents=True)
+    notebook = source_notebook(chapter)
+    names = [cell.metadata.get("nbgrader", {}).get("grade_id", "") for cell in notebook.cells]
+    # From the last but one: predicting what a mistake in the last gets takes longer than all of the rest.
+    exercises = [name for name in names if f"test_{name}" in names][::-1]
+    left_out = {f"{test}{name}" for name in set(exercises) - set(exercises[1::4]) for test in ("", "test_")}
+    notebook.cells = [cell for cell, name in zip(notebook.cells, names, strict=True) if name not in left_out]
+    source.write_bytes(write_notebook(notebook))
+    generate_assignment(found.config(), chapter.name)
+    student_build.build_student_wheel(PROJECT, chapter, found.root / "student" / chapter.name)
+    return found
+
+
+def told(course: Course, command: str, *words: str) -> Any:
+    """What a command says as JSON."""
+    result = CliRunner().invoke(main, [command, *words, "--course", str(course.root), "--json"])
+    assert result.exit_code == 0, result.stderr
+    return json.loads(result.stdout)
+
+
+@pytest.mark.parametrize("name", CHAPTERS)
+def test_a_sample_class_gets_the_scores_that_were_predicted_and_a_report(
+    name: str, course: Course, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(PROJECT)
+    made = told(course, "sample-class", name, "--students", "2", "--seed", SEED)
+    works = {student["id"]: student["chapters"][name] for student in made}
+    kinds = {exercise["kind"] for work in works.values() for exercise in work["exercises"].values()}
+    answered = {student: sorted(work["answered"]) for student, work in works.items()}
+    assert kinds >= {"right", "mistake"}, "the class is too tame to prove anything; draw it from another seed"
+    assert any(answered.values()), "nobody answered a question; draw the class from another seed"
+
+    (graded,) = told(course, "autograde", name, "--jobs", "1", "--device", "cpu", "--allow-weaker-isolation")
+    for result in graded["results"]:
+        work = works[result["student"]]
+        assert (result["status"], result["problems"]) == ("graded", [])
+        scores = {exercise["name"]: exercise["score"] for exercise in result["exercises"]}
+        assert scores == {name: pytest.approx(expected["score"]) for name, expected in work["exercises"].items()}
+        assert sorted(q["name"] for q in result["questions"] if q["pending"]) == answered[result["student"]]
+    assert len(graded["feedback"]) == len(graded["results"]) == 2
+
+    report = told(course, "report", name)
+    (summary,) = report["chapters"]
+    page = Path(report["report"]).read_text(encoding="utf-8")
+    mistakes = [e["mistake"] for work in works.values() for e in work["exercises"].values() if e["kind"] == "mistake"]
+    assert summary["chapter"] == name
+    assert all(exercise in page for work in works.values() for exercise in work["exercises"])
+    assert any(mistake in page for mistake in mistakes)

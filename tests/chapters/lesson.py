@@ -1,0 +1,104 @@
+"""What the tests of lessons share: a lesson that is executed once, its prose, and a check of the numbers in it."""
+
+from __future__ import annotations
+
+import ast
+import json
+import re
+from collections.abc import Collection, Mapping
+from pathlib import Path
+from typing import Any
+
+import jupytext
+import nbclient
+import nbformat
+
+CHAPTERS = Path(__file__).parents[2] / "chapters"
+
+# Every decimal, and every number with grouped digits.
+NUMBERS = r"(?<![\w.])\d+\.\d+|\d{1,3}(?:\{?,\}?\d{3})+"
+
+
+class Lesson:
+    """A lesson and what is asked of it.
+
+    Attributes:
+        source: the text of the file.
+        prose: the text without code and front matter, on one line, without emphasis.
+    """
+
+    def __init__(self, chapter: str, asked: Mapping[str, str], given: Collection[str] = ()) -> None:
+        """Read a lesson.
+
+        Args:
+            chapter: folder below ``chapters/``.
+            asked: what the finished kernel is asked for: a name, and the expression that the lesson's own variables answer.
+            given: phrases whose numbers need no check here: they come from papers, are settings of the code, or are worked out on the spot.
+        """
+        self.number = chapter[:2]
+        self.source = (CHAPTERS / chapter / "lesson.md").read_text(encoding="utf-8")
+        self.asked = asked
+        self.given = given
+        text = re.sub(r"\A---.*?\n---\n", "", self.source, flags=re.S)
+        text = re.sub(r"```\{code-cell\}.*?\n```|```python.*?\n```", "", text, flags=re.S)
+        self.prose = re.sub(r"\s+", " ", text.replace("*", ""))
+
+    def run(self, folder: Path) -> tuple[list[Any], dict[str, Any]]:
+        """Execute the lesson in a fresh kernel; return its code cells, and the answers to what is asked."""
+        notebook = jupytext.reads(self.source, fmt="md:myst")
+        questions = ", ".join(f"{name!r}: {expression}" for name, expression in self.asked.items())
+        asking = f"import json\nprint(json.dumps({{{questions}}}, default=lambda tensor: tensor.tolist()))"
+        notebook.cells.append(nbformat.v4.new_code_cell(asking))
+        nbclient.NotebookClient(
+            notebook, timeout=300, kernel_name="python3", resources={"metadata": {"path": str(folder)}}
+        ).execute()
+        cells = [cell for cell in notebook.cells if cell.cell_type == "code"]
+        return cells[:-1], json.loads("".join(output.text for output in cells[-1].outputs))
+
+    def check(self, phrase: str, *values: float, form: str = ".2f") -> None:
+        """The prose contains the phrase, and the phrase's numbers are these values, printed as the phrase prints them."""
+        assert phrase in self.prose, f"the lesson no longer says {phrase!r}"
+        for value in values:
+            assert format(value, form) in phrase, f"{value} is stated as {phrase!r}"
+
+    def has_header(self) -> bool:
+        """Whether the file begins with what MyST needs to see a notebook in it."""
+        metadata = jupytext.reads(self.source, fmt="md:myst").metadata
+        of_text = metadata["jupytext"]["text_representation"]["format_name"]
+        return bool(metadata["kernelspec"]["name"] == "python3" and of_text == "myst")
+
+    def headings(self, label: str) -> list[str]:
+        """Return the headings that stand behind a label; there should be one."""
+        return re.findall(rf"^\({label}\)=\n#+ (.*)$", self.source, flags=re.M)
+
+    def captions(self) -> list[int]:
+        """Return the numbers of the figures whose caption asks what the figure answers, in order."""
+        pattern = rf"(?:\*|\")Figure {int(self.number)}\.(\d+)\. [A-Z][^.?]*\?"
+        return [int(number) for number in re.findall(pattern, self.source)]
+
+    def unchecked(self, tests: str, beside: str = r"(?!)") -> list[str]:
+        """Return the numbers of the prose that stand neither in a phrase that the tests check nor in one that is given.
+
+        Args:
+            tests: the file whose calls of ``check`` count.
+            beside: what else of the prose has tests of its own.
+        """
+        remaining = re.sub(beside, "", self.prose)
+        for phrase in sorted(checked_phrases(tests) | set(self.given), key=len, reverse=True):
+            assert phrase in self.prose, f"the lesson no longer says {phrase!r}"
+            remaining = remaining.replace(phrase, "")
+        return re.findall(NUMBERS, re.sub(r"[Ff]igure \d\.\d", "", remaining))
+
+
+def checked_phrases(tests: str) -> set[str]:
+    """Return the phrases that the tests in a file give to ``check``."""
+    tree = ast.parse(Path(tests).read_text(encoding="utf-8"))
+    calls = [node for node in ast.walk(tree) if isinstance(node, ast.Call) and isinstance(node.func, ast.Name)]
+    firsts = [call.args[0] for call in calls if call.func.id == "check"]  # type: ignore[attr-defined]
+    return {first.value for first in firsts if isinstance(first, ast.Constant) and isinstance(first.value, str)}
+
+
+def described(pages: list[str]) -> list[bool]:
+    """For each drawing among a lesson's pages, whether it has a description that says something."""
+    found = [re.search(r'aria-label="([^"]*)"', page) for page in pages if page.startswith("<svg")]
+    return [description is not None and len(description[1]) > 60 for description in found]
