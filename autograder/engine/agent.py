@@ -187,9 +187,9 @@ class Agent:
     def _do_observe(self, question: dict[str, Any]) -> dict[str, Any]:
         subject = LocalSubject(question["of"])
         requests = iter(question["requests"])
-        for size in question["sizes"]:
+        for turn, size in enumerate(question["sizes"]):
             group = [Request(**next(requests)) for _ in range(size)]
-            observed = _observed(subject, group, question["watch"])
+            observed = _observed(subject, group, question["watch"], turn)
             told = [pack(_told(item), _described, self._max_bytes) for item in observed]
             # Group by group: what has been answered is answered, whatever becomes of the rest.
             self._channel.send(pack({"part": told}, None, self._max_bytes))
@@ -228,16 +228,20 @@ def _described(value: Any) -> Opaque:
     return Opaque(f"a {type(value).__name__}")
 
 
-def _observed(subject: LocalSubject, group: Sequence[Request], watch: Watch) -> list[Observation]:
+def _observed(subject: LocalSubject, group: Sequence[Request], watch: Watch, turn: int) -> list[Observation]:
     """Observe requests and, if it matters, name every operation that is dispatched meanwhile, by whatever way.
 
-    Where the rules are asked about, this looks into every thread, else into this one. To begin and to end takes longer than to look, so
-    requests in a row are watched as one; what they did is told with the first of them.
+    Where the rules are asked about, this looks into every thread and at each request. To begin and to end takes longer than to look, so
+    requests in a row are watched as one; what they did is told with the first of them. Elsewhere it looks into this thread and at one
+    request of a group, at another one in every turn: to note an operation costs several times what most operations do.
     """
+    counted = [number for number, request in enumerate(group) if request.action in ("call", "operations")]
+    if watch == "calls" and counted:
+        counted = [counted[turn % len(counted)]]
+    looked_at = set(counted) if watch else set()
     found: list[Observation] = []
-    for watched, requests in groupby(
-        group, key=lambda request: bool(watch) and request.action in ("call", "operations")
-    ):
+    for watched, numbers in groupby(range(len(group)), key=looked_at.__contains__):
+        requests = [group[number] for number in numbers]
         if not watched:
             found += [subject.observe(request) for request in requests]
             continue

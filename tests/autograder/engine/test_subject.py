@@ -322,3 +322,16 @@ def test_a_module_class_is_examined_with_the_weights_of_the_request(student: Stu
         subject.observe(Case({"x": torch.ones(1, 3)}, init={"n": 3}, state={}).request()).error or ""
     )
     assert isinstance(student.names["f"](3), nn.Module)
+
+
+def test_one_request_of_a_group_is_watched_and_another_one_in_the_next(everyone: Student) -> None:
+    everyone.begin()
+    everyone.run("import torch\ndef rectified(x):\n    return torch.relu(x)\n")
+    groups = [
+        [Case({"x": torch.full((3,), 10.0 * turn + number)}).request() for number in range(3)] for turn in range(4)
+    ]
+    found = remote(everyone, "rectified").observe_groups(groups, watch="calls")
+    seen = [[bool(observation.functions) for observation in part] for part in found]
+    assert seen == [[turn % 3 == number for number in range(3)] for turn in range(4)]
+    (rules,) = remote(everyone, "rectified").observe_groups(groups[:1], watch="rules")
+    assert "relu" in rules[0].functions
