@@ -79,7 +79,7 @@ def alike(a: Observation, b: Observation) -> None:
     for name, value in a.outputs.items():
         if isinstance(value, torch.Tensor):
             # To rounding: with how many threads a product is summed up depends on the process.
-                torch.testing.assert_close(value, b.outputs[name], equal_nan=True)
+            torch.testing.assert_close(value, b.outputs[name], equal_nan=True)
         else:
             assert value == b.outputs[name]
 
