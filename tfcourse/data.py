@@ -306,7 +306,7 @@ def wmt_pairs(
 
 
 def recorded_translation() -> dict[str, Any]:
-    """What became of one translator four times, as it was recorded: learning curves, exact matches, and where each one looked.
+    """How six translators learnt one task, as it was recorded: learning curves, exact matches, and where each one looked.
 
     The entry "generated" names the command that makes the record; docs/data.md describes the other entries.
 

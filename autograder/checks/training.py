@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -25,10 +26,10 @@ READY_LOSSES = (
 
 
 def padded_targets(draw: Draw, batch: int, length: int, vocabulary: int) -> Tensor:
-    """Target tokens with EOS and padding: some examples are shorter than others, and one is as long as it can be."""
+    """Target tokens with EOS and padding: the first example is as long as it can be, and each of the others is shorter."""
     targets = draw.integers(3, vocabulary, batch, length)
     for example in range(batch):
-        end = length - example * (length - 2) // batch
+        end = length - math.ceil(example * (length - 2) / batch)
         targets[example, end - 1] = 2
         targets[example, end:] = 0
     return targets

@@ -19,6 +19,7 @@ def greedy(
     unsafe: str = "",
     limit: bool = True,
     solved: tuple[str, ...] = ("merge_query_key",),
+    due: float = 0.0,
 ) -> Attack:
     """Return an attack that a call of causal_mask makes; where the other exercise is solved, it must keep its points."""
     return Attack(
@@ -27,6 +28,7 @@ def greedy(
         wants=wants,
         bodies={"causal_mask": code(text)},
         solved=solved,
+        due=due,
         limit=limit,
         unsafe=unsafe,
     )
