@@ -14,6 +14,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from autograder.checks.sections import HEADINGS
+from tfcourse.alignment_explorer import count_crossings
 from tfcourse.data import number_pairs, number_to_words, recorded_translation, tokenize
 from tfcourse.layers import EncoderLayer, FeedForward, gelu, layer_norm, residual_post_norm, residual_pre_norm
 from tfcourse.positions import sinusoidal_positions
@@ -106,7 +107,7 @@ def test_nothing_is_written_to_stderr(cells: list[Any]) -> None:
 
 def test_every_figure_has_a_description_and_a_caption(pages: list[str]) -> None:
     assert described(pages) == [True] * 8
-    assert LESSON.captions() == list(range(1, 12))
+    assert LESSON.captions() == list(range(1, 13))
 
 
 def test_explorers_show_a_layer_positions_and_the_translator(pages: list[str]) -> None:
@@ -576,3 +577,40 @@ def test_six_translators_did_what_their_record_says() -> None:
     assert f"climbs slowly to {100 * climb[-1]:.0f}." in SOURCE
     sizes = [run["parameters"] for run in runs.values()]
     assert max(sizes) < 1.2 * min(sizes), "about as many parameters"
+
+
+def test_six_translators_looked_where_the_text_says() -> None:
+    record = recorded_translation()
+    looked = {run["name"]: run["looked"] for run in record["runs"] if run["looked"]}
+    check("Here are four unseen numbers, which all of them translated without a mistake.")
+    assert len(record["shown"]) == 4
+    assert all(one["right"] for shown in looked.values() for one in shown)
+    words = {
+        **{"ein": "one", "zwei": "two", "drei": "three", "vier": "four", "fünf": "five", "sechs": "six"},
+        **{"sieben": "seven", "acht": "eight", "neun": "nine"},
+        **{"zwanzig": "twenty", "dreißig": "thirty", "vierzig": "forty", "sechzig": "sixty"},
+    }
+    little = []
+    for place in range(4):
+        source, target = looked["dot"][place]["source"], looked["dot"][place]["target"]
+        matrices = {
+            name: torch.tensor(looked[name][place]["weights"]["attention"])
+            for name in ("additive", "dot", "general", "location")
+        }
+        crossings = {name: count_crossings(matrix[:-1]) for name, matrix in matrices.items()}
+        for name in ("additive", "dot", "general"):
+            assert crossings[name] >= 2 > crossings["location"], (name, place)
+            places = matrices[name].argmax(dim=-1).tolist()
+            little += [
+                source[at] == "and" for word, at in zip(target, places, strict=True) if word in ("##und", "##hundert")
+            ]
+        third = torch.tensor(looked["transformer"][place]["weights"]["layer 2, head 3"]).argmax(dim=-1).tolist()
+        for word, at in zip(target, third, strict=True):
+            if english := words.get(word.strip("#")):
+                assert source[at].strip("#-,") == english, (place, word)
+    check("they go, three times out of four, to the little word and.")
+    assert sum(little) / len(little) == pytest.approx(0.75, abs=0.03)
+    check("it writes sieben while it looks at forty, whose annotation has heard of its neighbour.")
+    (first, *_) = looked["location"]
+    at = torch.tensor(first["weights"]["attention"])[first["target"].index("##sieben")].argmax()
+    assert first["source"][at] == "forty-"
