@@ -1,7 +1,7 @@
 """The course's Sphinx extension.
 
-It caches lesson outputs per state of the package, brings MathJax along, gives chapters their students' files, links a chapter's two
-pages, loads what interactive figures need, and warns about pictures without words.
+It executes lessons side by side, caches their outputs per state of the package, brings MathJax along, gives chapters their students'
+files, links a chapter's two pages, loads what interactive figures need, and warns about pictures without words.
 
 Configuration values, all optional, under ``sphinx: config:`` in ``_config.yml``:
 
@@ -38,6 +38,7 @@ from autograder.site.fingerprint import SOURCES, execution_cache_path
 from autograder.site.launch import LaunchSettings, launch_links
 from autograder.site.mathjax import BUNDLE, copy_mathjax
 from autograder.site.roles import with_valid_roles
+from autograder.site.side_by_side import execute_lessons
 
 _LOGGER = logging.getLogger(__name__)
 _TEMPLATES = Path(__file__).parent / "templates"
@@ -52,6 +53,7 @@ def setup(app: Sphinx) -> dict[str, Any]:
     app.add_config_value("tfcourse_downloads", {}, "html", [dict])
     app.add_config_value("tfcourse_report", "", "", [str])
     app.connect("config-inited", configure)
+    app.connect("env-before-read-docs", execute_lessons)
     # Before napoleon, which runs at 500.
     app.connect("autodoc-process-docstring", prepare_docstring, priority=400)
     # After the theme's own handlers, which run at 500 and 501.

@@ -161,3 +161,44 @@ def test_chapters_are_the_folders_with_a_lesson_or_exercises(course: Path) -> No
     (course / "chapters/02_second/exercises.md").touch()
     (course / "chapters/00_drafts").mkdir()
     assert chapters_of(course) == ["01_first", "02_second"]
+
+
+WAITING = """\
+---
+jupytext:
+  formats: md:myst
+  text_representation:
+    extension: .md
+    format_name: myst
+kernelspec:
+  display_name: Python 3
+  language: python
+  name: python3
+---
+
+# {mine}
+
+```{{code-cell}} ipython3
+import pathlib, time
+pathlib.Path("../{mine}.here").touch()
+until = time.monotonic() + 60
+while not pathlib.Path("../{other}.here").exists():
+    assert time.monotonic() < until, "{other} never began"
+    time.sleep(0.05)
+print("{mine} has met {other}")
+```
+"""
+
+
+def test_lessons_are_executed_side_by_side(course: Path) -> None:
+    contents = yaml.safe_load((course / "book/_toc.yml").read_text())
+    for mine, other in (("romeo", "juliet"), ("juliet", "romeo")):
+        folder = course / "chapters" / mine
+        folder.mkdir()
+        (folder / "lesson.md").write_text(WAITING.format(mine=mine, other=other))
+        contents["chapters"].append({"file": f"chapters/{mine}/lesson"})
+    (course / "book/_toc.yml").write_text(yaml.safe_dump(contents))
+    report = build_site(course)
+    for mine, other in (("romeo", "juliet"), ("juliet", "romeo")):
+        assert f"{mine} has met {other}" in (report.output / f"chapters/{mine}/lesson.html").read_text()
+    assert set(report.runtimes) == {f"chapters/{name}/lesson" for name in ("01_first", "romeo", "juliet")}
