@@ -24,8 +24,9 @@ demo: $(READY)
 
 ## make test    style, types and every test
 test: $(READY) lint
-	# A file's tests stay together: they share what is dear to make, such as the built site.
-	$(RUN)/pytest -n 2 --dist loadfile -m "not nbgrader"
+	# A file's tests stay together: they share what is dear to make, such as the built site. The order of the folders is kept, for the site
+	# finds the outputs of the lessons where their tests leave them.
+	$(RUN)/pytest -n 2 --dist loadfile --no-loadscope-reorder -m "not nbgrader"
 
 ## make test-nbgrader   nbgrader's own tests, with the engine switched on; takes minutes
 test-nbgrader: $(READY)

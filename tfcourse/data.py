@@ -101,7 +101,7 @@ class Batch(NamedTuple):
     source_mask: Tensor
     """True where the source has a real token, (B, S) bool."""
     target: Tensor
-    """Target tokens between BOS and EOS, (B, T + 1) int64. `target[:, :-1]` goes in, `target[:, 1:]` is to come out."""
+    """Target tokens between BOS and EOS, (B, T + 1) int64. All but the last go in, all but the first are to come out."""
     target_mask: Tensor
     """True where the target has a real token, (B, T + 1) bool."""
 

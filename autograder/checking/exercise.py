@@ -101,7 +101,7 @@ class Exercise:
         return _sheet(self, hidden, seed, device)
 
 
-@lru_cache(maxsize=64)
+@lru_cache(maxsize=256)
 def _sheet(exercise: Exercise, hidden: bool, seed: int, device: str) -> Sheet:
     reference = LocalSubject(exercise.reference)
     sections = []

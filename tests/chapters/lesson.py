@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import ast
+import fcntl
 import json
 import re
+import time
 from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Any
@@ -12,8 +14,16 @@ from typing import Any
 import jupytext
 import nbclient
 import nbformat
+from jupyter_cache import get_cache
+from jupyter_cache.base import CacheBundleIn
+from myst_nb.core.read import read_myst_markdown_notebook
 
-CHAPTERS = Path(__file__).parents[2] / "chapters"
+from autograder.site.fingerprint import execution_cache_path
+
+ROOT = Path(__file__).parents[2]
+CHAPTERS = ROOT / "chapters"
+# Where the tests of the site, which run after these, look for the outputs of lessons.
+EXECUTIONS = ROOT / ".cache" / "site-tests" / "execution"
 
 # Every decimal, and every number with grouped digits.
 NUMBERS = r"(?<![\w.])\d+\.\d+|\d{1,3}(?:\{?,\}?\d{3})+"
@@ -36,7 +46,8 @@ class Lesson:
             given: phrases whose numbers need no check here: they come from papers, are settings of the code, or are worked out on the spot.
         """
         self.number = chapter[:2]
-        self.source = (CHAPTERS / chapter / "lesson.md").read_text(encoding="utf-8")
+        self.path = CHAPTERS / chapter / "lesson.md"
+        self.source = self.path.read_text(encoding="utf-8")
         self.asked = asked
         self.given = given
         text = re.sub(r"\A---.*?\n---\n", "", self.source, flags=re.S)
@@ -45,15 +56,31 @@ class Lesson:
 
     def run(self, folder: Path) -> tuple[list[Any], dict[str, Any]]:
         """Execute the lesson in a fresh kernel; return its code cells, and the answers to what is asked."""
-        notebook = jupytext.reads(self.source, fmt="md:myst")
+        notebook = read_myst_markdown_notebook(self.source, path=self.path)
         questions = ", ".join(f"{name!r}: {expression}" for name, expression in self.asked.items())
         asking = f"import json\nprint(json.dumps({{{questions}}}, default=lambda tensor: tensor.tolist()))"
         notebook.cells.append(nbformat.v4.new_code_cell(asking))
+        began = time.monotonic()
         nbclient.NotebookClient(
-            notebook, timeout=300, kernel_name="python3", resources={"metadata": {"path": str(folder)}}
+            notebook,
+            timeout=300,
+            kernel_name="python3",
+            record_timing=False,
+            resources={"metadata": {"path": str(folder)}},
         ).execute()
+        self._keep(notebook, time.monotonic() - began)
         cells = [cell for cell in notebook.cells if cell.cell_type == "code"]
         return cells[:-1], json.loads("".join(output.text for output in cells[-1].outputs))
+
+    def _keep(self, notebook: Any, seconds: float) -> None:
+        """Put the outputs into the cache of the site's tests, so that a run of all tests executes a lesson once."""
+        without_questions = nbformat.from_dict({**notebook, "cells": notebook.cells[:-1]})
+        EXECUTIONS.mkdir(parents=True, exist_ok=True)
+        with (EXECUTIONS.parent / "lessons.lock").open("w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            cache = get_cache(execution_cache_path(ROOT, EXECUTIONS))
+            bundle = CacheBundleIn(without_questions, str(self.path), data={"execution_seconds": seconds})
+            cache.cache_notebook_bundle(bundle, check_validity=False, overwrite=True)
 
     def check(self, phrase: str, *values: float, form: str = ".2f") -> None:
         """The prose contains the phrase, and the phrase's numbers are these values, printed as the phrase prints them."""

@@ -52,11 +52,13 @@ def remote(student: Student, name: str) -> RemoteSubject:
 
 
 @pytest.mark.parametrize("name", list(exercises()))
-def test_the_verdict_on_every_known_implementation_is_the_one_that_is_given_here(everyone: Student, name: str) -> None:
+def test_the_verdict_on_known_implementations_is_the_one_that_is_given_here(everyone: Student, name: str) -> None:
     exercise = exercises()[name]
-    codes = {label: code for label, code in implementations().items() if label.startswith(f"{name}__")}
+    codes = [(label, code) for label, code in implementations().items() if label.startswith(f"{name}__")]
     sheet = exercise.sheet()
-    for label, code in codes.items():
+    for label, code in codes[
+        ::3
+    ]:  # the reference, and of the mistakes one in three: that they are caught at all is tested elsewhere
         everyone.begin()
         there, here = decide(sheet, remote(everyone, label)), decide(sheet, LocalSubject(code))
         assert there == here, label

@@ -198,7 +198,7 @@ DEEDS: dict[str, tuple[str, str, str]] = {
     ),
     "memory by one allocation": ("return len(bytearray(3 * 2**30))", "", "MemoryError"),
     "memory by many processes": (
-        "import os, time\n    for _ in range(6):\n        if not os.fork():\n            kept = bytearray(b'x') * (150 * 2**20)\n"
+        "import os, time\n    for _ in range(4):\n        if not os.fork():\n            kept = bytearray(b'x') * (160 * 2**20)\n"
         "            time.sleep(1000)\n    time.sleep(1000)",
         "memory",
         "more than 600 MiB of memory",

@@ -77,8 +77,11 @@ def _open(page, site: Path, name: str, theme: str = "light") -> None:
 
 @pytest.mark.parametrize("theme", THEMES)
 @pytest.mark.parametrize("name", PAGES)
-def test_page_is_complete_without_a_network(page, site: Path, name: str, theme: str) -> None:
-    # The fixture `page` asserts, when the test is over, that nothing was asked of a network and no error was logged.
+def test_page_is_complete_without_a_network_accessible_and_fits_a_narrow_screen(
+    page, axe, site: Path, name: str, theme: str
+) -> None:
+    # One visit for all of it: formulas take seconds to be drawn. The fixture `page` asserts, when the test is over, that nothing was asked
+    # of a network and no error was logged.
     _open(page, site, name, theme)
     assert page.evaluate("document.documentElement.dataset.theme") == theme
     assert page.locator("#main-content h1:visible").first.inner_text().strip()
@@ -88,23 +91,12 @@ def test_page_is_complete_without_a_network(page, site: Path, name: str, theme: 
     assert not re.search(r"\\\(|\\\[|\\frac|\$\$", page.locator("#main-content").inner_text()), (
         "TeX was left in the text"
     )
-
-
-@pytest.mark.parametrize("theme", THEMES)
-@pytest.mark.parametrize("name", PAGES)
-def test_page_has_no_violation_of_wcag(page, axe, site: Path, name: str, theme: str) -> None:
-    _open(page, site, name, theme)
     violations = axe.run(page, options=WCAG).response["violations"]
     found = [
         f"{item['id']}: {node['html'][:120]}: {node['failureSummary']}" for item in violations for node in item["nodes"]
     ]
     assert not found, "\n".join(found)
-
-
-@pytest.mark.parametrize("name", PAGES)
-def test_page_fits_a_narrow_screen(page, site: Path, name: str) -> None:
     page.set_viewport_size({"width": 360, "height": 740})
-    _open(page, site, name)
     assert page.evaluate("document.documentElement.scrollWidth") <= 360, "the page scrolls sideways"
 
 
