@@ -26,7 +26,8 @@ demo: $(READY)
 test: $(READY) lint
 	# A file's tests stay together: they share what is dear to make, such as the built site. The order of the folders is kept, for the site
 	# finds the outputs of the lessons where their tests leave them.
-	$(RUN)/pytest -n 2 --dist loadfile --no-loadscope-reorder -m "not nbgrader"
+	# Two workers on two cores: a thread each, or they wait for each other's.
+	OMP_NUM_THREADS=1 $(RUN)/pytest -n 2 --dist loadfile --no-loadscope-reorder -m "not nbgrader"
 
 ## make test-nbgrader   nbgrader's own tests, with the engine switched on; takes minutes
 test-nbgrader: $(READY)
