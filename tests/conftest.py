@@ -1,5 +1,6 @@
 """What tests in several folders share."""
 
+import importlib
 import importlib.util
 import shutil
 import sys
@@ -31,7 +32,7 @@ def chromium() -> Iterator["Browser"]:  # noqa: F821 - playwright is imported wh
     executable = shutil.which("chromium")
     if executable is None:
         pytest.skip("needs a browser, and there is no chromium here: apt-get install chromium")
-    sync_api = pytest.importorskip("playwright.sync_api", reason="needs playwright: pip install 'tfcourse[dev]'")
+    sync_api = importlib.import_module("playwright.sync_api")
     with sync_api.sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=executable, args=FLAGS)
         yield browser

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import itertools
 import re
 import subprocess
@@ -13,7 +14,7 @@ import pytest
 
 from tfcourse import figures
 
-matplotlib = pytest.importorskip("matplotlib")  # an extra of the course: tfcourse itself does not need it
+matplotlib = importlib.import_module("matplotlib")
 matplotlib.use("Agg")
 
 LIGHT, DARK = "#ffffff", "#12151d"
@@ -158,7 +159,7 @@ def test_a_figure_drawn_outside_the_style_is_refused() -> None:
 
 
 def test_showing_a_figure_displays_it_once_and_closes_it(figure: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    display = pytest.importorskip("IPython.display")
+    display = importlib.import_module("IPython.display")
     import matplotlib.pyplot as plt
 
     shown: list[dict[str, str]] = []
