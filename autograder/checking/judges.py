@@ -230,11 +230,7 @@ def same_answer(a: Observation, b: Observation, *, damage: bool = False, hold: b
     if set(a.outputs) != set(b.outputs):
         return False
     try:
-        return all(
-            getattr(value, "dtype", None) == getattr(b.outputs[name], "dtype", None)
-            and _difference(name, value, b.outputs[name], equal_nan=True) is None
-            for name, value in a.outputs.items()
-        )
+        return all(_is_same(value, b.outputs[name]) for name, value in a.outputs.items())
     except Exception:  # what a student returns may be made to break a comparison
         return False
 
@@ -281,6 +277,27 @@ def _structure(mine: Observation, theirs: Observation) -> str | None:
     return None
 
 
+def _is_same(mine: Value, theirs: Value) -> bool:
+    if getattr(mine, "dtype", None) != getattr(theirs, "dtype", None) or _differ_at_once(mine, theirs):
+        return False
+    if isinstance(mine, Tensor) and mine.is_floating_point() and mine.shape == theirs.shape and not _unreadable("", mine):
+        return _agree(mine, theirs, equal_nan=True)
+    return _difference("", mine, theirs, equal_nan=True) is None
+
+
+def _differ_at_once(mine: Value, theirs: Value) -> bool:
+    """Whether the last numbers of two tensors differ: of most mistakes they do, and to compare all takes ten times as long."""
+    if not isinstance(mine, Tensor) or not mine.is_floating_point() or not mine.numel() or _unreadable("", mine):
+        return False
+    allowed = tolerance_for(theirs.dtype, theirs.device.type)
+    a, b = _last(mine), _last(theirs)
+    return mine.shape == theirs.shape and abs(a - b) > allowed.absolute + allowed.relative * abs(b)
+
+
+def _last(numbers: Tensor) -> float:
+    return float(numbers.detach()[(-1,) * numbers.ndim])
+
+
 def _difference(name: str, mine: Value, theirs: Value, *, equal_nan: bool = False) -> str | None:
     if not isinstance(theirs, Tensor) or not isinstance(mine, Tensor):
         same = type(mine) is type(theirs) and (mine == theirs or _near(mine, theirs, equal_nan=equal_nan))
@@ -296,11 +313,11 @@ def _difference(name: str, mine: Value, theirs: Value, *, equal_nan: bool = Fals
         return f"{name} differs in {wrong} of {theirs.numel()} places" if wrong else None
     if mine.is_complex():
         return f"{name} has complex numbers"
+    if _agree(mine, theirs, equal_nan=equal_nan):
+        return None
     allowed = tolerance_for(theirs.dtype, theirs.device.type)
     a, b = mine.detach().cpu().double(), theirs.detach().cpu().double()
     close = torch.isclose(a, b, rtol=allowed.relative, atol=allowed.absolute, equal_nan=equal_nan)
-    if bool(close.all()):
-        return None
     if bool(a.isnan().any()) and not bool(b.isnan().any()):
         return f"{name} has {int(a.isnan().sum())} NaN among its {a.numel()} numbers"
     gap = torch.where(close, torch.zeros_like(a), (a - b).abs().nan_to_num(nan=float("inf")))
@@ -308,6 +325,21 @@ def _difference(name: str, mine: Value, theirs: Value, *, equal_nan: bool = Fals
     return (
         f"{name} is off by up to {float(gap.max()):.3g} (at {where}); {int((~close).sum())} of {a.numel()} numbers differ "
         f"by more than rounding"
+    )
+
+
+def _agree(mine: Tensor, theirs: Tensor, *, equal_nan: bool) -> bool:
+    """Whether two tensors of one shape agree as far as rounding lets them. What is right is mostly right to the last bit."""
+    if (mine.dtype, mine.device) == (theirs.dtype, theirs.device) and torch.equal(mine, theirs):
+        return True
+    allowed = tolerance_for(theirs.dtype, theirs.device.type)
+    a, b = mine.detach().cpu().double(), theirs.detach().cpu().double()
+    over = (a - b).abs_().sub_(b.abs().mul_(allowed.relative).add_(allowed.absolute))
+    if bool((over <= 0).all()):
+        return True
+    # Neither over nor under is a number that is none, or infinite; what to make of those is for isclose to know.
+    return not bool((over > 0).any()) and bool(
+        torch.isclose(a, b, rtol=allowed.relative, atol=allowed.absolute, equal_nan=equal_nan).all()
     )
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import builtins
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TypeAlias
 
 from autograder.checking.aspects import Probe
@@ -73,6 +74,19 @@ class Sheet:
     sections: Sequence[Section]
     misconceptions: Sequence[Diagnosis]
     answers_of: Callable[[int], Sequence[Answers]]
+
+    def failed_by(self, index: int) -> Sequence[bool]:
+        """Return which aspects the i-th misconception fails."""
+        if index not in self._failed:
+            theirs = self.answers_of(index)
+            self._failed[index] = [
+                _problem(section, given) is not None for section, given in zip(self.sections, theirs, strict=True)
+            ]
+        return self._failed[index]
+
+    @cached_property
+    def _failed(self) -> dict[int, Sequence[bool]]:
+        return {}
 
 
 def ask(subject: Subject, aspects: Sequence[Sequence[Probe]], *, watch: Watch = "") -> list[Answers]:
@@ -220,17 +234,21 @@ def _diagnose(sheet: Sheet, answers: Sequence[Answers], problems: Sequence[str |
     if all(problem is None for problem in problems) or all(problem == "not written yet" for problem in problems):
         return nothing
     best: list[tuple[int, Diagnosis | None]] = [(0, None)] * len(problems)
+    failed = [j for j, problem in enumerate(problems) if problem is not None]
     for i, diagnosis in enumerate(sheet.misconceptions):
         theirs = sheet.answers_of(i)
-        alike = [_alike(s.probes, a, b) for s, a, b in zip(sheet.sections, answers, theirs, strict=True)]
-        failing = [_problem(section, given) for section, given in zip(sheet.sections, theirs, strict=True)]
-        same_outcome = all((a is None) == (b is None) for a, b in zip(problems, failing, strict=True))
-        if same_outcome and all(alike) and _shows_something(sheet, answers):
+        alike = {j: _alike(sheet.sections[j].probes, answers[j], theirs[j]) for j in failed}
+        if not any(alike.values()):
+            continue  # what both get right explains nothing
+        for j in set(range(len(problems))) - set(failed):
+            alike[j] = _alike(sheet.sections[j].probes, answers[j], theirs[j])
+        fails = sheet.failed_by(i)
+        same_outcome = all((problem is not None) == wrong for problem, wrong in zip(problems, fails, strict=True))
+        if same_outcome and all(alike.values()) and _shows_something(sheet, answers):
             return [None if problem is None else diagnosis for problem in problems]
-        for j, (problem, theirs_fails) in enumerate(zip(problems, failing, strict=True)):
-            evidence = alike[j] and _has_numbers(answers[j])
-            if problem is not None and theirs_fails is not None and evidence and sum(alike) > best[j][0]:
-                best[j] = (sum(alike), diagnosis)
+        for j in failed:
+            if alike[j] and fails[j] and _has_numbers(answers[j]) and sum(alike.values()) > best[j][0]:
+                best[j] = (sum(alike.values()), diagnosis)
     return [diagnosis for _, diagnosis in best]
 
 

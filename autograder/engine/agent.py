@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import types
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import replace
 from itertools import groupby
 from pathlib import Path
@@ -27,12 +27,15 @@ from torch._C._autograd import (
 from torch._C._profiler import ProfilerActivity, ProfilerConfig, ProfilerState, _ExperimentalConfig
 
 from autograder.checking.request import Observation, Request
-from autograder.checking.subject import LocalSubject, Watch
+from autograder.checking.subject import LocalSubject
 from autograder.engine.channel import Channel, ClosedError
 from autograder.engine.shell import CellShell
 from autograder.engine.wire import NotPlainError, Opaque, Reference, pack, unpack
 
 MAX_TEXT = 4_000
+
+# Notes the operations that are dispatched, as long as it is open.
+Watching = Callable[[set[str]], AbstractContextManager[None]]
 
 
 class Agent:
@@ -187,9 +190,10 @@ class Agent:
     def _do_observe(self, question: dict[str, Any]) -> dict[str, Any]:
         subject = LocalSubject(question["of"])
         requests = iter(question["requests"])
-        for turn, size in enumerate(question["sizes"]):
+        watching = _in_every_thread if question["watch"] == "rules" else _in_this_thread
+        for size, watched in zip(question["sizes"], question["watched"], strict=True):
             group = [Request(**next(requests)) for _ in range(size)]
-            observed = _observed(subject, group, question["watch"], turn)
+            observed = _observed(subject, group, watched, watching)
             told = [pack(_told(item), _described, self._max_bytes) for item in observed]
             # Group by group: what has been answered is answered, whatever becomes of the rest.
             self._channel.send(pack({"part": told}, None, self._max_bytes))
@@ -228,25 +232,21 @@ def _described(value: Any) -> Opaque:
     return Opaque(f"a {type(value).__name__}")
 
 
-def _observed(subject: LocalSubject, group: Sequence[Request], watch: Watch, turn: int) -> list[Observation]:
-    """Observe requests and, if it matters, name every operation that is dispatched meanwhile, by whatever way.
+def _observed(
+    subject: LocalSubject, group: Sequence[Request], watched: Sequence[int], watching: Watching
+) -> list[Observation]:
+    """Observe requests and, of some, name every operation that is dispatched meanwhile, by whatever way.
 
-    Where the rules are asked about, this looks into every thread and at each request. To begin and to end takes longer than to look, so
-    requests in a row are watched as one; what they did is told with the first of them. Elsewhere it looks into this thread and at one
-    request of a group, at another one in every turn: to note an operation costs several times what most operations do.
+    To begin and to end takes longer than to look, so requests in a row are watched as one; what they did is told with the first of them.
     """
-    counted = [number for number, request in enumerate(group) if request.action in ("call", "operations")]
-    if watch == "calls" and counted:
-        counted = [counted[turn % len(counted)]]
-    looked_at = set(counted) if watch else set()
     found: list[Observation] = []
-    for watched, numbers in groupby(range(len(group)), key=looked_at.__contains__):
+    for looking, numbers in groupby(range(len(group)), key=set(watched).__contains__):
         requests = [group[number] for number in numbers]
-        if not watched:
+        if not looking:
             found += [subject.observe(request) for request in requests]
             continue
         seen: set[str] = set()
-        with _in_every_thread(seen) if watch == "rules" else _in_this_thread(seen):
+        with watching(seen):
             first, *others = [subject.observe(request) for request in requests]
         names = {name.removeprefix("aten::") for name in seen if name.startswith("aten::")}
         if any(name.startswith("autograd::engine") for name in seen):

@@ -174,7 +174,7 @@ class Checker:
         with suppress(LimitError):  # a file that does not fit is missed by whoever opens it
             for name, data in self._files.items():
                 conversation.ask({"do": "place", "name": name, "data": data})
-        conversation.sources = self._sources
+        conversation.sources, conversation.seed = self._sources, self._settings.seed or 0
         if isinstance(self._names, Names):
             self._names.conversation = conversation
         for index, cell in enumerate(notebook.cells[:upto]):

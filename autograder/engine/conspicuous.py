@@ -9,6 +9,8 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator, Sequence
 
+from autograder.engine.cells import parsed
+
 _MODULES = frozenset(
     {
         "autograder",
@@ -56,11 +58,8 @@ def conspicuous(sources: Sequence[str]) -> tuple[str, ...]:
 
 
 def _in_cell(source: str) -> Iterator[str]:
-    try:
-        tree = ast.parse(source)
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return
-    for node in ast.walk(tree):
+    cell = parsed(source)
+    for node in cell.nodes if cell is not None else ():
         if isinstance(node, ast.Import):
             yield from _modules(alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom):

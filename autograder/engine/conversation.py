@@ -73,6 +73,8 @@ class Conversation:
         self.known: dict[object, Any] = {}
         # The code that the student has handed in.
         self.sources: tuple[str, ...] = ()
+        # From what is drawn at which calls is looked more closely; no student knows it.
+        self.seed = 0
 
     @property
     def memory_mb(self) -> int:

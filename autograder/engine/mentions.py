@@ -12,6 +12,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
+from autograder.engine.cells import Cell, Statement, parsed, walk
+
 _TORCH = "torch"
 
 # What looks something up by a name that is a text, and what gives a namespace as a dictionary.
@@ -45,7 +47,7 @@ def mentions(sources: Sequence[str], exercise: str) -> frozenset[str]:
         seen.add(name)
         if name in torch_names:
             found.add(torch_names[name])
-        for words in (_words(node) for node in defined.get(name, ())):
+        for words in map(_words, defined.get(name, ())):
             found |= words.literal
             found |= {last for root, last in words.attributes if root in torch_names}
             found |= {torch_names[word] for word in words.names if word in torch_names}
@@ -54,54 +56,30 @@ def mentions(sources: Sequence[str], exercise: str) -> frozenset[str]:
 
 
 @lru_cache(maxsize=2)
-def _read(sources: tuple[str, ...]) -> tuple[Mapping[str, list[ast.AST]], Mapping[str, str]]:
+def _read(sources: tuple[str, ...]) -> tuple[Mapping[str, list[Statement]], Mapping[str, str]]:
     """Return what the cells define by name, and the names under which they know something of PyTorch's."""
-    cells = [cell for source in sources if (cell := _parsed(source)) is not None]
-    defined = _defined([cell.tree for cell in cells])
-    own = {name for name, nodes in defined.items() if not all(isinstance(node, ast.Assign) for node in nodes)}
+    cells = [cell for source in sources if (cell := parsed(source)) is not None]
+    defined = _defined(cells)
+    own = {name for name, found in defined.items() if not all(isinstance(one.top, ast.Assign) for one in found)}
     # A function of the student's may have the name of one of PyTorch's.
     return defined, {name: last for name, last in _imported(cells).items() if name not in own}
 
 
-@dataclass(frozen=True, eq=False)
-class _Cell:
-    """A cell that Python can parse, with those of its statements, at any depth, that give something a name."""
-
-    tree: ast.Module
-    imports: Sequence[ast.Import | ast.ImportFrom]
-    assignments: Sequence[ast.Assign]
-
-
-@lru_cache(maxsize=256)
-def _parsed(source: str) -> _Cell | None:
-    # A line of IPython's own is no Python; what stands around it is.
-    lines = ["pass" if line.lstrip().startswith(("%", "!", "?")) else line for line in source.splitlines()]
-    try:
-        tree = ast.parse("\n".join(lines))
-        nodes = list(ast.walk(tree))
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return None
-    return _Cell(
-        tree,
-        [node for node in nodes if isinstance(node, (ast.Import, ast.ImportFrom))],
-        [node for node in nodes if isinstance(node, ast.Assign)],
-    )
-
-
-def _imported(cells: Sequence[_Cell]) -> dict[str, str]:
+def _imported(cells: Sequence[Cell]) -> dict[str, str]:
     """Return the names under which something of PyTorch is known anywhere, with the last part of what they stand for."""
     known: dict[str, str] = {}
-    for node in (node for cell in cells for node in cell.imports):
+    nodes = [node for cell in cells for node in cell.nodes]
+    for node in nodes:
         if isinstance(node, ast.Import):
             for alias in node.names:
                 if alias.name.partition(".")[0] == _TORCH:
                     known[alias.asname or _TORCH] = alias.name.rpartition(".")[2] if alias.asname else _TORCH
-        elif (node.module or "").partition(".")[0] == _TORCH:
+        elif isinstance(node, ast.ImportFrom) and (node.module or "").partition(".")[0] == _TORCH:
             known |= {alias.asname or alias.name: alias.name for alias in node.names if alias.name != "*"}
             if any(alias.name == "*" for alias in node.names):
                 known |= {name: name for name in _public_names(node.module or "")}
     # Another name for something of PyTorch, as in `attend = F.scaled_dot_product_attention`, is known by what it stands for.
-    for assignment in (node for cell in cells for node in cell.assignments):
+    for assignment in (node for node in nodes if isinstance(node, ast.Assign)):
         if last := _last(assignment.value, known):
             known |= {target.id: last for target in assignment.targets if isinstance(target, ast.Name)}
     return known
@@ -113,17 +91,18 @@ def _public_names(module: str) -> Sequence[str]:
     return [] if found is None else getattr(found, "__all__", [name for name in vars(found) if name[0] != "_"])
 
 
-def _defined(trees: Sequence[ast.Module]) -> Mapping[str, list[ast.AST]]:
+def _defined(cells: Sequence[Cell]) -> Mapping[str, list[Statement]]:
     """Return what the cells define at their top level, by name; of several definitions every one counts."""
-    found: dict[str, list[ast.AST]] = {}
-    for node in (node for tree in trees for node in tree.body):
+    found: dict[str, list[Statement]] = {}
+    for statement in (statement for cell in cells for statement in cell.statements):
+        node = statement.top
         if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
-            found.setdefault(node.name, []).append(node)
+            found.setdefault(node.name, []).append(statement)
         elif isinstance(node, (ast.Assign, ast.AnnAssign, ast.AugAssign)):
             targets = node.targets if isinstance(node, ast.Assign) else [node.target]
-            for target in (item for one in targets for item in ast.walk(one)):
+            for target in (item for one in targets for item in walk(one)):
                 if isinstance(target, ast.Name):  # of `exercise.helper = …` too, which hangs something on it
-                    found.setdefault(target.id, []).append(node)
+                    found.setdefault(target.id, []).append(statement)
     return found
 
 
@@ -144,22 +123,22 @@ class _Words:
 
 
 @lru_cache(maxsize=4096)
-def _words(node: ast.AST) -> _Words:
+def _words(statement: Statement) -> _Words:
     names, attributes, literal = set(), set(), set()
-    nodes = list(ast.walk(node))
-    ordinary = {id(text) for item in nodes for text in _beside_the_point(item)}
-    for item in nodes:
+    ordinary = {id(text) for item in statement.nodes for text in _beside_the_point(item)}
+    for item in statement.nodes:
         if isinstance(item, ast.Attribute):
             if root := _root(item):
                 attributes.add((root, item.attr))
         elif isinstance(item, ast.Name):
             names.add(item.id)
-        elif isinstance(item, ast.Constant) and isinstance(item.value, str):
-            if item.value.isidentifier() and id(item) not in ordinary and not _is_ordinary(item.value):
-                literal.add(item.value)
+        elif isinstance(item, ast.Constant):
+            if isinstance(item.value, str) and item.value.isidentifier() and id(item) not in ordinary:
+                literal |= set() if _is_ordinary(item.value) else {item.value}
+        elif isinstance(item, (ast.Subscript, ast.Call)):
+            literal |= {name for text in _looked_up(item) for name in text.split(".") if name.isidentifier()}
         elif isinstance(item, ast.ImportFrom) and (item.module or "").partition(".")[0] == _TORCH:
             literal |= {alias.name for alias in item.names}
-        literal |= {name for text in _looked_up(item) for name in text.split(".") if name.isidentifier()}
     return _Words(frozenset(names), frozenset(attributes), frozenset(literal))
 
 
@@ -174,7 +153,7 @@ def _looked_up(node: ast.AST) -> list[str]:
         if called in _LOOKUPS or of_a_namespace:
             # What stands first in getattr(…) is where it is looked up.
             places = node.args[1:] if called in ("getattr", "getattr_static") else node.args
-    found = (item for place in places for item in ast.walk(place))
+    found = (item for place in places for item in walk(place))
     return [item.value for item in found if isinstance(item, ast.Constant) and isinstance(item.value, str)]
 
 

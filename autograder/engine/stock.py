@@ -51,4 +51,4 @@ class Stock:
             self._learned.add(name)
             for sheet in self._sheets.get(name, []):
                 for index in range(len(sheet.misconceptions)):
-                    sheet.answers_of(index)
+                    sheet.failed_by(index)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import faulthandler
 import os
 import signal
 import socket
@@ -69,6 +70,7 @@ class Student:
         pid = os.fork()
         if not pid:
             with contextlib.suppress(BaseException):
+                faulthandler.disable()  # one that crashes is meant to
                 ours.close()
                 torch.set_num_threads(1)
                 signal.signal(signal.SIGINT, signal.default_int_handler)

@@ -27,6 +27,7 @@ PROJECT = Path(__file__).parents[3]
         ("sys._getframe(1)", "…._getframe"),
         ("getattr(F, 'scaled' + '_dot')", "getattr with a computed name"),
         ("%%time\nx", ""),
+        ("%matplotlib inline\nimport gc", "gc"),
     ],
 )
 def test_what_no_exercise_needs_is_named(source: str, name: str) -> None:

@@ -326,14 +326,20 @@ def test_a_module_class_is_examined_with_the_weights_of_the_request(student: Stu
     assert isinstance(student.names["f"](3), nn.Module)
 
 
-def test_one_request_of_a_group_is_watched_and_another_one_in_the_next(everyone: Student) -> None:
-    everyone.begin()
-    everyone.run("import torch\ndef rectified(x):\n    return torch.relu(x)\n")
+def test_of_a_third_of_the_groups_one_call_is_watched_and_which_depends_on_a_seed(everyone: Student) -> None:
     groups = [
-        [Case({"x": torch.full((3,), 10.0 * turn + number)}).request() for number in range(3)] for turn in range(4)
+        [Case({"x": torch.full((3,), 10.0 * turn + number)}).request() for number in range(3)] for turn in range(7)
     ]
-    found = remote(everyone, "rectified").observe_groups(groups, watch="calls")
-    seen = [[bool(observation.functions) for observation in part] for part in found]
-    assert seen == [[turn % 3 == number for number in range(3)] for turn in range(4)]
+    patterns = set()
+    for seed in range(4):
+        everyone.begin()
+        everyone.run("import torch\ndef rectified(x):\n    return torch.relu(x)\n")
+        everyone.conversation.seed = seed
+        found = remote(everyone, "rectified").observe_groups(groups, watch="calls")
+        seen = [[bool(observation.functions) for observation in part] for part in found]
+        assert sorted(map(sum, seen)) == [0, 0, 0, 0, 1, 1, 1]
+        patterns.add(str(seen))
+    assert len(patterns) > 1
+    everyone.begin()
     (rules,) = remote(everyone, "rectified").observe_groups(groups[:1], watch="rules")
     assert "relu" in rules[0].functions
