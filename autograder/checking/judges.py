@@ -280,7 +280,12 @@ def _structure(mine: Observation, theirs: Observation) -> str | None:
 def _is_same(mine: Value, theirs: Value) -> bool:
     if getattr(mine, "dtype", None) != getattr(theirs, "dtype", None) or _differ_at_once(mine, theirs):
         return False
-    if isinstance(mine, Tensor) and mine.is_floating_point() and mine.shape == theirs.shape and not _unreadable("", mine):
+    if (
+        isinstance(mine, Tensor)
+        and mine.is_floating_point()
+        and mine.shape == theirs.shape
+        and not _unreadable("", mine)
+    ):
         return _agree(mine, theirs, equal_nan=True)
     return _difference("", mine, theirs, equal_nan=True) is None
 

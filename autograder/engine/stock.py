@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-import nbformat
+from nbformat import NotebookNode
 
 from autograder.checking.sheet import Sheet
 from autograder.engine.subject import packed_request
@@ -26,12 +26,11 @@ class Stock:
         self._learned: set[str] = set()
         self._seen: set[int] = set()
 
-    def lay_in(self, notebook: str) -> None:
+    def lay_in(self, notebook: NotebookNode) -> None:
         """Make the questions that a notebook's test cells ask, unless they are there."""
         from autograder.checks import exercises
 
-        content = nbformat.reads(notebook, as_version=4)
-        asked = {name for cell in content.cells if is_test(cell) for name in checked_names(cell.source)}
+        asked = {name for cell in notebook.cells if is_test(cell) for name in checked_names(cell.source)}
         known = exercises()
         for name in sorted(asked & known.keys() - self._sheets.keys()):
             seed, device = self._settings.seed or 0, self._settings.device

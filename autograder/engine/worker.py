@@ -22,6 +22,8 @@ from pathlib import Path
 from time import monotonic
 from typing import Any
 
+from nbformat import NotebookNode, reader
+
 from autograder.engine.channel import Channel, ClosedError, LateError, TooLongError
 from autograder.engine.sandbox import die_with_parent, limit_memory, raise_file_limit
 from autograder.grading.execution import Execution, Executor, Submission
@@ -115,22 +117,23 @@ class Engine:
         except NurseryError as error:
             self._nursery.close()
             return {"again": str(error)}
-        self._stock.lay_in(submission.notebook)
+        notebook = reader.reads(submission.notebook)
+        self._stock.lay_in(notebook)
         if self._settings.device != "cpu":
-            return self._check(submission)  # a CUDA context does not survive a fork
-        result = self._forked(submission)
+            return self._check(submission, notebook)  # a CUDA context does not survive a fork
+        result = self._forked(submission, notebook)
         if "notebook" not in result:
             # A checker that was lost in mid-sentence leaves the zygote waiting for the end of it, and a student's process behind.
             self._nursery.close()
         return result
 
-    def _forked(self, submission: Submission) -> dict[str, Any]:
+    def _forked(self, submission: Submission, notebook: NotebookNode) -> dict[str, Any]:
         """Let a forked checker grade a submission, and return what it says."""
         ours, theirs = socket.socketpair()
         gc.freeze()  # what is there now is shared with the checker, as long as nobody touches it
         checker = os.fork()
         if not checker:
-            self._be_checker(submission, Channel(theirs))
+            self._be_checker(submission, notebook, Channel(theirs))
         theirs.close()
         channel = Channel(ours, 2**31)
         try:
@@ -142,20 +145,18 @@ class Engine:
             channel.close()
             os.waitpid(checker, 0)
 
-    def _be_checker(self, submission: Submission, channel: Channel) -> None:
+    def _be_checker(self, submission: Submission, notebook: NotebookNode, channel: Channel) -> None:
         """Run in the forked child, and never return."""
         status = 1
         with contextlib.suppress(BaseException):
             die_with_parent()
             # An answer that makes too much of itself fails here, and does not take the machine's memory.
             limit_memory(_CHECKER_MB)
-            channel.send(json.dumps(self._check(submission)).encode())
+            channel.send(json.dumps(self._check(submission, notebook)).encode())
             status = 0
         os._exit(status)
 
-    def _check(self, submission: Submission) -> dict[str, Any]:
-        import nbformat
-
+    def _check(self, submission: Submission, notebook: NotebookNode) -> dict[str, Any]:
         from autograder.engine.checker import Checker, failed_exercises
         from autograder.engine.nursery import NurseryError
         from autograder.engine.remote import Names
@@ -165,10 +166,10 @@ class Engine:
         # Where the checker is no process of its own, what it has defined must not stay for the next submission.
         shell = self._shell if self._settings.device == "cpu" else make_shell(Names())
         checker = Checker(self._settings, lambda: self._nursery.child(limit), self._nursery.how_it_ended, shell)
-        notebook = nbformat.reads(submission.notebook, as_version=4)
         try:
             checker.run(notebook, {name: base64.b64decode(data) for name, data in submission.files.items()})
-            executed = nbformat.writes(notebook)
+            # Not as a file has it: what nbformat does for the eyes of people takes ten times as long.
+            executed = json.dumps(notebook, ensure_ascii=False)
         except NurseryError as error:
             return {"again": str(error)}
         except Exception as error:  # ours, whatever it is: the student must not lose by it
@@ -188,19 +189,17 @@ class Engine:
 
 def given_up(notebook: str, reason: str) -> str:
     """Return a notebook that was not run to its end, with that as the error of its test cells."""
-    import nbformat
-
     from autograder.grading.graded_cells import error_output, is_test
     from autograder.grading.intake import add_problems
     from autograder.grading.problem import Problem
 
     what = f"Grading it did not come to an end, twice ({reason}); it was given no points."
-    content = nbformat.reads(notebook, as_version=4)
+    content = reader.reads(notebook)
     for cell in content.cells:
         if is_test(cell):
             cell.outputs = [error_output("not gradable", what)]
     add_problems(content, [Problem("grading stopped", what, do="Look at its code, or replay it.", fatal=True)])
-    return str(nbformat.writes(content))
+    return json.dumps(content, ensure_ascii=False)
 
 
 def _unpacked(wheel: str, folder: Path) -> str:

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_raw_cell
+from nbformat.notebooknode import from_dict
 
 from autograder.grading.problem import Problem
 from autograder.grading.spans import MalformedError, Span, decoded, value_at
@@ -45,13 +45,13 @@ _WIDE = {
     b"{\0": "utf-16-le",
     b"\0{": "utf-16-be",
 }
-_MAKERS = {
-    "code": new_code_cell,
-    "markdown": new_markdown_cell,
-    "raw": new_raw_cell,
+_KINDS = {
+    "code": "code",
+    "markdown": "markdown",
+    "raw": "raw",
     # What formats 2 and 3 had besides.
-    "heading": new_markdown_cell,
-    "html": new_markdown_cell,
+    "heading": "markdown",
+    "html": "markdown",
 }
 _CONFLICT = re.compile(rb"^(?:<{7} |={7}\r?$|>{7} )", re.MULTILINE)
 _PYTHON = re.compile(rb"^(?:def|class|import|from|#) ?", re.MULTILINE)
@@ -176,7 +176,7 @@ class _Found:
             source = fields.get("source") or fields.get("input")
             mark = _grade_id(fields.get("metadata"))
             text = self._source(number, source, mark)
-            if kind not in _MAKERS:
+            if kind not in _KINDS:
                 raise ValueError("this is no cell")
             if kind == "heading":
                 text = f"{'#' * _level(fields.get('level'))} {text}"
@@ -245,10 +245,16 @@ class _Found:
         for number, found in enumerate(self.cells):
             metadata = {"nbgrader": {"grade_id": found.mark}} if found.mark else {}
             # Ids that depend on nothing but the place: two graders make the same notebook of the same file.
-            cells.append(_MAKERS[found.kind](source=found.source, metadata=metadata, id=f"cell-{number:04d}"))
+            cell = {
+                "cell_type": _KINDS[found.kind],
+                "id": f"cell-{number:04d}",
+                "metadata": metadata,
+                "source": found.source,
+            }
+            cells.append({**cell, "execution_count": None, "outputs": []} if found.kind == "code" else cell)
         # Every submission runs on the course's kernel, whatever it was written with.
         kernel = {"name": "python3", "display_name": "Python 3 (ipykernel)", "language": "python"}
-        return new_notebook(cells=cells, metadata={"kernelspec": kernel})
+        return from_dict({"cells": cells, "metadata": {"kernelspec": kernel}, "nbformat": 4, "nbformat_minor": 5})
 
 
 def _chained(lists: Sequence[Span]) -> Iterator[Span]:

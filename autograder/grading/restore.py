@@ -82,11 +82,12 @@ class _Restoration:
 
     def _defines(self, cell: Any) -> frozenset[str]:
         """Return the exercises that a cell defines; asked often, so that every text is read once."""
-        if cell.cell_type != "code":
+        if cell["cell_type"] != "code":
             return frozenset()
-        if cell.source not in self._names:
-            self._names[cell.source] = defined_names(cell.source) & self.exercises
-        return self._names[cell.source]
+        source = cell["source"]
+        if source not in self._names:
+            self._names[source] = defined_names(source) & self.exercises
+        return self._names[source]
 
     def _definers(self, exercise: str) -> list[Any]:
         return [cell for cell in self.cells if exercise in self._defines(cell)]
