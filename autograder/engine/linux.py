@@ -27,6 +27,9 @@ MS_REC = 0x4000
 MS_PRIVATE = 0x40000
 MNT_DETACH = 0x2
 
+MADV_COLLAPSE = 25
+_LARGE_PAGE = 2**21
+
 PR_SET_PDEATHSIG = 1
 PR_SET_DUMPABLE = 4
 PR_CAPBSET_DROP = 24
@@ -102,6 +105,24 @@ def prctl(option: int, *arguments: Any) -> None:
     """Change an attribute of this process."""
     wide = [ctypes.c_ulong(item) if isinstance(item, int) else item for item in arguments]
     checked(_libc().prctl(option, *wide, *[ctypes.c_ulong(0)] * (4 - len(wide))), f"prctl {option}")
+
+
+def use_large_pages() -> None:
+    """Have this process's own memory in large pages, so that a fork has a 500th of the entries to copy.
+
+    Where the kernel is older than 6.1, or has no large page to give, memory stays as it is.
+    """
+    try:
+        with open("/proc/self/maps", encoding="utf-8", errors="replace") as file:
+            areas = [line.split(maxsplit=5) for line in file]
+    except OSError:
+        return
+    for place, rights, *about in areas:
+        if rights != "rw-p" or about[-1].startswith("/"):
+            continue  # a file's, or nobody may write there
+        begin, end = (int(address, 16) for address in place.split("-"))
+        for address in range(-(-begin // _LARGE_PAGE) * _LARGE_PAGE, end - _LARGE_PAGE + 1, _LARGE_PAGE):
+            _libc().madvise(ctypes.c_void_p(address), ctypes.c_size_t(_LARGE_PAGE), MADV_COLLAPSE)
 
 
 def drop_capabilities() -> None:

@@ -26,13 +26,14 @@ class Stock:
         self._learned: set[str] = set()
         self._seen: set[int] = set()
 
-    def lay_in(self, notebook: NotebookNode) -> None:
-        """Make the questions that a notebook's test cells ask, unless they are there."""
+    def lay_in(self, notebook: NotebookNode) -> bool:
+        """Make the questions that a notebook's test cells ask, unless they are there; return whether any had to be made."""
         from autograder.checks import exercises
 
         asked = {name for cell in notebook.cells if is_test(cell) for name in checked_names(cell.source)}
         known = exercises()
-        for name in sorted(asked & known.keys() - self._sheets.keys()):
+        missing = sorted(asked & known.keys() - self._sheets.keys())
+        for name in missing:
             seed, device = self._settings.seed or 0, self._settings.device
             sheets = [
                 known[name].sheet(hidden=True, seed=seed, device=device),
@@ -43,6 +44,7 @@ class Stock:
                 for probe in (*sheet.rules, *(probe for section in sheet.sections for probe in section.probes)):
                     for request in probe.requests:
                         packed_request(request)
+        return bool(missing)
 
     def learn(self, failed: Iterable[str]) -> None:
         """Work out what the known mistakes answer, for exercises that somebody has failed: the next one to fail does not wait for it."""

@@ -24,6 +24,7 @@ from typing import Any
 
 from nbformat import NotebookNode, reader
 
+from autograder.engine import linux
 from autograder.engine.channel import Channel, ClosedError, LateError, TooLongError
 from autograder.engine.sandbox import die_with_parent, limit_memory, raise_file_limit
 from autograder.grading.execution import Execution, Executor, Submission
@@ -118,7 +119,8 @@ class Engine:
             self._nursery.close()
             return {"again": str(error)}
         notebook = reader.reads(submission.notebook)
-        self._stock.lay_in(notebook)
+        if self._stock.lay_in(notebook):
+            linux.use_large_pages()  # checkers share it, and are forked from it one after the other
         if self._settings.device != "cpu":
             return self._check(submission, notebook)  # a CUDA context does not survive a fork
         result = self._forked(submission, notebook)

@@ -20,7 +20,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from autograder.engine import sandbox
+from autograder.engine import linux, sandbox
 from autograder.engine.channel import Channel, ClosedError, receive_with_descriptors, send_with_descriptors
 from autograder.engine.settings import EngineSettings
 
@@ -88,6 +88,7 @@ class _Zygote:
         # A kernel brings a shell of its own, and a process has one.
         self._shell = None if "ipykernel.kernelapp" in sys.modules else warm.shell()
         warm.checks(backward=self._settings.device == "cpu")
+        linux.use_large_pages()
 
     def serve(self) -> None:
         """Do what the worker asks: fork, and wait for a child that has been forked."""
