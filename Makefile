@@ -24,8 +24,7 @@ demo: $(READY)
 
 ## make test    style, types and every test
 test: $(READY) lint
-	# A file's tests stay together: they share what is dear to make, such as the built site. The order of the folders is kept, for the site
-	# finds the outputs of the lessons where their tests leave them.
+	# A file's tests stay together: they share what is dear to make, such as the built site. Their order, which tests/conftest.py gives, is kept.
 	# Two workers on two cores: a thread each, or they wait for each other's.
 	OMP_NUM_THREADS=1 $(RUN)/pytest -n 2 --dist loadfile --no-loadscope-reorder -m "not nbgrader"
 

@@ -14,7 +14,7 @@ import msgpack
 import numpy
 import pytest
 import torch
-from hypothesis import given
+from hypothesis import find, given
 from hypothesis import strategies as st
 
 from autograder.engine import wire
@@ -140,6 +140,7 @@ HOSTILE: dict[str, bytes] = {
 
 @pytest.fixture(autouse=True, scope="module")
 def _traced() -> Iterator[None]:
+    find(st.text(), bool)  # makes Hypothesis's table of all characters, which takes half a minute while it is traced
     tracemalloc.start()
     yield
     tracemalloc.stop()
