@@ -99,6 +99,17 @@ def map_value(value: Value, change: Callable[[Tensor], Tensor]) -> Value:
     return value
 
 
+def tensors_in(value: Any) -> list[Tensor]:
+    """Return the tensors inside nested containers, in order."""
+    if isinstance(value, Tensor):
+        return [value]
+    if isinstance(value, dict):
+        value = value.values()
+    elif not isinstance(value, (list, tuple)):
+        return []
+    return [leaf for item in value for leaf in tensors_in(item)]
+
+
 def flatten_outputs(value: Value, name: str = "output") -> dict[str, Value]:
     """Return a nested result as a flat dictionary of named leaves: ``output``, ``output[0]``, ``output['loss']``."""
     if isinstance(value, (tuple, list)):

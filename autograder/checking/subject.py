@@ -26,6 +26,7 @@ from autograder.checking.request import (
     cotangent,
     flatten_outputs,
     map_value,
+    tensors_in,
 )
 
 # Whether it matters which functions are called: in calls, so that it may be worth looking there too; in the rule cases, where it is what
@@ -307,12 +308,17 @@ class _FunctionNames(TorchFunctionMode):
 
     def __init__(self) -> None:
         super().__init__()
-        self.names: set[str] = set()
+        self._called: set[Any] = set()
 
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        # An operation of torch.ops carries its overload: "add.Tensor".
-        self.names.add(str(getattr(func, "__name__", func)).partition(".")[0])
+        self._called.add(func)
         return func(*args, **(kwargs or {}))
+
+    @property
+    def names(self) -> set[str]:
+        """The names, as Python has them."""
+        # An operation of torch.ops carries its overload: "add.Tensor".
+        return {str(getattr(func, "__name__", func)).partition(".")[0] for func in self._called}
 
 
 class _OperationCounter(TorchDispatchMode):  # type: ignore[no-untyped-call]
@@ -331,9 +337,9 @@ class _OperationCounter(TorchDispatchMode):  # type: ignore[no-untyped-call]
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         result = func(*args, **(kwargs or {}))
         self.count += 1
-        for leaf in flatten_outputs(result).values():
+        for leaf in tensors_in(result):
             # A view costs no memory: an expanded tensor counts with what it really stores.
-            if isinstance(leaf, Tensor) and leaf.device.type != "meta":
+            if leaf.device.type != "meta":
                 self.largest = max(self.largest, leaf.untyped_storage().nbytes() // leaf.element_size())
         return result
 
@@ -355,8 +361,7 @@ class _OneDevice(TorchDispatchMode):  # type: ignore[no-untyped-call]
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         operation = func.overloadpacket.__name__
-        tensors = [leaf for leaf in flatten_outputs(args).values() if isinstance(leaf, Tensor) and leaf.ndim > 0]
-        devices = sorted({tensor.device.type for tensor in tensors})
+        devices = sorted({tensor.device.type for tensor in tensors_in(args) if tensor.ndim > 0})
         if _asks_for_lengths(operation, args, kwargs or {}):
             raise NeedsNumbersError(f"{operation} asks for lengths, which live on the CPU and are not known here")
         if len(devices) > 1 and operation not in self._CROSSING:

@@ -26,7 +26,7 @@ from torch._C._autograd import (
 )
 from torch._C._profiler import ProfilerActivity, ProfilerConfig, ProfilerState, _ExperimentalConfig
 
-from autograder.checking.request import Observation, Request
+from autograder.checking.request import Observation, Request, tensors_in
 from autograder.checking.subject import LocalSubject
 from autograder.engine.channel import Channel, ClosedError
 from autograder.engine.shell import CellShell
@@ -138,7 +138,7 @@ class Agent:
 
     def _do_call(self, question: dict[str, Any]) -> dict[str, Any]:
         arguments, named = question["args"], question["kwargs"]
-        given = _tensors((arguments, named))
+        given = tensors_in((arguments, named))
         wanted = [given[i] for i in question["wrt"]]
         for leaf in wanted:
             leaf.requires_grad_()
@@ -149,7 +149,7 @@ class Agent:
             result = question["of"](*arguments, **named)
         answer: dict[str, Any] = {"value": result, "graph": None, "attached": []}
         if question["grad"]:
-            outputs = _tensors(result)
+            outputs = tensors_in(result)
             attached = [i for i, output in enumerate(outputs) if output.requires_grad]
             if attached:
                 self._next += 1
@@ -316,17 +316,6 @@ def _frames(error: BaseException) -> list[str]:
             lines.append(f"{code.co_name}, line {trace.tb_lineno}")
         trace = trace.tb_next
     return lines
-
-
-def _tensors(value: Any) -> list[Tensor]:
-    """Return the tensors inside nested containers, in order."""
-    if isinstance(value, Tensor):
-        return [value]
-    if isinstance(value, dict):
-        return [leaf for item in value.values() for leaf in _tensors(item)]
-    if isinstance(value, (list, tuple)):
-        return [leaf for item in value for leaf in _tensors(item)]
-    return []
 
 
 def _replace(value: Any, by: dict[int, Tensor]) -> Any:

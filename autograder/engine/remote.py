@@ -14,6 +14,7 @@ import numpy
 import torch
 from torch import Tensor, nn
 
+from autograder.checking.request import tensors_in
 from autograder.engine.conversation import Conversation
 from autograder.engine.subject import RemoteSubject
 from autograder.engine.wire import Opaque, Reference, WireError, pack
@@ -293,17 +294,6 @@ class _Bridge(torch.autograd.Function):
             # Only where somebody wants to differentiate what comes of this; it would count as constant, and nobody would notice.
             raise NotImplementedError("a second derivative does not go through a student's function")
         return (None, None, *ctx.link.backward(grads))
-
-
-def tensors_in(value: Any) -> list[Tensor]:
-    """Return the tensors inside nested containers, in order."""
-    if isinstance(value, Tensor):
-        return [value]
-    if isinstance(value, dict):
-        return [leaf for item in value.values() for leaf in tensors_in(item)]
-    if isinstance(value, (list, tuple)):
-        return [leaf for item in value for leaf in tensors_in(item)]
-    return []
 
 
 def _replaced(value: Any, by: dict[int, Tensor]) -> Any:

@@ -96,6 +96,28 @@ def test_nan_and_infinity_are_right_only_where_they_are_expected():
     assert verdict("matches", torch.tensor([math.nan]), torch.tensor([math.nan])), "no reference answers NaN"
 
 
+@pytest.mark.parametrize("dtype", [torch.float64, torch.float32, torch.float16, torch.bfloat16, torch.int64])
+def test_comparing_decides_as_isclose_does_whatever_the_numbers_are(dtype):
+    allowed = tolerance_for(dtype)
+    near = 1 + 0.5 * allowed.relative
+    numbers = (
+        [0, 1, -1, 3]
+        if dtype is torch.int64
+        else [0.0, 1.0, near, -1.0, 300.0, 300 * near, math.inf, -math.inf, math.nan]
+    )
+    for a in numbers:
+        for b in numbers:
+            # The pair stands at the end, at the beginning, or alone: what is looked at first must not matter.
+            for mine, theirs in (([1, a], [1, b]), ([a, 1], [b, 1]), ([a], [b])):
+                x, y = torch.tensor(mine, dtype=dtype), torch.tensor(theirs, dtype=dtype)
+                tolerances = {"rtol": allowed.relative, "atol": allowed.absolute}
+                right = bool(torch.isclose(x.double(), y.double(), **tolerances).all())
+                alike = bool(torch.isclose(x.double(), y.double(), **tolerances, equal_nan=True).all())
+                said, known = Observation(outputs={"output": x}), Observation(outputs={"output": y})
+                assert (judge("matches", [said], [known], {}) is None) == right, (a, b)
+                assert same_answer(said, known) == alike, (a, b)
+
+
 def test_all_outputs_are_looked_at_and_must_have_the_expected_names():
     expected = [Observation(outputs={"output[0]": X, "output[1]": X + 1})]
     assert judge("matches", expected, expected, {}) is None

@@ -4,7 +4,7 @@ from collections import namedtuple
 
 import torch
 
-from autograder.checking.request import Request, cotangent, flatten_outputs, map_value
+from autograder.checking.request import Request, cotangent, flatten_outputs, map_value, tensors_in
 
 Point = namedtuple("Point", "x y")
 
@@ -38,6 +38,11 @@ def test_a_request_moves_with_its_weights():
     assert moved.arguments["x"].dtype == moved.state["w"].dtype == torch.float64
     assert (moved.action, moved.init, moved.wrt) == ("call", {"n": 2}, ("x",))
     assert Request("call", {}).map_tensors(torch.Tensor.double).state is None
+
+
+def test_tensors_are_found_in_containers_of_every_kind():
+    a, b, c = torch.ones(1), torch.ones(2), torch.ones(3)
+    assert [len(tensor) for tensor in tensors_in({"x": [a, (b,)], "y": {"z": c}, "n": 3})] == [1, 2, 3]
 
 
 def test_the_gradient_sent_back_depends_on_the_shape_alone_and_tells_places_apart():

@@ -12,7 +12,7 @@ import torch
 
 from autograder.engine import conversation as module
 from autograder.engine.conversation import Allowance, LimitError, memory_text
-from autograder.engine.remote import RemoteModule, RemoteObject, StudentError, stand_for, tensors_in
+from autograder.engine.remote import RemoteModule, RemoteObject, StudentError, stand_for
 from autograder.engine.wire import Opaque, Reference, WireError, pack
 
 from .student import MAX_BYTES, Scripted, Student, conversation_with
@@ -226,11 +226,6 @@ def test_memory_is_told_in_the_unit_that_it_was_set_in() -> None:
     assert "4 GiB" in memory_text(4096)
     assert "1.5 GiB" in memory_text(1536)
     assert "512 MiB" in memory_text(512)
-
-
-def test_tensors_are_found_in_containers_of_every_kind() -> None:
-    a, b, c = torch.ones(1), torch.ones(2), torch.ones(3)
-    assert [len(tensor) for tensor in tensors_in({"x": [a, (b,)], "y": {"z": c}, "n": 3})] == [1, 2, 3]
 
 
 def test_an_error_in_a_forged_answer_is_a_students_whatever_it_says() -> None:
