@@ -10,11 +10,13 @@ from. The difference is the overhead; the rows below it are parts of it that can
 from __future__ import annotations
 
 import argparse
+import json
 import os
 import tempfile
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from time import process_time
+from types import SimpleNamespace
 from typing import Any
 
 import nbformat
@@ -22,17 +24,21 @@ import torch
 from classroom import CHAPTER, Classroom, classroom
 from family import cpu_seconds
 from measure import Figures, Target, adopt_orphans, cpu_of_self, wait_for_orphans
+from nbformat import reader
 
 from autograder.checking.sheet import Sheet, decide
 from autograder.checking.subject import LocalSubject
 from autograder.checks import exercises
-from autograder.engine.agent import _told
+from autograder.engine.agent import _in_this_thread, _observed, _told
+from autograder.engine.cells import parsed
+from autograder.engine.conspicuous import conspicuous
 from autograder.engine.executor import WorkerExecutor
+from autograder.engine.mentions import mentions
 from autograder.engine.nursery import Nursery
 from autograder.engine.plan import engine_settings, student_environment
 from autograder.engine.shell import make_shell
-from autograder.engine.subject import packed_request
-from autograder.engine.wire import pack, unpack
+from autograder.engine.subject import RemoteSubject, packed_request
+from autograder.engine.wire import Reference, pack, unpack
 from autograder.grading.autograde import autograde
 from autograder.grading.execution import Execution, Submission
 from autograder.grading.graded_cells import is_test
@@ -166,8 +172,10 @@ def alone(room: Classroom, notebooks: list[Any]) -> dict[str, float]:
         "checker: fork and end of a process that holds all questions": per_call(_fork, 50),
         "wire: packing and unpacking requests and answers, at both ends": wire(notebooks[0]),
         "JSON: reading and writing the notebook in the worker": per_call(
-            lambda: nbformat.writes(nbformat.reads(nbformat.writes(notebooks[0]), as_version=4)), 20
+            lambda: json.dumps(reader.reads(json.dumps(notebooks[0]))), 20
         ),
+        "text: what the student's code names, for each exercise": per_call(lambda: read_text(notebooks[0]), 20),
+        "watching which functions are called": watching(notebooks[0], watch=True) - watching(notebooks[0], watch=False),
     }
 
 
@@ -203,16 +211,46 @@ def per_call(action: Callable[[], object], times: int) -> float:
     return (sum(after[:4]) - sum(before[:4])) / times
 
 
+def read_text(notebook: Any) -> None:
+    """Look for forbidden functions and conspicuous names in a notebook's code, as if nobody had parsed it before."""
+    parsed.cache_clear()
+    sources = [cell.source for cell in notebook.cells if cell.cell_type == "code" and not is_test(cell)]
+    conspicuous(sources)
+    for sheet in _all_sheets(notebook):
+        mentions(sources, sheet.exercise)
+
+
+def watching(notebook: Any, *, watch: bool) -> float:
+    """Return what it takes to answer a notebook's questions by the reference, with the watching of a student's process or without."""
+    stranger: Any = SimpleNamespace(seed=7)
+    rounds = []
+    for sheet in _all_sheets(notebook):
+        subject = LocalSubject(exercises()[sheet.exercise].reference)
+        groups = [[request for probe in section.probes for request in probe.requests] for section in sheet.sections]
+        chosen = RemoteSubject(stranger, Reference(1, "function", sheet.exercise))._watched(
+            groups, "calls" if watch else ""
+        )
+        rounds.append((subject, list(zip(groups, chosen, strict=True))))
+
+    def answer() -> None:
+        for subject, asked in rounds:
+            for group, watched in asked:
+                _observed(subject, group, watched, _in_this_thread)
+
+    return per_call(answer, 5)
+
+
+def _all_sheets(notebook: Any) -> list[Sheet]:
+    return [sheet for cell in notebook.cells if is_test(cell) for sheet in _sheets(cell)]
+
+
 def wire(notebook: Any) -> float:
     """Return what it takes to carry the requests and the right answers of a notebook's questions."""
     carried = []
-    for cell in notebook.cells:
-        for sheet in _sheets(cell) if is_test(cell) else []:
-            subject = LocalSubject(exercises()[sheet.exercise].reference)
-            probes = (*sheet.rules, *(probe for section in sheet.sections for probe in section.probes))
-            carried += [
-                (packed_request(one), _told(subject.observe(one))) for probe in probes for one in probe.requests
-            ]
+    for sheet in _all_sheets(notebook):
+        subject = LocalSubject(exercises()[sheet.exercise].reference)
+        probes = (*sheet.rules, *(probe for section in sheet.sections for probe in section.probes))
+        carried += [(packed_request(one), _told(subject.observe(one))) for probe in probes for one in probe.requests]
 
     def carry() -> None:
         for request, observation in carried:

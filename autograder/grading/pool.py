@@ -46,8 +46,8 @@ def run_all(
     waiting = chain(first, waiting)
     with ThreadPoolExecutor(jobs, thread_name_prefix="grading") as threads:
         try:
-            # One more than there are executors, so that none waits for this thread.
-            while running := running | {threads.submit(run, one) for one in islice(waiting, jobs + 1 - len(running))}:
+            # One waits for each executor, so that none waits for this thread, which records in between.
+            while running := running | {threads.submit(run, one) for one in islice(waiting, 2 * jobs - len(running))}:
                 done, running = wait(running, return_when=FIRST_COMPLETED)
                 yield from (future.result() for future in done)
         finally:

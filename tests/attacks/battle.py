@@ -26,9 +26,9 @@ from .ground import CHAPTER, ROOT, SEED, Ground
 
 # Short, so that a limit that is broken costs the tests little; the same kinds of limits as in a real course.
 LIMITS: dict[str, Any] = {
-    "exercise_seconds": 8,
-    "exercise_cpu_seconds": 8,
-    "cell_seconds": 8,
+    "exercise_seconds": 5,
+    "exercise_cpu_seconds": 5,
+    "cell_seconds": 5,
     "submission_seconds": 30,
     "submission_cpu_seconds": 30,
     "memory_mb": 2048,

@@ -17,7 +17,7 @@ from typing import Any
 from .attack import RECORD, Attack, attacks, told
 from .ground import CHAPTER, Ground, end_processes, exercises_of, ground
 
-# One cell may take 8 seconds; a batch of two that takes longer than this hangs.
+# One cell may take 5 seconds; a batch of two that takes longer than this hangs.
 SECONDS = 75
 ATTACKER, HONEST = "s01", "s02"
 # What else an attack may do to the others, it does in these families; grading somebody after it takes time.
