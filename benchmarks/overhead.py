@@ -10,6 +10,7 @@ from. The difference is the overhead; the rows below it are parts of it that can
 from __future__ import annotations
 
 import argparse
+import gc
 import json
 import os
 import tempfile
@@ -59,6 +60,8 @@ def main() -> None:
         notebooks = [nbformat.reads(text, as_version=4) for text in room.sanitised().values()]
         main_cpu, worker_cpu, within = whole(room)
         cells, checks = work_itself(notebooks)
+        gc.collect()
+        gc.freeze()  # as in a worker: what is there is not looked through for garbage again and again
         parts = {**within, **alone(room, notebooks)}
     wait_for_orphans()
     overhead = main_cpu + worker_cpu - cells - checks
