@@ -1,6 +1,6 @@
 """Submissions per second: stock ``nbgrader autograde`` and ``tfcourse autograde``, on the same submissions, in one run.
 
-    python benchmarks/grading.py [--students 24] [--stock 3] [--json FILE]
+    python benchmarks/grading.py [--students 60] [--stock 3] [--json FILE]
 
 Stock nbgrader grades a copy of the course whose configuration is untouched; its test cells work, for the course's package is installed.
 Ours grades with the full sandbox and the checker deciding, and writes feedback besides. The last row is the least that the machinery can
@@ -40,7 +40,7 @@ _WARM = 3
 def main() -> None:
     """Measure, print the table, and write it if asked to."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
-    parser.add_argument("--students", type=int, default=24, help="submissions that ours grades (default: 24)")
+    parser.add_argument("--students", type=int, default=60, help="submissions that ours grades (default: 60)")
     parser.add_argument(
         "--stock", type=int, default=3, help="of these, how many stock nbgrader grades too (default: 3)"
     )

@@ -75,6 +75,7 @@ class Engine:
         packages = _unpacked(settings.package, self._folder / "packages") if settings.package else ""
         self._nursery = Nursery(engine_settings(settings, packages), student_environment(settings, self._folder))
         self._nursery.start()
+        self._checkers: list[int] = []
         # While the zygote prepares itself.
         os.environ["TFCOURSE_SEED"], os.environ["TFCOURSE_DEVICE"] = str(settings.seed or 0), settings.device
         self._prepare()
@@ -131,6 +132,7 @@ class Engine:
 
     def _forked(self, submission: Submission, notebook: NotebookNode) -> dict[str, Any]:
         """Let a forked checker grade a submission, and return what it says."""
+        self._bury()
         ours, theirs = socket.socketpair()
         gc.freeze()  # what is there now is shared with the checker, as long as nobody touches it
         checker = os.fork()
@@ -145,7 +147,12 @@ class Engine:
             return {"lost": type(error).__name__}
         finally:
             channel.close()
-            os.waitpid(checker, 0)
+            self._checkers.append(checker)
+
+    def _bury(self) -> None:
+        """Wait for checkers that have given their answer: to take a process down takes a while, in which the answer is on its way."""
+        while self._checkers:
+            os.waitpid(self._checkers.pop(), 0)
 
     def _be_checker(self, submission: Submission, notebook: NotebookNode, channel: Channel) -> None:
         """Run in the forked child, and never return."""
@@ -185,6 +192,7 @@ class Engine:
 
     def close(self) -> None:
         """End the zygote, and take away what was unpacked."""
+        self._bury()
         self._nursery.close()
         shutil.rmtree(self._folder, ignore_errors=True)
 
