@@ -132,9 +132,9 @@ def _words(statement: Statement) -> _Words:
                 attributes.add((root, item.attr))
         elif isinstance(item, ast.Name):
             names.add(item.id)
-        elif isinstance(item, ast.Constant):
-            if isinstance(item.value, str) and item.value.isidentifier() and id(item) not in ordinary:
-                literal |= set() if _is_ordinary(item.value) else {item.value}
+        elif isinstance(item, ast.Constant) and isinstance(item.value, str):
+            if item.value.isidentifier() and id(item) not in ordinary and not _is_ordinary(item.value):
+                literal.add(item.value)
         elif isinstance(item, (ast.Subscript, ast.Call)):
             literal |= {name for text in _looked_up(item) for name in text.split(".") if name.isidentifier()}
         elif isinstance(item, ast.ImportFrom) and (item.module or "").partition(".")[0] == _TORCH:

@@ -24,7 +24,6 @@ class Stock:
         self._settings = settings
         self._sheets: dict[str, list[Sheet]] = {}
         self._learned: set[str] = set()
-        self._seen: set[int] = set()
 
     def lay_in(self, notebook: NotebookNode) -> bool:
         """Make the questions that a notebook's test cells ask, unless they are there; return whether any had to be made."""
