@@ -10,7 +10,7 @@ from typing import Any
 from autograder.checking.aspects import Aspect, Maker, Probe
 from autograder.checking.draw import Draw
 from autograder.checking.judges import has_other_weights
-from autograder.checking.request import Request
+from autograder.checking.request import Observation, Request
 from autograder.checking.sheet import Answers, Section, Sheet, ask
 from autograder.checking.subject import LocalSubject, neutral
 from autograder.checking.verdict import Diagnosis
@@ -113,10 +113,11 @@ def _sheet(exercise: Exercise, hidden: bool, seed: int, device: str) -> Sheet:
             sections.append(Section(aspect.name, aspect.title, aspect.points, probes, expected, visible, aspect.easy))
         rules = [_on(rule, device) for rule in _rules(exercise, seed if hidden else 0)]
 
-    @lru_cache(maxsize=len(exercise.misconceptions) or 1)
-    def answers_of(index: int) -> list[Answers]:
-        subject = LocalSubject(exercise.misconceptions[index].wrong)
-        return [_without_the_way(given, counts=True) for given in ask(subject, [s.probes for s in sections])]
+    mistakes = [LocalSubject(known.wrong) for known in exercise.misconceptions]
+
+    def ask_mistake(mistake: int, section: int, probe: int) -> Sequence[Observation]:
+        given = ask(mistakes[mistake], [[sections[section].probes[probe]]])[0]
+        return _without_the_way(given, counts=True)[0]
 
     return Sheet(
         exercise=exercise.name,
@@ -126,7 +127,7 @@ def _sheet(exercise: Exercise, hidden: bool, seed: int, device: str) -> Sheet:
         misconceptions=[
             replace(known.diagnosis, section=exercise.headings.get(known.read, "")) for known in exercise.misconceptions
         ],
-        answers_of=answers_of,
+        ask_mistake=ask_mistake,
     )
 
 

@@ -82,7 +82,7 @@ def write_sheet(sheet: Sheet, path: Path) -> None:
         "misconceptions": [
             {
                 "diagnosis": vars(diagnosis),
-                "answers": [_pack_answers(answers, tensors) for answers in sheet.answers_of(i)],
+                "answers": [_pack_answers(sheet.answers_of(i, j), tensors) for j in range(len(sheet.sections))],
             }
             for i, diagnosis in enumerate(sheet.misconceptions)
         ],
@@ -113,7 +113,7 @@ def read_sheet(path: Path) -> Sheet:
             for section in content["sections"]
         ],
         misconceptions=[Diagnosis(**m["diagnosis"]) for m in content["misconceptions"]],
-        answers_of=answers.__getitem__,
+        ask_mistake=lambda mistake, section, probe: answers[mistake][section][probe],
     )
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import builtins
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TypeAlias
@@ -30,6 +30,9 @@ ONLY_EASY_NUMBERS = "not counted yet: what is right so far takes no computing"
 
 # One list of observations per probe, one observation per request.
 Answers: TypeAlias = Sequence[Sequence[Observation]]
+
+# A question to a misconception: the places of misconception, section and probe on a sheet.
+Place: TypeAlias = tuple[int, int, int]
 
 
 @dataclass(frozen=True)
@@ -65,7 +68,7 @@ class Sheet:
         rules: probes that must hold for any point to be given (forbidden functions).
         sections: the aspects.
         misconceptions: the known mistakes.
-        answers_of: gives the answers of the i-th misconception, a list per section; called only when something is wrong.
+        ask_mistake: puts a question to a misconception; called only when something is wrong, and once for each question.
     """
 
     exercise: str
@@ -73,19 +76,47 @@ class Sheet:
     rules: Sequence[Probe]
     sections: Sequence[Section]
     misconceptions: Sequence[Diagnosis]
-    answers_of: Callable[[int], Sequence[Answers]]
+    ask_mistake: Callable[[int, int, int], Sequence[Observation]]
 
-    def failed_by(self, index: int) -> Sequence[bool]:
-        """Return which aspects the i-th misconception fails."""
-        if index not in self._failed:
-            theirs = self.answers_of(index)
-            self._failed[index] = [
-                _problem(section, given) is not None for section, given in zip(self.sections, theirs, strict=True)
-            ]
-        return self._failed[index]
+    def answer(self, mistake: int, section: int, probe: int) -> Sequence[Observation]:
+        """Return what a misconception answers to one question."""
+        place = mistake, section, probe
+        if place not in self._answers:
+            self._answers[place] = self.ask_mistake(*place)
+        return self._answers[place]
+
+    def answers_of(self, mistake: int, section: int) -> Answers:
+        """Return what a misconception answers to one aspect's questions."""
+        return [self.answer(mistake, section, probe) for probe in range(len(self.sections[section].probes))]
+
+    def is_answered_by(self, mistake: int, section: int, answers: Answers) -> bool:
+        """Whether a misconception gives these answers to an aspect's questions, in what the judges of these questions look at."""
+        return all(
+            same_answer(x, y, damage=probe.judge == "unmutated", hold=probe.judge == "detached")
+            for place, (probe, mine) in enumerate(zip(self.sections[section].probes, answers, strict=True))
+            for x, y in zip(mine, self.answer(mistake, section, place), strict=True)
+        )
+
+    def is_failed_by(self, mistake: int, section: int) -> bool:
+        """Whether a misconception fails an aspect."""
+        place = mistake, section
+        if place not in self._failed:
+            # Asked one by one: after the first wrong answer there are no more questions.
+            given = (self.answer(mistake, section, probe) for probe in range(len(self.sections[section].probes)))
+            self._failed[place] = _problem(self.sections[section], given) is not None
+        return self._failed[place]
+
+    @property
+    def answered(self) -> Collection[Place]:
+        """The questions that misconceptions have been asked, in the order in which they were first asked."""
+        return self._answers.keys()
 
     @cached_property
-    def _failed(self) -> dict[int, Sequence[bool]]:
+    def _answers(self) -> dict[Place, Sequence[Observation]]:
+        return {}
+
+    @cached_property
+    def _failed(self) -> dict[tuple[int, int], bool]:
         return {}
 
 
@@ -139,7 +170,7 @@ def _borrowed(answers: Answers) -> str | None:
     return next((error.partition(": ")[2] for error in errors if error.startswith(UsesReferenceError.__name__)), None)
 
 
-def _problem(section: Section, answers: Answers) -> str | None:
+def _problem(section: Section, answers: Iterable[Sequence[Observation]]) -> str | None:
     for place, (probe, given, wanted) in enumerate(zip(section.probes, answers, section.expected, strict=True)):
         problem = judge(probe.judge, given, wanted, probe.options)
         if problem is not None:
@@ -236,29 +267,18 @@ def _diagnose(sheet: Sheet, answers: Sequence[Answers], problems: Sequence[str |
     best: list[tuple[int, Diagnosis | None]] = [(0, None)] * len(problems)
     failed = [j for j, problem in enumerate(problems) if problem is not None]
     for i, diagnosis in enumerate(sheet.misconceptions):
-        theirs = sheet.answers_of(i)
-        alike = {j: _alike(sheet.sections[j].probes, answers[j], theirs[j]) for j in failed}
-        if not any(alike.values()):
+        # To ask a mistake takes time, so it is asked no more than it takes to see that it answers otherwise.
+        alike = {j for j in failed if sheet.is_answered_by(i, j, answers[j])}
+        if not alike:
             continue  # what both get right explains nothing
-        for j in set(range(len(problems))) - set(failed):
-            alike[j] = _alike(sheet.sections[j].probes, answers[j], theirs[j])
-        fails = sheet.failed_by(i)
-        same_outcome = all((problem is not None) == wrong for problem, wrong in zip(problems, fails, strict=True))
-        if same_outcome and all(alike.values()) and _shows_something(sheet, answers):
+        alike |= {j for j in range(len(problems)) if j not in failed and sheet.is_answered_by(i, j, answers[j])}
+        everything = len(alike) == len(problems) and _shows_something(sheet, answers)
+        if everything and all((j in failed) == sheet.is_failed_by(i, j) for j in range(len(problems))):
             return [None if problem is None else diagnosis for problem in problems]
-        for j in failed:
-            if alike[j] and fails[j] and _has_numbers(answers[j]) and sum(alike.values()) > best[j][0]:
-                best[j] = (sum(alike.values()), diagnosis)
+        for j in alike.intersection(failed):
+            if len(alike) > best[j][0] and _has_numbers(answers[j]) and sheet.is_failed_by(i, j):
+                best[j] = (len(alike), diagnosis)
     return [diagnosis for _, diagnosis in best]
-
-
-def _alike(probes: Sequence[Probe], a: Answers, b: Answers) -> bool:
-    """Whether two subjects answered alike, in what the judges of these probes look at."""
-    return all(
-        same_answer(x, y, damage=probe.judge == "unmutated", hold=probe.judge == "detached")
-        for probe, mine, theirs in zip(probes, a, b, strict=True)
-        for x, y in zip(mine, theirs, strict=True)
-    )
 
 
 def _shows_something(sheet: Sheet, answers: Sequence[Answers]) -> bool:

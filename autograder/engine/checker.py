@@ -15,7 +15,6 @@ from typing import Any
 from nbformat import NotebookNode
 from nbformat.notebooknode import from_dict
 
-from autograder.checking.verdict import VERDICT_MIME
 from autograder.engine.conspicuous import conspicuous
 from autograder.engine.conversation import Allowance, Conversation, LimitError
 from autograder.engine.nursery import Child
@@ -216,15 +215,3 @@ def _printed(outputs: Outputs) -> Callable[[Mapping[str, Any]], None]:
 
 def _has_error(cell: NotebookNode) -> bool:
     return any(output.output_type == "error" for output in cell.outputs)
-
-
-def failed_exercises(notebook: NotebookNode) -> list[str]:
-    """Return the exercises whose verdict is not full marks."""
-    verdicts = (
-        output.data[VERDICT_MIME]
-        for cell in notebook.cells
-        if is_test(cell)
-        for output in cell.outputs
-        if output.output_type == "execute_result" and VERDICT_MIME in output.data
-    )
-    return [str(verdict["exercise"]) for verdict in verdicts if verdict["score"] < verdict["max_score"]]

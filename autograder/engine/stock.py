@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Mapping, Sequence
+from itertools import islice
 
 from nbformat import NotebookNode
 
-from autograder.checking.sheet import Sheet
+from autograder.checking.sheet import Place, Sheet
 from autograder.engine.subject import packed_request
 from autograder.grading.definitions import checked_names
 from autograder.grading.graded_cells import is_test
@@ -23,7 +24,7 @@ class Stock:
     def __init__(self, settings: GradingSettings) -> None:
         self._settings = settings
         self._sheets: dict[str, list[Sheet]] = {}
-        self._learned: set[str] = set()
+        self._learned: dict[tuple[str, int], int] = {}
 
     def lay_in(self, notebook: NotebookNode) -> bool:
         """Make the questions that a notebook's test cells ask, unless they are there; return whether any had to be made."""
@@ -45,10 +46,23 @@ class Stock:
                         packed_request(request)
         return bool(missing)
 
-    def learn(self, failed: Iterable[str]) -> None:
-        """Work out what the known mistakes answer, for exercises that somebody has failed: the next one to fail does not wait for it."""
-        for name in sorted(set(failed) - self._learned):
-            self._learned.add(name)
-            for sheet in self._sheets.get(name, []):
-                for index in range(len(sheet.misconceptions)):
-                    sheet.failed_by(index)
+    def news(self) -> dict[str, list[list[Place]]]:
+        """Return, for each exercise, which questions of its sheets known mistakes have been asked since :meth:`learn` was called."""
+        return {
+            name: [
+                list(islice(sheet.answered, self._learned.get((name, i), 0), None)) for i, sheet in enumerate(sheets)
+            ]
+            for name, sheets in self._sheets.items()
+        }
+
+    def learn(self, news: Mapping[str, Sequence[Sequence[Place]]]) -> None:
+        """Ask known mistakes what a checker has asked them: the next one need not.
+
+        Args:
+            news: what :meth:`news` returned in the checker.
+        """
+        for name, asked in news.items():
+            for i, (sheet, places) in enumerate(zip(self._sheets[name], asked, strict=True)):
+                for mistake, section, probe in places:
+                    sheet.answer(mistake, section, probe)
+                self._learned[name, i] = len(sheet.answered)

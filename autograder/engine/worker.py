@@ -106,7 +106,7 @@ class Engine:
             return Execution(submission.student, given_up(submission.notebook, result["lost"]), seconds)
         if "notebook" not in result:
             return Execution(submission.student, "", seconds, result.get("again") or result["failure"])
-        self._stock.learn(result["failed"])
+        self._stock.learn(result["news"])
         return Execution(
             submission.student, result["notebook"], seconds, "", result["isolation"], tuple(result["layers"])
         )
@@ -166,7 +166,7 @@ class Engine:
         os._exit(status)
 
     def _check(self, submission: Submission, notebook: NotebookNode) -> dict[str, Any]:
-        from autograder.engine.checker import Checker, failed_exercises
+        from autograder.engine.checker import Checker
         from autograder.engine.nursery import NurseryError
         from autograder.engine.remote import Names
         from autograder.engine.shell import make_shell
@@ -185,7 +185,7 @@ class Engine:
             return {"failure": f"{type(error).__name__}: {error}"}
         return {
             "notebook": executed,
-            "failed": failed_exercises(notebook),
+            "news": self._stock.news(),
             "isolation": checker.isolation,
             "layers": checker.layers,
         }

@@ -172,7 +172,8 @@ def predicted_score(name: str, mistake: str) -> float:
     place = next(i for i, item in enumerate(about.misconceptions) if item.name == mistake)
     sheet = about.sheet(hidden=True)
     # The grader recognises the mistake; with no other one on the sheet nothing is compared with them.
-    alone = replace(sheet, misconceptions=(sheet.misconceptions[place],), answers_of=lambda _: sheet.answers_of(place))
+    known = sheet.misconceptions[place]
+    alone = replace(sheet, misconceptions=(known,), ask_mistake=lambda _, *question: sheet.answer(place, *question))
     return decide(alone, LocalSubject(about.misconceptions[place].wrong)).score
 
 

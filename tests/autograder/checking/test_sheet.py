@@ -316,8 +316,27 @@ def test_a_known_mistake_in_one_place_opens_no_other_points_and_in_most_it_does(
 
 
 def test_mistakes_are_not_run_while_everything_is_right(sheet, exercise):
-    def never(index):
+    def never(mistake, section, probe):
         raise AssertionError("the answers of the mistakes are not needed")
 
-    quiet = replace(sheet, answers_of=never)
+    quiet = replace(sheet, ask_mistake=never)
     assert decide(quiet, LocalSubject(exercise.reference)).passed
+
+
+def test_a_mistake_is_asked_no_more_than_it_takes_to_tell_it_from_an_answer(sheet, exercise):
+    asked = []
+
+    def ask_mistake(*place):
+        assert place not in asked, "asked twice"
+        asked.append(place)
+        return sheet.ask_mistake(*place)
+
+    noted = replace(sheet, ask_mistake=ask_mistake)
+    verdict = decide(noted, LocalSubject(lambda x, y: x * 7 + y))  # nobody's mistake
+    failed = [j for j, finding in enumerate(verdict.findings) if not finding.passed]
+    assert set(asked) == {(i, j, 0) for i in range(len(sheet.misconceptions)) for j in failed}
+    assert list(noted.answered) == asked
+    # Whoever makes a known mistake is compared to the end with that one.
+    decide(noted, LocalSubject(exercise.misconceptions[0].wrong))
+    everything = {(0, j, k) for j, section in enumerate(sheet.sections) for k in range(len(section.probes))}
+    assert everything <= set(noted.answered)

@@ -3,6 +3,7 @@
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
+from itertools import product
 
 import pytest
 import torch
@@ -264,7 +265,8 @@ def test_numbers_that_take_no_computing_open_no_other_points(function, most):
 def test_a_recording_tells_results_and_not_how_the_reference_came_by_them(name, tmp_path):
     write_sheet(exercise(name).sheet(), tmp_path / "sheet")
     sheet = read_sheet(tmp_path / "sheet")
-    mistakes = [answers for i in range(len(sheet.misconceptions)) for answers in sheet.answers_of(i)]
+    places = product(range(len(sheet.misconceptions)), range(len(sheet.sections)))
+    mistakes = [sheet.answers_of(mistake, section) for mistake, section in places]
     for answers, counted in [*((s.expected, False) for s in sheet.sections), *((given, True) for given in mistakes)]:
         for observation in (seen for given in answers for seen in given):
             assert observation.functions == ()

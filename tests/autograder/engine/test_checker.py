@@ -10,8 +10,7 @@ from IPython.core.interactiveshell import InteractiveShell
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_output
 from nbgrader.utils import determine_grade
 
-from autograder.checking.verdict import VERDICT_MIME
-from autograder.engine.checker import Checker, failed_exercises
+from autograder.engine.checker import Checker
 from autograder.engine.nursery import NurseryError
 from autograder.engine.remote import Names
 from autograder.engine.shell import CellShell, make_shell
@@ -333,19 +332,3 @@ def test_the_layers_of_the_process_are_told(bench: Bench) -> None:
     assert (checker.layers, checker.isolation) == ((), "none")
     checker.run(new_notebook(cells=[student("1")]))
     assert checker.layers == Room.layers
-
-
-def verdict(exercise: str, score: float) -> Any:
-    told = {"exercise": exercise, "score": score, "max_score": 2}
-    cell = graded(f"check({exercise})", exercise)
-    cell.outputs = [new_output("execute_result", data={"text/plain": str(score), VERDICT_MIME: told})]
-    return cell
-
-
-def test_exercises_that_were_failed_are_those_without_full_marks() -> None:
-    crashed = graded("check(crashed)", "crashed")
-    crashed.outputs = [new_output("error", ename="KernelDied", evalue="")]
-    foreign = verdict("elsewhere", 0)
-    foreign.metadata.nbgrader.grade = False
-    cells = [verdict("full", 2), verdict("part", 1), verdict("zero", 0), crashed, foreign, new_markdown_cell("x")]
-    assert failed_exercises(new_notebook(cells=cells)) == ["part", "zero"]
