@@ -29,6 +29,7 @@ from tfcourse import __version__
 
 if TYPE_CHECKING:
     from autograder.course import Course
+    from autograder.engine.executor import Workers
     from autograder.grading.collect import Collection
     from autograder.grading.regrade import Regrade
     from autograder.grading.results import GradeResult
@@ -202,6 +203,7 @@ def autograde(
       tfcourse autograde 03 --submissions ~/Downloads/submissions.zip
     """
     from autograder.course import Course
+    from autograder.engine.executor import Workers
     from autograder.gradebook import released_chapters
     from autograder.grading.autograde import wanted_students
     from autograder.grading.journal import grading_lock
@@ -217,8 +219,8 @@ def autograde(
     else:
         for name in names:
             wanted_students(course, name)
-    with grading_lock(course):
-        done = [_autograde(course, name, submissions, settings, force) for name in names]
+    with grading_lock(course), Workers() as workers:
+        done = [_autograde(course, name, submissions, settings, force, workers) for name in names]
     failed = any(result["status"] == "not recorded" for data, _ in done for result in data["results"])
     return Outcome([data for data, _ in done], "\n".join(text for _, text in done), FELL_SHORT if failed else 0)
 
@@ -246,7 +248,7 @@ def _settings(
 
 
 def _autograde(
-    course: Course, chapter: str, submissions: Path | None, settings: GradingSettings, force: bool
+    course: Course, chapter: str, submissions: Path | None, settings: GradingSettings, force: bool, workers: Workers
 ) -> tuple[dict[str, Any], str]:
     """Collect, grade and tell the students of one chapter; return what came of it as data and as text."""
     from autograder.grading.autograde import autograde as grade_chapter
@@ -265,6 +267,7 @@ def _autograde(
             locked=True,
             settings=settings,
             progress=step,
+            workers=workers,
         )
     pages, results = _write_feedback(course, chapter, results)
     data = {
@@ -356,6 +359,7 @@ def regrade(
       tfcourse regrade 03 --dry-run
     """
     from autograder.course import Course
+    from autograder.engine.executor import Workers
     from autograder.gradebook import released_chapters
     from autograder.grading.journal import grading_lock
 
@@ -363,15 +367,20 @@ def regrade(
     refuse_unwritable(course.root, _OTHER_COURSE)
     names = released_chapters(course, chapters)
     settings = _settings(course, jobs, device, allow_weaker, scheduler)
-    with nullcontext() if dry_run else grading_lock(course):
-        done = [_regrade(course, name, students or None, settings, dry_run) for name in names]
+    with nullcontext() if dry_run else grading_lock(course), Workers() as workers:
+        done = [_regrade(course, name, students or None, settings, dry_run, workers) for name in names]
     text = "\n".join(_tell_regrade(item) for item in done)
     failed = any(item.failed for item in done)
     return Outcome([item.to_dict() for item in done], text, FELL_SHORT if failed else 0)
 
 
 def _regrade(
-    course: Course, chapter: str, students: Sequence[str] | None, settings: GradingSettings, dry_run: bool
+    course: Course,
+    chapter: str,
+    students: Sequence[str] | None,
+    settings: GradingSettings,
+    dry_run: bool,
+    workers: Workers,
 ) -> Regrade:
     from autograder.grading.progress import grading_progress
     from autograder.grading.regrade import regrade as regrade_chapter
@@ -379,7 +388,7 @@ def _regrade(
 
     chosen = to_regrade(course, chapter, students, settings)
     with grading_progress(f"grading {chapter} again", len(chosen.students)) as step:
-        done = regrade_chapter(course, chosen, settings, dry_run=dry_run, locked=True, progress=step)
+        done = regrade_chapter(course, chosen, settings, dry_run=dry_run, locked=True, progress=step, workers=workers)
     if done.results and not dry_run:
         _write_feedback(course, chapter, done.results)
     return done

@@ -1,4 +1,4 @@
-"""The executor of this machine: a worker process, started again if it dies."""
+"""The executor of this machine: a worker process, started again if it dies, and kept for the next run if there is one."""
 
 from __future__ import annotations
 
@@ -11,14 +11,17 @@ import socket
 import subprocess
 import sys
 import tempfile
+import threading
 from dataclasses import asdict
 from time import monotonic
+from typing import Self
 
 from autograder.engine.channel import Channel, ClosedError
 from autograder.grading.execution import Execution, Executor, Submission
 from autograder.grading.settings import GradingSettings
 
 KILLED = "the worker process that ran it was killed, twice"
+STOPPED = "grading was stopped"
 
 
 class WorkerExecutor:
@@ -50,7 +53,20 @@ class WorkerExecutor:
         )
         theirs.close()
         self._channel = Channel(ours, 2**31)
-        self._channel.send(json.dumps(asdict(self._settings)).encode())
+        self._tell("settings", self._settings)
+
+    def change(self, settings: GradingSettings) -> None:
+        """Take other settings. What the worker has imported, and the questions that it has made, are still there."""
+        changed, self._settings = settings != self._settings, settings
+        if changed and self._channel is not None:
+            try:
+                self._tell("settings", settings)
+            except ClosedError:
+                self._end()  # the next submission starts another one
+
+    def _tell(self, what: str, content: GradingSettings | Submission) -> None:
+        assert self._channel is not None
+        self._channel.send(json.dumps({what: asdict(content)}).encode())
 
     def grade_one(self, submission: Submission) -> Execution:
         """Run a submission. A worker that dies of it is started again, and the submission gets one more chance."""
@@ -60,7 +76,7 @@ class WorkerExecutor:
                 if self._channel is None:
                     self.start()
                 assert self._channel is not None
-                self._channel.send(json.dumps(asdict(submission)).encode())
+                self._tell("submission", submission)
                 answer = json.loads(self._channel.receive())
                 return Execution(**{**answer, "layers": tuple(answer["layers"])})
             except ClosedError:
@@ -87,9 +103,73 @@ class WorkerExecutor:
             shutil.rmtree(self._folder, ignore_errors=True)
 
 
+class Workers:
+    """Worker processes that outlive the run they were started for: the next one finds them warm. They end with this context."""
+
+    def __init__(self) -> None:
+        self._idle: list[WorkerExecutor] = []
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        while self._idle:
+            self._idle.pop().close()
+
+    def executor_for(self, settings: GradingSettings) -> Executor:
+        """Return what runs submissions; closing it gives its process back, unless a submission is still being run there."""
+        if not _has_workers():
+            return executor_for(settings)
+        if not self._idle:
+            return _Lent(WorkerExecutor(settings), self._idle)
+        worker = self._idle.pop()
+        worker.change(settings)
+        return _Lent(worker, self._idle)
+
+
+class _Lent:
+    """A worker until it is given back.
+
+    Args:
+        worker: the worker.
+        idle: where it goes then.
+    """
+
+    def __init__(self, worker: WorkerExecutor, idle: list[WorkerExecutor]) -> None:
+        self._worker = worker
+        self._idle = idle
+        self._lock = threading.Lock()
+        self._busy = self._closed = False
+
+    def grade_one(self, submission: Submission) -> Execution:
+        with self._lock:
+            if self._closed:
+                return Execution(submission.student, "", 0.0, STOPPED)
+            self._busy = True
+        try:
+            return self._worker.grade_one(submission)
+        finally:
+            self._busy = False
+
+    def close(self) -> None:
+        with self._lock:
+            if self._closed:
+                return
+            self._closed = True
+            if self._busy:
+                self._worker.close()
+            else:
+                self._idle.append(self._worker)
+
+
+def _has_workers() -> bool:
+    """Return whether processes here inherit sockets."""
+    return os.name == "posix"
+
+
 def executor_for(settings: GradingSettings) -> Executor:
     """Return what runs submissions on this machine: a worker process, or, where there are no sockets to inherit, a kernel each."""
-    if os.name == "posix":
+    if _has_workers():
         return WorkerExecutor(settings)
     from autograder.grading.execute import KernelExecutor
 

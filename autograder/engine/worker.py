@@ -41,16 +41,24 @@ def main(descriptor: int) -> None:
     channel = Channel(socket.socket(fileno=descriptor), 2**31)
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the business of the process that a person has started
     raise_file_limit()
-    settings = GradingSettings(**json.loads(channel.receive()))
-    engine: Executor = Engine(settings) if settings.warm else _cold(settings)
+    engine: Executor | None = None
     try:
         while True:
-            submission = Submission(**json.loads(channel.receive()))
-            channel.send(json.dumps(asdict(engine.grade_one(submission))).encode())
+            ((what, content),) = json.loads(channel.receive()).items()
+            if what == "settings":
+                # A new run. What this process has imported, and the questions that it has made, stay.
+                if engine is not None:
+                    engine.close()
+                settings = GradingSettings(**content)
+                engine = Engine(settings) if settings.warm else _cold(settings)
+            else:
+                assert engine is not None, "settings come first"
+                channel.send(json.dumps(asdict(engine.grade_one(Submission(**content)))).encode())
     except ClosedError:
         return
     finally:
-        engine.close()
+        if engine is not None:
+            engine.close()
 
 
 def _cold(settings: GradingSettings) -> Executor:

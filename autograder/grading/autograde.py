@@ -15,7 +15,7 @@ import nbformat
 from traitlets.config import Config
 
 from autograder.course import Course
-from autograder.engine.executor import executor_for
+from autograder.engine.executor import Workers
 from autograder.engine.isolation import settled
 from autograder.errors import CourseError
 from autograder.grading.beside import files_beside
@@ -64,6 +64,7 @@ def autograde(
     progress: Progress = lambda result: None,
     settings: GradingSettings | None = None,
     make_executor: MakeExecutor | None = None,
+    workers: Workers | None = None,
 ) -> list[GradeResult]:
     """Grade the submissions of a chapter.
 
@@ -78,7 +79,8 @@ def autograde(
         locked: whether the caller holds the course's lock already.
         progress: is told each result as it comes in, in no particular order.
         settings: limits and seed; by default those of the course's ``nbgrader_config.py``. Jobs and device are taken from above.
-        make_executor: makes what runs the submissions.
+        make_executor: makes what runs the submissions, in the place of worker processes.
+        workers: worker processes that are there already, and stay; by default they are started for this chapter.
 
     Returns:
         One result per submission, ordered by student. The same seed gives the same grades with any number of jobs.
@@ -108,7 +110,7 @@ def autograde(
         journal.write("run begins", submissions=len(wanted), jobs=jobs, device=limits.device, force=force)
         results: list[GradeResult] = []
         try:
-            for result in run.results(wanted, make_executor):
+            for result in run.results(wanted, make_executor, workers):
                 progress(result)
                 results.append(result)
         except KeyboardInterrupt:
@@ -232,7 +234,10 @@ def made_by(made: Provenance, execution: Execution, *, ran: bool) -> Provenance:
 
 
 def executions(
-    make_executor: MakeExecutor | None, settings: GradingSettings, submissions: Iterable[Submission]
+    make_executor: MakeExecutor | None,
+    settings: GradingSettings,
+    submissions: Iterable[Submission],
+    workers: Workers | None = None,
 ) -> Iterator[Execution]:
     """Run submissions and yield what comes of them, in the order in which they are done.
 
@@ -240,14 +245,22 @@ def executions(
         make_executor: makes what runs them; by default the one that this machine uses.
         settings: limits, device, seed, and how many run at once.
         submissions: what to run; taken as needed.
+        workers: worker processes that are there already, and stay.
     """
     if settings.scheduler:
         from autograder.cluster import executions_on_cluster
 
         return executions_on_cluster(settings, submissions, make_executor)
-    if make_executor is None:
-        make_executor, settings = executor_for, settled(settings)
-    return run_all(partial(make_executor, settings), submissions, jobs=settings.jobs)
+    if make_executor is not None:
+        return run_all(partial(make_executor, settings), submissions, jobs=settings.jobs)
+    return _executions_here(workers, settled(settings), submissions)
+
+
+def _executions_here(
+    workers: Workers | None, settings: GradingSettings, submissions: Iterable[Submission]
+) -> Iterator[Execution]:
+    with Workers() if workers is None else nullcontext(workers) as there:
+        yield from run_all(partial(there.executor_for, settings), submissions, jobs=settings.jobs)
 
 
 def files_of(course: Course, chapter: str, notebook: Path) -> dict[str, str]:
@@ -286,14 +299,16 @@ class _Run:
     standings: Mapping[str, Standing]
     made: Future[Provenance]
 
-    def results(self, students: Sequence[str], make_executor: MakeExecutor | None) -> Iterator[GradeResult]:
+    def results(
+        self, students: Sequence[str], make_executor: MakeExecutor | None, workers: Workers | None
+    ) -> Iterator[GradeResult]:
         """Yield results as they come in; what needs no kernel is told while others run."""
         hashes = {student: submission_hash(path, self._files(path)) for student, path in self._notebooks(students)}
         if self.force:
             self.journal.stale(students, settle=self.settle)
         early: list[GradeResult] = []
         submissions = self._submissions(hashes, early)
-        for execution in executions(make_executor, self.settings, submissions):
+        for execution in executions(make_executor, self.settings, submissions, workers):
             yield from _taken(early)
             yield self._judged(execution, hashes[execution.student])
         yield from _taken(early)

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from autograder.course import Course
+from autograder.engine.executor import Workers
 from autograder.errors import CourseError
 from autograder.grading.autograde import (
     MakeExecutor,
@@ -148,6 +149,7 @@ def regrade(
     locked: bool = False,
     progress: Callable[[GradeResult], None] = lambda result: None,
     make_executor: MakeExecutor | None = None,
+    workers: Workers | None = None,
 ) -> Regrade:
     """Make grades again and compare. Points and comments that a person gave are kept, and nobody is asked to look at them again.
 
@@ -158,7 +160,8 @@ def regrade(
         dry_run: write nothing, only compare.
         locked: whether the caller holds the course's lock already.
         progress: is told each result as it comes in.
-        make_executor: makes what runs the submissions.
+        make_executor: makes what runs the submissions, in the place of worker processes.
+        workers: worker processes that are there already, and stay.
 
     Raises:
         CourseError: if somebody else is grading.
@@ -169,7 +172,7 @@ def regrade(
     if chosen.students and dry_run:
         manifest = released_manifest(course, chosen.chapter)
         known = [before[student] for student in chosen.students]
-        for result in tried(course, manifest, known, settings, make_executor):
+        for result in tried(course, manifest, known, settings, make_executor, workers):
             progress(result)
             results.append(result)
     elif chosen.students:
@@ -185,6 +188,7 @@ def regrade(
             progress=progress,
             settings=settings,
             make_executor=make_executor,
+            workers=workers,
         )
     results.sort(key=lambda result: result.student)
     compared = [result for result in results if result.status != "not recorded"]

@@ -10,6 +10,7 @@ import nbformat
 
 from autograder.checking.verdict import Verdict
 from autograder.course import Course
+from autograder.engine.executor import Workers
 from autograder.errors import CourseError
 from autograder.grading.autograde import (
     MakeExecutor,
@@ -110,6 +111,7 @@ def tried(
     known: Sequence[GradeResult],
     settings: GradingSettings,
     make_executor: MakeExecutor | None = None,
+    workers: Workers | None = None,
 ) -> Iterator[GradeResult]:
     """Yield what known grades come to if they are made again; nothing is written.
 
@@ -118,14 +120,15 @@ def tried(
         manifest: the chapter's cells.
         known: the grades. What only the gradebook knows, questions and late penalties, is theirs.
         settings: how the submissions are run.
-        make_executor: makes what runs them.
+        make_executor: makes what runs them, in the place of worker processes.
+        workers: worker processes that are there already, and stay.
     """
     made = provenance(settings)
     by_student = {grade.student: replace(_anew(course, manifest, grade, settings), provenance=made) for grade in known}
     early: list[GradeResult] = []
     with Books(course, manifest.chapter) as books:
         submissions = _submissions(books, manifest, by_student, early)
-        for execution in executions(make_executor, settings, submissions):
+        for execution in executions(make_executor, settings, submissions, workers):
             yield _judged(manifest, by_student[execution.student], execution)
     yield from early
 
