@@ -44,6 +44,8 @@ _LINE_LENGTH = 12
 _SENTENCE_LENGTH = 25
 _MOST = 0.6
 _CHAPTER = re.compile(r"\d+_\w+")
+# Neither a letter nor a digit.
+_NEITHER = re.compile(r"[\W_]+")
 _SENTENCE_END = re.compile(r"(?<=[.!?:;])\s+|\n\s*(?:[-*+]|\d+\.)\s+|\n\s*\n")
 
 
@@ -130,13 +132,15 @@ def find_leaks(files: Iterable[Path | Material], secrets: Secrets) -> list[Leak]
         secrets: what to search for.
 
     Returns:
-        One leak for each file and secret, with the first part that was found.
+        One leak for each file and secret, with the first part that was found. Of files with the same content the first is named.
     """
     found: list[Leak] = []
+    # An archive holds once more what lies beside it. What is secret in a content depends on whom it is for.
+    searched: dict[tuple[str | None, tuple[Path, ...]], set[bytes]] = {}
     for item in files:
         material = item if isinstance(item, Material) else Material(item)
         search = _Search(secrets, material)
-        for label, forms in readable_texts(material.path):
+        for label, forms in readable_texts(material.path, searched.setdefault((material.chapter, material.own), set())):
             found += search.leaks(label, forms)
     return list(dict.fromkeys(found))
 
@@ -203,7 +207,7 @@ def squeezed(text: str) -> str:
 
 def letters(text: str) -> str:
     """Return the letters and digits of a text, in one case."""
-    return "".join(character for character in text.casefold() if character.isalnum())
+    return _NEITHER.sub("", text.casefold())
 
 
 class _Search:

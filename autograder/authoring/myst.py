@@ -5,7 +5,9 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Mapping
+from copy import deepcopy
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -60,7 +62,7 @@ def notebook_of(text: str, where: Path) -> Any:
         CourseError: if it is not a MyST notebook.
     """
     try:
-        notebook = jupytext.reads(text, fmt="md:myst")
+        notebook = deepcopy(_read(text))
     except (MystMetadataParsingError, YAMLError, ValueError) as error:
         raise CourseError(f"it is not a MyST notebook: {error}", where=where, do="Mend the cell's metadata.") from error
     if "kernelspec" not in notebook.metadata:
@@ -72,6 +74,12 @@ def notebook_of(text: str, where: Path) -> Any:
     notebook.nbformat, notebook.nbformat_minor = 4, 5
     set_cell_ids(notebook)
     return notebook
+
+
+@lru_cache(maxsize=32)
+def _read(text: str) -> Any:
+    # To parse a chapter takes a tenth of a second, and who makes a chapter does it ten times.
+    return jupytext.reads(text, fmt="md:myst")
 
 
 def set_cell_ids(notebook: Any) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import html
 import io
 import json
@@ -21,26 +22,29 @@ _ESCAPE = re.compile(r"\\(u[0-9a-fA-F]{4}|.)", re.DOTALL)
 _MEANING = {"n": "\n", "t": "\t", "r": "\r"}
 
 
-def readable_texts(path: Path) -> Iterator[tuple[str, list[str]]]:
+def readable_texts(path: Path, read: set[bytes] | None = None) -> Iterator[tuple[str, list[str]]]:
     """Return the texts of a file, each in every form in which something could stand in it.
 
     Args:
         path: a file of any kind.
+        read: digests of contents that have been read: these are left out, and what is read now is added.
 
     Yields:
         A label (the path; for a member of an archive ``path!member``) and the forms of its text.
     """
-    yield from _texts(str(path), path.read_bytes())
+    yield from _texts(str(path), path.read_bytes(), set() if read is None else read)
 
 
-def _texts(label: str, content: bytes) -> Iterator[tuple[str, list[str]]]:
+def _texts(label: str, content: bytes, read: set[bytes]) -> Iterator[tuple[str, list[str]]]:
     suffix = Path(label).suffix.casefold()
-    if suffix in NOT_TEXT:
+    digest = hashlib.sha256(suffix.encode() + b"\0" + content).digest()
+    if suffix in NOT_TEXT or digest in read:
         return
+    read.add(digest)
     if zipfile.is_zipfile(io.BytesIO(content)):
         with zipfile.ZipFile(io.BytesIO(content)) as archive:
             for name in sorted(archive.namelist()):
-                yield from _texts(f"{label}!{name}", archive.read(name))
+                yield from _texts(f"{label}!{name}", archive.read(name), read)
         return
     if suffix == ".safetensors":
         content = _header(content)

@@ -317,3 +317,15 @@ def test_unreadable_leftovers_do_not_stop_the_search(tmp_path: Path, secrets: Se
     for path in paths[1:]:
         path.write_bytes(b"")
     assert find_leaks(paths, secrets) == []
+
+
+def test_what_lies_beside_an_archive_and_in_it_is_read_once(tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_text("text")
+    with zipfile.ZipFile(tmp_path / "b.zip", "w") as archive:
+        archive.writestr("a.txt", "text")
+        archive.writestr("c.txt", "another")
+    read: set[bytes] = set()
+    labels = [label for name in ("a.txt", "b.zip") for label, _ in readable_texts(tmp_path / name, read)]
+    assert labels == [str(tmp_path / "a.txt"), f"{tmp_path / 'b.zip'}!c.txt"]
+    assert not list(readable_texts(tmp_path / "b.zip", read))
+    assert len(list(readable_texts(tmp_path / "b.zip"))) == 2
