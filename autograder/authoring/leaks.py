@@ -134,13 +134,15 @@ def find_leaks(files: Iterable[Path | Material], secrets: Secrets) -> list[Leak]
     Returns:
         One leak for each file and secret, with the first part that was found. Of files with the same content the first is named.
     """
+    materials = [item if isinstance(item, Material) else Material(item) for item in files]
+    # What is secret for everybody comes first, then what is for those who have come to a chapter: to them less and less is secret. So a
+    # content that has been searched, such as that of an archive beside the archive, need not be searched again.
+    materials.sort(key=lambda material: material.chapter or "")
+    searched: dict[tuple[Path, ...], set[bytes]] = {}
     found: list[Leak] = []
-    # An archive holds once more what lies beside it. What is secret in a content depends on whom it is for.
-    searched: dict[tuple[str | None, tuple[Path, ...]], set[bytes]] = {}
-    for item in files:
-        material = item if isinstance(item, Material) else Material(item)
+    for material in materials:
         search = _Search(secrets, material)
-        for label, forms in readable_texts(material.path, searched.setdefault((material.chapter, material.own), set())):
+        for label, forms in readable_texts(material.path, searched.setdefault(material.own, set())):
             found += search.leaks(label, forms)
     return list(dict.fromkeys(found))
 

@@ -329,3 +329,14 @@ def test_what_lies_beside_an_archive_and_in_it_is_read_once(tmp_path: Path) -> N
     assert labels == [str(tmp_path / "a.txt"), f"{tmp_path / 'b.zip'}!c.txt"]
     assert not list(readable_texts(tmp_path / "b.zip", read))
     assert len(list(readable_texts(tmp_path / "b.zip"))) == 2
+
+
+def test_a_content_is_searched_for_those_from_whom_the_most_is_secret(secrets: Secrets, tmp_path: Path) -> None:
+    solution = next(secret for secret in secrets.items if secret.kind == "solution")
+    text = "\n".join(solution.parts)
+    later, earlier = tmp_path / "later.py", tmp_path / "earlier.py"
+    for path in (later, earlier):
+        path.write_text(text)
+    materials = [Material(later, "99_later"), Material(earlier, solution.chapter)]
+    assert not find_leaks(materials[:1], secrets)
+    assert [leak.name for leak in find_leaks(materials, secrets)] == [solution.name]
