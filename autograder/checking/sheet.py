@@ -8,8 +8,11 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TypeAlias
 
+import torch
+from torch import Tensor
+
 from autograder.checking.aspects import Probe
-from autograder.checking.judges import JUDGES, has_other_weights, judge, same_answer
+from autograder.checking.judges import JUDGES, alike_at_a_glance, glance, has_other_weights, judge, same_answer
 from autograder.checking.request import Observation, WeightsError
 from autograder.checking.subject import Subject, UsesReferenceError, Watch
 from autograder.checking.verdict import Diagnosis, Finding, Verdict
@@ -89,10 +92,17 @@ class Sheet:
         """Return what a misconception answers to one aspect's questions."""
         return [self.answer(mistake, section, probe) for probe in range(len(self.sections[section].probes))]
 
+    def answered_by(self, section: int, answers: Answers) -> set[int]:
+        """Return which misconceptions give these answers to an aspect's questions, in what the judges of these questions look at."""
+        options = _looked_at(self.sections[section].probes[0])
+        kinds, lasts = self._table(section)
+        near = alike_at_a_glance(answers[0][0], kinds, lasts, **options)
+        return {i for i in near.nonzero().flatten().tolist() if self.is_answered_by(i, section, answers)}
+
     def is_answered_by(self, mistake: int, section: int, answers: Answers) -> bool:
-        """Whether a misconception gives these answers to an aspect's questions, in what the judges of these questions look at."""
+        """Whether one misconception does."""
         return all(
-            same_answer(x, y, damage=probe.judge == "unmutated", hold=probe.judge == "detached")
+            same_answer(x, y, **_looked_at(probe))
             for place, (probe, mine) in enumerate(zip(self.sections[section].probes, answers, strict=True))
             for x, y in zip(mine, self.answer(mistake, section, place), strict=True)
         )
@@ -106,6 +116,33 @@ class Sheet:
             self._failed[place] = _problem(self.sections[section], given) is not None
         return self._failed[place]
 
+    def work_out(self, places: Iterable[Place]) -> None:
+        """Ask misconceptions what they have been asked by another process, and work out what that one did of their answers."""
+        places = list(places)
+        for place in places:
+            self.answer(*place)
+        for section in {section for _, section, _ in places}:
+            self._table(section)
+        for mistake in {mistake for mistake, _, _ in places}:
+            if all((mistake, j, k) in self._answers for j, s in enumerate(self.sections) for k in range(len(s.probes))):
+                for section in range(len(self.sections)):
+                    self.is_failed_by(mistake, section)
+
+    def _table(self, section: int) -> tuple[Tensor, Tensor]:
+        """Return what is seen at a glance of every misconception's answer to an aspect's first question.
+
+        Where this process is forked for each submission, it is much less memory to look at, and so to copy, than the answers are.
+        """
+        if section not in self._glances:
+            options = _looked_at(self.sections[section].probes[0])
+            seen = [glance(self.answer(i, section, 0)[0], **options) for i in range(len(self.misconceptions))]
+            kinds, lasts = [kind for kind, _ in seen], [last for _, last in seen]
+            self._glances[section] = (
+                torch.tensor(kinds, dtype=torch.int64),
+                torch.tensor(lasts, dtype=torch.float64),
+            )
+        return self._glances[section]
+
     @property
     def answered(self) -> Collection[Place]:
         """The questions that misconceptions have been asked, in the order in which they were first asked."""
@@ -117,6 +154,10 @@ class Sheet:
 
     @cached_property
     def _failed(self) -> dict[tuple[int, int], bool]:
+        return {}
+
+    @cached_property
+    def _glances(self) -> dict[int, tuple[Tensor, Tensor]]:
         return {}
 
 
@@ -266,19 +307,28 @@ def _diagnose(sheet: Sheet, answers: Sequence[Answers], problems: Sequence[str |
         return nothing
     best: list[tuple[int, Diagnosis | None]] = [(0, None)] * len(problems)
     failed = [j for j, problem in enumerate(problems) if problem is not None]
-    for i, diagnosis in enumerate(sheet.misconceptions):
-        # To ask a mistake takes time, so it is asked no more than it takes to see that it answers otherwise.
-        alike = {j for j in failed if sheet.is_answered_by(i, j, answers[j])}
-        if not alike:
-            continue  # what both get right explains nothing
-        alike |= {j for j in range(len(problems)) if j not in failed and sheet.is_answered_by(i, j, answers[j])}
+    # To ask a mistake takes time, so it is asked no more than it takes to see that it answers otherwise.
+    answered_by = {j: sheet.answered_by(j, answers[j]) for j in failed}
+    # What both get right explains nothing.
+    for i in sorted(set().union(*answered_by.values())):
+        alike = {
+            j
+            for j, given in enumerate(answers)
+            if (i in answered_by[j] if j in answered_by else sheet.is_answered_by(i, j, given))
+        }
         everything = len(alike) == len(problems) and _shows_something(sheet, answers)
         if everything and all((j in failed) == sheet.is_failed_by(i, j) for j in range(len(problems))):
+            diagnosis = sheet.misconceptions[i]
             return [None if problem is None else diagnosis for problem in problems]
         for j in alike.intersection(failed):
             if len(alike) > best[j][0] and _has_numbers(answers[j]) and sheet.is_failed_by(i, j):
-                best[j] = (len(alike), diagnosis)
+                best[j] = (len(alike), sheet.misconceptions[i])
     return [diagnosis for _, diagnosis in best]
+
+
+def _looked_at(probe: Probe) -> dict[str, bool]:
+    """Return what the judge of a probe looks at, where that is not what was returned."""
+    return {"damage": probe.judge == "unmutated", "hold": probe.judge == "detached"}
 
 
 def _shows_something(sheet: Sheet, answers: Sequence[Answers]) -> bool:

@@ -63,6 +63,5 @@ class Stock:
         """
         for name, asked in news.items():
             for i, (sheet, places) in enumerate(zip(self._sheets[name], asked, strict=True)):
-                for mistake, section, probe in places:
-                    sheet.answer(mistake, section, probe)
+                sheet.work_out((mistake, section, probe) for mistake, section, probe in places)
                 self._learned[name, i] = len(sheet.answered)

@@ -6,7 +6,7 @@ import pytest
 import torch
 from torch import nn
 
-from autograder.checking.judges import JUDGES, judge, look, same_answer
+from autograder.checking.judges import JUDGES, alike_at_a_glance, glance, judge, look, same_answer
 from autograder.checking.request import Observation
 from autograder.checking.tolerance import tolerance_for
 
@@ -288,6 +288,50 @@ def test_weights_that_do_not_fit_are_alike_where_they_do_not_fit_in_the_same_way
     assert not same_answer(bias, row)
     told = judge("matches", [bias], [GOOD], {})
     assert told == "its weights are named otherwise: missing none, unexpected ['bias']"
+
+
+class Unreadable(torch.Tensor):
+    """A tensor that cannot be looked at."""
+
+    @classmethod
+    def __torch_function__(cls, func, types, args=(), kwargs=None):
+        raise RuntimeError("look away")
+
+
+ANSWERS = [
+    GOOD, BAD,
+    *(Observation(outputs={"output": value}) for value in (
+        X + 1, X + 1e-7, X.double(), X.T, X.tolist(), X.numpy(), X.to_sparse(), X.to("meta"), X[:0], X > 0, X.int(),
+        X.as_subclass(Unreadable), torch.tensor(1.5), 1.5, 1, "text", None, (2, 3), math.nan,
+        *(torch.tensor([1, end]) for end in (math.nan, math.inf, -math.inf, 300.0)),
+    )),
+    Observation(outputs={"output": X, "state": X + 1}),
+    Observation(outputs={"output": X, "state": X + 2}),
+    Observation(outputs={"output[0]": X}),
+    Observation(outputs={"output": X}, mutated=("q",)),
+    Observation(outputs={"output": X}, attached=("output",)),
+    Observation(error="ValueError: other words"),
+    Observation(error="WeightsError: its weights are named otherwise: missing none, unexpected ['bias']"),
+    Observation(error="WeightsError: its weights are named otherwise: missing ['row'], unexpected ['line']"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("what", [{}, {"damage": True}, {"hold": True}], ids=["results", "damage", "hold"])
+def test_a_glance_never_parts_answers_that_are_the_same(what):
+    seen = [glance(answer, **what) for answer in ANSWERS]
+    kinds = torch.tensor([kind for kind, _ in seen])
+    lasts = torch.tensor([last for _, last in seen], dtype=torch.float64)
+    for mine in ANSWERS:
+        near = alike_at_a_glance(mine, kinds, lasts, **what).tolist()
+        for theirs, maybe in zip(ANSWERS, near, strict=True):
+            assert maybe or not same_answer(mine, theirs, **what), (mine, theirs)
+
+
+def test_a_glance_tells_most_answers_apart():
+    others = [Observation(outputs={"output": X + step}) for step in range(1, 30)]
+    seen = [glance(answer) for answer in [*others, GOOD]]
+    kinds, lasts = torch.tensor([kind for kind, _ in seen]), torch.tensor([last for _, last in seen])
+    assert alike_at_a_glance(GOOD, kinds, lasts).nonzero().tolist() == [[29]]
 
 
 def test_a_strange_object_does_not_stop_a_judge():
