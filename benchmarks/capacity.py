@@ -229,9 +229,9 @@ class _Stopwatch:
         self.sent: list[int] = []
         self.returned: list[int] = []
 
-    def executions(self, make_executor: Any, settings: Any, submissions: Any) -> Iterator[Any]:
+    def executions(self, make_executor: Any, settings: Any, submissions: Any, workers: Any) -> Iterator[Any]:
         """As the original."""
-        for execution in self.original(make_executor, settings, self._prepared(iter(submissions))):
+        for execution in self.original(make_executor, settings, self._prepared(iter(submissions)), workers):
             self.service.append(execution.seconds)
             self.returned.append(len(execution.notebook.encode()))
             begin = perf_counter()

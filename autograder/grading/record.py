@@ -182,8 +182,6 @@ class Books:
     def _config(self) -> Config:
         config = self.course.config()
         configure(config)
-        # nbconvert's own switch: a notebook is validated after all steps and not after each of them.
-        config.NotebookExporter.setdefault("optimistic_validation", True)
         return config
 
     @cached_property

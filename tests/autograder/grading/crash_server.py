@@ -59,7 +59,9 @@ def drawn(settings: GradingSettings) -> Drawn:
     return Drawn(settings.seed)
 
 
-def executions(make: object, settings: GradingSettings, submissions: Iterable[Submission]) -> Iterator[Execution]:
+def executions(
+    make: object, settings: GradingSettings, submissions: Iterable[Submission], workers: object
+) -> Iterator[Execution]:
     """Run submissions, whatever a run asks for, with that executor."""
     return run_all(partial(drawn, settings), submissions, jobs=settings.jobs)
 
