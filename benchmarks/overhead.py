@@ -30,7 +30,7 @@ from nbformat import reader
 from autograder.checking.sheet import Sheet, decide
 from autograder.checking.subject import LocalSubject
 from autograder.checks import exercises
-from autograder.engine.agent import _in_this_thread, _observed, _told
+from autograder.engine.agent import _in_this_thread, _observed, told
 from autograder.engine.cells import parsed
 from autograder.engine.conspicuous import conspicuous
 from autograder.engine.executor import WorkerExecutor
@@ -253,7 +253,7 @@ def wire(notebook: Any) -> float:
     for sheet in _all_sheets(notebook):
         subject = LocalSubject(exercises()[sheet.exercise].reference)
         probes = (*sheet.rules, *(probe for section in sheet.sections for probe in section.probes))
-        carried += [(packed_request(one), _told(subject.observe(one))) for probe in probes for one in probe.requests]
+        carried += [(packed_request(one), told(subject.observe(one))) for probe in probes for one in probe.requests]
 
     def carry() -> None:
         for request, observation in carried:

@@ -194,9 +194,9 @@ class Agent:
         for size, watched in zip(question["sizes"], question["watched"], strict=True):
             group = [Request(**next(requests)) for _ in range(size)]
             observed = _observed(subject, group, watched, watching)
-            told = [pack(_told(item), _described, self._max_bytes) for item in observed]
+            answers = [pack(told(item), _described, self._max_bytes) for item in observed]
             # Group by group: what has been answered is answered, whatever becomes of the rest.
-            self._channel.send(pack({"part": told}, None, self._max_bytes))
+            self._channel.send(pack({"part": answers}, None, self._max_bytes))
         return {"value": None}
 
     def _do_drop(self, question: dict[str, Any]) -> dict[str, Any]:
@@ -279,12 +279,12 @@ def _in_this_thread(seen: set[str]) -> Iterator[None]:
 _QUIET = (ProfilerState.KINETO, False, False, False, False, False)
 
 
-def _told(observation: Observation) -> dict[str, Any]:
+def told(observation: Observation) -> dict[str, Any]:
     """Return what an observation says, and leave out what it does not say: most say one thing."""
-    told = {
+    said = {
         name: item for name, item in vars(observation).items() if item is not None and item is not False and item != ()
     }
-    return told if observation.outputs else {name: item for name, item in told.items() if name != "outputs"}
+    return said if observation.outputs else {name: item for name, item in said.items() if name != "outputs"}
 
 
 def _raised(error: BaseException) -> dict[str, Any]:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from itertools import islice
+from itertools import chain, islice
 
 from nbformat import NotebookNode
 
 from autograder.checking.sheet import Place, Sheet
-from autograder.engine.subject import packed_request
+from autograder.engine.subject import expect, packed_request
 from autograder.grading.definitions import checked_names
 from autograder.grading.graded_cells import is_test
 from autograder.grading.settings import GradingSettings
@@ -44,6 +44,8 @@ class Stock:
                 for probe in (*sheet.rules, *(probe for section in sheet.sections for probe in section.probes)):
                     for request in probe.requests:
                         packed_request(request)
+                for answer in chain.from_iterable(given for section in sheet.sections for given in section.expected):
+                    expect(answer)
         return bool(missing)
 
     def news(self) -> dict[str, list[list[Place]]]:

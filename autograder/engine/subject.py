@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from math import ceil
 from random import Random
@@ -10,9 +11,10 @@ from typing import Any
 
 from autograder.checking.request import Observation, Request
 from autograder.checking.subject import Watch
+from autograder.engine.agent import told
 from autograder.engine.conversation import Conversation, LimitError, memory_text
 from autograder.engine.mentions import mentions
-from autograder.engine.wire import Reference, WireError, pack, unpack
+from autograder.engine.wire import NotPlainError, Reference, WireError, pack, unpack
 
 MAX_TEXT = 1_000
 
@@ -23,6 +25,9 @@ _MEMORY = ("MemoryError", "can't allocate memory", "Cannot allocate memory")
 
 # Packed requests, with what they were made of: a question sheet is asked of every student, so each of its requests is packed once.
 _packed: dict[int, tuple[Request, bytes]] = {}
+
+# Right answers as they arrive if they are right to the last bit, as most are: they need not be read to be known.
+_expected: dict[bytes, Observation] = {}
 
 
 class RemoteSubject:
@@ -107,6 +112,8 @@ class RemoteSubject:
         return [[draw.choice(found)] if place in chosen else [] for place, found in enumerate(calls)]
 
     def _observation(self, data: Any) -> Observation:
+        if isinstance(data, bytes) and data in _expected:
+            return _expected[data]
         try:
             found = _read(unpack(data))
         except (WireError, TypeError) as error:
@@ -135,6 +142,12 @@ def packed_request(request: Request) -> bytes:
         )
         _packed[id(request)] = known
     return known[1]
+
+
+def expect(answer: Observation) -> None:
+    """Take note of a right answer: one that arrives as the same bytes is the very same object."""
+    with suppress(NotPlainError):
+        _expected.setdefault(pack(told(answer)), answer)
 
 
 def _malformed(why: str) -> Observation:

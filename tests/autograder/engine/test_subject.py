@@ -17,8 +17,9 @@ from autograder.checking.request import Observation, Request
 from autograder.checking.sheet import decide
 from autograder.checking.subject import LocalSubject
 from autograder.checks import check, exercises
+from autograder.engine import subject as subject_module
 from autograder.engine.remote import RemoteObject, conversation_of, reference_of
-from autograder.engine.subject import RemoteSubject, packed_request
+from autograder.engine.subject import RemoteSubject, expect, packed_request
 from autograder.engine.wire import Reference, pack
 
 from .student import DONE, Said, Scripted, Student, conversation_with
@@ -309,6 +310,35 @@ def test_a_request_is_packed_once_and_tells_only_what_it_says() -> None:
     assert packed_request(request) is packed_request(request)
     assert packed_request(Request("call", {"x": 1})) == packed_request(request)
     assert b"state" not in packed_request(request)
+
+
+@pytest.mark.parametrize("name", ["causal_mask", "scaled_dot_product_attention", "gru_cell"])
+def test_a_right_answer_is_known_by_its_bytes_and_the_verdict_is_the_same(
+    everyone: Student, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    sheet = exercises()[name].sheet(hidden=True, seed=5)
+    codes = [label for label in implementations() if label.startswith(f"{name}__")]
+
+    def verdicts() -> list[Any]:
+        found = []
+        for label in codes:
+            everyone.begin()
+            found.append(decide(sheet, remote(everyone, label)).to_dict())
+        return found
+
+    monkeypatch.setattr(subject_module, "_expected", {})
+    before = verdicts()
+    answers = [answer for section in sheet.sections for given in section.expected for answer in given]
+    for answer in answers:
+        expect(answer)
+    assert verdicts() == before
+    everyone.begin()
+    requests = [request for section in sheet.sections for probe in section.probes for request in probe.requests]
+    (there,) = remote(everyone, f"{name}__reference").observe_groups([requests])
+    known = [mine for mine, theirs in zip(there, answers, strict=True) if mine is theirs]
+    assert len(known) > len(answers) / 2
+    (other,) = remote(everyone, f"{name}__reference").observe_groups([[replace(requests[0], arguments={})]])
+    assert other[0].error, "another answer is read as it is"
 
 
 def test_a_module_class_is_examined_with_the_weights_of_the_request(student: Student) -> None:
