@@ -75,6 +75,9 @@ class WorkerExecutor:
             try:
                 if self._channel is None:
                     self.start()
+                if self._closed:  # meanwhile, by another thread
+                    self._end()
+                    return Execution(submission.student, "", monotonic() - begin, STOPPED)
                 assert self._channel is not None
                 self._tell("submission", submission)
                 answer = json.loads(self._channel.receive())

@@ -162,6 +162,7 @@ class Nursery:
         self._control: socket.socket | None = None
         self._folder = ""
         self._ready = False
+        self._entered = ""
         self.problem = ""
 
     def start(self) -> None:
@@ -188,6 +189,7 @@ class Nursery:
             "settings": self.settings.to_dict(),
             "root": f"{self._folder}/root",
             "sockets": self.sockets if self._kernels else "",
+            "enters": bool(self._entered),
         }
         send_with_descriptors(ours, json.dumps(order).encode(), [])
 
@@ -217,6 +219,35 @@ class Nursery:
         self.problem = answer["problem"]
         control.settimeout(_FORK_SECONDS)
         self._ready = True
+        if self._entered:
+            self._enter(control)
+
+    def enter(self, folder: str) -> None:
+        """Let children have the packages of one folder in ``settings.packages``, and no longer those of another.
+
+        To load a folder's packages takes a tenth of the time that a zygote takes to start.
+
+        Args:
+            folder: its name.
+
+        Raises:
+            NurseryError: if that cannot be done.
+        """
+        before, self._entered = self._entered, folder
+        if self._control is None or not self._ready or folder == before:
+            return
+        try:
+            if before:
+                send_with_descriptors(self._control, json.dumps({"leave": True}).encode(), [])
+            self._enter(self._control)
+        except (OSError, NurseryError) as error:
+            self.close()
+            raise NurseryError("the process that student code is forked from could not load another package") from error
+
+    def _enter(self, control: socket.socket) -> None:
+        control.settimeout(START_SECONDS)
+        self._exchange(control, {"enter": self._entered}, [])
+        control.settimeout(_FORK_SECONDS)
 
     def child(
         self,

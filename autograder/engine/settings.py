@@ -20,7 +20,8 @@ class EngineSettings:
 
     Attributes:
         preload: modules that the zygote imports before it forks. One that is not installed is left out.
-        packages: a folder of packages that students have, put first on the path: the student build. Empty for none.
+        packages: a folder of packages that students have, put first on the path: the student build. Empty for none. It may also be a folder
+            of such folders, of which children have the one that :meth:`~autograder.engine.nursery.Nursery.enter` names.
         hidden: names of packages that the grader has and students have not.
         isolation: the least that is accepted: ``"sandbox"`` (every layer), ``"restricted"`` (no namespaces) or ``"none"``.
         limits: what a sandboxed process tree may use.

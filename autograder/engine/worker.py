@@ -9,6 +9,7 @@ from __future__ import annotations
 import base64
 import contextlib
 import gc
+import hashlib
 import json
 import os
 import shutil
@@ -17,7 +18,7 @@ import socket
 import sys
 import tempfile
 import zipfile
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from time import monotonic
 from typing import Any
@@ -47,10 +48,11 @@ def main(descriptor: int) -> None:
             ((what, content),) = json.loads(channel.receive()).items()
             if what == "settings":
                 # A new run. What this process has imported, and the questions that it has made, stay.
-                if engine is not None:
-                    engine.close()
                 settings = GradingSettings(**content)
-                engine = Engine(settings) if settings.warm else _cold(settings)
+                if not isinstance(engine, Engine) or not engine.change(settings):
+                    if engine is not None:
+                        engine.close()
+                    engine = Engine(settings) if settings.warm else _cold(settings)
             else:
                 assert engine is not None, "settings come first"
                 channel.send(json.dumps(asdict(engine.grade_one(Submission(**content)))).encode())
@@ -80,8 +82,13 @@ class Engine:
 
         self._settings = settings
         self._folder = Path(tempfile.mkdtemp(prefix="tfcourse-"))
-        packages = _unpacked(settings.package, self._folder / "packages") if settings.package else ""
+        self._packages = self._folder / "packages"
+        packages = str(self._packages) if settings.package else ""
         self._nursery = Nursery(engine_settings(settings, packages), student_environment(settings, self._folder))
+        if settings.package:
+            self._folder.chmod(0o755)
+            self._packages.mkdir(mode=0o755)
+            self._nursery.enter(_unpacked(settings.package, self._packages))
         self._nursery.start()
         self._checkers: list[int] = []
         # While the zygote prepares itself.
@@ -100,6 +107,23 @@ class Engine:
         tfcourse._installed_check()  # what has been found here, checkers need not look for
         self._stock = stock.Stock(self._settings)
         self._shell = make_shell(Names())
+
+    def change(self, settings: GradingSettings) -> bool:
+        """Take settings with another package for students, and return whether that was all that they differ in.
+
+        Of the packages before nothing is left: that of a later chapter has the solutions of this one.
+        """
+        from autograder.engine.nursery import NurseryError
+
+        if not settings.package or settings != replace(self._settings, package=settings.package):
+            return False
+        if settings.package != self._settings.package:
+            self._settings = settings
+            for path in self._packages.iterdir():
+                shutil.rmtree(path)
+            with contextlib.suppress(NurseryError):  # the next submission finds it out, and starts another one
+                self._nursery.enter(_unpacked(settings.package, self._packages))
+        return True
 
     def grade_one(self, submission: Submission) -> Execution:
         """Run a submission. Never raises for what the submission does."""
@@ -220,15 +244,16 @@ def given_up(notebook: str, reason: str) -> str:
     return json.dumps(content, ensure_ascii=False)
 
 
-def _unpacked(wheel: str, folder: Path) -> str:
-    """Unpack a package where students' processes, which run as somebody else, can read it."""
-    folder.parent.chmod(0o755)
+def _unpacked(wheel: str, shelf: Path) -> str:
+    """Unpack a package where students' processes, which run as somebody else, can read it, and return its folder's name."""
+    name = hashlib.sha256(Path(wheel).read_bytes()).hexdigest()[:16]
+    folder = shelf / name
     folder.mkdir(mode=0o755)
     with zipfile.ZipFile(wheel) as archive:
         archive.extractall(folder)
     for path in folder.rglob("*"):
         path.chmod(0o755 if path.is_dir() else 0o644)
-    return str(folder)
+    return name
 
 
 if __name__ == "__main__":

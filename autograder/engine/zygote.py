@@ -39,6 +39,8 @@ def main(descriptor: int) -> None:
     zygote = _Zygote(control, settings)
     try:
         zygote.prepare(order["root"], order["sockets"])
+        if not order["enters"]:  # else a copy of this process would write to many of them, and make them small again
+            linux.use_large_pages()
     except Exception:
         _tell(control, {"failed": traceback.format_exc(limit=3)})
         return
@@ -88,20 +90,44 @@ class _Zygote:
         # A kernel brings a shell of its own, and a process has one.
         self._shell = None if "ipykernel.kernelapp" in sys.modules else warm.shell()
         warm.checks(backward=self._settings.device == "cpu")
-        linux.use_large_pages()
 
     def serve(self) -> None:
-        """Do what the worker asks: fork, and wait for a child that has been forked."""
+        """Do what the worker asks, until it says to leave or closes the connection: fork, wait for a child, enter a folder of packages."""
         while True:
             try:
                 message, descriptors = receive_with_descriptors(self._control, 1)
             except (ClosedError, OSError):
                 return
             order = json.loads(message)
+            if "leave" in order:
+                return
             if "fork" in order:
                 self._fork(order["fork"], descriptors, order["token"])
+            elif "enter" in order:
+                if not self._enter(order["enter"], order["token"]):
+                    return
             else:
                 _tell(self._control, {"status": self._status_of(order["wait"]), "token": order["token"]})
+
+    def _enter(self, folder: str, token: str) -> bool:
+        """Let a copy of this process, in which a folder's packages are loaded, serve in its place; return whether to go on after it.
+
+        What the copy has loaded goes with it. Of a copy that was lost nobody knows what it was asked last, so this process ends too.
+        """
+        copy = os.fork()
+        if copy:
+            return os.waitstatus_to_exitcode(os.waitpid(copy, 0)[1]) == 0
+        status = 1
+        with contextlib.suppress(BaseException):
+            sandbox.die_with_parent()
+            _change_packages(f"{sandbox.PACKAGES if self.moved_in else self._settings.packages}/{folder}")
+            linux.use_large_pages()
+            gc.collect()
+            gc.freeze()
+            _tell(self._control, {"entered": folder, "token": token})
+            self.serve()
+            status = 0
+        os._exit(status)
 
     def _status_of(self, child: int) -> int:
         """Wait for a child to end, and return its exit status or minus the signal that ended it."""

@@ -11,7 +11,10 @@ import select
 import signal
 import tempfile
 import threading
+import zipfile
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 from time import monotonic, sleep
 from typing import Any
@@ -21,7 +24,7 @@ import pytest
 from nbformat.v4 import new_code_cell, new_notebook
 from nbgrader.utils import determine_grade
 
-from autograder.engine.executor import KILLED, WorkerExecutor, executor_for
+from autograder.engine.executor import KILLED, STOPPED, WorkerExecutor, Workers, executor_for
 from autograder.engine.sandbox import LAYERS
 from autograder.engine.worker import given_up
 from autograder.grading.execution import Execution, Submission
@@ -473,3 +476,73 @@ def test_closing_twice_or_before_anything_was_run_is_nothing() -> None:
     made.close()
     made.close()
     assert made._process is None
+
+
+def wheel(folder: Path, chapter: str) -> str:
+    """A students' package that says what chapter it is of, and nothing else."""
+    path = folder / f"tfcourse-{chapter}.whl"
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr("tfcourse/__init__.py", f"CHAPTER = {chapter!r}")
+        archive.writestr(f"tfcourse/solutions_before_{chapter}.py", "")
+    return str(path)
+
+
+LOOK_AROUND: tuple[Cell, ...] = (
+    (
+        "import os, sys, tfcourse\n"
+        "print(tfcourse.CHAPTER)\n"
+        "print(*sorted(name for name in sys.modules if 'solutions' in name))\n"
+        "shelf = os.path.dirname(os.path.dirname(os.path.dirname(tfcourse.__file__)))\n"
+        "print(len(os.listdir(shelf)), *sorted(name for _, _, names in os.walk(shelf) for name in names if 'solutions' in name))",
+        None,
+    ),
+)
+
+
+def test_a_run_with_another_package_finds_the_worker_warm_and_nothing_of_the_package_before(tmp_path: Path) -> None:
+    packages = {chapter: wheel(tmp_path, chapter) for chapter in ("03", "04")}
+    with Workers() as workers:
+        seen = []
+        for chapter in ("04", "03", "03", "04"):
+            lent = workers.executor_for(replace(SETTINGS, package=packages[chapter]))
+            seen.append(Graded(lent.grade_one(submission(*LOOK_AROUND, *BEFORE))))
+            lent.close()
+            assert lent.grade_one(submission(*BEFORE)).failure == STOPPED, "it was given back"
+        (worker,) = workers._idle
+        zygote = zygote_of(worker)
+        kill_group(zygote)
+        again = Graded(worker.grade_one(submission(*LOOK_AROUND)))
+        assert zygote_of(worker) != zygote
+        worker.change(replace(SETTINGS, cell_seconds=3, package=packages["03"]))
+        other = Graded(worker.grade_one(submission(*LOOK_AROUND, *BEFORE)))
+        pid = worker._process.pid if worker._process else 0
+        handle = os.pidfd_open(pid)
+    assert ended(handle), "workers end with those who hold them"
+    for graded, chapter in zip([*seen, again, other], ("04", "03", "03", "04", "04", "03"), strict=True):
+        name = f"solutions_before_{chapter}"
+        assert graded.printed(0).splitlines() == [chapter, f"tfcourse.{name}", f"1 {name}.py"]
+    assert [graded.points for graded in seen] == [{"good": 1.0}] * 4
+    assert other.points == {"good": 1.0}
+
+
+def test_a_worker_that_is_given_back_while_it_works_is_ended(tmp_path: Path) -> None:
+    with Workers() as workers, ThreadPoolExecutor(1) as threads:
+        lent = workers.executor_for(SETTINGS)
+        running = threads.submit(lent.grade_one, submission(*SLOW))
+        until(lambda: lent._busy)  # type: ignore[attr-defined]
+        lent.close()
+        lent.close()
+        assert running.result().failure
+        assert not workers._idle
+
+
+def test_a_run_gets_workers_that_are_free_and_new_ones_beside() -> None:
+    with Workers() as workers:
+        first, second = workers.executor_for(SETTINGS), workers.executor_for(SETTINGS)
+        assert Graded(first.grade_one(submission(*BEFORE))).points == {"good": 1.0}
+        first.close()
+        second.close()
+        assert len(workers._idle) == 2
+        third = workers.executor_for(SETTINGS)
+        assert len(workers._idle) == 1
+        third.close()
