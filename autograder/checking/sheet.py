@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import builtins
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TypeAlias
@@ -116,14 +116,21 @@ class Sheet:
             self._failed[place] = _problem(self.sections[section], given) is not None
         return self._failed[place]
 
-    def work_out(self, places: Iterable[Place]) -> None:
-        """Ask misconceptions what they have been asked by another process, and work out what that one did of their answers."""
-        places = list(places)
-        for place in places:
-            self.answer(*place)
-        for section in {section for _, section, _ in places}:
-            self._table(section)
-        for mistake in {mistake for mistake, _, _ in places}:
+    def learn(self, answers: Mapping[Place, Sequence[Observation]]) -> None:
+        """Take over what misconceptions have answered in another process, and work out what that one did of it.
+
+        Args:
+            answers: their answers; an empty one is asked for again.
+        """
+        for place, given in answers.items():
+            if given:
+                self._answers.setdefault(place, given)
+            else:
+                self.answer(*place)
+        for section in {section for _, section, _ in answers}:
+            if all((i, section, 0) in self._answers for i in range(len(self.misconceptions))):
+                self._table(section)
+        for mistake in {mistake for mistake, _, _ in answers}:
             if all((mistake, j, k) in self._answers for j, s in enumerate(self.sections) for k in range(len(s.probes))):
                 for section in range(len(self.sections)):
                     self.is_failed_by(mistake, section)
@@ -144,9 +151,9 @@ class Sheet:
         return self._glances[section]
 
     @property
-    def answered(self) -> Collection[Place]:
-        """The questions that misconceptions have been asked, in the order in which they were first asked."""
-        return self._answers.keys()
+    def answered(self) -> Mapping[Place, Sequence[Observation]]:
+        """What misconceptions have answered so far, in the order in which they were asked."""
+        return self._answers
 
     @cached_property
     def _answers(self) -> dict[Place, Sequence[Observation]]:

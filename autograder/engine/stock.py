@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from itertools import chain, islice
 
 from nbformat import NotebookNode
 
-from autograder.checking.sheet import Place, Sheet
-from autograder.engine.subject import expect, packed_request
+from autograder.checking.request import Observation
+from autograder.checking.sheet import Sheet
+from autograder.engine.agent import told
+from autograder.engine.subject import expect, packed_request, read
+from autograder.engine.wire import NotPlainError, pack, unpack
 from autograder.grading.definitions import checked_names
 from autograder.grading.graded_cells import is_test
 from autograder.grading.settings import GradingSettings
@@ -48,22 +51,38 @@ class Stock:
                     expect(answer)
         return bool(missing)
 
-    def news(self) -> dict[str, list[list[Place]]]:
-        """Return, for each exercise, which questions of its sheets known mistakes have been asked since :meth:`learn` was called."""
-        return {
+    def news(self) -> bytes:
+        """Return what known mistakes have answered since :meth:`learn` was called, for the worker's own stock."""
+        answers = {
             name: [
-                list(islice(sheet.answered, self._learned.get((name, i), 0), None)) for i, sheet in enumerate(sheets)
+                [
+                    [*place, _packed(given)]
+                    for place, given in islice(sheet.answered.items(), self._known(name, i), None)
+                ]
+                for i, sheet in enumerate(sheets)
             ]
             for name, sheets in self._sheets.items()
         }
+        return pack({name: lists for name, lists in answers.items() if any(lists)})
 
-    def learn(self, news: Mapping[str, Sequence[Sequence[Place]]]) -> None:
-        """Ask known mistakes what a checker has asked them: the next one need not.
+    def learn(self, news: bytes) -> None:
+        """Take over what known mistakes have answered in a checker: the next one need not ask them.
 
         Args:
-            news: what :meth:`news` returned in the checker.
+            news: what :meth:`news` returned there.
         """
-        for name, asked in news.items():
-            for i, (sheet, places) in enumerate(zip(self._sheets[name], asked, strict=True)):
-                sheet.work_out((mistake, section, probe) for mistake, section, probe in places)
+        for name, lists in unpack(news, trusted=True).items():
+            for i, (sheet, answers) in enumerate(zip(self._sheets[name], lists, strict=True)):
+                sheet.learn({tuple(place): [read(unpack(seen)) for seen in packed] for *place, packed in answers})
                 self._learned[name, i] = len(sheet.answered)
+
+    def _known(self, name: str, sheet: int) -> int:
+        return self._learned.get((name, sheet), 0)
+
+
+def _packed(given: Sequence[Observation]) -> list[bytes]:
+    """Return observations as bytes; none if one cannot be sent, and has to be made again."""
+    try:
+        return [pack(told(seen)) for seen in given]
+    except NotPlainError:
+        return []

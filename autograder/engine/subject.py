@@ -115,7 +115,7 @@ class RemoteSubject:
         if isinstance(data, bytes) and data in _expected:
             return _expected[data]
         try:
-            found = _read(unpack(data))
+            found = read(unpack(data))
         except (WireError, TypeError) as error:
             return _malformed(str(error))
         if found.error is not None and any(sign in found.error for sign in _MEMORY):
@@ -154,8 +154,12 @@ def _malformed(why: str) -> Observation:
     return Observation(error=f"MalformedAnswer: {why[:MAX_TEXT]}")
 
 
-def _read(said: Any) -> Observation:
-    """Return an observation, of which every field is what it should be."""
+def read(said: Any) -> Observation:
+    """Return the observation that somebody told, of which every field is what it should be.
+
+    Raises:
+        TypeError: if one is not.
+    """
     if not isinstance(said, dict):
         raise TypeError("an observation that is no mapping")
     outputs = said.get("outputs", {})

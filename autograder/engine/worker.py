@@ -138,7 +138,7 @@ class Engine:
             return Execution(submission.student, given_up(submission.notebook, result["lost"]), seconds)
         if "notebook" not in result:
             return Execution(submission.student, "", seconds, result.get("again") or result["failure"])
-        self._stock.learn(result["news"])
+        self._stock.learn(base64.b64decode(result["news"]))
         return Execution(
             submission.student, result["notebook"], seconds, "", result["isolation"], tuple(result["layers"])
         )
@@ -217,7 +217,7 @@ class Engine:
             return {"failure": f"{type(error).__name__}: {error}"}
         return {
             "notebook": executed,
-            "news": self._stock.news(),
+            "news": base64.b64encode(self._stock.news()).decode(),
             "isolation": checker.isolation,
             "layers": checker.layers,
         }

@@ -5,10 +5,12 @@ from __future__ import annotations
 import pytest
 from nbformat.v4 import new_code_cell, new_notebook
 
+from autograder.checking.request import Observation
 from autograder.checking.sheet import Sheet, decide
 from autograder.checking.subject import LocalSubject
 from autograder.checks import exercise
 from autograder.engine.stock import Stock
+from autograder.engine.wire import pack, unpack
 from autograder.grading.settings import GradingSettings
 
 NAME = "causal_mask"
@@ -31,18 +33,31 @@ def hidden_sheet() -> Sheet:
     return exercise(NAME).sheet(hidden=True, seed=11)
 
 
-def test_what_one_checker_has_asked_mistakes_the_next_need_not(stock: Stock) -> None:
+def test_what_mistakes_have_answered_in_one_checker_the_next_need_not_ask(
+    stock: Stock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    wrong = LocalSubject(exercise(NAME).misconceptions[0].wrong)
     sheet = hidden_sheet()
-    decide(sheet, LocalSubject(exercise(NAME).misconceptions[0].wrong))
-    hidden, visible = stock.news()[NAME]
-    assert hidden == list(sheet.answered)
-    assert hidden
-    assert not visible
+    verdict = decide(sheet, wrong)
+    answered = dict(sheet.answered)
+    assert answered
+    news = stock.news()
+    sheet._answers.clear()  # the checker is gone, and what it has worked out with it
+    stock.learn(news)
+    assert list(sheet.answered) == list(answered)
+    assert unpack(stock.news(), trusted=True) == {}
+
+    def never(mistake: int, section: int, probe: int) -> None:
+        raise AssertionError("it has been asked")
+
+    monkeypatch.setitem(vars(sheet), "ask_mistake", never)
+    assert decide(sheet, wrong) == verdict
+
+
+def test_an_answer_that_cannot_be_told_is_asked_for_again(stock: Stock) -> None:
+    sheet = hidden_sheet()
+    sheet._answers[0, 0, 0] = [Observation(outputs={"output": object()})]
     stock.learn(stock.news())
-    assert stock.news() == {NAME: [[], []]}
-
-
-def test_what_a_checker_has_asked_in_its_own_process_is_asked_here(stock: Stock) -> None:
-    stock.learn({NAME: [[[0, 0, 0], [1, 0, 0]], []]})  # as JSON brings it
-    assert list(hidden_sheet().answered) == [(0, 0, 0), (1, 0, 0)]
-    assert stock.news() == {NAME: [[], []]}
+    news = pack({NAME: [[[1, 0, 0, []]], []]})
+    stock.learn(news)
+    assert sheet.answered[1, 0, 0][0].outputs
