@@ -29,7 +29,6 @@ from autograder.engine.channel import (
 )
 from autograder.engine.sandbox import Limits
 from autograder.engine.settings import EngineSettings, level_of, suffices
-from autograder.engine.wire import WireError, unpack
 
 START_SECONDS = 120.0
 _FORK_SECONDS = 20.0
@@ -268,6 +267,9 @@ class Nursery:
         Raises:
             NurseryError: if there is none to be had, or it is less isolated than the settings ask for.
         """
+        # Not before: it imports PyTorch, and a zygote that has been started can do the same meanwhile.
+        from autograder.engine.wire import WireError, unpack
+
         control = self._control
         if control is None or not self._ready:
             raise NurseryError("the process that student code is forked from is not ready")

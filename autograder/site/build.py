@@ -242,7 +242,7 @@ def _jupyter_book(root: Path, cache: Path, config: Path, progress: Callable[[str
     command = [
         sys.executable,
         "-c",
-        "from jupyter_book.cli.main import main; main()",
+        "import autograder; from jupyter_book.cli.main import main; main()",  # the first for what it spares the second
         "build",
         str(root),
         "--config",
