@@ -718,7 +718,7 @@ def test_help_waits_for_neither_torch_nor_nbgrader() -> None:
 
 
 def test_what_starts_with_every_command_makes_no_grammars() -> None:
-    """jsonschema would, for addresses that no notebook has: a second of every command and of every worker."""
+    """What nbformat imports would, for addresses that no notebook has: a second of every command and of every worker."""
     program = "import sys, autograder.gradebook, nbformat; print('jsonschema' in sys.modules, 'lark' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert done.stdout.split() == ["True", "False"]
