@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import chain, islice
+from typing import Any
 
 from nbformat import NotebookNode
 
@@ -54,16 +55,15 @@ class Stock:
     def news(self) -> bytes:
         """Return what known mistakes have answered since :meth:`learn` was called, for the worker's own stock."""
         answers = {
-            name: [
-                [
-                    [*place, _packed(given)]
-                    for place, given in islice(sheet.answered.items(), self._known(name, i), None)
-                ]
-                for i, sheet in enumerate(sheets)
-            ]
+            name: [self._told(sheet, self._learned.get((name, i), 0)) for i, sheet in enumerate(sheets)]
             for name, sheets in self._sheets.items()
         }
         return pack({name: lists for name, lists in answers.items() if any(lists)})
+
+    def _told(self, sheet: Sheet, known: int) -> list[list[Any]]:
+        # Where nothing is new nothing is looked at: to count an object's references is to write to its page.
+        new = islice(sheet.answered.items(), known, None) if len(sheet.answered) > known else ()
+        return [[*place, _packed(given)] for place, given in new]
 
     def learn(self, news: bytes) -> None:
         """Take over what known mistakes have answered in a checker: the next one need not ask them.
@@ -75,9 +75,6 @@ class Stock:
             for i, (sheet, answers) in enumerate(zip(self._sheets[name], lists, strict=True)):
                 sheet.learn({tuple(place): [read(unpack(seen)) for seen in packed] for *place, packed in answers})
                 self._learned[name, i] = len(sheet.answered)
-
-    def _known(self, name: str, sheet: int) -> int:
-        return self._learned.get((name, sheet), 0)
 
 
 def _packed(given: Sequence[Observation]) -> list[bytes]:
