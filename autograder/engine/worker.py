@@ -115,7 +115,8 @@ class Engine:
         """
         from autograder.engine.nursery import NurseryError
 
-        if not settings.package or settings != replace(self._settings, package=settings.package):
+        both = settings.package and self._settings.package
+        if not both or settings != replace(self._settings, package=settings.package):
             return False
         if settings.package != self._settings.package:
             self._settings = settings

@@ -513,7 +513,9 @@ def test_a_run_with_another_package_finds_the_worker_warm_and_nothing_of_the_pac
         kill_group(zygote)
         again = Graded(worker.grade_one(submission(*LOOK_AROUND)))
         assert zygote_of(worker) != zygote
-        worker.change(replace(SETTINGS, cell_seconds=3, package=packages["03"]))
+        worker.change(SETTINGS)
+        without = Graded(worker.grade_one(submission(*BEFORE)))
+        worker.change(replace(SETTINGS, package=packages["03"]))
         other = Graded(worker.grade_one(submission(*LOOK_AROUND, *BEFORE)))
         pid = worker._process.pid if worker._process else 0
         handle = os.pidfd_open(pid)
@@ -522,7 +524,7 @@ def test_a_run_with_another_package_finds_the_worker_warm_and_nothing_of_the_pac
         name = f"solutions_before_{chapter}"
         assert graded.printed(0).splitlines() == [chapter, f"tfcourse.{name}", f"1 {name}.py"]
     assert [graded.points for graded in seen] == [{"good": 1.0}] * 4
-    assert other.points == {"good": 1.0}
+    assert without.points == other.points == {"good": 1.0}
 
 
 def test_a_worker_that_is_given_back_while_it_works_is_ended(tmp_path: Path) -> None:
