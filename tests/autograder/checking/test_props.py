@@ -16,8 +16,8 @@ from autograder.checking.props import KINDS, Perceptron, TokenTable, build, stat
 from autograder.checking.recorded import _pack, _unpack
 from autograder.checking.request import Request
 from autograder.checking.subject import LocalSubject
-from autograder.engine.agent import _told
-from autograder.engine.subject import _read, packed_request
+from autograder.engine.agent import told
+from autograder.engine.subject import packed_request, read
 from autograder.engine.wire import pack, unpack
 
 
@@ -82,10 +82,10 @@ def test_the_same_answers_come_from_the_other_side_of_the_wire_and_from_a_record
     request = training_case(Draw("t")).request()
     here = LocalSubject(train_step).observe(request)
     there = Request(**unpack(packed_request(request)))
-    told = _read(unpack(pack(_told(LocalSubject(train_step).observe(there)))))
+    answered = read(unpack(pack(told(LocalSubject(train_step).observe(there)))))
     tensors: dict[str, Tensor] = {}
     recorded = Request(**_unpack(_pack(request, tensors), tensors))
-    for other in (told, LocalSubject(train_step).observe(recorded)):
+    for other in (answered, LocalSubject(train_step).observe(recorded)):
         assert other.outputs.keys() == here.outputs.keys()
         for name, value in here.outputs.items():
             torch.testing.assert_close(other.outputs[name], value, rtol=0, atol=0)
@@ -347,6 +347,6 @@ def test_results_that_still_hang_on_a_graph_are_told_on_either_side_of_the_wire(
 
     request = training_case(Draw("t")).request()
     here = LocalSubject(careless).observe(request)
-    there = _read(unpack(pack(_told(here))))
+    there = read(unpack(pack(told(here))))
     assert here.attached == there.attached == ("output[0]",)
     assert LocalSubject(train_step).observe(request).attached == ()

@@ -13,7 +13,7 @@ import pytest
 from click.testing import CliRunner
 
 from autograder.authoring import student_build
-from autograder.authoring.chapter import find_chapter
+from autograder.authoring.chapter import Chapter, find_chapter
 from autograder.authoring.myst import write_notebook
 from autograder.authoring.notebooks import source_notebook
 from autograder.authoring.release import generate_assignment
@@ -28,16 +28,21 @@ SEED = "10"
 
 
 @pytest.fixture
-def course(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Course:
-    """A course in which one chapter is released, shortened, for all of its exercises would show nothing else and take a minute."""
+def course(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Course:
+    """A course in which these chapters are released, shortened, for all of their exercises would show nothing else and take minutes."""
     # What is recorded is for checks at home, and takes half a minute a chapter. A grader asks the reference.
     monkeypatch.setattr(student_build, "_recordings", lambda root, chapter: {})
-    chapter = find_chapter(PROJECT, request.getfixturevalue("name"))
     found = Course.open(tmp_path / "course", create=True)
     with (found.root / "nbgrader_config.py").open("a", encoding="utf-8") as config:
         # That of the predictions: some mistakes get more or less by the questions that are drawn.
         config.write("\nc.GradingLimits.seed = 0\n")
-    source = found.root / "source" / chapter.name / f"{chapter.name}.ipynb"
+    for name in CHAPTERS:
+        release_shortened(found, find_chapter(PROJECT, name))
+    return found
+
+
+def release_shortened(course: Course, chapter: Chapter) -> None:
+    source = course.root / "source" / chapter.name / f"{chapter.name}.ipynb"
     source.parent.mkdir(parents=True)
     notebook = source_notebook(chapter)
     names = [cell.metadata.get("nbgrader", {}).get("grade_id", "") for cell in notebook.cells]
@@ -46,9 +51,8 @@ def course(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.M
     left_out = {f"{test}{name}" for name in set(exercises) - set(exercises[1::4]) for test in ("", "test_")}
     notebook.cells = [cell for cell, name in zip(notebook.cells, names, strict=True) if name not in left_out]
     source.write_bytes(write_notebook(notebook))
-    generate_assignment(found.config(), chapter.name)
-    student_build.build_student_wheel(PROJECT, chapter, found.root / "student" / chapter.name)
-    return found
+    generate_assignment(course.config(), chapter.name)
+    student_build.build_student_wheel(PROJECT, chapter, course.root / "student" / chapter.name)
 
 
 def told(course: Course, command: str, *words: str) -> Any:
@@ -58,31 +62,33 @@ def told(course: Course, command: str, *words: str) -> Any:
     return json.loads(result.stdout)
 
 
-@pytest.mark.parametrize("name", CHAPTERS)
 def test_a_sample_class_gets_the_scores_that_were_predicted_and_a_report(
-    name: str, course: Course, monkeypatch: pytest.MonkeyPatch
+    course: Course, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(PROJECT)
-    made = told(course, "sample-class", name, "--students", "2", "--seed", SEED)
-    works = {student["id"]: student["chapters"][name] for student in made}
-    kinds = {exercise["kind"] for work in works.values() for exercise in work["exercises"].values()}
-    answered = {student: sorted(work["answered"]) for student, work in works.items()}
-    assert kinds >= {"right", "mistake"}, "the class is too tame to prove anything; draw it from another seed"
-    assert any(answered.values()), "nobody answered a question; draw the class from another seed"
+    made = told(course, "sample-class", *CHAPTERS, "--students", "2", "--seed", SEED)
+    # All chapters by one command, whose worker goes from one to the next.
+    grading = told(course, "autograde", *CHAPTERS, "--jobs", "1", "--device", "cpu", "--allow-weaker-isolation")
+    assert [graded["chapter"] for graded in grading] == CHAPTERS
+    for name, graded in zip(CHAPTERS, grading, strict=True):
+        works = {student["id"]: student["chapters"][name] for student in made}
+        kinds = {exercise["kind"] for work in works.values() for exercise in work["exercises"].values()}
+        answered = {student: sorted(work["answered"]) for student, work in works.items()}
+        assert kinds >= {"right", "mistake"}, "the class is too tame to prove anything; draw it from another seed"
+        assert any(answered.values()), "nobody answered a question; draw the class from another seed"
+        for result in graded["results"]:
+            work = works[result["student"]]
+            assert (result["status"], result["problems"]) == ("graded", [])
+            scores = {exercise["name"]: exercise["score"] for exercise in result["exercises"]}
+            assert scores == {name: pytest.approx(expected["score"]) for name, expected in work["exercises"].items()}
+            assert sorted(q["name"] for q in result["questions"] if q["pending"]) == answered[result["student"]]
+        assert len(graded["feedback"]) == len(graded["results"]) == 2
 
-    (graded,) = told(course, "autograde", name, "--jobs", "1", "--device", "cpu", "--allow-weaker-isolation")
-    for result in graded["results"]:
-        work = works[result["student"]]
-        assert (result["status"], result["problems"]) == ("graded", [])
-        scores = {exercise["name"]: exercise["score"] for exercise in result["exercises"]}
-        assert scores == {name: pytest.approx(expected["score"]) for name, expected in work["exercises"].items()}
-        assert sorted(q["name"] for q in result["questions"] if q["pending"]) == answered[result["student"]]
-    assert len(graded["feedback"]) == len(graded["results"]) == 2
-
-    report = told(course, "report", name)
-    (summary,) = report["chapters"]
+    report = told(course, "report", *CHAPTERS)
     page = Path(report["report"]).read_text(encoding="utf-8")
-    mistakes = [e["mistake"] for work in works.values() for e in work["exercises"].values() if e["kind"] == "mistake"]
-    assert summary["chapter"] == name
-    assert all(exercise in page for work in works.values() for exercise in work["exercises"])
-    assert any(mistake in page for mistake in mistakes)
+    assert [summary["chapter"] for summary in report["chapters"]] == CHAPTERS
+    works = {
+        exercise: item for s in made for work in s["chapters"].values() for exercise, item in work["exercises"].items()
+    }
+    assert all(exercise in page for exercise in works)
+    assert any(item["mistake"] in page for item in works.values() if item["kind"] == "mistake")
