@@ -262,7 +262,7 @@ def glance(observation: Observation, *, damage: bool = False, hold: bool = False
 def alike_at_a_glance(
     mine: Observation, kinds: Tensor, lasts: Tensor, *, damage: bool = False, hold: bool = False
 ) -> Tensor:
-    """Return which of some answers may be the same as one; of most that are not, this says so in a hundredth of the time.
+    """Return which of some answers may be the same as one. Of most that are not, it says so without a look at them.
 
     Args:
         mine: the one.

@@ -224,7 +224,7 @@ class Nursery:
     def enter(self, folder: str) -> None:
         """Let children have the packages of one folder in ``settings.packages``, and no longer those of another.
 
-        To load a folder's packages takes a tenth of the time that a zygote takes to start.
+        To load a folder's packages takes less time than to start another zygote, which would import PyTorch again.
 
         Args:
             folder: its name.

@@ -26,7 +26,7 @@ _MEMORY = ("MemoryError", "can't allocate memory", "Cannot allocate memory")
 # Packed requests, with what they were made of: a question sheet is asked of every student, so each of its requests is packed once.
 _packed: dict[int, tuple[Request, bytes]] = {}
 
-# Right answers as they arrive if they are right to the last bit, as most are: they need not be read to be known.
+# Right answers as they arrive if they are right to the last bit, as many are: they need not be read to be known.
 _expected: dict[bytes, Observation] = {}
 
 
