@@ -1,4 +1,4 @@
-"""Battles are fought once: a class per family, and each test looks at one thing that came of it."""
+"""Battles are fought once: a class on each ground, and each test looks at one thing that came of it."""
 
 from __future__ import annotations
 
@@ -7,27 +7,29 @@ from functools import cache
 
 import pytest
 
-from .attack import in_family
+from .attack import Attack, attacks
 from .battle import Battle, fight
 from .ground import exercises_of, ground
 
+Exercises = tuple[str, ...]
+
 
 @pytest.fixture(scope="session")
-def alone() -> Callable[[str], Battle]:
-    """Return a function that grades honest work, alone, on a ground like that of a family."""
+def alone() -> Callable[[Exercises], Battle]:
+    """Return a function that grades honest work, alone, on a ground with the given exercises."""
 
     @cache
-    def battle(exercises: tuple[str, ...]) -> Battle:
+    def battle(exercises: Exercises) -> Battle:
         with ground(exercises) as made:
             return fight(made, (), walls=False)
 
-    return lambda family: battle(exercises_of(family))
+    return battle
 
 
 @pytest.fixture(scope="session")
-def walls(alone: Callable[[str], Battle]) -> bool:
+def walls(alone: Callable[[Exercises], Battle]) -> bool:
     """Whether an honest notebook saw that it is shut in. Nothing that could do harm is let loose without."""
-    seen = alone("reading")
+    seen = alone(exercises_of("reading"))
     if not seen.honest or seen.honest[0] not in seen.looks:
         return False
     found = seen.looks[seen.honest[0]].get("walls", {})
@@ -36,12 +38,22 @@ def walls(alone: Callable[[str], Battle]) -> bool:
 
 
 @pytest.fixture(scope="session")
-def battle(walls: bool) -> Callable[[str], Battle]:
-    """Return a function that lets a family loose."""
+def battle(request: pytest.FixtureRequest, walls: bool) -> Callable[[Exercises], Battle]:
+    """Return a function that lets loose, one after the other, all attacks that belong on a ground and that the run's tests look at."""
+    looked_at = {_attack_of(item) for item in request.session.items}
+    chosen = [attack for attack in attacks() if attack.name in looked_at] or attacks()
 
     @cache
-    def of(family: str) -> Battle:
-        with ground(exercises_of(family)) as made:
-            return fight(made, in_family(family), walls=walls)
+    def of(exercises: Exercises) -> Battle:
+        with ground(exercises) as made:
+            return fight(
+                made, tuple(attack for attack in chosen if exercises_of(attack.family) == exercises), walls=walls
+            )
 
     return of
+
+
+def _attack_of(item: pytest.Item) -> str:
+    """Return the name of the attack that a test is about, or nothing."""
+    attack = item.callspec.params.get("attack") if hasattr(item, "callspec") else None
+    return attack.name if isinstance(attack, Attack) else ""

@@ -35,6 +35,8 @@ from .attack import Attack
 
 ROOT = Path(__file__).parents[2]
 CHAPTER = "03_scaled_dot_product"
+# The student who is graded first, whose work is worth reading.
+OTHER = "s000"
 LIGHT = ("causal_mask", "merge_query_key")
 GUARDED = ("scaled_dot_product_attention",)
 SETUP = "import math\n\nimport torch\nfrom torch import Tensor, nn\n\nfrom tfcourse import check\n"
@@ -175,7 +177,7 @@ class Ground:
         """Return what an attacker knows, as the source of a cell."""
         return PREAMBLE.format(
             mark=attack.mark, course=str(self.course), outside=str(self.outside), home=str(self.home), tcp=self.tcp, udp=self.udp,
-            abstract=self.abstract, named=str(self.named), victim=self.victim.pid, other="s00", self=student, chapter=CHAPTER,
+            abstract=self.abstract, named=str(self.named), victim=self.victim.pid, other=OTHER, self=student, chapter=CHAPTER,
         )  # fmt: skip
 
     def hand_in_attack(self, student: str, attack: Attack) -> None:
@@ -407,7 +409,7 @@ def _furnish(made: Ground, *, stock: bool) -> None:
     (made.home / ".ssh" / "id_ed25519").write_text(f"{CANARIES['the home folder']}\n")
     shutil.copytree(_released(made.exercises).name, made.course)
     with Gradebook(f"sqlite:///{made.course / 'gradebook.db'}", "tfcourse") as gradebook:
-        gradebook.add_student("s00", first_name=CANARIES["the gradebook"])
+        gradebook.add_student(OTHER, first_name=CANARIES["the gradebook"])
     seed = made.course / "secret_seed"
     seed.write_text(f"{SEED}\n")
     seed.chmod(0o600)

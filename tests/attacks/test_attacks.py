@@ -8,18 +8,18 @@ import pytest
 
 from autograder.grading.results import ExerciseResult
 
-from .attack import FAMILIES, Attack, attacks
+from .attack import Attack, attacks
 from .battle import Battle
-from .ground import exercises_of
+from .ground import GUARDED, LIGHT, exercises_of
 
-Fight = Callable[[str], Battle]
+Fight = Callable[[tuple[str, ...]], Battle]
 EVERY_ATTACK = pytest.mark.parametrize("attack", attacks(), ids=lambda attack: f"{attack.family}: {attack.name}")
-EVERY_FAMILY = pytest.mark.parametrize("family", FAMILIES)
+EVERY_GROUND = pytest.mark.parametrize("exercises", [LIGHT, GUARDED], ids=", ".join)
 
 
 def fought(battle: Fight, attack: Attack) -> tuple[Battle, str]:
     """Return the battle that an attack was in, and its student; fail if it was held back or never graded."""
-    seen = battle(attack.family)
+    seen = battle(exercises_of(attack.family))
     if attack.name in seen.held_back:
         pytest.fail(f"not let loose, for no walls were seen, and {attack.unsafe}")
     student = seen.student(attack)
@@ -33,7 +33,7 @@ def of_exercise(seen: Battle, student: str, name: str) -> ExerciseResult:
 
 
 def test_an_honest_notebook_sees_that_it_is_shut_in(walls: bool, alone: Fight) -> None:
-    assert walls, alone("reading").looks or alone("reading").said
+    assert walls, alone(LIGHT).looks or alone(LIGHT).said
 
 
 @EVERY_ATTACK
@@ -77,18 +77,18 @@ def test_honest_work_in_the_same_notebook_keeps_its_points(battle: Fight, attack
         assert exercise.score == exercise.max_score, exercise.error
 
 
-@EVERY_FAMILY
-def test_a_batch_with_attackers_comes_to_its_end(battle: Fight, family: str) -> None:
-    seen = battle(family)
+@EVERY_GROUND
+def test_a_batch_with_attackers_comes_to_its_end(battle: Fight, exercises: tuple[str, ...]) -> None:
+    seen = battle(exercises)
     assert seen.ended, seen.said
     assert sorted(seen.results) == sorted([*seen.fighters, *seen.honest, seen.untouched])
 
 
-@EVERY_FAMILY
-def test_honest_students_get_what_they_get_alone(battle: Fight, alone: Fight, family: str) -> None:
-    seen, before = battle(family), alone(family)
+@EVERY_GROUND
+def test_honest_students_get_what_they_get_alone(battle: Fight, alone: Fight, exercises: tuple[str, ...]) -> None:
+    seen, before = battle(exercises), alone(exercises)
     (model,) = before.honest
-    assert [exercise.name for exercise in before.results[model].exercises] == list(exercises_of(family))
+    assert [exercise.name for exercise in before.results[model].exercises] == list(exercises)
     for student in seen.honest:
         assert student in seen.results, f"{student} has no grade; {seen.said}"
         result = seen.results[student]
@@ -99,24 +99,26 @@ def test_honest_students_get_what_they_get_alone(battle: Fight, alone: Fight, fa
         assert result.problems == before.results[model].problems
 
 
-@EVERY_FAMILY
-def test_honest_students_see_the_world_as_if_nobody_had_come_before(battle: Fight, alone: Fight, family: str) -> None:
-    seen, before = battle(family), alone(family)
+@EVERY_GROUND
+def test_honest_students_see_the_world_as_if_nobody_had_come_before(
+    battle: Fight, alone: Fight, exercises: tuple[str, ...]
+) -> None:
+    seen, before = battle(exercises), alone(exercises)
     (model,) = before.honest
     for student in seen.honest:
         assert seen.looks.get(student) == before.looks[model], f"{student} was graded after others"
 
 
-@EVERY_FAMILY
-def test_an_untouched_notebook_among_attackers_gets_nothing(battle: Fight, family: str) -> None:
-    seen = battle(family)
+@EVERY_GROUND
+def test_an_untouched_notebook_among_attackers_gets_nothing(battle: Fight, exercises: tuple[str, ...]) -> None:
+    seen = battle(exercises)
     assert seen.untouched in seen.results, seen.said
     assert seen.results[seen.untouched].score == 0
 
 
-@EVERY_FAMILY
-def test_the_ground_is_as_it_was(battle: Fight, family: str) -> None:
-    seen = battle(family)
+@EVERY_GROUND
+def test_the_ground_is_as_it_was(battle: Fight, exercises: tuple[str, ...]) -> None:
+    seen = battle(exercises)
     changed = {name for name in seen.before.keys() | seen.after.keys() if seen.before.get(name) != seen.after.get(name)}
     assert not changed
     assert seen.victim_lives, "a process next door was killed or stopped"
