@@ -30,14 +30,14 @@ WCAG = {
 }
 # What repeats itself is looked at once a page, or a lesson would take half a minute: colours of code by the kind of word and of block, a
 # table's rows and columns beyond the fourth, formulas beyond the fourth (all were looked at when they were drawn), and the insides of a
-# picture, which is one image to its reader and has its words beside it.
+# picture, which is one image to its reader and has its words beside it. A word of one letter is passed over by the rule itself.
 THIN = """() => {
     const seen = new Set();
     for (const word of document.querySelectorAll('.highlight pre span[class]')) {
         const around = word.closest('.cell_output, .cell_input, .admonition, article');
         const kind = [word.className, word.parentElement.className, around?.className].join();
-        if (seen.has(kind)) word.replaceWith(word.textContent);
-        seen.add(kind);
+        if (seen.has(kind) || word.textContent.trim().length < 2) word.replaceWith(word.textContent);
+        else seen.add(kind);
     }
     const more = [...document.querySelectorAll('mjx-container')].slice(4).flatMap(formula => [...formula.children]);
     const many = document.querySelectorAll('tr:nth-child(n + 5), tr > :nth-child(n + 5), svg[role=img] > :not(title, desc)');
