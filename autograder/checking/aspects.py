@@ -190,7 +190,7 @@ def memory(points: float, maker: Maker, *, limit: Callable[[Case], int], title: 
     """No tensor on the way has more than ``limit(case)`` elements."""
 
     def probes(draw: Draw) -> Sequence[Probe]:
-        case = maker(draw)
+        case = draw.case(maker)
         return [Probe((case.request("operations"),), "small_tensors", {"limit": limit(case)})]
 
     return Aspect("memory", title, points, probes)
@@ -208,7 +208,7 @@ def relation(
     """Two calls must agree: ``change`` returns the second case, and the views of the first and the second result to compare."""
 
     def probes(draw: Draw) -> Sequence[Probe]:
-        case = maker(draw)
+        case = draw.case(maker)
         other, *views = change(draw, case)
         return [Probe((case.request(), other.request()), "related", {"views": views, "claim": claim})]
 
@@ -262,14 +262,14 @@ def _perturb(draw: Draw, tensor: Tensor, dim: int, keep: int) -> Tensor:
 
 
 def _each(name: str, title: str, points: float, makers: Sequence[Maker], ask: Callable[[Case], Probe]) -> Aspect:
-    return Aspect(name, title, points, lambda draw: [ask(maker(draw)) for maker in makers])
+    return Aspect(name, title, points, lambda draw: [ask(draw.case(maker)) for maker in makers])
 
 
 def _both(name: str, title: str, points: float, makers: Sequence[Maker], dtypes: Sequence[torch.dtype]) -> Aspect:
     """Ask for dtype and values of each case in each precision."""
 
     def probes(draw: Draw) -> Sequence[Probe]:
-        cases = [maker(draw) for maker in makers]
+        cases = [draw.case(maker) for maker in makers]
         requests = [case.to(dtype).request() for case in cases for dtype in dtypes]
         return [Probe((request,), judge) for request in requests for judge in ("shapes", "matches")]
 

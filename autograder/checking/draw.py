@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
 import torch
@@ -57,11 +58,23 @@ class Draw:
 
     Args:
         key: whatever names this stream (exercise, aspect, round, seed).
+        shared: what names the streams of the cases that :meth:`case` makes; by default the key.
     """
 
-    def __init__(self, *key: object) -> None:
+    def __init__(self, *key: object, shared: tuple[object, ...] | None = None) -> None:
+        self._shared = key if shared is None else shared
+        self._made: Counter[str] = Counter()
         digest = hashlib.sha256("\0".join(map(str, key)).encode()).digest()
         self._generator = torch.Generator().manual_seed(int.from_bytes(digest[:7], "big"))
+
+    def case(self, maker: Callable[[Draw], Case]) -> Case:
+        """Return what a maker makes of a stream that is named after it, and so is the same in every draw that shares its name.
+
+        One answer then serves all aspects that ask for the same. A maker that is asked again makes something else.
+        """
+        name = maker.__qualname__
+        self._made[name] += 1
+        return maker(Draw(*self._shared, name, self._made[name]))
 
     def sizes(self, count: int, low: int = 2) -> tuple[int, ...]:
         """Return ``count`` sizes, pairwise distinct, so that no mix-up of two axes can go unseen. All are at least ``low``."""

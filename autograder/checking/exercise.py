@@ -103,15 +103,20 @@ class Exercise:
 
 @lru_cache(maxsize=256)
 def _sheet(exercise: Exercise, hidden: bool, seed: int, device: str) -> Sheet:
-    reference = LocalSubject(exercise.reference)
-    sections = []
+    plain = _sheet(exercise, False, 0, device) if hidden else None
     with neutral():
-        for aspect in exercise.aspects:
-            probes = [_on(probe, device) for probe in _questions(exercise.name, aspect, hidden, seed)]
-            expected = _without_the_way(ask(reference, [probes])[0], counts=False)
-            visible = len(probes) // (1 + HIDDEN_ROUNDS) if hidden else None
-            sections.append(Section(aspect.name, aspect.title, aspect.points, probes, expected, visible, aspect.easy))
+        questions = [_questions(exercise.name, aspect, hidden, seed) for aspect in exercise.aspects]
+        probes = [[_on(probe, device) for probe in asked] for asked in questions]
+        answers = ask(LocalSubject(exercise.reference), probes)
         rules = [_on(rule, device) for rule in _rules(exercise, seed if hidden else 0)]
+    known = iter(_without_the_way([given for answered in answers for given in answered], counts=False))
+    sections = []
+    for place, (aspect, asked) in enumerate(zip(exercise.aspects, probes, strict=True)):
+        expected, visible = [next(known) for _ in asked], None
+        if plain is not None:
+            before = plain.sections[place]
+            asked, expected, visible = [*before.probes, *asked], [*before.expected, *expected], len(before.probes)
+        sections.append(Section(aspect.name, aspect.title, aspect.points, asked, expected, visible, aspect.easy))
 
     mistakes = [LocalSubject(known.wrong) for known in exercise.misconceptions]
 
@@ -128,6 +133,7 @@ def _sheet(exercise: Exercise, hidden: bool, seed: int, device: str) -> Sheet:
             replace(known.diagnosis, section=exercise.headings.get(known.read, "")) for known in exercise.misconceptions
         ],
         ask_mistake=ask_mistake,
+        plain=plain,
     )
 
 
@@ -135,29 +141,28 @@ def _without_the_way(answers: Answers, *, counts: bool) -> Answers:
     """Leave of answers what is judged: results, the kind of an error, and which weights do not fit. The way would give solutions away.
 
     Args:
-        answers: what was observed.
+        answers: what was observed; one answer to several aspects stays one.
         counts: keep the numbers of operations, which judge a mistake.
     """
-    return [
-        [
-            replace(
-                seen,
-                functions=(),
-                operations=seen.operations if counts else None,
-                largest=seen.largest if counts else None,
-                error=seen.error if has_other_weights(seen) else seen.error and seen.error.partition(":")[0],
-            )
-            for seen in given
-        ]
-        for given in answers
-    ]
+    left = {id(seen): seen for given in answers for seen in given}
+    for place, seen in left.items():
+        left[place] = replace(
+            seen,
+            functions=(),
+            operations=seen.operations if counts else None,
+            largest=seen.largest if counts else None,
+            error=seen.error if has_other_weights(seen) else seen.error and seen.error.partition(":")[0],
+        )
+    return [[left[id(seen)] for seen in given] for given in answers]
 
 
 def _questions(exercise: str, aspect: Aspect, hidden: bool, seed: int) -> list[Probe]:
-    streams: list[tuple[object, ...]] = [(exercise, aspect.name, "visible", 0)]
+    """Return the visible questions of an aspect, or the hidden ones."""
+    rounds: list[tuple[object, ...]] = [("visible", 0)]
     if hidden:
-        streams += [(exercise, aspect.name, "hidden", seed, i) for i in range(HIDDEN_ROUNDS)]
-    return [probe for stream in streams for probe in aspect.probes(Draw(*stream))]
+        rounds = [("hidden", seed, i) for i in range(HIDDEN_ROUNDS)]
+    draws = [Draw(exercise, aspect.name, *this, shared=(exercise, *this)) for this in rounds]
+    return [probe for draw in draws for probe in aspect.probes(draw)]
 
 
 def _rules(exercise: Exercise, seed: int) -> list[Probe]:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass, field, replace
+from hashlib import sha256
 from typing import Any, Literal, TypeAlias
 
 import torch
@@ -97,6 +98,20 @@ def map_value(value: Value, change: Callable[[Tensor], Tensor]) -> Value:
     if isinstance(value, Mapping):
         return {key: map_value(item, change) for key, item in value.items()}
     return value
+
+
+def content(value: Value | Request) -> Hashable:
+    """Return what is equal for values, or requests, that are the same to the last bit, and only for them."""
+    if isinstance(value, Tensor):
+        flat = value.detach().cpu().contiguous().reshape(-1).view(torch.uint8)
+        return value.dtype, value.device, value.shape, sha256(flat.numpy().tobytes()).digest()
+    if isinstance(value, Request):
+        value = vars(value)
+    if isinstance(value, Mapping):
+        return Mapping, tuple((key, content(item)) for key, item in value.items())
+    if isinstance(value, (tuple, list)):
+        return type(value), tuple(map(content, value))
+    return type(value), value
 
 
 def tensors_in(value: Any) -> list[Tensor]:

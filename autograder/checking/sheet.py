@@ -72,6 +72,7 @@ class Sheet:
         sections: the aspects.
         misconceptions: the known mistakes.
         ask_mistake: puts a question to a misconception; called only when something is wrong, and once for each question.
+        plain: the sheet of the visible questions, if this one has others after them: who knows its answers knows them here.
     """
 
     exercise: str
@@ -80,13 +81,24 @@ class Sheet:
     sections: Sequence[Section]
     misconceptions: Sequence[Diagnosis]
     ask_mistake: Callable[[int, int, int], Sequence[Observation]]
+    plain: Sheet | None = None
+
+    def __post_init__(self) -> None:
+        if self.plain is not None and self.plain.misconceptions != self.misconceptions:
+            raise ValueError(f"{self.exercise}: the sheet of visible questions has other misconceptions; leave it away")
 
     def answer(self, mistake: int, section: int, probe: int) -> Sequence[Observation]:
         """Return what a misconception answers to one question."""
         place = mistake, section, probe
-        if place not in self._answers:
-            self._answers[place] = self.ask_mistake(*place)
-        return self._answers[place]
+        asked = self._asked(place)
+        if place not in asked._answers:
+            asked._answers[place] = asked.ask_mistake(*place)
+        return asked._answers[place]
+
+    def _asked(self, place: Place) -> Sheet:
+        """Return the sheet on which a question is asked: the plain one, if it is there."""
+        _, section, probe = place
+        return self.plain if self.plain is not None and probe < len(self.plain.sections[section].probes) else self
 
     def answers_of(self, mistake: int, section: int) -> Answers:
         """Return what a misconception answers to one aspect's questions."""
@@ -128,18 +140,23 @@ class Sheet:
             else:
                 self.answer(*place)
         for section in {section for _, section, _ in answers}:
-            if all((i, section, 0) in self._answers for i in range(len(self.misconceptions))):
+            if all(self._is_known((i, section, 0)) for i in range(len(self.misconceptions))):
                 self._table(section)
         for mistake in {mistake for mistake, _, _ in answers}:
-            if all((mistake, j, k) in self._answers for j, s in enumerate(self.sections) for k in range(len(s.probes))):
+            if all(self._is_known((mistake, j, k)) for j, s in enumerate(self.sections) for k in range(len(s.probes))):
                 for section in range(len(self.sections)):
                     self.is_failed_by(mistake, section)
+
+    def _is_known(self, place: Place) -> bool:
+        return place in self._asked(place)._answers
 
     def _table(self, section: int) -> tuple[Tensor, Tensor]:
         """Return what is seen at a glance of every misconception's answer to an aspect's first question.
 
         Where this process is forked for each submission, it is much less memory to look at, and so to copy, than the answers are.
         """
+        if self.plain is not None:
+            return self.plain._table(section)
         if section not in self._glances:
             options = _looked_at(self.sections[section].probes[0])
             seen = [glance(self.answer(i, section, 0)[0], **options) for i in range(len(self.misconceptions))]

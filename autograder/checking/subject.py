@@ -6,7 +6,7 @@ import inspect
 import sys
 import threading
 import warnings
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence, Set
+from collections.abc import Callable, Collection, Hashable, Iterator, Mapping, Sequence, Set
 from contextlib import contextmanager
 from types import CodeType, FrameType
 from typing import Any, Literal, Protocol, cast
@@ -23,6 +23,7 @@ from autograder.checking.request import (
     Request,
     WeightsError,
     WrongResultError,
+    content,
     cotangent,
     flatten_outputs,
     map_value,
@@ -70,6 +71,7 @@ class LocalSubject:
         self._candidate = candidate
         self._off_limits = off_limits
         self._off_folder = off_folder
+        self._seen: dict[Hashable, Observation] = {}
 
     def observe(self, request: Request) -> Observation:
         """Do what the request asks and tell what happened."""
@@ -82,9 +84,15 @@ class LocalSubject:
         return observation
 
     def observe_groups(self, groups: Sequence[Sequence[Request]], *, watch: Watch = "") -> list[list[Observation]]:
-        """Do what each request asks, in order, and tell what happened."""
+        """Do what each request asks, in order, and tell what happened. What was asked before, for another aspect, is not done again."""
         # Here, where the subject could look over the watcher's shoulder, the rule cases are all that is watched.
-        return [[self.observe(request) for request in group] for group in groups]
+        return [[self._once(request) for request in group] for group in groups]
+
+    def _once(self, request: Request) -> Observation:
+        asked = content(request)
+        if asked not in self._seen:
+            self._seen[asked] = self.observe(request)
+        return self._seen[asked]
 
     def _attempt(self, request: Request) -> Observation:
         try:

@@ -1192,8 +1192,8 @@ MERGE_VALUE_OUTPUT = Exercise(
 
 
 def outputs_of_heads(draw: Draw) -> Case:
-    """Heads and an output map without a bias."""
-    b, h, t, dh, d = draw.sizes(5)
+    """Heads and an output map without a bias; three heads at least, for of two only one is left."""
+    b, h, t, dh, d = draw.sizes(5, low=3)
     return Case({"head_outputs": draw.normal(b, h, t, dh), "o_weight": draw.normal(d, h * dh, scale=0.5)})
 
 

@@ -50,7 +50,7 @@ class RemoteSubject:
         """Do what each request asks and tell what happened.
 
         Once a limit is broken nothing more is asked: its group, and those after it, are answered with that. What the same cell has asked
-        before, as the visible part of a check and then the hidden one do, is answered as it was.
+        before, for another aspect or for the visible part of the check, is answered as it was.
 
         Args:
             groups: what to do.
@@ -60,13 +60,13 @@ class RemoteSubject:
         known, number = self._conversation.known, self._reference.number
         keys = [[(number, packed_request(request)) for request in group] for group in groups]
         asked = set(known)
-        fresh: list[list[Request]] = []
+        fresh: list[dict[tuple[int, bytes], Request]] = []
         for group, names in zip(groups, keys, strict=True):
-            fresh.append([request for request, key in zip(group, names, strict=True) if key not in asked])
+            fresh.append({key: request for request, key in zip(group, names, strict=True) if key not in asked})
             asked.update(names)
         if any(fresh):
-            for group, found in zip(fresh, self._ask(fresh, watch), strict=True):
-                known |= {(number, packed_request(request)): seen for request, seen in zip(group, found, strict=True)}
+            for new, found in zip(fresh, self._ask([list(group.values()) for group in fresh], watch), strict=True):
+                known |= dict(zip(new, found, strict=True))
         return [[known[key] for key in names] for names in keys]
 
     def _ask(self, groups: Sequence[Sequence[Request]], watch: Watch) -> list[list[Observation]]:

@@ -173,7 +173,9 @@ def predicted_score(name: str, mistake: str) -> float:
     sheet = about.sheet(hidden=True)
     # The grader recognises the mistake; with no other one on the sheet nothing is compared with them.
     known = sheet.misconceptions[place]
-    alone = replace(sheet, misconceptions=(known,), ask_mistake=lambda _, *question: sheet.answer(place, *question))
+    alone = replace(
+        sheet, misconceptions=(known,), ask_mistake=lambda _, *question: sheet.answer(place, *question), plain=None
+    )
     return decide(alone, LocalSubject(about.misconceptions[place].wrong)).score
 
 

@@ -38,6 +38,27 @@ def test_another_key_draws_something_else(key):
     assert Draw(*key).normal(8).tolist() != Draw("blend", "values", 0).normal(8).tolist()
 
 
+def several(draw: Draw) -> Case:
+    return Case({"x": draw.normal(8)})
+
+
+def other(draw: Draw) -> Case:
+    return Case({"x": draw.normal(8)})
+
+
+def test_draws_that_share_a_name_make_the_same_cases_whatever_else_they_draw():
+    def numbers(draw: Draw, maker=several) -> list[float]:
+        return draw.case(maker).arguments["x"].tolist()
+
+    mine, yours = Draw("blend", "shape", shared=("blend", 0)), Draw("blend", "values", shared=("blend", 0))
+    yours.normal(3)
+    first = numbers(mine)
+    assert numbers(yours) == first
+    assert numbers(mine) != first, "who asks for two, gets two"
+    assert numbers(Draw("blend", "values", shared=("blend", 1))) != first
+    assert numbers(Draw("blend", "values", shared=("blend", 0)), other) != first
+
+
 @pytest.mark.parametrize("count", range(1, 8))
 @pytest.mark.parametrize("low", [0, 1, 2, 5])
 def test_sizes_are_pairwise_distinct_and_at_least_as_large_as_asked(count, low):

@@ -1,10 +1,13 @@
 """How an exercise is declared, and the sheets that it gives."""
 
+from dataclasses import replace
+
 import pytest
 
 from autograder.checking import aspects as look
 from autograder.checking.draw import Case
 from autograder.checking.exercise import HIDDEN_ROUNDS, Exercise, misconception
+from autograder.checking.request import content
 
 
 def case(draw):
@@ -75,6 +78,33 @@ def test_hidden_questions_come_after_the_visible_ones_and_are_others(exercise):
         questions = [repr(probe.requests) for probe in more.probes]
         assert questions[: len(some.probes)] == [repr(probe.requests) for probe in some.probes]
         assert len(set(questions)) == len(questions)
+
+
+def test_a_question_of_several_aspects_has_one_answer_and_the_visible_ones_are_those_of_the_visible_sheet(exercise):
+    visible, hidden = exercise.sheet(), exercise.sheet(hidden=True)
+    requests = [request for section in hidden.sections for probe in section.probes for request in probe.requests]
+    answers = [answer for section in hidden.sections for given in section.expected for answer in given]
+    by_question = {}
+    for request, answer in zip(requests, answers, strict=True):
+        by_question.setdefault(content(request), set()).add(id(answer))
+    assert len(by_question) < len(requests)
+    assert all(len(found) == 1 for found in by_question.values())
+    for some, more in zip(visible.sections, hidden.sections, strict=True):
+        assert all(mine is yours for mine, yours in zip(more.expected, some.expected, strict=False))
+        assert [id(probe) for probe in more.probes[: more.visible]] == [id(probe) for probe in some.probes]
+
+
+def test_what_mistakes_answer_to_visible_questions_is_known_on_both_sheets(exercise):
+    visible, hidden = exercise.sheet(), exercise.sheet(hidden=True, seed=9)
+    assert hidden.answer(0, 0, 0) is visible.answer(0, 0, 0)
+    assert (0, 0, 0) not in hidden.answered
+    last = len(hidden.sections[0].probes) - 1
+    assert hidden.answer(0, 0, last) is hidden.answered[0, 0, last]
+
+
+def test_a_sheet_with_other_mistakes_needs_other_answers(exercise):
+    with pytest.raises(ValueError, match="other misconceptions"):
+        replace(exercise.sheet(hidden=True), misconceptions=())
 
 
 def test_the_order_of_aspects_changes_no_question(exercise):

@@ -35,9 +35,9 @@ def test_an_aspect_gives_all_its_points_or_none(verdict_on):
         if x.shape[-1] != y.shape[-1]:
             raise ValueError
         calls.append(1)
-        return 2 * x + y.mean(-2, keepdim=True) + (0.5 if len(calls) == 5 else 0.0)
+        return 2 * x + y.mean(-2, keepdim=True) + (0.5 if len(calls) == 4 else 0.0)
 
-    verdict = verdict_on(wrong_once)  # two calls for the rules, one for the shape, then the two questions of "values"
+    verdict = verdict_on(wrong_once)  # two calls for the rules, one for shape and "values", one for "values"
     assert [finding.aspect for finding in verdict.findings if not finding.passed] == ["values"]
     assert verdict.score == 4.5
 

@@ -445,3 +445,26 @@ def test_a_result_on_another_device_is_not_said_to_have_been_raised():
     seen = ask(lambda x: torch.rand(2, 3), "meta", x=X)
     expected = ask(lambda x: x * 2, "meta", x=X)
     assert judge("shapes", [seen], [expected], {}) == "asked for on the device meta, output is on cpu"
+
+
+def test_what_several_aspects_ask_is_done_once_and_what_is_almost_the_same_is_done():
+    called = []
+
+    def noted(x):
+        called.append(x)
+        return x
+
+    x = torch.tensor([0.0, 1.0])
+    requests = [
+        Request("call", {"x": x}),
+        Request("call", {"x": x.clone()}),
+        Request("call", {"x": -x}),  # a zero of another sign
+        Request("call", {"x": x.double()}),
+        Request("gradients", {"x": x}, wrt=("x",)),
+    ]
+    subject = LocalSubject(noted)
+    first, second, *others = (
+        subject.observe_groups([requests[:1], requests[1:]])[0] + subject.observe_groups([requests[1:]])[0]
+    )
+    assert first is second
+    assert len(called) == 1 + len(others)

@@ -37,25 +37,28 @@ def test_what_mistakes_have_answered_in_one_checker_the_next_need_not_ask(
     stock: Stock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     wrong = LocalSubject(exercise(NAME).misconceptions[0].wrong)
-    sheet = hidden_sheet()
+    sheets = hidden_sheet(), exercise(NAME).sheet()
+    sheet = sheets[0]
     verdict = decide(sheet, wrong)
-    answered = dict(sheet.answered)
-    assert answered
+    answered = [dict(asked.answered) for asked in sheets]
+    assert all(answered)
     news = stock.news()
-    sheet._answers.clear()  # the checker is gone, and what it has worked out with it
+    for asked in sheets:
+        asked._answers.clear()  # the checker is gone, and what it has worked out with it
     stock.learn(news)
-    assert list(sheet.answered) == list(answered)
+    assert [list(asked.answered) for asked in sheets] == [list(before) for before in answered]
     assert unpack(stock.news(), trusted=True) == {}
 
     def never(mistake: int, section: int, probe: int) -> None:
         raise AssertionError("it has been asked")
 
-    monkeypatch.setitem(vars(sheet), "ask_mistake", never)
+    for asked in sheets:
+        monkeypatch.setitem(vars(asked), "ask_mistake", never)
     assert decide(sheet, wrong) == verdict
 
 
 def test_an_answer_that_cannot_be_told_is_asked_for_again(stock: Stock) -> None:
-    sheet = hidden_sheet()
+    sheet = exercise(NAME).sheet()
     sheet._answers[0, 0, 0] = [Observation(outputs={"output": object()})]
     stock.learn(stock.news())
     news = pack({NAME: [[[1, 0, 0, []]], []]})

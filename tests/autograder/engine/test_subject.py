@@ -227,6 +227,14 @@ class TestForgedAnswers:
         assert (second[1].error or "").startswith("MalformedAnswer")
         process.close()
 
+    def test_what_one_group_asks_twice_is_asked_once(self) -> None:
+        process = Scripted(part([FINE, pack({"outputs": {"output": 2}})]))
+        subject = RemoteSubject(conversation_with(process), Reference(1, "function", "f"))
+        ((one, two, three),) = subject.observe_groups([[CALLS[0], CALLS[0], CALLS[1]]])
+        assert one is two
+        assert (one.outputs["output"], three.outputs["output"]) == (1, 2)
+        process.close()
+
     def test_one_malformed_observation_leaves_the_others_as_they_are(self) -> None:
         one, two = self.observed(part([FINE, b"\xc1"]), requests=2)
         assert (one.error, dict(one.outputs)) == (None, {"output": 1})
