@@ -41,6 +41,7 @@ class Aspect:
         probes: makes the questions of one round from a draw.
         easy: its right numbers take no computing (the input itself, zeros, a number repeated), so they do not show that the points for
             doing nothing wrong were meant for this code.
+        once: hidden questions would be the visible ones over again, since no number and no size that is drawn matters.
     """
 
     name: str
@@ -48,6 +49,7 @@ class Aspect:
     points: float
     probes: Callable[[Draw], Sequence[Probe]]
     easy: bool = False
+    once: bool = False
 
 
 def shape(
@@ -183,7 +185,7 @@ def vectorised(points: float, at_size: Callable[[Draw, int], Case], *, axis: str
         requests = tuple(at_size(draw, size).request("operations") for size in (1, 3))
         return [Probe(requests, "same_operations", {"axis": axis})]
 
-    return Aspect("vectorised", f"There is no Python loop over {axis}.", points, probes)
+    return Aspect("vectorised", f"There is no Python loop over {axis}.", points, probes, once=True)
 
 
 def memory(points: float, maker: Maker, *, limit: Callable[[Case], int], title: str) -> Aspect:

@@ -97,18 +97,21 @@ class Exercise:
         return float(sum(aspect.points for aspect in self.aspects))
 
     def sheet(self, *, hidden: bool = False, seed: int = 0, device: str = "cpu") -> Sheet:
-        """Return the question sheet for a seed, with the live reference's answers. The same arguments give the same sheet."""
+        """Return the question sheet for a seed, with the live reference's answers. The same arguments give the same sheet.
+
+        On the sheet of visible questions the seed is that of the rules alone.
+        """
         return _sheet(self, hidden, seed, device)
 
 
 @lru_cache(maxsize=256)
 def _sheet(exercise: Exercise, hidden: bool, seed: int, device: str) -> Sheet:
-    plain = _sheet(exercise, False, 0, device) if hidden else None
+    plain = _sheet(exercise, False, seed, device) if hidden else None
     with neutral():
         questions = [_questions(exercise.name, aspect, hidden, seed) for aspect in exercise.aspects]
         probes = [[_on(probe, device) for probe in asked] for asked in questions]
         answers = ask(LocalSubject(exercise.reference), probes)
-        rules = [_on(rule, device) for rule in _rules(exercise, seed if hidden else 0)]
+        rules = plain.rules if plain else [_on(rule, device) for rule in _rules(exercise, seed)]
     known = iter(_without_the_way([given for answered in answers for given in answered], counts=False))
     sections = []
     for place, (aspect, asked) in enumerate(zip(exercise.aspects, probes, strict=True)):
@@ -160,7 +163,7 @@ def _questions(exercise: str, aspect: Aspect, hidden: bool, seed: int) -> list[P
     """Return the visible questions of an aspect, or the hidden ones."""
     rounds: list[tuple[object, ...]] = [("visible", 0)]
     if hidden:
-        rounds = [("hidden", seed, i) for i in range(HIDDEN_ROUNDS)]
+        rounds = [] if aspect.once else [("hidden", seed, i) for i in range(HIDDEN_ROUNDS)]
     draws = [Draw(exercise, aspect.name, *this, shared=(exercise, *this)) for this in rounds]
     return [probe for draw in draws for probe in aspect.probes(draw)]
 

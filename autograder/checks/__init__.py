@@ -54,7 +54,8 @@ def check(
     Args:
         candidate: a function or class, here or in another process; the exercise is found by its name.
         hidden: ask the hidden questions too, as the grader does. The course's own solutions are then refused as a candidate and inside it.
-        seed: the seed of the hidden inputs; by default what ``TFCOURSE_SEED`` says, else 0. The visible inputs are always the same.
+        seed: the seed of the hidden inputs, and of those on which the rules are looked at; by default what ``TFCOURSE_SEED`` says, else 0.
+            The visible inputs are always the same.
         device: where to run it, ``"cpu"`` or ``"cuda"``; by default what ``TFCOURSE_DEVICE`` says, else the CPU.
 
     Returns:
@@ -70,7 +71,7 @@ def check(
     # Only a proxy of the grader's own says of its class how it is examined.
     elsewhere: Callable[[object], Subject] | None = getattr(type(candidate), "__subject__", None)
     subject = elsewhere(candidate) if elsewhere else LocalSubject(candidate, off_limits, str(Path(__file__).parent))
-    return decide(target.sheet(hidden=hidden, seed=number if hidden else 0, device=where), subject)
+    return decide(target.sheet(hidden=hidden, seed=number, device=where), subject)
 
 
 @cache

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import ast
 import re
 import subprocess
 import sys
+import warnings
 from collections.abc import Callable, Mapping
 from io import UnsupportedOperation
 from typing import Any
@@ -16,6 +18,8 @@ from traitlets import Type
 from traitlets.config import Config
 
 Emit = Callable[[dict[str, Any]], None]
+
+_AWAITS = re.compile(r"\b(await|async)\b")
 
 
 def _nobody(output: dict[str, Any]) -> None:
@@ -134,6 +138,20 @@ class CellShell(InteractiveShell):  # type: ignore[misc]
             for line in process.stdout:
                 sys.stdout.write(line.decode("utf-8", "replace"))
         self.user_ns["_exit_code"] = process.returncode
+
+    def transform_cell(self, raw_cell: str) -> str:
+        """Return a cell as Python. One that is Python stays as it is: to look for IPython's own syntax takes longer than most run."""
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")  # the compiler will say it again
+                ast.parse(raw_cell)
+        except (SyntaxError, ValueError, RecursionError, MemoryError):
+            return str(super().transform_cell(raw_cell))
+        return raw_cell if raw_cell.endswith("\n") else f"{raw_cell}\n"
+
+    def should_run_async(self, raw_cell: str, **kwargs: Any) -> bool:
+        """Return whether a cell awaits something at its top level; to find out, IPython compiles it once more."""
+        return _AWAITS.search(raw_cell) is not None and bool(super().should_run_async(raw_cell, **kwargs))
 
     def init_sys_modules(self) -> None:
         """Leave ``__main__`` alone: a checker runs cells in a process that has one."""

@@ -41,7 +41,7 @@ class Stock:
             seed, device = self._settings.seed or 0, self._settings.device
             # The plain one first: what is learned about the other builds on it.
             sheets = [
-                known[name].sheet(hidden=False, seed=0, device=device),
+                known[name].sheet(hidden=False, seed=seed, device=device),
                 known[name].sheet(hidden=True, seed=seed, device=device),
             ]
             self._sheets[name] = sheets

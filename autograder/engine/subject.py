@@ -20,7 +20,7 @@ MAX_TEXT = 1_000
 
 # What is done in a request that can be watched; and of how many groups of them one is, where the rules are not what is asked about.
 _CALLS = ("call", "operations")
-_ONE_IN = 3
+_ONE_IN = 5
 _MEMORY = ("MemoryError", "can't allocate memory", "Cannot allocate memory")
 
 # Packed requests, with what they were made of: a question sheet is asked of every student, so each of its requests is packed once.

@@ -73,8 +73,8 @@ def test_the_same_arguments_give_the_same_sheet_and_others_give_others(exercise)
 
 def test_hidden_questions_come_after_the_visible_ones_and_are_others(exercise):
     visible, hidden = exercise.sheet(), exercise.sheet(hidden=True)
-    for some, more in zip(visible.sections, hidden.sections, strict=True):
-        assert len(more.probes) == (1 + HIDDEN_ROUNDS) * len(some.probes)
+    for aspect, some, more in zip(exercise.aspects, visible.sections, hidden.sections, strict=True):
+        assert len(more.probes) == (1 if aspect.once else 1 + HIDDEN_ROUNDS) * len(some.probes)
         questions = [repr(probe.requests) for probe in more.probes]
         assert questions[: len(some.probes)] == [repr(probe.requests) for probe in some.probes]
         assert len(set(questions)) == len(questions)
@@ -95,11 +95,17 @@ def test_a_question_of_several_aspects_has_one_answer_and_the_visible_ones_are_t
 
 
 def test_what_mistakes_answer_to_visible_questions_is_known_on_both_sheets(exercise):
-    visible, hidden = exercise.sheet(), exercise.sheet(hidden=True, seed=9)
+    visible, hidden = exercise.sheet(seed=9), exercise.sheet(hidden=True, seed=9)
     assert hidden.answer(0, 0, 0) is visible.answer(0, 0, 0)
     assert (0, 0, 0) not in hidden.answered
     last = len(hidden.sections[0].probes) - 1
     assert hidden.answer(0, 0, last) is hidden.answered[0, 0, last]
+
+
+def test_rules_are_looked_at_once_for_visible_and_hidden_questions_and_by_the_seed(exercise):
+    visible, hidden = exercise.sheet(seed=9), exercise.sheet(hidden=True, seed=9)
+    assert hidden.rules is visible.rules
+    assert repr(hidden.rules) != repr(exercise.sheet().rules)
 
 
 def test_a_sheet_with_other_mistakes_needs_other_answers(exercise):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import warnings
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -318,3 +319,44 @@ def test_text_and_pictures_of_a_student_are_kept() -> None:
     outputs = Outputs(1000)
     outputs.add({"output_type": "display_data", "data": {**data, "text/html": "<b>x</b>"}})
     assert [item["data"] for item in outputs.items] == [data]
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "x = 1\n%%time\n",
+        "%time 1",
+        "!ls",
+        "files = !ls",
+        "x?",
+        "  x = 1\n  y = 2",
+        ">>> 1 + 1",
+        "%%capture\nprint(1)",
+        "def f(:",
+    ],
+)
+def test_what_is_no_python_is_read_as_ipython_reads_it(shell: CellShell, source: str) -> None:
+    assert shell.transform_cell(source) == InteractiveShell.transform_cell(shell, source)
+
+
+@pytest.mark.parametrize(
+    "source",
+    ["x = (5\n%3)", 'text = """\n%time\n!ls\nx?\n"""', "x = 1 # ?", "if True:\n    pass", "", "await f()", "x = 1\n"],
+)
+def test_what_is_python_stays_as_it_is_which_is_what_ipython_makes_of_it(shell: CellShell, source: str) -> None:
+    ours = shell.transform_cell(source)
+    assert ours == InteractiveShell.transform_cell(shell, source)
+    assert ours.rstrip("\n") == source.rstrip("\n")
+
+
+def test_a_warning_about_the_text_of_a_cell_is_said_once(run: Run) -> None:
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always")
+        run("text = '\\d'")
+    assert [warning.filename.startswith("<ipython-input") for warning in said] == [True]
+
+
+def test_a_cell_may_await_at_its_top_level(run: Run) -> None:
+    (said,) = run("import asyncio\nasync def f():\n    return 7", "await f()")
+    assert said["data"]["text/plain"] == "7"
+    assert run("def awaited():\n    return 'async'", "awaited()")[0]["data"]["text/plain"] == "'async'"

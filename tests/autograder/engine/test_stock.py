@@ -24,9 +24,13 @@ def stock() -> Stock:
     notebook = new_notebook(cells=[cell])
     assert made.lay_in(notebook)
     assert not made.lay_in(notebook), "the questions are there"
-    for sheet in (hidden_sheet(), exercise(NAME).sheet()):
+    for sheet in (hidden_sheet(), plain_sheet()):
         sheet._answers.clear()  # as it is where nobody has made a mistake yet; a process makes a sheet only once
     return made
+
+
+def plain_sheet() -> Sheet:
+    return exercise(NAME).sheet(seed=11)
 
 
 def hidden_sheet() -> Sheet:
@@ -37,7 +41,7 @@ def test_what_mistakes_have_answered_in_one_checker_the_next_need_not_ask(
     stock: Stock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     wrong = LocalSubject(exercise(NAME).misconceptions[0].wrong)
-    sheets = hidden_sheet(), exercise(NAME).sheet()
+    sheets = hidden_sheet(), plain_sheet()
     sheet = sheets[0]
     verdict = decide(sheet, wrong)
     answered = [dict(asked.answered) for asked in sheets]
@@ -58,7 +62,7 @@ def test_what_mistakes_have_answered_in_one_checker_the_next_need_not_ask(
 
 
 def test_an_answer_that_cannot_be_told_is_asked_for_again(stock: Stock) -> None:
-    sheet = exercise(NAME).sheet()
+    sheet = plain_sheet()
     sheet._answers[0, 0, 0] = [Observation(outputs={"output": object()})]
     stock.learn(stock.news())
     news = pack({NAME: [[[1, 0, 0, []]], []]})
