@@ -62,10 +62,11 @@ class RemoteSubject:
         asked = set(known)
         fresh: list[dict[tuple[int, bytes], Request]] = []
         for group, names in zip(groups, keys, strict=True):
-            fresh.append({key: request for request, key in zip(group, names, strict=True) if key not in asked})
+            if new := {key: request for request, key in zip(group, names, strict=True) if key not in asked}:
+                fresh.append(new)
             asked.update(names)
-        if any(fresh):
-            for new, found in zip(fresh, self._ask([list(group.values()) for group in fresh], watch), strict=True):
+        if fresh:
+            for new, found in zip(fresh, self._ask([list(new.values()) for new in fresh], watch), strict=True):
                 known |= dict(zip(new, found, strict=True))
         return [[known[key] for key in names] for names in keys]
 
