@@ -1,10 +1,13 @@
 """Submissions per second: stock ``nbgrader autograde`` and ``tfcourse autograde``, on the same submissions, in one run.
 
-    python benchmarks/grading.py [--students 60] [--stock 3] [--json FILE]
+    python benchmarks/grading.py [--students 60] [--stock 3] [--rounds 3] [--json FILE]
 
 Stock nbgrader grades a copy of the course whose configuration is untouched; its test cells work, for the course's package is installed.
 Ours grades with the full sandbox and the checker deciding, and writes feedback besides. The last row is the least that the machinery can
 cost: a fork, the sandbox, and the same cells run plainly in it, with nobody who decides.
+
+The ways take turns, round by round, and a ratio is taken within a round: a machine that others use, too, is fast in one minute and slow in
+the next.
 """
 
 from __future__ import annotations
@@ -14,13 +17,16 @@ import os
 import shutil
 import sys
 import tempfile
+from collections.abc import Callable
+from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
+from statistics import median
 from time import monotonic, perf_counter
 
 import nbformat
 from classroom import CHAPTER, Classroom, classroom
-from measure import Cost, Figures, Target, adopt_orphans, cost_of, wait_for_orphans
+from measure import Figures, Target, adopt_orphans, cost_of, wait_for_orphans
 
 from autograder.course import CONFIG_NAME
 from autograder.engine.nursery import Nursery
@@ -44,82 +50,134 @@ def main() -> None:
     parser.add_argument(
         "--stock", type=int, default=3, help="of these, how many stock nbgrader grades too (default: 3)"
     )
+    parser.add_argument("--rounds", type=int, default=3, help="how often every way has its turn (default: 3)")
     parser.add_argument("--json", type=Path, help="where to write the figures for write_docs.py")
     options = parser.parse_args()
-    if not 2 <= options.stock <= options.students or options.students < 4 * _WARM:
-        parser.error(f"--stock must be 2 or more, and --students at least that and {4 * _WARM}")
+    if not 2 <= options.stock <= options.students or options.students < 4 * _WARM or options.rounds < 1:
+        parser.error(f"--stock must be 2 or more, --students at least that and {4 * _WARM}, --rounds 1 or more")
     os.environ["PATH"] = os.pathsep.join([str(BIN), os.environ.get("PATH", os.defpath)])
     with tempfile.TemporaryDirectory(prefix="tfcourse-benchmark-") as folder:
         room = classroom(Path(folder) / "course", options.students)
-        figures = compare(room, Path(folder) / "stock", options.stock)
-    figures.command = f"python benchmarks/grading.py --students {options.students} --stock {options.stock}"
+        figures = compare(room, Path(folder) / "stock", options.stock, options.rounds)
+    figures.command = (
+        f"python benchmarks/grading.py --students {options.students} --stock {options.stock} --rounds {options.rounds}"
+    )
     figures.tell(options.json)
 
 
-def compare(room: Classroom, stock_folder: Path, stock_students: int) -> Figures:
+def compare(room: Classroom, stock_folder: Path, stock_students: int, rounds: int) -> Figures:
     """Measure every way of grading, and return the table."""
+    _prepare_stock(room, stock_folder, stock_students)
     count = len(room.students)
-    stock, stock_steady = stock_nbgrader(room, stock_folder, stock_students)
-    ours = {jobs: tfcourse(room, jobs) for jobs in (1, 2)}
-    bound = lower_bound(room)
-    figures = Figures(
-        "grading",
-        "",
-        (
-            "way of grading",
-            "submissions",
-            "cold: wall s each",
-            "cold: CPU s each",
-            "steady: wall s each",
-            "against stock, cold",
-            "against stock, steady",
-        ),
+    ways = {
+        "stock nbgrader autograde": Way(stock_students, lambda: stock_nbgrader(room, stock_folder, stock_students)),
+        "tfcourse autograde --jobs 1": Way(count, lambda: tfcourse(room, 1)),
+        "tfcourse autograde --jobs 2": Way(count, lambda: tfcourse(room, 2)),
+        "fork, sandbox, cells plainly (1 process)": Way(count, lambda: lower_bound(room)),
+    }
+    for number in range(rounds):
+        for name, way in ways.items():
+            way.turns.append(way.take())
+            print(f"round {number + 1}: {name}: steady {way.turns[-1].steady:.3f} s each", file=sys.stderr, flush=True)
+    stock, one, two, _ = ways.values()
+    columns = (
+        "cold: wall s each",
+        "cold: CPU s each",
+        "steady: wall s each",
+        "against stock, cold",
+        "against stock, steady",
     )
-    rows = [("stock nbgrader autograde", stock_students, stock, stock_steady)]
-    rows += [(f"tfcourse autograde --jobs {jobs}", count, cost, steady) for jobs, (cost, steady) in ours.items()]
-    rows += [("fork, sandbox, cells plainly (1 process)", count, None, bound.wall)]
-    for name, number, cost, steady in rows:
+    figures = Figures("grading", "", ("way of grading", "submissions", *columns))
+    for name, way in ways.items():
+        cold = [turn.cold / way.students for turn in way.turns if turn.cold]
         figures.rows.append(
             (
                 name,
-                number,
-                cost.wall / number if cost else "",
-                cost.cpu / number if cost else bound.cpu,
-                steady,
-                f"{stock.wall / stock_students * number / cost.wall:.1f}×" if cost else "",
-                f"{stock_steady / steady:.1f}×",
+                way.students,
+                median(cold) if cold else "",
+                median(turn.cpu / way.students for turn in way.turns),
+                median(turn.steady for turn in way.turns),
+                f"{way.faster_than(stock, lambda turn, students: turn.cold / students):.1f}×" if cold else "",
+                f"{way.faster_than(stock):.1f}×",
             )
         )
     figures.targets = [
-        Target("2 workers against stock, steady", stock_steady / ours[2][1], 20, unit="×"),
-        Target("1 worker against stock, steady", stock_steady / ours[1][1], 9, unit="×"),
-        Target("2 workers against 1, steady", ours[1][1] / ours[2][1], 1.8, unit="×"),
+        Target("2 workers against stock, steady", two.faster_than(stock), 20, unit="×"),
+        Target("1 worker against stock, steady", one.faster_than(stock), 9, unit="×"),
+        Target("2 workers against 1, steady", two.faster_than(one), 1.8, unit="×"),
     ]
     figures.notes = [
         "Cold is the whole command from its start to its end, ours with feedback pages, divided by the submissions. Steady is what "
         f"one more submission takes: for stock the difference between {stock_students} and 1, for ours the time between the recordings "
-        f"after the first {count // _WARM}. CPU is of all processes together; in the last row, of those that are forked."
+        f"after the first {count // _WARM}. CPU is of all processes together; in the last row, of those that are forked. Everything is the "
+        f"median of {rounds} rounds in which the ways took turns; a ratio is taken within each round. In the rounds 2 workers were "
+        f"{', '.join(f'{ratio:.1f}×' for ratio in two.ratios(stock))} against stock, 1 worker "
+        f"{', '.join(f'{ratio:.1f}×' for ratio in one.ratios(stock))}, 2 workers against 1 "
+        f"{', '.join(f'{ratio:.2f}×' for ratio in two.ratios(one))}."
     ]
     return figures
 
 
-def stock_nbgrader(room: Classroom, folder: Path, students: int) -> tuple[Cost, float]:
-    """Return what stock nbgrader takes for some students, and what one more takes."""
+@dataclass(frozen=True)
+class Turn:
+    """What one way of grading took in one round.
+
+    Attributes:
+        cold: seconds of the whole command, or 0 if there is none.
+        cpu: seconds of processor time of it.
+        steady: seconds that one more submission takes.
+    """
+
+    cold: float
+    cpu: float
+    steady: float
+
+
+@dataclass
+class Way:
+    """A way of grading.
+
+    Attributes:
+        students: how many submissions it grades.
+        take: lets it take its turn.
+        turns: what it took, round by round.
+    """
+
+    students: int
+    take: Callable[[], Turn]
+    turns: list[Turn] = field(default_factory=list)
+
+    def ratios(self, other: Way, of: Callable[[Turn, int], float] = lambda turn, _: turn.steady) -> list[float]:
+        """Return how many times faster this way was than another one, in each round."""
+        pairs = zip(self.turns, other.turns, strict=True)
+        return [of(theirs, other.students) / of(mine, self.students) for mine, theirs in pairs]
+
+    def faster_than(self, other: Way, of: Callable[[Turn, int], float] = lambda turn, _: turn.steady) -> float:
+        """Return the median of these."""
+        return median(self.ratios(other, of))
+
+
+def _prepare_stock(room: Classroom, folder: Path, students: int) -> None:
+    """Make a copy of the course for stock nbgrader, with some of the students."""
     shutil.copytree(room.course.root, folder)
     (folder / CONFIG_NAME).write_text(_STOCK_CONFIG, encoding="utf-8")
     for student in room.students[students:]:
         shutil.rmtree(folder / "submitted" / student)
+
+
+def stock_nbgrader(room: Classroom, folder: Path, students: int) -> Turn:
+    """Let stock nbgrader grade some students."""
     command = [BIN / "nbgrader", "autograde", CHAPTER, "--force"]
     one = cost_of([*command, f"--student={room.students[0]}"], cwd=folder)
     several = cost_of(command, cwd=folder)
     graded = list((folder / "autograded").glob(f"*/{CHAPTER}/{CHAPTER}.ipynb"))
     if len(graded) != students:
         raise RuntimeError(f"stock nbgrader graded {len(graded)} of {students} submissions")
-    return several, (several.wall - one.wall) / (students - 1)
+    return Turn(several.wall, several.cpu, (several.wall - one.wall) / (students - 1))
 
 
-def tfcourse(room: Classroom, jobs: int) -> tuple[Cost, float]:
-    """Return what our command takes for all students, and what one more takes."""
+def tfcourse(room: Classroom, jobs: int) -> Turn:
+    """Let our command grade all students."""
     command = [BIN / "tfcourse", "autograde", CHAPTER, "--force", "--jobs", str(jobs), "--course", room.course.root]
     cost = cost_of(command)
     results = read_results(room.course, CHAPTER)
@@ -134,7 +192,7 @@ def tfcourse(room: Classroom, jobs: int) -> tuple[Cost, float]:
         if event["event"] == RECORDED
     )
     first = len(times) // _WARM
-    return cost, (times[-1] - times[first]) / (len(times) - 1 - first)
+    return Turn(cost.wall, cost.cpu, (times[-1] - times[first]) / (len(times) - 1 - first))
 
 
 def _last_run(room: Classroom) -> int:
@@ -143,8 +201,8 @@ def _last_run(room: Classroom) -> int:
     return len(names) - 1 - names[::-1].index("run begins")
 
 
-def lower_bound(room: Classroom) -> Cost:
-    """Return what a submission takes that is run plainly in a sandboxed fork."""
+def lower_bound(room: Classroom) -> Turn:
+    """Run submissions plainly, each in a sandboxed fork."""
     settings = GradingSettings()
     notebooks = [nbformat.reads(text, as_version=4) for text in room.sanitised().values()]
     with tempfile.TemporaryDirectory(prefix="tfcourse-benchmark-") as folder:
@@ -173,7 +231,7 @@ def lower_bound(room: Classroom) -> Cost:
         finally:
             nursery.close()
             wait_for_orphans()
-    return Cost(wall / len(notebooks), cpu / len(notebooks))
+    return Turn(0.0, cpu, wall / len(notebooks))
 
 
 if __name__ == "__main__":

@@ -58,9 +58,11 @@ def with_four_weights(wrong: Callable[..., Any]) -> Callable[..., Any]:
 # ------------------------------------------------------------------------------------------------ the fixed window
 
 
-def _window_model(draw: Draw, windows: int, *, direct: bool | None = None, batch: int = 2) -> Case:
-    """A model with a window of three, and so many windows of tokens."""
-    e, d = draw.sizes(2, low=4)
+def _window_model(
+    draw: Draw, windows: int, *, direct: bool | None = None, batch: int = 2, widths: tuple[int, ...] = ()
+) -> Case:
+    """A model with a window of three, and so many windows of tokens; its widths are drawn if they are not given."""
+    e, d = widths or draw.sizes(2, low=4)
     init: dict[str, int | bool] = {"vocabulary": 7, "window": 3, "d_embedding": e, "d_hidden": d}
     if direct is not None:
         init["direct"] = direct
@@ -85,7 +87,7 @@ def no_direct(draw: Draw) -> Case:
 
 def many_windows(draw: Draw, factor: int) -> Case:
     """More sequences, and longer ones."""
-    return _window_model(draw, 4 * factor, batch=2 * factor)
+    return _window_model(draw, 4 * factor, batch=2 * factor, widths=(4, 5))
 
 
 def too_few_tokens(draw: Draw) -> Case:

@@ -10,7 +10,7 @@ import pkgutil
 import re
 import sys
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
@@ -22,7 +22,7 @@ import torch
 import tfcourse
 from autograder import quality
 from autograder.checking import aspects as look
-from autograder.checking.draw import Case
+from autograder.checking.draw import Case, Draw
 from autograder.checking.exercise import Exercise, misconception
 from autograder.checking.recorded import read_sheet, write_sheet
 from autograder.checking.sheet import Sheet, decide
@@ -252,6 +252,26 @@ def test_another_seed_asks_other_questions_of_which_the_mistakes_are_caught_as_w
     undiagnosed = replace(other, misconceptions=[], plain=None)  # to recognise them takes time, and other tests do
     mistakes = exercise(name).misconceptions
     assert not [item.name for item in mistakes if decide(undiagnosed, LocalSubject(item.wrong)).passed]
+
+
+def sizes_in(value: Any) -> Any:
+    """A question's values with the shape of each tensor in its place."""
+    if isinstance(value, torch.Tensor):
+        return tuple(value.shape), value.dtype
+    if isinstance(value, Mapping):
+        return {key: sizes_in(item) for key, item in value.items()}
+    return [sizes_in(item) for item in value] if isinstance(value, (tuple, list)) else value
+
+
+@every_exercise
+def test_what_is_asked_in_the_visible_round_alone_would_be_asked_alike_in_every_other(name):
+    for aspect in exercise(name).aspects:
+        if aspect.once:
+            rounds = [
+                [request for probe in aspect.probes(Draw(seed)) for request in probe.requests] for seed in range(3)
+            ]
+            first, *others = [[sizes_in(vars(request)) for request in asked] for asked in rounds]
+            assert all(other == first for other in others), f"{aspect.name}: its sizes are drawn"
 
 
 @every_exercise
