@@ -8,7 +8,7 @@ RUN    := $(VENV)/bin
 
 export PIP_DISABLE_PIP_VERSION_CHECK = 1
 
-.PHONY: demo test test-nbgrader lint lock sync clean help
+.PHONY: demo test test-nbgrader test-pages lint lock sync clean help
 
 help:
 	@sed -n 's/^## //p' $(MAKEFILE_LIST)
@@ -22,15 +22,19 @@ demo: $(READY)
 	$(RUN)/tfcourse report --course $(COURSE)
 	@echo "site: $(CURDIR)/book/_build/html/index.html"
 
-## make test    style, types and every test
+## make test    style, types, and every test but those of the next two
 test: $(READY) lint
 	# A file's tests stay together: they share what is dear to make, such as the built site. Their order, which tests/conftest.py gives, is kept.
 	# Two workers on two cores: a thread each, or they wait for each other's.
-	OMP_NUM_THREADS=1 $(RUN)/pytest -n 2 --dist loadfile --no-loadscope-reorder -m "not nbgrader"
+	OMP_NUM_THREADS=1 $(RUN)/pytest -n 2 --dist loadfile --no-loadscope-reorder -m "not nbgrader and not audit"
 
 ## make test-nbgrader   nbgrader's own tests, with the engine switched on; takes minutes
 test-nbgrader: $(READY)
 	$(RUN)/pytest -m nbgrader tests/nbgrader
+
+## make test-pages      every page of the site in a browser, in light and dark; takes minutes
+test-pages: $(READY)
+	$(RUN)/pytest -m audit tests/pages
 
 ## make lint    style and types only
 lint: $(READY)

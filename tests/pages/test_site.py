@@ -53,6 +53,8 @@ def _pages() -> list[str]:
 
 PAGES = [*_pages(), "search"]
 CHAPTER_PAGES = [page for page in PAGES if page.startswith("chapters/")]
+# One page of each kind is looked at in every run of the tests, all the others in `make test-pages`.
+KINDS = ("book/intro", "book/students", "book/notation", "book/api/attention", "search", *CHAPTER_PAGES[:2])
 
 
 @pytest.fixture(scope="session")
@@ -85,22 +87,23 @@ class _Quiet(SimpleHTTPRequestHandler):
         """Say nothing: the test's own assertions speak."""
 
 
-def _open(page, site: Path, name: str, theme: str = "light") -> None:
+def _open(page, site: Path, name: str, theme: str = "light", *, formulas: bool = False) -> None:
     page.emulate_media(color_scheme=theme)
-    page.goto((site / f"{name}.html").as_uri())
-    page.wait_for_load_state("load")
-    if page.locator(".math").count():
+    page.goto((site / f"{name}.html").as_uri(), wait_until="load" if formulas else "domcontentloaded")
+    if formulas and page.locator(".math").count():
         page.wait_for_function("window.MathJax && MathJax.startup && MathJax.startup.promise")
         page.evaluate("MathJax.startup.promise")
 
 
-@pytest.mark.parametrize("name", PAGES)
+@pytest.mark.parametrize(
+    "name", [name if name in KINDS else pytest.param(name, marks=pytest.mark.audit) for name in PAGES]
+)
 def test_page_is_complete_without_a_network_accessible_in_both_themes_and_fits_a_narrow_screen(
     page, axe, site: Path, name: str
 ) -> None:
     # One visit for all of it: formulas take seconds to be drawn. The fixture `page` asserts, when the test is over, that nothing was asked
     # of a network and no error was logged.
-    _open(page, site, name)
+    _open(page, site, name, formulas=True)
     assert page.locator("#main-content h1:visible").first.inner_text().strip()
     formulas = page.locator(".bd-article .math").count()
     assert page.locator(".bd-article .math mjx-container").count() == formulas, "a formula was not rendered"
