@@ -72,7 +72,7 @@ class Draw:
 
         One answer then serves all aspects that ask for the same. A maker that is asked again makes something else.
         """
-        name = maker.__qualname__
+        name = getattr(maker, "__qualname__", type(maker).__qualname__)
         self._made[name] += 1
         return maker(Draw(*self._shared, name, self._made[name]))
 

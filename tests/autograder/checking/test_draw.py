@@ -1,5 +1,7 @@
 """Inputs made from a seed."""
 
+from functools import partial
+
 import pytest
 import torch
 from torch import nn
@@ -57,6 +59,7 @@ def test_draws_that_share_a_name_make_the_same_cases_whatever_else_they_draw():
     assert numbers(mine) != first, "who asks for two, gets two"
     assert numbers(Draw("blend", "values", shared=("blend", 1))) != first
     assert numbers(Draw("blend", "values", shared=("blend", 0)), other) != first
+    assert len(numbers(Draw("blend"), partial(several))) == 8, "a maker need not have a name"
 
 
 @pytest.mark.parametrize("count", range(1, 8))
