@@ -206,6 +206,8 @@ class _Cell(NamedTuple):
 
 
 def _cells(path: Path) -> list[_Cell]:
+    if path.is_dir():
+        raise NotebookError(f"{path}: this is a folder. Give the path of the notebook in it (it ends in .ipynb).")
     if not path.is_file():
         raise NotebookError(f"{path}: there is no such file. Give the path of your notebook (it ends in .ipynb).")
     try:

@@ -100,6 +100,11 @@ def test_a_file_that_is_no_exercise_notebook_is_refused_with_advice(tmp_path, ca
     assert says in capsys.readouterr().err
 
 
+def test_a_folder_is_refused_as_one(tmp_path):
+    with pytest.raises(NotebookError, match="is a folder"):
+        validate(tmp_path)
+
+
 def test_a_file_that_is_not_there_is_refused(tmp_path):
     with pytest.raises(NotebookError, match="no such file"):
         validate(tmp_path / "none.ipynb")
