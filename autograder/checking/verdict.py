@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import html
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any
 
 # What a notebook's output carries beside the text and the table: the verdict as plain data, for whoever reads notebooks.
@@ -92,7 +92,11 @@ class Verdict:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the verdict as plain data, ready for JSON."""
-        return {"score": self.score, "max_score": self.max_score, **asdict(self)}
+        findings = tuple(
+            {**vars(finding), "diagnosis": dict(vars(finding.diagnosis)) if finding.diagnosis else None}
+            for finding in self.findings
+        )
+        return {"score": self.score, "max_score": self.max_score, **vars(self), "findings": findings}
 
     @classmethod
     def from_dict(cls, data: dict[str, Any]) -> Verdict:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -11,7 +12,6 @@ from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
-from nbformat import reader
 from traitlets.config import Config
 
 from autograder.course import Course
@@ -376,7 +376,7 @@ class _Run:
         grades, penalty = self.books.grades(student)
         problems = tuple(problems_of(notebook))
         points = {name: float(grade.auto_score or 0.0) for name, grade in grades.items()}
-        times = seconds_of(reader.reads(execution.notebook))
+        times = seconds_of(json.loads(execution.notebook))
         fatal = any(problem.fatal for problem in problems)
         result = replace(
             self._result(student, digest, "not gradable" if fatal else "graded"),

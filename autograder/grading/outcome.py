@@ -69,19 +69,20 @@ def scores_of(notebook: Any) -> dict[str, float]:
     return {name: float(determine_grade(cell)[0] or 0.0) for name, cell in cells if cell.metadata.nbgrader["grade"]}
 
 
-def seconds_of(notebook: Any) -> dict[str, float]:
-    """Return how long each named cell ran."""
+def seconds_of(notebook: Mapping[str, Any]) -> dict[str, float]:
+    """Return how long each named cell of an executed notebook ran; plain JSON will do."""
     found = {}
     for name, cell in _by_name(notebook).items():
-        times = cell.metadata.get("execution", {})
+        times = cell["metadata"].get("execution", {})
         begin, end = times.get("iopub.status.busy"), times.get("shell.execute_reply")
         if begin and end:
             found[name] = round((datetime.fromisoformat(end) - datetime.fromisoformat(begin)).total_seconds(), 3)
     return found
 
 
-def _by_name(notebook: Any) -> dict[str, Any]:
-    return {cell.metadata.nbgrader["grade_id"]: cell for cell in notebook.cells if cell.metadata.get("nbgrader")}
+def _by_name(notebook: Mapping[str, Any]) -> dict[str, Any]:
+    marked = (cell for cell in notebook["cells"] if cell["metadata"].get("nbgrader"))
+    return {cell["metadata"]["nbgrader"]["grade_id"]: cell for cell in marked}
 
 
 def _verdict(cell: Any) -> tuple[Verdict | None, str]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any
 
 
@@ -29,7 +29,7 @@ class Problem:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the problem as plain data, ready for JSON."""
-        return asdict(self)
+        return dict(vars(self))
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Problem:

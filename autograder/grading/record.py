@@ -30,7 +30,7 @@ from traitlets.utils.importstring import import_item
 from autograder.course import Course
 from autograder.grading.intake import MARK
 from autograder.grading.manifest import Manifest, cell_order, read_manifest
-from autograder.grading.plugin import configure
+from autograder.grading.plugin import EXPORTED, configure
 from autograder.grading.quiet import quiet_log, without_remarks
 from autograder.grading.shared_gradebook import SharedGradebook, sharing
 
@@ -106,7 +106,7 @@ class _Once(BaseConverter):  # type: ignore[misc]
     """Stands between Autograde and its base: what was sanitised before the run is not sanitised again after it."""
 
     sanitised = AnyTrait(None, allow_none=True, help="The submission as it was sanitised, or None.")
-    written = AnyTrait("", help="The notebook that was written last, as JSON.")
+    written = AnyTrait(help="The notebook that was written last.")
 
     def init_assignment(self, assignment_id: str, student_id: str) -> None:
         """Copy what lies beside a notebook, but no link, pipe or device: nbgrader would follow the one and wait for the others."""
@@ -127,8 +127,9 @@ class _Once(BaseConverter):  # type: ignore[misc]
             super().convert_single_notebook(notebook_filename)
 
     def write_single_notebook(self, output: str, resources: Any) -> None:
-        self.written = output
+        known = resources.pop(EXPORTED, None)
         super().write_single_notebook(output, resources)
+        self.written = reader.reads(output) if known is None and not self._sanitizing else known
 
 
 class Recorder(Autograde, _Once):  # type: ignore[misc]
@@ -242,6 +243,7 @@ class Books:
                 notebook, resources = recorder.exporter.from_filename(str(path), resources=resources)
         except Exception as error:
             raise RecordError(f"{type(error).__name__}: {error}") from error
+        resources.pop(EXPORTED, None)
         self._sanitised[student] = Sanitised(path, digest, str(notebook), resources)
         if len(self._sanitised) > KEPT:
             self._sanitised.popitem(last=False)
@@ -261,7 +263,7 @@ class Books:
                 recorder.start()
         except Exception as error:
             raise RecordError(heard.cause(error)) from error
-        return reader.reads(recorder.written)
+        return recorder.written
 
     def record_zero(self, student: str) -> None:
         """Record a submission without a notebook as nbgrader records a missing file: 0 points, nothing to be looked at.

@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal
 
@@ -111,12 +111,17 @@ class GradeResult:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the result as plain data, ready for JSON."""
-        data = asdict(self)
-        for item, exercise in zip(data["exercises"], self.exercises, strict=True):
-            item["verdict"] = exercise.verdict.to_dict() if exercise.verdict else None
-        data["provenance"] = self.provenance.to_dict()
-        del data["unchanged"]
-        return {"score": self.score, "max_score": self.max_score, "pending": self.pending, **data}
+        parts = {
+            "exercises": [
+                {**vars(exercise), "verdict": exercise.verdict.to_dict() if exercise.verdict else None}
+                for exercise in self.exercises
+            ],
+            "questions": [dict(vars(question)) for question in self.questions],
+            "problems": [problem.to_dict() for problem in self.problems],
+            "provenance": self.provenance.to_dict(),
+        }
+        own = {name: value for name, value in vars(self).items() if name != "unchanged"}
+        return {"score": self.score, "max_score": self.max_score, "pending": self.pending, **own, **parts}
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any], *, unchanged: bool = False) -> GradeResult:

@@ -104,6 +104,8 @@ class Span:
             ValueError: if it is damaged, or nested too deeply to be meant.
         """
         raw = self.data[self.start : self.end]
+        if raw[:1] == b'"' and b"\\" not in raw:
+            return decoded(raw[1:-1])
         try:
             return json.loads(decoded(raw), strict=False)
         except RecursionError as error:
