@@ -34,6 +34,11 @@ from autograder.engine.wire import NotPlainError, Opaque, Reference, pack, unpac
 
 MAX_TEXT = 4_000
 
+# Shapes, memory, stacks, operation counts and modules are not recorded.
+_QUIET = (False, False, False, False, False)
+_EVERY_THREAD = ProfilerConfig(ProfilerState.KINETO, *_QUIET, _ExperimentalConfig(profile_all_threads=True))
+_THIS_THREAD = ProfilerConfig(ProfilerState.CPU, *_QUIET, _ExperimentalConfig())
+
 # Notes the operations that are dispatched, as long as it is open.
 Watching = Callable[[set[str]], AbstractContextManager[None]]
 
@@ -257,9 +262,8 @@ def _observed(
 
 @contextmanager
 def _in_every_thread(seen: set[str]) -> Iterator[None]:
-    config = ProfilerConfig(*_QUIET, _ExperimentalConfig(profile_all_threads=True))
-    _prepare_profiler(config, {ProfilerActivity.CPU})
-    _enable_profiler(config, {ProfilerActivity.CPU})
+    _prepare_profiler(_EVERY_THREAD, {ProfilerActivity.CPU})
+    _enable_profiler(_EVERY_THREAD, {ProfilerActivity.CPU})
     try:
         yield
     finally:
@@ -268,15 +272,11 @@ def _in_every_thread(seen: set[str]) -> Iterator[None]:
 
 @contextmanager
 def _in_this_thread(seen: set[str]) -> Iterator[None]:
-    _enable_profiler_legacy(ProfilerConfig(ProfilerState.CPU, *_QUIET[1:], _ExperimentalConfig()))
+    _enable_profiler_legacy(_THIS_THREAD)
     try:
         yield
     finally:
         seen |= {event.name() for thread in _disable_profiler_legacy() for event in thread}
-
-
-# Shapes, memory, stacks, operation counts and modules are not recorded.
-_QUIET = (ProfilerState.KINETO, False, False, False, False, False)
 
 
 def told(observation: Observation) -> dict[str, Any]:

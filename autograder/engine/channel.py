@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from time import monotonic
 
 _LENGTH = struct.Struct("<I")
-_PIECE = 2**20
+_PIECE, _SHORT = 2**20, 2**14
 
 
 class ClosedError(Exception):
@@ -38,6 +38,7 @@ class Channel:
         self._socket = connection
         self._max_bytes = max_bytes
         self._lock = threading.Lock()
+        self._there = bytearray()
 
     def fileno(self) -> int:
         """Return the socket's descriptor."""
@@ -87,19 +88,20 @@ class Channel:
 
     def _exactly(self, length: int, deadline: float | None, watch: Callable[[], None] | None) -> bytes:
         # Room is made as data arrive: a length that is only announced costs nothing, and a sender who dribbles costs no more than others.
-        there = bytearray()
+        # A short message comes with its length, and with the next one if that is there.
+        there = self._there
         while len(there) < length:
             self._wait(select.POLLIN, deadline, watch)
             try:
-                piece = self._socket.recv(min(length - len(there), _PIECE))
+                piece = self._socket.recv(max(_SHORT, min(length - len(there), _PIECE)))
             except OSError as error:
                 raise ClosedError from error
             if not piece:
                 raise ClosedError
-            if len(piece) == length:
-                return piece
             there += piece
-        return bytes(there)
+        message = bytes(memoryview(there)[:length])
+        del there[:length]
+        return message
 
     def _wait(self, event: int, deadline: float | None, watch: Callable[[], None] | None = None) -> None:
         if deadline is None and watch is None:

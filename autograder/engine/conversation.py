@@ -66,6 +66,7 @@ class Conversation:
         self._take: Callable[[Mapping[str, Any]], None] = lambda output: None
         self._allowance = Allowance(60, 60, 4096, 1_000_000)
         self._deadline = self._cpu_at_start = 0.0
+        self._cpu_of_children: float | None = None
         self._characters = 0
         self.broken: LimitError | None = None
         self.alive = True
@@ -91,7 +92,7 @@ class Conversation:
         self._allowance = allowance
         self._take = take
         self._deadline = monotonic() + allowance.seconds
-        self._cpu_at_start = self._child.cpu_seconds()
+        self._cpu_at_start, self._cpu_of_children = self._child.own_cpu_seconds(), None
         self._characters = 0
         self.broken = None
         self.known = {}
@@ -171,7 +172,11 @@ class Conversation:
         """Look after what only shows while time passes: memory and CPU time of the whole family of processes."""
         if self._child.memory() > self._allowance.memory_mb * 2**20:
             raise self._kill(LimitError("memory", memory_text(self._allowance.memory_mb)))
-        if self._child.cpu_seconds() - self._cpu_at_start > self._allowance.cpu_seconds:
+        used, own = self._child.cpu_seconds(), self._child.own_cpu_seconds()
+        if self._cpu_of_children is None:
+            # Most cells are over before anybody looks. What its children have used by the first look may be from cells before.
+            self._cpu_of_children = used - own
+        if used - self._cpu_of_children - self._cpu_at_start > self._allowance.cpu_seconds:
             what = f"It was stopped after {self._allowance.cpu_seconds:g} s of CPU time."
             raise self._stop(LimitError("timeout", what))
 

@@ -2,23 +2,33 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import torch
 from torch import Tensor
 
 from autograder.checking.draw import Case
 from autograder.checking.subject import LocalSubject
 from autograder.engine import agent, wire
-from autograder.engine.shell import CellShell, make_shell
+from autograder.engine.shell import CellShell, Outputs, make_shell
 from autograder.grading import kernel_seed
 
 __all__ = ["agent", "checks", "kernel_seed", "shell", "wire"]
 
 
-def shell() -> CellShell:
-    """Return a shell that has run a cell, raised an error and shown a table of forms once."""
-    made = make_shell()
-    for source in ("1 + 1", "raise ValueError", "def f(: pass"):
-        made.run(source, lambda output: None)
+# Python adapts code to what it does, once it has run it some times, and writes that into the code: better here than in every copy.
+_TIMES = 10
+
+
+def shell(namespace: dict[str, Any] | None = None) -> CellShell:
+    """Return a shell that has run cells, shown results and raised errors.
+
+    Args:
+        namespace: what cells see as their globals.
+    """
+    made = make_shell(namespace)
+    for source in ("x = 1", "1 + 1", "raise ValueError", "def f(: pass") * _TIMES:
+        made.run(source, Outputs(1_000, trusted=True).add)
     made.reset(new_session=True)
     made.execution_count = 1
     return made

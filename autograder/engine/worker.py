@@ -99,14 +99,13 @@ class Engine:
         import torch
 
         import tfcourse
-        from autograder.engine import checker, stock  # noqa: F401 - the checker for those that are forked here
+        from autograder.engine import checker, stock, warm  # noqa: F401 - the checker for those that are forked here
         from autograder.engine.remote import Names
-        from autograder.engine.shell import make_shell
 
         torch.set_num_threads(1)
         tfcourse._installed_check()  # what has been found here, checkers need not look for
         self._stock = stock.Stock(self._settings)
-        self._shell = make_shell(Names())
+        self._shell = warm.shell(Names())
 
     def change(self, settings: GradingSettings) -> bool:
         """Take settings with another package for students, and return whether that was all that they differ in.

@@ -49,6 +49,10 @@ class Process:
             self._status = os.waitstatus_to_exitcode(os.waitpid(self._pid, 0)[1])
         return self._status
 
+    def own_cpu_seconds(self) -> float:
+        """Return no CPU time."""
+        return 0.0
+
     def cpu_seconds(self) -> float:
         """Return no CPU time: nothing is watched here."""
         return 0.0
@@ -151,6 +155,10 @@ class Scripted:
     def wait(self) -> int:
         """Say that it has ended without a fault."""
         return 0
+
+    def own_cpu_seconds(self) -> float:
+        """Return no CPU time."""
+        return 0.0
 
     def cpu_seconds(self) -> float:
         """Return no CPU time."""

@@ -203,13 +203,32 @@ def test_memory_and_processor_time_are_watched_while_an_answer_is_waited_for(
 
     process = Scripted(silent)
     conversation = conversation_with(process)
-    process.cpu_seconds = lambda: seconds  # type: ignore[method-assign]
+    process.cpu_seconds = process.own_cpu_seconds = lambda: seconds  # type: ignore[method-assign]
     process.memory = lambda: memory  # type: ignore[method-assign]
     process.interrupt = stop.set  # type: ignore[method-assign]
     with pytest.raises(LimitError) as caught:
         conversation.ask({"do": "look", "name": "x"})
     stop.set()
     assert caught.value.kind == kind
+    process.close()
+
+
+def test_processor_time_of_children_is_counted_from_the_first_look_on() -> None:
+    stop = Event()
+
+    def silent(question: Any) -> bytes:
+        stop.wait()
+        return b""
+
+    process = Scripted(silent)
+    conversation = conversation_with(process)
+    used = iter([1000.0, 1300.0, 1599.0, 1601.0])
+    process.cpu_seconds = lambda: next(used)  # type: ignore[method-assign]
+    process.interrupt = stop.set  # type: ignore[method-assign]
+    with pytest.raises(LimitError, match="600 s of CPU time"):
+        conversation.ask({"do": "look", "name": "x"})
+    stop.set()
+    assert not list(used)
     process.close()
 
 
