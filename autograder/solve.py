@@ -18,7 +18,7 @@ from autograder.authoring.sync import same_package
 from autograder.checking.verdict import VERDICT_MIME, Verdict
 from autograder.errors import CourseError
 from autograder.grading.execute import Executor, KernelExecutor, Submission
-from autograder.grading.intake import problems_of
+from autograder.grading.problem import problems_of
 from autograder.grading.settings import GradingSettings, cuda_is_there, resolve_device
 
 # A solution may take its time: what is asked here is whether it is right.

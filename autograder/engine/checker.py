@@ -21,8 +21,7 @@ from autograder.engine.nursery import Child
 from autograder.engine.remote import Names, stand_for
 from autograder.engine.shell import CellShell, Outputs
 from autograder.grading.graded_cells import error_output, is_locked, is_test, name_of, settle
-from autograder.grading.intake import add_problems, problems_of
-from autograder.grading.problem import Problem
+from autograder.grading.problem import Problem, add_problems, problems_of
 from autograder.grading.settings import GradingSettings
 
 # A traceback's last line says what was raised; so much of it is told in a problem.

@@ -232,8 +232,7 @@ class Engine:
 def given_up(notebook: str, reason: str) -> str:
     """Return a notebook that was not run to its end, with that as the error of its test cells."""
     from autograder.grading.graded_cells import error_output, is_test
-    from autograder.grading.intake import add_problems
-    from autograder.grading.problem import Problem
+    from autograder.grading.problem import Problem, add_problems
 
     what = f"Grading it did not come to an end, twice ({reason}); it was given no points."
     content = reader.reads(notebook)

@@ -20,7 +20,6 @@ from autograder.engine.isolation import settled
 from autograder.errors import CourseError
 from autograder.grading.beside import files_beside
 from autograder.grading.execution import Execution, Executor, Submission
-from autograder.grading.intake import problems_of
 from autograder.grading.journal import (
     FAILED,
     NOTHING,
@@ -35,7 +34,7 @@ from autograder.grading.kernel import KernelExecute
 from autograder.grading.manifest import Manifest, released_manifest
 from autograder.grading.outcome import exercises_of, no_exercises, no_notebook, seconds_of
 from autograder.grading.pool import run_all
-from autograder.grading.problem import Problem
+from autograder.grading.problem import Problem, problems_of
 from autograder.grading.provenance import Provenance, checks_hash, environment, package_hash
 from autograder.grading.record import Books, RecordedGrade, RecordError
 from autograder.grading.results import GradeResult, QuestionResult, Status, read_result, write_result

@@ -10,9 +10,8 @@ from typing import Any
 from nbgrader.utils import compute_checksum, is_grade, is_solution, is_task
 
 from autograder.checking.verdict import VERDICT_MIME, Diagnosis, Verdict
-from autograder.grading.intake import problems_of
 from autograder.grading.markup import markdown, plain, python
-from autograder.grading.problem import Problem
+from autograder.grading.problem import Problem, problems_of
 
 _HEADING = re.compile(r"^#{1,6}\s+(.+?)\s*#*$", re.MULTILINE)
 _TITLE = re.compile(r"^#\s+(.+?)\s*#*$", re.MULTILINE)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 from nbformat.v4 import new_output
-from nbgrader.utils import is_grade, is_solution
 
 from autograder.checking.verdict import VERDICT_MIME
 from autograder.grading.definitions import checked_names, ends_in_check
@@ -13,7 +12,8 @@ from autograder.grading.definitions import checked_names, ends_in_check
 
 def is_test(cell: Any) -> bool:
     """Return whether a cell is one whose outcome gives points."""
-    return cell.cell_type == "code" and bool(is_grade(cell)) and not is_solution(cell)
+    mark = cell.metadata.get("nbgrader", {})
+    return cell.cell_type == "code" and bool(mark.get("grade")) and not mark.get("solution")
 
 
 def is_locked(cell: Any) -> bool:

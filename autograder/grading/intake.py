@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from nbformat.v4 import new_notebook
 
 from autograder.grading.manifest import Manifest
-from autograder.grading.problem import Problem
+from autograder.grading.problem import MARK, Problem
 from autograder.grading.reading import UnreadableError, read_notebook
 from autograder.grading.restore import evidence, restore
-
-# Where a sanitised notebook keeps what was found about it; a submission cannot bring its own, for nothing of its metadata is kept.
-MARK = "tfcourse"
 
 
 @dataclass(frozen=True)
@@ -62,18 +58,6 @@ def put_in_order(notebook: Any, problems: list[Problem], manifest: Manifest) -> 
         found += restored
     notebook.metadata[MARK] = {"problems": [problem.to_dict() for problem in found]}
     return Intake(notebook, tuple(found))
-
-
-def problems_of(notebook: Any) -> list[Problem]:
-    """Return the problems that a sanitised notebook carries."""
-    mark: Mapping[str, Any] = notebook.metadata.get(MARK) or {}
-    return [Problem.from_dict(item) for item in mark.get("problems", [])]
-
-
-def add_problems(notebook: Any, problems: list[Problem]) -> None:
-    """Add problems to those that a sanitised notebook carries."""
-    everything = problems_of(notebook) + problems
-    notebook.metadata[MARK] = {"problems": [problem.to_dict() for problem in everything]}
 
 
 def chapter_of(notebook: Any, manifest: Manifest) -> str | None:

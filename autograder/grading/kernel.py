@@ -23,8 +23,7 @@ from traitlets import Bool, Enum, Integer
 
 from autograder.grading.environment import kernel_environment
 from autograder.grading.graded_cells import error_output, is_test, name_of, settle
-from autograder.grading.intake import add_problems, problems_of
-from autograder.grading.problem import Problem
+from autograder.grading.problem import Problem, add_problems, problems_of
 from autograder.grading.settings import GradingSettings, resolve_device
 
 _DEFAULTS = GradingSettings()

@@ -1,10 +1,13 @@
-"""A named problem: what is wrong with a submission, where, and what to do about it."""
+"""A named problem: what is wrong with a submission, where, and what to do about it; and the problems that a notebook carries."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
+
+# Where a sanitised notebook keeps what was found about it; a submission cannot bring its own, for nothing of its metadata is kept.
+MARK = "tfcourse"
 
 
 @dataclass(frozen=True)
@@ -42,3 +45,15 @@ class Problem:
         text = f"{place}{self.what}" + (f" {self.do}" if self.do else "")
         # A terminal obeys what a student's exception may say.
         return "".join(sign if sign.isprintable() else " " for sign in text)
+
+
+def problems_of(notebook: Any) -> list[Problem]:
+    """Return the problems that a sanitised notebook carries."""
+    mark: Mapping[str, Any] = notebook.metadata.get(MARK) or {}
+    return [Problem.from_dict(item) for item in mark.get("problems", [])]
+
+
+def add_problems(notebook: Any, problems: list[Problem]) -> None:
+    """Add problems to those that a sanitised notebook carries."""
+    everything = problems_of(notebook) + problems
+    notebook.metadata[MARK] = {"problems": [problem.to_dict() for problem in everything]}

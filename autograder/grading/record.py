@@ -28,9 +28,9 @@ from traitlets.config import Config
 from traitlets.utils.importstring import import_item
 
 from autograder.course import Course
-from autograder.grading.intake import MARK
 from autograder.grading.manifest import Manifest, cell_order, read_manifest
 from autograder.grading.plugin import EXPORTED, configure
+from autograder.grading.problem import MARK
 from autograder.grading.quiet import quiet_log, without_remarks
 from autograder.grading.shared_gradebook import SharedGradebook, sharing
 

@@ -24,10 +24,9 @@ from autograder.grading.autograde import (
 )
 from autograder.grading.execution import Execution, Submission
 from autograder.grading.feedback import KIND as NO_FEEDBACK
-from autograder.grading.intake import problems_of
 from autograder.grading.manifest import Manifest, released_manifest
 from autograder.grading.outcome import exercises_of, no_exercises, no_notebook, scores_of, seconds_of
-from autograder.grading.problem import Problem
+from autograder.grading.problem import Problem, problems_of
 from autograder.grading.record import Books, RecordError
 from autograder.grading.results import ExerciseResult, GradeResult, read_result
 from autograder.grading.settings import GradingSettings, resolve_device

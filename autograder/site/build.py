@@ -252,6 +252,8 @@ def _jupyter_book(root: Path, cache: Path, config: Path, progress: Callable[[str
     # The lessons import the course that is being built, also where another copy of it is installed.
     paths = [str(root), *filter(None, [os.environ.get("PYTHONPATH")])]
     environment = {
+        # A thread for each lesson: they run side by side, and what they print does not depend on how many processors there are.
+        "OMP_NUM_THREADS": "1",
         **os.environ,
         "PYTHONPATH": os.pathsep.join(paths),
         "PYTHONUNBUFFERED": "1",

@@ -15,7 +15,7 @@ from nbformat.v4 import new_output
 
 from autograder.checks import exercise
 from autograder.grading.execution import Execution, Submission
-from autograder.grading.intake import problems_of
+from autograder.grading.problem import problems_of
 from autograder.grading.settings import GradingSettings
 
 

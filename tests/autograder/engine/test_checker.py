@@ -14,8 +14,7 @@ from autograder.engine.checker import Checker
 from autograder.engine.nursery import NurseryError
 from autograder.engine.remote import Names
 from autograder.engine.shell import CellShell, make_shell
-from autograder.grading.intake import add_problems, problems_of
-from autograder.grading.problem import Problem
+from autograder.grading.problem import Problem, add_problems, problems_of
 from autograder.grading.settings import GradingSettings
 
 from .student import Student

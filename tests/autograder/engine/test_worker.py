@@ -9,6 +9,8 @@ import base64
 import os
 import select
 import signal
+import subprocess
+import sys
 import tempfile
 import threading
 import zipfile
@@ -28,8 +30,7 @@ from autograder.engine.executor import KILLED, STOPPED, WorkerExecutor, Workers,
 from autograder.engine.sandbox import LAYERS
 from autograder.engine.worker import given_up
 from autograder.grading.execution import Execution, Submission
-from autograder.grading.intake import problems_of
-from autograder.grading.problem import Problem
+from autograder.grading.problem import Problem, problems_of
 from autograder.grading.settings import GradingSettings
 
 SEED = 918_273_645
@@ -177,6 +178,13 @@ class Background:
         self._thread.join(PATIENCE)
         assert not self._thread.is_alive()
         return self._executions[0]
+
+
+def test_a_worker_brings_no_gradebook_along() -> None:
+    wanted = "from autograder.engine import checker, stock, warm, worker; from autograder.grading import execution"
+    found = "import sys; print([name for name in ('nbgrader', 'nbconvert', 'sqlalchemy') if name in sys.modules])"
+    done = subprocess.run([sys.executable, "-c", f"{wanted}\n{found}"], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]", "every worker would take a second longer to begin"
 
 
 def test_a_notebook_comes_back_with_outputs_and_points(executor: WorkerExecutor) -> None:

@@ -19,7 +19,7 @@ from autograder.errors import CourseError
 from autograder.grading import engine_execute
 from autograder.grading.engine_execute import EngineExecute, GraderError, worker_for
 from autograder.grading.execution import Execution, Submission
-from autograder.grading.intake import problems_of
+from autograder.grading.problem import problems_of
 from autograder.grading.settings import GradingSettings
 
 from .conftest import mark

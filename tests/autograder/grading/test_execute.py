@@ -12,8 +12,7 @@ from nbformat.v4 import new_code_cell, new_notebook
 from autograder.checking.verdict import VERDICT_MIME
 from autograder.grading.execute import KernelExecutor
 from autograder.grading.execution import Submission
-from autograder.grading.intake import add_problems, problems_of
-from autograder.grading.problem import Problem
+from autograder.grading.problem import Problem, add_problems, problems_of
 from autograder.grading.settings import GradingSettings
 
 from .conftest import SETUP, mark
