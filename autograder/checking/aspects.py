@@ -41,7 +41,7 @@ class Aspect:
         probes: makes the questions of one round from a draw.
         easy: its right numbers take no computing (the input itself, zeros, a number repeated), so they do not show that the points for
             doing nothing wrong were meant for this code.
-        once: hidden questions would be the visible ones over again, since no number and no size that is drawn matters.
+        once: hidden questions would be the visible ones over again, since nothing that is drawn matters to what is looked at.
     """
 
     name: str
@@ -173,9 +173,13 @@ def reaches(
 
 
 def device(points: float, *makers: Maker) -> Aspect:
-    """Everything made on the way lives on the device of the inputs: run on PyTorch's meta device, where a stray tensor fails."""
+    """Everything made on the way lives on the device of the inputs: run on PyTorch's meta device, where a stray tensor fails.
+
+    Nothing has numbers there, so there is nothing to keep secret.
+    """
     title = "It runs on the device of its inputs, whichever that is."
-    return _each("device", title, points, makers, lambda case: Probe((case.request("meta"),), "matches"))
+    aspect = _each("device", title, points, makers, lambda case: Probe((case.request("meta"),), "matches"))
+    return replace(aspect, once=True)
 
 
 def vectorised(points: float, at_size: Callable[[Draw, int], Case], *, axis: str) -> Aspect:

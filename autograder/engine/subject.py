@@ -18,9 +18,10 @@ from autograder.engine.wire import NotPlainError, Reference, WireError, pack, un
 
 MAX_TEXT = 1_000
 
-# What is done in a request that can be watched; and of how many groups of them one is, where the rules are not what is asked about.
+# What is done in a request that can be watched; and, where the rules are not what is asked about, of how many groups of them one is, and
+# how many of its calls, in a row.
 _CALLS = ("call", "operations")
-_ONE_IN = 5
+_ONE_IN, _IN_A_ROW = 8, 3
 _MEMORY = ("MemoryError", "can't allocate memory", "Cannot allocate memory")
 
 # Packed requests, with what they were made of: a question sheet is asked of every student, so each of its requests is packed once.
@@ -103,14 +104,18 @@ class RemoteSubject:
         return found
 
     def _watched(self, groups: Sequence[Sequence[Request]], watch: Watch) -> list[list[int]]:
-        """Return which requests of each group are watched: to note what a call dispatches takes several times as long as the call."""
+        """Return which requests of each group are watched: to begin and to end watching takes several times as long as a call."""
         calls = [[i for i, request in enumerate(group) if request.action in _CALLS] for group in groups]
         if watch != "calls":
             return [found if watch else [] for found in calls]
         draw = Random(f"{self._conversation.seed} {self._reference.name}")
         there = [place for place, found in enumerate(calls) if found]
         chosen = draw.sample(there, ceil(len(there) / _ONE_IN))
-        return [[draw.choice(found)] if place in chosen else [] for place, found in enumerate(calls)]
+        first = [draw.randrange(max(1, len(found) - _IN_A_ROW + 1)) for found in calls]
+        return [
+            found[begin : begin + _IN_A_ROW] if place in chosen else []
+            for place, (begin, found) in enumerate(zip(first, calls, strict=True))
+        ]
 
     def _observation(self, data: Any) -> Observation:
         if isinstance(data, bytes) and data in _expected:
