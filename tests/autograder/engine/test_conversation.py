@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from threading import Event
 from typing import Any
 
@@ -191,45 +191,41 @@ def test_a_process_that_ends_is_told_with_how_it_ended(student: Student, source:
     assert not student.conversation.alive
 
 
+@pytest.fixture
+def silent() -> Iterator[Scripted]:
+    """A process that says nothing until it is interrupted."""
+    stop = Event()
+
+    def wait(question: Any) -> bytes:
+        stop.wait()
+        return b""
+
+    process = Scripted(wait)
+    process.interrupt = stop.set  # type: ignore[method-assign]
+    yield process
+    stop.set()
+    process.close()
+
+
 @pytest.mark.parametrize(("seconds", "memory", "kind"), [(0.0, 5000 * 2**20, "memory"), (1000.0, 0, "timeout")])
 def test_memory_and_processor_time_are_watched_while_an_answer_is_waited_for(
-    seconds: float, memory: int, kind: str
+    silent: Scripted, seconds: float, memory: int, kind: str
 ) -> None:
-    stop = Event()
-
-    def silent(question: Any) -> bytes:
-        stop.wait()
-        return b""
-
-    process = Scripted(silent)
-    conversation = conversation_with(process)
-    process.cpu_seconds = process.own_cpu_seconds = lambda: seconds  # type: ignore[method-assign]
-    process.memory = lambda: memory  # type: ignore[method-assign]
-    process.interrupt = stop.set  # type: ignore[method-assign]
+    conversation = conversation_with(silent)
+    silent.cpu_seconds = silent.own_cpu_seconds = lambda: seconds  # type: ignore[method-assign]
+    silent.memory = lambda: memory  # type: ignore[method-assign]
     with pytest.raises(LimitError) as caught:
         conversation.ask({"do": "look", "name": "x"})
-    stop.set()
     assert caught.value.kind == kind
-    process.close()
 
 
-def test_processor_time_of_children_is_counted_from_the_first_look_on() -> None:
-    stop = Event()
-
-    def silent(question: Any) -> bytes:
-        stop.wait()
-        return b""
-
-    process = Scripted(silent)
-    conversation = conversation_with(process)
+def test_processor_time_of_children_is_counted_from_the_first_look_on(silent: Scripted) -> None:
+    conversation = conversation_with(silent)
     used = iter([1000.0, 1300.0, 1599.0, 1601.0])
-    process.cpu_seconds = lambda: next(used)  # type: ignore[method-assign]
-    process.interrupt = stop.set  # type: ignore[method-assign]
+    silent.cpu_seconds = lambda: next(used)  # type: ignore[method-assign]
     with pytest.raises(LimitError, match="600 s of CPU time"):
         conversation.ask({"do": "look", "name": "x"})
-    stop.set()
     assert not list(used)
-    process.close()
 
 
 def test_an_interrupt_that_comes_too_late_is_not_taken_for_an_answer_to_the_next_question(student: Student) -> None:
