@@ -174,7 +174,7 @@ def _rules(exercise: Exercise, seed: int) -> list[Probe]:
     if case is None:
         asked: list[tuple[Request, ...]] = [exercise.aspects[0].probes(draw)[0].requests]
     else:
-        asked = [(make(draw).request("operations"),) for make in (case if isinstance(case, tuple) else (case,))]
+        asked = [(make(draw).request("functions"),) for make in (case if isinstance(case, tuple) else (case,))]
     return [Probe(requests, "free_of", {"names": list(exercise.forbidden)}) for requests in asked]
 
 

@@ -13,7 +13,7 @@ from torch import Tensor
 # A value that may cross between a check and its subject: tensors, numbers, strings, None, and tuples, lists and dicts of these.
 Value: TypeAlias = Any
 
-Action = Literal["call", "gradients", "meta", "operations", "attributes"]
+Action = Literal["call", "gradients", "meta", "operations", "functions", "attributes"]
 
 
 @dataclass(frozen=True)
@@ -23,7 +23,8 @@ class Request:
     Attributes:
         action: ``"call"``: run it. ``"gradients"``: run it, then send :func:`cotangent` back through it. ``"meta"``: run it on
             PyTorch's meta device, where every tensor has a shape and no data. ``"operations"``: run it and count the ATen operations.
-            ``"attributes"``: for a class, make an instance and look at its attributes.
+            ``"functions"``: run it and note which functions of PyTorch it calls. ``"attributes"``: for a class, make an instance and
+            look at its attributes.
         arguments: the call's arguments by name.
         init: for a class, the constructor's arguments by name; None for a function.
         state: for a class, the weights to load before the call.
@@ -59,14 +60,14 @@ class Observation:
 
     Attributes:
         outputs: named results: ``output``, or ``output[0]``, ``output[1]`` … where there are several; gradients as ``gradient of q``.
-            For ``"meta"`` and ``"operations"``, shapes in the place of tensors.
+            For ``"meta"``, ``"operations"`` and ``"functions"``, shapes in the place of tensors.
         error: the exception it raised, as ``"TypeError: …"``, or None.
         unfinished: whether that exception was NotImplementedError, as a stub raises.
         mutated: names of the arguments that it changed in place.
         attached: names of the results from which a gradient can still flow back, where a model was given (``"call"`` only).
         operations: how many ATen operations it dispatched (``"operations"`` only).
         largest: number of elements of the largest tensor that it made (``"operations"`` only).
-        functions: names of the torch functions that it called (``"operations"`` only).
+        functions: names of the torch functions that it called (``"operations"`` and ``"functions"`` only).
     """
 
     outputs: Mapping[str, Value] = field(default_factory=dict)

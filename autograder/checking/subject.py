@@ -7,7 +7,8 @@ import sys
 import threading
 import warnings
 from collections.abc import Callable, Collection, Hashable, Iterator, Mapping, Sequence, Set
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from dataclasses import replace
 from types import CodeType, FrameType
 from typing import Any, Literal, Protocol, cast
 
@@ -277,24 +278,27 @@ def _needs_numbers(error: BaseException) -> bool:
 
 
 def _operations(candidate: Callable[..., Any], request: Request) -> Observation:
+    counter = _OperationCounter()
+    seen = _functions(candidate, request, counter)
+    return seen if seen.error is not None else replace(seen, operations=counter.count, largest=counter.largest)
+
+
+def _functions(
+    candidate: Callable[..., Any], request: Request, beside: AbstractContextManager[Any] | None = None
+) -> Observation:
     target = _prepare(candidate, request)
     arguments = request.map_tensors(Tensor.clone).arguments
     if isinstance(target, nn.Module):
         target.requires_grad_(False)
-    functions, operations = _FunctionNames(), _OperationCounter()
+    functions = _FunctionNames()
     # Nothing here needs a gradient, so none is recorded; but a candidate that sends for autograd must get it, to be noticed.
     try:
-        with torch.enable_grad(), functions, operations:
+        with torch.enable_grad(), functions, beside or nullcontext():
             result = _method(target, request)(**arguments, **build(request.props or {}))
     except Exception as error:
         # What it has called until then is told all the same.
         return _failed(error, functions.names)
-    return Observation(
-        outputs=_shapes(flatten_outputs(result)),
-        operations=operations.count,
-        largest=operations.largest,
-        functions=tuple(sorted(functions.names)),
-    )
+    return Observation(outputs=_shapes(flatten_outputs(result)), functions=tuple(sorted(functions.names)))
 
 
 def _attributes(candidate: Callable[..., Any], request: Request) -> Observation:
@@ -307,6 +311,7 @@ _ACTIONS: dict[str, Callable[[Callable[..., Any], Request], Observation]] = {
     "gradients": _gradients,
     "meta": _meta,
     "operations": _operations,
+    "functions": _functions,
     "attributes": _attributes,
 }
 
@@ -407,21 +412,32 @@ def _seeded() -> Iterator[None]:
 
 @contextmanager
 def neutral() -> Iterator[None]:
-    """Ask and answer under PyTorch's own defaults, whatever a notebook has set, and put back what was set."""
-    dtype, device = torch.get_default_dtype(), torch.get_default_device()
-    changed = device.type != "cpu"
-    torch.set_default_dtype(torch.float32)
-    if changed:
+    """Ask and answer under PyTorch's own defaults, whatever a notebook has set, and put back what was set.
+
+    To look takes a fraction of what it takes to set, and seldom has anything been set.
+    """
+    dtype, autocast = torch.get_default_dtype(), torch.is_autocast_enabled("cpu")
+    device = None if _is_default_device_cpu() else torch.get_default_device()
+    if device is not None:
         torch.set_default_device(None)
+    _set_defaults(torch.float32, autocast=False)
     try:
-        with torch.autocast("cpu", enabled=False):
-            yield
+        yield
     finally:
-        torch.set_default_dtype(dtype)
-        if changed:
+        _set_defaults(dtype, autocast=autocast)
+        if device is not None or not _is_default_device_cpu():
             torch.set_default_device(device)
-        elif torch.get_default_device().type != "cpu":
-            torch.set_default_device(None)
+
+
+def _is_default_device_cpu() -> bool:
+    return torch.empty(0).is_cpu
+
+
+def _set_defaults(dtype: torch.dtype, *, autocast: bool) -> None:
+    if torch.get_default_dtype() is not dtype:
+        torch.set_default_dtype(dtype)
+    if torch.is_autocast_enabled("cpu") is not autocast:
+        torch.set_autocast_enabled("cpu", autocast)
 
 
 @contextmanager

@@ -9,8 +9,9 @@ import sys
 import warnings
 from collections.abc import Callable, Mapping
 from io import UnsupportedOperation
-from typing import Any
+from typing import Any, cast
 
+from IPython.core.compilerop import CachingCompiler
 from IPython.core.displayhook import DisplayHook
 from IPython.core.displaypub import DisplayPublisher
 from IPython.core.interactiveshell import InteractiveShell
@@ -96,9 +97,38 @@ class _Stream:
         raise UnsupportedOperation("this stream has no file")
 
 
+class _Compiler(CachingCompiler):  # type: ignore[misc]
+    """A compiler that parses a cell once: to see whether it is Python, and to run it."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._ahead: tuple[str, int, ast.AST] | None = None
+
+    def read_ahead(self, cell: str) -> bool:
+        """Parse a cell that is about to be run, and return whether it is Python."""
+        self._ahead = None
+        try:
+            with warnings.catch_warnings(record=True) as warned:
+                warnings.simplefilter("always")
+                tree = super().ast_parse(cell)
+        except (SyntaxError, ValueError, RecursionError, MemoryError):
+            return False
+        if not warned:  # else it is parsed again, where it can be said to whom it concerns
+            self._ahead = cell, self.flags, tree
+        return True
+
+    def ast_parse(self, source: str, filename: str = "<unknown>", symbol: str = "exec") -> ast.AST:
+        """Return a cell's syntax tree."""
+        ahead, self._ahead = self._ahead, None
+        if ahead is not None and ahead[:2] == (source, self.flags) and symbol == "exec":
+            return ahead[2]
+        return cast("ast.AST", super().ast_parse(source, filename, symbol))
+
+
 class CellShell(InteractiveShell):  # type: ignore[misc]
     """An IPython shell that hands on outputs as plain dictionaries, in the form that notebooks keep them."""
 
+    compiler_class = Type(_Compiler)
     displayhook_class = Type(_Hook)
     display_pub_class = Type(_Publisher)
 
@@ -141,13 +171,8 @@ class CellShell(InteractiveShell):  # type: ignore[misc]
 
     def transform_cell(self, raw_cell: str) -> str:
         """Return a cell as Python. One that is Python stays as it is: to look for IPython's own syntax takes longer than most run."""
-        try:
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore")  # the compiler will say it again
-                ast.parse(raw_cell)
-        except (SyntaxError, ValueError, RecursionError, MemoryError):
-            return str(super().transform_cell(raw_cell))
-        return raw_cell if raw_cell.endswith("\n") else f"{raw_cell}\n"
+        cell = raw_cell if raw_cell.endswith("\n") else f"{raw_cell}\n"
+        return cell if self.compile.read_ahead(cell) else str(super().transform_cell(raw_cell))
 
     def should_run_async(self, raw_cell: str, **kwargs: Any) -> bool:
         """Return whether a cell awaits something at its top level; to find out, IPython compiles it once more."""

@@ -20,7 +20,7 @@ MAX_TEXT = 1_000
 
 # What is done in a request that can be watched; and, where the rules are not what is asked about, of how many groups of them one is, and
 # how many of its calls, in a row.
-_CALLS = ("call", "operations")
+_CALLS = ("call", "operations", "functions")
 _ONE_IN, _IN_A_ROW = 8, 3
 _MEMORY = ("MemoryError", "can't allocate memory", "Cannot allocate memory")
 

@@ -236,11 +236,11 @@ class _Packer:
         size = value.numel() * value.element_size()
         if size > self._max_bytes:
             return [_OPAQUE, f"a tensor of shape {tuple(value.shape)}, which is {size / 2**20:.0f} MiB"]
+        header = struct.pack(f"<BB{value.ndim}Q", _CODES[value.dtype], value.ndim, *value.shape)
         with torch._C.DisableTorchFunctionSubclass():
-            flat = value.detach().resolve_conj().resolve_neg().cpu().contiguous().reshape(-1)
-            # A single number may have any stride and still be contiguous, but not be looked at as bytes.
-            data = flat.as_strided((flat.numel(),), (1,)).view(torch.uint8).numpy().tobytes() if flat.numel() else b""
-        header = struct.pack("<BB", _CODES[value.dtype], value.ndim) + struct.pack(f"<{value.ndim}Q", *value.shape)
+            plain = value.detach().resolve_conj().resolve_neg().cpu()
+            # numpy has no such numbers; their bytes it has.
+            data = (plain.view(torch.int16) if plain.dtype is torch.bfloat16 else plain).numpy().tobytes()
         return msgpack.ExtType(_TENSOR, header + data)
 
     def _array(self, value: numpy.ndarray[Any, Any]) -> Any:
@@ -466,19 +466,20 @@ def _extension(code: int, data: bytes) -> Any:
 
 
 def _read_tensor(data: bytes) -> Tensor:
-    code, dimensions = struct.unpack_from("<BB", data)
+    code, dimensions = data[0], data[1]
     if code >= len(_DTYPES) or dimensions > MAX_DIMENSIONS:
         raise WireError("a tensor of an unknown dtype or of too many dimensions")
     dtype, begin = _DTYPES[code], 2 + 8 * dimensions
     shape = struct.unpack_from(f"<{dimensions}Q", data, 2)
     _fits(shape, dtype.itemsize, len(data) - begin)
-    if not math.prod(shape):
+    if len(data) == begin:
         return torch.empty(shape, dtype=dtype)
-    # A copy: the bytes of the message cannot be written to, and a tensor may be.
-    raw = torch.frombuffer(bytearray(memoryview(data)[begin:]), dtype=torch.uint8)
+    # A copy: the bytes of the message cannot be written to, and a tensor may be; and numbers must begin where a processor expects them.
+    numbers = bytearray(memoryview(data)[begin:])
     if dtype is torch.bool:
-        return (raw != 0).reshape(shape)  # any other byte in a truth value would be undefined behaviour
-    return raw.view(dtype).reshape(shape)
+        # Any other byte in a truth value would be undefined behaviour.
+        return (torch.frombuffer(numbers, dtype=torch.uint8) != 0).reshape(shape)
+    return torch.frombuffer(numbers, dtype=dtype).reshape(shape)
 
 
 def _read_array(data: bytes) -> numpy.ndarray[Any, Any]:
@@ -510,5 +511,5 @@ def _is_text(array: numpy.ndarray[Any, Any]) -> bool:
 
 def _fits(shape: tuple[int, ...], itemsize: int, there: int) -> None:
     """See to it that a header describes just the bytes that follow it; an empty one must not claim absurd sizes either."""
-    if math.prod(shape) * itemsize != there or not _is_shape(shape):
+    if math.prod(shape) * itemsize != there or not (there or _is_shape(shape)):
         raise WireError(f"a header of shape {shape}, and {there} bytes behind it")

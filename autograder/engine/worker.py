@@ -103,6 +103,7 @@ class Engine:
         from autograder.engine.remote import Names
 
         torch.set_num_threads(1)
+        warm.collect_seldom()
         tfcourse._installed_check()  # what has been found here, checkers need not look for
         self._stock = stock.Stock(self._settings)
         self._shell = warm.shell(Names())

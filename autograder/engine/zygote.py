@@ -87,6 +87,7 @@ class _Zygote:
                 importlib.import_module(name)
         from autograder.engine import warm
 
+        warm.collect_seldom()
         # A kernel brings a shell of its own, and a process has one.
         self._shell = None if "ipykernel.kernelapp" in sys.modules else warm.shell()
         warm.checks(backward=self._settings.device == "cpu")

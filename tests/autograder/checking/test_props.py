@@ -151,7 +151,7 @@ class Counter(nn.Module):
         return x + self.step
 
 
-@pytest.mark.parametrize("action", ["call", "gradients", "meta", "operations"])
+@pytest.mark.parametrize("action", ["call", "gradients", "meta", "operations", "functions"])
 def test_a_method_is_called_in_the_place_of_the_instance(action: Any) -> None:
     case = Case({"x": torch.zeros(2)}, init={}, state={"step": torch.tensor([3.0])}, method="ahead")
     seen = LocalSubject(Counter).observe(case.request(action, ("x",) if action == "gradients" else ()))

@@ -208,7 +208,7 @@ def test_a_stub_is_known_and_what_pytorch_cannot_do_is_no_stub():
         raise NotImplementedError
 
     assert ask(stub, x=X).unfinished
-    for action in ("call", "gradients", "meta", "operations"):
+    for action in ("call", "gradients", "meta", "operations", "functions"):
         assert ask(stub, action, x=X, wrt=("x",)).unfinished, action
     seen = ask(lambda x: torch.empty(2, device="meta").to("cpu"), x=X)
     assert "NotImplementedError" in seen.error
@@ -360,8 +360,8 @@ def test_functions_are_seen_however_they_are_called():
         lambda x: torch.ops.aten.softmax.int(x, -1),
     ]
     for way in ways:
-        assert "softmax" in ask(way, "operations", x=X).functions
-    assert "softmax" not in ask(lambda x: x.exp() / x.exp().sum(-1, keepdim=True), "operations", x=X).functions
+        assert "softmax" in ask(way, "functions", x=X).functions
+    assert "softmax" not in ask(lambda x: x.exp() / x.exp().sum(-1, keepdim=True), "functions", x=X).functions
 
 
 def test_the_largest_tensor_counts_what_is_stored_and_not_what_is_shown():
@@ -378,7 +378,7 @@ def test_the_fused_attention_of_pytorch_is_seen_in_every_disguise():
         lambda x: torch._C._nn.scaled_dot_product_attention(x, x, x),
     ]
     for way in ways:
-        assert "scaled_dot_product_attention" in ask(way, "operations", x=q).functions
+        assert "scaled_dot_product_attention" in ask(way, "functions", x=q).functions
     module = nn.MultiheadAttention(4, 2, batch_first=True).eval()
     seen = ask(lambda x: module(x, x, x)[0], "operations", x=q[0])
     assert {"multi_head_attention_forward", "_native_multi_head_attention"} & set(seen.functions)
@@ -420,7 +420,7 @@ class BorrowedForward(SolutionLayer):
         lambda x: next(map(solution, [x])),
     ],
 )
-@pytest.mark.parametrize("action", ["call", "gradients", "meta", "operations"])
+@pytest.mark.parametrize("action", ["call", "gradients", "meta", "operations", "functions"])
 def test_the_course_s_own_solution_may_not_run_inside_a_candidate(borrowed, action):
     assert ask(borrowed, action, x=X, wrt=("x",)).error is None
     seen = ask(borrowed, action, x=X, wrt=("x",), off_limits=code_of(solution))

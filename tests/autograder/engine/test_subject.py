@@ -112,7 +112,7 @@ def test_an_odd_function_is_seen_as_it_would_be_here(student: Student, source: s
         return_value = student.names["f"]
         assert return_value == names["f"]
         return
-    for action in ("call", "gradients", "meta", "operations"):
+    for action in ("call", "gradients", "meta", "operations", "functions"):
         request = Case({"x": torch.arange(6.0).reshape(2, 3)}).request(action, ("x",))  # type: ignore[arg-type]
         mine, theirs = LocalSubject(names["f"]).observe(request), remote(student, "f").observe(request)
         assert vars(theirs) | {"outputs": list(theirs.outputs)} == vars(mine) | {"outputs": list(mine.outputs)}
