@@ -225,22 +225,18 @@ def autograde(
     return Outcome([data for data, _ in done], "\n".join(text for _, text in done), FELL_SHORT if failed else 0)
 
 
-def _cores() -> int:
-    """Return how many cores this process may use, which in a container are fewer than the machine has."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-
-
 def _settings(
     course: Course, jobs: int | None, device: str, allow_weaker: bool, scheduler: str | None
 ) -> GradingSettings:
     """Return the course's settings with what was asked for on the command line."""
     from autograder.grading.autograde import configured_settings
     from autograder.grading.settings import resolve_device
+    from autograder.processes import cores
 
     settings = configured_settings(course)
     return replace(
         settings,
-        jobs=jobs or _cores(),
+        jobs=jobs or cores(),
         device=resolve_device(device),
         allow_weaker=allow_weaker or settings.allow_weaker,
         scheduler=scheduler or settings.scheduler,

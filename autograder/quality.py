@@ -12,13 +12,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import torch
-
 from autograder.checking.exercise import Exercise, Misconception
 from autograder.checking.sheet import decide
 from autograder.checking.subject import LocalSubject
 from autograder.checking.verdict import Verdict
 from autograder.checks import exercises
+from autograder.processes import spread
 
 PAGE = Path(__file__).parents[1] / "docs" / "grader-quality.md"
 COMMAND = "python -m autograder.quality"
@@ -93,6 +92,10 @@ def examine(exercise: Exercise, *, seed: int = 0) -> Quality:
         unproven=tuple(aspect.name for aspect in exercise.aspects if aspect.name not in caught_by),
         for_nothing=max(_put(exercise, idle, seed, hidden=True).score for idle in doing_nothing(exercise)),
     )
+
+
+def _examine_known(name: str) -> Quality:
+    return examine(exercises()[name])
 
 
 def doing_nothing(exercise: Exercise) -> list[Callable[..., Any]]:
@@ -202,8 +205,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog=COMMAND, description="Put every known mistake to its check.")
     parser.add_argument("--check", action="store_true", help="write nothing; say whether the page is up to date")
     options = parser.parse_args(arguments)
-    torch.set_num_threads(1)  # the tensors are small: more threads would only wait for each other
-    qualities = [examine(exercise) for exercise in exercises().values()]
+    qualities = spread(_examine_known, list(exercises()))
     text = page(qualities)
     good = True
     for quality in qualities:

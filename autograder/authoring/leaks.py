@@ -20,11 +20,13 @@ import io
 import math
 import re
 import tokenize
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import Literal
+
+import ahocorasick
 
 import autograder
 import tfcourse
@@ -44,8 +46,9 @@ _LINE_LENGTH = 12
 _SENTENCE_LENGTH = 25
 _MOST = 0.6
 _CHAPTER = re.compile(r"\d+_\w+")
-# Neither a letter nor a digit.
-_NEITHER = re.compile(r"[\W_]+")
+# Neither a letter nor a digit: of the first 128 characters, as UTF-8 has them, and of all others.
+_PLAIN = bytes(code for code in range(128) if not chr(code).isalnum())
+_NEITHER = re.compile(r"\W+")
 _SENTENCE_END = re.compile(r"(?<=[.!?:;])\s+|\n\s*(?:[-*+]|\d+\.)\s+|\n\s*\n")
 
 
@@ -77,6 +80,19 @@ class Secrets:
 
     items: tuple[Secret, ...]
     public: tuple[str, ...] = ()
+
+    def parts_in(self, text: str) -> set[str]:
+        """Return which parts of any secret stand in a text."""
+        return {part for _, part in self._automaton.iter(text)} if self.items else set()
+
+    @cached_property
+    def _automaton(self) -> ahocorasick.Automaton:
+        # To look for two thousand parts one by one takes a hundred times as long as to read the text once.
+        found = ahocorasick.Automaton()
+        for part in {part for item in self.items for part in item.parts}:
+            found.add_word(part, part)
+        found.make_automaton()
+        return found
 
     @cached_property
     def public_code(self) -> str:
@@ -209,7 +225,8 @@ def squeezed(text: str) -> str:
 
 def letters(text: str) -> str:
     """Return the letters and digits of a text, in one case."""
-    return _NEITHER.sub("", text.casefold())
+    plain = text.casefold().encode("utf-8", "surrogatepass").translate(None, _PLAIN)
+    return _NEITHER.sub("", plain.decode("utf-8", "surrogatepass"))
 
 
 class _Search:
@@ -217,6 +234,7 @@ class _Search:
 
     def __init__(self, secrets: Secrets, material: Material) -> None:
         self._secrets = [s for s in secrets.items if _is_secret(s, material)]
+        self._parts_in = secrets.parts_in
         out = [s for s in secrets.items if s.kind == "solution" and not _is_secret(s, material)]
         # What has come out with an earlier chapter is public by now.
         self._public = {
@@ -227,20 +245,19 @@ class _Search:
         self._own = {"solution": "\n".join(map(squeezed, own)), "rubric": "\n".join(map(letters, own))}
 
     def leaks(self, label: str, forms: Sequence[str]) -> Iterator[Leak]:
-        codes, words = list(map(squeezed, forms)), list(map(letters, forms))
+        codes, words = ([(text, self._parts_in(text)) for text in map(how, forms)] for how in (squeezed, letters))
         for secret in self._secrets:
             part = self._part(secret, words if secret.kind == "rubric" else codes)
             if part is not None:
                 yield Leak(label, secret.kind, secret.name, part)
 
-    def _part(self, secret: Secret, texts: Sequence[str]) -> str | None:
+    def _part(self, secret: Secret, texts: Iterable[tuple[str, Set[str]]]) -> str | None:
         kind = "rubric" if secret.kind == "rubric" else "solution"
         own, public = self._own[kind], self._public[kind]
-        parts = [part for part in secret.parts if part not in own]
-        if secret.kind not in ("solution", "rubric"):
-            return next((part for part in parts for text in texts if part in text), None)
-        for text in texts:
-            present = [part for part in parts if part in text]
+        for text, there in texts:
+            present = [part for part in secret.parts if part in there and part not in own]
+            if present and secret.kind not in ("solution", "rubric"):
+                return present[0]
             rare = next((part for part in present if part not in public), None)
             if rare is not None:
                 return rare

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import platform
 import tempfile
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from functools import cache
 from pathlib import Path
@@ -17,28 +18,44 @@ from autograder.authoring.files import write_files
 from autograder.checking.exercise import Exercise
 from autograder.checking.recorded import write_sheet
 from autograder.errors import CourseError
+from autograder.processes import spread
 
 
-def recording(exercise: Exercise, store: Path | None = None) -> bytes:
-    """Return the question sheet of an exercise as a file's content.
+def recordings(exercises: Iterable[Exercise], store: Path | None = None) -> dict[str, bytes]:
+    """Return the question sheets of exercises as files' contents, by the exercises' names.
 
     Args:
-        exercise: the exercise.
+        exercises: the exercises.
         store: folder in which finished recordings are kept, under a name made of everything that decides them: the code of the
             package and of the checks, and the versions of the libraries. A folder that cannot be written is no obstacle.
     """
-    if store is None or not _is_declared(exercise):
-        return _record(exercise)
-    path = store / f"{exercise.name}-{_fingerprint()}.safetensors"
-    if path.is_file():
-        return path.read_bytes()
-    content = _record(exercise)
-    for old in store.glob(f"{exercise.name}-*.safetensors"):
+    wanted = list(exercises)
+    places = {
+        item.name: store / f"{item.name}-{_fingerprint()}.safetensors"
+        for item in wanted
+        if store is not None and _is_declared(item)
+    }
+    kept = {name: path.read_bytes() for name, path in places.items() if path.is_file()}
+    missing = [item for item in wanted if item.name not in kept]
+    made = dict(zip((item.name for item in missing), _recorded(missing), strict=True))
+    for name in made.keys() & places.keys():
+        _keep(name, made[name], places[name])
+    return {item.name: kept.get(item.name) or made[item.name] for item in wanted}
+
+
+def _recorded(exercises: Sequence[Exercise]) -> list[bytes]:
+    """Return recordings of exercises; those that other processes know by name are spread over some."""
+    if all(map(_is_declared, exercises)):
+        return spread(_record_known, [exercise.name for exercise in exercises])
+    return [_record(exercise) for exercise in exercises]
+
+
+def _keep(name: str, content: bytes, path: Path) -> None:
+    for old in path.parent.glob(f"{name}-*.safetensors"):
         with suppress(OSError):
             old.unlink()
     with suppress(CourseError):
         write_files({path: content})
-    return content
 
 
 def _is_declared(exercise: Exercise) -> bool:
@@ -46,6 +63,12 @@ def _is_declared(exercise: Exercise) -> bool:
     from autograder.checks import exercises
 
     return exercises().get(exercise.name) is exercise
+
+
+def _record_known(name: str) -> bytes:
+    from autograder.checks import exercise
+
+    return _record(exercise(name))
 
 
 def _record(exercise: Exercise) -> bytes:
@@ -58,7 +81,7 @@ def _record(exercise: Exercise) -> bytes:
 @cache
 def _fingerprint() -> str:
     package, machinery = Path(str(tfcourse.__file__)).parent, Path(str(autograder.__file__)).parent
-    digest = hashlib.sha256(f"{torch.__version__} {platform.machine()} {torch.get_num_threads()}".encode())
+    digest = hashlib.sha256(f"{torch.__version__} {platform.machine()}".encode())
     for folder in (package, machinery / "checking", machinery / "checks"):
         for path in sorted(folder.rglob("*.py")):
             digest.update(path.relative_to(folder).as_posix().encode() + b"\0" + path.read_bytes() + b"\0")

@@ -16,7 +16,7 @@ import tfcourse
 from autograder.authoring.chapter import Chapter
 from autograder.authoring.definition import ModuleText, find_definition, module_text
 from autograder.authoring.files import write_files
-from autograder.authoring.recordings import recording
+from autograder.authoring.recordings import recordings
 from autograder.authoring.student_module import student_module
 from autograder.authoring.sync import same_package
 from autograder.checking.exercise import Exercise
@@ -153,8 +153,8 @@ def _recordings(root: Path, chapter: Chapter) -> dict[str, bytes]:
     """Return the question sheets of this and of earlier chapters."""
     out = (exercise for exercise in chapter.registry.values() if exercise.chapter <= chapter.name)
     return {
-        f"autograder/checking/recordings/{exercise.name}.safetensors": recording(exercise, root / _CACHE)
-        for exercise in out
+        f"autograder/checking/recordings/{name}.safetensors": content
+        for name, content in recordings(out, root / _CACHE).items()
     }
 
 

@@ -28,6 +28,7 @@ from autograder.checks import exercises
 from autograder.course import Course
 from autograder.errors import CourseError
 from autograder.grading.roster import Student, merged, read_roster, safe_id, write_roster
+from autograder.processes import spread
 
 SAVED_AS = "sample_class.json"
 DUE = datetime(2026, 3, 2, 12, 0, tzinfo=UTC)
@@ -152,7 +153,7 @@ def sample_class(
             _hand_in(course, student, chapter, work, notebook, rng)
             works[chapter] = work
         made.append(SampleStudent(student, name, skill, works))
-    made.sort(key=lambda student: student.id)
+    made = _scored(sorted(made, key=lambda student: student.id))
     _set_due_dates(course, chapters)
     write_roster(course, merged(read_roster(course), [Student(student.id, student.name) for student in made]))
     content = json.dumps([student.to_dict() for student in made], indent=1, ensure_ascii=False)
@@ -160,14 +161,25 @@ def sample_class(
     return made
 
 
-@cache
-def predicted_score(name: str, mistake: str) -> float:
-    """Return what the grader gives for a misconception, decided by the check's own sheet and not by running a notebook.
+def predicted_scores(mistakes: Mapping[str, Sequence[str]]) -> dict[tuple[str, str], float]:
+    """Return what the grader gives for misconceptions, decided by the checks' own sheets and not by running a notebook.
 
     Args:
-        name: the exercise.
-        mistake: the misconception's name.
+        mistakes: by exercise, names of misconceptions.
+
+    Returns:
+        By exercise and misconception, the score.
     """
+    scores = spread(_predicted, list(mistakes.items()))
+    return {(name, mistake): score for name, given in zip(mistakes, scores, strict=True) for mistake, score in given}
+
+
+def _predicted(asked: tuple[str, Sequence[str]]) -> list[tuple[str, float]]:
+    name, mistakes = asked
+    return [(mistake, _predicted_score(name, mistake)) for mistake in mistakes]
+
+
+def _predicted_score(name: str, mistake: str) -> float:
     about = exercises()[name]
     place = next(i for i, item in enumerate(about.misconceptions) if item.name == mistake)
     sheet = about.sheet(hidden=True)
@@ -177,6 +189,31 @@ def predicted_score(name: str, mistake: str) -> float:
         sheet, misconceptions=(known,), ask_mistake=lambda _, *question: sheet.answer(place, *question), plain=None
     )
     return decide(alone, LocalSubject(about.misconceptions[place].wrong)).score
+
+
+def _scored(students: Sequence[SampleStudent]) -> list[SampleStudent]:
+    """Return students whose known mistakes have the scores that follow from them."""
+    made: dict[str, dict[str, None]] = {}
+    for student in students:
+        for work in student.chapters.values():
+            for name, item in work.exercises.items():
+                if item.mistake:
+                    made.setdefault(name, {})[item.mistake] = None
+    scores = predicted_scores({name: sorted(made[name]) for name in exercises() if name in made})
+
+    def scored(name: str, item: Expected) -> Expected:
+        return replace(item, score=scores[name, item.mistake]) if item.mistake else item
+
+    return [
+        replace(
+            student,
+            chapters={
+                chapter: replace(work, exercises={name: scored(name, item) for name, item in work.exercises.items()})
+                for chapter, work in student.chapters.items()
+            },
+        )
+        for student in students
+    ]
 
 
 @cache
@@ -270,7 +307,8 @@ def _solve(rng: random.Random, skill: float, difficulty: float, about: Exercise,
     weights = [1 / (place + 1.5) for place in range(len(about.misconceptions))]
     mistake = rng.choices(about.misconceptions, weights)[0].name
     cell.source = _code(about.name, mistake)
-    return Expected("mistake", predicted_score(about.name, mistake), about.points, mistake)
+    # What it is worth is worked out once all are drawn.
+    return Expected("mistake", 0.0, about.points, mistake)
 
 
 def _break(cell: Any) -> str:

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from autograder.authoring import recordings
-from autograder.authoring.recordings import recording
+from autograder.authoring import recordings as module
+from autograder.authoring.recordings import recordings
 from autograder.checking.recorded import read_sheet
 from autograder.checks import exercise
 
@@ -16,27 +16,35 @@ CAUSAL = exercise("causal_mask")
 
 
 def test_a_recording_is_kept_and_used_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    first = recording(CAUSAL, tmp_path / "store")
+    first = recordings([CAUSAL], tmp_path / "store")
     (path,) = (tmp_path / "store").iterdir()
     assert read_sheet(path).exercise == "causal_mask"
-    monkeypatch.setattr(recordings, "_record", lambda exercise: pytest.fail("it was computed again"))
-    assert recording(CAUSAL, tmp_path / "store") == first == path.read_bytes()
+    monkeypatch.setattr(module, "_record", lambda exercise: pytest.fail("it was computed again"))
+    assert recordings([CAUSAL], tmp_path / "store") == first == {"causal_mask": path.read_bytes()}
+
+
+def test_several_processes_record_what_one_does(tmp_path: Path) -> None:
+    names = ("causal_mask", "padding_mask", "layer_norm")
+    apart = recordings(map(exercise, names), tmp_path)
+    assert list(apart) == list(names)
+    assert apart == {name: recordings([exercise(name)])[name] for name in names}
+    assert len(list(tmp_path.iterdir())) == len(names)
 
 
 def test_other_code_or_libraries_make_another_recording_and_the_old_one_goes(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    recording(CAUSAL, tmp_path)
-    monkeypatch.setattr(recordings, "_fingerprint", lambda: "0" * 20)
-    recording(CAUSAL, tmp_path)
+    recordings([CAUSAL], tmp_path)
+    monkeypatch.setattr(module, "_fingerprint", lambda: "0" * 20)
+    recordings([CAUSAL], tmp_path)
     assert [path.name for path in tmp_path.iterdir()] == [f"causal_mask-{'0' * 20}.safetensors"]
 
 
 def test_an_exercise_that_the_course_does_not_declare_is_never_kept(small: Any, tmp_path: Path) -> None:
-    recording(small.registry["causal_mask"], tmp_path / "store")
+    recordings([small.registry["causal_mask"]], tmp_path / "store")
     assert not (tmp_path / "store").exists()
 
 
 def test_a_folder_that_cannot_be_written_is_no_obstacle(tmp_path: Path) -> None:
     (tmp_path / "store").write_text("a file in the way")
-    assert recording(CAUSAL, tmp_path / "store") == recording(CAUSAL)
+    assert recordings([CAUSAL], tmp_path / "store") == recordings([CAUSAL])
