@@ -196,13 +196,37 @@ def ask(subject: Subject, aspects: Sequence[Sequence[Probe]], *, watch: Watch = 
     ]
 
 
+@dataclass(frozen=True)
+class Heard:
+    """What a subject answered to a sheet.
+
+    Attributes:
+        refusal: why it is refused before anything else is asked, or None.
+        answers: its answers, a list for each section; none if it is refused.
+    """
+
+    refusal: str | None = None
+    answers: Sequence[Answers] = ()
+
+
 def decide(sheet: Sheet, subject: Subject) -> Verdict:
     """Put a question sheet to a subject and return the verdict."""
+    return reach(sheet, hear(sheet, subject))
+
+
+def hear(sheet: Sheet, subject: Subject) -> Heard:
+    """Put a question sheet to a subject and return what it answers."""
     if refusal := _broken_rule(sheet, subject):
-        return _verdict(sheet, [refusal] * len(sheet.sections), [None] * len(sheet.sections))
-    forbidden = [probe for probe in sheet.rules if probe.options.get("names")]
-    answers = ask(subject, [section.probes for section in sheet.sections], watch="calls" if forbidden else "")
-    if refusal := next(filter(None, (_refused(given, forbidden) for given in answers)), None):
+        return Heard(refusal)
+    watch: Watch = "calls" if _forbidden(sheet) else ""
+    return Heard(answers=ask(subject, [section.probes for section in sheet.sections], watch=watch))
+
+
+def reach(sheet: Sheet, heard: Heard) -> Verdict:
+    """Return the verdict that follows from answers. It depends on nothing else."""
+    answers = heard.answers
+    refusal = heard.refusal or next(filter(None, (_refused(given, _forbidden(sheet)) for given in answers)), None)
+    if refusal:
         return _verdict(sheet, [refusal] * len(sheet.sections), [None] * len(sheet.sections))
     problems = [_problem(section, given) for section, given in zip(sheet.sections, answers, strict=True)]
     diagnoses = _diagnose(sheet, answers, problems)
@@ -211,8 +235,12 @@ def decide(sheet: Sheet, subject: Subject) -> Verdict:
     return _verdict(sheet, problems, diagnoses)
 
 
+def _forbidden(sheet: Sheet) -> list[Probe]:
+    return [probe for probe in sheet.rules if probe.options.get("names")]
+
+
 def _broken_rule(sheet: Sheet, subject: Subject) -> str | None:
-    watch: Watch = "rules" if any(probe.options.get("names") for probe in sheet.rules) else ""
+    watch: Watch = "rules" if _forbidden(sheet) else ""
     (answers,) = ask(subject, [sheet.rules], watch=watch)
     for probe, seen in zip(sheet.rules, answers, strict=True):
         if any(observation.unfinished for observation in seen):

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import html
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 # What a notebook's output carries beside the text and the table: the verdict as plain data, for whoever reads notebooks.
@@ -96,7 +98,8 @@ class Verdict:
             {**vars(finding), "diagnosis": dict(vars(finding.diagnosis)) if finding.diagnosis else None}
             for finding in self.findings
         )
-        return {"score": self.score, "max_score": self.max_score, **vars(self), "findings": findings}
+        of = {"exercise": self.exercise, "chapter": self.chapter}
+        return {"score": self.score, "max_score": self.max_score, **of, "findings": findings}
 
     @classmethod
     def from_dict(cls, data: dict[str, Any]) -> Verdict:
@@ -157,6 +160,26 @@ class Verdict:
             f'<th scope="col" style="{_CELL}">Aspect</th><th scope="col" style="{_CELL}">Points</th>'
             f'<th scope="col" style="{_CELL}">What was seen</th></tr></thead><tbody>{rows}</tbody></table>{diagnoses}</div>'
         )
+
+
+class LateVerdict(Verdict):
+    """A verdict that is reached when somebody looks at it: a graded cell looks at its last one only.
+
+    Args:
+        exercise: name of the exercise.
+        chapter: chapter that the exercise belongs to.
+        reach: reaches it, from what was observed.
+    """
+
+    _reach: Callable[[], Verdict]
+
+    def __init__(self, exercise: str, chapter: str, reach: Callable[[], Verdict]) -> None:
+        vars(self).update(exercise=exercise, chapter=chapter, _reach=reach)
+
+    @cached_property
+    def findings(self) -> tuple[Finding, ...]:
+        """One per aspect, in the order in which the exercise declares them."""
+        return self._reach().findings
 
 
 _BOX = "border:1px solid;border-radius:6px;padding:.75em 1em;max-width:60em"

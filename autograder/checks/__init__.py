@@ -14,9 +14,9 @@ from pathlib import Path
 from types import CodeType
 
 from autograder.checking.exercise import Exercise
-from autograder.checking.sheet import decide
+from autograder.checking.sheet import hear, reach
 from autograder.checking.subject import LocalSubject, Subject, code_of
-from autograder.checking.verdict import Verdict
+from autograder.checking.verdict import LateVerdict, Verdict
 
 __all__ = ["check", "exercise", "exercises"]
 
@@ -71,7 +71,9 @@ def check(
     # Only a proxy of the grader's own says of its class how it is examined.
     elsewhere: Callable[[object], Subject] | None = getattr(type(candidate), "__subject__", None)
     subject = elsewhere(candidate) if elsewhere else LocalSubject(candidate, off_limits, str(Path(__file__).parent))
-    return decide(target.sheet(hidden=hidden, seed=number, device=where), subject)
+    sheet = target.sheet(hidden=hidden, seed=number, device=where)
+    heard = hear(sheet, subject)
+    return LateVerdict(sheet.exercise, sheet.chapter, lambda: reach(sheet, heard))
 
 
 @cache

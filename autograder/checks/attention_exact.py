@@ -389,10 +389,10 @@ def far_below_zero(draw: Draw) -> Case:
 
 
 def many_keys(draw: Draw) -> Case:
-    """Many queries and keys, small tiles: all weights together are many times what one tile needs."""
+    """Many queries and keys, small tiles: all weights together are several times what one tile needs."""
     t, s = 90 + int(draw.integers(0, 9)), 100 + int(draw.integers(0, 9))
     q, k, v = draw.normal(t, 4), draw.normal(s, 4), draw.normal(s, 5)
-    return Case({"q": q, "k": k, "v": v, "tile_size": 8})
+    return Case({"q": q, "k": k, "v": v, "tile_size": 16})
 
 
 def linear_memory(case: Case) -> int:

@@ -7,7 +7,7 @@ from html.parser import HTMLParser
 import pytest
 from nbformat.v4 import new_code_cell, new_output
 
-from autograder.checking.verdict import VERDICT_MIME, Diagnosis, Finding, Verdict
+from autograder.checking.verdict import VERDICT_MIME, Diagnosis, Finding, LateVerdict, Verdict
 
 DIAGNOSIS = Diagnosis("no <scale>", "The scores are <b>not</b> divided & so on.", "why-scale")
 
@@ -37,6 +37,16 @@ def cell_with(verdict, points):
 
 
 # --------------------------------------------------------------------------------------------------------------- score
+
+
+def test_a_late_verdict_is_reached_once_and_not_before_somebody_looks():
+    reached = []
+    late = LateVerdict("soft<max>", "03_<topic>", lambda: reached.append(make(1, 2, passed={0})) or reached[-1])
+    assert (late.exercise, late.chapter, reached) == ("soft<max>", "03_<topic>", [])
+    now = make(1, 2, passed={0})
+    assert (repr(late), str(late), late._repr_html_()) == (repr(now), str(now), now._repr_html_())
+    assert late.to_dict() == now.to_dict()
+    assert len(reached) == 1
 
 
 @pytest.mark.parametrize(
