@@ -1,0 +1,66 @@
+"""Work spread over processes: what one process would make of it, and nothing left behind."""
+
+from __future__ import annotations
+
+import math
+import os
+from pathlib import Path
+
+import pytest
+
+from autograder import processes
+from autograder.processes import cores, spread
+
+
+@pytest.fixture(params=[1, 3])
+def jobs(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> int:
+    """How many cores there seem to be: with one the work stays here."""
+    monkeypatch.setattr(processes, "cores", lambda: request.param)
+    return int(request.param)
+
+
+def test_results_come_in_order(jobs: int) -> None:
+    assert spread(math.factorial, list(range(8))) == [math.factorial(n) for n in range(8)]
+    assert spread(math.factorial, []) == []
+
+
+def test_what_the_work_raises_is_raised_here(jobs: int) -> None:
+    with pytest.raises(ValueError, match="not defined for negative"):
+        spread(math.factorial, [3, -1, 4])
+
+
+def test_what_the_work_prints_does_not_get_into_the_results(jobs: int, capfd: pytest.CaptureFixture[str]) -> None:
+    assert spread(print, ["one", "two"]) == [None, None]
+    said = capfd.readouterr()
+    assert sorted((said.out + said.err).split()) == ["one", "two"]
+
+
+def test_no_process_is_left_behind(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(processes, "cores", lambda: 2)
+    before = _children()
+    spread(math.factorial, [3, 4])
+    assert _children() == before
+
+
+def test_processes_that_die_are_an_error_that_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(processes, "cores", lambda: 2)
+    monkeypatch.setattr(processes.sys, "executable", "/bin/false")
+    with pytest.raises(RuntimeError, match="factorial was spread over ended with status 1"):
+        spread(math.factorial, [3, 4])
+
+
+def test_there_is_at_least_one_core() -> None:
+    assert 1 <= cores() <= (os.cpu_count() or 1)
+
+
+def _children() -> set[str]:
+    me = os.getpid()
+    found = set()
+    for path in Path("/proc").glob("[0-9]*/stat"):
+        try:
+            after_name = path.read_text().rpartition(")")[2].split()
+        except OSError:  # it has ended meanwhile
+            continue
+        if int(after_name[1]) == me:
+            found.add(path.parent.name)
+    return found
