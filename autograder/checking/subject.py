@@ -180,7 +180,7 @@ def _method(target: Callable[..., Any], request: Request) -> Callable[..., Any]:
 def _call(candidate: Callable[..., Any], request: Request) -> Observation:
     target = _method(_prepare(candidate, request), request)
     # The candidate works on copies: what it changes must not reach the next request.
-    arguments = request.map_tensors(Tensor.clone).arguments
+    arguments = map_value(request.arguments, Tensor.clone)
     props = build(request.props) if request.props else {}
     with torch.set_grad_enabled(bool(props)):  # who is given a model may be asked to train it
         result = target(**arguments, **props)
@@ -206,7 +206,7 @@ def _same(a: Any, b: Any) -> bool:
 
 def _gradients(candidate: Callable[..., Any], request: Request) -> Observation:
     target = _prepare(candidate, request)
-    arguments = dict(request.map_tensors(Tensor.clone).arguments)
+    arguments = map_value(request.arguments, Tensor.clone)
     for name in request.wrt:
         arguments[name].requires_grad_()
     leaves = {f"gradient of {name}": arguments[name] for name in request.wrt}
@@ -287,7 +287,7 @@ def _functions(
     candidate: Callable[..., Any], request: Request, beside: AbstractContextManager[Any] | None = None
 ) -> Observation:
     target = _prepare(candidate, request)
-    arguments = request.map_tensors(Tensor.clone).arguments
+    arguments = map_value(request.arguments, Tensor.clone)
     if isinstance(target, nn.Module):
         target.requires_grad_(False)
     functions = _FunctionNames()
