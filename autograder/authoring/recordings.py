@@ -40,7 +40,8 @@ def recordings(exercises: Iterable[Exercise], store: Path | None = None) -> dict
     made = dict(zip((item.name for item in missing), _recorded(missing), strict=True))
     for name in made.keys() & places.keys():
         _keep(name, made[name], places[name])
-    return {item.name: kept.get(item.name) or made[item.name] for item in wanted}
+    found = kept | made
+    return {item.name: found[item.name] for item in wanted}
 
 
 def _recorded(exercises: Sequence[Exercise]) -> list[bytes]:

@@ -27,6 +27,7 @@ from autograder.checking.subject import LocalSubject
 from autograder.checks import exercises
 from autograder.course import Course
 from autograder.errors import CourseError
+from autograder.grading.autograde import configured_settings, with_seed
 from autograder.grading.roster import Student, merged, read_roster, safe_id, write_roster
 from autograder.processes import spread
 
@@ -132,7 +133,7 @@ def sample_class(
             without a due date gets one, so that somebody can be late.
         chapters: names of chapters, in lecture order.
         students: how many students.
-        seed: the same seed makes the same class.
+        seed: the same seed makes the same class; what its mistakes are worth depends on the course's hidden questions, too.
 
     Returns:
         The students with their predicted scores, ordered by id; also written to ``sample_class.json`` in the course folder.
@@ -153,7 +154,9 @@ def sample_class(
             _hand_in(course, student, chapter, work, notebook, rng)
             works[chapter] = work
         made.append(SampleStudent(student, name, skill, works))
-    made = _scored(sorted(made, key=lambda student: student.id))
+    # The course's own hidden questions: a mistake may show on some and not on others.
+    questions = with_seed(course, configured_settings(course)).seed or 0
+    made = _scored(sorted(made, key=lambda student: student.id), questions)
     _set_due_dates(course, chapters)
     write_roster(course, merged(read_roster(course), [Student(student.id, student.name) for student in made]))
     content = json.dumps([student.to_dict() for student in made], indent=1, ensure_ascii=False)
@@ -161,28 +164,29 @@ def sample_class(
     return made
 
 
-def predicted_scores(mistakes: Mapping[str, Sequence[str]]) -> dict[tuple[str, str], float]:
+def predicted_scores(mistakes: Mapping[str, Sequence[str]], seed: int) -> dict[tuple[str, str], float]:
     """Return what the grader gives for misconceptions, decided by the checks' own sheets and not by running a notebook.
 
     Args:
         mistakes: by exercise, names of misconceptions.
+        seed: the seed of the hidden questions.
 
     Returns:
         By exercise and misconception, the score.
     """
-    scores = spread(_predicted, list(mistakes.items()))
+    scores = spread(_predicted, [(name, given, seed) for name, given in mistakes.items()])
     return {(name, mistake): score for name, given in zip(mistakes, scores, strict=True) for mistake, score in given}
 
 
-def _predicted(asked: tuple[str, Sequence[str]]) -> list[tuple[str, float]]:
-    name, mistakes = asked
-    return [(mistake, _predicted_score(name, mistake)) for mistake in mistakes]
+def _predicted(asked: tuple[str, Sequence[str], int]) -> list[tuple[str, float]]:
+    name, mistakes, seed = asked
+    return [(mistake, _predicted_score(name, mistake, seed)) for mistake in mistakes]
 
 
-def _predicted_score(name: str, mistake: str) -> float:
+def _predicted_score(name: str, mistake: str, seed: int) -> float:
     about = exercises()[name]
     place = next(i for i, item in enumerate(about.misconceptions) if item.name == mistake)
-    sheet = about.sheet(hidden=True)
+    sheet = about.sheet(hidden=True, seed=seed)
     # The grader recognises the mistake; with no other one on the sheet nothing is compared with them.
     known = sheet.misconceptions[place]
     alone = replace(
@@ -191,7 +195,7 @@ def _predicted_score(name: str, mistake: str) -> float:
     return decide(alone, LocalSubject(about.misconceptions[place].wrong)).score
 
 
-def _scored(students: Sequence[SampleStudent]) -> list[SampleStudent]:
+def _scored(students: Sequence[SampleStudent], seed: int) -> list[SampleStudent]:
     """Return students whose known mistakes have the scores that follow from them."""
     made: dict[str, dict[str, None]] = {}
     for student in students:
@@ -199,7 +203,7 @@ def _scored(students: Sequence[SampleStudent]) -> list[SampleStudent]:
             for name, item in work.exercises.items():
                 if item.mistake:
                     made.setdefault(name, {})[item.mistake] = None
-    scores = predicted_scores({name: sorted(made[name]) for name in exercises() if name in made})
+    scores = predicted_scores({name: sorted(made[name]) for name in exercises() if name in made}, seed)
 
     def scored(name: str, item: Expected) -> Expected:
         return replace(item, score=scores[name, item.mistake]) if item.mistake else item

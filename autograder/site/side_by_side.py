@@ -7,7 +7,6 @@ finds them. A lesson that fails is not put there: MyST-NB executes it again, and
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -20,6 +19,8 @@ from myst_nb.core.read import create_nb_reader
 from sphinx.application import Sphinx
 from sphinx.environment import BuildEnvironment
 from sphinx.util import logging
+
+from autograder.processes import cores
 
 _LOGGER = logging.getLogger(__name__)
 
@@ -42,7 +43,7 @@ def execute_lessons(app: Sphinx, env: BuildEnvironment, docnames: Sequence[str])
             notebook, cwd=str(path.parent), allow_errors=False, timeout=settings.execution_timeout, meta_override=True
         )
 
-    with ThreadPoolExecutor(max(2, os.cpu_count() or 1)) as threads:
+    with ThreadPoolExecutor(max(2, cores())) as threads:
         # The last chapters first: they take longest, and what takes long should not begin last.
         for (path, notebook), result in zip(waiting[::-1], threads.map(execute, waiting[::-1]), strict=True):
             if result.err is None:

@@ -26,7 +26,7 @@ from autograder.checking.draw import Case, Draw
 from autograder.checking.exercise import Exercise, misconception
 from autograder.checking.recorded import read_sheet, write_sheet
 from autograder.checking.request import Request
-from autograder.checking.sheet import Sheet, decide
+from autograder.checking.sheet import Sheet, decide, reach
 from autograder.checking.subject import LocalSubject
 from autograder.checks import check, exercise, exercises
 
@@ -273,6 +273,17 @@ def test_what_is_asked_in_the_visible_round_alone_would_be_asked_alike_in_every_
             ]
             first, *others = [[what_matters(request) for request in asked] for asked in rounds]
             assert all(other == first for other in others), f"{aspect.name}: its sizes are drawn"
+
+
+def test_nothing_is_judged_before_somebody_looks(monkeypatch: pytest.MonkeyPatch) -> None:
+    judged: list[str] = []
+    monkeypatch.setattr(
+        "autograder.checks.reach", lambda sheet, heard: judged.append(sheet.exercise) or reach(sheet, heard)
+    )
+    verdict = check(exercise("causal_mask").reference)
+    assert judged == []
+    assert verdict.passed
+    assert judged == ["causal_mask"]
 
 
 def what_matters(request: Request) -> Any:

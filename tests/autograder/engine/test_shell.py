@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
+from IPython.core.compilerop import CachingCompiler
 from IPython.core.interactiveshell import InteractiveShell
 
 from autograder.engine.shell import CellShell, Outputs, make_shell, size_of
@@ -360,3 +361,15 @@ def test_a_cell_may_await_at_its_top_level(run: Run) -> None:
     (said,) = run("import asyncio\nasync def f():\n    return 7", "await f()")
     assert said["data"]["text/plain"] == "7"
     assert run("def awaited():\n    return 'async'", "awaited()")[0]["data"]["text/plain"] == "'async'"
+
+
+def test_a_cell_is_parsed_once(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    parse, parsed = CachingCompiler.ast_parse, []
+
+    def counted(self: CachingCompiler, source: str, *rest: Any, **named: Any) -> Any:
+        parsed.append(source)
+        return parse(self, source, *rest, **named)
+
+    monkeypatch.setattr(CachingCompiler, "ast_parse", counted)
+    assert told(run("from __future__ import annotations\nx = 1", "x + 1")) == [("execute_result", "2")]
+    assert parsed == ["from __future__ import annotations\nx = 1\n", "x + 1\n"]
