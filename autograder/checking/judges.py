@@ -10,6 +10,7 @@ import reprlib
 from collections.abc import Callable, Mapping, Sequence
 from typing import TypeAlias
 
+import numpy
 import torch
 from torch import Tensor, nn
 
@@ -370,7 +371,7 @@ def _difference(name: str, mine: Value, theirs: Value, *, equal_nan: bool = Fals
     if bool(a.isnan().any()) and not bool(b.isnan().any()):
         return f"{name} has {int(a.isnan().sum())} NaN among its {a.numel()} numbers"
     gap = torch.where(close, torch.zeros_like(a), (a - b).abs().nan_to_num(nan=float("inf")))
-    where = [int(i) for i in torch.unravel_index(gap.argmax(), gap.shape)]
+    where = [int(i) for i in numpy.unravel_index(int(gap.argmax()), gap.shape)]
     return (
         f"{name} is off by up to {float(gap.max()):.3g} (at {where}); {int((~close).sum())} of {a.numel()} numbers differ "
         f"by more than rounding"

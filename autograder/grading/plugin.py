@@ -6,8 +6,6 @@ same scores to the same submissions.
 
 from __future__ import annotations
 
-import json
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -31,6 +29,7 @@ from nbgrader.preprocessors import (
 from autograder.grading.engine_execute import EngineExecute
 from autograder.grading.feedback_exporter import FeedbackExporter, TakeGrades
 from autograder.grading.intake import put_in_order
+from autograder.grading.json_text import one_per_line
 from autograder.grading.manifest import Manifest, cell_order, read_manifest
 from autograder.grading.metadata_check import CheckMetadata
 from autograder.grading.problem import Problem
@@ -40,8 +39,6 @@ from autograder.grading.reading import UnreadableError, read_file, read_notebook
 _FOUND = "tfcourse_problems"
 # Where it leaves the notebook of which it has made a text, for whoever would read that again.
 EXPORTED = "tfcourse_notebook"
-
-_JSON: dict[str, Any] = {"sort_keys": True, "ensure_ascii": False}
 
 
 class SubmissionExporter(NotebookExporter):  # type: ignore[misc]
@@ -75,14 +72,7 @@ class SubmissionExporter(NotebookExporter):  # type: ignore[misc]
         self._validate_preprocessor(nb, "the last one")
         resources["output_suffix"] = ".nbconvert"
         resources[EXPORTED] = strip_transient(nb)
-        return _written(nb), resources
-
-
-def _written(notebook: Mapping[str, Any]) -> str:
-    """Return a notebook as JSON with each cell on a line of its own: to set it out for the eyes of people takes six times as long."""
-    frame = json.dumps({name: part for name, part in notebook.items() if name != "cells"}, **_JSON)
-    cells = ",\n".join(json.dumps(cell, **_JSON) for cell in notebook["cells"])
-    return f'{{"cells": [\n{cells}\n],\n{frame[1:]}\n'
+        return one_per_line(nb, "cells", sort_keys=True), resources
 
 
 class RestoreCells(NbGraderPreprocessor):  # type: ignore[misc]

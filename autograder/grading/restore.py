@@ -3,6 +3,8 @@
 Editors and web services strip metadata, copy it with a cell, or hang it on the wrong one; students delete cells and write elsewhere. The
 chapter's manifest says which cells there must be; each is looked for by what it defines, checks or says, then by its name, and put back
 where it is missing. A notebook that is in order comes out as it went in.
+
+Every cell is looked at many times. What is in one is asked for by key: as an attribute it would take a notebook's cell ten times as long.
 """
 
 from __future__ import annotations
@@ -99,7 +101,7 @@ class _Restoration:
         return [
             cell
             for cell in self._definers(exercise)
-            if not _same(cell.source, stub) and (not given or body_of(cell.source, exercise) != given)
+            if not _same(cell["source"], stub) and (not given or body_of(cell["source"], exercise) != given)
         ]
 
     def _place(self, cell: Any) -> str:
@@ -113,7 +115,7 @@ class _Restoration:
 
     def _free(self, *cell_types: str) -> Iterator[Any]:
         taken = {id(cell) for cell in self.found.values()}
-        return (cell for cell in self.cells if cell.cell_type in cell_types and id(cell) not in taken)
+        return (cell for cell in self.cells if cell["cell_type"] in cell_types and id(cell) not in taken)
 
     def _claimants(self, wanted: SourceCell) -> list[Any]:
         taken = {id(cell) for cell in self.found.values()}
@@ -131,7 +133,7 @@ class _Restoration:
     def drop_invisible(self) -> None:
         """Take characters out that nobody sees and that keep Python from reading a cell."""
         for cell in self.cells:
-            if cell.cell_type == "code" and (mended := without_invisible(cell.source)) != cell.source:
+            if cell["cell_type"] == "code" and (mended := without_invisible(cell["source"])) != cell["source"]:
                 what = "It held characters that nobody sees and Python cannot read; it was graded without them."
                 do = "Such characters come with text that is copied from chats and PDFs: type the line anew."
                 self.problems.append(Problem("invisible characters", what, self._place(cell), do, remark=True))
@@ -140,9 +142,9 @@ class _Restoration:
     def turn_back(self) -> None:
         """Make code again of an exercise whose only solution stands in a cell that became text."""
         for place, cell in enumerate(self.cells):
-            if cell.cell_type == "code" or not (mentioned_names(cell.source) & self.exercises):
+            if cell["cell_type"] == "code" or not (mentioned_names(cell["source"]) & self.exercises):
                 continue
-            if not is_python(cell.source):
+            if not is_python(cell["source"]):
                 continue
             names = sorted(name for name in defined_names(cell.source) & self.exercises if not self._written(name))
             if names:
@@ -200,7 +202,7 @@ class _Restoration:
             named = [cell for cell in mine if any(cell is other for other in claimants)]
             if mine:
                 return (named or mine)[-1]
-        silent = [cell for cell in claimants if cell.cell_type == "code" and not self._says(cell)]
+        silent = [cell for cell in claimants if cell["cell_type"] == "code" and not self._says(cell)]
         return silent[-1] if silent else None
 
     def _is_other(self, cell: Any, wanted: SourceCell) -> bool:
@@ -209,16 +211,16 @@ class _Restoration:
 
     def _says(self, cell: Any) -> bool:
         """Whether a code cell says by itself what it is."""
-        return bool(self._defines(cell)) or bool(checked_names(cell.source) & self.exercises)
+        return bool(self._defines(cell)) or bool(checked_names(cell["source"]) & self.exercises)
 
     def _find_test(self, wanted: SourceCell) -> Any:
         if not wanted.is_test:
             return None
-        names, claimants = checked_names(wanted.source), self._claimants(wanted)
+        names, visible, claimants = checked_names(wanted.source), _visible(wanted), self._claimants(wanted)
         fitting = [
             cell
             for cell in self._free("code")
-            if not self._defines(cell) and (names & checked_names(cell.source) or _same(cell.source, _visible(wanted)))
+            if not self._defines(cell) and (names & checked_names(cell["source"]) or _same(cell["source"], visible))
         ]
         named = [cell for cell in fitting if any(cell is other for other in claimants)]
         if named or fitting:
@@ -229,15 +231,17 @@ class _Restoration:
         return silent[-1] if silent else None
 
     def _says_code(self, cell: Any) -> bool:
-        return cell.cell_type == "code" and self._says(cell)
+        return cell["cell_type"] == "code" and self._says(cell)
 
     def _find_locked_code(self, wanted: SourceCell) -> Any:
         if not wanted.locked or wanted.cell_type != "code" or wanted.grade:
             return None
         free = [cell for cell in self._free("code") if not self._says(cell)]
-        same = [cell for cell in free if _same(cell.source, wanted.source)]
-        claimants = [cell for cell in self._claimants(wanted) if cell.cell_type == "code" and not self._defines(cell)]
-        importing = [cell for cell in free if imports_check(wanted.source) and imports_check(cell.source)]
+        same = [cell for cell in free if _same(cell["source"], wanted.source)]
+        claimants = [
+            cell for cell in self._claimants(wanted) if cell["cell_type"] == "code" and not self._defines(cell)
+        ]
+        importing = [cell for cell in free if imports_check(wanted.source) and imports_check(cell["source"])]
         return next(iter((*claimants[-1:], *same, *importing)), None)
 
     def _find_text(self, wanted: SourceCell) -> Any:
@@ -245,15 +249,15 @@ class _Restoration:
         if wanted.cell_type != "markdown" or wanted.is_answer:
             return None
         free = list(self._free("markdown"))
-        same = [cell for cell in free if _same(cell.source, wanted.source)]
-        claimants = [cell for cell in self._claimants(wanted) if cell.cell_type == "markdown"]
+        same = [cell for cell in free if _same(cell["source"], wanted.source)]
+        claimants = [cell for cell in self._claimants(wanted) if cell["cell_type"] == "markdown"]
         return next(iter((*same, *claimants[-1:])), None) or next(_alike_cells(free, wanted.source), None)
 
     def _find_answer(self, wanted: SourceCell) -> Any:
         if not wanted.is_answer:
             return None
         claimants = self._claimants(wanted)
-        claimants = [cell for cell in claimants if not _same(cell.source, wanted.source)] or claimants
+        claimants = [cell for cell in claimants if not _same(cell["source"], wanted.source)] or claimants
         if not claimants:
             return next(self._answers_after_prompt(wanted), None) if wanted.cell_type == "markdown" else None
         cell = claimants[-1]
@@ -277,7 +281,7 @@ class _Restoration:
         for cell in self.cells[self._position(prompt) + 1 :]:
             if any(cell is other for other in self.found.values()) or id(cell) in claimed:
                 return
-            if cell.cell_type == "markdown":
+            if cell["cell_type"] == "markdown":
                 yield cell
 
     def _note_wrong_prompt(self, wanted: SourceCell, cell: Any) -> None:
@@ -320,7 +324,7 @@ class _Restoration:
             first = self._position(written[0]) if written else len(self.cells)
             stub = self.manifest.by_name[name].source
             for cell in self.cells[first + 1 :]:
-                if cell.cell_type == "code" and _same(cell.source, stub):
+                if cell["cell_type"] == "code" and _same(cell["source"], stub):
                     what = "The solution stands in another cell; the empty stub behind it was left out."
                     self.problems.append(Problem("stub left out", what, where=name, remark=True))
                     self.cells = [other for other in self.cells if other is not cell]
@@ -435,7 +439,7 @@ def _alike_cells(cells: Sequence[Any], text: str) -> Iterator[Any]:
     """Yield the cells whose text is this one with a few words changed."""
     words, compared = text.split(), 0
     for cell in cells:
-        others = cell.source.split() if len(cell.source) < 2 * len(text) else []
+        others = cell["source"].split() if len(cell["source"]) < 2 * len(text) else []
         common = sum((Counter(words) & Counter(others)).values())
         if 2 * common < ALIKE * (len(words) + len(others)) or compared >= COMPARED:
             continue
@@ -449,7 +453,7 @@ def evidence(notebook: Any, names: frozenset[str]) -> frozenset[str]:
     seen: set[str] = set()
     for cell in notebook.cells:
         seen.add(cell.metadata.get("nbgrader", {}).get("grade_id", ""))
-        seen |= mentioned_names(cell.source)
-        if cell.cell_type == "code":
-            seen |= defined_names(cell.source, imports=False) | checked_names(cell.source)
+        seen |= mentioned_names(cell["source"])
+        if cell["cell_type"] == "code":
+            seen |= defined_names(cell["source"], imports=False) | checked_names(cell["source"])
     return frozenset(seen & names)

@@ -14,6 +14,7 @@ from typing import Any, Literal
 
 from autograder.checking.verdict import Verdict
 from autograder.course import Course
+from autograder.grading.json_text import one_per_line
 from autograder.grading.problem import Problem
 from autograder.grading.provenance import Provenance
 
@@ -172,8 +173,8 @@ def write_result(course: Course, result: GradeResult) -> Path:
     times = {"seconds": data.pop("seconds"), "exercises": {}}
     for exercise in data["exercises"]:
         times["exercises"][exercise["name"]] = exercise.pop("seconds")
-    _write(_times_path(course, result.chapter, result.student), times)
-    _write(path, data, durable=True)
+    _write(_times_path(course, result.chapter, result.student), json.dumps(times, ensure_ascii=False))
+    _write(path, one_per_line(data, "exercises"), durable=True)
     return path
 
 
@@ -181,13 +182,12 @@ def _times_path(course: Course, chapter: str, student: str) -> Path:
     return course.root / "journal" / "seconds" / chapter / f"{student}.json"
 
 
-def _write(path: Path, data: object, *, durable: bool = False) -> None:
+def _write(path: Path, text: str, *, durable: bool = False) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
-    # The name of a folder may hold bytes that are no text. Escaped with a backslash they are what JSON would have written.
-    text = json.dumps(data, indent=1, ensure_ascii=False).encode("utf-8", errors="backslashreplace") + b"\n"
     draft = path.with_name(f"{path.name}.part")
     with draft.open("wb") as file:
-        file.write(text)
+        # The name of a folder may hold bytes that are no text. Escaped with a backslash they are what JSON would have written.
+        file.write(text.encode("utf-8", errors="backslashreplace"))
         if durable:
             file.flush()
             os.fsync(file.fileno())

@@ -25,7 +25,7 @@ from nbgrader.api import (
     SubmittedNotebook,
     TaskCell,
 )
-from sqlalchemy import create_engine, select
+from sqlalchemy import Select, bindparam, create_engine, select
 from sqlalchemy.orm import Session, scoped_session, sessionmaker
 
 _NAME = "Gradebook"
@@ -121,29 +121,45 @@ class SharedGradebook(Gradebook):  # type: ignore[misc]
         return self._known[key]
 
     def _cells(self, kind: Any, notebook: str, assignment: str) -> dict[str, Any]:
-        query = (
-            select(kind)
-            .join(Notebook, Notebook.id == kind.notebook_id)
-            .join(Assignment, Assignment.id == Notebook.assignment_id)
-            .where(Notebook.name == notebook, Assignment.name == assignment)
-        )
-        return {cell.name: cell for cell in self.db.scalars(query)}
+        cells = self.db.scalars(_cells_of(kind), {"notebook": notebook, "assignment": assignment})
+        return {cell.name: cell for cell in cells}
 
     def _marks(self, kind: Any, cells: Iterable[Any], notebook: str, assignment: str, student: str) -> dict[str, Any]:
         types = [cell.__mapper_args__["polymorphic_identity"] for cell in cells]
-        query = (
-            select(BaseCell.type, BaseCell.name, kind)
-            .join(BaseCell, BaseCell.id == kind.cell_id)
-            .join(SubmittedNotebook, SubmittedNotebook.id == kind.notebook_id)
-            .join(Notebook, Notebook.id == SubmittedNotebook.notebook_id)
-            .join(SubmittedAssignment, SubmittedAssignment.id == SubmittedNotebook.assignment_id)
-            .join(Assignment, Assignment.id == SubmittedAssignment.assignment_id)
-            .where(Notebook.name == notebook, Assignment.name == assignment)
-            .where(SubmittedAssignment.student_id == student, BaseCell.type.in_(types))
-        )
+        about = {"notebook": notebook, "assignment": assignment, "student": student, "types": types}
         # Where two kinds of cell have one name, nbgrader takes the first kind.
-        rows = sorted(self.db.execute(query), key=lambda row: types.index(row[0]), reverse=True)
+        rows = sorted(self.db.execute(_marks_of(kind), about), key=lambda row: types.index(row[0]), reverse=True)
         return {name: mark for _, name, mark in rows}
+
+
+# To put a question together takes SQLAlchemy longer than to ask it.
+
+
+@cache
+def _cells_of(kind: Any) -> Select[Any]:
+    return (
+        select(kind)
+        .join(Notebook, Notebook.id == kind.notebook_id)
+        .join(Assignment, Assignment.id == Notebook.assignment_id)
+        .where(Notebook.name == bindparam("notebook"), Assignment.name == bindparam("assignment"))
+    )
+
+
+@cache
+def _marks_of(kind: Any) -> Select[Any]:
+    return (
+        select(BaseCell.type, BaseCell.name, kind)
+        .join(BaseCell, BaseCell.id == kind.cell_id)
+        .join(SubmittedNotebook, SubmittedNotebook.id == kind.notebook_id)
+        .join(Notebook, Notebook.id == SubmittedNotebook.notebook_id)
+        .join(SubmittedAssignment, SubmittedAssignment.id == SubmittedNotebook.assignment_id)
+        .join(Assignment, Assignment.id == SubmittedAssignment.assignment_id)
+        .where(Notebook.name == bindparam("notebook"), Assignment.name == bindparam("assignment"))
+        .where(
+            SubmittedAssignment.student_id == bindparam("student"),
+            BaseCell.type.in_(bindparam("types", expanding=True)),
+        )
+    )
 
 
 def sharing(kind: type, gradebook: Callable[[], SharedGradebook]) -> type:

@@ -15,6 +15,9 @@ from typing import Any
 _STRING = rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"'
 _SPACE = re.compile(rb"[ \t\r\n]*+")
 _TEXT = re.compile(_STRING, re.DOTALL)
+_NAME = re.compile(rb"(" + _STRING + rb")[ \t\r\n]*+:", re.DOTALL)
+# What stands between a value and the next one: white space, and a comma unless it was the last.
+_BEHIND = re.compile(rb"[ \t\r\n]*+(,[ \t\r\n]*+)?+")
 _PLAIN = re.compile(rb'[^ \t\r\n,:\[\]{}"]++')
 # Everything up to the next bracket that matters, in one step: a million lines are one match, and so are a million flat lists.
 _FLAT = rb'[^"\[\]{}]++|' + _STRING
@@ -115,17 +118,16 @@ class Span:
         data, position, key = self.data, _after_space(self.data, self.start + 1), None
         while data[position : position + 1] != closing:
             if closing == b"}":
-                name = value_at(data, position)
-                colon = _after_space(data, name.end)
-                if name.kind != '"' or data[colon : colon + 1] != b":":
-                    raise _wrong(data, position if name.kind != '"' else colon)
-                key, position = name.value(), colon + 1
+                name = _NAME.match(data, position)
+                if name is None:
+                    raise _no_name(data, position)
+                key, position = Span(data, name.start(1), name.end(1)).value(), name.end()
             value = value_at(data, position)
             yield key, value
-            position = _after_space(data, value.end)
-            if data[position : position + 1] == b",":
-                position = _after_space(data, position + 1)
-            elif data[position : position + 1] != closing:
+            behind = _BEHIND.match(data, value.end)
+            assert behind is not None  # it may be empty
+            position = behind.end()
+            if behind[1] is None and data[position : position + 1] != closing:
                 raise _wrong(data, position)
         self._end = position + 1
 
@@ -171,6 +173,12 @@ def _closing(data: bytes, start: int) -> int:
 def _after_space(data: bytes, position: int) -> int:
     match = _SPACE.match(data, position)
     return match.end() if match else position
+
+
+def _no_name(data: bytes, position: int) -> MalformedError:
+    """Say where something else begins than a name and a colon."""
+    there = value_at(data, position)
+    return _wrong(data, position if there.kind != '"' else _after_space(data, there.end))
 
 
 def _wrong(data: bytes, position: int) -> MalformedError:

@@ -1,0 +1,25 @@
+"""JSON that a program writes fast and a person can still find their way in."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from functools import partial
+from typing import Any
+
+
+def one_per_line(data: Mapping[str, Any], items: str, *, sort_keys: bool = False) -> str:
+    """Return an object as JSON: each of its members on a line, and each item of one of its lists.
+
+    To set out everything for the eyes of people takes Python six times as long.
+
+    Args:
+        data: the object.
+        items: the name of the list.
+        sort_keys: whether members come in the order of their names, at every depth.
+    """
+    write = partial(json.dumps, sort_keys=sort_keys, ensure_ascii=False)
+    parts = {name: write(part) for name, part in data.items() if name != items}
+    parts[items] = "[\n" + ",\n".join(map(write, data[items])) + "\n]"
+    members = (f"{write(name)}: {parts[name]}" for name in (sorted(data) if sort_keys else data))
+    return "{" + ",\n".join(members) + "}\n"
