@@ -1,13 +1,14 @@
 """Grade the grader: put every known mistake to its check, and see that it loses points and is recognised.
 
-``python -m autograder.quality`` writes the result to ``docs/grader-quality.md``; the exit code is 1 if a mistake was not caught.
+``python -m autograder.quality`` writes the result to ``docs/grader-quality.md``; the exit code is 1 if a mistake was not caught. With
+``--seeds 8`` it says which mistakes lose other points where other hidden questions are asked.
 """
 
 from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -94,8 +95,31 @@ def examine(exercise: Exercise, *, seed: int = 0) -> Quality:
     )
 
 
-def _examine_known(name: str) -> Quality:
-    return examine(exercises()[name])
+def _examine_known(about: tuple[str, int]) -> Quality:
+    name, seed = about
+    return examine(exercises()[name], seed=seed)
+
+
+def luck(seeds: Sequence[int]) -> Iterator[str]:
+    """Yield a line for each known mistake that fails other aspects, or is taken for another, with another seed.
+
+    The seed is a course's secret. It should decide which questions are asked, and never what a mistake costs.
+
+    Args:
+        seeds: the seeds to compare.
+    """
+    names = list(exercises())
+    examined = iter(spread(_examine_known, [(name, seed) for name in names for seed in seeds]))
+    for name in names:
+        by_seed = [next(examined).outcomes for _ in seeds]
+        for outcomes in zip(*by_seed, strict=True):
+            ends: dict[str, list[int]] = {}
+            for seed, outcome in zip(seeds, outcomes, strict=True):
+                end = f"fails {', '.join(outcome.caught_by)} ({outcome.all:g}), told {', '.join(outcome.taken_for)}"
+                ends.setdefault(end, []).append(seed)
+            if len(ends) > 1:
+                told = "; ".join(f"{end} with seed {', '.join(map(str, those))}" for end, those in ends.items())
+                yield f"{name}: {outcomes[0].mistake}: {told}"
 
 
 def doing_nothing(exercise: Exercise) -> list[Callable[..., Any]]:
@@ -204,8 +228,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Write the page, or compare it; 0 if every mistake is caught and recognised (and the page is up to date), else 1."""
     parser = argparse.ArgumentParser(prog=COMMAND, description="Put every known mistake to its check.")
     parser.add_argument("--check", action="store_true", help="write nothing; say whether the page is up to date")
+    parser.add_argument("--seeds", type=int, default=0, help="write nothing; compare so many seeds, half a minute each")
     options = parser.parse_args(arguments)
-    qualities = spread(_examine_known, list(exercises()))
+    if options.seeds:
+        found = list(luck(range(options.seeds)))
+        print("\n".join(found) or f"Every known mistake loses the same with each of {options.seeds} seeds.")
+        return 1 if found else 0
+    qualities = spread(_examine_known, [(name, 0) for name in exercises()])
     text = page(qualities)
     good = True
     for quality in qualities:

@@ -1008,9 +1008,11 @@ def blend_square(draw: Draw) -> Case:
 
 
 def padded_blend(draw: Draw) -> Case:
-    """A mask (B, S): the same for all queries of an example."""
+    """A mask (B, S): the same for all queries of an example. The first example may look at everything, the last one not."""
     b, t, s, d = draw.sizes(4)
-    return Case({"scores": draw.normal(b, t, s), "values": draw.normal(b, s, d), "mask": draw.mask(b, s)})
+    mask = draw.mask(b, s)
+    mask[0], mask[-1, 0], mask[-1, -1] = True, True, False
+    return Case({"scores": draw.normal(b, t, s), "values": draw.normal(b, s, d), "mask": mask})
 
 
 def as_many_queries(draw: Draw) -> Case:
@@ -1640,13 +1642,15 @@ def table(draw: Draw) -> Case:
 
 
 def null_is_likely(draw: Draw) -> Case:
-    """A table in which NULL is the likeliest maker of some words, and of others not."""
+    """A table in which NULL is the likeliest maker of the first word, and of no other; the last word occurs twice."""
     case = table(draw)
     probabilities = case.arguments["table"].clone()
     target = case.arguments["target"]
+    last = target[0] % 7 + 1
+    target = [*target[:-2], last, last]
     probabilities[0, target[0]] = 0.9
     probabilities[0, [word for word in target if word != target[0]]] = 0.0
-    return case.with_arguments(table=probabilities)
+    return case.with_arguments(table=probabilities, target=target)
 
 
 def equals(draw: Draw) -> Case:

@@ -19,9 +19,9 @@ CHAPTER = "02_alignment"
 
 
 def prefix_mask(draw: Draw, b: int, s: int) -> Tensor:
-    """True at the real tokens: the first source is whole, the others are shorter, one of them by two at least."""
+    """True at the real tokens: the last source is whole, the others are shorter, the first of them by two at least."""
     lengths = 1 + draw.integers(0, s - 1, b)
-    lengths[0], lengths[-1] = s, 1 + int(draw.integers(0, s - 2))
+    lengths[0], lengths[-1] = 1 + int(draw.integers(0, s - 2)), s
     return torch.arange(s) < lengths[:, None]
 
 

@@ -92,11 +92,15 @@ def causal(draw: Draw) -> Case:
     return case.with_arguments(mask=torch.ones(t, t, dtype=torch.bool).tril())
 
 
+# The largest of the numbers in loud inputs.
+LOUDEST = 19
+
+
 def loud(draw: Draw, *shape: int) -> Tensor:
     """Whole numbers of 10 to 19, of either sign: sums of their products are exact, so that the order of operations
     cannot matter.
     """
-    return (draw.integers(10, 20, *shape) * (2 * draw.integers(0, 2, *shape) - 1)).float()
+    return (draw.integers(10, LOUDEST + 1, *shape) * (2 * draw.integers(0, 2, *shape) - 1)).float()
 
 
 def large(draw: Draw) -> Case:

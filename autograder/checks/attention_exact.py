@@ -13,6 +13,7 @@ from autograder.checking.exercise import Exercise, misconception
 from autograder.checks.attention import (
     CHAPTER,
     FUSED,
+    LOUDEST,
     batch,
     empty_row,
     large,
@@ -65,11 +66,14 @@ def backward_empty_row(draw: Draw) -> Case:
 
 
 def backward_large(draw: Draw) -> Case:
-    """Scores in the hundreds. Values and gradient are small, as loud queries and keys multiply what rounding leaves
-    of their products.
+    """Scores in the hundreds. Two keys are alike and the best that the first query can find: it looks at both, and
+    its weights are no ones and zeros, past which nothing would flow back. Values and gradient are small, as loud
+    queries and keys multiply what rounding leaves of their products.
     """
     case = with_gradient(draw, large(draw))
-    return case.with_arguments(v=case.arguments["v"] * 0.3, grad_output=case.arguments["grad_output"] * 0.3)
+    q, k = case.arguments["q"], case.arguments["k"].clone()
+    k[:, :2] = LOUDEST * q[:, :1].sign()
+    return case.with_arguments(k=k, v=case.arguments["v"] * 0.3, grad_output=case.arguments["grad_output"] * 0.3)
 
 
 def backward_longer(draw: Draw, factor: int) -> Case:
@@ -348,8 +352,8 @@ ATTENTION_BACKWARD = Exercise(
 
 def uneven_tiles(draw: Draw) -> Case:
     """Three tiles, the last of which is not full."""
-    case = batch(draw)
-    return case.with_arguments(tile_size=(case.arguments["k"].shape[-2] + 1) // 3)
+    b, s, (t, dh, dv) = 2, 7 + int(draw.integers(0, 2)), draw.sizes(3, low=3)
+    return Case({"q": draw.normal(b, t, dh), "k": draw.normal(b, s, dh), "v": draw.normal(b, s, dv), "tile_size": 3})
 
 
 def even_tiles(draw: Draw) -> Case:

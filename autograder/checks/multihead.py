@@ -333,9 +333,15 @@ def no_bias(draw: Draw) -> Case:
 
 
 def loud(draw: Draw) -> Case:
-    """Inputs so large that the exponential of a score overflows; in double precision, where no right order of summation matters."""
-    case = _layer(draw, sizes(draw, batch=1)).to(torch.float64)
-    return case.with_arguments(x=case.arguments["x"] * 30)
+    """Inputs so large that the exponential of a score overflows; in double precision, where no right order of summation matters.
+
+    Every position has a neighbour that is nearly the same, so that some weights are neither ones nor zeros, and tell how the scores were
+    scaled. The root of the head width is 2, in any precision.
+    """
+    n = sizes(draw, batch=1)
+    case = _layer(draw, {**n, "D": 4 * n["H"]}).to(torch.float64)
+    x = case.arguments["x"] * 30
+    return case.with_arguments(x=torch.cat([x, x + draw.normal(*x.shape, scale=0.02, dtype=torch.float64)], dim=1))
 
 
 def masked(axes: str, *, batch: int | None = None) -> Maker:

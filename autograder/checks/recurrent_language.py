@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any, TypeAlias
 
 import torch
@@ -382,6 +383,7 @@ SEQUENCE_NEGATIVE_LOG_LIKELIHOOD = Exercise(
 def _writer(draw: Draw, *, steps: int = 4, generator: bool = True, **options: float) -> Case:
     """A prompt and a table of six places, so that it matters how much of the text a model is shown."""
     prompt = draw.integers(0, 6, 3, 2)
+    prompt[:, -1] = draw.permutation(6)[:3]
     model = {
         "kind": "TokenTable",
         "init": {"vocabulary": 6, "places": 6},
@@ -409,8 +411,13 @@ def drawn_freely(draw: Draw) -> Case:
 
 
 def taken(draw: Draw) -> Case:
-    """Temperature zero: the most probable token."""
-    return _writer(draw, temperature=0.0)
+    """Temperature zero: the most probable token, which is another one for each sequence to begin with."""
+    case = _writer(draw, temperature=0.0)
+    assert case.props is not None
+    model = case.props["model"]
+    logits = model["state"]["logits"].clone()
+    logits[case.arguments["prompt"].shape[1] - 1, torch.arange(6), draw.permutation(6)] += 20.0
+    return replace(case, props={**case.props, "model": {**model, "state": {"logits": logits}}})
 
 
 def nothing_to_write(draw: Draw) -> Case:

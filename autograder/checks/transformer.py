@@ -827,8 +827,13 @@ def unknown_positions(draw: Draw) -> Case:
 
 
 def too_long_for_the_table(draw: Draw) -> Case:
-    """A learned table that ends too early."""
-    return translator(draw, positions="learned", max_length=4)
+    """A learned table that ends too early, for the target alone."""
+    case = translator(draw, positions="learned", max_length=4)
+    return case.with_arguments(
+        source=case.arguments["source"][:, :3],
+        source_mask=case.arguments["source_mask"][:, :3],
+        target=draw.integers(0, V, 2, 5),
+    )
 
 
 def longer_translator(draw: Draw, factor: int) -> Case:

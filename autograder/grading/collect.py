@@ -301,10 +301,12 @@ def _place(
 
 
 def _time_stamp(upload: Upload, entries: Sequence[Entry], trust_dates: bool) -> str | None:
-    """Return when it was handed in: nbgrader's own word for it, or the file's date if that is to be trusted."""
-    beside = upload.entry.path.with_name("timestamp.txt")
+    """Return when it was handed in: nbgrader's own word for it, or the file's date if that is to be trusted.
+
+    nbgrader writes into the submission's own folder. A stamp further down, or in an archive, is somebody else's.
+    """
     for entry in entries:
-        if upload.platform == "nbgrader" and entry.path == beside:
+        if upload.folder is not None and entry.path == upload.folder / "timestamp.txt":
             return entry.open()[:200].decode("utf-8", "replace").strip() or None
     if trust_dates and upload.entry.date is not None:
         return upload.entry.date.strftime("%Y-%m-%d %H:%M:%S UTC")

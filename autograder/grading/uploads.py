@@ -32,6 +32,7 @@ class Upload:
         upload: the number of this upload (Canvas) or of this participant in this assignment (Moodle).
         late: whether Canvas calls it late.
         attempt: which of several uploads of the same name it is, from 0.
+        folder: nbgrader's folder of the submission, which holds its time stamp; None on other platforms.
     """
 
     entry: Entry
@@ -41,6 +42,7 @@ class Upload:
     upload: str = ""
     late: bool = False
     attempt: int = 0
+    folder: PurePosixPath | None = None
 
     @property
     def order(self) -> tuple[int, int, float, str]:
@@ -141,9 +143,10 @@ def _platform(entry: Entry, place: PurePosixPath, depth: int | None = -1) -> Upl
 
 def _nbgrader(entry: Entry, place: PurePosixPath, chapter: str) -> Upload | None:
     # The first folder of the chapter's name: a folder of that name within it is the student's own invention.
-    for before, part in pairwise(place.parts[:-1]):
+    for depth, (before, part) in enumerate(pairwise(place.parts[:-1]), start=2):
         if part == chapter:
-            return Upload(entry=entry, owner=before, platform="nbgrader")
+            folder = PurePosixPath(*place.parts[:depth])
+            return Upload(entry=entry, owner=before, platform="nbgrader", folder=folder)
     return None
 
 

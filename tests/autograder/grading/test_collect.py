@@ -157,6 +157,28 @@ def test_nbgraders_own_layout_keeps_ids_and_time_stamps(course: Course, tmp_path
     assert found.problems == []
 
 
+@pytest.mark.parametrize("place", ["work.zip", "sub"])
+def test_a_time_stamp_of_a_student_s_own_counts_for_nothing(
+    course: Course, tmp_path: Path, one: bytes, two: bytes, place: str
+) -> None:
+    own, late = b"2020-01-01 00:00:00 UTC\n", b"2026-03-01 10:00:00 UTC\n"
+    mine = {f"{CHAPTER} (9).ipynb": two, "timestamp.txt": own}
+    if place.endswith(".zip"):
+        packed = {f"amara/{CHAPTER}/{place}": zipped(mine, tmp_path / place).read_bytes()}
+    else:
+        packed = {f"amara/{CHAPTER}/{place}/{name}": data for name, data in mine.items()}
+    files = {
+        f"amara/{CHAPTER}/timestamp.txt": late,
+        **packed,
+        f"bela/{CHAPTER}/{NOTEBOOK}": one,
+        f"bela/{CHAPTER}/timestamp.txt": late,
+    }
+    assert collect(course, CHAPTER, folder(files, tmp_path / "s")).new == ["amara", "bela"]
+    for student in ("amara", "bela"):
+        stamp = course.root / "submitted" / student / CHAPTER / "timestamp.txt"
+        assert stamp.read_text() == late.decode().strip()
+
+
 def test_dates_of_files_decide_nothing_unless_they_are_trusted(course: Course, tmp_path: Path, one: bytes) -> None:
     source = zipped({"amara.ipynb": one}, tmp_path / "s.zip")
     stamp = course.root / "submitted" / "amara" / CHAPTER / "timestamp.txt"
