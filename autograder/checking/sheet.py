@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import builtins
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -13,20 +12,10 @@ from torch import Tensor
 
 from autograder.checking.aspects import Probe
 from autograder.checking.judges import JUDGES, alike_at_a_glance, glance, has_other_weights, judge, same_answer
-from autograder.checking.request import Observation, WeightsError
+from autograder.checking.request import Observation
 from autograder.checking.subject import Subject, UsesReferenceError, Watch
+from autograder.checking.untold import untold
 from autograder.checking.verdict import Diagnosis, Finding, Verdict
-
-# What the grader itself calls what came in the place of an answer.
-_OWN_KINDS = (
-    "TimeLimit",
-    "MemoryLimit",
-    "OutputLimit",
-    "ProcessEnded",
-    "MalformedAnswer",
-    UsesReferenceError.__name__,
-    WeightsError.__name__,
-)
 
 NO_RIGHT_NUMBER = "not counted yet: no number is right so far"
 ONLY_EASY_NUMBERS = "not counted yet: what is right so far takes no computing"
@@ -270,19 +259,8 @@ def _problem(section: Section, answers: Iterable[Sequence[Observation]]) -> str 
         problem = judge(probe.judge, given, wanted, probe.options)
         if problem is not None:
             hidden = section.visible is not None and place >= section.visible
-            return _without_texts(problem, given) if hidden else problem
+            return untold(probe.judge, given, wanted, probe.options) if hidden else problem
     return None
-
-
-def _without_texts(problem: str, given: Sequence[Observation]) -> str:
-    """Leave of an exception its kind: its text is the examined code's own, and could carry a hidden question to whoever reads it."""
-    error = next((observation.error for observation in given if observation.error), None)
-    if error is None:
-        return problem
-    kind = error.partition(":")[0]
-    # The name of a class of its own could carry as much.
-    known = kind if hasattr(builtins, kind) or kind in _OWN_KINDS else "an exception of its own"
-    return f"on a question that is not among the visible ones it raised {known}"
 
 
 def _has_no_right_number(sheet: Sheet, problems: Sequence[str | None]) -> bool:

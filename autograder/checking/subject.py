@@ -291,9 +291,9 @@ def _functions(
     if isinstance(target, nn.Module):
         target.requires_grad_(False)
     functions = _FunctionNames()
-    # Nothing here needs a gradient, so none is recorded; but a candidate that sends for autograd must get it, to be noticed.
+    # As in a call, so that nobody sees from it that something is counted. Who sends for autograd switches it on there, too.
     try:
-        with torch.enable_grad(), functions, beside or nullcontext():
+        with torch.set_grad_enabled(bool(request.props)), functions, beside or nullcontext():
             result = _method(target, request)(**arguments, **build(request.props or {}))
     except Exception as error:
         # What it has called until then is told all the same.

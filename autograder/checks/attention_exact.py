@@ -28,7 +28,14 @@ from autograder.checks.sections import HEADINGS
 from tfcourse import attention
 
 # Every way to make PyTorch differentiate passes through one of these: backwards, forwards, or the derivative of its softmax.
-AUTOGRAD = ("backward", "grad", "_make_dual", "_softmax_backward_data")
+AUTOGRAD = (
+    *("backward", "grad", "_make_dual", "_softmax_backward_data"),
+    "_scaled_dot_product_flash_attention_for_cpu_backward",
+    "_scaled_dot_product_flash_attention_backward",
+    "_scaled_dot_product_efficient_attention_backward",
+    "_scaled_dot_product_cudnn_attention_backward",
+    "_scaled_dot_product_fused_attention_overrideable_backward",
+)
 
 
 # ----------------------------------------------------------------------------------------------- gradients by hand

@@ -15,6 +15,7 @@ from typing import Any
 from nbformat import NotebookNode
 from nbformat.notebooknode import from_dict
 
+from autograder.checking.untold import known_kind
 from autograder.engine.conspicuous import conspicuous
 from autograder.engine.conversation import Allowance, Conversation, LimitError
 from autograder.engine.nursery import Child
@@ -59,6 +60,7 @@ class Checker:
         self._cpu_seconds = 0.0
         self.layers: tuple[str, ...] = ()
         self.isolation = "none"
+        self._asked = False  # whether a test has been run
 
     def run(self, notebook: NotebookNode, files: Mapping[str, bytes] | None = None) -> None:
         """Run all code cells of a sanitised notebook, in place. Its test cells get verdicts, or errors that say why there is none.
@@ -111,6 +113,7 @@ class Checker:
         begun = datetime.now(UTC)
         conversation.begin(self._allowance(cell), _printed(outputs) if test else outputs.add)
         if test:
+            self._asked = True
             self._shell.run(cell.source, outputs.add)
         else:
             self._students(cell, conversation)
@@ -147,6 +150,9 @@ class Checker:
         error = next((output for output in cell.outputs if output.output_type == "error"), None)
         if error is not None:
             what = f"The cell raised {error.ename}: {error.evalue.strip()}"[:_TOLD]
+            if self._asked:
+                # By now its author's code has seen the hidden questions, and could have one of them told here.
+                what = f"The cell raised {known_kind(error.ename)}. Its text is not told, for it stands behind a test."
             self._problems.append(Problem("cell error", what, where=name_of(cell, index)))
 
     def _fail(self, cell: NotebookNode, index: int, kind: str, what: str) -> None:

@@ -13,8 +13,10 @@ from autograder.engine.cells import parsed
 
 _MODULES = frozenset(
     {
+        "_thread",
         "autograder",
         "builtins",
+        "concurrent",
         "ctypes",
         "dis",
         "faulthandler",
@@ -22,27 +24,41 @@ _MODULES = frozenset(
         "importlib",
         "inspect",
         "marshal",
+        "multiprocessing",
         "ptrace",
+        "signal",
+        "subprocess",
         "sys",
+        "threading",
+        "transformers",
     }
 )
 _NAMES = frozenset({"__import__", "compile", "eval", "exec", "globals", "vars"})
 _ATTRIBUTES = frozenset(
     {
+        "_C",
         "__builtins__",
         "__closure__",
         "__code__",
         "__globals__",
         "__subclasses__",
+        "__torch_dispatch__",
+        "__torch_function__",
         "_getframe",
+        "_inductor",
+        "fork",
         "get_objects",
+        "is_grad_enabled",
         "modules",
+        "onnx",
         "setprofile",
         "settrace",
     }
 )
 # `sys.path` and the like are nothing to speak of; what is done with `sys` shows in the attributes.
 _HARMLESS = frozenset({"sys", "inspect", "importlib"})
+# What looks something up by its name; getattr has the name behind the object.
+_LOOKUPS = frozenset({"__import__", "attrgetter", "getattr", "import_module", "methodcaller"})
 # A cell longer than that is not read; nobody writes one.
 _LONGEST = 200_000
 
@@ -69,7 +85,7 @@ def _in_cell(source: str) -> Iterator[str]:
         elif isinstance(node, ast.Attribute) and node.attr in _ATTRIBUTES and not _is_self(node.value):
             yield f"….{node.attr}"
         elif _is_computed_lookup(node):
-            yield "getattr with a computed name"
+            yield f"{_called(node)} with a computed name"
 
 
 def _modules(names: Iterator[str] | Sequence[str]) -> Iterator[str]:
@@ -83,5 +99,15 @@ def _is_self(node: ast.AST) -> bool:
 
 
 def _is_computed_lookup(node: ast.AST) -> bool:
-    named = isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "getattr"
-    return named and isinstance(node, ast.Call) and len(node.args) > 1 and not isinstance(node.args[1], ast.Constant)
+    if not isinstance(node, ast.Call) or _called(node) not in _LOOKUPS:
+        return False
+    names = node.args[1:2] if _called(node) == "getattr" else node.args
+    return any(not isinstance(name, ast.Constant) for name in names)
+
+
+def _called(node: ast.AST) -> str:
+    """Return the last part of the name of what is called, or an empty text."""
+    called = node.func if isinstance(node, ast.Call) else None
+    if isinstance(called, ast.Attribute):
+        return called.attr
+    return called.id if isinstance(called, ast.Name) else ""

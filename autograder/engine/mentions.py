@@ -92,18 +92,31 @@ def _public_names(module: str) -> Sequence[str]:
 
 
 def _defined(cells: Sequence[Cell]) -> Mapping[str, list[Statement]]:
-    """Return what the cells define at their top level, by name; of several definitions every one counts."""
+    """Return what the cells define at their top level, by name; of several definitions every one counts.
+
+    What a definition stands under, an `if` or a `with`, belongs to it.
+    """
     found: dict[str, list[Statement]] = {}
     for statement in (statement for cell in cells for statement in cell.statements):
-        node = statement.top
-        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
-            found.setdefault(node.name, []).append(statement)
-        elif isinstance(node, (ast.Assign, ast.AnnAssign, ast.AugAssign)):
-            targets = node.targets if isinstance(node, ast.Assign) else [node.target]
-            for target in (item for one in targets for item in walk(one)):
-                if isinstance(target, ast.Name):  # of `exercise.helper = …` too, which hangs something on it
-                    found.setdefault(target.id, []).append(statement)
+        defines = isinstance(statement.top, (*_DEFINITIONS, *_ASSIGNMENTS))
+        names = {name for node in ([statement.top] if defines else statement.nodes) for name in _bound(node)}
+        for name in names:
+            found.setdefault(name, []).append(statement)
     return found
+
+
+_DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
+_ASSIGNMENTS = (ast.Assign, ast.AnnAssign, ast.AugAssign, ast.NamedExpr)
+
+
+def _bound(node: ast.AST) -> set[str]:
+    """Return the names that a definition or an assignment gives something to: of `exercise.helper = …` the exercise's, too."""
+    if isinstance(node, _DEFINITIONS):
+        return {node.name}
+    if not isinstance(node, _ASSIGNMENTS):
+        return set()
+    targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+    return {item.id for target in targets for item in walk(target) if isinstance(item, ast.Name)}
 
 
 @dataclass(frozen=True, eq=False)

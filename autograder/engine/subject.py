@@ -10,7 +10,7 @@ from random import Random
 from typing import Any
 
 from autograder.checking.request import Observation, Request
-from autograder.checking.subject import Watch
+from autograder.checking.subject import UsesReferenceError, Watch
 from autograder.engine.agent import told
 from autograder.engine.conversation import Conversation, LimitError, memory_text
 from autograder.engine.mentions import mentions
@@ -126,6 +126,9 @@ class RemoteSubject:
             return _malformed(str(error))
         if found.error is not None and any(sign in found.error for sign in _MEMORY):
             return Observation(error=f"MemoryLimit: {memory_text(self._conversation.memory_mb)}")
+        if found.error is not None and found.error.startswith(UsesReferenceError.__name__):
+            # Where it lives there is nothing of the course's to be used: an exception of the student's goes by that name.
+            return replace(found, error="Exception")
         return found
 
 

@@ -15,6 +15,7 @@ from autograder.grading.problem import Problem, problems_of
 
 _HEADING = re.compile(r"^#{1,6}\s+(.+?)\s*#*$", re.MULTILINE)
 _TITLE = re.compile(r"^#\s+(.+?)\s*#*$", re.MULTILINE)
+_FENCED = re.compile(r"^(?P<fence>`{3,}|~{3,}).*?(?:^(?P=fence)[`~]*[ \t]*$|\Z)", re.MULTILINE | re.DOTALL)
 _NUMBER = re.compile(r"[-+]?\d+\.\d*(?:[eE][-+]?\d+)?")
 # Errors that tell in one line what the page says better.
 _OURS = ("NotGradable", "Timeout", "OutputFlood", "KernelDied", "TimeUsedUp", "NoVerdict")
@@ -170,7 +171,7 @@ def feedback_page(notebook: Any, about: Any) -> Page:
 def title_of(notebook: Any) -> str:
     """Return a notebook's first heading of the first level, or nothing."""
     texts = (cell.source for cell in notebook.cells if cell.cell_type == "markdown")
-    return next((_bare(match[1]) for text in texts if (match := _TITLE.search(text))), "")
+    return next((_bare(match[1]) for text in texts if (match := _TITLE.search(_outside_code(text)))), "")
 
 
 def _bare(heading: str) -> str:
@@ -192,7 +193,7 @@ def _parts(notebook: Any) -> Iterator[Part]:
         elif cell.cell_type == "code" and is_solution(cell):
             stubs[name] = (cell, title)
         elif cell.cell_type == "markdown":
-            headings = _HEADING.findall(cell.source)
+            headings = _HEADING.findall(_outside_code(cell.source))
             title = _bare(headings[-1]) if headings else title
             prompt = cell.source
 
@@ -232,7 +233,13 @@ def _question(cell: Any, title: str, prompt: str) -> Part:
 
 
 def _without_heading(text: str) -> str:
-    return _HEADING.sub("", text, count=1).strip()
+    heading = _HEADING.search(_outside_code(text))
+    return text if heading is None else f"{text[: heading.start()]}{text[heading.end() :]}".strip()
+
+
+def _outside_code(text: str) -> str:
+    """Return a text with blanks in the place of its blocks of code, in which a line with # is a comment."""
+    return _FENCED.sub(lambda block: re.sub(r"[^\n]", " ", block[0]), text)
 
 
 def _comment(cell: Any) -> str:

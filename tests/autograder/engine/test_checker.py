@@ -186,6 +186,23 @@ def test_an_error_of_a_students_cell_is_a_problem_and_costs_nothing(bench: Bench
     assert "ZeroDivisionError: division by zero" in problem.what
 
 
+@pytest.mark.parametrize(
+    ("source", "told"),
+    [
+        ("raise ValueError('secret 0.0727')", "ValueError"),
+        ("raise type('secret 0.0727', (Exception,), {})('secret')", "an exception of its own"),
+    ],
+)
+def test_behind_a_test_the_text_of_an_error_is_not_told_for_it_could_be_a_hidden_question(
+    bench: Bench, source: str, told: str
+) -> None:
+    made = bench.run("def f(): return 1", graded("assert f() == 1"), source)
+    (problem,) = problems_of(made)
+    assert (problem.kind, problem.where) == ("cell error", "cell 3")
+    assert told in problem.what
+    assert "secret" not in problem.what
+
+
 def test_what_is_told_of_an_error_is_short_however_long_it_is(bench: Bench) -> None:
     made = bench.run("raise ValueError('x' * 100_000)")
     assert len(problems_of(made)[0].what) <= 300

@@ -54,6 +54,11 @@ REACHED = {
     "unpacked": IMPORT + f"a, b = 1, F.{SDPA}\ndef attend(q): return b(q, q, q)",
     "an earlier definition": IMPORT + f"def attend(q): return F.{SDPA}(q, q, q)\nkept = attend\ndef attend(q): return kept(q)",
     "a cycle of helpers": IMPORT + f"def a(q): return b(q)\ndef b(q): return a(q) or F.{SDPA}(q, q, q)\ndef attend(q): return a(q)",
+    "under a condition": IMPORT + f"if True:\n    def attend(q): return F.{SDPA}(q, q, q)",
+    "a helper under several": f"try:\n    with open('x'):\n        helper = F.{SDPA}\nexcept OSError: pass\n{IMPORT}"
+    "def attend(q): return helper(q)",
+    "in a loop": IMPORT + f"for s in [F.{SDPA}]:\n    def attend(q): return s(q, q, q)",
+    "given a name on the way": IMPORT + f"print(s := F.{SDPA})\ndef attend(q): return s(q, q, q)",
     "a magic around it": f"%matplotlib inline\n!pip list\n{IMPORT}def attend(q): return F.{SDPA}(q, q, q)",
 }  # fmt: skip
 

@@ -118,6 +118,21 @@ def test_an_odd_function_is_seen_as_it_would_be_here(student: Student, source: s
         assert vars(theirs) | {"outputs": list(theirs.outputs)} == vars(mine) | {"outputs": list(mine.outputs)}
 
 
+def test_nobody_borrows_the_words_by_which_the_course_refuses_its_own_solution(student: Student) -> None:
+    student.define("class UsesReferenceError(Exception): pass\ndef f(x): raise UsesReferenceError(str(x))")
+    request = Case({"x": torch.tensor([0.0727])}).request()
+    assert remote(student, "f").observe(request).error == "Exception"
+
+
+def test_what_is_counted_cannot_be_told_from_a_call_by_what_autograd_does(student: Student) -> None:
+    requests = [Case({"x": torch.ones(2)}).request(action) for action in ("call", "operations", "functions")]
+    source = "seen = []\ndef f(x):\n    seen.append((torch.is_grad_enabled(), x.requires_grad))\n    return x"
+    student.define(source)
+    for request in requests:
+        remote(student, "f").observe(request)
+    assert student.names["seen"] == [(False, False)] * 3
+
+
 def test_a_callable_object_is_examined_where_it_lives_and_gains_nothing_by_being_one(student: Student) -> None:
     """What it does there counts: its forbidden calls are seen, though it is no plain function."""
     name = "scaled_dot_product_attention"

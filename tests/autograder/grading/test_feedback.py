@@ -14,7 +14,7 @@ from typing import Any
 
 import nbformat
 import pytest
-from nbformat.v4 import new_output
+from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_output
 
 from autograder.checking.verdict import VERDICT_MIME, Verdict
 from autograder.checks import check
@@ -23,6 +23,7 @@ from autograder.errors import CourseError
 from autograder.grading.autograde import autograde
 from autograder.grading.execution import Execution, Submission
 from autograder.grading.feedback import write_feedback
+from autograder.grading.feedback_page import feedback_page
 from autograder.grading.formula import formula
 from autograder.grading.markup import in_code, markdown, python
 from autograder.grading.record import Books
@@ -286,3 +287,33 @@ def test_code_in_an_explanation_is_shown_as_code(pages: dict[str, str]) -> None:
     explanations = re.findall(r"This looks like:.*?</strong>(.*?)<br>", "".join(pages.values()))
     assert explanations
     assert "`" not in "".join(explanations)
+
+
+PROMPT = """## 6. The cell of an LSTM
+
+Print what comes out:
+
+```python
+print(state)  # not a heading
+# state [[0.381, -0.482]]
+```
+"""
+
+
+def test_a_comment_in_an_example_is_no_heading() -> None:
+    answer = new_markdown_cell("An answer.", metadata={"nbgrader": mark("why", solution=True)})
+    test = new_code_cell("check(f)", metadata={"nbgrader": mark("test_f")})
+    notebook = new_notebook(
+        cells=[new_markdown_cell("~~~\n# no title\n~~~\n# The title"), new_markdown_cell(PROMPT), answer, test]
+    )
+    about = {"assignment": "01", "student": "amara", "score": 0, "max_score": 2, "late_penalty": 0}
+    page = feedback_page(notebook, about)
+    assert page.title == "The title"
+    assert [part.title for part in page.parts] == ["6. The cell of an LSTM"] * 2
+    (question,) = page.questions
+    assert "6. The cell" not in question.prompt
+    assert "state [[0.381, -0.482]]" in re.sub("<[^>]+>", "", question.prompt)
+
+
+def mark(name: str, *, solution: bool = False) -> dict[str, Any]:
+    return {"grade_id": name, "grade": True, "solution": solution, "locked": not solution, "points": 1, "score": 0}
