@@ -18,7 +18,7 @@ try:
     import click
 
     from autograder.console import FELL_SHORT, Outcome, command, example, progress_bar
-    from autograder.paths import course_folder, new_course, project_root, refuse_unwritable
+    from autograder.paths import course_folder, new_course, project_chapters, project_root, refuse_unwritable
 except ModuleNotFoundError as _missing:
     # The reference and the checks work without what the commands need, for instance on a machine that only lends its GPU.
     sys.stderr.write(f"tfcourse: {_missing}. Install what the commands need: pip install 'tfcourse[grading,book]'\n")
@@ -252,7 +252,7 @@ def _autograde(
     from autograder.grading.collect import collect
     from autograder.grading.progress import grading_progress
 
-    collection = collect(course, chapter, submissions)
+    collection = collect(course, chapter, submissions, chapters=project_chapters())
     with grading_progress(f"grading {chapter}", len(wanted_students(course, chapter))) as step:
         results = grade_chapter(
             course,
@@ -423,7 +423,7 @@ def replay(student: str, chapter: str, course_dir: Path | None) -> Outcome:
     course = Course.open(course_folder(course_dir))
     (name,) = released_chapters(course, [chapter])
     done = replay_grade(course, name, student)
-    points = f"{done.again.score:g} of {done.again.max_score:g} points"
+    points = f"{done.again.score:g} of the {done.again.max_score:g} points that the checks give"
     lines = [f"{student}, {name}: {'the same grade' if done.same else 'another grade'}, {points}"]
     lines += [f"  {sentence}" for sentence in done.differences]
     lines += [f"  since then: {sentence}" for sentence in done.changes]

@@ -113,6 +113,13 @@ def large(draw: Draw) -> Case:
     return Case({"q": q, "k": k, "v": draw.normal(b, s, dv)})
 
 
+def far_below(draw: Draw) -> Case:
+    """Scores of minus several hundred, and a mask: a number that is put in the place of forbidden ones must be lower."""
+    case = large(draw)
+    case = case.with_arguments(q=case.arguments["q"].abs(), k=-case.arguments["k"].abs())
+    return case.with_arguments(mask=draw.mask(*pairs(case)))
+
+
 def longer(draw: Draw, factor: int) -> Case:
     """Inputs whose leading and length axes grow by a factor."""
     b, h, t, s = factor, factor, 2 * factor, 3 * factor
@@ -140,6 +147,14 @@ def weights_of(q: Tensor, k: Tensor, mask: Tensor | None, *, scale: float | None
     if mask is None:
         return torch.softmax(scores, dim)
     return torch.softmax(scores.masked_fill(~mask, torch.finfo(scores.dtype).min), dim).masked_fill(~mask, 0.0)
+
+
+def barely_masked(q: Tensor, k: Tensor, mask: Tensor | None) -> Tensor:
+    """Weights (..., T, S) that are right while all scores are above -100."""
+    scores = scores_of(q, k)
+    if mask is None:
+        return torch.softmax(scores, -1)
+    return torch.softmax(scores.masked_fill(~mask, -100.0), -1).masked_fill(~mask, 0.0)
 
 
 # ------------------------------------------------------------------------------------------------------- soft lookup
@@ -406,6 +421,15 @@ def weights_mask_with_zero(q: Tensor, k: Tensor, mask: Tensor | None = None) -> 
     return torch.softmax(scores if mask is None else scores * mask, -1)
 
 
+@misconception("forbidden scores not low enough", read="masks")
+def weights_mask_with_too_little(q: Tensor, k: Tensor, mask: Tensor | None = None) -> Tensor:
+    """Forbidden scores are replaced by a number such as -100, which true scores can reach. Where all permitted ones are
+    lower still, the forbidden pairs take the weight. Below every score lies minus infinity, or the dtype's lowest
+    number.
+    """
+    return barely_masked(q, k, mask)
+
+
 @misconception("mask added as 0 and 1", read="masks")
 def weights_mask_added(q: Tensor, k: Tensor, mask: Tensor | None = None) -> Tensor:
     """The boolean mask is added to the scores, so a permitted key gains 1 and a forbidden one loses nothing. An
@@ -537,7 +561,11 @@ MASKED_ATTENTION_WEIGHTS = Exercise(
             1, without_values(empty_row), name="empty row", title="A query that may attend to nothing has zero weights."
         ),
         look.values(
-            0.5, without_values(large), name="large scores", title="Scores in the hundreds give finite, right numbers."
+            0.5,
+            without_values(large),
+            without_values(far_below),
+            name="large scores",
+            title="Scores in the hundreds, above and below zero, give finite, right numbers.",
         ),
         look.values(
             0.5, float16_range, name="float16 range", title="Dot products beyond 65504 do no harm to float16 inputs."
@@ -562,6 +590,7 @@ MASKED_ATTENTION_WEIGHTS = Exercise(
         weights_mask_ignored,
         weights_mask_after_softmax,
         weights_mask_with_zero,
+        weights_mask_with_too_little,
         weights_mask_added,
         weights_empty_row_is_nan,
         weights_empty_row_is_uniform,
@@ -649,6 +678,15 @@ def mask_with_zero(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None = None) 
     """
     scores = scores_of(q, k)
     return torch.softmax(scores if mask is None else scores * mask, -1) @ v
+
+
+@misconception("forbidden scores not low enough", read="masks")
+def mask_with_too_little(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None = None) -> Tensor:
+    """Forbidden scores are replaced by a number such as -100, which true scores can reach. Where all permitted ones are
+    lower still, the forbidden pairs take the weight. Below every score lies minus infinity, or the dtype's lowest
+    number.
+    """
+    return barely_masked(q, k, mask) @ v
 
 
 @misconception("mask added as 0 and 1", read="masks")
@@ -775,7 +813,13 @@ SCALED_DOT_PRODUCT_ATTENTION = Exercise(
             title="A mask lets a query attend where it is True, and nowhere else.",
         ),
         look.values(1, empty_row, name="empty row", title="A query that may attend to nothing gets zeros."),
-        look.values(1, large, name="large scores", title="Scores in the hundreds give finite, right numbers."),
+        look.values(
+            1,
+            large,
+            far_below,
+            name="large scores",
+            title="Scores in the hundreds, above and below zero, give finite, right numbers.",
+        ),
         look.gradients(1, masked, empty_row, wrt=("q", "k", "v")),
         look.batch_independence(0.5, batch, batched=("q", "k", "v")),
         look.causality(0.5, causal, future=("k", "v")),
@@ -798,6 +842,7 @@ SCALED_DOT_PRODUCT_ATTENTION = Exercise(
         mask_ignored,
         mask_after_softmax,
         mask_with_zero,
+        mask_with_too_little,
         mask_added,
         empty_row_is_nan,
         empty_row_is_mean,

@@ -16,7 +16,7 @@ from autograder.grading.manifest import Manifest, released_manifest
 from autograder.grading.problem import Problem
 from autograder.grading.reading import UnreadableError, read_file
 from autograder.grading.roster import Student, is_safe, merged, read_roster, safe_id, write_roster
-from autograder.grading.uploads import Upload, owner_of, owners_elsewhere, uploads_of
+from autograder.grading.uploads import Upload, owners_elsewhere, uploads_of, without_notebook
 
 
 @dataclass
@@ -43,7 +43,14 @@ class Collection:
         return sorted({*self.new, *self.replaced, *self.unchanged})
 
 
-def collect(course: Course, chapter: str, submissions: Path | None = None, *, trust_dates: bool = False) -> Collection:
+def collect(
+    course: Course,
+    chapter: str,
+    submissions: Path | None = None,
+    *,
+    trust_dates: bool = False,
+    chapters: Iterable[str] = (),
+) -> Collection:
     """Bring submissions in.
 
     Args:
@@ -52,6 +59,7 @@ def collect(course: Course, chapter: str, submissions: Path | None = None, *, tr
         submissions: a zip archive or a folder: nbgrader's layout, a download of Canvas or of Moodle, one folder per student, or a flat
             folder of notebooks. By default the course's own ``submitted`` folder, in which nothing but a missing name is added.
         trust_dates: let the files' dates decide who is late. A platform's download usually carries the date of the download.
+        chapters: names of chapters that the gradebook need not know: a notebook or folder that is called like one is no student.
 
     Returns:
         Who was brought in, and the problems; one bad file never keeps another out.
@@ -64,7 +72,8 @@ def collect(course: Course, chapter: str, submissions: Path | None = None, *, tr
         return _in_place(course, manifest)
     entries, problems = entries_of(submissions)
     found = Collection(chapter, problems=problems)
-    uploads, unknown, elsewhere = uploads_of(list(notebooks(entries)), chapter, frozenset(manifest.elsewhere))
+    others = frozenset([*manifest.elsewhere, *chapters]) - {chapter}
+    uploads, unknown, elsewhere = uploads_of(list(notebooks(entries)), chapter, others)
     found.problems += [
         Problem(
             "unknown owner",
@@ -74,8 +83,8 @@ def collect(course: Course, chapter: str, submissions: Path | None = None, *, tr
         )
         for entry in unknown
     ]
-    found.problems += _without_notebook(entries, uploads)
-    found.problems += _of_other_chapters(elsewhere, uploads, manifest)
+    found.problems += _without_notebook(entries, chapter)
+    found.problems += _of_other_chapters(elsewhere, uploads, chapter, others)
     roster = read_roster(course)
     owned, same_names = _by_student(uploads, roster, chapter)
     found.problems += same_names
@@ -135,36 +144,32 @@ def _named(folder: Path, chapter: str, where: str) -> Problem | None:
     return Problem("renamed", f"{candidates[0].name} was copied to {chapter}.ipynb.", where)
 
 
-def _without_notebook(entries: Iterable[Entry], uploads: Iterable[Upload]) -> list[Problem]:
-    """Name the students of a platform's download who handed in something, but no notebook."""
-    have = {upload.owner for upload in uploads}
-    others: dict[str, list[str]] = defaultdict(list)
-    for entry in entries:
-        owner = owner_of(entry.path)
-        if owner and owner not in have:
-            others[owner].append(str(entry.path))
+def _without_notebook(entries: Sequence[Entry], chapter: str) -> list[Problem]:
+    """Name the students of a download who handed in something, but no notebook."""
     return [
         Problem(
             "no notebook",
             f"{owner} handed in {len(files)} file(s), and no notebook.",
-            files[0],
+            str(files[0].path),
             "Ask for the .ipynb file.",
         )
-        for owner, files in sorted(others.items())
+        for owner, files in sorted(without_notebook(entries, chapter).items())
     ]
 
 
-def _of_other_chapters(elsewhere: Iterable[Entry], uploads: Iterable[Upload], manifest: Manifest) -> list[Problem]:
+def _of_other_chapters(
+    elsewhere: Iterable[Entry], uploads: Iterable[Upload], mine: str, others: frozenset[str]
+) -> list[Problem]:
     """Name the notebooks of students who have nothing here but another chapter's, going by the names of their files."""
     have = {safe_id(upload.owner) for upload in uploads}
     return [
         Problem(
             "other chapter",
-            f"By its name it is of {chapter}, and there is nothing of {owner} for {manifest.chapter}.",
+            f"By its name it is of {chapter}, and there is nothing of {owner} for {mine}.",
             str(entry.path),
-            f"Rename it if it is of {manifest.chapter} after all.",
+            f"Rename it if it is of {mine} after all.",
         )
-        for entry, owner, chapter in owners_elsewhere(elsewhere, frozenset(manifest.elsewhere))
+        for entry, owner, chapter in owners_elsewhere(elsewhere, others)
         if safe_id(owner) not in have
     ]
 

@@ -62,7 +62,8 @@ def put_in_order(notebook: Any, problems: list[Problem], manifest: Manifest) -> 
 
 def chapter_of(notebook: Any, manifest: Manifest) -> str | None:
     """Return the chapter that a notebook belongs to by its contents: the manifest's, another that the gradebook knows, or None."""
-    if evidence(notebook, manifest.own):
+    # A setup cell and a heading say nothing: a chapter that the gradebook does not know has them, too.
+    if evidence(notebook, manifest.own & manifest.work):
         return manifest.chapter
     mine = frozenset(manifest.by_name)
     others = {chapter: len(evidence(notebook, names - mine)) for chapter, names in manifest.elsewhere.items()}

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import PurePosixPath
 
-from autograder.grading.entries import Entry
+from autograder.grading.entries import Entry, notebooks
 
 _CANVAS = re.compile(r"(?P<name>[^_]+)_(?P<late>LATE_)?(?P<user>\d+)_(?P<upload>\d+)_(?P<file>.+)")
 _CANVAS_ANONYMOUS = re.compile(r"(?P<name>anon)_(?P<late>LATE_)?(?P<user>[0-9A-Za-z]+)_(?P<upload>\d+)_(?P<file>.+)")
@@ -98,10 +98,29 @@ def owners_elsewhere(entries: Iterable[Entry], others: frozenset[str]) -> Iterat
             yield entry, upload.owner, chapter
 
 
-def owner_of(path: PurePosixPath) -> str:
-    """Return the student that a learning platform names in a path, or nothing."""
-    upload = _platform(Entry(path, None, bytes), path)
-    return upload.owner if upload else ""
+def without_notebook(entries: Sequence[Entry], chapter: str) -> dict[str, list[Entry]]:
+    """Return the files of those who handed in something and no notebook, by the student's name or folder.
+
+    Args:
+        entries: all files of a download.
+        chapter: the chapter that is collected.
+    """
+    homes = [_home(entry, chapter) for entry in entries]
+    several = len({folder for owner, folder in homes if not owner and folder}) > 1
+    named = [owner or (folder if several else "") for owner, folder in homes]
+    have = {owner for owner, entry in zip(named, entries, strict=True) if any(notebooks([entry]))}
+    found: dict[str, list[Entry]] = {}
+    for owner, entry in zip(named, entries, strict=True):
+        if owner and owner not in have:
+            found.setdefault(owner, []).append(entry)
+    return found
+
+
+def _home(entry: Entry, chapter: str) -> tuple[str, str]:
+    """Return the student that a platform or nbgrader's layout names in a path, if one does, and the outermost folder."""
+    place = _outside(entry)
+    upload = _platform(entry, place) or _nbgrader(entry, place, chapter)
+    return (upload.owner if upload else "", place.parts[0] if len(place.parts) > 1 else "")
 
 
 def _outside(entry: Entry) -> PurePosixPath:

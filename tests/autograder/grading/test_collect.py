@@ -179,6 +179,44 @@ def test_a_time_stamp_of_a_student_s_own_counts_for_nothing(
         assert stamp.read_text() == late.decode().strip()
 
 
+@pytest.mark.parametrize("layout", ["nbgrader", "plain"])
+def test_who_hands_in_something_else_than_a_notebook_is_named(
+    course: Course, tmp_path: Path, one: bytes, layout: str
+) -> None:
+    inside = f"/{CHAPTER}" if layout == "nbgrader" else ""
+    files = {
+        f"amara{inside}/{NOTEBOOK}": one,
+        f"ben{inside}/homework.py": b"print()",
+        f"ben{inside}/notes.txt": b"mine",
+        f"carl{inside}/work.pdf": b"%PDF",
+    }
+    found = collect(course, CHAPTER, folder(files, tmp_path / "s"))
+    assert found.new == ["amara"]
+    assert [(p.kind, p.what.partition(",")[0]) for p in found.problems] == [
+        ("no notebook", "ben handed in 2 file(s)"),
+        ("no notebook", "carl handed in 1 file(s)"),
+    ]
+
+
+def test_a_folder_beside_the_students_that_holds_one_notebook_each_needs_no_notebook_of_its_own(
+    course: Course, tmp_path: Path, one: bytes
+) -> None:
+    files = {"amara.ipynb": one, "bela.ipynb": one, "figures/plot.png": b"\x89PNG"}
+    assert collect(course, CHAPTER, folder(files, tmp_path / "s")).problems == []
+
+
+def test_a_chapter_that_is_not_released_is_no_student(course: Course, tmp_path: Path, one: bytes) -> None:
+    unreleased = "09_later"
+    files = {
+        f"amara/{CHAPTER}/{NOTEBOOK}": one,
+        f"amara/{unreleased}/{unreleased}.ipynb": one,
+        f"bela/{unreleased}/{unreleased}.ipynb": one,
+    }
+    found = collect(course, CHAPTER, folder(files, tmp_path / "s"), chapters=[CHAPTER, unreleased])
+    assert found.new == ["amara"]
+    assert [(p.kind, p.where) for p in found.problems] == [("other chapter", f"bela/{unreleased}/{unreleased}.ipynb")]
+
+
 def test_dates_of_files_decide_nothing_unless_they_are_trusted(course: Course, tmp_path: Path, one: bytes) -> None:
     source = zipped({"amara.ipynb": one}, tmp_path / "s.zip")
     stamp = course.root / "submitted" / "amara" / CHAPTER / "timestamp.txt"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -172,6 +173,15 @@ def test_another_chapters_notebook_is_named_and_not_graded(filled: Fill, manifes
 
 def test_a_notebook_without_any_exercise_is_not_graded(manifest: Manifest) -> None:
     found = intake(new_notebook(cells=[new_markdown_cell("Dear diary")]), manifest)
+    assert kinds(found) == ["other notebook"]
+    assert not found.gradable
+
+
+def test_a_setup_cell_says_nothing_about_the_chapter(manifest: Manifest) -> None:
+    alone = replace(manifest, elsewhere={})  # a course in which the notebook's own chapter is not released
+    shared = next(cell for cell in manifest.cells if cell.locked and cell.cell_type == "code" and not cell.grade)
+    cell = new_code_cell("import torch", metadata={"nbgrader": {"grade_id": shared.name}})
+    found = intake(new_notebook(cells=[cell, new_code_cell("def of_another_chapter(): pass")]), alone)
     assert kinds(found) == ["other notebook"]
     assert not found.gradable
 
