@@ -180,6 +180,7 @@ def _bare(heading: str) -> str:
 
 def _parts(notebook: Any) -> Iterator[Part]:
     title, prompt = "", ""
+    causes = {problem.where: f"{problem.what} {problem.do}".strip() for problem in problems_of(notebook)}
     stubs: dict[str, tuple[Any, str]] = {}
     for cell in notebook.cells:
         mark = cell.metadata.get("nbgrader", {})
@@ -189,7 +190,7 @@ def _parts(notebook: Any) -> Iterator[Part]:
         elif is_grade(cell):
             exercise = name.removeprefix("test_")
             stub, heading = stubs.get(exercise, (None, title))
-            yield _exercise(cell, exercise, stub, heading)
+            yield _exercise(cell, exercise, stub, heading, causes.get(exercise, ""))
         elif cell.cell_type == "code" and is_solution(cell):
             stubs[name] = (cell, title)
         elif cell.cell_type == "markdown":
@@ -198,9 +199,11 @@ def _parts(notebook: Any) -> Iterator[Part]:
             prompt = cell.source
 
 
-def _exercise(cell: Any, name: str, stub: Any, title: str) -> Part:
+def _exercise(cell: Any, name: str, stub: Any, title: str, cause: str) -> Part:
     mark = cell.metadata.nbgrader
     verdict, error = _outcome(cell)
+    # That a name is not defined says less than why: its cell failed, or defines another one.
+    error = f"{error.rstrip('.')}. {cause}" if error and cause else error
     return Part(
         anchor=mark["grade_id"],
         kind="exercise",

@@ -26,6 +26,7 @@ from autograder.grading.feedback import write_feedback
 from autograder.grading.feedback_page import feedback_page
 from autograder.grading.formula import formula
 from autograder.grading.markup import in_code, markdown, python
+from autograder.grading.problem import Problem, add_problems
 from autograder.grading.record import Books
 from autograder.grading.results import read_result
 
@@ -313,6 +314,19 @@ def test_a_comment_in_an_example_is_no_heading() -> None:
     (question,) = page.questions
     assert "6. The cell" not in question.prompt
     assert "state [[0.381, -0.482]]" in re.sub("<[^>]+>", "", question.prompt)
+
+
+def test_beside_an_exercise_without_a_verdict_stands_what_went_wrong_in_its_cell() -> None:
+    stub = new_code_cell("def f(:", metadata={"nbgrader": {**mark("f", solution=True), "grade": False}})
+    failed = new_output("error", ename="NameError", evalue="name 'f' is not defined", traceback=[])
+    test = new_code_cell("check(f)", outputs=[failed], metadata={"nbgrader": mark("test_f")})
+    other = new_code_cell("check(g)", outputs=[failed], metadata={"nbgrader": mark("test_g")})
+    notebook = new_notebook(cells=[stub, test, other])
+    add_problems(notebook, [Problem("cell error", "The cell raised SyntaxError: invalid syntax", "f")])
+    about = {"assignment": "01", "student": "amara", "score": 0, "max_score": 2, "late_penalty": 0}
+    with_cause, without = feedback_page(notebook, about).exercises
+    assert with_cause.error.endswith("is not defined. The cell raised SyntaxError: invalid syntax")
+    assert without.error.endswith("is not defined")
 
 
 def mark(name: str, *, solution: bool = False) -> dict[str, Any]:
