@@ -284,7 +284,7 @@ def _write_feedback(
     from autograder.grading.feedback import write_feedback
     from autograder.grading.results import read_results
 
-    with progress_bar(f"feedback {chapter}", len(results)) as step:
+    with progress_bar(f"feedback {chapter}", len(results), every=len(results)) as step:
         pages = write_feedback(course, chapter, progress=step)
     problems = {result.student: result.problems for result in read_results(course, chapter)}
     return pages, [replace(result, problems=problems.get(result.student, result.problems)) for result in results]
@@ -620,9 +620,10 @@ def sample_class(chapters: tuple[str, ...], students: int, seed: int, course_dir
     refuse_unwritable(course.root, _OTHER_COURSE)
     names = released_chapters(course, chapters)
     made = make_class(root, course, names, students=students, seed=seed)
+    handed_in = sum(work.oddity != "not handed in" for student in made for work in student.chapters.values())
     return Outcome(
         [student.to_dict() for student in made],
-        f"{len(made)} students handed in {', '.join(names)} in {course.folder('submitted')}",
+        f"{len(made)} students: {handed_in} submissions of {', '.join(names)} in {course.folder('submitted')}",
     )
 
 

@@ -120,12 +120,13 @@ def _stdout_to_stderr() -> Iterator[None]:
 
 
 @contextmanager
-def progress_bar(title: str, total: int | None = None) -> Iterator[Callable[[str], None]]:
-    """Yield a function that marks one step as done: a bar on a terminal, a plain line on standard error elsewhere.
+def progress_bar(title: str, total: int | None = None, every: int = 1) -> Iterator[Callable[[str], None]]:
+    """Yield a function that marks one step as done: a bar on a terminal, plain lines on standard error elsewhere.
 
     Args:
         title: what is being done.
         total: how many steps there will be, if that is known.
+        every: after so many steps there is a plain line.
     """
     if not _errors.is_terminal:
         done = 0
@@ -133,7 +134,8 @@ def progress_bar(title: str, total: int | None = None) -> Iterator[Callable[[str
         def line(step: str) -> None:
             nonlocal done
             done += 1
-            click.echo(f"{title}: {step}" + (f" ({done}/{total})" if total else ""), err=True)
+            if done % every == 0:
+                click.echo(f"{title}: {step}" + (f" ({done}/{total})" if total else ""), err=True)
 
         yield line
         return

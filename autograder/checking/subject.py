@@ -219,6 +219,8 @@ def _gradients(candidate: Callable[..., Any], request: Request) -> Observation:
         result = _method(target, request)(**given, **build(request.props or {}))
         outputs = [leaf for leaf in flatten_outputs(result).values() if isinstance(leaf, Tensor)]
         attached = [output for output in outputs if output.requires_grad]
+        if result is None:
+            raise WrongResultError("it returns nothing, so no gradient flows back: is there a return?")
         if not attached:
             raise WrongResultError(
                 "the result is cut off from the inputs: no gradient flows back (detach(), .data, .item() or no_grad()?)"

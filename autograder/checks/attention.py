@@ -867,6 +867,11 @@ def length(draw: Draw) -> Case:
     return Case({"T": int(draw.integers(6, 40))})
 
 
+def long_text(draw: Draw) -> Case:
+    """A length for which nobody has a mask made beforehand."""
+    return Case({"T": 200 + int(draw.integers(0, 50))})
+
+
 def single(draw: Draw) -> Case:
     """A sequence of one position, which attends to itself."""
     return Case({"T": 1})
@@ -953,7 +958,7 @@ CAUSAL_MASK = Exercise(
     headings=HEADINGS,
     aspects=(
         look.shape(0.5, length, single),
-        look.values(2, length, length, single, title="True on and below the diagonal, False above it."),
+        look.values(2, length, long_text, single, title="True on and below the diagonal, False above it."),
         look.device(1, elsewhere),
         look.vectorised(0.5, longer_sequence, axis="positions"),
     ),

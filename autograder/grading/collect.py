@@ -132,6 +132,8 @@ def _named(folder: Path, chapter: str, where: str) -> Problem | None:
             read_file(path, above=2)
             return None
         candidates = sorted(other for other in folder.iterdir() if other.name.lower().endswith(".ipynb"))
+        if not candidates:
+            return Problem("no notebook", "No notebook is here.", where, "Ask for the .ipynb file.", fatal=True)
         if len(candidates) != 1:
             what = f"{len(candidates)} notebooks are here, and none is called {chapter}.ipynb."
             return Problem("no notebook", what, where, "Rename the one that counts.", fatal=True)

@@ -269,6 +269,10 @@ def test_a_result_that_is_cut_off_from_its_inputs_is_told(cut):
     assert "cut off from the inputs" in ask(cut, "gradients", wrt=("x",), x=X).error
 
 
+def test_of_what_returns_nothing_it_is_not_said_that_it_cut_anything_off():
+    assert "it returns nothing" in ask(lambda x: None, "gradients", wrt=("x",), x=X).error
+
+
 def test_an_input_may_be_changed_in_place_when_gradients_are_asked_for():
     seen = ask(lambda x: x.mul_(2), "gradients", wrt=("x",), x=X)
     torch.testing.assert_close(seen.outputs["gradient of x"], cotangent(X) * 2)
