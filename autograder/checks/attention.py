@@ -869,7 +869,7 @@ def length(draw: Draw) -> Case:
 
 def long_text(draw: Draw) -> Case:
     """A length for which nobody has a mask made beforehand."""
-    return Case({"T": 200 + int(draw.integers(0, 50))})
+    return Case({"T": 60 + int(draw.integers(0, 20))})
 
 
 def single(draw: Draw) -> Case:
