@@ -251,8 +251,11 @@ def _meta(candidate: Callable[..., Any], request: Request) -> Observation:
     except (NotImplementedError, RuntimeError) as error:
         if not _needs_numbers(error):
             raise
-        # To look at numbers (`if mask.any():`) is no mistake, but there are none on the meta device: judge by the shapes alone.
-        return Observation(outputs=_shapes(_call(candidate, request).outputs))
+        # To look at numbers (`if mask.any():`) is no mistake, but there are none on the meta device.
+        guessed = _leaves_by_guess(candidate, request)
+        if guessed is None:
+            return Observation(outputs=_shapes(_call(candidate, request).outputs))
+        leaves = guessed
     for name, leaf in leaves.items():
         if isinstance(leaf, Tensor) and leaf.device.type != "meta":
             raise WrongResultError(f"asked for on the device meta, {name} is on {leaf.device.type}")
@@ -264,10 +267,21 @@ def _shapes(leaves: Mapping[str, Any]) -> dict[str, Any]:
     return {name: tuple(leaf.shape) if isinstance(leaf, Tensor) else leaf for name, leaf in leaves.items()}
 
 
-def _leaves_on_meta(candidate: Callable[..., Any], request: Request) -> dict[str, Any]:
+def _leaves_by_guess(candidate: Callable[..., Any], request: Request) -> dict[str, Any] | None:
+    """Return results on the meta device where every condition that is looked at holds, or none does; None where both come to nothing."""
+    for truth in (True, False):
+        try:
+            return _leaves_on_meta(candidate, request, truth)
+        except Exception as error:  # the branch that is taken so may be the one that refuses its input
+            if any(words in str(error) for words in ("on different devices", "on the same device")):
+                raise
+    return None
+
+
+def _leaves_on_meta(candidate: Callable[..., Any], request: Request, truth: bool | None = None) -> dict[str, Any]:
     request = request.map_tensors(lambda tensor: tensor.to("meta"))
     target = _prepare(candidate, request)
-    with torch.no_grad(), _OneDevice():  # type: ignore[no-untyped-call]
+    with torch.no_grad(), _OneDevice(truth):
         return flatten_outputs(_method(target, request)(**request.arguments, **build(request.props or {})))
 
 
@@ -364,10 +378,18 @@ class NeedsNumbersError(RuntimeError):
 
 
 class _OneDevice(TorchDispatchMode):  # type: ignore[no-untyped-call]
-    """Refuses to combine tensors of two devices. The meta device does so by itself for most operations, but not for a matrix product."""
+    """Refuses to combine tensors of two devices. The meta device does so by itself for most operations, but not for a matrix product.
+
+    Args:
+        truth: what a condition on the meta device is taken for; None if it is an error to look at one.
+    """
 
     # What PyTorch may combine: copies, indices, and a single number with anything.
     _CROSSING = ("copy_", "_to_copy", "index", "index_put", "index_put_", "_index_put_impl_")
+
+    def __init__(self, truth: bool | None = None) -> None:
+        super().__init__()  # type: ignore[no-untyped-call]
+        self._truth = truth
 
     @classmethod
     def _should_skip_dynamo(cls) -> bool:
@@ -377,6 +399,13 @@ class _OneDevice(TorchDispatchMode):  # type: ignore[no-untyped-call]
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         operation = func.overloadpacket.__name__
         devices = sorted({tensor.device.type for tensor in tensors_in(args) if tensor.ndim > 0})
+        if (
+            operation == "_local_scalar_dense"
+            and self._truth is not None
+            and args[0].is_meta
+            and args[0].dtype is torch.bool
+        ):
+            return self._truth
         if _asks_for_lengths(operation, args, kwargs or {}):
             raise NeedsNumbersError(f"{operation} asks for lengths, which live on the CPU and are not known here")
         if len(devices) > 1 and operation not in self._CROSSING:

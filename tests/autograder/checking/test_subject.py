@@ -307,6 +307,9 @@ class Buffered(nn.Module):
         lambda x: (x, torch.rand(2)),
         lambda x: x.cpu() * 2,
         lambda x: pack_padded_sequence(torch.rand(2, 3, 1), [3, 2], batch_first=True).data,
+        lambda x: (x if (x > 9).any() else x * 2) + torch.tensor([1.5, 2.5, 3.5]),
+        lambda x: x + torch.rand(3) if not (x > 9).any() else torch.linalg.inv(x),
+        lambda x: torch.rand(2, 3) if x.isfinite().all() else x,
     ],
 )
 def test_a_tensor_made_on_another_device_is_found_without_one(stray):
@@ -324,6 +327,9 @@ def test_a_tensor_made_on_another_device_is_found_without_one(stray):
         lambda x: x * 2 if x.sum() > 0 else x,
         lambda x: x.masked_fill(~x.any(-1, keepdim=True), 0.5) if bool((x > 0).all()) else x,
         lambda x: x * float(x.max()),
+        lambda x: x if not x.isnan().any() else torch.linalg.inv(x),
+        lambda x: x * 2 if (x < 9).all().item() else torch.linalg.inv(x),
+        lambda x: x[:, : int((x > 9).sum()) or 2] if (x < 9).any() else torch.linalg.inv(x),
         lambda x: torch.stack([row[:n].sum() for row, n in zip(x, (x > 0).sum(1).tolist(), strict=True)]),
         lambda x: pack_padded_sequence(x[..., None], (x > 0).sum(1).cpu(), batch_first=True, enforce_sorted=False).data,
         lambda x: pack_padded_sequence(x[..., None], [3, 2], batch_first=True).data,
