@@ -84,13 +84,12 @@ def replay(course: Course, chapter: str, student: str, *, make_executor: MakeExe
     manifest = released_manifest(course, chapter)
     recorded = read_result(course, chapter, student)
     if recorded is None or recorded.status == "not recorded":
-        there = course.folder("submitted", student, chapter)
+        there, grade = course.folder("submitted", student, chapter), f"tfcourse autograde {chapter}"
+        absent = f"There is no {there}: is the id spelled as the folder is? Once it is there: {grade}"
         raise CourseError(
             f"there is no grade of {student} for {chapter}" + (": the grader failed" if recorded else ""),
             where=course.root / "results" / chapter,
-            do=f"Grade it first: tfcourse autograde {chapter}"
-            if there.is_dir()
-            else f"Nothing was handed in under that id ({there} is not there). Is it spelled as its folder is?",
+            do=f"Grade it first: {grade}" if there.is_dir() else absent,
         )
     settings = as_released(course, chapter, _as_recorded(recorded))
     (again,) = tried(course, manifest, [recorded], settings, make_executor)

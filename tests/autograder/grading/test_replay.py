@@ -89,7 +89,7 @@ def test_a_file_that_is_no_notebook_is_replayed_as_well(course: Course, hand_in:
 def test_where_there_is_no_grade_it_is_said_how_to_get_one(graded: Course, filled: Fill, hand_in: HandIn) -> None:
     with pytest.raises(CourseError, match="no grade of ghost") as caught:
         replay(graded, CHAPTER, "ghost", make_executor=Scripted())
-    assert "Nothing was handed in under that id" in caught.value.do
+    assert f"There is no {graded.folder('submitted', 'ghost', CHAPTER)}" in caught.value.do
     hand_in("unlucky", filled())
     with pytest.raises(CourseError, match="no grade of unlucky") as caught:
         replay(graded, CHAPTER, "unlucky", make_executor=Scripted())
