@@ -113,10 +113,15 @@ def large(draw: Draw) -> Case:
     return Case({"q": q, "k": k, "v": draw.normal(b, s, dv)})
 
 
-def far_below(draw: Draw) -> Case:
-    """Scores of minus several hundred, and a mask: a number that is put in the place of forbidden ones must be lower."""
+def negative(draw: Draw) -> Case:
+    """Scores of minus several hundred: all exponentials vanish unless the maximum is taken off."""
     case = large(draw)
-    case = case.with_arguments(q=case.arguments["q"].abs(), k=-case.arguments["k"].abs())
+    return case.with_arguments(q=case.arguments["q"].abs(), k=-case.arguments["k"].abs())
+
+
+def far_below(draw: Draw) -> Case:
+    """The same with a mask: a number that is put in the place of forbidden scores must be lower."""
+    case = negative(draw)
     return case.with_arguments(mask=draw.mask(*pairs(case)))
 
 
