@@ -47,11 +47,30 @@ def parsed(source: str) -> Cell | None:
     Args:
         source: its text. A line of IPython's own is no Python; what stands around it is.
     """
-    lines = ["pass" if line.lstrip().startswith(("%", "!", "?")) else line for line in source.splitlines()]
     try:
-        return Cell([Statement(walk(statement)) for statement in ast.parse("\n".join(lines)).body])
+        return Cell([Statement(walk(statement)) for statement in ast.parse(_plain(source)).body])
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return None
+
+
+def syntax_fault(source: str) -> str:
+    """Return what Python's parser has against a cell, with the line, or nothing. Its text alone decides about that.
+
+    Args:
+        source: its text.
+    """
+    try:
+        ast.parse(_plain(source))
+    except SyntaxError as fault:
+        return f"{fault.msg} (line {fault.lineno})"
+    except (ValueError, RecursionError, MemoryError):
+        pass
+    return ""
+
+
+def _plain(source: str) -> str:
+    """Return a cell's text with nothing done in the lines that are IPython's own."""
+    return "\n".join("pass" if line.lstrip().startswith(("%", "!", "?")) else line for line in source.splitlines())
 
 
 def walk(root: ast.AST) -> list[ast.AST]:

@@ -16,6 +16,7 @@ from nbformat import NotebookNode
 from nbformat.notebooknode import from_dict
 
 from autograder.checking.untold import known_kind
+from autograder.engine.cells import syntax_fault
 from autograder.engine.conspicuous import conspicuous
 from autograder.engine.conversation import Allowance, Conversation, LimitError
 from autograder.engine.nursery import Child
@@ -152,7 +153,11 @@ class Checker:
             what = f"The cell raised {error.ename}: {error.evalue.strip()}"[:_TOLD]
             if self._asked:
                 # By now its author's code has seen the hidden questions, and could have one of them told here.
-                what = f"The cell raised {known_kind(error.ename)}. Its text is not told, for it stands behind a test."
+                silent = (
+                    f"The cell raised {known_kind(error.ename)}. Its text is not told, for it stands behind a test."
+                )
+                fault = syntax_fault(cell.source)
+                what = f"The cell raised SyntaxError: {fault}" if fault else silent
             self._problems.append(Problem("cell error", what, where=name_of(cell, index)))
 
     def _fail(self, cell: NotebookNode, index: int, kind: str, what: str) -> None:

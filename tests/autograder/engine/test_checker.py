@@ -203,6 +203,13 @@ def test_behind_a_test_the_text_of_an_error_is_not_told_for_it_could_be_a_hidden
     assert "secret" not in problem.what
 
 
+def test_behind_a_test_it_is_told_what_python_has_against_a_cell_s_text(bench: Bench) -> None:
+    made = bench.run("def f(): return 1", graded("assert f() == 1"), "%time 1\nx = 1\ndef g(:", "exec('def g(:')")
+    genuine, made_up, _ = problems_of(made)  # and exec is worth a look
+    assert genuine.what == "The cell raised SyntaxError: invalid syntax (line 3)"
+    assert "text is not told" in made_up.what
+
+
 def test_what_is_told_of_an_error_is_short_however_long_it_is(bench: Bench) -> None:
     made = bench.run("raise ValueError('x' * 100_000)")
     assert len(problems_of(made)[0].what) <= 300
