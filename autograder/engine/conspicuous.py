@@ -101,7 +101,7 @@ def _is_self(node: ast.AST) -> bool:
 def _is_computed_lookup(node: ast.AST) -> bool:
     if not isinstance(node, ast.Call) or _called(node) not in _LOOKUPS:
         return False
-    names = node.args[1:2] if _called(node) == "getattr" else node.args
+    names = {"getattr": node.args[1:2], "attrgetter": node.args}.get(_called(node), node.args[:1])
     return any(not isinstance(name, ast.Constant) for name in names)
 
 

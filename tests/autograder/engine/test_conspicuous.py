@@ -48,6 +48,7 @@ def test_what_no_exercise_needs_is_named(source: str, name: str) -> None:
         "import inspect\nprint(inspect.signature(f))",
         "for child in self.modules(): print(child)",
         "getattr(F, 'softmax')(x, -1)",
+        "operator.methodcaller('split', size)(x)",
         "def eval_model(model): model.eval()",
         "compiled = 'exec'",
         "this is not Python",
