@@ -65,10 +65,12 @@ def untold(
             return f"{_WHERE} it raised {known_kind(raised)}"
         if asked_for and not raised:
             return f"{_WHERE} it accepts wrong input, where a {asked_for} is asked for"
-    form = next(filter(None, map(_other_form, given, wanted)), None)
-    if form is None and judge in _SAID:
-        return f"{_WHERE} {_SAID[judge](options)}"
-    return f"{_WHERE} {form or _about_numbers(given, wanted)}"
+    try:
+        form = next(filter(None, map(_other_form, given, wanted)), None)
+        said = form or (_SAID[judge](options) if judge in _SAID else _about_numbers(given, wanted))
+    except Exception:  # what a student returns may be made to break a comparison
+        said = "what it returns cannot be compared"
+    return f"{_WHERE} {said}"
 
 
 def _other_form(mine: Observation, theirs: Observation) -> str | None:

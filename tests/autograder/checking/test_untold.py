@@ -28,6 +28,7 @@ OPTIONS = {"claim": "another tile size gives another result", "axis": "queries",
         (Observation(outputs={"output": torch.ones(2).double()}), "a result has another dtype"),
         (Observation(outputs={"output": torch.tensor([1.0, float("nan")])}), "a result has NaN among its numbers"),
         (Observation(outputs={"output": torch.tensor([1.0, 0.0727])}), "a result is not right"),
+        (Observation(outputs={"output": torch.ones(2, device="meta")}), "what it returns cannot be compared"),
     ],
 )
 def test_the_kind_of_mistake_is_named_and_nothing_of_the_answer(given: Observation, said: str) -> None:
