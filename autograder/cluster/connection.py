@@ -11,6 +11,7 @@ from typing import Any
 import dask.config
 from distributed import Client, LocalCluster
 from distributed.security import Security
+from distributed.utils import LoopRunner
 
 from autograder.cluster.fitness import described_code, differences, refuse
 from autograder.errors import CourseError
@@ -20,6 +21,7 @@ LOCAL = "local"
 LOOPBACK = "127.0.0.1"
 _CONNECT_SECONDS = 20
 _CLOSE_SECONDS = 10
+_LOOP_ATTEMPTS = 6
 
 
 @contextmanager
@@ -33,16 +35,38 @@ def connected(settings: GradingSettings) -> Iterator[Client]:
         CourseError: if there is no such scheduler, or it has other versions than this machine.
     """
     assert settings.scheduler is not None
-    if settings.scheduler == LOCAL:
-        with _local_cluster(settings.jobs) as cluster, _client(cluster, LOCAL) as client:
-            yield client
-    else:
-        with _client(settings.scheduler, settings.scheduler) as client:
-            yield client
+    with _event_loop() as loop:
+        if settings.scheduler == LOCAL:
+            with _local_cluster(settings.jobs, loop) as cluster, _client(cluster, LOCAL, loop) as client:
+                yield client
+        else:
+            with _client(settings.scheduler, settings.scheduler, loop) as client:
+                yield client
 
 
 @contextmanager
-def _local_cluster(jobs: int) -> Iterator[LocalCluster]:
+def _event_loop() -> Iterator[Any]:
+    # Dask starts one where it is given none, and fails without a word if its thread has not begun after ten seconds. A machine that its
+    # host holds up takes longer at times; the next attempt finds it awake.
+    for _ in range(_LOOP_ATTEMPTS):
+        runner = LoopRunner()
+        with suppress(AssertionError):
+            runner.start()
+            break
+    else:
+        raise CourseError(
+            "Dask's event loop does not begin",
+            where=f"{_LOOP_ATTEMPTS} attempts of 10 s",
+            do="This machine has too much to do: wait, or take fewer --jobs.",
+        )
+    try:
+        yield runner.loop
+    finally:
+        runner.stop(timeout=_CLOSE_SECONDS)
+
+
+@contextmanager
+def _local_cluster(jobs: int, loop: Any) -> Iterator[LocalCluster]:
     # Whoever reaches a scheduler can have it run code as its owner, also other users of this machine: so it takes a certificate to speak to
     # this one, which is made here, is never written to a file, and goes with it.
     security = Security.temporary()
@@ -57,6 +81,7 @@ def _local_cluster(jobs: int) -> Iterator[LocalCluster]:
                 host=LOOPBACK,
                 protocol="tls://",
                 security=security,
+                loop=loop,
                 dashboard_address=None,
                 scheduler_kwargs={"dashboard": False, "dashboard_address": f"{LOOPBACK}:0"},
                 local_directory=folder,
@@ -70,7 +95,7 @@ def _local_cluster(jobs: int) -> Iterator[LocalCluster]:
 
 
 @contextmanager
-def _client(where: Any, name: str) -> Iterator[Client]:
+def _client(where: Any, name: str, loop: Any) -> Iterator[Client]:
     # Dask reports what goes wrong in its own words, and we in ours.
     logs = [logging.getLogger(log) for log in ("distributed.client", "distributed.core", "distributed.comm")]
     levels = [log.level for log in logs]
@@ -79,7 +104,7 @@ def _client(where: Any, name: str) -> Iterator[Client]:
     client = None
     try:
         try:
-            client = Client(where, timeout=_CONNECT_SECONDS, set_as_default=False, name="tfcourse")
+            client = Client(where, loop=loop, timeout=_CONNECT_SECONDS, set_as_default=False, name="tfcourse")
             _prepare_scheduler(client, name)
         except (OSError, ValueError, TypeError, RuntimeError) as error:
             raise CourseError(

@@ -12,6 +12,7 @@ from typing import Any
 import dask.config
 import pytest
 import yaml
+from distributed.utils import LoopRunner
 
 from autograder.cluster.run import run_on_cluster
 from autograder.errors import CourseError
@@ -175,6 +176,26 @@ def test_with_the_certificate_of_the_page_all_parts_meet_and_strangers_do_not(
 
 def test_nothing_to_run_needs_no_scheduler() -> None:
     assert list(run_on_cluster(GradingSettings(scheduler="tcp://127.0.0.1:1"), [])) == []
+
+
+@pytest.mark.parametrize("failures", [2, 100])
+def test_an_event_loop_that_does_not_begin_in_time_is_started_again(
+    processes: Any, obedient: Any, monkeypatch: pytest.MonkeyPatch, failures: int
+) -> None:
+    processes.add_worker()
+    attempts = iter(range(failures))
+    start = LoopRunner.start
+
+    def held_up(runner: LoopRunner) -> None:
+        assert next(attempts, None) is None
+        start(runner)
+
+    monkeypatch.setattr(LoopRunner, "start", held_up)
+    if failures == 2:
+        assert graded(processes, obedient, a="")["a"].failure == ""
+    else:
+        with pytest.raises(CourseError, match="event loop does not begin"):
+            graded(processes, obedient, a="")
 
 
 def test_submissions_are_taken_as_workers_need_them(processes: Any, obedient: Any) -> None:
