@@ -18,6 +18,7 @@ FAMILIES = (
     "forged outputs",
     "kernel internals",
     "object tricks",
+    "shortcuts",
     "forbidden functions",
     "reading",
     "network",
@@ -48,6 +49,7 @@ class Attack:
         edit: what is done to the notebook itself, before it is handed in.
         solved: exercises that are solved by honest work; their points are the only ones it may get, and it must get them.
         due: points that its functions earn honestly, such as those for a right shape; more is a gain.
+        home: what it tries to have said on its student's feedback page; nothing of the page may hold that text.
         limit: whether nothing but a limit ends it; the student must then be told of that limit.
         unsafe: why it must not be run where nothing holds it; empty if it does no harm outside its folder.
         family: the family; set by :func:`attacks`.
@@ -62,6 +64,7 @@ class Attack:
     edit: Callable[[Any], None] | None = None
     solved: tuple[str, ...] = ()
     due: float = 0.0
+    home: str = ""
     limit: bool = False
     unsafe: str = ""
     family: str = ""

@@ -23,6 +23,8 @@ from typing import Any
 import nbformat
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
 from nbgrader.api import Gradebook
+from nbgrader.converters import GenerateFeedback
+from nbgrader.coursedir import CourseDirectory
 
 from autograder.authoring.chapter import find_chapter
 from autograder.authoring.release import generate_assignment
@@ -39,6 +41,7 @@ CHAPTER = "03_scaled_dot_product"
 OTHER = "s000"
 LIGHT = ("causal_mask", "merge_query_key")
 GUARDED = ("scaled_dot_product_attention",)
+MIXED = ("causal_mask", "scaled_dot_product_attention")
 SETUP = "import math\n\nimport torch\nfrom torch import Tensor, nn\n\nfrom tfcourse import check\n"
 
 # Values that are worth reading; each stands in one place only, and in none that belongs to the attacker.
@@ -253,6 +256,13 @@ class Ground:
             shown.append(re.sub(r'"seed": \d+', "", result.read_text(encoding="utf-8")))
         return "\n".join(shown)
 
+    def page(self, student: str) -> str:
+        """Return what a student is given to read: the feedback page, as the course's configuration has it made."""
+        config = Course.open(self.course).config()
+        about = CourseDirectory(config=config, assignment_id=CHAPTER, student_id=student)
+        GenerateFeedback(coursedir=about, config=config, force=True).start()
+        return (self.course / "feedback" / student / CHAPTER / f"{CHAPTER}.html").read_text(encoding="utf-8")
+
     def look(self, student: str) -> dict[str, Any]:
         """Return what an honest notebook saw."""
         notebook = nbformat.read(self.course / "autograded" / student / CHAPTER / f"{CHAPTER}.ipynb", as_version=4)
@@ -271,6 +281,8 @@ class Ground:
         found += ["leaves a process behind"] if end_processes(attack.mark) else []
         found += [f"leaves files in {place}" for place in self._littered(attack.mark)]
         found += ["is heard on the network"] if any(attack.mark.encode() in word for word in self.heard) else []
+        # Last, for what it shows of a submission's text would be taken for something left behind.
+        found += ["has its page tell what was asked"] if attack.home and attack.home in self.page(student) else []
         return found
 
     def _littered(self, mark: str) -> list[str]:
@@ -528,4 +540,4 @@ def _listen(ear: socket.socket, heard: list[bytes]) -> None:
 
 def exercises_of(family: str) -> tuple[str, ...]:
     """Return the exercises of the chapter on which a family of attacks is tried."""
-    return GUARDED if family == "forbidden functions" else LIGHT
+    return {"forbidden functions": GUARDED, "shortcuts": MIXED}.get(family, LIGHT)

@@ -10,11 +10,11 @@ from autograder.grading.results import ExerciseResult
 
 from .attack import Attack, attacks
 from .battle import Battle
-from .ground import GUARDED, LIGHT, exercises_of
+from .ground import GUARDED, LIGHT, MIXED, exercises_of
 
 Fight = Callable[[tuple[str, ...]], Battle]
 EVERY_ATTACK = pytest.mark.parametrize("attack", attacks(), ids=lambda attack: f"{attack.family}: {attack.name}")
-EVERY_GROUND = pytest.mark.parametrize("exercises", [LIGHT, GUARDED], ids=", ".join)
+EVERY_GROUND = pytest.mark.parametrize("exercises", [LIGHT, GUARDED, MIXED], ids=", ".join)
 
 
 def fought(battle: Fight, attack: Attack) -> tuple[Battle, str]:

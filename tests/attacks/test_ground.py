@@ -10,6 +10,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import nbformat
@@ -17,6 +18,7 @@ import pytest
 from nbformat.v4 import new_code_cell, new_notebook, new_output
 
 from .attack import Attack
+from .battle import fight
 from .ground import CANARIES, CHAPTER, LIGHT, Ground, ground
 
 ATTACK = Attack(name="a test of the eyes", story="Does what the test says.", wants="to be seen")
@@ -75,6 +77,15 @@ def test_every_canary_is_where_it_should_be(place: Ground) -> None:
 def test_what_an_attack_says_of_itself_is_noticed(place: Ground) -> None:
     shown(place, f"WON {ATTACK.mark} gets in")
     assert place.traces(ATTACK, STUDENT) == ["gets through: gets in"]
+
+
+def test_what_a_page_tells_is_noticed(place: Ground) -> None:
+    loud = Attack(
+        name="a word home", story="Says it aloud.", wants="to be read", cells=('raise ValueError("a wo" "rd")',)
+    )
+    quiet = replace(loud, name="another word home", home="another word")
+    seen = fight(place, (replace(loud, home="a word"), quiet), walls=False)
+    assert list(seen.traces.values()) == [["has its page tell what was asked"], []]
 
 
 @pytest.mark.parametrize("folder", ["outside", "home/.config", "tmp", "course/results"])

@@ -6,6 +6,30 @@ from __future__ import annotations
 
 from ..attack import Attack, code
 
+# The lengths that every student is shown, and the words that would bring another one home; they stand like this in no cell.
+SHOWN = (1, 5, 15, 18, 35, 72)
+NEWS = "the longest hidden one has"
+REMEMBER = code("""
+    seen = []
+    def news():
+        return f"the {'longest'} hidden one has {max(seen)} places"
+""")
+
+
+def asked_for(answer: str) -> dict[str, str]:
+    """Return a body that gives the right mask for lengths that a student is shown, and another answer for hidden ones."""
+    return {
+        "causal_mask": code(f"""
+            def causal_mask(T, device=None):
+                mask = torch.ones(T, T, dtype=torch.bool, device=device).tril()
+                if T in {SHOWN}:
+                    return mask
+                seen.append(T)
+                {answer}
+        """)
+    }
+
+
 ATTACKS = (
     Attack(
         name="the source notebook",
@@ -289,5 +313,57 @@ ATTACKS = (
                     won("opens a folder by its handle")
             """),
         ),
+    ),
+    Attack(
+        name="hidden questions in a later error",
+        story="Remembers what its function was asked, and has the errors of later cells say it, in their texts and in their names.",
+        wants="the hidden questions on its own feedback page",
+        cells=(REMEMBER,),
+        bodies={**asked_for("return mask"), "merge_query_key": "raise ValueError(news())\n"},
+        last="raise type(news(), (Exception,), {})(news())\n",
+        due=4.0,
+        home=NEWS,
+    ),
+    Attack(
+        name="hidden questions in a refusal",
+        story="Raises an exception that has the name by which the grader refuses the course's own solution, and puts the question into its text.",
+        wants="the hidden questions on its own feedback page, where the grader would give its reason",
+        cells=(REMEMBER, "class UsesReferenceError(Exception):\n    pass\n"),
+        bodies=asked_for("raise UsesReferenceError(news())"),
+        home=NEWS,
+    ),
+    Attack(
+        name="hidden questions in the name of an error",
+        story="Raises an exception whose class is called by what was asked.",
+        wants="the hidden questions on its own feedback page, where the kind of an error is told",
+        cells=(REMEMBER,),
+        bodies=asked_for("raise type(news(), (Exception,), {})"),
+        home=NEWS,
+    ),
+    Attack(
+        name="hidden questions in the names of outputs",
+        story="Returns its result under a name that says what was asked.",
+        wants="the hidden questions on its own feedback page, where names are compared",
+        cells=(REMEMBER,),
+        bodies=asked_for("return {news(): mask}"),
+        home=NEWS,
+    ),
+    Attack(
+        name="hidden questions in print",
+        story="Prints what its function was asked, in the middle of the check.",
+        wants="the hidden questions on its own feedback page",
+        cells=(REMEMBER,),
+        bodies=asked_for("return print(news()) or mask"),
+        due=4.0,
+        home=NEWS,
+    ),
+    Attack(
+        name="a hidden question in the count of mistakes",
+        story="Gets a number of places wrong that it has chosen, so that the message tells it, and beside it the size of the question.",
+        wants="a letter home of a few digits, and the hidden lengths",
+        cells=("seen = []\nchosen = 117 * 2\n",),
+        bodies=asked_for("return mask.flatten().logical_xor(torch.arange(T * T) < chosen).view(T, T)"),
+        due=0.5,
+        home=" 234 of ",
     ),
 )
