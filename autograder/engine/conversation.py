@@ -16,7 +16,7 @@ from autograder.engine.nursery import Child
 from autograder.engine.wire import Reference, WireError, pack, unpack
 
 # How long code that was told to stop has to do so, before its process is killed.
-GRACE_SECONDS = 2.0
+GRACE_SECONDS = 5.0
 
 
 class LimitError(Exception):
@@ -42,12 +42,14 @@ class Allowance:
         cpu_seconds: of CPU time, all its processes together.
         memory_mb: MiB of memory, all its processes together.
         output: characters of output.
+        answers_mb: MiB of answers, all together: the checker keeps them until the cell is over.
     """
 
     seconds: float
     cpu_seconds: float
     memory_mb: int
     output: int
+    answers_mb: int
 
 
 class Conversation:
@@ -64,10 +66,10 @@ class Conversation:
         self._how_it_ended = how_it_ended
         self._resolve = resolve
         self._take: Callable[[Mapping[str, Any]], None] = lambda output: None
-        self._allowance = Allowance(60, 60, 4096, 1_000_000)
+        self._allowance = Allowance(60, 60, 4096, 1_000_000, 256)
         self._deadline = self._cpu_at_start = 0.0
         self._cpu_of_children: float | None = None
-        self._characters = 0
+        self._characters = self._answered = 0
         self.broken: LimitError | None = None
         self.alive = True
         # What has been asked and answered in this cell, for whoever does not want to ask twice.
@@ -93,7 +95,7 @@ class Conversation:
         self._take = take
         self._deadline = monotonic() + allowance.seconds
         self._cpu_at_start, self._cpu_of_children = self._child.own_cpu_seconds(), None
-        self._characters = 0
+        self._characters = self._answered = 0
         self.broken = None
         self.known = {}
 
@@ -130,7 +132,8 @@ class Conversation:
         except ClosedError:
             self.broken = self._gone()
         except TooLongError:
-            self.broken = self._kill(LimitError("malformed answer", "Its answer was longer than is allowed."))
+            what = f"Its answers were longer than the {self._allowance.answers_mb} MiB that are allowed in all."
+            self.broken = self._kill(LimitError("malformed answer", what))
         except WireError as error:
             self.broken = self._kill(LimitError("malformed answer", f"Its answer could not be read: {error}."))
         except MemoryError:
@@ -141,7 +144,11 @@ class Conversation:
 
     def _answer(self, deadline: float, parts: list[Any], most: int) -> dict[str, Any]:
         while True:
-            message = unpack(self._child.channel.receive(deadline, self._watch), self._resolve)
+            data = self._child.channel.receive(deadline, self._watch)
+            self._answered += len(data)
+            if self._answered > self._allowance.answers_mb * 2**20:
+                raise TooLongError
+            message = unpack(data, self._resolve)
             if not isinstance(message, dict):
                 raise WireError("an answer that is no mapping")
             if "out" in message:
@@ -187,7 +194,8 @@ class Conversation:
         try:
             while True:
                 message = unpack(self._child.channel.receive(deadline), self._resolve)
-                if not isinstance(message, dict) or "out" not in message:
+                # Code that takes no notice of the interruption may answer what is left of the question: that is not its end.
+                if not isinstance(message, dict) or message.keys().isdisjoint({"out", "part"}):
                     return reason
         except (LateError, ClosedError, TooLongError, WireError):
             return self._kill(reason)

@@ -204,7 +204,7 @@ class Engine:
         from autograder.engine.remote import Names
         from autograder.engine.shell import make_shell
 
-        limit = self._settings.message_mb * 2**20
+        limit = self._settings.answers_mb * 2**20
         # Where the checker is no process of its own, what it has defined must not stay for the next submission.
         shell = self._shell if self._settings.device == "cpu" else make_shell(Names())
         checker = Checker(self._settings, lambda: self._nursery.child(limit), self._nursery.how_it_ended, shell)

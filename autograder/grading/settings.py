@@ -40,7 +40,7 @@ class GradingSettings:
         scratch_mb: how much a submission may write to its own folder.
         kept_output: how many characters a cell may print before the rest is left out.
         flood_output: how many characters a cell may print before it is stopped.
-        message_mb: how much a submission may answer to one question of a check.
+        answers_mb: how much a submission may answer to all questions of a cell together.
         restarts: how often a submission that brings its kernel down gets another one.
         isolation: how well a submission must be shut in: ``"sandbox"``, ``"restricted"`` or ``"none"``.
         allow_weaker: whether to go on where this machine offers less isolation than that.
@@ -62,7 +62,7 @@ class GradingSettings:
     scratch_mb: int = 256
     kept_output: int = 200_000
     flood_output: int = 50_000_000
-    message_mb: int = 256
+    answers_mb: int = 256
     restarts: int = 3
     isolation: Isolation = "sandbox"
     allow_weaker: bool = False
@@ -116,8 +116,8 @@ class GradingLimits(Configurable):  # type: ignore[misc]
     flood_output = Integer(_DEFAULTS.flood_output, min=1, help="Characters of output at which a cell is stopped.").tag(
         config=True
     )
-    message_mb = Integer(
-        _DEFAULTS.message_mb, min=1, help="MiB that an answer to one question of a check may have."
+    answers_mb = Integer(
+        _DEFAULTS.answers_mb, min=1, help="MiB that the answers to the questions of a cell may have together."
     ).tag(config=True)
     restarts = Integer(
         _DEFAULTS.restarts, min=0, help="Kernels that a submission may bring down before it is given up."

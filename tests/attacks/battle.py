@@ -34,7 +34,7 @@ LIMITS: dict[str, Any] = {
     "memory_mb": 2048,
     "scratch_mb": 64,
     "flood_output": 5_000_000,
-    "message_mb": 16,
+    "answers_mb": 16,
 }
 # What a submission may take in all before the batch counts as hung: its own limit, and what the grader does around it.
 PATIENCE = 60

@@ -14,6 +14,7 @@ def page(chromium: "Browser") -> Iterator["Page"]:  # noqa: F821
     """
     complaints: list[str] = []
     context = chromium.new_context(offline=True, viewport={"width": 1200, "height": 900})
+    context.set_default_timeout(120_000)  # a machine that has much to do, or that is held up, is no fault of the site's
     page = context.new_page()
     page.on(
         "console", lambda message: complaints.append(message.text) if message.type in ("error", "warning") else None

@@ -22,7 +22,7 @@ from autograder.engine.wire import pack, unpack
 
 MAX_BYTES = 2**26
 # So much that no machine is too busy for it.
-AMPLE = Allowance(600, 600, 4096, 1_000_000)
+AMPLE = Allowance(600, 600, 4096, 1_000_000, 256)
 
 
 class Process:

@@ -17,7 +17,7 @@ from autograder.engine.wire import Opaque, Reference, WireError, pack
 
 from .student import MAX_BYTES, Scripted, Student, conversation_with
 
-BRIEF = Allowance(0.3, 60, 4096, 1_000_000)
+BRIEF = Allowance(0.3, 60, 4096, 1_000_000, 256)
 
 
 def refer(item: Any) -> Reference:
@@ -167,7 +167,7 @@ def test_code_that_does_not_stop_when_told_is_killed(
 
 
 def test_a_flood_of_output_is_stopped_while_it_comes(student: Student) -> None:
-    student.begin(Allowance(60, 60, 4096, 100_000))
+    student.begin(Allowance(60, 60, 4096, 100_000, 256))
     with pytest.raises(LimitError, match="printed more than 100000 characters") as caught:
         student.run("while True: print('x' * 1000)")
     assert caught.value.kind == "output flood"
@@ -230,7 +230,7 @@ def test_processor_time_of_children_is_counted_from_the_first_look_on(silent: Sc
 
 def test_an_interrupt_that_comes_too_late_is_not_taken_for_an_answer_to_the_next_question(student: Student) -> None:
     for _ in range(3):
-        student.begin(Allowance(0.2, 60, 4096, 1_000_000))
+        student.begin(Allowance(0.2, 60, 4096, 1_000_000, 256))
         with pytest.raises(LimitError):
             student.run("import time\ntime.sleep(30)")
         student.begin()

@@ -101,7 +101,7 @@ def test_children_inherit_nothing_from_each_other(nursery: Nursery) -> None:
 
 
 def test_memory_that_all_processes_together_fill_is_a_broken_limit(room: Room) -> None:
-    room.conversation.begin(Allowance(60, 60, 300, 10**6), room.outputs.append)
+    room.conversation.begin(Allowance(60, 60, 300, 10**6, 256), room.outputs.append)
     with pytest.raises(LimitError, match="300 MiB") as caught:
         room.run("import time\nkept = bytearray(b'x') * (400 * 2**20)\ntime.sleep(30)")
     assert caught.value.kind == "memory"

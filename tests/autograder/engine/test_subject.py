@@ -22,7 +22,7 @@ from autograder.engine.remote import RemoteObject, conversation_of, reference_of
 from autograder.engine.subject import RemoteSubject, expect, packed_request
 from autograder.engine.wire import Reference, pack
 
-from .student import DONE, Said, Scripted, Student, conversation_with
+from .student import AMPLE, DONE, Said, Scripted, Student, conversation_with
 
 CALLS = [Case({"x": index}).request() for index in range(3)]
 
@@ -176,6 +176,27 @@ def in_parts(question: Mapping[str, Any], say: Callable[[Any], Any]) -> list[byt
     return [*(pack({"part": [pack(say(next(requests))) for _ in range(size)]}) for size in question["sizes"]), DONE]
 
 
+def test_code_that_goes_on_when_it_is_interrupted_spoils_no_later_cell(student: Student) -> None:
+    student.define(
+        """
+import time
+def f(x):
+    try:
+        time.sleep(600 if x == 1 else 0)
+    except:
+        pass
+    return x + 5
+"""
+    )
+    student.begin(replace(AMPLE, seconds=0.5))
+    answered, late, later = remote(student, "f").observe_groups([[call] for call in CALLS])
+    assert answered[0].outputs == {"output": 5}
+    assert all("stopped after 0.5 s" in (group[0].error or "") for group in (late, later))
+    student.begin()
+    assert student.run("y = 1") is True
+    assert remote(student, "f").observe(CALLS[2]).outputs == {"output": 7}
+
+
 class TestForgedAnswers:
     """Whatever comes in the place of an observation is a finding about the student's code."""
 
@@ -240,6 +261,18 @@ class TestForgedAnswers:
         assert [seen.error for seen in first] == [None, None]
         assert second[0] == first[1], "it was asked once"
         assert (second[1].error or "").startswith("MalformedAnswer")
+        process.close()
+
+    def test_what_is_answered_to_one_cell_is_limited_in_all(self) -> None:
+        observation = pack({"outputs": {"output": torch.ones(2**16)}})  # 256 KiB
+        process = Scripted(*[part([observation])] * 5)
+        conversation = conversation_with(process)
+        subject = RemoteSubject(conversation, Reference(1, "function", "f"))
+        conversation.begin(replace(AMPLE, answers_mb=1), lambda output: None)
+        errors = [subject.observe(Case({"x": index}).request()).error or "" for index in range(5)]
+        assert errors[:3] == ["", "", ""]
+        assert all("Its answers were longer than the 1 MiB" in error for error in errors[3:])
+        assert not conversation.alive
         process.close()
 
     def test_what_one_group_asks_twice_is_asked_once(self) -> None:

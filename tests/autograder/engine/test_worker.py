@@ -36,7 +36,7 @@ from autograder.grading.settings import GradingSettings
 SEED = 918_273_645
 SETTINGS = GradingSettings(
     seed=SEED,
-    exercise_seconds=4,
+    exercise_seconds=8,
     exercise_cpu_seconds=2,
     cell_seconds=4,
     memory_mb=400,
@@ -201,11 +201,11 @@ def test_a_notebook_comes_back_with_outputs_and_points(executor: WorkerExecutor)
 
 DEEDS: dict[str, tuple[str, str, str]] = {
     "a loop that never ends": ("while True:\n        x = 1", "timeout", "2 s of CPU time"),
-    "a wait that never ends": ("import time\n    time.sleep(1000)", "timeout", "stopped after 4 s"),
+    "a wait that never ends": ("import time\n    time.sleep(1000)", "timeout", "stopped after 8 s"),
     "a wait that does not listen": (
         "import time\n    while True:\n        try:\n            time.sleep(1000)\n        except BaseException:\n            pass",
         "timeout",
-        "stopped after 4 s",
+        "stopped after 8 s",
     ),
     "memory by one allocation": ("return len(bytearray(3 * 2**30))", "", "MemoryError"),
     # Not much more than is allowed: to touch memory takes CPU time, of which there is not much either.
