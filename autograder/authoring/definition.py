@@ -15,8 +15,8 @@ from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from autograder.authoring.names import import_targets
 from autograder.errors import CourseError
+from autograder.scopes import import_targets
 
 Function: TypeAlias = ast.FunctionDef | ast.AsyncFunctionDef
 Definition: TypeAlias = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef

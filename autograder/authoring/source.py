@@ -13,9 +13,9 @@ from autograder.authoring.definition import (
     refilled,
     without_tool_comments,
 )
-from autograder.authoring.names import global_names
 from autograder.authoring.standalone import standalone_source
 from autograder.checking.exercise import Exercise
+from autograder.scopes import global_names
 
 __all__ = ["BEGIN_SOLUTION", "END_SOLUTION", "STUB_BODY", "solution_source", "standalone_source", "stub_source"]
 

@@ -23,9 +23,9 @@ from autograder.authoring.definition import (
     last_line,
     module_text,
 )
-from autograder.authoring.names import global_names
 from autograder.checking.exercise import Misconception
 from autograder.errors import CourseError
+from autograder.scopes import global_names
 
 # Names that every exercise notebook has: what its setup cell imports.
 _GIVEN: dict[str, tuple[str, str | None]] = {

@@ -15,8 +15,8 @@ from autograder.authoring.definition import (
     last_line,
     refilled,
 )
-from autograder.authoring.names import global_names
 from autograder.errors import CourseError
+from autograder.scopes import global_names
 
 _KINDS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 _GENERATED = (

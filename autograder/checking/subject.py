@@ -247,19 +247,18 @@ def _through(outputs: Sequence[Tensor]) -> Tensor:
 
 def _meta(candidate: Callable[..., Any], request: Request) -> Observation:
     try:
-        leaves = _leaves_on_meta(candidate, request)
+        found = [_leaves_on_meta(candidate, request)]
     except (NotImplementedError, RuntimeError) as error:
         if not _needs_numbers(error):
             raise
         # To look at numbers (`if mask.any():`) is no mistake, but there are none on the meta device.
-        guessed = _leaves_by_guess(candidate, request)
-        if guessed is None:
+        found = _leaves_by_guess(candidate, request)
+        if not found:
             return Observation(outputs=_shapes(_call(candidate, request).outputs))
-        leaves = guessed
-    for name, leaf in leaves.items():
+    for name, leaf in (item for leaves in found for item in leaves.items()):
         if isinstance(leaf, Tensor) and leaf.device.type != "meta":
             raise WrongResultError(f"asked for on the device meta, {name} is on {leaf.device.type}")
-    return Observation(outputs=_shapes(leaves))
+    return Observation(outputs=_shapes(found[0]))
 
 
 def _shapes(leaves: Mapping[str, Any]) -> dict[str, Any]:
@@ -267,15 +266,16 @@ def _shapes(leaves: Mapping[str, Any]) -> dict[str, Any]:
     return {name: tuple(leaf.shape) if isinstance(leaf, Tensor) else leaf for name, leaf in leaves.items()}
 
 
-def _leaves_by_guess(candidate: Callable[..., Any], request: Request) -> dict[str, Any] | None:
-    """Return results on the meta device where every condition that is looked at holds, or none does; None where both come to nothing."""
+def _leaves_by_guess(candidate: Callable[..., Any], request: Request) -> list[dict[str, Any]]:
+    """Return results on the meta device where every condition that is looked at holds, and where none does, as far as there are any."""
+    found = []
     for truth in (True, False):
         try:
-            return _leaves_on_meta(candidate, request, truth)
+            found.append(_leaves_on_meta(candidate, request, truth))
         except Exception as error:  # the branch that is taken so may be the one that refuses its input
             if any(words in str(error) for words in ("on different devices", "on the same device")):
                 raise
-    return None
+    return found
 
 
 def _leaves_on_meta(candidate: Callable[..., Any], request: Request, truth: bool | None = None) -> dict[str, Any]:
@@ -373,6 +373,10 @@ class _OperationCounter(TorchDispatchMode):  # type: ignore[no-untyped-call]
         return result
 
 
+# A loop that waits for a condition may wait for ever where somebody guesses what it sees.
+_GUESSES = 1_000
+
+
 class NeedsNumbersError(RuntimeError):
     """What was asked for on the meta device takes numbers, which every other device has."""
 
@@ -390,6 +394,7 @@ class _OneDevice(TorchDispatchMode):  # type: ignore[no-untyped-call]
     def __init__(self, truth: bool | None = None) -> None:
         super().__init__()  # type: ignore[no-untyped-call]
         self._truth = truth
+        self._left = _GUESSES
 
     @classmethod
     def _should_skip_dynamo(cls) -> bool:
@@ -405,6 +410,9 @@ class _OneDevice(TorchDispatchMode):  # type: ignore[no-untyped-call]
             and args[0].is_meta
             and args[0].dtype is torch.bool
         ):
+            self._left -= 1
+            if self._left < 0:
+                raise NeedsNumbersError("a loop that goes on for as long as a condition holds")
             return self._truth
         if _asks_for_lengths(operation, args, kwargs or {}):
             raise NeedsNumbersError(f"{operation} asks for lengths, which live on the CPU and are not known here")

@@ -171,7 +171,9 @@ class Checker:
         cpu_left = max(1.0, settings.submission_cpu_seconds - self._cpu_seconds)
         seconds = settings.exercise_seconds if test else settings.cell_seconds
         cpu = settings.exercise_cpu_seconds if test else settings.submission_cpu_seconds
-        return Allowance(min(seconds, left), min(cpu, cpu_left), settings.memory_mb, settings.flood_output, settings.answers_mb)
+        return Allowance(
+            min(seconds, left), min(cpu, cpu_left), settings.memory_mb, settings.flood_output, settings.answers_mb
+        )
 
     def _start(self, notebook: NotebookNode, upto: int) -> None:
         """Have a new process, in which the cells above ``upto`` have been run."""

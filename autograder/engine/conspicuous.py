@@ -14,6 +14,7 @@ from autograder.engine.cells import parsed
 _MODULES = frozenset(
     {
         "_thread",
+        "asyncio",
         "autograder",
         "builtins",
         "concurrent",
@@ -57,6 +58,8 @@ _ATTRIBUTES = frozenset(
 )
 # `sys.path` and the like are nothing to speak of; what is done with `sys` shows in the attributes.
 _HARMLESS = frozenset({"sys", "inspect", "importlib"})
+# `torch.nn.modules` is where PyTorch keeps its layers.
+_PARTS = (_MODULES | _ATTRIBUTES) - {"modules"}
 # What looks something up by its name; getattr has the name behind the object.
 _LOOKUPS = frozenset({"__import__", "attrgetter", "getattr", "import_module", "methodcaller"})
 # A cell longer than that is not read; nobody writes one.
@@ -75,22 +78,32 @@ def conspicuous(sources: Sequence[str]) -> tuple[str, ...]:
 
 def _in_cell(source: str) -> Iterator[str]:
     cell = parsed(source)
-    for node in cell.nodes if cell is not None else ():
+    nodes = cell.nodes if cell is not None else ()
+    called = {id(node.func) for node in nodes if isinstance(node, ast.Call)}
+    for node in nodes:
         if isinstance(node, ast.Import):
-            yield from _modules(alias.name for alias in node.names)
+            for alias in node.names:
+                yield from _imported(alias.name)
         elif isinstance(node, ast.ImportFrom):
-            yield from _modules([node.module or ""])
+            for alias in node.names:
+                yield from _imported(f"{node.module or ''}.{alias.name}")
         elif isinstance(node, ast.Name) and node.id in _NAMES:
             yield node.id
+        elif isinstance(node, (ast.Name, ast.Attribute)) and id(node) not in called and _last(node) in _LOOKUPS:
+            yield f"{_last(node)} handed on"
         elif isinstance(node, ast.Attribute) and node.attr in _ATTRIBUTES and not _is_self(node.value):
             yield f"….{node.attr}"
         elif _is_computed_lookup(node):
             yield f"{_called(node)} with a computed name"
 
 
-def _modules(names: Iterator[str] | Sequence[str]) -> Iterator[str]:
-    tops = (name.partition(".")[0] for name in names)
-    return (top for top in tops if top in _MODULES and top not in _HARMLESS)
+def _imported(path: str) -> Iterator[str]:
+    """Return what is told of an import: a module by its name, and a part of another one."""
+    top, *parts = path.split(".")
+    if top in _MODULES:
+        yield from () if top in _HARMLESS else (top,)
+    else:
+        yield from (f"….{part}" for part in parts if part in _PARTS)
 
 
 def _is_self(node: ast.AST) -> bool:
@@ -107,7 +120,10 @@ def _is_computed_lookup(node: ast.AST) -> bool:
 
 def _called(node: ast.AST) -> str:
     """Return the last part of the name of what is called, or an empty text."""
-    called = node.func if isinstance(node, ast.Call) else None
-    if isinstance(called, ast.Attribute):
-        return called.attr
-    return called.id if isinstance(called, ast.Name) else ""
+    return _last(node.func) if isinstance(node, ast.Call) else ""
+
+
+def _last(node: ast.AST) -> str:
+    if isinstance(node, ast.Attribute):
+        return node.attr
+    return node.id if isinstance(node, ast.Name) else ""

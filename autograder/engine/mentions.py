@@ -8,11 +8,13 @@ from __future__ import annotations
 
 import ast
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import cast
 
 from autograder.engine.cells import Cell, Statement, parsed, walk
+from autograder.scopes import bound_names, global_names
 
 _TORCH = "torch"
 
@@ -37,7 +39,7 @@ def mentions(sources: Sequence[str], exercise: str) -> frozenset[str]:
         sources: the code cells, in order; one that Python cannot parse defines nothing.
         exercise: the name of a function or class.
     """
-    defined, torch_names = _read(tuple(sources))
+    defined, torch_names, own = _read(tuple(sources))
     found: set[str] = set()
     waiting, seen = [exercise], set[str]()
     while waiting:
@@ -45,24 +47,27 @@ def mentions(sources: Sequence[str], exercise: str) -> frozenset[str]:
         if name in seen:
             continue
         seen.add(name)
-        if name in torch_names:
+        if name in torch_names and name not in own:
             found.add(torch_names[name])
-        for words in map(_words, defined.get(name, ())):
+        for statement in defined.get(name, ()):
+            words = _words(statement)
+            # Its arguments and variables are not the notebook's, whatever they are called. To find out takes long, and matters seldom.
+            of_the_notebook = words.names & (defined.keys() | torch_names.keys())
+            if not words.bound.isdisjoint(of_the_notebook):
+                of_the_notebook &= _free_names(statement)
+            roots = of_the_notebook | words.given
             found |= words.literal
-            found |= {last for root, last in words.attributes if root in torch_names}
-            found |= {torch_names[word] for word in words.names if word in torch_names}
-            waiting += words.names
+            found |= {last for root, last in words.attributes if root in torch_names and root in roots}
+            waiting += of_the_notebook
     return frozenset(found)
 
 
 @lru_cache(maxsize=2)
-def _read(sources: tuple[str, ...]) -> tuple[Mapping[str, list[Statement]], Mapping[str, str]]:
-    """Return what the cells define by name, and the names under which they know something of PyTorch's."""
+def _read(sources: tuple[str, ...]) -> tuple[Mapping[str, list[Statement]], Mapping[str, str], Set[str]]:
+    """Return what the cells define by name, the names that somewhere stand for something of PyTorch's, and those that do not in the end."""
     cells = [cell for source in sources if (cell := parsed(source)) is not None]
-    defined = _defined(cells)
-    own = {name for name, found in defined.items() if not all(isinstance(one.top, ast.Assign) for one in found)}
-    # A function of the student's may have the name of one of PyTorch's.
-    return defined, {name: last for name, last in _imported(cells).items() if name not in own}
+    torch_names = _imported(cells)
+    return _defined(cells), torch_names, _own(cells, torch_names)
 
 
 def _imported(cells: Sequence[Cell]) -> dict[str, str]:
@@ -91,32 +96,62 @@ def _public_names(module: str) -> Sequence[str]:
     return [] if found is None else getattr(found, "__all__", [name for name in vars(found) if name[0] != "_"])
 
 
+def _own(cells: Sequence[Cell], torch_names: Mapping[str, str]) -> Set[str]:
+    """Return the names that may stand for something of PyTorch's at first, and for a function or a class of the student's in the end."""
+    own: set[str] = set()
+    for statement in _statements(cells):
+        if not isinstance(statement.top, _DEFINITIONS):
+            own -= {name for node in statement.nodes for name in _given_by_dots(node)}
+        elif statement.top.name in torch_names:
+            own.add(statement.top.name)
+    return own
+
+
 def _defined(cells: Sequence[Cell]) -> Mapping[str, list[Statement]]:
     """Return what the cells define at their top level, by name; of several definitions every one counts.
 
-    What a definition stands under, an `if` or a `with`, belongs to it.
+    What a definition stands under, an `if` or a `with`, belongs to it; and so does what is done later to what was defined.
     """
     found: dict[str, list[Statement]] = {}
-    for statement in (statement for cell in cells for statement in cell.statements):
-        defines = isinstance(statement.top, (*_DEFINITIONS, *_ASSIGNMENTS))
-        names = {name for node in ([statement.top] if defines else statement.nodes) for name in _bound(node)}
-        for name in names:
+    for statement in _statements(cells):
+        for name in _given(statement):
             found.setdefault(name, []).append(statement)
+    code = {name for name, given in found.items() if all(isinstance(one.top, _DEFINITIONS) for one in given)}
+    for statement in _statements(cells):
+        # Modules are not among what was defined, so a scratch cell's `plt.plot(…)` does nothing to a function that plots.
+        changed, asked = _done_to(statement)
+        for name in (changed | asked - code) & found.keys() - _given(statement):
+            found[name].append(statement)
     return found
 
 
 _DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
-_ASSIGNMENTS = (ast.Assign, ast.AnnAssign, ast.AugAssign, ast.NamedExpr)
 
 
-def _bound(node: ast.AST) -> set[str]:
-    """Return the names that a definition or an assignment gives something to: of `exercise.helper = …` the exercise's, too."""
-    if isinstance(node, _DEFINITIONS):
-        return {node.name}
-    if not isinstance(node, _ASSIGNMENTS):
-        return set()
-    targets = node.targets if isinstance(node, ast.Assign) else [node.target]
-    return {item.id for target in targets for item in walk(target) if isinstance(item, ast.Name)}
+def _statements(cells: Sequence[Cell]) -> Sequence[Statement]:
+    return [statement for cell in cells for statement in cell.statements]
+
+
+def _given(statement: Statement) -> Set[str]:
+    """Return the names that a statement gives something to, among them those that a function in it declares global."""
+    if isinstance(statement.top, (ast.Import, ast.ImportFrom)):
+        return frozenset()
+    everywhere = {name for node in statement.nodes if isinstance(node, ast.Global) for name in node.names}
+    return bound_names([cast("ast.stmt", statement.top)]) | everywhere
+
+
+def _done_to(statement: Statement) -> tuple[Set[str], Set[str]]:
+    """Return the names of what a statement changes, as in `exercise.helper = …`, and of what it has do something: `ways.append(…)`."""
+    changed: list[ast.AST] = []
+    asked: list[ast.AST] = []
+    for node in () if isinstance(statement.top, _DEFINITIONS) else statement.nodes:
+        if isinstance(node, (ast.Attribute, ast.Subscript)) and not isinstance(node.ctx, ast.Load):
+            changed.append(node)
+        elif isinstance(node, ast.Call) and _last_name(node.func) in ("setattr", "__setattr__"):
+            changed += node.args[:1]
+        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+            asked.append(node.func)
+    return {*map(_root, changed)}, {*map(_root, asked)}
 
 
 @dataclass(frozen=True, eq=False)
@@ -124,35 +159,62 @@ class _Words:
     """What a piece of code names.
 
     Attributes:
-        names: plain names.
+        names: names that are read somewhere in it.
+        bound: names that are arguments or variables somewhere in it.
+        given: names that an import or the assignment of a dotted name gives.
         attributes: of each dotted name, what it begins with and a part of it: ``F.softmax`` is ``("F", "softmax")``.
         literal: texts that are looked up, as in ``getattr(F, "softmax")``, or can be nothing but a name of PyTorch's
             (see :func:`_is_ordinary`), and what is imported from PyTorch by name.
     """
 
     names: frozenset[str]
+    bound: frozenset[str]
+    given: frozenset[str]
     attributes: frozenset[tuple[str, str]]
     literal: frozenset[str]
 
 
 @lru_cache(maxsize=4096)
 def _words(statement: Statement) -> _Words:
-    names, attributes, literal = set(), set(), set()
+    names, bound, given, literal = set[str](), set[str](), set[str](), set[str]()
+    attributes = set[tuple[str, str]]()
     ordinary = {id(text) for item in statement.nodes for text in _beside_the_point(item)}
     for item in statement.nodes:
-        if isinstance(item, ast.Attribute):
+        if isinstance(item, ast.Name):
+            (names if isinstance(item.ctx, ast.Load) else bound).add(item.id)
+        elif isinstance(item, ast.Attribute):
             if root := _root(item):
                 attributes.add((root, item.attr))
-        elif isinstance(item, ast.Name):
-            names.add(item.id)
-        elif isinstance(item, ast.Constant) and isinstance(item.value, str):
-            if item.value.isidentifier() and id(item) not in ordinary and not _is_ordinary(item.value):
-                literal.add(item.value)
+        elif isinstance(item, ast.Constant):
+            if isinstance(item.value, str) and item.value.isidentifier() and id(item) not in ordinary:
+                literal |= set() if _is_ordinary(item.value) else {item.value}
         elif isinstance(item, (ast.Subscript, ast.Call)):
             literal |= {name for text in _looked_up(item) for name in text.split(".") if name.isidentifier()}
-        elif isinstance(item, ast.ImportFrom) and (item.module or "").partition(".")[0] == _TORCH:
-            literal |= {alias.name for alias in item.names}
-    return _Words(frozenset(names), frozenset(attributes), frozenset(literal))
+        elif isinstance(item, ast.arg):
+            bound.add(item.arg)
+        elif isinstance(item, (ast.Assign, ast.Import, ast.ImportFrom)):
+            given |= _given_by_dots(item)
+            if isinstance(item, ast.ImportFrom) and (item.module or "").partition(".")[0] == _TORCH:
+                literal |= {alias.name for alias in item.names}
+        elif name := getattr(item, "name", None) or getattr(item, "rest", None):
+            bound.add(name)  # a definition, an exception, a pattern
+    return _Words(
+        frozenset(names), frozenset(bound | given), frozenset(given), frozenset(attributes), frozenset(literal)
+    )
+
+
+@lru_cache(maxsize=4096)
+def _free_names(statement: Statement) -> Set[str]:
+    return {name.id for name in global_names(statement.top)}
+
+
+def _given_by_dots(node: ast.AST) -> Set[str]:
+    """Return the names that an import gives, or an assignment of a dotted name: ``G = torch.nn.functional``."""
+    if isinstance(node, (ast.Import, ast.ImportFrom)):
+        return {alias.asname or alias.name.partition(".")[0] for alias in node.names}
+    if isinstance(node, ast.Assign) and _root(node.value):
+        return {target.id for target in node.targets if isinstance(target, ast.Name)}
+    return frozenset()
 
 
 def _looked_up(node: ast.AST) -> list[str]:
@@ -195,8 +257,8 @@ def _is_ordinary(word: str) -> bool:
 
 
 def _root(node: ast.AST) -> str:
-    """Return the name that a dotted name begins with, or an empty text."""
-    while isinstance(node, ast.Attribute):
+    """Return the name that a dotted name begins with, or one with brackets, or an empty text."""
+    while isinstance(node, (ast.Attribute, ast.Subscript)):
         node = node.value
     return node.id if isinstance(node, ast.Name) else ""
 

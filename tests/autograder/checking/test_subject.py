@@ -296,6 +296,12 @@ class Buffered(nn.Module):
         return x * self.constant * self.row
 
 
+def halved(x, too_large):
+    while too_large(x):
+        x = x / 2
+    return x
+
+
 @pytest.mark.parametrize(
     "stray",
     [
@@ -310,6 +316,8 @@ class Buffered(nn.Module):
         lambda x: (x if (x > 9).any() else x * 2) + torch.tensor([1.5, 2.5, 3.5]),
         lambda x: x + torch.rand(3) if not (x > 9).any() else torch.linalg.inv(x),
         lambda x: torch.rand(2, 3) if x.isfinite().all() else x,
+        lambda x: x if x.isfinite().all() else torch.rand(2, 3),
+        lambda x: x * 2 if (x < 9).all() else x + torch.rand(3),
     ],
 )
 def test_a_tensor_made_on_another_device_is_found_without_one(stray):
@@ -329,6 +337,8 @@ def test_a_tensor_made_on_another_device_is_found_without_one(stray):
         lambda x: x * float(x.max()),
         lambda x: x if not x.isnan().any() else torch.linalg.inv(x),
         lambda x: x * 2 if (x < 9).all().item() else torch.linalg.inv(x),
+        lambda x: halved(x, lambda x: (x > 9).any()),
+        lambda x: halved(x, lambda x: not (x < 9).all()),
         lambda x: x[:, : int((x > 9).sum()) or 2] if (x < 9).any() else torch.linalg.inv(x),
         lambda x: torch.stack([row[:n].sum() for row, n in zip(x, (x > 0).sum(1).tolist(), strict=True)]),
         lambda x: pack_padded_sequence(x[..., None], (x > 0).sum(1).cpu(), batch_first=True, enforce_sorted=False).data,

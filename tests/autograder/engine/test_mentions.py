@@ -59,6 +59,17 @@ REACHED = {
     "def attend(q): return helper(q)",
     "in a loop": IMPORT + f"for s in [F.{SDPA}]:\n    def attend(q): return s(q, q, q)",
     "given a name on the way": IMPORT + f"print(s := F.{SDPA})\ndef attend(q): return s(q, q, q)",
+    "a loop's variable": IMPORT + f"for s in [F.{SDPA}]: pass\ndef attend(q): return s(q, q, q)",
+    "a context's name": IMPORT + f"with nullcontext(F.{SDPA}) as s: pass\ndef attend(q): return s(q, q, q)",
+    "a pattern's name": IMPORT + f"match F.{SDPA}:\n    case s: pass\ndef attend(q): return s(q, q, q)",
+    "declared global": IMPORT + f"def prepare():\n    global s\n    s = F.{SDPA}\nprepare()\ndef attend(q): return s(q, q, q)",
+    "appended": IMPORT + f"ways = []\nways.append(F.{SDPA})\ndef attend(q): return ways[0](q, q, q)",
+    "appended deep down": IMPORT + f"ways = {{'a': []}}\nways['a'].append(F.{SDPA})\ndef attend(q): return ways['a'][0](q, q, q)",
+    "set by name": IMPORT + f"class Box: pass\nsetattr(Box, 'f', F.{SDPA})\ndef attend(q): return Box.f(q, q, q)",
+    "hung on what it hangs on": IMPORT + f"class Box: pass\nBox.a = Box()\nBox.a.f = F.{SDPA}\ndef attend(q): return Box.a.f(q, q, q)",
+    "a loop's variable in a function": IMPORT + f"def attend(q):\n    for s in [F.{SDPA}]: pass\n    return s(q, q, q)",
+    "by an alias that comes after an own function": "def G(): pass\n" + IMPORT + f"G = F\ndef attend(q): return G.{SDPA}(q, q, q)",
+    "a module that is a loop's variable, too": IMPORT + f"for F in [F]: pass\ndef attend(q): return F.{SDPA}(q, q, q)",
     "a magic around it": f"%matplotlib inline\n!pip list\n{IMPORT}def attend(q): return F.{SDPA}(q, q, q)",
 }  # fmt: skip
 
@@ -71,6 +82,17 @@ NOT_REACHED = {
     "an own function after an import": f"from torch.nn.functional import {SDPA}\ndef {SDPA}(q): return q\n"
     f"def attend(q): return {SDPA}(q)",
     "another module's attribute": f"import math as F\ndef attend(q): return F.{SDPA}(q)",
+    "a scratch variable with an argument's name": IMPORT + f"q = F.{SDPA}(1, 2, 3)\ndef attend(q): return q",
+    "a scratch variable with a variable's name": IMPORT + f"def attend(q):\n    out = q + 1\n    return out\nout = F.{SDPA}(1, 2, 3)",
+    "a scratch variable with a comprehension's name": IMPORT + f"def attend(q): return [x for x in q]\nx = F.{SDPA}(1, 2, 3)",
+    "a scratch loop with an argument's name": IMPORT + f"for q in range(3): print(F.{SDPA}(q, q, q))\ndef attend(q): return q",
+    "a comparison with the exercise": IMPORT + f"def attend(q): return q\ntorch.testing.assert_close(attend(1), F.{SDPA}(1, 1, 1))",
+    "a comparison with a class of the exercise's": IMPORT + f"class attend:\n    def f(q): return q\nprint(attend.f(1), F.{SDPA}(1, 1, 1))",
+    "a module that is used beside it": IMPORT + f"import numpy as np\ndef attend(q): return np.exp(q)\n"
+    f"np.testing.assert_allclose(1, F.{SDPA}(1))",
+    "an argument with a module's name": IMPORT + f"def attend(F): return F.{SDPA}",
+    "a variable with the name of another function's alias": f"import torch\ndef scratch():\n    t = torch.nn.functional\n"
+    f"def attend(t): return t.{SDPA}",
     "an attribute of the argument": IMPORT + f"def attend(q): return q.{SDPA}",
 }  # fmt: skip
 

@@ -6,7 +6,7 @@ import ast
 
 import pytest
 
-from autograder.authoring.names import bound_names, global_names, import_targets
+from autograder.scopes import bound_names, global_names, import_targets
 
 
 @pytest.mark.parametrize(
