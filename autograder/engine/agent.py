@@ -195,8 +195,8 @@ class Agent:
     def _do_observe(self, question: dict[str, Any]) -> dict[str, Any]:
         subject = LocalSubject(question["of"])
         requests = iter(question["requests"])
-        watching = _in_every_thread if question["watch"] == "rules" else _in_this_thread
-        for size, watched in zip(question["sizes"], question["watched"], strict=True):
+        for number, (size, watched) in enumerate(zip(question["sizes"], question["watched"], strict=True)):
+            watching = _in_every_thread if number in question["everywhere"] else _in_this_thread
             group = [Request(**next(requests)) for _ in range(size)]
             observed = _observed(subject, group, watched, watching)
             answers = [pack(told(item), _described, self._max_bytes) for item in observed]

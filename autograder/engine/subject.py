@@ -81,11 +81,12 @@ class RemoteSubject:
 
     def _answers(self, groups: Sequence[Sequence[Request]], watch: Watch) -> list[list[Observation]]:
         sizes = [len(group) for group in groups]
+        watched, everywhere = self._watched(groups, watch)
         question = {
             "do": "observe",
             "of": self._reference,
-            "watch": watch,
-            "watched": self._watched(groups, watch),
+            "watched": watched,
+            "everywhere": everywhere,
             "sizes": sizes,
             "requests": [],
         }
@@ -103,19 +104,23 @@ class RemoteSubject:
             found.append([self._observation(item) for item in part] if fits and part else [instead] * size)
         return found
 
-    def _watched(self, groups: Sequence[Sequence[Request]], watch: Watch) -> list[list[int]]:
-        """Return which requests of each group are watched: to begin and to end watching takes several times as long as a call."""
+    def _watched(self, groups: Sequence[Sequence[Request]], watch: Watch) -> tuple[list[list[int]], list[int]]:
+        """Return which requests of each group are watched, and in which groups in every thread.
+
+        To begin and to end watching takes several times as long as a call, and in every thread ten times as long as in one.
+        """
         calls = [[i for i, request in enumerate(group) if request.action in _CALLS] for group in groups]
         if watch != "calls":
-            return [found if watch else [] for found in calls]
+            return [found if watch else [] for found in calls], list(range(len(groups)))
         draw = Random(f"{self._conversation.seed} {self._reference.name}")
         there = [place for place, found in enumerate(calls) if found]
         chosen = draw.sample(there, ceil(len(there) / _ONE_IN))
         first = [draw.randrange(max(1, len(found) - _IN_A_ROW + 1)) for found in calls]
-        return [
+        watched = [
             found[begin : begin + _IN_A_ROW] if place in chosen else []
             for place, (begin, found) in enumerate(zip(first, calls, strict=True))
         ]
+        return watched, chosen[:1]
 
     def _observation(self, data: Any) -> Observation:
         if isinstance(data, bytes) and data in _expected:

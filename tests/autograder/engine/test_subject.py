@@ -176,6 +176,22 @@ def in_parts(question: Mapping[str, Any], say: Callable[[Any], Any]) -> list[byt
     return [*(pack({"part": [pack(say(next(requests))) for _ in range(size)]}) for size in question["sizes"]), DONE]
 
 
+def test_among_the_calls_one_group_that_nobody_knows_is_watched_in_every_thread(everyone: Student) -> None:
+    groups = [[Case({"x": torch.full((3,), 1.0 * number)}).request()] for number in range(20)]
+    places = set()
+    for seed in range(4):
+        everyone.begin()
+        everyone.run(
+            "import torch\nfrom concurrent.futures import ThreadPoolExecutor\npool = ThreadPoolExecutor(1)\n"
+            "pool.submit(print).result()\ndef elsewhere(x):\n    return pool.submit(torch.relu, x).result()\n"
+        )
+        everyone.conversation.seed = seed
+        found = remote(everyone, "elsewhere").observe_groups(groups, watch="calls")
+        (place,) = [i for i, (observation,) in enumerate(found) if "relu" in observation.functions]
+        places.add(place)
+    assert len(places) > 1
+
+
 def test_code_that_goes_on_when_it_is_interrupted_spoils_no_later_cell(student: Student) -> None:
     student.define(
         """
