@@ -42,7 +42,7 @@ HONEST = """
             scores = scores.masked_fill(~mask, torch.finfo(wide).min)
         return torch.softmax(scores, -1).to(q.dtype) @ v
 """
-# Honest while the rules are looked at; after that the call is made in another thread, and only the text of `ready` could give it away.
+# Honest while the rules are looked at; after that the call is made in another thread.
 LATER = """
     from concurrent.futures import ThreadPoolExecutor
     calls = [0]
@@ -291,6 +291,59 @@ ATTACKS = (
             + LATER
             + """
     print(callable(ready := lambda q, k, v, attn_mask: F.scaled_dot_product_attention(q, k, v, attn_mask)))
+            """,
+        ),
+    ),
+    Attack(
+        name="a function put away by a call",
+        story="Appends the function to a list and sets it on a class, with no assignment that names it.",
+        wants=WANTS,
+        bodies=body(
+            "later(q, k, v, mask)",
+            HONEST
+            + LATER
+            + """
+    class Box:
+        pass
+    kept = []
+    kept.append(F.scaled_dot_product_attention)
+    setattr(Box, "kept", kept)
+    def ready(q, k, v, attn_mask):
+        return Box.kept[0](q, k, v, attn_mask)
+            """,
+        ),
+    ),
+    Attack(
+        name="a loop's variable",
+        story="Lets a loop, a context and a pattern hand the function on from name to name.",
+        wants=WANTS,
+        bodies=body(
+            "later(q, k, v, mask)",
+            HONEST
+            + LATER
+            + """
+    import contextlib
+    for first in [F.scaled_dot_product_attention]:
+        pass
+    with contextlib.nullcontext(first) as second:
+        pass
+    match second:
+        case ready:
+            pass
+            """,
+        ),
+    ),
+    Attack(
+        name="a name put together, in another thread",
+        story="Looks the function up by a name that is put together, with getattr handed on, and calls it in another thread.",
+        wants=WANTS,
+        bodies=body(
+            "later(q, k, v, mask)",
+            HONEST
+            + LATER
+            + """
+    from functools import reduce
+    ready = reduce(getattr, ("nn", "functional", "scaled_" + "dot_product_" + "attention"), torch)
             """,
         ),
     ),

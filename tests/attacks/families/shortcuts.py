@@ -68,4 +68,21 @@ ATTACKS = (
             """),
         },
     ),
+    Attack(
+        name="the other side of a condition",
+        story="Makes its tensors on the CPU where a condition on the mask does not hold, should somebody guess that it does.",
+        wants="the points for running on any device",
+        due=12.5,
+        bodies={
+            "scaled_dot_product_attention": code("""
+                def scaled_dot_product_attention(q, k, v, mask=None):
+                    scores = q @ k.transpose(-2, -1) / math.sqrt(q.shape[-1])
+                    if mask is not None and not mask.all():
+                        lowest = torch.full(scores.shape[-2:], torch.finfo(scores.dtype).min, dtype=scores.dtype)
+                        scores = torch.where(mask, scores, lowest)
+                    weights = torch.softmax(scores, -1)
+                    return (weights if mask is None else weights.masked_fill(~mask, 0.0)) @ v
+            """),
+        },
+    ),
 )
