@@ -55,7 +55,6 @@ class Checker:
         self._child: Child | None = None
         self._conversation: Conversation | None = None
         self._problems: list[Problem] = []
-        self._sources: tuple[str, ...] = ()
         self._files: dict[str, bytes] = {}
         self._deadly: set[int] = set()
         self._cpu_seconds = 0.0
@@ -77,7 +76,6 @@ class Checker:
                 if is_test(cell):
                     cell.outputs = [error_output("not gradable", fatal.what)]
             return
-        self._sources = tuple(cell.source for cell in notebook.cells if cell.cell_type == "code" and not is_test(cell))
         self._stop_at = monotonic() + self._settings.submission_seconds
         try:
             self._start(notebook, 0)
@@ -131,6 +129,7 @@ class Checker:
             self._restart(notebook, index + 1)
 
     def _students(self, cell: NotebookNode, conversation: Conversation) -> None:
+        conversation.reading.add(cell.source)
         with suppress(LimitError):  # the conversation remembers it, and it is told when the cell is judged
             conversation.ask({"do": "run", "source": cell.source})
 
@@ -185,7 +184,7 @@ class Checker:
         with suppress(LimitError):  # a file that does not fit is missed by whoever opens it
             for name, data in self._files.items():
                 conversation.ask({"do": "place", "name": name, "data": data})
-        conversation.sources, conversation.seed = self._sources, self._settings.seed or 0
+        conversation.seed = self._settings.seed or 0
         if isinstance(self._names, Names):
             self._names.conversation = conversation
         for index, cell in enumerate(notebook.cells[:upto]):

@@ -53,6 +53,7 @@ _ATTRIBUTES = frozenset(
         "modules",
         "onnx",
         "setprofile",
+        "setrecursionlimit",
         "settrace",
     }
 )

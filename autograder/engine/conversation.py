@@ -12,6 +12,7 @@ from typing import Any
 import msgpack
 
 from autograder.engine.channel import ClosedError, LateError, TooLongError
+from autograder.engine.mentions import Reading
 from autograder.engine.nursery import Child
 from autograder.engine.wire import Reference, WireError, pack, unpack
 
@@ -74,8 +75,8 @@ class Conversation:
         self.alive = True
         # What has been asked and answered in this cell, for whoever does not want to ask twice.
         self.known: dict[object, Any] = {}
-        # The code that the student has handed in.
-        self.sources: tuple[str, ...] = ()
+        # The code that has run in it.
+        self.reading = Reading()
         # From what is drawn at which calls is looked more closely; no student knows it.
         self.seed = 0
 

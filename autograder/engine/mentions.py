@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import cast
 
-from autograder.engine.cells import Cell, Statement, parsed, walk
+from autograder.engine.cells import Statement, parsed, walk
 from autograder.scopes import bound_names, global_names
 
 _TORCH = "torch"
@@ -32,62 +32,84 @@ _LOOKUPS = {
 _NAMESPACES = {"vars", "globals", "locals", "__dict__"}
 
 
-def mentions(sources: Sequence[str], exercise: str) -> frozenset[str]:
-    """Return the names of PyTorch's functions and classes that an exercise uses, as far as its text says so.
+class Reading:
+    """What a student's cells define, read in the order in which they run: what comes after a check was no part of what it looked at."""
 
-    Args:
-        sources: the code cells, in order; one that Python cannot parse defines nothing.
-        exercise: the name of a function or class.
-    """
-    defined, torch_names, own = _read(tuple(sources))
-    found: set[str] = set()
-    waiting, seen = [exercise], set[str]()
-    while waiting:
-        name = waiting.pop()
-        if name in seen:
-            continue
-        seen.add(name)
-        if name in torch_names and name not in own:
-            found.add(torch_names[name])
-        for statement in defined.get(name, ()):
-            words = _words(statement)
-            # Its arguments and variables are not the notebook's, whatever they are called. To find out takes long, and matters seldom.
-            of_the_notebook = words.names & (defined.keys() | torch_names.keys())
-            if not words.bound.isdisjoint(of_the_notebook):
-                of_the_notebook &= _free_names(statement)
-            roots = of_the_notebook | words.given
-            found |= words.literal
-            found |= {last for root, last in words.attributes if root in torch_names and root in roots}
-            waiting += of_the_notebook
-    return frozenset(found)
+    def __init__(self) -> None:
+        self._defined: dict[str, list[Statement]] = {}
+        # Names that stand for something of PyTorch's, or did, with the last part of what they stand for.
+        self._torch_names: dict[str, str] = {}
+        # Names that stand for a function or a class of the student's, whatever they stood for before.
+        self._own: set[str] = set()
+
+    def add(self, source: str) -> None:
+        """Read the next cell; one that Python cannot parse defines nothing."""
+        cell = parsed(source)
+        for statement in cell.statements if cell is not None else ():
+            self._import(statement)
+            given = _given(statement)
+            for name in given | (self._changed(statement) - given):
+                self._defined.setdefault(name, []).append(statement)
+
+    def mentions(self, exercise: str) -> frozenset[str]:
+        """Return the names of PyTorch's functions and classes that an exercise uses, as far as its text says so.
+
+        Args:
+            exercise: the name of a function or class.
+        """
+        found: set[str] = set()
+        waiting, seen = [exercise], set[str]()
+        known = self._defined.keys() | self._torch_names.keys()
+        while waiting:
+            name = waiting.pop()
+            if name in seen:
+                continue
+            seen.add(name)
+            if name in self._torch_names and name not in self._own:
+                found.add(self._torch_names[name])
+            for statement in self._defined.get(name, ()):
+                words = _words(statement)
+                # Its arguments and variables are not the notebook's, whatever they are called. To find out takes long, and matters seldom.
+                of_the_notebook = words.names & known
+                if not words.bound.isdisjoint(of_the_notebook):
+                    of_the_notebook &= _free_names(statement)
+                roots = (of_the_notebook | words.given) & self._torch_names.keys()
+                found |= words.literal
+                found |= {last for root, last in words.attributes if root in roots}
+                waiting += of_the_notebook
+        return frozenset(found)
+
+    def _import(self, statement: Statement) -> None:
+        """Take note of the names that stand for something of PyTorch's, and of those that do so no more."""
+        names = {name: last for node in statement.nodes for name, last in _from_torch(node).items()}
+        self._torch_names |= names
+        # Another name for something of PyTorch, as in `attend = F.scaled_dot_product_attention`, is known by what it stands for.
+        for node in statement.nodes:
+            if isinstance(node, ast.Assign) and (last := _last(node.value, self._torch_names)):
+                names |= {target.id: last for target in node.targets if isinstance(target, ast.Name)}
+                self._torch_names |= names
+        if _is_definition(statement):
+            self._own.add(cast("ast.ClassDef", statement.top).name)  # what it imports is its own business
+        else:
+            self._own -= names.keys()
+
+    def _changed(self, statement: Statement) -> Set[str]:
+        """Return the names of what a statement changes, of what has been defined; to a module nothing is done by `plt.plot(…)`."""
+        changed, asked = _done_to(statement)
+        # A scratch cell that calls a method of a class does nothing to the class.
+        asked = {name for name in asked if not all(map(_is_definition, self._defined.get(name, ())))}
+        return (changed | asked) & self._defined.keys()
 
 
-@lru_cache(maxsize=2)
-def _read(sources: tuple[str, ...]) -> tuple[Mapping[str, list[Statement]], Mapping[str, str], Set[str]]:
-    """Return what the cells define by name, the names that somewhere stand for something of PyTorch's, and those that do not in the end."""
-    cells = [cell for source in sources if (cell := parsed(source)) is not None]
-    torch_names = _imported(cells)
-    return _defined(cells), torch_names, _own(cells, torch_names)
-
-
-def _imported(cells: Sequence[Cell]) -> dict[str, str]:
-    """Return the names under which something of PyTorch is known anywhere, with the last part of what they stand for."""
-    known: dict[str, str] = {}
-    nodes = [node for cell in cells for node in cell.nodes]
-    for node in nodes:
-        if isinstance(node, ast.Import):
-            for alias in node.names:
-                if alias.name.partition(".")[0] == _TORCH:
-                    known[alias.asname or _TORCH] = alias.name.rpartition(".")[2] if alias.asname else _TORCH
-        elif isinstance(node, ast.ImportFrom) and (node.module or "").partition(".")[0] == _TORCH:
-            known |= {alias.asname or alias.name: alias.name for alias in node.names if alias.name != "*"}
-            if any(alias.name == "*" for alias in node.names):
-                known |= {name: name for name in _public_names(node.module or "")}
-    # Another name for something of PyTorch, as in `attend = F.scaled_dot_product_attention`, is known by what it stands for.
-    for assignment in (node for node in nodes if isinstance(node, ast.Assign)):
-        if last := _last(assignment.value, known):
-            known |= {target.id: last for target in assignment.targets if isinstance(target, ast.Name)}
-    return known
+def _from_torch(node: ast.AST) -> dict[str, str]:
+    """Return the names that an import gives to something of PyTorch's, with the last part of what they stand for."""
+    if isinstance(node, ast.Import):
+        ours = [alias for alias in node.names if alias.name.partition(".")[0] == _TORCH]
+        return {alias.asname or _TORCH: alias.name.rpartition(".")[2] if alias.asname else _TORCH for alias in ours}
+    if not isinstance(node, ast.ImportFrom) or (node.module or "").partition(".")[0] != _TORCH:
+        return {}
+    names = {alias.asname or alias.name: alias.name for alias in node.names}
+    return names | {name: name for name in _public_names(node.module or "")} if "*" in names else names
 
 
 def _public_names(module: str) -> Sequence[str]:
@@ -96,40 +118,11 @@ def _public_names(module: str) -> Sequence[str]:
     return [] if found is None else getattr(found, "__all__", [name for name in vars(found) if name[0] != "_"])
 
 
-def _own(cells: Sequence[Cell], torch_names: Mapping[str, str]) -> Set[str]:
-    """Return the names that may stand for something of PyTorch's at first, and for a function or a class of the student's in the end."""
-    own: set[str] = set()
-    for statement in _statements(cells):
-        if not isinstance(statement.top, _DEFINITIONS):
-            own -= {name for node in statement.nodes for name in _given_by_dots(node)}
-        elif statement.top.name in torch_names:
-            own.add(statement.top.name)
-    return own
-
-
-def _defined(cells: Sequence[Cell]) -> Mapping[str, list[Statement]]:
-    """Return what the cells define at their top level, by name; of several definitions every one counts.
-
-    What a definition stands under, an `if` or a `with`, belongs to it; and so does what is done later to what was defined.
-    """
-    found: dict[str, list[Statement]] = {}
-    for statement in _statements(cells):
-        for name in _given(statement):
-            found.setdefault(name, []).append(statement)
-    code = {name for name, given in found.items() if all(isinstance(one.top, _DEFINITIONS) for one in given)}
-    for statement in _statements(cells):
-        # Modules are not among what was defined, so a scratch cell's `plt.plot(…)` does nothing to a function that plots.
-        changed, asked = _done_to(statement)
-        for name in (changed | asked - code) & found.keys() - _given(statement):
-            found[name].append(statement)
-    return found
-
-
 _DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 
 
-def _statements(cells: Sequence[Cell]) -> Sequence[Statement]:
-    return [statement for cell in cells for statement in cell.statements]
+def _is_definition(statement: Statement) -> bool:
+    return isinstance(statement.top, _DEFINITIONS)
 
 
 def _given(statement: Statement) -> Set[str]:
@@ -137,7 +130,10 @@ def _given(statement: Statement) -> Set[str]:
     if isinstance(statement.top, (ast.Import, ast.ImportFrom)):
         return frozenset()
     everywhere = {name for node in statement.nodes if isinstance(node, ast.Global) for name in node.names}
-    return bound_names([cast("ast.stmt", statement.top)]) | everywhere
+    try:
+        return bound_names([cast("ast.stmt", statement.top)]) | everywhere
+    except RecursionError:  # an expression of a thousand terms
+        return _words(statement).bound | everywhere
 
 
 def _done_to(statement: Statement) -> tuple[Set[str], Set[str]]:
@@ -205,7 +201,10 @@ def _words(statement: Statement) -> _Words:
 
 @lru_cache(maxsize=4096)
 def _free_names(statement: Statement) -> Set[str]:
-    return {name.id for name in global_names(statement.top)}
+    try:
+        return {name.id for name in global_names(statement.top)}
+    except RecursionError:
+        return _words(statement).names
 
 
 def _given_by_dots(node: ast.AST) -> Set[str]:

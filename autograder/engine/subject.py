@@ -13,7 +13,6 @@ from autograder.checking.request import Observation, Request
 from autograder.checking.subject import UsesReferenceError, Watch
 from autograder.engine.agent import told
 from autograder.engine.conversation import Conversation, LimitError, memory_text
-from autograder.engine.mentions import mentions
 from autograder.engine.wire import NotPlainError, Reference, WireError, pack, unpack
 
 MAX_TEXT = 1_000
@@ -76,7 +75,7 @@ class RemoteSubject:
         if watch != "rules":
             return found
         # Whatever came of the rule cases, what is written is written.
-        written = tuple(sorted(mentions(self._conversation.sources, self._reference.name)))
+        written = tuple(sorted(self._conversation.reading.mentions(self._reference.name)))
         return [[replace(item, functions=item.functions + written) for item in given] for given in found]
 
     def _answers(self, groups: Sequence[Sequence[Request]], watch: Watch) -> list[list[Observation]]:

@@ -6,7 +6,7 @@ import textwrap
 
 import pytest
 
-from autograder.engine.mentions import mentions
+from autograder.engine.mentions import Reading
 
 SDPA = "scaled_dot_product_attention"
 NAME = "attend"
@@ -15,7 +15,10 @@ IMPORT = "import torch\nfrom torch import nn\nimport torch.nn.functional as F\n"
 
 def named(*cells: str) -> frozenset[str]:
     """What ``attend`` uses."""
-    return mentions([textwrap.dedent(cell) for cell in cells], NAME)
+    reading = Reading()
+    for cell in cells:
+        reading.add(textwrap.dedent(cell))
+    return reading.mentions(NAME)
 
 
 REACHED = {
@@ -107,6 +110,28 @@ def test_what_is_not_reached_is_nobodys_business(source: str) -> None:
     assert SDPA not in named(source)
 
 
+def test_what_comes_after_a_check_was_no_part_of_it() -> None:
+    reading = Reading()
+    reading.add(IMPORT + "ways = [1]\ndef attend(q): return ways[0]")
+    assert SDPA not in reading.mentions(NAME)
+    reading.add(f"ways.append(F.{SDPA})")
+    assert SDPA in reading.mentions(NAME)
+
+
+def test_the_last_of_an_own_function_and_an_import_counts() -> None:
+    own, theirs = f"def {SDPA}(q): return q", f"from torch.nn.functional import {SDPA}"
+    for first, last, found in ((own, theirs, True), (theirs, own, False)):
+        assert (SDPA in named(IMPORT + first, last, f"def attend(q): return {SDPA}(q)")) is found
+    inside = f"def scratch():\n    {theirs}"
+    assert SDPA not in named(IMPORT + own, inside, f"def attend(q): return {SDPA}(q)")
+
+
+def test_an_expression_of_a_thousand_terms_hides_nothing() -> None:
+    long = " + ".join(["1"] * 1_500)
+    assert SDPA in named(IMPORT + f"s, x = F.{SDPA}, {long}\ndef attend(q): return s(q, q, q)")
+    assert SDPA in named(IMPORT + f"s = F.{SDPA}\ndef attend(q): return s(q, q, {long})")
+
+
 def test_what_one_cell_imports_another_one_uses() -> None:
     assert SDPA in named("import torch.nn.functional as F", f"def attend(q): return F.{SDPA}(q, q, q)")
 
@@ -131,7 +156,7 @@ def test_a_class_that_is_built_from_pytorchs_is_told_by_its_base() -> None:
 
 def test_an_exercise_that_is_nowhere_defined_mentions_nothing() -> None:
     assert named(IMPORT + f"def other(q): return F.{SDPA}(q, q, q)") == frozenset()
-    assert mentions([], NAME) == frozenset()
+    assert Reading().mentions(NAME) == frozenset()
 
 
 def test_a_star_import_lets_the_functions_names_stand_for_pytorchs() -> None:
