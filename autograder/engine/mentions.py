@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ast
 import sys
+from collections import ChainMap
 from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass
 from functools import lru_cache
@@ -81,13 +82,15 @@ class Reading:
 
     def _import(self, statement: Statement) -> None:
         """Take note of the names that stand for something of PyTorch's, and of those that do so no more."""
-        names = {name: last for node in statement.nodes for name, last in _from_torch(node).items()}
-        self._torch_names |= names
-        # Another name for something of PyTorch, as in `attend = F.scaled_dot_product_attention`, is known by what it stands for.
+        names: dict[str, str] = {}
+        known = ChainMap(names, self._torch_names)
         for node in statement.nodes:
-            if isinstance(node, ast.Assign) and (last := _last(node.value, self._torch_names)):
-                names |= {target.id: last for target in node.targets if isinstance(target, ast.Name)}
-                self._torch_names |= names
+            if isinstance(node, (ast.Import, ast.ImportFrom)):
+                names.update(_from_torch(node))
+            elif isinstance(node, ast.Assign) and (last := _last(node.value, known)):
+                # Another name for something of PyTorch, as in `attend = F.scaled_dot_product_attention`, is known by what it stands for.
+                names.update({target.id: last for target in node.targets if isinstance(target, ast.Name)})
+        self._torch_names |= names
         if _is_definition(statement):
             self._own.add(cast("ast.ClassDef", statement.top).name)  # what it imports is its own business
         else:
@@ -101,12 +104,12 @@ class Reading:
         return (changed | asked) & self._defined.keys()
 
 
-def _from_torch(node: ast.AST) -> dict[str, str]:
+def _from_torch(node: ast.Import | ast.ImportFrom) -> dict[str, str]:
     """Return the names that an import gives to something of PyTorch's, with the last part of what they stand for."""
     if isinstance(node, ast.Import):
         ours = [alias for alias in node.names if alias.name.partition(".")[0] == _TORCH]
         return {alias.asname or _TORCH: alias.name.rpartition(".")[2] if alias.asname else _TORCH for alias in ours}
-    if not isinstance(node, ast.ImportFrom) or (node.module or "").partition(".")[0] != _TORCH:
+    if (node.module or "").partition(".")[0] != _TORCH:
         return {}
     names = {alias.asname or alias.name: alias.name for alias in node.names}
     return names | {name: name for name in _public_names(node.module or "")} if "*" in names else names
