@@ -480,6 +480,15 @@ def _commands(pids: list[int]) -> Iterator[bytes]:
             continue
 
 
+def test_a_function_that_a_student_compiles_is_graded_as_it_was_written() -> None:
+    executor = executor_for(GradingSettings(seed=SEED))
+    compiled = "import torch\n@torch.compile\ndef f(x):\n    return 2 * x"
+    graded = grade(executor, (compiled, None), ("import torch\nassert f(torch.ones(2)).tolist() == [2, 2]", "f"))
+    executor.close()
+    assert graded.points == {"f": 1}
+    assert graded.errors() == {}
+
+
 def test_closing_twice_or_before_anything_was_run_is_nothing() -> None:
     made = WorkerExecutor(SETTINGS)
     made.close()
