@@ -23,6 +23,7 @@ from autograder.checking.verdict import Verdict
 
 # A helper of the student's own that some cell passes to check(), for example.
 NO_EXERCISE = "not an exercise of this course"
+NOT_DEFINED = "not defined"
 # How long code that was told to stop is left in peace before it is told again.
 _INSIST_SECONDS = 1.0
 
@@ -116,7 +117,7 @@ def _in_words(error: BaseException) -> str:
 def _checked(name: str, candidate: Any) -> dict[str, Any]:
     """Return what the check of an exercise says about what the notebook has under its name."""
     if not callable(candidate):
-        return _absent(name, "not defined")
+        return _absent(name, NOT_DEFINED)
     try:
         verdict = _check(candidate)
     except LookupError:

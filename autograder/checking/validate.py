@@ -19,11 +19,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from autograder.checking.alike import alike
 from autograder.checking.rehearsal import Limits, Missing, RehearsalError, rehearse
+from autograder.checking.rehearsal_process import NOT_DEFINED
 from autograder.checking.verdict import Verdict
 
 # What stands in the place of an answer in words until it is written.
 PLACEHOLDER = "YOUR ANSWER HERE"
+_DEFINED = re.compile(r"^(?:async\s+def|def|class)\s+(\w+)", re.MULTILINE)
 # Where nobody says otherwise, a notebook may use what the grader gives it.
 LIMITS = Limits()
 
@@ -166,7 +169,9 @@ def validate(path: Path, limits: Limits = LIMITS) -> Validation:
     results = [(name, found.exercises.get(name, Missing("not checked", None))) for name in asked]
     return Validation(
         verdicts=tuple(result for _, result in results if isinstance(result, Verdict)),
-        absent=tuple(_absent(name, result, cells, errors) for name, result in results if isinstance(result, Missing)),
+        absent=tuple(
+            _absent(name, result, cells, errors, asked) for name, result in results if isinstance(result, Missing)
+        ),
         errors=tuple(errors),
         unanswered=tuple(_unanswered(every)),
         seconds=time.perf_counter() - started,
@@ -177,10 +182,17 @@ def _first_line(source: str) -> str:
     return next(iter(source.strip().splitlines()), "")
 
 
-def _absent(name: str, result: Missing, cells: Sequence[str], errors: Sequence[CellError]) -> Absent:
-    """Say what a name would be worth that could not be checked, and which cell's error is the cause."""
+def _absent(
+    name: str, result: Missing, cells: Sequence[str], errors: Sequence[CellError], asked: Sequence[str]
+) -> Absent:
+    """Say what a name would be worth that could not be checked, and which cell's error or slip of the finger is the cause."""
     cause = next((error for error in reversed(errors) if _defines(cells[error.cell - 1], name)), None)
-    return Absent(name, result.reason, result.points, cause)
+    reason = result.reason
+    if reason == NOT_DEFINED and cause is None:
+        others = (other for cell in cells for other in _DEFINED.findall(cell) if other not in asked)
+        misnamed = next((other for other in others if alike(other, name)), None)
+        reason += f"; {misnamed} is: if that is it, rename it" if misnamed else ""
+    return Absent(name, reason, result.points, cause)
 
 
 def _defines(source: str, name: str) -> bool:

@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from difflib import SequenceMatcher
 from typing import Any
 
+from autograder.checking.alike import alike
 from autograder.grading.definitions import buried_names, cell_magic, defined_names, mentioned_names
 from autograder.grading.manifest import Manifest
 from autograder.grading.problem import Problem
 
 KIND = "exercise not defined"
-# Names at least this alike are the same name with a slip of the finger.
-_ALIKE = 0.8
 # Code that may define anything, without a word of it in its text.
 _OPAQUE = re.compile(
     r"\b(?:exec|eval|globals|setattr|run_cell|run_line_magic)\s*\(|import\s+\*|^\s*%(?:run|load)\b", re.MULTILINE
@@ -72,16 +70,10 @@ def _misnamed(name: str, own: Any, cells: Sequence[tuple[int, Any]], known: set[
         if cell.cell_type != "code":
             continue
         others = sorted(defined_names(cell.source, imports=False) - known)
-        likely = [other for other in others if _like(other, name)]
+        likely = [other for other in others if alike(other, name)]
         if not likely and cell is own:
             likely = [other for other in others if other in mentioned_names(cell.source)]
         if likely:
             what = f"No cell defines {name}; cell {number} defines {likely[0]}."
             return Problem(KIND, what, name, f"If that is it, rename it: {name}.")
     return None
-
-
-def _like(other: str, name: str) -> bool:
-    if other.casefold() == name.casefold() or other.startswith(name):
-        return True
-    return SequenceMatcher(None, other[:100], name, autojunk=False).ratio() >= _ALIKE

@@ -122,6 +122,14 @@ def test_an_exercise_that_is_not_defined_counts_with_its_points_and_says_which_c
     assert f"0 of {whole.max_score:g} points on the visible questions" in lines[-1]
 
 
+@pytest.mark.parametrize(
+    ("name", "hint"), [("causal_masks", "; causal_masks is: if that is it, rename it"), ("other", "")]
+)
+def test_an_exercise_under_another_name_is_pointed_at(write, name, hint):
+    validation = validate(write(SETUP, RIGHT.replace("def causal_mask", f"def {name}"), "check(causal_mask)"))
+    assert [absent.reason for absent in validation.absent] == [f"not defined{hint}"]
+
+
 def test_errors_are_numbered_among_all_code_cells_and_come_first(write):
     validation = validate(write(SETUP, RIGHT, "check(causal_mask)", "1 / 0"))
     assert [error.cell for error in validation.errors] == [4]
