@@ -13,6 +13,7 @@ import argparse
 import gc
 import json
 import os
+import sys
 import tempfile
 from collections.abc import Callable, Iterable
 from pathlib import Path
@@ -30,11 +31,11 @@ from nbformat import reader
 from autograder.checking.sheet import Sheet, decide
 from autograder.checking.subject import LocalSubject
 from autograder.checks import exercises
-from autograder.engine.agent import _in_this_thread, _observed, told
+from autograder.engine.agent import _in_every_thread, _in_this_thread, _observed, told
 from autograder.engine.cells import parsed
 from autograder.engine.conspicuous import conspicuous
 from autograder.engine.executor import WorkerExecutor
-from autograder.engine.mentions import mentions
+from autograder.engine.mentions import Reading
 from autograder.engine.nursery import Nursery
 from autograder.engine.plan import engine_settings, student_environment
 from autograder.engine.shell import make_shell
@@ -219,8 +220,11 @@ def read_text(notebook: Any) -> None:
     parsed.cache_clear()
     sources = [cell.source for cell in notebook.cells if cell.cell_type == "code" and not is_test(cell)]
     conspicuous(sources)
+    reading = Reading()
+    for source in sources:
+        reading.add(source)
     for sheet in _all_sheets(notebook):
-        mentions(sources, sheet.exercise)
+        reading.mentions(sheet.exercise)
 
 
 def watching(notebook: Any, *, watch: bool) -> float:
@@ -230,15 +234,14 @@ def watching(notebook: Any, *, watch: bool) -> float:
     for sheet in _all_sheets(notebook):
         subject = LocalSubject(exercises()[sheet.exercise].reference)
         groups = [[request for probe in section.probes for request in probe.requests] for section in sheet.sections]
-        chosen = RemoteSubject(stranger, Reference(1, "function", sheet.exercise))._watched(
-            groups, "calls" if watch else ""
-        )
-        rounds.append((subject, list(zip(groups, chosen, strict=True))))
+        remote = RemoteSubject(stranger, Reference(1, "function", sheet.exercise))
+        chosen, everywhere = remote._watched(groups, "calls" if watch else "")
+        rounds.append((subject, list(zip(groups, chosen, strict=True)), everywhere if watch else []))
 
     def answer() -> None:
-        for subject, asked in rounds:
-            for group, watched in asked:
-                _observed(subject, group, watched, _in_this_thread)
+        for subject, asked, everywhere in rounds:
+            for number, (group, watched) in enumerate(asked):
+                _observed(subject, group, watched, _in_every_thread if number in everywhere else _in_this_thread)
 
     return per_call(answer, 5)
 
@@ -264,4 +267,7 @@ def wire(notebook: Any) -> float:
 
 
 if __name__ == "__main__":
+    if "KINETO_LOG_LEVEL" not in os.environ:
+        # PyTorch's profiler writes to its log unless it is told not to before it is loaded, as a student's process is.
+        os.execve(sys.executable, [sys.executable, *sys.argv], {**os.environ, "KINETO_LOG_LEVEL": "99"})
     main()
