@@ -87,3 +87,10 @@ def walk(root: ast.AST) -> list[ast.AST]:
 
 
 _NAMELESS = frozenset({"ctx", "op"})
+
+
+def last_name(node: ast.AST) -> str:
+    """Return a name, or the last part of a dotted one: of `torch.nn.functional` it is `functional`; of anything else an empty text."""
+    if isinstance(node, ast.Attribute):
+        return node.attr
+    return node.id if isinstance(node, ast.Name) else ""

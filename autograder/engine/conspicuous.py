@@ -9,7 +9,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator, Sequence
 
-from autograder.engine.cells import parsed
+from autograder.engine.cells import last_name, parsed
 
 _MODULES = frozenset(
     {
@@ -90,8 +90,8 @@ def _in_cell(source: str) -> Iterator[str]:
                 yield from _imported(f"{node.module or ''}.{alias.name}")
         elif isinstance(node, ast.Name) and node.id in _NAMES:
             yield node.id
-        elif isinstance(node, (ast.Name, ast.Attribute)) and id(node) not in called and _last(node) in _LOOKUPS:
-            yield f"{_last(node)} handed on"
+        elif isinstance(node, (ast.Name, ast.Attribute)) and id(node) not in called and last_name(node) in _LOOKUPS:
+            yield f"{last_name(node)} handed on"
         elif isinstance(node, ast.Attribute) and node.attr in _ATTRIBUTES and not _is_self(node.value):
             yield f"….{node.attr}"
         elif _is_computed_lookup(node):
@@ -121,10 +121,4 @@ def _is_computed_lookup(node: ast.AST) -> bool:
 
 def _called(node: ast.AST) -> str:
     """Return the last part of the name of what is called, or an empty text."""
-    return _last(node.func) if isinstance(node, ast.Call) else ""
-
-
-def _last(node: ast.AST) -> str:
-    if isinstance(node, ast.Attribute):
-        return node.attr
-    return node.id if isinstance(node, ast.Name) else ""
+    return last_name(node.func) if isinstance(node, ast.Call) else ""

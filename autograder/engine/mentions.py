@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import cast
 
-from autograder.engine.cells import Statement, parsed, walk
+from autograder.engine.cells import Statement, last_name, parsed, walk
 from autograder.scopes import bound_names, global_names
 
 _TORCH = "torch"
@@ -146,7 +146,7 @@ def _done_to(statement: Statement) -> tuple[Set[str], Set[str]]:
     for node in () if isinstance(statement.top, _DEFINITIONS) else statement.nodes:
         if isinstance(node, (ast.Attribute, ast.Subscript)) and not isinstance(node.ctx, ast.Load):
             changed.append(node)
-        elif isinstance(node, ast.Call) and _last_name(node.func) in ("setattr", "__setattr__"):
+        elif isinstance(node, ast.Call) and last_name(node.func) in ("setattr", "__setattr__"):
             changed += node.args[:1]
         elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
             asked.append(node.func)
@@ -225,7 +225,7 @@ def _looked_up(node: ast.AST) -> list[str]:
     if isinstance(node, ast.Subscript) and _is_namespace(node.value):
         places = [node.slice]
     elif isinstance(node, ast.Call):
-        called = _last_name(node.func)
+        called = last_name(node.func)
         of_a_namespace = isinstance(node.func, ast.Attribute) and _is_namespace(node.func.value)
         if called in _LOOKUPS or of_a_namespace:
             # What stands first in getattr(…) is where it is looked up.
@@ -235,13 +235,7 @@ def _looked_up(node: ast.AST) -> list[str]:
 
 
 def _is_namespace(node: ast.AST) -> bool:
-    return _last_name(node.func if isinstance(node, ast.Call) else node) in _NAMESPACES
-
-
-def _last_name(node: ast.AST) -> str:
-    if isinstance(node, ast.Attribute):
-        return node.attr
-    return node.id if isinstance(node, ast.Name) else ""
+    return last_name(node.func if isinstance(node, ast.Call) else node) in _NAMESPACES
 
 
 def _beside_the_point(node: ast.AST) -> Sequence[ast.AST | None]:
