@@ -101,10 +101,11 @@ def _in_cell(source: str) -> Iterator[str]:
 def _imported(path: str) -> Iterator[str]:
     """Return what is told of an import: a module by its name, and a part of another one."""
     top, *parts = path.split(".")
-    if top in _MODULES:
-        yield from () if top in _HARMLESS else (top,)
+    if top in _MODULES - _HARMLESS:
+        yield top
     else:
-        yield from (f"….{part}" for part in parts if part in _PARTS)
+        telling = _ATTRIBUTES if top in _HARMLESS else _PARTS
+        yield from (f"….{part}" for part in parts if part in telling)
 
 
 def _is_self(node: ast.AST) -> bool:

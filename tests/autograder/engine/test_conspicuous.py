@@ -30,6 +30,8 @@ PROJECT = Path(__file__).parents[3]
         ("importlib.import_module('auto' + 'grader')", "import_module with a computed name"),
         ("from threading import Thread", "threading"),
         ("import asyncio", "asyncio"),
+        ("from sys import modules as loaded", "….modules"),
+        ("from os import fork", "….fork"),
         ("sys.setrecursionlimit(10**6)", "….setrecursionlimit"),
         ("functools.reduce(getattr, names, torch)", "getattr handed on"),
         ("look = operator.attrgetter", "attrgetter handed on"),
