@@ -54,8 +54,8 @@ class RemoteSubject:
 
         Args:
             groups: what to do.
-            watch: whether to look at which functions are called: in the rule cases in every thread, and in the text of what the student
-                has written; elsewhere in some calls that nobody can foresee.
+            watch: whether to look at which functions are called: in the rule cases, and in the text of what the student has written;
+                elsewhere in some calls that nobody can foresee.
         """
         known, number = self._conversation.known, self._reference.number
         keys = [[(number, packed_request(request)) for request in group] for group in groups]
@@ -80,15 +80,8 @@ class RemoteSubject:
 
     def _answers(self, groups: Sequence[Sequence[Request]], watch: Watch) -> list[list[Observation]]:
         sizes = [len(group) for group in groups]
-        watched, everywhere = self._watched(groups, watch)
-        question = {
-            "do": "observe",
-            "of": self._reference,
-            "watched": watched,
-            "everywhere": everywhere,
-            "sizes": sizes,
-            "requests": [],
-        }
+        watched = self._watched(groups, watch)
+        question = {"do": "observe", "of": self._reference, "watched": watched, "sizes": sizes, "requests": []}
         packed = [packed_request(request) for group in groups for request in group]
         parts: list[Any] = []
         try:
@@ -103,24 +96,19 @@ class RemoteSubject:
             found.append([self._observation(item) for item in part] if fits and part else [instead] * size)
         return found
 
-    def _watched(self, groups: Sequence[Sequence[Request]], watch: Watch) -> tuple[list[list[int]], list[int]]:
-        """Return which requests of each group are watched, and in which groups in every thread.
-
-        To watch takes several times as long as a call, and in every thread ten times as long as in one: there it is one call.
-        """
+    def _watched(self, groups: Sequence[Sequence[Request]], watch: Watch) -> list[list[int]]:
+        """Return which requests of each group are watched; to watch takes several times as long as a call."""
         calls = [[i for i, request in enumerate(group) if request.action in _CALLS] for group in groups]
         if watch != "calls":
-            return [found if watch else [] for found in calls], list(range(len(groups)))
+            return [found if watch else [] for found in calls]
         draw = Random(f"{self._conversation.seed} {self._reference.name}")
         there = [place for place, found in enumerate(calls) if found]
-        chosen = draw.sample(there, ceil(len(there) / _ONE_IN))
+        chosen = set(draw.sample(there, ceil(len(there) / _ONE_IN)))
         first = [draw.randrange(max(1, len(found) - _IN_A_ROW + 1)) for found in calls]
-        lengths = dict.fromkeys(chosen, _IN_A_ROW) | dict.fromkeys(chosen[:1], 1)
-        watched = [
-            found[begin : begin + lengths.get(place, 0)]
+        return [
+            found[begin : begin + _IN_A_ROW] if place in chosen else []
             for place, (begin, found) in enumerate(zip(first, calls, strict=True))
         ]
-        return watched, chosen[:1]
 
     def _observation(self, data: Any) -> Observation:
         if isinstance(data, bytes) and data in _expected:

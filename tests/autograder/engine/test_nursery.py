@@ -11,11 +11,13 @@ from typing import Any
 import pytest
 import torch
 
+from autograder.checking.draw import Case
 from autograder.engine.conversation import Allowance, LimitError
 from autograder.engine.nursery import Child, Nursery
 from autograder.engine.plan import engine_settings, student_environment
-from autograder.engine.remote import Names
+from autograder.engine.remote import Names, conversation_of, reference_of
 from autograder.engine.sandbox import LAYERS
+from autograder.engine.subject import RemoteSubject
 from autograder.grading.settings import GradingSettings
 
 from .student import AMPLE, conversation_with
@@ -65,6 +67,42 @@ def test_a_child_has_every_layer_and_answers(room: Room) -> None:
     room.names["f"](x).sum().backward()
     assert x.grad is not None
     assert x.grad.tolist() == [0, 2]
+
+
+ELSEWHERE = """
+import threading, torch
+def f(x):
+    found = []
+    thread = threading.Thread(target=lambda: found.append(torch.relu(x)))
+    thread.start()
+    thread.join()
+    return found[0]
+"""
+
+
+EARLIER = {
+    "nobody": "",
+    "a thread": "threading.Thread(target=print).start()",
+    "a process": "import subprocess\nsubprocess.run(['true'])",
+    "a process nobody waits for": "import os\nif not os.fork(): os._exit(0)",
+}
+
+
+@pytest.mark.parametrize("earlier", EARLIER.values(), ids=EARLIER.keys())
+def test_what_a_thread_calls_is_seen_whether_or_not_there_was_one_before(room: Room, earlier: str) -> None:
+    room.run(ELSEWHERE + earlier)
+    found = room.names["f"]
+    ((seen,),) = RemoteSubject(conversation_of(found), reference_of(found)).observe_groups(
+        [[Case({"x": torch.ones(3)}).request("functions")]], watch="rules"
+    )
+    assert "relu" in seen.functions
+
+
+def test_who_has_had_no_company_is_known_for_certain(room: Room) -> None:
+    ask = "import sys\nprint(sys.modules['autograder.engine.company'].none_yet())\n"
+    room.run("import torch\nx = torch.ones(3, requires_grad=True)\n(x @ x).backward()\n%matplotlib inline\n" + ask)
+    room.run("import threading\nthreading.Thread(target=int).start()\n" + ask)
+    assert [output.get("text") for output in room.outputs] == ["True\n", "False\n"], room.outputs
 
 
 def test_figures_and_commands_work_in_the_sandbox(room: Room) -> None:
