@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from hashlib import sha256
 from typing import Any, Literal, TypeAlias
 
+import numpy
 import torch
 from torch import Tensor
 
@@ -127,14 +128,17 @@ def tensors_in(value: Any) -> list[Tensor]:
 
 
 def flatten_outputs(value: Value, name: str = "output") -> dict[str, Value]:
-    """Return a nested result as a flat dictionary of named leaves: ``output``, ``output[0]``, ``output['loss']``."""
+    """Return a nested result as a flat dictionary of named leaves: ``output``, ``output[0]``, ``output['loss']``.
+
+    A single number of NumPy's is the Python number that it equals: whoever writes ``np.sqrt(4)`` means 2.0.
+    """
     if isinstance(value, (tuple, list)):
         return {
             key: leaf for i, item in enumerate(value) for key, leaf in flatten_outputs(item, f"{name}[{i}]").items()
         }
     if isinstance(value, dict):
         return {key: leaf for k, item in value.items() for key, leaf in flatten_outputs(item, f"{name}[{k!r}]").items()}
-    return {name: value}
+    return {name: value.item() if isinstance(value, numpy.generic) else value}
 
 
 def cotangent(output: Tensor) -> Tensor:

@@ -248,7 +248,7 @@ def _through(outputs: Sequence[Tensor]) -> Tensor:
 def _meta(candidate: Callable[..., Any], request: Request) -> Observation:
     try:
         found = [_leaves_on_meta(candidate, request)]
-    except (NotImplementedError, RuntimeError) as error:
+    except (NotImplementedError, RuntimeError, TypeError) as error:
         if not _needs_numbers(error):
             raise
         # To look at numbers (`if mask.any():`) is no mistake, but there are none on the meta device.
@@ -289,7 +289,10 @@ def _needs_numbers(error: BaseException) -> bool:
     """Whether an error on the meta device says that the code looked at a number, or picked elements by their values."""
     if isinstance(error, NeedsNumbersError):
         return True
-    reasons = ("cannot be called on meta tensors", "torch.nonzero()", "no fake impl or Meta kernel")
+    reasons = (
+        *("cannot be called on meta tensors", "torch.nonzero()", "no fake impl or Meta kernel"),
+        "unsupported format string passed to Tensor",
+    )
     return any(reason in str(error) for reason in reasons)
 
 
@@ -418,6 +421,9 @@ class _OneDevice(TorchDispatchMode):  # type: ignore[no-untyped-call]
             raise NeedsNumbersError(f"{operation} asks for lengths, which live on the CPU and are not known here")
         if len(devices) > 1 and operation not in self._CROSSING:
             raise RuntimeError(f"{operation} meets tensors on different devices: {', '.join(devices)}")
+        if _fetches(operation, args, kwargs or {}):
+            # For a look aside at numbers that are not there, any will do; what goes on with them is on the wrong device.
+            return torch.zeros(args[0].shape, dtype=args[0].dtype, device="cpu")
         made = result_by_shape(func, args, kwargs or {})
         return func(*args, **(kwargs or {})) if made is NotImplemented else made
 
@@ -429,8 +435,12 @@ def _asks_for_lengths(operation: str, args: Sequence[Any], kwargs: Mapping[str, 
     """
     if operation == "_pack_padded_sequence":
         return bool(args[0].is_meta) and not args[1].is_meta
-    fetched = operation == "_to_copy" and str(kwargs.get("device")) == "cpu"
-    return fetched and bool(args[0].is_meta) and not args[0].is_floating_point()
+    return _fetches(operation, args, kwargs) and not args[0].is_floating_point()
+
+
+def _fetches(operation: str, args: Sequence[Any], kwargs: Mapping[str, Any]) -> bool:
+    """Whether a tensor is fetched from the meta device."""
+    return operation == "_to_copy" and str(kwargs.get("device")) == "cpu" and bool(args[0].is_meta)
 
 
 @contextmanager

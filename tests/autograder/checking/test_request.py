@@ -2,6 +2,7 @@
 
 from collections import namedtuple
 
+import numpy
 import torch
 
 from autograder.checking.request import Request, cotangent, flatten_outputs, map_value, tensors_in
@@ -21,6 +22,12 @@ def test_outputs_are_named_after_their_place():
     assert flatten_outputs(None) == {"output": None}
     assert flatten_outputs(()) == {}
     assert flatten_outputs(Point(1, 2)) == flatten_outputs((1, 2)), "a named tuple is as good as a plain one"
+
+
+def test_a_single_number_of_numpy_is_the_number_that_it_equals():
+    numbers = flatten_outputs((numpy.int64(3), numpy.sqrt(4.0), numpy.bool_(True), numpy.ones(1)))
+    assert [type(number) for number in numbers.values()] == [int, float, bool, numpy.ndarray]
+    assert list(numbers.values())[:3] == [3, 2.0, True]
 
 
 def test_every_tensor_in_a_value_is_reached_and_the_rest_left():

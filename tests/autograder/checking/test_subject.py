@@ -312,6 +312,8 @@ def halved(x, too_large):
         lambda x: torch.rand(2, 3),
         lambda x: (x, torch.rand(2)),
         lambda x: x.cpu() * 2,
+        lambda x: x * x.detach().cpu(),
+        lambda x: x.numpy() is None or x,
         lambda x: pack_padded_sequence(torch.rand(2, 3, 1), [3, 2], batch_first=True).data,
         lambda x: (x if (x > 9).any() else x * 2) + torch.tensor([1.5, 2.5, 3.5]),
         lambda x: x + torch.rand(3) if not (x > 9).any() else torch.linalg.inv(x),
@@ -343,6 +345,8 @@ def test_a_tensor_made_on_another_device_is_found_without_one(stray):
         lambda x: torch.stack([row[:n].sum() for row, n in zip(x, (x > 0).sum(1).tolist(), strict=True)]),
         lambda x: pack_padded_sequence(x[..., None], (x > 0).sum(1).cpu(), batch_first=True, enforce_sorted=False).data,
         lambda x: pack_padded_sequence(x[..., None], [3, 2], batch_first=True).data,
+        lambda x: print(f"{x.max():.3f}") or x,
+        lambda x: print(x.cpu(), x.detach().cpu().numpy(), x.tolist()) or x,
     ],
 )
 def test_code_that_follows_its_inputs_or_looks_at_their_numbers_passes_on_the_meta_device(fine):
