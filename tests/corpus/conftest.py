@@ -6,6 +6,7 @@ import json
 import os
 import shutil
 import sys
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -26,20 +27,34 @@ PROJECT = Path(__file__).resolve().parents[2]
 @pytest.fixture(scope="session")
 def pristine(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A course in which two chapters are released and nothing is handed in. Do not write into it."""
+    root = tmp_path_factory.mktemp("corpus") / "course"
+    release(root, EXERCISES)
+    return root
+
+
+def release(root: Path, exercises: Mapping[str, Iterable[str]]) -> Course:
+    """Make a course in which chapters are released, each with some exercises in it."""
     # The gradebook calls alembic by its name when it is made; it lies beside this Python.
     path = os.environ["PATH"]
     os.environ["PATH"] = f"{Path(sys.executable).parent}{os.pathsep}{path}"
-    root = tmp_path_factory.mktemp("corpus") / "course"
     course = Course.open(root, create=True)
-    for chapter in EXERCISES:
+    for chapter, names in exercises.items():
         source = root / "source" / chapter / f"{chapter}.ipynb"
         source.parent.mkdir(parents=True)
-        nbformat.write(nbformat.from_dict(notebook(source_cells(chapter))), source)
+        nbformat.write(nbformat.from_dict(notebook(source_cells(chapter, names))), source)
         generate_assignment(course.config(), chapter)
         # What students have installed is what their code finds when it is graded.
         build_student_wheel(PROJECT, find_chapter(PROJECT, chapter), root / "student" / chapter)
     os.environ["PATH"] = path
-    return root
+    return course
+
+
+def plain(path: Path) -> dict[str, Any]:
+    """Return a notebook as plain data."""
+    data: dict[str, Any] = json.loads(path.read_bytes())
+    for cell in data["cells"]:
+        cell["source"] = "".join(cell["source"])
+    return data
 
 
 @pytest.fixture
@@ -51,14 +66,7 @@ def course(pristine: Path, tmp_path: Path) -> Course:
 @pytest.fixture(scope="session")
 def released(pristine: Path) -> dict[str, dict[str, Any]]:
     """The released notebooks as plain data, by chapter."""
-    return {chapter: _plain(pristine / "release" / chapter / f"{chapter}.ipynb") for chapter in EXERCISES}
-
-
-def _plain(path: Path) -> dict[str, Any]:
-    data: dict[str, Any] = json.loads(path.read_bytes())
-    for cell in data["cells"]:
-        cell["source"] = "".join(cell["source"])
-    return data
+    return {chapter: plain(pristine / "release" / chapter / f"{chapter}.ipynb") for chapter in EXERCISES}
 
 
 @pytest.fixture(scope="session")
