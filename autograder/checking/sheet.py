@@ -142,7 +142,7 @@ class Sheet:
     def _table(self, section: int) -> tuple[Tensor, Tensor]:
         """Return what is seen at a glance of every misconception's answer to an aspect's first question.
 
-        Where this process is forked for each submission, it is much less memory to look at, and so to copy, than the answers are.
+        Where this process was forked, it is much less memory to look at, and so to copy, than the answers are.
         """
         if self.plain is not None:
             return self.plain._table(section)

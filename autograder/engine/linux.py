@@ -7,6 +7,7 @@ import os
 import platform
 import sys
 from functools import cache
+from pathlib import Path
 from typing import Any
 
 CLONE_NEWNS = 0x00020000
@@ -123,6 +124,19 @@ def use_large_pages() -> None:
         begin, end = (int(address, 16) for address in place.split("-"))
         for address in range(-(-begin // _LARGE_PAGE) * _LARGE_PAGE, end - _LARGE_PAGE + 1, _LARGE_PAGE):
             _libc().madvise(ctypes.c_void_p(address), ctypes.c_size_t(_LARGE_PAGE), MADV_COLLAPSE)
+
+
+def own_memory(pid: int | None = None) -> int:
+    """Return the bytes of memory that a process holds beside the files that it has mapped; 0 if it has ended.
+
+    Args:
+        pid: the process; this one by default.
+    """
+    try:
+        statm = Path(f"/proc/{pid or 'self'}/statm").read_text(encoding="ascii").split()
+    except OSError:
+        return 0
+    return (int(statm[1]) - int(statm[2])) * os.sysconf("SC_PAGE_SIZE")
 
 
 def drop_capabilities() -> None:

@@ -19,6 +19,7 @@ from pathlib import Path
 from time import clock_gettime, monotonic
 from typing import Any
 
+from autograder.engine import linux
 from autograder.engine.channel import (
     Channel,
     ClosedError,
@@ -32,7 +33,6 @@ from autograder.engine.settings import EngineSettings, level_of, suffices
 
 START_SECONDS = 120.0
 _FORK_SECONDS = 20.0
-_PAGE = os.sysconf("SC_PAGE_SIZE")
 _TICK = os.sysconf("SC_CLK_TCK")
 
 
@@ -125,12 +125,7 @@ def _held_memory(pid: int) -> int:
         return next(int(line.split()[1]) for line in text.splitlines() if line.startswith("Pss:")) * 1024
     except (OSError, StopIteration):
         pass
-    try:
-        # Not told to everybody: then all of it but the files that it has mapped.
-        statm = Path(f"/proc/{pid}/statm").read_text(encoding="ascii").split()
-    except OSError:
-        return 0  # it has ended meanwhile
-    return (int(statm[1]) - int(statm[2])) * _PAGE
+    return linux.own_memory(pid)  # not told to everybody: then all of it but the files that it has mapped
 
 
 def _clock_of(pid: int) -> int:
@@ -209,15 +204,18 @@ class Nursery:
         """The folder for the sockets of kernels, while the zygote runs."""
         return f"{self._folder}/sockets"
 
-    def make_ready(self) -> None:
+    def make_ready(self) -> bool:
         """Wait until children can be had; a zygote that has died is started again.
+
+        Returns:
+            Whether it is another zygote than when this was called last.
 
         Raises:
             NurseryError: if none can be started.
         """
         self.start()
         if self._ready:
-            return
+            return False
         control = self._control
         assert control is not None
         control.settimeout(START_SECONDS)
@@ -232,6 +230,7 @@ class Nursery:
         self._ready = True
         if self._entered:
             self._enter(control)
+        return True
 
     def enter(self, folder: str) -> None:
         """Let children have the packages of one folder in ``settings.packages``, and no longer those of another.

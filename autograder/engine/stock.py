@@ -30,14 +30,19 @@ class Stock:
         self._sheets: dict[str, list[Sheet]] = {}
         self._learned: dict[tuple[str, int], int] = {}
 
-    def lay_in(self, notebook: NotebookNode) -> bool:
-        """Make the questions that a notebook's test cells ask, unless they are there; return whether any had to be made."""
+    def lacks(self, notebook: NotebookNode) -> list[str]:
+        """Return the exercises that a notebook's test cells ask about, and for which there are no questions yet."""
         from autograder.checks import exercises
 
         asked = {name for cell in notebook.cells if is_test(cell) for name in checked_names(cell.source)}
+        return sorted(asked & exercises().keys() - self._sheets.keys())
+
+    def lay_in(self, names: Sequence[str]) -> None:
+        """Make the questions about exercises."""
+        from autograder.checks import exercises
+
         known = exercises()
-        missing = sorted(asked & known.keys() - self._sheets.keys())
-        for name in missing:
+        for name in names:
             seed, device = self._settings.seed or 0, self._settings.device
             # The plain one first: what is learned about the other builds on it.
             sheets = [
@@ -51,15 +56,16 @@ class Stock:
                         packed_request(request)
                 for answer in chain.from_iterable(given for section in sheet.sections for given in section.expected):
                     expect(answer)
-        return bool(missing)
 
     def news(self) -> bytes:
-        """Return what known mistakes have answered since :meth:`learn` was called, for the worker's own stock."""
-        answers = {
-            name: [self._told(sheet, self._learned.get((name, i), 0)) for i, sheet in enumerate(sheets)]
-            for name, sheets in self._sheets.items()
-        }
-        return pack({name: lists for name, lists in answers.items() if any(lists)})
+        """Return what known mistakes have answered since this was called, or :meth:`learn`, for the worker's own stock."""
+        answers: dict[str, list[Any]] = {}
+        for name, sheets in self._sheets.items():
+            told = [self._told(sheet, self._learned.get((name, i), 0)) for i, sheet in enumerate(sheets)]
+            if any(told):
+                answers[name] = told
+                self._learned |= {(name, i): len(sheet.answered) for i, sheet in enumerate(sheets)}
+        return pack(answers)
 
     def _told(self, sheet: Sheet, known: int) -> list[list[Any]]:
         # Where nothing is new nothing is looked at: to count an object's references is to write to its page.

@@ -1,7 +1,8 @@
 """A worker: a process that grades one submission after the other, and is started as a program.
 
-It holds the reference and the checks, with the questions and the answers of all that has been asked before, and forks a checker for each
-submission: so no submission leaves anything behind, and none has to wait for what an earlier one has worked out.
+It holds the reference and the checks, with the questions and the answers of all that has been asked before, and forks checkers, which do
+the grading: none has to work out again what an earlier one has, and one that is lost takes nothing along. A checker grades some
+submissions, one after the other; to fork and to warm up another one costs a tenth of a submission.
 """
 
 from __future__ import annotations
@@ -26,15 +27,18 @@ from typing import Any
 from nbformat import NotebookNode, reader
 
 from autograder.engine import linux
-from autograder.engine.channel import Channel, ClosedError, LateError, TooLongError
-from autograder.engine.sandbox import die_with_parent, limit_memory, raise_file_limit
+from autograder.engine.channel import Channel, ClosedError
+from autograder.engine.forked import Forked
+from autograder.engine.sandbox import limit_memory, raise_file_limit
 from autograder.grading.execution import Execution, Executor, Submission
 from autograder.grading.settings import GradingSettings
 
 # What a checker may need beyond the time that a submission has, for its own work.
 _MARGIN_SECONDS = 120
-# Memory that a checker may add to what it shares with its worker.
-_CHECKER_MB = 4096
+# Memory that a checker may add to what it shares with its worker; and with how much of it another one takes its place, after how many
+# submissions in any case.
+_CHECKER_MB, _GROWN_MB = 4096, 256
+_SUBMISSIONS = 32
 
 
 def main(descriptor: int) -> None:
@@ -90,7 +94,7 @@ class Engine:
             self._packages.mkdir(mode=0o755)
             self._nursery.enter(_unpacked(settings.package, self._packages))
         self._nursery.start()
-        self._checkers: list[int] = []
+        self._checker: Forked | None = None
         # While the zygote prepares itself.
         os.environ["TFCOURSE_SEED"], os.environ["TFCOURSE_DEVICE"] = str(settings.seed or 0), settings.device
         self._prepare()
@@ -106,7 +110,7 @@ class Engine:
         warm.collect_seldom()
         tfcourse._installed_check()  # what has been found here, checkers need not look for
         self._stock = stock.Stock(self._settings)
-        self._shell = warm.shell(Names())
+        warm.shell(Names())
 
     def change(self, settings: GradingSettings) -> bool:
         """Take settings with another package for students, and return whether that was all that they differ in.
@@ -122,6 +126,7 @@ class Engine:
             self._settings = settings
             for path in self._packages.iterdir():
                 shutil.rmtree(path)
+            self._dismiss()
             with contextlib.suppress(NurseryError):  # the next submission finds it out, and starts another one
                 self._nursery.enter(_unpacked(settings.package, self._packages))
         return True
@@ -148,66 +153,72 @@ class Engine:
         from autograder.engine.nursery import NurseryError
 
         try:
-            self._nursery.make_ready()
+            if self._nursery.make_ready():
+                self._dismiss()  # what it knows is the zygote before
         except NurseryError as error:
             self._nursery.close()
             return {"again": str(error)}
-        notebook = reader.reads(submission.notebook)
-        if self._stock.lay_in(notebook):
-            linux.use_large_pages()  # checkers share it, and are forked from it one after the other
-        if self._settings.device != "cpu":
-            return self._check(submission, notebook)  # a CUDA context does not survive a fork
-        result = self._forked(submission, notebook)
+        if self._settings.device != "cpu":  # a CUDA context does not survive a fork
+            notebook = reader.reads(submission.notebook)
+            self._stock.lay_in(self._stock.lacks(notebook))
+            return self._check(submission, notebook)
+        result = self._checked(submission)
+        if "lacks" in result:
+            # Whatever a checker works out goes with it. So the worker does that, and forks another one.
+            self._dismiss()
+            self._stock.lay_in(result["lacks"])
+            linux.use_large_pages()
+            result = self._checked(submission)
         if "notebook" not in result:
             # A checker that was lost in mid-sentence leaves the zygote waiting for the end of it, and a student's process behind.
+            self._dismiss()
             self._nursery.close()
         return result
 
-    def _forked(self, submission: Submission, notebook: NotebookNode) -> dict[str, Any]:
-        """Let a forked checker grade a submission, and return what it says."""
-        self._bury()
-        ours, theirs = socket.socketpair()
-        gc.freeze()  # what is there now is shared with the checker, as long as nobody touches it
-        checker = os.fork()
-        if not checker:
-            self._be_checker(submission, notebook, Channel(theirs))
-        theirs.close()
-        channel = Channel(ours, 2**31)
-        try:
-            return dict(json.loads(channel.receive(monotonic() + self._settings.submission_seconds + _MARGIN_SECONDS)))
-        except (ClosedError, LateError, TooLongError, ValueError) as error:
-            os.kill(checker, signal.SIGKILL)
-            return {"lost": type(error).__name__}
-        finally:
-            channel.close()
-            self._checkers.append(checker)
+    def _checked(self, submission: Submission) -> dict[str, Any]:
+        """Let a checker grade a submission, and return what it says."""
+        if self._checker is None:
+            gc.freeze()  # what is there now is shared with the checker, as long as nobody touches it
+            self._checker = Forked(self._serve)
+        result = self._checker.ask(asdict(submission), self._settings.submission_seconds + _MARGIN_SECONDS)
+        if result.pop("leaves", True):
+            self._dismiss()
+        return result
 
-    def _bury(self) -> None:
-        """Wait for checkers that have given their answer: to take a process down takes a while, in which the answer is on its way."""
-        while self._checkers:
-            os.waitpid(self._checkers.pop(), 0)
+    def _dismiss(self) -> None:
+        if self._checker is not None:
+            self._checker.close()
+            self._checker = None
 
-    def _be_checker(self, submission: Submission, notebook: NotebookNode, channel: Channel) -> None:
-        """Run in the forked child, and never return."""
-        status = 1
-        with contextlib.suppress(BaseException):
-            die_with_parent()
-            # An answer that makes too much of itself fails here, and does not take the machine's memory.
-            limit_memory(_CHECKER_MB)
-            channel.send(json.dumps(self._check(submission, notebook)).encode())
-            status = 0
-        os._exit(status)
+    def _serve(self, channel: Channel) -> None:
+        """Grade what comes over a connection: in a checker, until it is closed or another checker had better go on."""
+        # An answer that makes too much of itself fails here, and does not take the machine's memory.
+        limit_memory(_CHECKER_MB)
+        held = linux.own_memory()
+        for left in reversed(range(_SUBMISSIONS)):
+            submission = Submission(**json.loads(channel.receive()))
+            notebook = reader.reads(submission.notebook)
+            lacks = self._stock.lacks(notebook)
+            result = {"lacks": lacks} if lacks else self._check(submission, notebook)
+            del notebook
+            gc.collect()
+            gc.freeze()  # what has stayed will stay, and need not be looked through every time
+            leaves = not left or linux.own_memory() - held > _GROWN_MB * 2**20
+            channel.send(json.dumps({**result, "leaves": leaves}).encode())
 
     def _check(self, submission: Submission, notebook: NotebookNode) -> dict[str, Any]:
+        """Grade a submission in this process."""
         from autograder.engine.checker import Checker
         from autograder.engine.nursery import NurseryError
         from autograder.engine.remote import Names
         from autograder.engine.shell import make_shell
 
         limit = self._settings.answers_mb * 2**20
-        # Where the checker is no process of its own, what it has defined must not stay for the next submission.
-        shell = self._shell if self._settings.device == "cpu" else make_shell(Names())
-        checker = Checker(self._settings, lambda: self._nursery.child(limit), self._nursery.how_it_ended, shell)
+        # What graded cells define must not stay for the next submission.
+        names = Names()
+        checker = Checker(
+            self._settings, lambda: self._nursery.child(limit), self._nursery.how_it_ended, make_shell(names)
+        )
         try:
             checker.run(notebook, {name: base64.b64decode(data) for name, data in submission.files.items()})
             # Not as a file has it: what nbformat does for the eyes of people takes ten times as long.
@@ -216,6 +227,8 @@ class Engine:
             return {"again": str(error)}
         except Exception as error:  # ours, whatever it is: the student must not lose by it
             return {"failure": f"{type(error).__name__}: {error}"}
+        finally:
+            names.clear()
         return {
             "notebook": executed,
             "news": base64.b64encode(self._stock.news()).decode(),
@@ -224,8 +237,8 @@ class Engine:
         }
 
     def close(self) -> None:
-        """End the zygote, and take away what was unpacked."""
-        self._bury()
+        """End the checker and the zygote, and take away what was unpacked."""
+        self._dismiss()
         self._nursery.close()
         shutil.rmtree(self._folder, ignore_errors=True)
 

@@ -22,8 +22,9 @@ def stock() -> Stock:
     cell = new_code_cell(f"from tfcourse import check\ncheck({NAME}, hidden=True)")
     cell.metadata.nbgrader = {"grade": True, "grade_id": f"test_{NAME}", "locked": True}
     notebook = new_notebook(cells=[cell])
-    assert made.lay_in(notebook)
-    assert not made.lay_in(notebook), "the questions are there"
+    assert made.lacks(notebook) == [NAME]
+    made.lay_in([NAME])
+    assert made.lacks(notebook) == []
     for sheet in (hidden_sheet(), plain_sheet()):
         sheet._answers.clear()  # as it is where nobody has made a mistake yet; a process makes a sheet only once
     return made

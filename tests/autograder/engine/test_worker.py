@@ -16,6 +16,7 @@ import threading
 import zipfile
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 from time import monotonic, sleep
@@ -382,23 +383,68 @@ def kill_checker(executor: WorkerExecutor, known: set[int]) -> None:
     worker = executor._process.pid
 
     def there() -> list[int]:
-        new = set(children(worker)) - known
-        return [pid for pid in new if is_worker(pid)]
+        return [pid for pid in set(children(worker)) - known if is_worker(pid)]
 
     def is_worker(pid: int) -> bool:
         return b"engine.worker" in Path(f"/proc/{pid}/cmdline").read_bytes()
 
+    def waits() -> bool:
+        # For a checker, that is. A zygote that is being started is a copy of the worker for a moment, in which the worker can do nothing.
+        return Path(f"/proc/{worker}/stat").read_text(encoding="ascii").rpartition(")")[2].split()[0] == "S"
+
     def settled() -> list[int]:
-        # A zygote that is being started is a copy of the worker for a moment.
         first = there()
         sleep(0.1)
-        return [pid for pid in first if pid in there()]
+        return [pid for pid in first if waits() and pid in there()]
 
     (checker,) = until(settled)
     known.add(checker)
     handle = os.pidfd_open(checker)
     os.kill(checker, signal.SIGKILL)
     assert ended(handle)
+
+
+def decider(executor: WorkerExecutor, source: str = "") -> int:
+    """Let a test cell run, and return the number of the process that runs it."""
+    return int(grade(executor, (f"import os\nprint(os.getpid())\n{source}", "pid")).printed(0))
+
+
+def test_a_checker_decides_about_some_submissions_and_hands_on_to_the_next() -> None:
+    with closing(WorkerExecutor(SETTINGS)) as executor:
+        numbers = [decider(executor, "assert 'mine' not in globals()\nmine = 1") for _ in range(33)]
+    first, *others = numbers
+    assert set(others[:31]) == {first}
+    assert others[31] != first
+
+
+def test_a_checker_that_has_grown_hands_on_to_the_next_at_once() -> None:
+    with closing(WorkerExecutor(SETTINGS)) as executor:
+        small = decider(executor, "kept = bytearray(b'x' * 2**29)")
+        grown = decider(executor, "import sys\nsys.kept = bytearray(b'x' * 2**29)")
+        later = decider(executor)
+    assert small == grown != later
+
+
+UNALIKE: tuple[tuple[Cell, ...], ...] = (
+    (*BEFORE, *AFTER),
+    (("def good(x):\n    raise SystemExit(3)", None), BEFORE[1], *AFTER),
+    (("import os\ndef good(x):\n    os.kill(os.getpid(), 9)", None), BEFORE[1], *AFTER),
+    (("def good(x):\n    print('y' * 200_000)\n    return 4", None), BEFORE[1], *AFTER),
+    (("def good(x):\n    return b'z' * 2**28", None), BEFORE[1], *AFTER),
+    (("def good(x):\n    return [[]] * 10**6", None), BEFORE[1], *AFTER),
+    (("def good(", None), BEFORE[1], *AFTER),
+)
+
+
+def test_what_a_submission_gets_does_not_depend_on_those_before_it_in_the_same_checker() -> None:
+    def seen(graded: Graded) -> Any:
+        return graded.points, graded.errors(), graded.problems, [graded.printed(index) for index in range(4)]
+
+    with closing(WorkerExecutor(SETTINGS)) as one, closing(WorkerExecutor(SETTINGS)) as other:
+        there = [seen(grade(one, *cells)) for cells in UNALIKE]
+        back = [seen(grade(other, *cells)) for cells in reversed(UNALIKE)]
+    assert there == back[::-1]
+    assert len({str(points) for points, *_ in there}) > 1
 
 
 def test_a_checker_that_is_killed_once_changes_nothing(executor: WorkerExecutor) -> None:
