@@ -8,7 +8,9 @@ import subprocess
 import sys
 import warnings
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from io import UnsupportedOperation
+from types import TracebackType
 from typing import Any, cast
 
 from IPython.core.compilerop import CachingCompiler
@@ -20,6 +22,8 @@ from traitlets.config import Config
 
 Emit = Callable[[dict[str, Any]], None]
 
+# So many steps of the way to an exception are shown from its beginning, and from its end.
+_STEPS = 15
 _AWAITS = re.compile(r"\b(await|async)\b")
 
 
@@ -155,6 +159,22 @@ class CellShell(InteractiveShell):  # type: ignore[misc]
             text = "(its text cannot be shown)"
         self.emit({"output_type": "error", "ename": etype.__name__, "evalue": text, "traceback": list(stb)})
 
+    def showtraceback(self, exc_tuple: Any = None, *args: Any, **kwargs: Any) -> None:
+        """Show an exception. Of a long way to it the middle is left out: IPython takes 10 s for the thousands of calls of a recursion."""
+        with suppress(ValueError):  # there is none, and that is said below
+            error = self._get_exc_info(exc_tuple)[1]
+            for _ in range(_STEPS):
+                if error is not None:
+                    _leave_out_the_middle(error.__traceback__)
+                    error = error.__context__
+        super().showtraceback(exc_tuple, *args, **kwargs)
+
+    def _format_exception_for_storage(self, *args: Any, **kwargs: Any) -> dict[str, Any]:
+        return {}  # what is kept of an error is what was shown; this is for a history that nobody asks
+
+    def ask_exit(self) -> None:
+        """Go on: the process of a notebook ends when it has been graded, whatever ``exit()`` says."""
+
     def enable_gui(self, gui: Any = None) -> None:
         """Have no event loop."""
 
@@ -203,6 +223,15 @@ class CellShell(InteractiveShell):  # type: ignore[misc]
             sys.stdout, sys.stderr = before
             self._take, self._streams = _nobody, ()
         return bool(result.success)
+
+
+def _leave_out_the_middle(trace: TracebackType | None) -> None:
+    steps = []
+    while trace is not None:
+        steps.append(trace)
+        trace = trace.tb_next
+    if len(steps) > 2 * _STEPS:
+        steps[_STEPS - 1].tb_next = steps[-_STEPS]
 
 
 def _show_figures() -> None:

@@ -15,6 +15,7 @@ import pkgutil
 import signal
 import socket
 import sys
+import tempfile
 import traceback
 from dataclasses import replace
 from pathlib import Path
@@ -79,6 +80,7 @@ class _Zygote:
                 self._import()
         if self.moved_in:
             os.environ.update(HOME=sandbox.HOME, TMPDIR=sandbox.SCRATCH, IPYTHONDIR=f"{sandbox.HOME}/.ipython")
+            tempfile.tempdir = None  # what it was cannot be seen any more
         _change_packages(sandbox.PACKAGES if self.moved_in and settings.packages else settings.packages)
 
     def _import(self) -> None:
@@ -243,7 +245,8 @@ def _change_packages(folder: str) -> None:
     sys.meta_path[:] = [
         finder for finder in sys.meta_path if not getattr(finder, "__module__", "").startswith("__editable__")
     ]
-    sys.path[:] = [*([folder] if folder else []), *(entry for entry in sys.path if entry and entry != here)]
+    # As in Jupyter a module beside the notebook can be imported; it takes no other one's place.
+    sys.path[:] = [*([folder] if folder else []), *(entry for entry in sys.path if entry and entry != here), ""]
     autograder.__path__[:] = [f"{folder}/autograder"] if folder else []
     autograder.checking.__path__[:] = [f"{folder}/autograder/checking"] if folder else []
     for package in (autograder.engine, autograder.grading):

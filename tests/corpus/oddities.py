@@ -17,7 +17,6 @@ from .material import Work, code
 EXERCISES = ("scaled_dot_product_attention", "causal_mask", "attention_cost", "FeedForward")
 FUNCTIONS = EXERCISES[:-1]
 EVERYTHING = ("everything",)
-KNOWN_WRONG = "known wrong: "
 Loss = Mapping[str, tuple[str, ...]]
 Place = Callable[[Work, str], None]
 
@@ -31,7 +30,7 @@ class Oddity:
         make: puts it into a right notebook.
         lost: the aspects that fail, by exercise; all others pass.
         told: the kinds of the problems that are named; they cost nothing by themselves.
-        why: why the loss is just, or, after ``KNOWN_WRONG``, why it is not and nobody has mended it yet.
+        why: why the loss is just.
         exercise: the one exercise whose cell is another, if it is no more than that.
     """
 
@@ -367,8 +366,6 @@ cell(
     "a temporary folder",
     "import tempfile\nwith tempfile.TemporaryDirectory() as folder: print(folder)",
     tests,
-    told=["cell error"],
-    why=f"{KNOWN_WRONG}tempfile remembers a folder from before the sandbox, and that is not there",
 )
 cell(
     "a class",
@@ -449,13 +446,14 @@ cell("a syntax error", "def oops(:\n  pass", tests, told=["cell error"])
 cell("bad indentation", "x = 1\n  y = 2", tests, told=["cell error"])
 cell("a name that is not there", "print(undefined_name)", tests, told=["cell error"])
 cell("an error of one's own", "class MyError(Exception): ...\nraise MyError('é' * 100)", tests, told=["cell error"])
+cell("a recursion without end", "def down(n): return down(n + 1)\ndown(0)", tests, told=["cell error"])
 cell("too deep", "def f(n): return f(n + 1)\ntry:\n    f(0)\nexcept RecursionError:\n    print('too deep')", tests)
 cell("too much memory", "torch.empty(10**14)", tests, told=["cell error"])
 cell("interrupted", "raise KeyboardInterrupt", tests, told=["cell error"])
 cell("input asked for", "name = input('your name')", told=["cell error"])
 cell("stopped by sys.exit", "import sys\nsys.exit()", told=["cell error"])
 cell("stopped by SystemExit", "raise SystemExit('Stop here')", tests, told=["cell error"])
-cell("stopped by exit", "exit()", told=["cell error"])
+cell("stopped by exit", "exit()")
 cell("a breakpoint", "def f():\n    breakpoint()\n    return 1\nf()", tests)
 cell("the debugger", "import pdb\npdb.set_trace()", tests)
 cell("the debugger afterwards", "%debug", tests)

@@ -9,7 +9,7 @@ import re
 from collections.abc import Callable, Iterable
 
 from .material import Work
-from .oddities import EVERYTHING, EXERCISES, FUNCTIONS, KNOWN_WRONG, Loss, Oddity, indented, plain
+from .oddities import EVERYTHING, EXERCISES, FUNCTIONS, Loss, Oddity, indented, plain
 
 SOLUTIONS: list[Oddity] = []
 
@@ -472,9 +472,6 @@ written(
     "a module of one's own",
     "causal_mask",
     f"from pathlib import Path\n\nPath('masks.py').write_text({'import torch' + chr(10) + MASK!r})\n\nfrom masks import causal_mask",
-    lost=EVERYTHING,
-    told=["cell error"],
-    why=f"{KNOWN_WRONG}what lies beside a notebook can be imported in Jupyter, and not here",
 )
 
 

@@ -373,3 +373,15 @@ def test_a_cell_is_parsed_once(run: Run, monkeypatch: pytest.MonkeyPatch) -> Non
     monkeypatch.setattr(CachingCompiler, "ast_parse", counted)
     assert told(run("from __future__ import annotations\nx = 1", "x + 1")) == [("execute_result", "2")]
     assert parsed == ["from __future__ import annotations\nx = 1\n", "x + 1\n"]
+
+
+def test_of_a_recursion_without_end_the_way_in_and_the_end_are_shown(run: Run) -> None:
+    (error,) = run("def down(n):\n    return down(n + 1)\ndown(0)")
+    assert error["ename"] == "RecursionError"
+    shown = "\n".join(error["traceback"])
+    assert "down(0)" in shown
+    assert 1 <= shown.count("down(n + 1)") <= 30
+
+
+def test_leaving_does_not_end_a_notebook(run: Run) -> None:
+    assert run("exit()\nprint('still here')")[-1]["text"] == "still here\n"
