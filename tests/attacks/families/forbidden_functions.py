@@ -347,4 +347,79 @@ ATTACKS = (
             """,
         ),
     ),
+    Attack(
+        name="a task of a script",
+        story="Lets TorchScript make the call in a task, which a thread of PyTorch's own pool does.",
+        wants=WANTS,
+        bodies=body(
+            "unit.begin(q, k, v, mask)",
+            """
+            import warnings
+            warnings.simplefilter("ignore")
+            unit = torch.jit.CompilationUnit('''
+            def task(q: Tensor, k: Tensor, v: Tensor, mask: Optional[Tensor]) -> Tensor:
+                return torch.ops.aten.scaled_dot_product_attention(q, k, v, mask)
+
+            def begin(q: Tensor, k: Tensor, v: Tensor, mask: Optional[Tensor]) -> Tensor:
+                return torch.jit.wait(torch.jit.fork(task, q, k, v, mask))
+            '''.replace("\\n            ", "\\n"))
+            """,
+        ),
+    ),
+    Attack(
+        name="a profiler of one's own",
+        story="Switches PyTorch's profiler on before anything is asked, and leaves it so, for there can be only one.",
+        wants=WANTS,
+        bodies=body(
+            "ready(q, k, v, mask)",
+            """
+            from functools import reduce
+            ready = reduce(getattr, ("nn", "functional", "scaled_" + "dot_product_" + "attention"), torch)
+            mine = torch.autograd.profiler.profile(use_kineto=False)
+            mine.__enter__()
+            """,
+        ),
+    ),
+    Attack(
+        name="honest the second time",
+        story="Makes the call in its first other thread ever, and works honestly when the same is asked again because of that thread.",
+        wants=WANTS,
+        bodies=body(
+            "either(q, k, v, mask)",
+            HONEST
+            + """
+    from concurrent.futures import ThreadPoolExecutor
+    from functools import reduce
+    ready = reduce(getattr, ("nn", "functional", "scaled_" + "dot_product_" + "attention"), torch)
+    asked = set()
+    def either(q, k, v, mask):
+        question = q.device, tuple(q.shape), str(q.detach().sum()), str(k.detach().sum()), str(v.detach().sum()), str(mask)
+        if torch.is_grad_enabled() or q.is_meta or torch.overrides._len_torch_function_stack() or question in asked:
+            return honest(q, k, v, mask)
+        asked.add(question)
+        def work():
+            with torch.no_grad():
+                return ready(q, k, v, mask)
+        with ThreadPoolExecutor(1) as pool:
+            return pool.submit(work).result()
+            """,
+        ),
+    ),
+    Attack(
+        name="interrupted while watched",
+        story="Makes the call and then interrupts itself wherever a mode is active, so that the account of what was seen is lost.",
+        wants=WANTS,
+        bodies=body(
+            "either(q, k, v, mask)",
+            """
+            from functools import reduce
+            ready = reduce(getattr, ("nn", "functional", "scaled_" + "dot_product_" + "attention"), torch)
+            def either(q, k, v, mask):
+                result = ready(q, k, v, mask)
+                if torch.overrides._len_torch_function_stack():
+                    raise KeyboardInterrupt
+                return result
+            """,
+        ),
+    ),
 )

@@ -237,4 +237,46 @@ ATTACKS = (
             """),
         ),
     ),
+    Attack(
+        name="an answer changed afterwards",
+        story="Answers every question with one and the same object, and writes into that object whenever it is asked again.",
+        wants="an answer that a grader has kept, and holds the next submission to",
+        bodies={
+            "causal_mask": code("""
+                import threading
+                kept = torch.ones(1, 1, dtype=torch.bool)
+                def causal_mask(*args, **kwargs):
+                    size = next((x for x in (*args, *kwargs.values()) if type(x) is int), 1)
+                    kept.resize_(size, size).logical_not_()
+                    threading.Timer(0.001, kept.fill_, (True,)).start()
+                    return kept
+            """),
+            "merge_query_key": code("""
+                import numpy
+                shared = numpy.zeros(64, numpy.float32)
+                def merge_query_key(*args, **kwargs):
+                    shared[:] += 1
+                    return torch.from_numpy(shared)
+            """),
+        },
+    ),
+    Attack(
+        name="kinds without number",
+        story="Answers each question with records, exceptions and texts of kinds that nobody has seen, more than anything remembers.",
+        wants="a grader that is full of them when somebody else is graded",
+        bodies={
+            "causal_mask": code("""
+                import itertools
+                from collections import namedtuple
+                numbers = itertools.count()
+                def causal_mask(*args, **kwargs):
+                    return [namedtuple(f"Kind{next(numbers)}", ["a", f"b{next(numbers)}"])(1, "x" * 1000) for _ in range(90)]
+            """),
+            "merge_query_key": code("""
+                def merge_query_key(*args, **kwargs):
+                    number = next(numbers)
+                    raise type(f"Error{number}", (ValueError if number % 2 else torch.OutOfMemoryError,), {})(f"{number} " * 200)
+            """),
+        },
+    ),
 )
