@@ -81,7 +81,12 @@ class Sheet:
         place = mistake, section, probe
         asked = self._asked(place)
         if place not in asked._answers:
-            asked._answers[place] = asked.ask_mistake(*place)
+            given = asked.ask_mistake(*place)
+            if any("memory" in (seen.error or "").lower() for seen in given):
+                raise MemoryError(
+                    f"no memory is left to ask a known mistake of {self.exercise}"
+                )  # it is no answer of the mistake's
+            asked._answers[place] = given
         return asked._answers[place]
 
     def _asked(self, place: Place) -> Sheet:

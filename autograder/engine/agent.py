@@ -29,7 +29,7 @@ from torch._C._profiler import ProfilerActivity, ProfilerConfig, ProfilerState, 
 from autograder.checking.request import Observation, Request, tensors_in
 from autograder.checking.subject import LocalSubject
 from autograder.engine import company
-from autograder.engine.channel import Channel, ClosedError
+from autograder.engine.channel import Channel, ClosedError, Tray
 from autograder.engine.shell import CellShell
 from autograder.engine.wire import NotPlainError, Opaque, Reference, pack, unpack
 
@@ -46,12 +46,14 @@ class Agent:
 
     Args:
         channel: the connection.
+        tray: where parts of an answer are laid down.
         shell: where cells run.
         max_bytes: the longest answer.
     """
 
-    def __init__(self, channel: Channel, shell: CellShell, max_bytes: int) -> None:
+    def __init__(self, channel: Channel, tray: Tray, shell: CellShell, max_bytes: int) -> None:
         self._channel = channel
+        self._tray = tray
         self._shell = shell
         self._max_bytes = max_bytes
         self._kept: dict[int, Any] = {}
@@ -193,12 +195,14 @@ class Agent:
     def _do_observe(self, question: dict[str, Any]) -> dict[str, Any]:
         subject = LocalSubject(question["of"])
         requests = iter(question["requests"])
-        for size, watched in zip(question["sizes"], question["watched"], strict=True):
+        for number, (size, watched) in enumerate(zip(question["sizes"], question["watched"], strict=True)):
             group = [Request(**next(requests)) for _ in range(size)]
             observed = _observed(subject, group, watched)
             answers = [pack(told(item), _described, self._max_bytes) for item in observed]
             # Group by group: what has been answered is answered, whatever becomes of the rest.
-            self._channel.send(pack({"part": answers}, None, self._max_bytes))
+            part = pack({"part": number, "answers": answers}, None, self._max_bytes)
+            if not self._tray.put(part):
+                self._channel.send(part)
         return {"value": None}
 
     def _do_drop(self, question: dict[str, Any]) -> dict[str, Any]:

@@ -12,6 +12,8 @@ from time import monotonic
 
 _LENGTH = struct.Struct("<I")
 _PIECE, _SHORT = 2**20, 2**14
+# The longest message that lies on a tray. Longer ones are few.
+_ON_A_TRAY = 2**16
 
 
 class ClosedError(Exception):
@@ -128,6 +130,56 @@ class Channel:
         """Close the connection; who waits for something to arrive on it learns so."""
         with contextlib.suppress(OSError):
             self._socket.shutdown(socket.SHUT_RDWR)
+        self._socket.close()
+
+
+class Tray:
+    """One end of a connection on which messages lie until somebody takes them: nobody is woken by one, which costs more than to write it.
+
+    Args:
+        connection: a connected socket that keeps messages apart (``SOCK_SEQPACKET``); the tray closes it.
+        max_bytes: how much may lie there.
+    """
+
+    def __init__(self, connection: socket.socket, max_bytes: int = 2**28) -> None:
+        self._socket = connection
+        self._max_bytes = max_bytes
+        self._room = bytearray()
+
+    def put(self, data: bytes) -> bool:
+        """Lay a message down, and return whether there was room for it."""
+        if len(data) > _ON_A_TRAY:
+            return False
+        try:
+            self._socket.send(data, socket.MSG_DONTWAIT)
+        except OSError:
+            return False
+        return True
+
+    def take(self) -> list[bytes]:
+        """Return the messages that lie there. What the other side has laid down is there even if it has gone.
+
+        Raises:
+            TooLongError: if it is more than is allowed.
+        """
+        self._room = self._room or bytearray(_ON_A_TRAY)
+        found: list[bytes] = []
+        total = 0
+        while length := self._next():
+            total += length
+            if total > self._max_bytes:
+                raise TooLongError
+            found.append(bytes(memoryview(self._room)[:length]))
+        return found
+
+    def _next(self) -> int:
+        try:
+            return self._socket.recv_into(self._room, flags=socket.MSG_DONTWAIT)
+        except OSError:
+            return 0
+
+    def close(self) -> None:
+        """Close the connection."""
         self._socket.close()
 
 

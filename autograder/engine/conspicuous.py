@@ -41,26 +41,42 @@ _ATTRIBUTES = frozenset(
         "__builtins__",
         "__closure__",
         "__code__",
+        "__dict__",
+        "__getattr__",
+        "__getattribute__",
         "__globals__",
         "__subclasses__",
         "__torch_dispatch__",
         "__torch_function__",
         "_getframe",
         "_inductor",
+        "call_boxed",
+        "cr_frame",
+        "f_back",
+        "f_builtins",
+        "f_globals",
+        "f_locals",
         "fork",
+        "get_kernel",
         "get_objects",
+        "gi_frame",
         "is_grad_enabled",
         "modules",
         "onnx",
+        "profiler",
+        "redispatch",
         "setprofile",
         "setrecursionlimit",
         "settrace",
+        "tb_frame",
     }
 )
 # `sys.path` and the like are nothing to speak of; what is done with `sys` shows in the attributes.
 _HARMLESS = frozenset({"sys", "inspect", "importlib"})
 # `torch.nn.modules` is where PyTorch keeps its layers.
 _PARTS = (_MODULES | _ATTRIBUTES) - {"modules"}
+# The usual names of PyTorch's modules; what begins with one underscore is none of their users' business.
+_PYTORCH = frozenset({"torch", "nn", "F"})
 # What looks something up by its name; getattr has the name behind the object.
 _LOOKUPS = frozenset({"__import__", "attrgetter", "getattr", "import_module", "methodcaller"})
 # A cell longer than that is not read; nobody writes one.
@@ -92,7 +108,7 @@ def _in_cell(source: str) -> Iterator[str]:
             yield node.id
         elif isinstance(node, (ast.Name, ast.Attribute)) and id(node) not in called and last_name(node) in _LOOKUPS:
             yield f"{last_name(node)} handed on"
-        elif isinstance(node, ast.Attribute) and node.attr in _ATTRIBUTES and not _is_self(node.value):
+        elif isinstance(node, ast.Attribute) and _is_telling(node):
             yield f"….{node.attr}"
         elif _is_computed_lookup(node):
             yield f"{_called(node)} with a computed name"
@@ -105,7 +121,27 @@ def _imported(path: str) -> Iterator[str]:
         yield top
     else:
         telling = _ATTRIBUTES if top in _HARMLESS else _PARTS
-        yield from (f"….{part}" for part in parts if part in telling)
+        yield from (f"….{part}" for part in parts if part in telling or (top == "torch" and _is_private(part)))
+
+
+def _is_telling(node: ast.Attribute) -> bool:
+    if node.attr in _ATTRIBUTES:
+        return not _is_self(node.value)
+    path = _path(node.value)
+    return _is_private(node.attr) and not _PYTORCH.isdisjoint(path[:1]) and not any(map(_is_private, path))
+
+
+def _is_private(name: str) -> bool:
+    return name.startswith("_") and not name.startswith("__")
+
+
+def _path(node: ast.AST) -> list[str]:
+    """Return the parts of a dotted name, or nothing."""
+    if isinstance(node, ast.Name):
+        return [node.id]
+    if isinstance(node, ast.Attribute) and (path := _path(node.value)):
+        return [*path, node.attr]
+    return []
 
 
 def _is_self(node: ast.AST) -> bool:

@@ -101,15 +101,15 @@ class Conversation:
         self.known = {}
 
     def ask(
-        self, question: Mapping[str, Any], *behind: bytes, parts: list[Any] | None = None, most: int = 0
+        self, question: Mapping[str, Any], *behind: bytes, parts: dict[int, Any] | None = None, most: int = 0
     ) -> dict[str, Any]:
         """Return the answer to a question of plain data.
 
         Args:
             question: what is asked.
             behind: packed values that belong into the question's last entry, which is an empty list.
-            parts: is given what the answer brings beforehand, part by part; what has come before a limit is broken stays there.
-            most: the largest number of parts.
+            parts: is given what the answer brings beforehand, by number; what has come before a limit is broken stays there.
+            most: how many parts there may be.
 
         Raises:
             LimitError: if there is none. After the first broken limit of a cell every other question of it breaks the same.
@@ -117,7 +117,7 @@ class Conversation:
         packed = pack(dict(question))
         return self.ask_packed(_filled(packed, behind) if behind else packed, parts, most)
 
-    def ask_packed(self, question: bytes, parts: list[Any] | None = None, most: int = 0) -> dict[str, Any]:
+    def ask_packed(self, question: bytes, parts: dict[int, Any] | None = None, most: int = 0) -> dict[str, Any]:
         """Return the answer to a question that is packed already.
 
         Raises:
@@ -126,8 +126,9 @@ class Conversation:
         if self.broken is not None:
             raise self.broken
         try:
+            self._child.tray.take()  # what code has answered that took no notice of being stopped
             self._child.channel.send(question, deadline=self._deadline)
-            return self._answer(self._deadline, [] if parts is None else parts, most)
+            return self._answer(self._deadline, {} if parts is None else parts, most)
         except LateError:
             self.broken = self._stop(LimitError("timeout", f"It was stopped after {self._allowance.seconds:g} s."))
         except ClosedError:
@@ -143,23 +144,31 @@ class Conversation:
             self.broken = error
         raise self.broken
 
-    def _answer(self, deadline: float, parts: list[Any], most: int) -> dict[str, Any]:
-        while True:
-            data = self._child.channel.receive(deadline, self._watch)
-            self._answered += len(data)
-            if self._answered > self._allowance.answers_mb * 2**20:
-                raise TooLongError
-            message = unpack(data, self._resolve)
-            if not isinstance(message, dict):
-                raise WireError("an answer that is no mapping")
-            if "out" in message:
-                self._output(message["out"])
-            elif "part" in message:
-                if len(parts) == most:
-                    raise WireError("more parts than were asked for")
-                parts.append(message["part"])
-            else:
-                return message
+    def _answer(self, deadline: float, parts: dict[int, Any], most: int) -> dict[str, Any]:
+        try:
+            while True:
+                message = self._read(self._child.channel.receive(deadline, self._watch))
+                if "out" in message:
+                    self._output(message["out"])
+                elif "part" in message:
+                    _add(message, parts, most)
+                else:
+                    return message
+        finally:
+            self._collect(parts, most)
+
+    def _collect(self, parts: dict[int, Any], most: int) -> None:
+        for data in self._child.tray.take():
+            _add(self._read(data), parts, most)
+
+    def _read(self, data: bytes) -> dict[str, Any]:
+        self._answered += len(data)
+        if self._answered > self._allowance.answers_mb * 2**20:
+            raise TooLongError
+        message = unpack(data, self._resolve)
+        if not isinstance(message, dict):
+            raise WireError("an answer that is no mapping")
+        return message
 
     def _output(self, output: Any) -> None:
         try:
@@ -218,6 +227,13 @@ class Conversation:
             "kernel died",
             "The process ended: the code ended it, crashed it, or used up the memory or the time that it has.",
         )
+
+
+def _add(message: dict[str, Any], parts: dict[int, Any], most: int) -> None:
+    number = message.get("part")
+    if type(number) is not int or not 0 <= number < most or number in parts:
+        raise WireError("a part of an answer that was not asked for")
+    parts[number] = message.get("answers")
 
 
 def memory_text(memory_mb: int) -> str:

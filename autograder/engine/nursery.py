@@ -25,6 +25,7 @@ from autograder.engine.channel import (
     ClosedError,
     LateError,
     TooLongError,
+    Tray,
     receive_with_descriptors,
     send_with_descriptors,
 )
@@ -45,14 +46,18 @@ class Child:
 
     Args:
         channel: the connection to it.
+        tray: where it lays down parts of its answers.
         handle: a descriptor that stands for the process.
         number: its number within the zygote.
         layers: the layers of isolation that it has put on.
         scratch: the folder on the host that it may write to, if it has no private root.
     """
 
-    def __init__(self, channel: Channel, handle: int, number: int, layers: tuple[str, ...], scratch: str) -> None:
+    def __init__(
+        self, channel: Channel, tray: Tray, handle: int, number: int, layers: tuple[str, ...], scratch: str
+    ) -> None:
         self.channel = channel
+        self.tray = tray
         self.number = number
         self.layers = layers
         self._handle = handle
@@ -88,6 +93,7 @@ class Child:
         """End it, and take its connection and folder away."""
         self.kill()
         self.channel.close()
+        self.tray.close()
         os.close(self._handle)
         if self._scratch:
             shutil.rmtree(self._scratch, ignore_errors=True)
@@ -285,6 +291,7 @@ class Nursery:
         if control is None or not self._ready:
             raise NurseryError("the process that student code is forked from is not ready")
         ours, theirs = socket.socketpair()
+        tray, their_tray = socket.socketpair(type=socket.SOCK_SEQPACKET)
         scratch = tempfile.mkdtemp(prefix="tfcourse-") if self.problem or self.settings.isolation == "none" else ""
         order = {
             "limits": asdict(limits or self.settings.limits),
@@ -294,14 +301,16 @@ class Nursery:
             "sockets": f"{self.sockets}/{sockets}" if scratch and sockets else sockets,
         }
         try:
-            answer, handles = self._exchange(control, {"fork": order}, [theirs.fileno()])
+            answer, handles = self._exchange(control, {"fork": order}, [theirs.fileno(), their_tray.fileno()])
         except NurseryError:
             ours.close()
+            tray.close()
             raise
         finally:
             theirs.close()
+            their_tray.close()
         channel = Channel(ours, max_bytes)
-        child = Child(channel, handles[0], answer["pid"], (), scratch)
+        child = Child(channel, Tray(tray, max_bytes), handles[0], answer["pid"], (), scratch)
         try:
             said = unpack(channel.receive(monotonic() + _FORK_SECONDS))
         except (ClosedError, LateError, TooLongError, WireError) as error:

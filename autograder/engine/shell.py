@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import atexit
 import re
 import subprocess
 import sys
@@ -158,6 +159,15 @@ class CellShell(InteractiveShell):  # type: ignore[misc]
         except Exception:
             text = "(its text cannot be shown)"
         self.emit({"output_type": "error", "ename": etype.__name__, "evalue": text, "traceback": list(stb)})
+
+    def forget(self) -> None:
+        """Let go of all that cells have defined, and of the last error: nothing can be run afterwards."""
+        atexit.unregister(self.atexit_operations)
+        self.user_ns.clear()
+        self.last_execution_result = None
+        for name in ("last_type", "last_value", "last_traceback", "last_exc"):
+            vars(sys).pop(name, None)
+        type(self).clear_instance()
 
     def showtraceback(self, exc_tuple: Any = None, *args: Any, **kwargs: Any) -> None:
         """Show an exception. Of a long way to it the middle is left out: IPython takes 10 s for the thousands of calls of a recursion."""

@@ -83,7 +83,7 @@ class RemoteSubject:
         watched = self._watched(groups, watch)
         question = {"do": "observe", "of": self._reference, "watched": watched, "sizes": sizes, "requests": []}
         packed = [packed_request(request) for group in groups for request in group]
-        parts: list[Any] = []
+        parts: dict[int, Any] = {}
         try:
             self._conversation.ask(question, *packed, parts=parts, most=len(groups))
             instead = _malformed("it answered something else than was asked")
@@ -91,7 +91,7 @@ class RemoteSubject:
             instead = Observation(error=f"{_NAMES[error.kind]}: {error.what}")
         found = []
         for i, size in enumerate(sizes):
-            part = parts[i] if i < len(parts) else None
+            part = parts.get(i)
             fits = isinstance(part, list) and len(part) == size
             found.append([self._observation(item) for item in part] if fits and part else [instead] * size)
         return found

@@ -110,7 +110,7 @@ class Engine:
         warm.collect_seldom()
         tfcourse._installed_check()  # what has been found here, checkers need not look for
         self._stock = stock.Stock(self._settings)
-        warm.shell(Names())
+        warm.shell(Names()).forget()
 
     def change(self, settings: GradingSettings) -> bool:
         """Take settings with another package for students, and return whether that was all that they differ in.
@@ -191,7 +191,11 @@ class Engine:
             self._checker = None
 
     def _serve(self, channel: Channel) -> None:
-        """Grade what comes over a connection: in a checker, until it is closed or another checker had better go on."""
+        """Grade what comes over a connection: in a checker, until it is closed or another checker had better go on.
+
+        Graded cells that do more than to ask may change what a process has but once (a default of PyTorch's, an attribute of a module), and
+        not come to change it back: then the next submission gets another checker.
+        """
         # An answer that makes too much of itself fails here, and does not take the machine's memory.
         limit_memory(_CHECKER_MB)
         held = linux.own_memory()
@@ -200,10 +204,11 @@ class Engine:
             notebook = reader.reads(submission.notebook)
             lacks = self._stock.lacks(notebook)
             result = {"lacks": lacks} if lacks else self._check(submission, notebook)
+            leaves = not left or not _only_asks(notebook)
             del notebook
             gc.collect()
             gc.freeze()  # what has stayed will stay, and need not be looked through every time
-            leaves = not left or linux.own_memory() - held > _GROWN_MB * 2**20
+            leaves = leaves or linux.own_memory() - held > _GROWN_MB * 2**20
             channel.send(json.dumps({**result, "leaves": leaves}).encode())
 
     def _check(self, submission: Submission, notebook: NotebookNode) -> dict[str, Any]:
@@ -212,13 +217,12 @@ class Engine:
         from autograder.engine.nursery import NurseryError
         from autograder.engine.remote import Names
         from autograder.engine.shell import make_shell
+        from autograder.grading import kernel_seed
 
         limit = self._settings.answers_mb * 2**20
-        # What graded cells define must not stay for the next submission.
-        names = Names()
-        checker = Checker(
-            self._settings, lambda: self._nursery.child(limit), self._nursery.how_it_ended, make_shell(names)
-        )
+        kernel_seed.seed_all(self._settings.student_seed)
+        shell = make_shell(Names())
+        checker = Checker(self._settings, lambda: self._nursery.child(limit), self._nursery.how_it_ended, shell)
         try:
             checker.run(notebook, {name: base64.b64decode(data) for name, data in submission.files.items()})
             # Not as a file has it: what nbformat does for the eyes of people takes ten times as long.
@@ -228,7 +232,7 @@ class Engine:
         except Exception as error:  # ours, whatever it is: the student must not lose by it
             return {"failure": f"{type(error).__name__}: {error}"}
         finally:
-            names.clear()
+            shell.forget()  # nothing of it may stay for the next submission
         return {
             "notebook": executed,
             "news": base64.b64encode(self._stock.news()).decode(),
@@ -241,6 +245,18 @@ class Engine:
         self._dismiss()
         self._nursery.close()
         shutil.rmtree(self._folder, ignore_errors=True)
+
+
+def _only_asks(notebook: NotebookNode) -> bool:
+    """Whether the cells of a notebook that run in a checker do nothing there but ask."""
+    from autograder.grading.definitions import only_asks
+    from autograder.grading.graded_cells import is_locked, is_test
+
+    return all(
+        only_asks(cell.source)
+        for cell in notebook.cells
+        if cell.cell_type == "code" and (is_test(cell) or is_locked(cell))
+    )
 
 
 def given_up(notebook: str, reason: str) -> str:

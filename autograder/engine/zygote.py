@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import Any
 
 from autograder.engine import linux, sandbox
-from autograder.engine.channel import Channel, ClosedError, receive_with_descriptors, send_with_descriptors
+from autograder.engine.channel import Channel, ClosedError, Tray, receive_with_descriptors, send_with_descriptors
 from autograder.engine.settings import EngineSettings
 
 # Children that ended without anybody asking how.
@@ -98,7 +98,7 @@ class _Zygote:
         """Do what the worker asks, until it says to leave or closes the connection: fork, wait for a child, enter a folder of packages."""
         while True:
             try:
-                message, descriptors = receive_with_descriptors(self._control, 1)
+                message, descriptors = receive_with_descriptors(self._control, 2)
             except (ClosedError, OSError):
                 return
             order = json.loads(message)
@@ -183,7 +183,7 @@ class _Zygote:
                 )
             elif order["scratch"]:
                 os.chdir(order["scratch"])
-            self._play(order, descriptors[0], layers)
+            self._play(order, descriptors, layers)
             status = 0
         except BaseException:
             # The first lines of a child's life are ours; what goes wrong in them is told to the other end.
@@ -192,13 +192,13 @@ class _Zygote:
         finally:
             os._exit(status)
 
-    def _play(self, order: dict[str, Any], descriptor: int, layers: list[str]) -> None:
+    def _play(self, order: dict[str, Any], descriptors: list[int], layers: list[str]) -> None:
         from autograder.engine.agent import Agent
         from autograder.engine.wire import pack
         from autograder.grading.kernel_seed import seed_all
 
         seed_all(self._settings.seed)
-        channel = Channel(socket.socket(fileno=descriptor), order["max_bytes"])
+        channel = Channel(socket.socket(fileno=descriptors[0]), order["max_bytes"])
         channel.send(pack({"ready": layers}))
         if order["connection"]:
             from autograder.engine.kernel import run_kernel
@@ -212,7 +212,8 @@ class _Zygote:
             run_kernel(order["connection"], ready)
         else:
             assert self._shell is not None, "this zygote makes kernels"
-            Agent(channel, self._shell, order["max_bytes"]).serve()
+            tray = Tray(socket.socket(fileno=descriptors[1]))
+            Agent(channel, tray, self._shell, order["max_bytes"]).serve()
 
 
 def _report(descriptor: int, text: str) -> None:

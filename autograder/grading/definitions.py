@@ -105,6 +105,21 @@ def checked_names(source: str) -> frozenset[str]:
     )
 
 
+def only_asks(source: str) -> bool:
+    """Return whether all that a cell does is to import, to give names to values, and to call ``check``."""
+    tree = _parse(source)
+    return tree is not None and all(map(_is_plain, tree.body))
+
+
+def _is_plain(statement: ast.stmt) -> bool:
+    if isinstance(statement, ast.Assign):
+        return all(isinstance(target, ast.Name) for target in statement.targets)
+    if isinstance(statement, ast.Expr):
+        call = statement.value
+        return isinstance(call, ast.Constant) or (isinstance(call, ast.Call) and ast.unparse(call.func) == "check")
+    return isinstance(statement, (ast.Import, ast.ImportFrom))
+
+
 def ends_in_check(source: str) -> bool:
     """Return whether a cell's last statement is a call of ``check``: its result is then the cell's score."""
     tree = _parse(source)

@@ -14,7 +14,7 @@ from typing import Any
 import torch
 
 from autograder.engine.agent import Agent
-from autograder.engine.channel import Channel, ClosedError
+from autograder.engine.channel import Channel, ClosedError, Tray
 from autograder.engine.conversation import Allowance, Conversation
 from autograder.engine.remote import Names, stand_for
 from autograder.engine.shell import make_shell
@@ -28,8 +28,9 @@ AMPLE = Allowance(600, 600, 4096, 1_000_000, 256)
 class Process:
     """A forked process, as a conversation knows it."""
 
-    def __init__(self, channel: Channel, pid: int) -> None:
+    def __init__(self, channel: Channel, tray: Tray, pid: int) -> None:
         self.channel = channel
+        self.tray = tray
         self._pid = pid
         self._status: int | None = None
 
@@ -71,17 +72,21 @@ class Student:
 
     def __init__(self, names: Mapping[str, Any] | None = None) -> None:
         ours, theirs = socket.socketpair()
+        tray, their_tray = socket.socketpair(type=socket.SOCK_SEQPACKET)
         pid = os.fork()
         if not pid:
             with contextlib.suppress(BaseException):
                 faulthandler.disable()  # one that crashes is meant to
                 ours.close()
+                tray.close()
                 torch.set_num_threads(1)
                 signal.signal(signal.SIGINT, signal.default_int_handler)
-                Agent(Channel(theirs, MAX_BYTES), make_shell(dict(names or {})), MAX_BYTES).serve()
+                shell = make_shell(dict(names or {}))
+                Agent(Channel(theirs, MAX_BYTES), Tray(their_tray), shell, MAX_BYTES).serve()
             os._exit(0)
         theirs.close()
-        self.process = Process(Channel(ours, MAX_BYTES), pid)
+        their_tray.close()
+        self.process = Process(Channel(ours, MAX_BYTES), Tray(tray, MAX_BYTES), pid)
         self.conversation = conversation_with(self.process)
         self.names = Names()
         self.names.conversation = self.conversation
@@ -111,6 +116,7 @@ class Student:
         """End the process."""
         self.process.kill()
         self.process.channel.close()
+        self.process.tray.close()
 
 
 # One message, or several that come one after the other; after an empty one the process is gone.
@@ -124,6 +130,8 @@ class Scripted:
     def __init__(self, *answers: Said | Callable[[Any], Said]) -> None:
         ours, self._theirs = socket.socketpair()
         self.channel = Channel(ours, MAX_BYTES)
+        tray, self.their_tray = socket.socketpair(type=socket.SOCK_SEQPACKET)
+        self.tray = Tray(tray, MAX_BYTES)
         self.asked: list[Any] = []
         self._answers = list(answers)
         self._thread = threading.Thread(target=self._serve, daemon=True)
@@ -174,6 +182,8 @@ class Scripted:
         self._thread.join()
         self._theirs.close()
         self.channel.close()
+        self.tray.close()
+        self.their_tray.close()
 
 
 def conversation_with(process: Any) -> Conversation:

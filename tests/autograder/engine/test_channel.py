@@ -19,6 +19,7 @@ from autograder.engine.channel import (
     ClosedError,
     LateError,
     TooLongError,
+    Tray,
     receive_with_descriptors,
     send_with_descriptors,
 )
@@ -176,3 +177,51 @@ def test_a_short_message_that_is_cut_off_is_a_closed_connection() -> None:
     with pytest.raises(ClosedError):
         receive_with_descriptors(theirs, 0)
     theirs.close()
+
+
+@pytest.fixture
+def trays() -> Iterator[tuple[Tray, Tray]]:
+    """Both ends of a connection for what lies about."""
+    a, b = (Tray(end, 2**20) for end in socket.socketpair(type=socket.SOCK_SEQPACKET))
+    yield a, b
+    a.close()
+    b.close()
+
+
+def test_what_was_laid_down_lies_there_until_it_is_taken(trays: tuple[Tray, Tray]) -> None:
+    here, there = trays
+    assert there.take() == []
+    assert all(here.put(data) for data in (b"one", b"x" * 2**16, b"three"))
+    assert there.take() == [b"one", b"x" * 2**16, b"three"]
+    assert there.take() == []
+
+
+def test_what_is_too_long_or_one_too_many_is_not_laid_down_and_spoils_nothing(trays: tuple[Tray, Tray]) -> None:
+    here, there = trays
+    assert not here.put(b"x" * (2**16 + 1))
+    put = 0
+    while here.put(b"y" * 5_000):
+        put += 1
+    assert there.take() == [b"y" * 5_000] * put
+    assert here.put(b"z")
+    assert there.take() == [b"z"]
+
+
+def test_what_somebody_laid_down_who_has_gone_is_there(trays: tuple[Tray, Tray]) -> None:
+    here, there = trays
+    here.put(b"last words")
+    here.close()
+    assert there.take() == [b"last words"]
+    assert there.take() == []
+    assert not there.put(b"to nobody")
+
+
+def test_who_lays_down_without_end_is_not_waited_for() -> None:
+    here, there = socket.socketpair(type=socket.SOCK_SEQPACKET)
+    tray = Tray(there, 10_000)
+    for _ in range(11):
+        here.send(b"x" * 1_000)
+    with pytest.raises(TooLongError):
+        tray.take()
+    here.close()
+    tray.close()

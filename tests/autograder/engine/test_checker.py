@@ -33,6 +33,7 @@ class Room:
         self._student = Student()
         self._cpu_seconds = cpu_seconds
         self.channel = self._student.process.channel
+        self.tray = self._student.process.tray
         self.interrupt = self._student.process.interrupt
         self.kill = self._student.process.kill
         self.closed = False

@@ -167,13 +167,14 @@ FINE = pack({"outputs": {"output": 1}})
 
 def part(observed: Any) -> list[bytes]:
     """An answer in one part, which is its end."""
-    return [pack({"part": observed}), DONE]
+    return [pack({"part": 0, "answers": observed}), DONE]
 
 
 def in_parts(question: Mapping[str, Any], say: Callable[[Any], Any]) -> list[bytes]:
     """Answers to every request of a question, group by group."""
     requests = iter(question["requests"])
-    return [*(pack({"part": [pack(say(next(requests))) for _ in range(size)]}) for size in question["sizes"]), DONE]
+    parts = [[pack(say(next(requests))) for _ in range(size)] for size in question["sizes"]]
+    return [*(pack({"part": number, "answers": answers}) for number, answers in enumerate(parts)), DONE]
 
 
 def test_among_the_calls_some_groups_that_nobody_knows_are_watched_in_every_thread(everyone: Student) -> None:
@@ -191,6 +192,21 @@ def test_among_the_calls_some_groups_that_nobody_knows_are_watched_in_every_thre
         assert len(seen) == 3
         places.add(tuple(seen))
     assert len(places) > 1
+
+
+def test_answers_too_long_for_the_tray_come_in_their_place(student: Student) -> None:
+    student.define("def f(x): return torch.ones(int(x))")
+    sizes = [1, 10**5, 2, 10**5, 3]
+    groups = [[Case({"x": torch.tensor([float(size)])}).request()] for size in sizes]
+    found = remote(student, "f").observe_groups(groups)
+    assert [observation.outputs["output"].shape for (observation,) in found] == [(size,) for size in sizes]
+
+
+def test_many_answers_come_whole_though_the_tray_is_full(student: Student) -> None:
+    student.define("def f(x): return x.repeat(5_000)")
+    groups = [[Case({"x": torch.tensor([float(number)])}).request()] for number in range(100)]
+    found = remote(student, "f").observe_groups(groups)
+    assert [observation.outputs["output"][-1].item() for (observation,) in found] == list(range(100))
 
 
 def test_code_that_goes_on_when_it_is_interrupted_spoils_no_later_cell(student: Student) -> None:
@@ -263,7 +279,7 @@ class TestForgedAnswers:
         assert [seen.error for seen in self.observed(part([FINE] * 2), requests=2)] == [None, None]
 
     def test_who_answers_more_than_was_asked_is_asked_no_more(self) -> None:
-        process = Scripted([pack({"part": [FINE]})] * 3)
+        process = Scripted([pack({"part": 0, "answers": [FINE]})] * 3)
         conversation = conversation_with(process)
         subject = RemoteSubject(conversation, Reference(1, "function", "f"))
         assert [seen.error for seen in subject.observe_groups([CALLS[:1]])[0]] == [None]
@@ -272,7 +288,7 @@ class TestForgedAnswers:
         process.close()
 
     def test_what_was_answered_before_a_process_went_stays_answered(self) -> None:
-        process = Scripted([pack({"part": [FINE] * 2}), b""])
+        process = Scripted([pack({"part": 0, "answers": [FINE] * 2}), b""])
         subject = RemoteSubject(conversation_with(process), Reference(1, "function", "f"))
         first, second = subject.observe_groups([CALLS[:2], CALLS[1:]])
         assert [seen.error for seen in first] == [None, None]
@@ -290,6 +306,41 @@ class TestForgedAnswers:
         assert errors[:3] == ["", "", ""]
         assert all("Its answers were longer than the 1 MiB" in error for error in errors[3:])
         assert not conversation.alive
+        process.close()
+
+    @pytest.mark.parametrize(
+        "laid",
+        [
+            b"\xc1",
+            pack(3),
+            pack({}),
+            pack({"out": {}}),
+            pack({"part": 1}),
+            pack({"part": -1}),
+            pack({"part": "0"}),
+            pack({"part": True}),
+        ],
+        ids=repr,
+    )
+    def test_what_lies_on_the_tray_in_another_form_is_malformed(self, laid: bytes) -> None:
+        def say(question: Any) -> bytes:
+            process.their_tray.send(laid)
+            return DONE
+
+        process = Scripted(say)
+        subject = RemoteSubject(conversation_with(process), Reference(1, "function", "f"))
+        assert (subject.observe(CALLS[0]).error or "").startswith("MalformedAnswer")
+        process.close()
+
+    def test_what_lay_on_the_tray_before_something_was_asked_is_no_answer(self) -> None:
+        def say(question: Any) -> bytes:
+            process.their_tray.send(pack({"part": 0, "answers": [FINE]}))
+            return DONE
+
+        process = Scripted(say)
+        process.their_tray.send(pack({"part": 0, "answers": [pack({"outputs": {"output": 2}})]}))
+        subject = RemoteSubject(conversation_with(process), Reference(1, "function", "f"))
+        assert subject.observe(CALLS[0]).outputs == {"output": 1}
         process.close()
 
     def test_what_one_group_asks_twice_is_asked_once(self) -> None:

@@ -220,7 +220,7 @@ SOUND = [
     pack(value, lambda item: Opaque("something"))
     for value in (
         {"value": [1, 2.5, None, True, "text", b"bytes", 2**100, 1j]},
-        {"part": [pack({"outputs": {"output": torch.arange(6.0).reshape(2, 3)}})]},
+        {"part": 0, "answers": [pack({"outputs": {"output": torch.arange(6.0).reshape(2, 3)}})]},
         {"value": Pair(torch.ones(2, dtype=torch.bool), numpy.array(["a", "bc"])), "graph": 3, "attached": [0]},
         {"raised": {"type": "ValueError", "bases": ["ValueError"], "text": "no", "where": []}},
         ({1, 2}, frozenset("ab"), torch.float16, torch.device("cpu"), ..., slice(1, 2), numpy.float32(1), object()),

@@ -404,15 +404,15 @@ def kill_checker(executor: WorkerExecutor, known: set[int]) -> None:
     assert ended(handle)
 
 
-def decider(executor: WorkerExecutor, source: str = "") -> int:
-    """Let a test cell run, and return the number of the process that runs it."""
-    return int(grade(executor, (f"import os\nprint(os.getpid())\n{source}", "pid")).printed(0))
+def decider(executor: WorkerExecutor, *more: str) -> int:
+    """Let a test cell run that does nothing but ask, and return the number of the process that runs it."""
+    lines = ("import os, sys", "told = print(os.getpid())", *more)
+    return int(grade(executor, ("\n".join(lines), "pid")).printed(0))
 
 
 def test_a_checker_decides_about_some_submissions_and_hands_on_to_the_next() -> None:
     with closing(WorkerExecutor(SETTINGS)) as executor:
-        numbers = [decider(executor, "assert 'mine' not in globals()\nmine = 1") for _ in range(33)]
-    first, *others = numbers
+        first, *others = [decider(executor) for _ in range(33)]
     assert set(others[:31]) == {first}
     assert others[31] != first
 
@@ -420,19 +420,48 @@ def test_a_checker_decides_about_some_submissions_and_hands_on_to_the_next() -> 
 def test_a_checker_that_has_grown_hands_on_to_the_next_at_once() -> None:
     with closing(WorkerExecutor(SETTINGS)) as executor:
         small = decider(executor, "kept = bytearray(b'x' * 2**29)")
-        grown = decider(executor, "import sys\nsys.kept = bytearray(b'x' * 2**29)")
+        grown = decider(executor, "kept = setattr(sys, 'kept', bytearray(b'x' * 2**29))")
         later = decider(executor)
     assert small == grown != later
 
 
-UNALIKE: tuple[tuple[Cell, ...], ...] = (
-    (*BEFORE, *AFTER),
-    (("def good(x):\n    raise SystemExit(3)", None), BEFORE[1], *AFTER),
-    (("import os\ndef good(x):\n    os.kill(os.getpid(), 9)", None), BEFORE[1], *AFTER),
-    (("def good(x):\n    print('y' * 200_000)\n    return 4", None), BEFORE[1], *AFTER),
-    (("def good(x):\n    return b'z' * 2**28", None), BEFORE[1], *AFTER),
-    (("def good(x):\n    return [[]] * 10**6", None), BEFORE[1], *AFTER),
-    (("def good(", None), BEFORE[1], *AFTER),
+@pytest.mark.parametrize("more", ["sys.kept = 1", "len(sys.path)", "if sys: pass", "sys.path[0] = 'x'"])
+def test_a_checker_that_has_done_more_than_to_ask_hands_on_to_the_next_at_once(
+    executor: WorkerExecutor, more: str
+) -> None:
+    assert decider(executor, more) != decider(executor)
+
+
+def test_a_default_that_a_graded_cell_does_not_come_to_change_back_is_nobody_elses(executor: WorkerExecutor) -> None:
+    test = "import torch\ntorch.set_default_dtype(torch.float64)\nassert good(2) == 4\ntorch.set_default_dtype(torch.float32)"
+    raises = ("def good(x):\n    raise ValueError", None)
+    assert grade(executor, raises, (test, "good")).points == {"good": 0}
+    assert grade(executor, ("import torch\nassert torch.ones(1).dtype == torch.float32", "kind")).points == {"kind": 1}
+
+
+def test_in_one_checker_nothing_is_left_of_the_submission_before(executor: WorkerExecutor) -> None:
+    def look() -> Graded:
+        left = "told = print('mine' in globals(), hasattr(sys, 'last_value'), In[1:-1], torch.rand(1).item())"
+        mine = f"import os, sys, torch\nimport gc\n{left}\nlive = print(sum('CellShell' in str(type(x)) for x in gc.get_objects()))"
+        return grade(executor, ("def f(x):\n    raise ValueError", None), (mine, "look"), ("mine = f(1)", "raise"))
+
+    one, other = look(), look()
+    assert one.printed(1) == other.printed(1)
+    assert one.printed(1).startswith("False False [] ")
+    assert one.points == {"look": 1, "raise": 0}
+
+
+# The graded cells do nothing but ask, so that one checker decides about all of them.
+GOOD, LAST = ("right = {4: True}[good(2)]", "good"), ("right = {3: True}[last(1)]", "last")
+DOUBLE, LATER = ("def good(x):\n    return 2 * x", None), ("def last(x):\n    return x + 2", None)
+UNALIKE: tuple[Cell, ...] = (
+    DOUBLE,
+    ("def good(x):\n    raise SystemExit(3)", None),
+    ("import os\ndef good(x):\n    os.kill(os.getpid(), 9)", None),
+    ("def good(x):\n    while True:\n        print('y' * 1000)", None),
+    ("def good(x):\n    return b'z' * 2**28", None),
+    ("def good(x):\n    return [[]] * 10**6", None),
+    ("def good(", None),
 )
 
 
@@ -441,10 +470,11 @@ def test_what_a_submission_gets_does_not_depend_on_those_before_it_in_the_same_c
         return graded.points, graded.errors(), graded.problems, [graded.printed(index) for index in range(4)]
 
     with closing(WorkerExecutor(SETTINGS)) as one, closing(WorkerExecutor(SETTINGS)) as other:
-        there = [seen(grade(one, *cells)) for cells in UNALIKE]
-        back = [seen(grade(other, *cells)) for cells in reversed(UNALIKE)]
+        there = [seen(grade(one, cell, GOOD, LATER, LAST)) for cell in UNALIKE]
+        back = [seen(grade(other, cell, GOOD, LATER, LAST)) for cell in reversed(UNALIKE)]
     assert there == back[::-1]
-    assert len({str(points) for points, *_ in there}) > 1
+    assert [points["good"] for points, *_ in there] == [1, 0, 0, 0, 0, 0, 0]
+    assert all(points["last"] == 1 for points, *_ in there)
 
 
 def test_a_checker_that_is_killed_once_changes_nothing(executor: WorkerExecutor) -> None:
