@@ -59,7 +59,7 @@ class Agent:
         self._kept: dict[int, Any] = {}
         self._numbers: dict[int, int] = {}
         self._graphs: dict[int, list[Tensor]] = {}
-        self._next = 0
+        self._next = self._outputs = 0
         self._process = os.getpid()
 
     def serve(self) -> None:
@@ -77,6 +77,7 @@ class Agent:
             return
 
     def _answer(self, question: dict[str, Any]) -> dict[str, Any]:
+        self._outputs = 0
         try:
             handler: Callable[[dict[str, Any]], dict[str, Any]] = getattr(self, f"_do_{question['do']}")
             return handler(question)
@@ -124,6 +125,7 @@ class Agent:
     def _emit(self, output: dict[str, Any]) -> None:
         # What copies of this process print would come into the middle of what it says itself.
         if os.getpid() == self._process:
+            self._outputs += 1
             self._channel.send(pack({"out": output}, _described, self._max_bytes))
 
     def _do_look(self, question: dict[str, Any]) -> dict[str, Any]:
@@ -200,7 +202,7 @@ class Agent:
             observed = _observed(subject, group, watched)
             answers = [pack(told(item), _described, self._max_bytes) for item in observed]
             # Group by group: what has been answered is answered, whatever becomes of the rest.
-            part = pack({"part": number, "answers": answers}, None, self._max_bytes)
+            part = pack({"part": number, "after": self._outputs, "answers": answers}, None, self._max_bytes)
             if not self._tray.put(part):
                 self._channel.send(part)
         return {"value": None}

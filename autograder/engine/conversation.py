@@ -34,6 +34,15 @@ class LimitError(Exception):
         super().__init__(what)
 
 
+class _StopError(Exception):
+    """What is running is to be stopped: interrupted, or, if it is deadly, killed at once."""
+
+    def __init__(self, reason: LimitError, *, deadly: bool = False) -> None:
+        self.reason = reason
+        self.deadly = deadly
+        super().__init__(reason.what)
+
+
 @dataclass(frozen=True)
 class Allowance:
     """What one cell may use.
@@ -140,26 +149,28 @@ class Conversation:
             self.broken = self._kill(LimitError("malformed answer", f"Its answer could not be read: {error}."))
         except MemoryError:
             self.broken = self._kill(LimitError("malformed answer", "Its answer was larger than the checker can take."))
-        except LimitError as error:
-            self.broken = error
+        except _StopError as stop:
+            self.broken = self._kill(stop.reason) if stop.deadly else self._stop(stop.reason)
         raise self.broken
 
     def _answer(self, deadline: float, parts: dict[int, Any], most: int) -> dict[str, Any]:
+        outputs = 0
         try:
             while True:
                 message = self._read(self._child.channel.receive(deadline, self._watch))
                 if "out" in message:
                     self._output(message["out"])
+                    outputs += 1
                 elif "part" in message:
                     _add(message, parts, most)
                 else:
                     return message
         finally:
-            self._collect(parts, most)
-
-    def _collect(self, parts: dict[int, Any], most: int) -> None:
-        for data in self._child.tray.take():
-            _add(self._read(data), parts, most)
+            # What was broken off by an output has been answered up to there, however fast it went on.
+            for data in self._child.tray.take():
+                part = self._read(data)
+                if _after(part) <= outputs:
+                    _add(part, parts, most)
 
     def _read(self, data: bytes) -> dict[str, Any]:
         self._answered += len(data)
@@ -182,20 +193,20 @@ class Conversation:
         self._characters += len(text)
         if self._characters > self._allowance.output:
             what = f"It printed more than {self._allowance.output} characters and was stopped."
-            raise self._stop(LimitError("output flood", what))
+            raise _StopError(LimitError("output flood", what))
         self._take(output)
 
     def _watch(self) -> None:
         """Look after what only shows while time passes: memory and CPU time of the whole family of processes."""
         if self._child.memory() > self._allowance.memory_mb * 2**20:
-            raise self._kill(LimitError("memory", memory_text(self._allowance.memory_mb)))
+            raise _StopError(LimitError("memory", memory_text(self._allowance.memory_mb)), deadly=True)
         used, own = self._child.cpu_seconds(), self._child.own_cpu_seconds()
         if self._cpu_of_children is None:
             # Most cells are over before anybody looks. What its children have used by the first look may be from cells before.
             self._cpu_of_children = used - own
         if used - self._cpu_of_children - self._cpu_at_start > self._allowance.cpu_seconds:
             what = f"It was stopped after {self._allowance.cpu_seconds:g} s of CPU time."
-            raise self._stop(LimitError("timeout", what))
+            raise _StopError(LimitError("timeout", what))
 
     def _stop(self, reason: LimitError) -> LimitError:
         """Interrupt what is running; where that does not help, kill it."""
@@ -227,6 +238,14 @@ class Conversation:
             "kernel died",
             "The process ended: the code ended it, crashed it, or used up the memory or the time that it has.",
         )
+
+
+def _after(message: dict[str, Any]) -> int:
+    """Return after how many outputs a part of an answer came."""
+    count = message.get("after")
+    if type(count) is not int:
+        raise WireError("a part of an answer without its place among the outputs")
+    return count
 
 
 def _add(message: dict[str, Any], parts: dict[int, Any], most: int) -> None:

@@ -315,10 +315,8 @@ class TestForgedAnswers:
             pack(3),
             pack({}),
             pack({"out": {}}),
-            pack({"part": 1}),
-            pack({"part": -1}),
-            pack({"part": "0"}),
-            pack({"part": True}),
+            pack({"part": 0}),
+            *(pack({"part": number, "after": 0}) for number in (1, -1, "0", True)),
         ],
         ids=repr,
     )
@@ -334,13 +332,29 @@ class TestForgedAnswers:
 
     def test_what_lay_on_the_tray_before_something_was_asked_is_no_answer(self) -> None:
         def say(question: Any) -> bytes:
-            process.their_tray.send(pack({"part": 0, "answers": [FINE]}))
+            process.their_tray.send(pack({"part": 0, "after": 0, "answers": [FINE]}))
             return DONE
 
         process = Scripted(say)
-        process.their_tray.send(pack({"part": 0, "answers": [pack({"outputs": {"output": 2}})]}))
+        process.their_tray.send(pack({"part": 0, "after": 0, "answers": [pack({"outputs": {"output": 2}})]}))
         subject = RemoteSubject(conversation_with(process), Reference(1, "function", "f"))
         assert subject.observe(CALLS[0]).outputs == {"output": 1}
+        process.close()
+
+    def test_after_too_much_output_nothing_is_an_answer_however_fast_it_came(self) -> None:
+        flood = {"output_type": "stream", "name": "stdout", "text": "x" * 1_000}
+
+        def say(question: Any) -> list[bytes]:
+            for number in range(3):
+                process.their_tray.send(pack({"part": number, "after": number, "answers": [FINE]}))
+            return [pack({"out": flood}), pack({"out": flood}), DONE]
+
+        process = Scripted(say)
+        conversation = conversation_with(process)
+        conversation.begin(replace(AMPLE, output=1_500), lambda output: None)
+        subject = RemoteSubject(conversation, Reference(1, "function", "f"))
+        found = subject.observe_groups([[Case({"x": number}).request()] for number in range(3)])
+        assert [(seen.error or "").partition(":")[0] for (seen,) in found] == ["", "", "OutputLimit"]
         process.close()
 
     def test_what_one_group_asks_twice_is_asked_once(self) -> None:

@@ -12,6 +12,7 @@ from autograder.grading.definitions import (
     defined_names,
     ends_in_check,
     imports_check,
+    only_asks,
     without_invisible,
 )
 
@@ -89,3 +90,34 @@ def test_characters_that_nobody_sees_go_only_where_python_needs_it() -> None:
 def test_a_warning_about_a_cell_is_not_the_graders(recwarn: pytest.WarningsRecorder) -> None:
     assert defined_names("f = '\\d'  # an escape that Python does not know") == {"f"}
     assert not recwarn.list
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "",
+        "# nothing",
+        "import torch\nfrom tfcourse import check\nX = torch.ones(2)\ncheck(f, hidden=True)",
+        "'Says what comes.'",
+    ],
+)
+def test_a_cell_that_only_asks(source: str) -> None:
+    assert only_asks(source)
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "assert f(1) == 2",
+        "check(f)\nprint(1)",
+        "torch.manual_seed(0)",
+        "sys.x = 1",
+        "x: int = 1",
+        "with a: check(f)",
+        "%time check(f)",
+        "def (",
+        "a.check(f)",
+    ],
+)
+def test_a_cell_that_does_more(source: str) -> None:
+    assert not only_asks(source)
