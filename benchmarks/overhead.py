@@ -20,6 +20,7 @@ from pathlib import Path
 from time import process_time
 from types import SimpleNamespace
 from typing import Any
+from unittest.mock import patch
 
 import nbformat
 import torch
@@ -31,7 +32,8 @@ from nbformat import reader
 from autograder.checking.sheet import Sheet, decide
 from autograder.checking.subject import LocalSubject
 from autograder.checks import exercises
-from autograder.engine.agent import _in_every_thread, _in_this_thread, _observed, told
+from autograder.engine import company
+from autograder.engine.agent import _observed, told
 from autograder.engine.cells import parsed
 from autograder.engine.conspicuous import conspicuous
 from autograder.engine.executor import WorkerExecutor
@@ -173,7 +175,6 @@ def alone(room: Classroom, notebooks: list[Any]) -> dict[str, float]:
     """Return the CPU seconds of parts of the overhead that can be measured by themselves."""
     return {
         "student's process: fork, lock-in, end": child(room),
-        "checker: fork and end of a process that holds all questions": per_call(_fork, 50),
         "wire: packing and unpacking requests and answers, at both ends": wire(notebooks[0]),
         "JSON: reading and writing the notebook in the worker": per_call(
             lambda: json.dumps(reader.reads(json.dumps(notebooks[0]))), 20
@@ -196,13 +197,6 @@ def child(room: Classroom, times: int = 50) -> float:
             return (cpu_seconds(os.getpid()) - before) / times
         finally:
             nursery.close()
-
-
-def _fork() -> None:
-    pid = os.fork()
-    if not pid:
-        os._exit(0)
-    os.waitpid(pid, 0)
 
 
 def per_call(action: Callable[[], object], times: int) -> float:
@@ -235,15 +229,15 @@ def watching(notebook: Any, *, watch: bool) -> float:
         subject = LocalSubject(exercises()[sheet.exercise].reference)
         groups = [[request for probe in section.probes for request in probe.requests] for section in sheet.sections]
         remote = RemoteSubject(stranger, Reference(1, "function", sheet.exercise))
-        chosen, everywhere = remote._watched(groups, "calls" if watch else "")
-        rounds.append((subject, list(zip(groups, chosen, strict=True)), everywhere if watch else []))
+        rounds.append((subject, list(zip(groups, remote._watched(groups, "calls" if watch else ""), strict=True))))
 
     def answer() -> None:
-        for subject, asked, everywhere in rounds:
-            for number, (group, watched) in enumerate(asked):
-                _observed(subject, group, watched, _in_every_thread if number in everywhere else _in_this_thread)
+        for subject, asked in rounds:
+            for group, watched in asked:
+                _observed(subject, group, watched)
 
-    return per_call(answer, 5)
+    with patch.object(company, "none_yet", lambda: True):  # as it is for a submission that has started no thread
+        return per_call(answer, 5)
 
 
 def _all_sheets(notebook: Any) -> list[Sheet]:

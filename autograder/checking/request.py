@@ -14,6 +14,9 @@ from torch import Tensor
 # A value that may cross between a check and its subject: tensors, numbers, strings, None, and tuples, lists and dicts of these.
 Value: TypeAlias = Any
 
+# Signs, in the text of an error, that there was no memory left: Python's, and those of PyTorch's allocators.
+OUT_OF_MEMORY = ("MemoryError", "can't allocate memory", "Cannot allocate memory")
+
 Action = Literal["call", "gradients", "meta", "operations", "functions", "attributes"]
 
 

@@ -12,7 +12,7 @@ from torch import Tensor
 
 from autograder.checking.aspects import Probe
 from autograder.checking.judges import JUDGES, alike_at_a_glance, glance, has_other_weights, judge, same_answer
-from autograder.checking.request import Observation
+from autograder.checking.request import OUT_OF_MEMORY, Observation
 from autograder.checking.subject import Subject, UsesReferenceError, Watch
 from autograder.checking.untold import untold
 from autograder.checking.verdict import Diagnosis, Finding, Verdict
@@ -80,14 +80,14 @@ class Sheet:
         """Return what a misconception answers to one question."""
         place = mistake, section, probe
         asked = self._asked(place)
-        if place not in asked._answers:
-            given = asked.ask_mistake(*place)
-            if any("memory" in (seen.error or "").lower() for seen in given):
-                raise MemoryError(
-                    f"no memory is left to ask a known mistake of {self.exercise}"
-                )  # it is no answer of the mistake's
+        if place in asked._answers:
+            return asked._answers[place]
+        given = asked.ask_mistake(*place)
+        if not any(
+            sign in (seen.error or "") for seen in given for sign in OUT_OF_MEMORY
+        ):  # that is no answer of its own
             asked._answers[place] = given
-        return asked._answers[place]
+        return given
 
     def _asked(self, place: Place) -> Sheet:
         """Return the sheet on which a question is asked: the plain one, if it is there."""

@@ -26,7 +26,7 @@ from torch._C._autograd import (
 )
 from torch._C._profiler import ProfilerActivity, ProfilerConfig, ProfilerState, _ExperimentalConfig
 
-from autograder.checking.request import Observation, Request, tensors_in
+from autograder.checking.request import OUT_OF_MEMORY, Observation, Request, tensors_in
 from autograder.checking.subject import LocalSubject
 from autograder.engine import company
 from autograder.engine.channel import Channel, ClosedError, Tray
@@ -311,7 +311,7 @@ def _raised(error: BaseException) -> dict[str, Any]:
 
 
 def _is_about_memory(error: BaseException, text: str) -> bool:
-    return isinstance(error, MemoryError) or "can't allocate memory" in text or "Cannot allocate memory" in text
+    return isinstance(error, MemoryError) or any(sign in text for sign in OUT_OF_MEMORY)
 
 
 def _frames(error: BaseException) -> list[str]:

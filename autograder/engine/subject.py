@@ -9,7 +9,7 @@ from math import ceil
 from random import Random
 from typing import Any
 
-from autograder.checking.request import Observation, Request
+from autograder.checking.request import OUT_OF_MEMORY, Observation, Request
 from autograder.checking.subject import UsesReferenceError, Watch
 from autograder.engine.agent import told
 from autograder.engine.conversation import Conversation, LimitError, memory_text
@@ -21,7 +21,6 @@ MAX_TEXT = 1_000
 # how many of its calls, in a row.
 _CALLS = ("call", "operations", "functions")
 _ONE_IN, _IN_A_ROW = 8, 3
-_MEMORY = ("MemoryError", "can't allocate memory", "Cannot allocate memory")
 
 # Packed requests, with what they were made of: a question sheet is asked of every student, so each of its requests is packed once.
 _packed: dict[int, tuple[Request, bytes]] = {}
@@ -117,7 +116,7 @@ class RemoteSubject:
             found = read(unpack(data))
         except (WireError, TypeError) as error:
             return _malformed(str(error))
-        if found.error is not None and any(sign in found.error for sign in _MEMORY):
+        if found.error is not None and any(sign in found.error for sign in OUT_OF_MEMORY):
             return Observation(error=f"MemoryLimit: {memory_text(self._conversation.memory_mb)}")
         if found.error is not None and found.error.startswith(UsesReferenceError.__name__):
             # Where it lives there is nothing of the course's to be used: an exception of the student's goes by that name.

@@ -69,3 +69,11 @@ def test_an_answer_that_cannot_be_told_is_asked_for_again(stock: Stock) -> None:
     news = pack({NAME: [[[1, 0, 0, []]], []]})
     stock.learn(news)
     assert sheet.answered[1, 0, 0][0].outputs
+
+
+def test_what_a_mistake_says_when_no_memory_is_left_is_not_kept(stock: Stock, monkeypatch: pytest.MonkeyPatch) -> None:
+    sheet = plain_sheet()
+    with monkeypatch.context() as patched:
+        patched.setitem(vars(sheet), "ask_mistake", lambda *place: [Observation(error="MemoryError: ")])
+        assert sheet.answer(0, 0, 0)[0].error == "MemoryError: "
+    assert sheet.answer(0, 0, 0)[0].error is None
