@@ -63,7 +63,6 @@ _ATTRIBUTES = frozenset(
         "is_grad_enabled",
         "modules",
         "onnx",
-        "profiler",
         "redispatch",
         "setprofile",
         "setrecursionlimit",
@@ -132,7 +131,7 @@ def _is_telling(node: ast.Attribute) -> bool:
 
 
 def _is_private(name: str) -> bool:
-    return name.startswith("_") and not name.startswith("__")
+    return name.startswith("_") and not name.startswith("__") and name != "_assert"  # which is in the documentation
 
 
 def _path(node: ast.AST) -> list[str]:
