@@ -83,9 +83,8 @@ class Sheet:
         if place in asked._answers:
             return asked._answers[place]
         given = asked.ask_mistake(*place)
-        if not any(
-            sign in (seen.error or "") for seen in given for sign in OUT_OF_MEMORY
-        ):  # that is no answer of its own
+        # That no memory was left is no answer of the mistake's own.
+        if not any(sign in (seen.error or "") for seen in given for sign in OUT_OF_MEMORY):
             asked._answers[place] = given
         return given
 
