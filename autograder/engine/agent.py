@@ -7,6 +7,8 @@ of it, compares numbers, and takes what is malformed for a finding.
 from __future__ import annotations
 
 import os
+import signal
+import threading
 import types
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -61,20 +63,46 @@ class Agent:
         self._graphs: dict[int, list[Tensor]] = {}
         self._next = self._outputs = 0
         self._process = os.getpid()
+        self._answering = self._sending = self._put_off = False
 
     def serve(self) -> None:
         """Answer until nobody asks any more."""
+        signal.signal(signal.SIGINT, self._interrupted)
         try:
             while True:
+                question = unpack(self._channel.receive(), self._resolve, trusted=True)
                 try:
-                    question = unpack(self._channel.receive(), self._resolve, trusted=True)
-                    answer = self._answer(question)
+                    self._put_off, self._answering = False, True
+                    data = self._packed(self._answer(question))
+                    self._answering = False
                 except KeyboardInterrupt:
                     # Time was up while nothing of the student's was running; an answer is awaited all the same.
-                    answer = {"raised": _raised(KeyboardInterrupt())}
-                self._send(answer)
+                    self._answering = False
+                    data = pack({"raised": _raised(KeyboardInterrupt())})
+                self._channel.send(data)
         except ClosedError:
             return
+
+    def _interrupted(self, *_: object) -> None:
+        """Stop what is being answered, but not in the middle of a message: to every question there is one answer, and a whole one."""
+        if self._sending:
+            self._put_off = True
+        elif self._answering:
+            raise KeyboardInterrupt
+
+    def _tell(self, data: bytes) -> None:
+        """Send something before the answer."""
+        if threading.current_thread() is not threading.main_thread():
+            self._channel.send(data)  # interrupted is always the first thread
+            return
+        self._sending = True
+        try:
+            self._channel.send(data)
+        finally:
+            self._sending = False
+        if self._put_off:
+            self._put_off = False
+            raise KeyboardInterrupt
 
     def _answer(self, question: dict[str, Any]) -> dict[str, Any]:
         self._outputs = 0
@@ -84,7 +112,7 @@ class Agent:
         except BaseException as error:  # what a student's code raises is the answer
             return {"raised": _raised(error)}
 
-    def _send(self, answer: dict[str, Any]) -> None:
+    def _packed(self, answer: dict[str, Any]) -> bytes:
         if os.getpid() != self._process:
             os._exit(
                 0
@@ -97,7 +125,7 @@ class Agent:
             data = pack(
                 {"raised": _raised(NotPlainError(f"the result takes {len(data) / 2**20:.0f} MiB, which is too much"))}
             )
-        self._channel.send(data)
+        return data
 
     def _resolve(self, reference: Reference) -> Any:
         return self._kept[reference.number]
@@ -126,7 +154,7 @@ class Agent:
         # What copies of this process print would come into the middle of what it says itself.
         if os.getpid() == self._process:
             self._outputs += 1
-            self._channel.send(pack({"out": output}, _described, self._max_bytes))
+            self._tell(pack({"out": output}, _described, self._max_bytes))
 
     def _do_look(self, question: dict[str, Any]) -> dict[str, Any]:
         name = question["name"]
@@ -204,7 +232,7 @@ class Agent:
             # Group by group: what has been answered is answered, whatever becomes of the rest.
             part = pack({"part": number, "after": self._outputs, "answers": answers}, None, self._max_bytes)
             if not self._tray.put(part):
-                self._channel.send(part)
+                self._tell(part)
         return {"value": None}
 
     def _do_drop(self, question: dict[str, Any]) -> dict[str, Any]:

@@ -229,12 +229,38 @@ def test_processor_time_of_children_is_counted_from_the_first_look_on(silent: Sc
 
 
 def test_an_interrupt_that_comes_too_late_is_not_taken_for_an_answer_to_the_next_question(student: Student) -> None:
+    assert student.define("f = lambda: 'mine'")() == "mine"
     for _ in range(3):
-        student.begin(Allowance(0.2, 60, 4096, 1_000_000, 256))
-        with pytest.raises(LimitError):
-            student.run("import time\ntime.sleep(30)")
-        student.begin()
+        student.process.interrupt()
         assert student.define("f = lambda: 'mine'")() == "mine"
+
+
+PACKED_FOR_EVER = """
+class Endless:
+    def __getattr__(self, name):
+        while True: pass
+f = lambda: Endless()
+"""
+
+
+def test_an_interrupt_while_an_answer_is_packed_ends_the_answer_and_nothing_else(student: Student) -> None:
+    endless = student.define(PACKED_FOR_EVER)
+    for _ in range(3):
+        student.begin(BRIEF)
+        with pytest.raises(LimitError, match=r"stopped after 0\.3 s"):
+            endless()
+    assert student.conversation.alive
+    student.begin()
+    assert student.define("f = lambda: 5")() == 5
+
+
+def test_an_interrupt_never_cuts_a_message(student: Student) -> None:
+    for _ in range(20):
+        student.begin(Allowance(60, 60, 4096, 10_000, 256))
+        with pytest.raises(LimitError, match="printed more than 10000 characters"):
+            student.run("while True: print('x' * 5000)")
+        student.begin()
+        assert student.define("f = lambda: 5")() == 5
 
 
 def test_memory_is_told_in_the_unit_that_it_was_set_in() -> None:
