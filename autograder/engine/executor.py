@@ -24,15 +24,34 @@ KILLED = "the worker process that ran it was killed, twice"
 STOPPED = "grading was stopped"
 
 
+class News:
+    """What known mistakes have answered, of which each worker tells the others: so each is asked once, and not by every worker."""
+
+    def __init__(self) -> None:
+        self._told: list[tuple[object, str]] = []
+
+    def tell(self, teller: object, news: str) -> None:
+        """Add what a worker has told."""
+        self._told.append((teller, news))
+
+    def since(self, count: int, listener: object) -> tuple[list[str], int]:
+        """Return what others have told after the first ``count`` pieces of news, and how many pieces there are now."""
+        new = self._told[count:]
+        return [news for teller, news in new if teller is not listener], count + len(new)
+
+
 class WorkerExecutor:
     """Runs submissions, one at a time, in a worker process of its own.
 
     Args:
         settings: limits, device and seed.
+        news: what it shares with other workers of the same seed and device; by default it has none to share with.
     """
 
-    def __init__(self, settings: GradingSettings) -> None:
+    def __init__(self, settings: GradingSettings, news: News | None = None) -> None:
         self._settings = settings
+        self._news = news or News()
+        self._heard = 0
         self._process: subprocess.Popen[bytes] | None = None
         self._channel: Channel | None = None
         self._folder = ""
@@ -53,20 +72,28 @@ class WorkerExecutor:
         )
         theirs.close()
         self._channel = Channel(ours, 2**31)
-        self._tell("settings", self._settings)
+        self._heard = 0
+        self._tell("settings", asdict(self._settings))
 
-    def change(self, settings: GradingSettings) -> None:
-        """Take other settings. What the worker has imported, and the questions that it has made, are still there."""
+    def change(self, settings: GradingSettings, news: News | None = None) -> None:
+        """Take other settings. What the worker has imported, and the questions that it has made, are still there.
+
+        Args:
+            settings: as when it was made.
+            news: as when it was made; by default it keeps what it has.
+        """
         changed, self._settings = settings != self._settings, settings
+        if news is not None and news is not self._news:
+            self._news, self._heard = news, 0
         if changed and self._channel is not None:
             try:
-                self._tell("settings", settings)
+                self._tell("settings", asdict(settings))
             except ClosedError:
                 self._end()  # the next submission starts another one
 
-    def _tell(self, what: str, content: GradingSettings | Submission) -> None:
+    def _tell(self, what: str, content: object) -> None:
         assert self._channel is not None
-        self._channel.send(json.dumps({what: asdict(content)}).encode())
+        self._channel.send(json.dumps({what: content}).encode())
 
     def grade_one(self, submission: Submission) -> Execution:
         """Run a submission. A worker that dies of it is started again, and the submission gets one more chance."""
@@ -79,9 +106,15 @@ class WorkerExecutor:
                     self._end()
                     return Execution(submission.student, "", monotonic() - begin, STOPPED)
                 assert self._channel is not None
-                self._tell("submission", submission)
+                heard, self._heard = self._news.since(self._heard, self._process)
+                for news in heard:
+                    self._tell("news", news)
+                self._tell("submission", asdict(submission))
                 answer = json.loads(self._channel.receive())
-                return Execution(**{**answer, "layers": tuple(answer["layers"])})
+                if answer["news"]:
+                    self._news.tell(self._process, answer["news"])
+                execution = answer["execution"]
+                return Execution(**{**execution, "layers": tuple(execution["layers"])})
             except ClosedError:
                 self._end()
                 if self._closed:
@@ -111,6 +144,7 @@ class Workers:
 
     def __init__(self) -> None:
         self._idle: list[WorkerExecutor] = []
+        self._news: dict[tuple[int | None, str], News] = {}
 
     def __enter__(self) -> Self:
         return self
@@ -123,10 +157,12 @@ class Workers:
         """Return what runs submissions; closing it gives its process back, unless a submission is still being run there."""
         if not _has_workers():
             return executor_for(settings)
+        # Another seed makes other questions, and another device other answers.
+        news = self._news.setdefault((settings.seed, settings.device), News())
         if not self._idle:
-            return _Lent(WorkerExecutor(settings), self._idle)
+            return _Lent(WorkerExecutor(settings, news), self._idle)
         worker = self._idle.pop()
-        worker.change(settings)
+        worker.change(settings, news)
         return _Lent(worker, self._idle)
 
 

@@ -29,6 +29,8 @@ class Stock:
         self._settings = settings
         self._sheets: dict[str, list[Sheet]] = {}
         self._learned: dict[tuple[str, int], int] = {}
+        # About exercises for which there are no questions yet.
+        self._early: dict[str, list[Any]] = {}
 
     def lacks(self, notebook: NotebookNode) -> list[str]:
         """Return the exercises that a notebook's test cells ask about, and for which there are no questions yet."""
@@ -56,16 +58,18 @@ class Stock:
                         packed_request(request)
                 for answer in chain.from_iterable(given for section in sheet.sections for given in section.expected):
                     expect(answer)
+            for lists in self._early.pop(name, ()):
+                self._learn(name, lists)
 
     def news(self) -> bytes:
-        """Return what known mistakes have answered since this was called, or :meth:`learn`, for the worker's own stock."""
+        """Return what known mistakes have answered since this was called, or :meth:`learn`; empty if it is nothing."""
         answers: dict[str, list[Any]] = {}
         for name, sheets in self._sheets.items():
             told = [self._told(sheet, self._learned.get((name, i), 0)) for i, sheet in enumerate(sheets)]
             if any(told):
                 answers[name] = told
                 self._learned |= {(name, i): len(sheet.answered) for i, sheet in enumerate(sheets)}
-        return pack(answers)
+        return pack(answers) if answers else b""
 
     def _told(self, sheet: Sheet, known: int) -> list[list[Any]]:
         # Where nothing is new nothing is looked at: to count an object's references is to write to its page.
@@ -73,15 +77,21 @@ class Stock:
         return [[*place, _packed(given)] for place, given in new]
 
     def learn(self, news: bytes) -> None:
-        """Take over what known mistakes have answered in a checker: the next one need not ask them.
+        """Take over what known mistakes have answered in another process: here nobody need ask them.
 
         Args:
             news: what :meth:`news` returned there.
         """
         for name, lists in unpack(news, trusted=True).items():
-            for i, (sheet, answers) in enumerate(zip(self._sheets[name], lists, strict=True)):
-                sheet.learn({tuple(place): [read(unpack(seen)) for seen in packed] for *place, packed in answers})
-                self._learned[name, i] = len(sheet.answered)
+            if name in self._sheets:
+                self._learn(name, lists)
+            else:
+                self._early.setdefault(name, []).append(lists)
+
+    def _learn(self, name: str, lists: Sequence[Any]) -> None:
+        for i, (sheet, answers) in enumerate(zip(self._sheets[name], lists, strict=True)):
+            sheet.learn({tuple(place): [read(unpack(seen)) for seen in packed] for *place, packed in answers})
+            self._learned[name, i] = len(sheet.answered)
 
 
 def _packed(given: Sequence[Observation]) -> list[bytes]:

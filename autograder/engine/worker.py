@@ -57,9 +57,15 @@ def main(descriptor: int) -> None:
                     if engine is not None:
                         engine.close()
                     engine = Engine(settings) if settings.warm else _cold(settings)
-            else:
-                assert engine is not None, "settings come first"
-                channel.send(json.dumps(asdict(engine.grade_one(Submission(**content)))).encode())
+                continue
+            assert engine is not None, "settings come first"
+            if what == "news":
+                if isinstance(engine, Engine):
+                    engine.hear(content)
+                continue
+            execution = asdict(engine.grade_one(Submission(**content)))
+            news = engine.tell() if isinstance(engine, Engine) else ""
+            channel.send(json.dumps({"execution": execution, "news": news}).encode())
     except ClosedError:
         return
     finally:
@@ -95,6 +101,10 @@ class Engine:
             self._nursery.enter(_unpacked(settings.package, self._packages))
         self._nursery.start()
         self._checker: Forked | None = None
+        # What known mistakes have answered, as the stock tells it, in base64: for the next checker, for the one there is, for others.
+        self._for_stock: list[str] = []
+        self._for_checker: list[str] = []
+        self._for_others = ""
         # While the zygote prepares itself.
         os.environ["TFCOURSE_SEED"], os.environ["TFCOURSE_DEVICE"] = str(settings.seed or 0), settings.device
         self._prepare()
@@ -133,7 +143,7 @@ class Engine:
 
     def grade_one(self, submission: Submission) -> Execution:
         """Run a submission. Never raises for what the submission does."""
-        begin = monotonic()
+        begin, self._for_others = monotonic(), ""
         result = self._attempt(submission)
         if "again" in result or "lost" in result:
             # The zygote or the checker was gone. That may be nobody's fault, so it gets another chance, and only one.
@@ -144,10 +154,26 @@ class Engine:
             return Execution(submission.student, given_up(submission.notebook, result["lost"]), seconds)
         if "notebook" not in result:
             return Execution(submission.student, "", seconds, result.get("again") or result["failure"])
-        self._stock.learn(base64.b64decode(result["news"]))
+        if result["news"]:
+            self._for_others = result["news"]
+            self._for_stock.append(result["news"])
         return Execution(
             submission.student, result["notebook"], seconds, "", result["isolation"], tuple(result["layers"])
         )
+
+    def tell(self) -> str:
+        """Return what known mistakes have answered during the last submission."""
+        return self._for_others
+
+    def hear(self, news: str) -> None:
+        """Take note of what another worker tells."""
+        self._for_stock.append(news)
+        self._for_checker.append(news)
+
+    def _learn(self, news: list[str]) -> None:
+        for told in news:
+            self._stock.learn(base64.b64decode(told))
+        news.clear()
 
     def _attempt(self, submission: Submission) -> dict[str, Any]:
         from autograder.engine.nursery import NurseryError
@@ -161,6 +187,7 @@ class Engine:
         if self._settings.device != "cpu":  # a CUDA context does not survive a fork
             notebook = reader.reads(submission.notebook)
             self._stock.lay_in(self._stock.lacks(notebook))
+            self._learn(self._for_stock)
             return self._check(submission, notebook)
         result = self._checked(submission)
         if "lacks" in result:
@@ -178,9 +205,13 @@ class Engine:
     def _checked(self, submission: Submission) -> dict[str, Any]:
         """Let a checker grade a submission, and return what it says."""
         if self._checker is None:
+            self._learn(self._for_stock)
+            self._for_checker.clear()
             gc.freeze()  # what is there now is shared with the checker, as long as nobody touches it
             self._checker = Forked(self._serve)
-        result = self._checker.ask(asdict(submission), self._settings.submission_seconds + _MARGIN_SECONDS)
+        question = {"submission": asdict(submission), "news": self._for_checker}
+        result = self._checker.ask(question, self._settings.submission_seconds + _MARGIN_SECONDS)
+        self._for_checker.clear()
         if result.pop("leaves", True):
             self._dismiss()
         return result
@@ -200,7 +231,9 @@ class Engine:
         limit_memory(_CHECKER_MB)
         held = linux.own_memory()
         for left in reversed(range(_SUBMISSIONS)):
-            submission = Submission(**json.loads(channel.receive()))
+            question = json.loads(channel.receive())
+            submission = Submission(**question["submission"])
+            self._learn(question["news"])
             notebook = reader.reads(submission.notebook)
             lacks = self._stock.lacks(notebook)
             result = {"lacks": lacks} if lacks else self._check(submission, notebook)

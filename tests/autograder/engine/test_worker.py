@@ -27,7 +27,7 @@ import pytest
 from nbformat.v4 import new_code_cell, new_notebook
 from nbgrader.utils import determine_grade
 
-from autograder.engine.executor import KILLED, STOPPED, WorkerExecutor, Workers, executor_for
+from autograder.engine.executor import KILLED, STOPPED, News, WorkerExecutor, Workers, executor_for
 from autograder.engine.sandbox import LAYERS
 from autograder.engine.worker import given_up
 from autograder.grading.execution import Execution, Submission
@@ -642,3 +642,38 @@ def test_a_run_gets_workers_that_are_free_and_new_ones_beside() -> None:
         third = workers.executor_for(SETTINGS)
         assert len(workers._idle) == 1
         third.close()
+
+
+WRONG_MASK: tuple[Cell, ...] = (
+    (
+        "import torch\ndef causal_mask(T, device=None):\n    return torch.ones(T, T, dtype=torch.bool, device=device)",
+        None,
+    ),
+    ("from tfcourse import check\ncheck(causal_mask, hidden=True)", "mask"),
+)
+
+
+def test_what_one_worker_has_asked_a_known_mistake_no_other_worker_asks() -> None:
+    with Workers() as workers:
+        first, second = (workers.executor_for(SETTINGS) for _ in range(2))
+        seen = [Graded(executor.grade_one(submission(*BEFORE))) for executor in (second,)]
+        seen += [Graded(executor.grade_one(submission(*WRONG_MASK))) for executor in (first, first, second, second)]
+        (news,) = workers._news.values()
+        (told,) = news._told
+        other = workers.executor_for(replace(SETTINGS, seed=SEED + 1))
+        seen += [Graded(other.grade_one(submission(*WRONG_MASK)))]
+        assert len(workers._news) == 2, "other questions, other answers"
+        for executor in (first, second, other):
+            executor.close()
+    assert len({tuple(graded.errors().items()) for graded in seen[1:5]}) == 1
+    assert told[1]
+
+
+def test_a_worker_that_takes_the_place_of_another_one_is_told_what_that_has_learned() -> None:
+    news = News()
+    with closing(WorkerExecutor(SETTINGS, news)) as executor:
+        grade(executor, *WRONG_MASK)
+        assert len(news._told) == 1
+        executor._end()
+        grade(executor, *WRONG_MASK)
+    assert len(news._told) == 1
