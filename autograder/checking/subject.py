@@ -210,7 +210,8 @@ def _gradients(candidate: Callable[..., Any], request: Request) -> Observation:
     for name in request.wrt:
         arguments[name].requires_grad_()
     leaves = {f"gradient of {name}": arguments[name] for name in request.wrt}
-    if isinstance(target, nn.Module):
+    # The weights of a layer that stands in the place of a function are nobody's business.
+    if request.init is not None and isinstance(target, nn.Module):
         weights = _weights(target, request.state or {})
         leaves |= {f"gradient of {name}": weight for name, weight in weights.items()}
     with torch.enable_grad():

@@ -169,7 +169,7 @@ class Names(dict[str, Any]):
         if "missing" in answer:
             raise KeyError(name)
         value = answer["value"]
-        if type(value) is not RemoteModule and isinstance(value, RemoteObject):
+        if isinstance(value, RemoteObject):
             # The name under which the notebook has it is the one that counts; what it says of itself is only said.
             known: Reference = object.__getattribute__(value, "_reference")
             return stand_for(self.conversation, Reference(known.number, known.kind, name))

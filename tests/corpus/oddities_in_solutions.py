@@ -284,9 +284,6 @@ def written(
 
 MASK = "def causal_mask(T, device=None):\n    return torch.ones(T, T, dtype=torch.bool, device=device).tril()\n"
 BY_NAME = "the check gives arguments by name, as the exercises say above the first of them"
-NOT_ITS_NAME = (
-    "a layer goes by the name of its class, and no exercise is called so; the student's own check says it too"
-)
 
 written("by hand", "causal_mask", MASK)
 written("a lambda", "causal_mask", "causal_mask = lambda T, device=None: torch.ones(T, T, device=device).tril().bool()")
@@ -425,7 +422,7 @@ written(
     "causal_mask",
     """
     class Mask(nn.Module):
-        def __init__(self, longest=64):
+        def __init__(self, longest=128):
             super().__init__()
             self.register_buffer("mask", torch.ones(longest, longest).tril().bool())
 
@@ -435,8 +432,6 @@ written(
 
     causal_mask = Mask()
     """,
-    lost=EVERYTHING,
-    why=NOT_ITS_NAME,
 )
 written(
     "overloads",
@@ -638,11 +633,10 @@ def scaled_dot_product_attention(q, k, v, mask=None):
 LAYER_OF_ATTENTION = "class Attention(nn.Module):\n" + indented(
     ATTENTION.replace("scaled_dot_product_attention(q", "forward(self, q").strip("\n")
 )
+attention("a layer in its place", f"{LAYER_OF_ATTENTION}\n\n\nscaled_dot_product_attention = Attention()")
 attention(
-    "a layer in its place",
-    f"{LAYER_OF_ATTENTION}\n\n\nscaled_dot_product_attention = Attention()",
-    lost=EVERYTHING,
-    why=NOT_ITS_NAME,
+    "a layer with weights in its place",
+    f"{LAYER_OF_ATTENTION}\n\n\nscaled_dot_product_attention = Attention()\nscaled_dot_product_attention.more = nn.Linear(2, 3)",
 )
 attention("a layer's forward", f"{LAYER_OF_ATTENTION}\n\n\nscaled_dot_product_attention = Attention().forward")
 attention(
