@@ -68,8 +68,10 @@ def assign(root: Path, course: Course, chapter_names: Sequence[str]) -> list[Ass
     for chapter in selected:
         _refuse_company(course, chapter)
     with tempfile.TemporaryDirectory() as folder:
-        made = {chapter: _make(root, course, chapter, Path(folder)) for chapter in selected}
-        return [_publish(course, chapter, files) for chapter, files in made.items()]
+        # The last one first: its package has the question sheets of all chapters, which are recorded at once then.
+        last_first = sorted(selected, key=lambda chapter: chapter.name, reverse=True)
+        made = {chapter: _make(root, course, chapter, Path(folder)) for chapter in last_first}
+        return [_publish(course, chapter, made[chapter]) for chapter in selected]
 
 
 def _make(root: Path, course: Course, chapter: Chapter, folder: Path) -> dict[Path, bytes]:

@@ -51,13 +51,15 @@ def student_files(root: Path, out_dir: Path, only: Sequence[str] | None = None) 
     Raises:
         CourseError: if a chapter is not fit to be given out, a solution would get out, or a file cannot be written.
     """
-    found = {}
+    notebooks = {}
     for chapter in chapters(root):
         if only is None or chapter.name in only:
             refuse(chapter.faults(), f"chapter {chapter.name} is not fit to be given out")
-            notebook = out_dir / chapter.name / f"{chapter.name}.ipynb"
-            write_files({notebook: released_notebook(chapter)})
-            found[chapter.name] = [notebook, build_student_wheel(root, chapter, notebook.parent)]
+            notebooks[chapter] = out_dir / chapter.name / f"{chapter.name}.ipynb"
+            write_files({notebooks[chapter]: released_notebook(chapter)})
+    # The last package first: it has the question sheets of all chapters, which are recorded at once then.
+    wheels = {chapter: build_student_wheel(root, chapter, notebooks[chapter].parent) for chapter in reversed(notebooks)}
+    found = {chapter.name: [notebook, wheels[chapter]] for chapter, notebook in notebooks.items()}
     materials = [Material(path, chapter) for chapter, paths in found.items() for path in paths]
     refuse_leaks(find_leaks(materials, secrets_of(root)), "the downloads would give solutions away")
     return found
