@@ -14,6 +14,7 @@ import random
 import unicodedata
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import lru_cache
 from importlib.resources import files
 from itertools import groupby
 from pathlib import Path
@@ -406,7 +407,8 @@ def detokenize(tokens: Iterable[str]) -> str:
     return " ".join(tokens).replace(f" {_JOINED}", "")
 
 
-def _pieces(word: str) -> list[str]:
+@lru_cache(maxsize=2**16)  # every epoch takes the same words apart
+def _pieces(word: str) -> tuple[str, ...]:
     pieces: list[str] = []
     for lettered, run in groupby(word, key=lambda c: unicodedata.category(c)[0] in "LM"):
         characters = list(run)
@@ -416,7 +418,7 @@ def _pieces(word: str) -> list[str]:
         if pieces and characters[0] in "-,." and unicodedata.category(pieces[-1][-1])[0] in "LM":
             pieces[-1] += characters.pop(0)
         pieces += characters
-    return pieces
+    return tuple(pieces)
 
 
 def _german_number(letters: str) -> list[str]:
