@@ -209,7 +209,10 @@ class Conversation:
             raise _StopError(LimitError("timeout", what))
 
     def _stop(self, reason: LimitError) -> LimitError:
-        """Interrupt what is running; where that does not help, kill it."""
+        """Interrupt what is running; where that does not help, kill it.
+
+        What it has started goes on, and would take time from what is asked next: with company it is killed, too.
+        """
         self._child.interrupt()
         deadline = monotonic() + GRACE_SECONDS
         try:
@@ -217,7 +220,7 @@ class Conversation:
                 message = unpack(self._child.channel.receive(deadline), self._resolve)
                 # Code that takes no notice of the interruption may answer what is left of the question: that is not its end.
                 if not isinstance(message, dict) or message.keys().isdisjoint({"out", "part"}):
-                    return reason
+                    return reason if self._child.is_alone() else self._kill(reason)
         except (LateError, ClosedError, TooLongError, WireError):
             return self._kill(reason)
 

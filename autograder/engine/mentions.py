@@ -128,6 +128,7 @@ def _is_definition(statement: Statement) -> bool:
     return isinstance(statement.top, _DEFINITIONS)
 
 
+@lru_cache(maxsize=4096)  # cells that the course provides come again with every student
 def _given(statement: Statement) -> Set[str]:
     """Return the names that a statement gives something to, among them those that a function in it declares global."""
     if isinstance(statement.top, (ast.Import, ast.ImportFrom)):
@@ -139,6 +140,7 @@ def _given(statement: Statement) -> Set[str]:
         return _words(statement).bound | everywhere
 
 
+@lru_cache(maxsize=4096)
 def _done_to(statement: Statement) -> tuple[Set[str], Set[str]]:
     """Return the names of what a statement changes, as in `exercise.helper = …`, and of what it has do something: `ways.append(…)`."""
     changed: list[ast.AST] = []

@@ -109,6 +109,10 @@ class Child:
         """Return the CPU seconds that the process has used, with those of its children."""
         return sum(self._seconds_of(pid) for pid in _family(self._pid))
 
+    def is_alone(self) -> bool:
+        """Return whether no process is left that it has started."""
+        return len(_family(self._pid)) == 1
+
     def memory(self) -> int:
         """Return the bytes of memory that the process and its children hold now. To find out takes milliseconds."""
         return sum(map(_held_memory, _family(self._pid)))

@@ -50,6 +50,10 @@ class Process:
             self._status = os.waitstatus_to_exitcode(os.waitpid(self._pid, 0)[1])
         return self._status
 
+    def is_alone(self) -> bool:
+        """Return that it is: nobody looks here."""
+        return True
+
     def own_cpu_seconds(self) -> float:
         """Return no CPU time."""
         return 0.0
@@ -163,6 +167,10 @@ class Scripted:
     def wait(self) -> int:
         """Say that it has ended without a fault."""
         return 0
+
+    def is_alone(self) -> bool:
+        """Return that it is: nobody looks here."""
+        return True
 
     def own_cpu_seconds(self) -> float:
         """Return no CPU time."""

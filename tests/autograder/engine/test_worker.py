@@ -477,6 +477,24 @@ def test_what_a_submission_gets_does_not_depend_on_those_before_it_in_the_same_c
     assert all(points["last"] == 1 for points, *_ in there)
 
 
+CROWD = """
+def good(x):
+    import os
+    for _ in range(4):
+        if not os.fork():
+            while True: pass
+    while True: pass
+"""
+LEFT = ("import os\nprint(sum(name.isdigit() for name in os.listdir('/proc')))", None)
+
+
+def test_what_a_cell_that_was_stopped_has_started_takes_no_time_from_the_next(executor: WorkerExecutor) -> None:
+    graded = grade(executor, (CROWD, None), GOOD, LEFT, LATER, LAST)
+    assert graded.points == {"good": 0, "last": 1}
+    assert graded.errors().keys() == {"good"}
+    assert graded.printed(2) == "1\n"
+
+
 def test_a_checker_that_is_killed_once_changes_nothing(executor: WorkerExecutor) -> None:
     undisturbed = grade(executor, *SLOW)
     running = Background(executor, submission(*SLOW))
