@@ -6,6 +6,7 @@ import csv
 import json
 import re
 import shutil
+import socket
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -120,10 +121,14 @@ def formgrader(course: Path, surroundings: dict[str, str]) -> Iterator[str]:
 
 
 def address_in(about: Path) -> str:
-    """Return the address in the file that a Jupyter server leaves about itself, or nothing while it is not written."""
+    """Return the address in the file that a Jupyter server leaves about itself, or nothing while nobody answers there.
+
+    The server writes the file before it listens.
+    """
     try:
         port = json.loads(about.read_text(encoding="utf-8"))["port"]
-    except (FileNotFoundError, json.JSONDecodeError):
+        socket.create_connection(("127.0.0.1", port), timeout=PATIENCE).close()
+    except (FileNotFoundError, json.JSONDecodeError, ConnectionRefusedError):
         return ""
     return f"http://127.0.0.1:{port}/formgrader"
 
