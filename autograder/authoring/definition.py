@@ -12,11 +12,12 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
+from itertools import accumulate
 from pathlib import Path
 from typing import Any, TypeAlias
 
 from autograder.errors import CourseError
-from autograder.scopes import import_targets
+from autograder.scopes import global_names, import_targets
 
 Function: TypeAlias = ast.FunctionDef | ast.AsyncFunctionDef
 Definition: TypeAlias = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
@@ -62,6 +63,25 @@ class ModuleText:
     def imports(self) -> dict[str, tuple[str, str | None]]:
         """What the module's imports bind: ``{name: (module, attribute)}``."""
         return import_targets(self.tree.body)
+
+    def reads(self, node: ast.stmt) -> Sequence[ast.Name]:
+        """Return the names that a statement of the module takes from outside; each statement is searched once."""
+        if node not in self._reads:
+            self._reads[node] = tuple(global_names(node))
+        return self._reads[node]
+
+    @cached_property
+    def _reads(self) -> dict[ast.stmt, tuple[ast.Name, ...]]:
+        return {}
+
+    def offset(self, line: int, column: int) -> int:
+        """Turn a line and a column in bytes, as ``ast`` gives them, into an index of the text."""
+        return self._starts[line - 1] + len(self.lines[line - 1].encode()[:column].decode())
+
+    @cached_property
+    def _starts(self) -> list[int]:
+        """Where each line begins in the text."""
+        return [0, *accumulate(len(line) + 1 for line in self.lines)]
 
     def slice(self, first: int, last: int) -> list[str]:
         """Return the lines from ``first`` to ``last``, counted from 1, both included."""

@@ -25,7 +25,6 @@ from autograder.authoring.definition import (
 )
 from autograder.checking.exercise import Misconception
 from autograder.errors import CourseError
-from autograder.scopes import global_names
 
 # Names that every exercise notebook has: what its setup cell imports.
 _GIVEN: dict[str, tuple[str, str | None]] = {
@@ -92,7 +91,7 @@ class _Inliner:
         else:
             edits.append((*_target_span(module, node), name))
         gone = {line for first, last in skipped for line in range(first, last + 1)}
-        for read in global_names(node):
+        for read in module.reads(node):
             if read.lineno in gone:
                 continue
             if read.id == old_name:
@@ -240,17 +239,11 @@ def _span(module: ModuleText, node: ast.expr) -> tuple[int, int]:
     """Return where an expression begins and ends in its module's text."""
     assert node.end_lineno is not None  # ast.parse always sets it
     assert node.end_col_offset is not None
-    return _offset(module, node.lineno, node.col_offset), _offset(module, node.end_lineno, node.end_col_offset)
-
-
-def _offset(module: ModuleText, line: int, column: int) -> int:
-    """Turn a line and a column in bytes, as ``ast`` gives them, into an index of the text."""
-    before = sum(len(text) + 1 for text in module.lines[: line - 1])
-    return before + len(module.lines[line - 1].encode()[:column].decode())
+    return module.offset(node.lineno, node.col_offset), module.offset(node.end_lineno, node.end_col_offset)
 
 
 def _name_span(module: ModuleText, node: Definition) -> tuple[int, int]:
-    start = _offset(module, node.lineno, node.col_offset)
+    start = module.offset(node.lineno, node.col_offset)
     keyword = "class" if isinstance(node, ast.ClassDef) else "def"
     begin = module.text.index(node.name, module.text.index(keyword, start) + len(keyword))
     return begin, begin + len(node.name)
@@ -282,11 +275,11 @@ def _cut(module: ModuleText, node: ast.stmt, edits: list[tuple[int, int, str]], 
     """Return a statement's text with edits applied and lines left out, moved to the left margin."""
     margin = node.col_offset
     gone = {line for first, last in skipped for line in range(first, last + 1)}
-    text, start = module.text, _offset(module, first_line(node), 0)
-    end = _offset(module, last_line(node), 0) + len(module.lines[last_line(node) - 1])
+    text, start = module.text, module.offset(first_line(node), 0)
+    end = module.offset(last_line(node), 0) + len(module.lines[last_line(node) - 1])
     # Lines to leave out are edits too: a line keeps its number until all is done.
     for line in gone:
-        at = _offset(module, line, 0)
+        at = module.offset(line, 0)
         edits = [edit for edit in edits if not at <= edit[0] < at + len(module.lines[line - 1]) + 1]
         edits.append((at, at + len(module.lines[line - 1]) + 1, ""))
     pieces, position = [], start

@@ -16,7 +16,6 @@ from autograder.authoring.definition import (
     refilled,
 )
 from autograder.errors import CourseError
-from autograder.scopes import global_names
 
 _KINDS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 _GENERATED = (
@@ -127,7 +126,7 @@ def _reached(module: ModuleText, start: Iterable[str], past: Collection[str] = (
         if name in reached or name in past:
             continue
         reached.add(name)
-        waiting += [read.id for read in global_names(module.definitions[name]) if read.id in module.definitions]
+        waiting += [read.id for read in module.reads(module.definitions[name]) if read.id in module.definitions]
     return reached
 
 

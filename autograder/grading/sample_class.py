@@ -22,7 +22,7 @@ from nbgrader.api import Gradebook
 from autograder.authoring.rubrics import read_rubrics
 from autograder.authoring.source import standalone_source
 from autograder.checking.exercise import Exercise
-from autograder.checking.sheet import decide
+from autograder.checking.sheet import Sheet, decide
 from autograder.checking.subject import LocalSubject
 from autograder.checks import exercises
 from autograder.course import Course
@@ -180,19 +180,27 @@ def predicted_scores(mistakes: Mapping[str, Sequence[str]], seed: int) -> dict[t
 
 def _predicted(asked: tuple[str, Sequence[str], int]) -> list[tuple[str, float]]:
     name, mistakes, seed = asked
-    return [(mistake, _predicted_score(name, mistake, seed)) for mistake in mistakes]
-
-
-def _predicted_score(name: str, mistake: str, seed: int) -> float:
     about = exercises()[name]
-    place = next(i for i, item in enumerate(about.misconceptions) if item.name == mistake)
+    # One sheet for all: what the reference answers, and what it takes to ask, is found out once.
     sheet = about.sheet(hidden=True, seed=seed)
-    # The grader recognises the mistake; with no other one on the sheet nothing is compared with them.
-    known = sheet.misconceptions[place]
-    alone = replace(
-        sheet, misconceptions=(known,), ask_mistake=lambda _, *question: sheet.answer(place, *question), plain=None
+    places = {item.name: place for place, item in enumerate(about.misconceptions)}
+    return [
+        (
+            mistake,
+            decide(_alone(sheet, places[mistake]), LocalSubject(about.misconceptions[places[mistake]].wrong)).score,
+        )
+        for mistake in mistakes
+    ]
+
+
+def _alone(sheet: Sheet, place: int) -> Sheet:
+    """Return a sheet that knows one mistake: the grader recognises it; with no other one on the sheet nothing is compared with them."""
+    return replace(
+        sheet,
+        misconceptions=(sheet.misconceptions[place],),
+        ask_mistake=lambda _, *question: sheet.answer(place, *question),
+        plain=None,
     )
-    return decide(alone, LocalSubject(about.misconceptions[place].wrong)).score
 
 
 def _scored(students: Sequence[SampleStudent], seed: int) -> list[SampleStudent]:

@@ -291,13 +291,13 @@ def test_whole_strings_get_rarer_with_their_length_and_later_for_wider_states(va
         assert shares[0] == 1.0
         assert shares[-1] < 0.4
         assert all(later <= earlier + 0.06 for earlier, later in pairwise(shares))
-    assert exact["16"][7] + 0.15 < exact["32"][7] < exact["64"][7] - 0.3
+    assert exact["16"][7] + 0.1 < exact["32"][7] < exact["64"][7] - 0.3
     long = exact["16, three times as long"]
-    check("eight letters it gets more than four fifths right, and the narrow one not even two fifths.")
-    assert exact["64"][7] > 4 / 5
-    assert long[7] < 2 / 5
-    check("Three times the training takes the narrow network more than halfway to one of twice the width")
-    assert (sum(exact["16"]) + sum(exact["32"])) / 2 < sum(long) < sum(exact["64"]) - 2
+    check("eight letters it gets nearly two thirds right, and the narrow one a fifth.")
+    assert 0.6 < exact["64"][7] < 2 / 3
+    assert long[7] == pytest.approx(0.2, abs=0.02)
+    check("Three times the training takes the narrow network as far as one of twice the width")
+    assert sum(exact["32"]) <= sum(long) < sum(exact["64"]) - 2
 
 
 def test_first_letter_written_comes_out_best(values: dict[str, Any]) -> None:

@@ -243,22 +243,22 @@ def test_shapes_are_those_of_the_shapes_table(values: dict[str, Any]) -> None:
 def test_shares_of_right_links_are_those_of_the_text(values: dict[str, Any]) -> None:
     ibm, additive, general = (values["agreement"][name] for name in ALIGNERS)
     check("is right in 91.3% of the links;", ibm[0], form=".1%")
-    check("The general score finds 98.2%.", general[0], form=".1%")
-    check("as well as the general one, finds 68.4%?", additive[0], form=".1%")
+    check("The general score finds 98.8%.", general[0], form=".1%")
+    check("as well as the general one, finds 75.4%?", additive[0], form=".1%")
     assert values["misses"]
     for chosen, wanted, words in values["misses"]:
         assert words[chosen].strip("#-,") == words[wanted].strip("#-,")
-    check("and so it does in 75.5% of all such cases:", values["left"], form=".1%")
-    check("it is right in 99.9%, and for hundert and tausend in 3.8%.", additive[1], additive[2], form=".1%")
+    check("is where it looks in 51.5% of all such cases.", values["left"], form=".1%")
+    check("it is right in 99.8%, and for hundert and tausend in 25.2%.", additive[1], additive[2], form=".1%")
 
 
 def test_german_crosses_and_french_does_not(values: dict[str, Any]) -> None:
     german, french = values["crossings"]["German"], values["crossings"]["French"]
-    check("Into German, 1.90 pairs of links cross in an average number,", sum(german) / len(german))
+    check("Into German, 2.02 pairs of links cross in an average number,", sum(german) / len(german))
     check("and 19% of the numbers have no crossing,", german.count(0) / len(german), form=".0%")
     straight = [und for und, count in zip(values["without_und"], german, strict=True) if count == 0]
     assert sum(straight) / len(straight) > 0.8
-    check("Into French it is 0.05,", sum(french) / len(french))
+    check("Into French it is 0.02,", sum(french) / len(french))
     check("and in 98% of the numbers no link crosses at all.", french.count(0) / len(french), form=".0%")
 
 
@@ -293,12 +293,13 @@ def test_plain_model_loses_with_length_and_the_one_that_looks_back_does_not(valu
     assert sum(values["counts"]) == 300, "every number of the exam is in a point of the figure"
     assert min(values["counts"]) > 0
     check("is at 1.00 where the other is lost.", back[-1])
-    check("It is weakest, with 0.84, on the shortest ones,", back[0])
+    check("It is weakest, with 0.89, on the shortest ones,", back[0])
     assert min(back) == back[0]
     assert values["short"] < 0.1
     few, many = values["steps"]
-    assert few == 96
-    assert many > 5 * few
+    assert few == 100
+    check("makes five times as many steps (with 40 pairs in each, not 80).")
+    assert many == 5 * few
     check("is measured in {doc}`chapter 05 </chapters/05_transformer/lesson>`, figure 5.11.")
     assert re.search(
         r"\*Figure 5\.11\.[^*]*by\s+length", (CHAPTERS / "05_transformer" / "lesson.md").read_text("utf-8")
@@ -308,23 +309,23 @@ def test_plain_model_loses_with_length_and_the_one_that_looks_back_does_not(valu
 def test_six_scores_do_as_told(values: dict[str, Any]) -> None:
     contest = values["contest"]
     best = max(one["exact"] for one in contest.values())
-    near = [name for name, one in contest.items() if best - one["exact"] <= 0.02]
-    assert sorted(near) == ["additive", "dot", "general", "location"]
-    check("Four scores are within two percent of each other,")
+    near = [name for name, one in contest.items() if best - one["exact"] <= 0.01]
+    assert sorted(near) == ["additive", "dot", "general"]
+    check("Three scores are within one percent of each other,")
     check(
-        "Its largest weight is 0.15 on average, where equal ones would be 0.12;",
+        "Its largest weight is 0.14 on average, where equal ones would be 0.12;",
         contest["content"]["peak"],
         values["even"],
     )
     check(
-        "lags behind plain dot, 90.3% against 97.0%.",
+        "lags behind plain dot, 81.0% against 96.7%.",
         contest["scaled_dot"]["exact"],
         contest["dot"]["exact"],
         form=".1%",
     )
-    check("Location translates 96.7% of the exam,", contest["location"]["exact"], form=".1%")
+    check("Location translates 92.0% of the exam,", contest["location"]["exact"], form=".1%")
     check(
-        "it gets 3.0% right; additive gets 66.3%, dot 63.7%, general 52.3%.",
+        "it gets 3.3% right; additive gets 35.7%, dot 24.0%, general 44.3%.",
         *(contest[name]["shifted"] for name in ("location", "additive", "dot", "general")),
         form=".1%",
     )
@@ -332,17 +333,17 @@ def test_six_scores_do_as_told(values: dict[str, Any]) -> None:
 
 def test_closed_places_hurt_digits_and_not_what_was_known(values: dict[str, Any]) -> None:
     digits, units, und = values["closed"]["additive"]
-    check("the additive model gets 31.0% of them right.", digits, form=".1%")
-    check("it gets 99.3% without it, and 97.0% for und.", units, und, form=".1%")
+    check("the additive model gets 41.5% of them right.", digits, form=".1%")
+    check("it gets 92.5% without it, and 99.1% for und.", units, und, form=".1%")
     assert values["closed"]["general"][0] < 0.5 < values["closed"]["general"][1]
 
 
 def test_crisp_models_can_be_made_to_choose_and_blending_ones_cannot(values: dict[str, Any]) -> None:
     contest, crisp = values["contest"], values["crisp"]
-    check("97.3% become 96.7% with the additive score,", contest["additive"]["exact"], crisp["additive"], form=".1%")
-    assert crisp["dot"] == contest["dot"]["exact"]
-    check("Scaled dot falls from 90.3% to 60.0%:", contest["scaled_dot"]["exact"], crisp["scaled_dot"], form=".1%")
-    check("its largest weight was 0.47 on average,", contest["scaled_dot"]["peak"])
+    check("97.3% become 95.3% with the additive score,", contest["additive"]["exact"], crisp["additive"], form=".1%")
+    check("and 96.7% become 94.3% with dot.", contest["dot"]["exact"], crisp["dot"], form=".1%")
+    check("Scaled dot falls from 81.0% to 51.0%:", contest["scaled_dot"]["exact"], crisp["scaled_dot"], form=".1%")
+    check("its largest weight was 0.36 on average,", contest["scaled_dot"]["peak"])
     assert values["right"] == contest["additive"]["exact"]
 
 
