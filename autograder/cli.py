@@ -603,10 +603,15 @@ def sync(check: bool) -> Outcome:
     "--students", type=click.IntRange(min=1, max=5000), default=24, show_default=True, help="How many students."
 )
 @click.option("--seed", type=int, default=0, show_default=True, help="The same seed gives the same class.")
+@click.option("--predict", is_flag=True, help="Also work out the score that each mistake must get.")
 @course_option
 @command
-def sample_class(chapters: tuple[str, ...], students: int, seed: int, course_dir: Path | None) -> Outcome:
+def sample_class(
+    chapters: tuple[str, ...], students: int, seed: int, predict: bool, course_dir: Path | None
+) -> Outcome:
     """Invent a class that makes well-known mistakes.
+
+    What everybody did is written to COURSE/sample_class.json.
 
     Example:
       tfcourse sample-class --students 24
@@ -619,7 +624,7 @@ def sample_class(chapters: tuple[str, ...], students: int, seed: int, course_dir
     course = Course.open(course_folder(course_dir))
     refuse_unwritable(course.root, _OTHER_COURSE)
     names = released_chapters(course, chapters)
-    made = make_class(root, course, names, students=students, seed=seed)
+    made = make_class(root, course, names, students=students, seed=seed, predict=predict)
     handed_in = sum(work.oddity != "not handed in" for student in made for work in student.chapters.values())
     return Outcome(
         [student.to_dict() for student in made],

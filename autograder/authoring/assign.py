@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shutil
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -71,16 +71,24 @@ def assign(root: Path, course: Course, chapter_names: Sequence[str]) -> list[Ass
         # The last one first: its package has the question sheets of all chapters, which are recorded at once then.
         last_first = sorted(selected, key=lambda chapter: chapter.name, reverse=True)
         made = {chapter: _make(root, course, chapter, Path(folder)) for chapter in last_first}
-        return [_publish(course, chapter, made[chapter]) for chapter in selected]
+        _refuse_solutions(root, made)
+        contents = {
+            chapter: {Path(STUDENT_FOLDER) / path.relative_to(folder): path.read_bytes() for path in paths}
+            for chapter, paths in made.items()
+        }
+        return [_publish(course, chapter, contents[chapter]) for chapter in selected]
 
 
-def _make(root: Path, course: Course, chapter: Chapter, folder: Path) -> dict[Path, bytes]:
-    """Make everything that students get, search it, and return it by its place in the course folder."""
-    release = released_notebook(chapter, course.config())
-    made = write_student_files(root, chapter, release, folder)
-    leaks = find_leaks([Material(path, chapter.name) for path in made], secrets_of(root, chapter.registry))
-    refuse_leaks(leaks, "the release would give solutions away")
-    return {Path(STUDENT_FOLDER) / path.relative_to(folder): path.read_bytes() for path in made}
+def _make(root: Path, course: Course, chapter: Chapter, folder: Path) -> list[Path]:
+    """Make everything that students of a chapter get."""
+    return write_student_files(root, chapter, released_notebook(chapter, course.config()), folder)
+
+
+def _refuse_solutions(root: Path, made: Mapping[Chapter, Sequence[Path]]) -> None:
+    """Search what students get, all at once: much of it is the same for every chapter."""
+    registry = next(iter(made)).registry
+    materials = [Material(path, chapter.name) for chapter, paths in made.items() for path in paths]
+    refuse_leaks(find_leaks(materials, secrets_of(root, registry)), "the release would give solutions away")
 
 
 def _publish(course: Course, chapter: Chapter, files: dict[Path, bytes]) -> Assigned:

@@ -1,6 +1,6 @@
 """An invented class that hands in what real classes hand in: right solutions, known mistakes, gaps, and a few damaged files.
 
-Everything is drawn from a seed, and every score is predicted from what was drawn, before anything is graded. So the class serves as a
+Everything is drawn from a seed, and every score can be predicted from what was drawn, before anything is graded. So the class serves as a
 demonstration and as a test of the whole way from submissions to the gradebook.
 """
 
@@ -22,7 +22,7 @@ from nbgrader.api import Gradebook
 from autograder.authoring.rubrics import read_rubrics
 from autograder.authoring.source import standalone_source
 from autograder.checking.exercise import Exercise
-from autograder.checking.sheet import Sheet, decide
+from autograder.checking.sheet import decide
 from autograder.checking.subject import LocalSubject
 from autograder.checks import exercises
 from autograder.course import Course
@@ -64,13 +64,13 @@ class Expected:
 
     Attributes:
         kind: a right solution, a known mistake, the untouched stub, or a cell that Python cannot read.
-        score: points that the check must give.
+        score: points that the check must give; None for a known mistake if that was not worked out.
         max_score: points that it could give.
         mistake: the misconception's name, if it is one.
     """
 
     kind: Kind
-    score: float
+    score: float | None
     max_score: float
     mistake: str = ""
 
@@ -95,9 +95,12 @@ class SampleWork:
         return self.oddity not in ("not a notebook", "not handed in")
 
     @property
-    def score(self) -> float:
-        """Points that the checks must give in all."""
-        return float(sum(item.score for item in self.exercises.values())) if self.gradable else 0.0
+    def score(self) -> float | None:
+        """Points that the checks must give in all; None if those of a known mistake were not worked out."""
+        if not self.gradable:
+            return 0.0
+        known = [item.score for item in self.exercises.values() if item.score is not None]
+        return float(sum(known)) if len(known) == len(self.exercises) else None
 
 
 @dataclass(frozen=True)
@@ -123,7 +126,7 @@ class SampleStudent:
 
 
 def sample_class(
-    root: Path, course: Course, chapters: Sequence[str], *, students: int = 24, seed: int = 0
+    root: Path, course: Course, chapters: Sequence[str], *, students: int = 24, seed: int = 0, predict: bool = False
 ) -> list[SampleStudent]:
     """Make a class and put its submissions into a course.
 
@@ -133,10 +136,12 @@ def sample_class(
             without a due date gets one, so that somebody can be late.
         chapters: names of chapters, in lecture order.
         students: how many students.
-        seed: the same seed makes the same class; what its mistakes are worth depends on the course's hidden questions, too.
+        seed: the same seed makes the same class.
+        predict: whether to work out what its known mistakes are worth, which takes longer than all of the rest and depends on the
+            course's hidden questions, too.
 
     Returns:
-        The students with their predicted scores, ordered by id; also written to ``sample_class.json`` in the course folder.
+        The students, ordered by id; also written to ``sample_class.json`` in the course folder.
 
     Raises:
         CourseError: if a chapter is not released, or real submissions are there.
@@ -154,9 +159,10 @@ def sample_class(
             _hand_in(course, student, chapter, work, notebook, rng)
             works[chapter] = work
         made.append(SampleStudent(student, name, skill, works))
-    # The course's own hidden questions: a mistake may show on some and not on others.
-    questions = with_seed(course, configured_settings(course)).seed or 0
-    made = _scored(sorted(made, key=lambda student: student.id), questions)
+    made.sort(key=lambda student: student.id)
+    if predict:
+        # By the course's own hidden questions: a mistake may show on some and not on others.
+        made = _scored(made, with_seed(course, configured_settings(course)).seed or 0)
     _set_due_dates(course, chapters)
     write_roster(course, merged(read_roster(course), [Student(student.id, student.name) for student in made]))
     content = json.dumps([student.to_dict() for student in made], indent=1, ensure_ascii=False)
@@ -180,27 +186,19 @@ def predicted_scores(mistakes: Mapping[str, Sequence[str]], seed: int) -> dict[t
 
 def _predicted(asked: tuple[str, Sequence[str], int]) -> list[tuple[str, float]]:
     name, mistakes, seed = asked
+    return [(mistake, _predicted_score(name, mistake, seed)) for mistake in mistakes]
+
+
+def _predicted_score(name: str, mistake: str, seed: int) -> float:
     about = exercises()[name]
-    # One sheet for all: what the reference answers, and what it takes to ask, is found out once.
+    place = next(i for i, item in enumerate(about.misconceptions) if item.name == mistake)
     sheet = about.sheet(hidden=True, seed=seed)
-    places = {item.name: place for place, item in enumerate(about.misconceptions)}
-    return [
-        (
-            mistake,
-            decide(_alone(sheet, places[mistake]), LocalSubject(about.misconceptions[places[mistake]].wrong)).score,
-        )
-        for mistake in mistakes
-    ]
-
-
-def _alone(sheet: Sheet, place: int) -> Sheet:
-    """Return a sheet that knows one mistake: the grader recognises it; with no other one on the sheet nothing is compared with them."""
-    return replace(
-        sheet,
-        misconceptions=(sheet.misconceptions[place],),
-        ask_mistake=lambda _, *question: sheet.answer(place, *question),
-        plain=None,
+    # The grader recognises the mistake; with no other one on the sheet nothing is compared with them.
+    known = sheet.misconceptions[place]
+    alone = replace(
+        sheet, misconceptions=(known,), ask_mistake=lambda _, *question: sheet.answer(place, *question), plain=None
     )
+    return decide(alone, LocalSubject(about.misconceptions[place].wrong)).score
 
 
 def _scored(students: Sequence[SampleStudent], seed: int) -> list[SampleStudent]:
@@ -320,7 +318,7 @@ def _solve(rng: random.Random, skill: float, difficulty: float, about: Exercise,
     mistake = rng.choices(about.misconceptions, weights)[0].name
     cell.source = _code(about.name, mistake)
     # What it is worth is worked out once all are drawn.
-    return Expected("mistake", 0.0, about.points, mistake)
+    return Expected("mistake", None, about.points, mistake)
 
 
 def _break(cell: Any) -> str:

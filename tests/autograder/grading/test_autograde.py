@@ -48,7 +48,7 @@ def graded(pristine: Path, tmp_path_factory: pytest.TempPathFactory) -> Graded:
     root = tmp_path_factory.mktemp("graded") / "course"
     shutil.copytree(pristine, root)
     course = Course.open(root)
-    students = sample_class(Path.cwd(), course, [CHAPTER], students=STUDENTS, seed=4)
+    students = sample_class(Path.cwd(), course, [CHAPTER], students=STUDENTS, seed=4, predict=True)
     told: list[str] = []
     results = autograde(
         course,
@@ -469,6 +469,16 @@ def test_a_sample_class_is_the_same_for_the_same_seed_and_spares_real_submission
     files = {path: path.read_bytes() for path in course.root.glob("submitted/*/*/*")}
     assert sample_class(Path.cwd(), course, [CHAPTER], students=3, seed=1) == first
     assert (course.root / SAVED_AS).read_bytes() == saved
+    assert {path: path.read_bytes() for path in course.root.glob("submitted/*/*/*")} == files
+
+    def done(students: list[SampleStudent], *, predicted: bool) -> list[tuple[str, str]]:
+        exercises = [item for student in students for item in student.chapters[CHAPTER].exercises.values()]
+        assert {item.score is not None for item in exercises if item.kind == "mistake"} == {predicted}
+        assert all(item.score is not None for item in exercises if item.kind != "mistake")
+        return [(item.kind, item.mistake) for item in exercises]
+
+    predicted = sample_class(Path.cwd(), course, [CHAPTER], students=3, seed=1, predict=True)
+    assert done(predicted, predicted=True) == done(first, predicted=False)
     assert {path: path.read_bytes() for path in course.root.glob("submitted/*/*/*")} == files
     hand_in("real", filled())
     with pytest.raises(CourseError, match="real students here: real"):

@@ -66,7 +66,7 @@ def test_a_sample_class_gets_the_scores_that_were_predicted_and_a_report(
     course: Course, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(PROJECT)
-    made = told(course, "sample-class", *CHAPTERS, "--students", "2", "--seed", SEED)
+    made = told(course, "sample-class", *CHAPTERS, "--students", "2", "--seed", SEED, "--predict")
     # All chapters by one command, whose worker goes from one to the next.
     grading = told(course, "autograde", *CHAPTERS, "--jobs", "1", "--device", "cpu", "--allow-weaker-isolation")
     assert [graded["chapter"] for graded in grading] == CHAPTERS
