@@ -77,8 +77,8 @@ ASKED = {
     "exact": "{str(name): shares for name, shares in exact.items()}",
     "places": "{str(name): shares for name, shares in places.items()}",
     "by_token": "[by_token, by_string, without]",
-    "context": "[list(part.shape) for part in translators[16].encode(*strings(64, random.Random(0), 12)[:2])]",
-    "logits": "list(translators[16](*(lambda s, m, t: (s, t[:, :-1], m))(*strings(64, random.Random(0), 12))).shape)",
+    "context": "[list(part.shape) for part in translators[16].encode(*strings(32, random.Random(0), 12)[:2])]",
+    "logits": "list(translators[16](*(lambda s, m, t: (s, t[:, :-1], m))(*strings(32, random.Random(0), 12))).shape)",
 }
 # Numbers of the prose that come from the papers it cites, or that are settings of the code next to them.
 GIVEN = {
@@ -296,7 +296,7 @@ def test_whole_strings_get_rarer_with_their_length_and_later_for_wider_states(va
     check("eight letters it gets nearly two thirds right, and the narrow one a fifth.")
     assert 0.6 < exact["64"][7] < 2 / 3
     assert long[7] == pytest.approx(0.2, abs=0.02)
-    check("Three times the training takes the narrow network as far as one of twice the width")
+    check("In whole strings, three times the training takes the narrow network as far as one of twice the width")
     assert sum(exact["32"]) <= sum(long) < sum(exact["64"]) - 2
 
 
@@ -304,8 +304,8 @@ def test_first_letter_written_comes_out_best(values: dict[str, Any]) -> None:
     for shares in values["places"].values():
         assert max(shares[:-1]) == shares[0]
     widest = values["places"]["64"]
-    assert widest[11] > min(widest[5:9]), "the very last letters recover a little"
-    check("(In the widest network the very last letters written recover a little: they were read into an empty state.)")
+    assert widest[11] > min(widest[5:9]) + 0.1, "the last letters recover"
+    check("(In the widest network the last letters written recover: they were read into an empty state.)")
 
 
 def test_bits_of_strings_and_contexts_are_counted_right() -> None:
@@ -322,10 +322,10 @@ def test_teacher_forcing_flatters_and_a_decoder_without_context_guesses(values: 
 
 
 def test_shapes_of_the_table_are_those_of_the_lesson(values: dict[str, Any]) -> None:
-    assert values["context"] == [[1, 64, 16]] * 2
-    assert values["logits"] == [64, 13, 20]
-    check("(64, 12), (64, 13), (64, 13, 20)")
-    check("its context, states and cells | `(L, B, D)` each | (1, 64, 16)")
+    assert values["context"] == [[1, 32, 16]] * 2
+    assert values["logits"] == [32, 13, 20]
+    check("(32, 12), (32, 13), (32, 13, 20)")
+    check("its context, states and cells | `(L, B, D)` each | (1, 32, 16)")
 
 
 def test_prose_has_no_number_that_is_not_checked() -> None:

@@ -370,16 +370,21 @@ def test_decoder_looks_where_the_lesson_says(values: dict[str, Any]) -> None:
     seen = [keys[int(row.argmax())] for row in head]
     assert seen[:3] == ["##five", "forty-", "forty-"]
     assert seen[6:9] == ["##three", "twenty-", "twenty-"]
-    check("and after und, with 0.99, once more,", head[2].max().item())
+    check("in view, with 0.58 and 0.42.", *head[0].topk(2).values.tolist())
+    check("after und, with 0.99, at `forty-` alone;", head[2].max().item())
     assert seen[3] == "thousand,"
     assert seen[-1] == "and"
     last = {keys[int(row.argmax())] for row in looks[1, :, -1]}
     assert not last & {"##three", "twenty-", "(end)"}, "no head knows better"
-    agreeing = sum(
-        [keys[int(row.argmax())] for row in looks[1, h, [0, 2, 6, 8]]] == ["##five", "forty-", "##three", "twenty-"]
-        for h in range(4)
-    )
-    assert agreeing == 4, "all heads of the layer do the same there"
+    agreeing = [
+        sum(
+            [keys[int(row.argmax())] for row in looks[layer, h, [0, 2, 6, 8]]]
+            == ["##five", "forty-", "##three", "twenty-"]
+            for h in range(4)
+        )
+        for layer in (0, 1)
+    ]
+    assert agreeing == [2, 4], "two heads of layer 1 and all heads of layer 2 do the same there"
 
 
 def test_silent_mistakes_show_as_told(values: dict[str, Any]) -> None:
