@@ -12,11 +12,11 @@ from autograder.checking import aspects as look
 from autograder.checking.aspects import Maker
 from autograder.checking.draw import Case, Draw
 from autograder.checking.exercise import Exercise, misconception
+from autograder.checks.attention import FUSED
 from autograder.checks.sections import HEADINGS
 from tfcourse import attention, multihead
 
 CHAPTER = "04_multi_head"
-FUSED = ("scaled_dot_product_attention", "multi_head_attention_forward", "_native_multi_head_attention")
 NO_LOOP = "examples, positions or heads"
 
 

@@ -14,16 +14,11 @@ from torch.nn import functional as F
 from autograder.checking import aspects as look
 from autograder.checking.draw import Case, Draw
 from autograder.checking.exercise import Exercise, misconception
+from autograder.checks.attention import FUSED
 from autograder.checks.sections import HEADINGS
 from tfcourse import attention, layers, multihead, positions, transformer
 
 CHAPTER = "05_transformer"
-READY_MADE = (
-    "scaled_dot_product_attention",
-    "multi_head_attention_forward",
-    "_native_multi_head_attention",
-    "_transformer_encoder_layer_fwd",
-)
 D, H, F_WIDTH = 4, 2, 6
 
 
@@ -360,7 +355,7 @@ ENCODER_LAYER = Exercise(
         look.device(0.5, padded_encoder),
         look.vectorised(0.5, longer_encoder, axis="examples or positions"),
     ),
-    forbidden=READY_MADE,
+    forbidden=FUSED,
     rule_case=(encoder, padded_encoder),
     misconceptions=(  # type: ignore[arg-type]  # mypy takes a decorated class for the class
         AlwaysPost,
@@ -705,7 +700,7 @@ DECODER_LAYER = Exercise(
         look.device(0.5, decoder),
         look.vectorised(0.5, longer_decoder, axis="examples or positions"),
     ),
-    forbidden=READY_MADE,
+    forbidden=FUSED,
     rule_case=(decoder, whole_memory),
     misconceptions=(  # type: ignore[arg-type]  # mypy takes a decorated class for the class
         NoCausalMask,
@@ -1304,7 +1299,7 @@ TRANSFORMER = Exercise(
             title="Tied vocabularies of two sizes, unknown or missing positions are a ValueError.",
         ),
     ),
-    forbidden=READY_MADE,
+    forbidden=FUSED,
     rule_case=(tied, pre_norm),
     misconceptions=(  # type: ignore[arg-type]  # mypy takes a decorated class for the class
         NotScaled,

@@ -63,6 +63,7 @@ _ATTRIBUTES = frozenset(
         "is_grad_enabled",
         "modules",
         "onnx",
+        "ops",
         "redispatch",
         "setprofile",
         "setrecursionlimit",
@@ -74,6 +75,8 @@ _ATTRIBUTES = frozenset(
 _HARMLESS = frozenset({"sys", "inspect", "importlib"})
 # `torch.nn.modules` is where PyTorch keeps its layers.
 _PARTS = (_MODULES | _ATTRIBUTES) - {"modules"}
+# A layer that these have recorded is run as the plain operations that it consists of. `torch.trace` is something else, and so is a script.
+_TRACERS = frozenset({"load", "trace", "trace_module"})
 # The usual names of PyTorch's modules; what begins with one underscore is none of their users' business.
 _PYTORCH = frozenset({"torch", "nn", "F"})
 # What looks something up by its name; getattr has the name behind the object.
@@ -121,12 +124,16 @@ def _imported(path: str) -> Iterator[str]:
     else:
         telling = _ATTRIBUTES if top in _HARMLESS else _PARTS
         yield from (f"….{part}" for part in parts if part in telling or (top == "torch" and _is_private(part)))
+        if parts[:1] == ["jit"] and parts[-1] in _TRACERS:
+            yield f"….{parts[-1]}"
 
 
 def _is_telling(node: ast.Attribute) -> bool:
     if node.attr in _ATTRIBUTES:
         return not _is_self(node.value)
     path = _path(node.value)
+    if path[-1:] == ["jit"] and node.attr in _TRACERS:
+        return True
     return _is_private(node.attr) and not _PYTORCH.isdisjoint(path[:1]) and not any(map(_is_private, path))
 
 
