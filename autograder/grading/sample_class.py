@@ -317,7 +317,7 @@ def _solve(rng: random.Random, skill: float, difficulty: float, about: Exercise,
     weights = [1 / (place + 1.5) for place in range(len(about.misconceptions))]
     mistake = rng.choices(about.misconceptions, weights)[0].name
     cell.source = _code(about.name, mistake)
-    # What it is worth is worked out once all are drawn.
+    # What it is worth is worked out once all are drawn, if at all.
     return Expected("mistake", None, about.points, mistake)
 
 

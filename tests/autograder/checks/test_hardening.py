@@ -10,6 +10,7 @@ import torch
 
 from autograder.checking.recorded import read_sheet, write_sheet
 from autograder.checks import check, exercise, exercises
+from autograder.checks.attention import FUSED
 from tfcourse import attention
 
 
@@ -30,6 +31,12 @@ def honest(q, k, v, mask=None):
 
 
 honest.__name__ = "scaled_dot_product_attention"
+
+
+def test_where_attention_in_one_call_is_forbidden_it_is_under_all_its_names():
+    forbidding = [item for item in exercises().values() if "scaled_dot_product_attention" in item.forbidden]
+    assert {item.chapter[:2] for item in forbidding} == {"02", "03", "04", "05"}
+    assert {item.name for item in forbidding if not set(FUSED) <= set(item.forbidden)} == set()
 
 
 def swallows_the_first_refusal(q, k, v, mask=None):
