@@ -10,6 +10,7 @@ from urllib.parse import quote
 from nbgrader.api import Base, Gradebook
 from sqlalchemy import create_engine, inspect
 from sqlalchemy.engine import URL, make_url
+from sqlalchemy.event import listen
 from sqlalchemy.exc import SQLAlchemyError
 
 from autograder.course import Course
@@ -36,8 +37,10 @@ def open_gradebook(course: Course) -> Iterator[Gradebook]:
 def read_only(db_url: str) -> Iterator[Gradebook]:
     """Yield a gradebook for reading.
 
-    nbgrader makes a gradebook where there is none, and adds a course to one that does not have it; a question must do neither. An
-    SQLite file is therefore opened read-only, and so is every transaction on a server.
+    nbgrader makes a gradebook where there is none, adds missing tables to another program's database, and adds a course to a gradebook
+    that does not have it; a question must do none of these. Every connection is therefore told to change nothing. A file is nevertheless
+    opened as one that may be written: where a writer was killed in the middle of a commit, SQLite takes back the half of it that
+    had reached the disk, and it could not do so otherwise.
 
     Args:
         db_url: its address, as nbgrader has it.
@@ -48,27 +51,24 @@ def read_only(db_url: str) -> Iterator[Gradebook]:
     url = make_url(db_url)
     path = _sqlite_file(url)
     where = path or url.render_as_string(hide_password=True)
+    if path is not None:
+        if not (path.is_file() and path.stat().st_size):
+            raise _missing(path)
+        url = _existing(path)
     try:
-        gradebook = _opened_on_server(url, where) if path is None else _opened_file(path)
+        _look_for_tables(url, where)
+        # Without a course's id nbgrader adds none.
+        gradebook = Gradebook(url, course_id="")
         try:
+            _forbid_changes(gradebook)
             yield gradebook
         finally:
             gradebook.close()
     except SQLAlchemyError as error:
-        if path is not None and "readonly" in str(error):
-            # It was opened for reading, so this is nbgrader making the tables that it misses.
-            raise _foreign(where) from error
         raise explained(error, where) or error from error
 
 
-def _opened_file(path: Path) -> Gradebook:
-    if not (path.is_file() and path.stat().st_size):
-        raise _missing(path)
-    # Without a course's id nbgrader adds none.
-    return Gradebook(_read_only(path), course_id="")
-
-
-def _opened_on_server(url: URL, where: object) -> Gradebook:
+def _look_for_tables(url: URL, where: object) -> None:
     engine = create_engine(url)
     try:
         there = set(inspect(engine).get_table_names())
@@ -77,12 +77,19 @@ def _opened_on_server(url: URL, where: object) -> Gradebook:
     if not there:
         raise _missing(where)
     if not set(Base.metadata.tables) <= there:
-        raise _foreign(where)
-    gradebook = Gradebook(url, course_id="")
+        raise CourseError(
+            "this database is not an nbgrader gradebook", where=where, do="Check db_url in nbgrader_config.py."
+        )
+
+
+def _forbid_changes(gradebook: Gradebook) -> None:
     gradebook.db.remove()
-    if url.get_backend_name() == "postgresql":
+    if gradebook.engine.name == "postgresql":
         gradebook.db.configure(bind=gradebook.engine.execution_options(postgresql_readonly=True))
-    return gradebook
+    elif gradebook.engine.name == "sqlite":
+        # Connections that are open already were not told.
+        gradebook.engine.dispose()
+        listen(gradebook.engine, "connect", lambda connection, _: connection.execute("PRAGMA query_only = ON"))
 
 
 def _missing(where: object) -> NoGradebookError:
@@ -91,15 +98,9 @@ def _missing(where: object) -> NoGradebookError:
     )
 
 
-def _foreign(where: object) -> CourseError:
-    return CourseError(
-        "this database is not an nbgrader gradebook", where=where, do="Check db_url in nbgrader_config.py."
-    )
-
-
-def _read_only(path: Path) -> URL:
+def _existing(path: Path) -> URL:
     # An object and no text: in a text SQLAlchemy would take the quotation of odd signs in the path away again.
-    return URL.create("sqlite", database=f"file:{quote(str(path))}", query={"mode": "ro", "uri": "true"})
+    return URL.create("sqlite", database=f"file:{quote(str(path))}", query={"mode": "rw", "uri": "true"})
 
 
 def _sqlite_file(url: URL) -> Path | None:

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import signal
 import sqlite3
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from sqlalchemy import text
+from sqlalchemy.exc import OperationalError
 
 from autograder.course import Course
 from autograder.errors import CourseError
@@ -56,6 +61,34 @@ def test_another_programs_database_is_told_apart_and_gets_no_tables(course_dir: 
     before = path.read_bytes()
     with pytest.raises(CourseError, match="not an nbgrader gradebook"), open_gradebook(Course.open(course_dir)):
         pass
+    assert path.read_bytes() == before
+
+
+def test_looking_cannot_change_anything(course_dir: Path) -> None:
+    with open_gradebook(Course.open(course_dir)) as gradebook, pytest.raises(OperationalError, match="readonly"):
+        gradebook.db.execute(text("DELETE FROM assignment"))
+
+
+KILLED_WRITER = """
+import os, signal, sqlite3, sys
+gradebook = sqlite3.connect(sys.argv[1], isolation_level=None)
+gradebook.execute("PRAGMA cache_size = 1")  # so that the file is written before the commit
+gradebook.execute("BEGIN")
+for number in range(200):
+    gradebook.execute("INSERT INTO student (id, first_name) VALUES (?, ?)", (f"half {number}", "x" * 500))
+os.kill(os.getpid(), signal.SIGKILL)
+"""
+
+
+def test_what_a_writer_left_that_was_killed_in_a_commit_is_taken_back(course_dir: Path) -> None:
+    path = course_dir / "gradebook.db"
+    before = path.read_bytes()
+    assert subprocess.run([sys.executable, "-c", KILLED_WRITER, path]).returncode == -signal.SIGKILL
+    assert path.read_bytes() != before
+    assert (course_dir / "gradebook.db-journal").stat().st_size
+    with open_gradebook(Course.open(course_dir)) as gradebook:
+        assert gradebook.students == []
+        assert len(gradebook.assignments) == 2
     assert path.read_bytes() == before
 
 
