@@ -90,7 +90,16 @@ def around(owner: Any, name: str, *, nth: int = 2, before: bool = False, number:
     setattr(owner, name, ending)
 
 
-def at_commit(moment: str, nth: int) -> None:
+def half_on_the_disk(session: Session) -> None:
+    """End this process when SQLite has begun to write into the file what it can take back."""
+    connection = session.connection()
+    connection.exec_driver_sql("PRAGMA cache_size = 1")
+    for number in range(200):
+        connection.exec_driver_sql("INSERT INTO student (id, first_name) VALUES (?, ?)", (f"half {number}", "x" * 500))
+    end()
+
+
+def at_commit(moment: str, nth: int, how: Callable[[Session], None] = lambda session: end()) -> None:
     """Let the process end at the nth commit to the gradebook after the second submission was begun."""
     begun, commits = 0, 0
     tell = Journal.begun
@@ -104,7 +113,7 @@ def at_commit(moment: str, nth: int) -> None:
         nonlocal commits
         commits += begun >= 2
         if commits == nth:
-            end()
+            how(session)
 
     Journal.begun = counting  # type: ignore[method-assign]
     event.listen(Session, moment, committing)
@@ -163,6 +172,7 @@ POINTS: dict[str, Callable[[], None]] = {
     "half a line of begun": lambda: half_a_line("begun"),
     "begun": lambda: around(Journal, "begun"),
     "before the first commit": lambda: at_commit("before_commit", 1),
+    "half of the first commit": lambda: at_commit("before_commit", 1, half_on_the_disk),
     "after the first commit": lambda: at_commit("after_commit", 1),
     "before the second commit": lambda: at_commit("before_commit", 2),
     "after the second commit": lambda: at_commit("after_commit", 2),
