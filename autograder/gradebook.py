@@ -49,7 +49,7 @@ def read_only(db_url: str) -> Iterator[Gradebook]:
         CourseError: if there is no gradebook yet, or it cannot be read.
     """
     url = make_url(db_url)
-    path = _sqlite_file(url)
+    path = sqlite_file(url)
     where = path or url.render_as_string(hide_password=True)
     if path is not None:
         if not (path.is_file() and path.stat().st_size):
@@ -103,7 +103,8 @@ def _existing(path: Path) -> URL:
     return URL.create("sqlite", database=f"file:{quote(str(path))}", query={"mode": "rw", "uri": "true"})
 
 
-def _sqlite_file(url: URL) -> Path | None:
+def sqlite_file(url: URL) -> Path | None:
+    """Return the file that an SQLite database is kept in, or None for another database."""
     if not url.drivername.startswith("sqlite") or not url.database or url.database == ":memory:":
         return None
     return Path(url.database).resolve()

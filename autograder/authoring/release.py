@@ -12,14 +12,17 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from nbgrader.api import Gradebook
 from nbgrader.converters import GenerateAssignment
 from nbgrader.coursedir import CourseDirectory
+from sqlalchemy.engine import URL, make_url
 from traitlets.config import Config
 
 from autograder.authoring.chapter import Chapter
 from autograder.authoring.myst import write_notebook
 from autograder.authoring.notebooks import source_notebook
 from autograder.errors import CourseError
+from autograder.gradebook import sqlite_file
 
 
 def released_notebook(chapter: Chapter, config: Config | None = None) -> bytes:
@@ -64,6 +67,8 @@ def generate_assignment(config: Config, chapter: str) -> None:
         warnings.simplefilter("ignore")
         try:
             directory = CourseDirectory(config=settings, log=log)
+            if not settings.GenerateAssignment.get("no_database"):
+                _make_gradebook(directory)
             converter = GenerateAssignment(coursedir=directory, config=settings, log=log)
             converter.force = True
             converter.create_assignment = True
@@ -76,6 +81,17 @@ def generate_assignment(config: Config, chapter: str) -> None:
                 where=settings.CourseDirectory.root,
                 do=_advice(written.getvalue()),
             ) from error
+
+
+def _make_gradebook(directory: CourseDirectory) -> None:
+    """Make a gradebook beside its place and move it there; nbgrader makes it table by table, and one half made would not be read again."""
+    path = sqlite_file(make_url(directory.db_url))
+    if path is None or (path.exists() and path.stat().st_size):
+        return
+    half = path.with_name(f"{path.name}.new")
+    half.unlink(missing_ok=True)
+    Gradebook(URL.create("sqlite", database=str(half)), directory.course_id).close()
+    half.replace(path)
 
 
 @contextmanager

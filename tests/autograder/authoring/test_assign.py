@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
+import sqlite3
 import zipfile
 from datetime import datetime
 from pathlib import Path
@@ -11,6 +12,7 @@ from typing import Any
 
 import nbformat
 import pytest
+from nbgrader import api
 from nbgrader.api import Gradebook
 
 from autograder.authoring import assign as module
@@ -19,6 +21,7 @@ from autograder.authoring.notebooks import CANARY
 from autograder.authoring.source import stub_source
 from autograder.course import Course
 from autograder.errors import CourseError
+from autograder.gradebook import released_chapters
 
 FIRST, SECOND = "90_first", "91_second"
 
@@ -163,6 +166,28 @@ def test_a_release_folder_that_cannot_be_written_is_refused_after_a_good_release
     monkeypatch.setattr(module, "generate_assignment", full)
     error = refused(small, course, [FIRST], "No space left on device")
     assert error.where == str(course.root / "release")
+
+
+def test_a_gradebook_is_there_in_full_or_not_at_all(
+    small: Any, course: Course, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def stopped() -> str:
+        raise KeyboardInterrupt
+
+    path = course.root / "gradebook.db"
+    path.unlink()
+    with monkeypatch.context() as patched:
+        # nbgrader asks for its version when the tables are made.
+        patched.setattr(api, "get_alembic_version", stopped)
+        with pytest.raises(KeyboardInterrupt):
+            assign(small.root, course, [FIRST])
+    assert not path.exists()
+    assign(small.root, course, [FIRST])
+    assert released_chapters(course) == [FIRST]
+    with sqlite3.connect(path) as database:
+        assert database.execute("SELECT count(*) FROM alembic_version").fetchall() == [(1,)]
+    database.close()
+    assert list(course.root.glob("gradebook.db?*")) == []
 
 
 def test_another_notebook_beside_the_source_is_not_released_by_accident(small: Any, course: Course) -> None:
