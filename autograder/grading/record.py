@@ -259,7 +259,7 @@ class Books:
         recorder = self._recorder(student, log)
         try:
             recorder.executed = reader.reads(executed)
-            with without_remarks():
+            with without_remarks(), self._shared:
                 recorder.start()
         except Exception as error:
             raise RecordError(heard.cause(error)) from error

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from functools import cache
 from types import FunctionType
-from typing import Any
+from typing import Any, Self
 
 from nbgrader.api import (
     Assignment,
@@ -61,8 +61,8 @@ class _Unit(Session):  # type: ignore[misc]
 class SharedGradebook(Gradebook):  # type: ignore[misc]
     """nbgrader's gradebook, which may be opened and closed many times over one connection to its database.
 
-    Every ``with`` block is a unit: what it commits is written at its end, unless it ends in an exception. Rows that nbgrader looks up one
-    by one are read with one query for all of a notebook's.
+    Every outermost ``with`` block is a unit: what is committed in it is written at its end, unless it or a block in it ended in an
+    exception. Rows that nbgrader looks up one by one are read with one query for all of a notebook's.
     """
 
     db: Any
@@ -74,18 +74,24 @@ class SharedGradebook(Gradebook):  # type: ignore[misc]
         self.engine = create_engine(db_url, pool_pre_ping=True)
         self.db = scoped_session(sessionmaker(bind=self.engine, class_=_Unit, expire_on_commit=False))
         self._known: dict[tuple[Any, ...], dict[str, Any]] = {}
+        self._depth, self._failed = 0, False
+
+    def __enter__(self) -> Self:
+        self._depth += 1
+        return self
 
     def __exit__(self, kind: Any, error: Any, traceback: Any) -> None:
+        self._depth -= 1
+        self._failed = self._failed or kind is not None
+        if self._depth:
+            return
         try:
-            if kind is None:
+            if not self._failed:
                 self.db().settle()
         finally:
+            self._failed = False
             self._known.clear()
             self.db.remove()
-
-    def close(self) -> None:
-        """Close the unit; the connection stays."""
-        self.__exit__(None, None, None)
 
     def dispose(self) -> None:
         """Close the connection. What was not committed is lost."""

@@ -391,6 +391,18 @@ def test_a_file_that_was_replaced_during_the_run_is_not_recorded(course: Course)
             books.record("ada", executed)
 
 
+def test_what_cannot_be_recorded_leaves_nothing_in_the_gradebook(course: Course) -> None:
+    hand_in(course, "ada", student_notebook(course))
+    with Books(course, CHAPTER) as books:
+        executed = books.sanitise("ada", submitted(course, "ada"))
+        hand_in(course, "ada", student_notebook(course, answer="Something else."))
+        with pytest.raises(RecordError):
+            books.record("ada", executed)
+    with opened(course) as gradebook:
+        assert gradebook.students == []
+        assert gradebook.assignment_submissions(CHAPTER) == []
+
+
 def test_only_so_many_submissions_wait_in_memory(course: Course, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(record, "KEPT", 2)
     students = ["ada", "bo", "cy"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import suppress
 from typing import Any
 
 import pytest
@@ -116,6 +117,30 @@ def test_a_unit_that_fails_leaves_nothing_behind(shared: SharedGradebook, plain:
     assert [student.id for student in plain.students] == ["ada"]
     with shared:
         assert shared.find_grade(TEST, *ABOUT).auto_score is None
+
+
+def test_blocks_within_a_block_are_one_unit(shared: SharedGradebook, plain: Any) -> None:
+    commits: list[object] = []
+    event.listen(shared.engine, "commit", commits.append)
+    with shared:
+        for student in ("bo", "cy"):
+            with shared:
+                shared.add_student(student)
+        assert [student.id for student in shared.students] == ["ada", "bo", "cy"]
+        assert [student.id for student in plain.students] == ["ada"]
+    plain.db.rollback()
+    assert [student.id for student in plain.students] == ["ada", "bo", "cy"]
+    assert len(commits) == 1
+
+
+def test_a_block_that_fails_takes_those_around_it_along(shared: SharedGradebook, plain: Any) -> None:
+    with shared:
+        shared.add_student("bo")
+        with suppress(MissingEntry), shared:
+            shared.find_student("nobody")
+    with shared:
+        shared.add_student("cy")
+    assert [student.id for student in plain.students] == ["ada", "cy"]
 
 
 def test_sums_are_counted_anew_after_a_commit_of_what_they_hang_on(shared: SharedGradebook) -> None:
