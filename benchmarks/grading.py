@@ -26,7 +26,7 @@ from time import monotonic, perf_counter
 
 import nbformat
 from classroom import CHAPTER, Classroom, classroom
-from measure import Figures, Target, adopt_orphans, cost_of, wait_for_orphans
+from measure import Figures, Processors, Target, adopt_orphans, cost_of, wait_for_orphans
 
 from autograder.course import CONFIG_NAME
 from autograder.engine.nursery import Nursery
@@ -84,6 +84,7 @@ def compare(room: Classroom, stock_folder: Path, stock_students: int, rounds: in
         "cold: wall s each",
         "cold: CPU s each",
         "steady: wall s each",
+        "steady: processors busy",
         "against stock, cold",
         "against stock, steady",
     )
@@ -97,6 +98,7 @@ def compare(room: Classroom, stock_folder: Path, stock_students: int, rounds: in
                 median(cold) if cold else "",
                 median(turn.cpu / way.students for turn in way.turns),
                 median(turn.steady for turn in way.turns),
+                f"{way.busy:.0%}" if way.busy else "",
                 f"{way.faster_than(stock, lambda turn, students: turn.cold / students):.1f}×" if cold else "",
                 f"{way.faster_than(stock):.1f}×",
             )
@@ -113,7 +115,10 @@ def compare(room: Classroom, stock_folder: Path, stock_students: int, rounds: in
         f"median of {rounds} rounds in which the ways took turns; a ratio is taken within each round. In the rounds 2 workers were "
         f"{', '.join(f'{ratio:.1f}×' for ratio in two.ratios(stock))} against stock, 1 worker "
         f"{', '.join(f'{ratio:.1f}×' for ratio in one.ratios(stock))}, 2 workers against 1 "
-        f"{', '.join(f'{ratio:.2f}×' for ratio in two.ratios(one))}."
+        f"{', '.join(f'{ratio:.2f}×' for ratio in two.ratios(one))}.",
+        "Processors are those of the machine, whoever uses them. The main process works beside the workers, and a student's process ends "
+        f"while its checker goes on: one worker uses {one.busy:.0%} of all time, so that on this machine several that cost the same are "
+        f"about {1 / one.busy:.2f} times as fast as one, and not more.",
     ]
     return figures
 
@@ -126,11 +131,13 @@ class Turn:
         cold: seconds of the whole command, or 0 if there is none.
         cpu: seconds of processor time of it.
         steady: seconds that one more submission takes.
+        busy: share of all processors' time that was used meanwhile, or 0 if nobody looked.
     """
 
     cold: float
     cpu: float
     steady: float
+    busy: float = 0.0
 
 
 @dataclass
@@ -151,6 +158,11 @@ class Way:
         """Return how many times faster this way was than another one, in each round."""
         pairs = zip(self.turns, other.turns, strict=True)
         return [of(theirs, other.students) / of(mine, self.students) for mine, theirs in pairs]
+
+    @property
+    def busy(self) -> float:
+        """The median of the shares of all processors' time."""
+        return median(turn.busy for turn in self.turns)
 
     def faster_than(self, other: Way, of: Callable[[Turn, int], float] = lambda turn, _: turn.steady) -> float:
         """Return the median of these."""
@@ -179,7 +191,8 @@ def stock_nbgrader(room: Classroom, folder: Path, students: int) -> Turn:
 def tfcourse(room: Classroom, jobs: int) -> Turn:
     """Let our command grade all students."""
     command = [BIN / "tfcourse", "autograde", CHAPTER, "--force", "--jobs", str(jobs), "--course", room.course.root]
-    cost = cost_of(command)
+    with Processors() as processors:
+        cost = cost_of(command)
     results = read_results(room.course, CHAPTER)
     isolation = {result.provenance.isolation for result in results if result.provenance}
     if len(results) != len(room.students) or isolation != {"sandbox"}:
@@ -192,7 +205,8 @@ def tfcourse(room: Classroom, jobs: int) -> Turn:
         if event["event"] == RECORDED
     )
     first = len(times) // _WARM
-    return Turn(cost.wall, cost.cpu, (times[-1] - times[first]) / (len(times) - 1 - first))
+    steady = (times[-1] - times[first]) / (len(times) - 1 - first)
+    return Turn(cost.wall, cost.cpu, steady, processors.busy(times[first], times[-1]))
 
 
 def _last_run(room: Classroom) -> int:

@@ -17,10 +17,13 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from importlib.metadata import version
 from pathlib import Path
-from time import perf_counter
+from threading import Event, Thread
+from time import perf_counter, time
+from typing import Self
 
 RESULTS = Path(__file__).parent / "results"
 _PR_SET_CHILD_SUBREAPER = 36
+_LOOK_SECONDS = 0.05
 
 
 @dataclass(frozen=True)
@@ -55,6 +58,35 @@ def cost_of(command: Sequence[str | Path], *, cwd: Path | None = None, accepted:
         raise RuntimeError(f"{' '.join(map(str, command))} ended with {done.returncode}:\n{done.stdout}{done.stderr}")
     wait_for_orphans()
     return Cost(wall, cpu_of_children() - before)
+
+
+class Processors:
+    """How busy the machine's processors are while a block runs, whoever uses them (Linux only)."""
+
+    def __init__(self) -> None:
+        self._seen: list[tuple[float, int, int]] = []
+        self._ended = Event()
+        self._thread = Thread(target=self._look, daemon=True)
+
+    def __enter__(self) -> Self:
+        self._thread.start()
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self._ended.set()
+        self._thread.join()
+
+    def _look(self) -> None:
+        while not self._ended.wait(_LOOK_SECONDS):
+            ticks = [int(field) for field in _lines("/proc/stat")[0].split()[1:9]]
+            # The fourth is idle, the fifth is idle while a disk is waited for.
+            self._seen.append((time(), sum(ticks), ticks[3] + ticks[4]))
+
+    def busy(self, begin: float, end: float) -> float:
+        """Return the share of all processors' time that was used between two moments of the block, in seconds since the epoch."""
+        between = [seen for seen in self._seen if begin <= seen[0] <= end]
+        (_, ticks, idle), (_, later, idle_later) = between[0], between[-1]
+        return 1 - (idle_later - idle) / (later - ticks)
 
 
 def adopt_orphans() -> None:
