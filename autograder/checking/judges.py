@@ -52,7 +52,7 @@ def matches_part(seen: Observations, expected: Observations, options: Mapping[st
     """The outputs in the option ``outputs`` have the expected shape and values; the others need only be there."""
     for mine, theirs in zip(seen, expected, strict=True):
         if set(mine.outputs) != set(theirs.outputs):
-            return f"it returns {_names(mine)}, expected {_names(theirs)}"
+            return _other_names(mine, theirs)
         for name in options["outputs"]:
             if problem := _difference(name, mine.outputs[name], theirs.outputs[name]):
                 return problem
@@ -315,7 +315,7 @@ def _kinds(seen: Observations, expected: Observations) -> str | None:
     """Say where there is no tensor (or shape) in the place of one: who returns nothing has not kept a promise about how it is made."""
     for mine, theirs in zip(seen, expected, strict=True):
         if set(mine.outputs) != set(theirs.outputs):
-            return f"it returns {_names(mine)}, expected {_names(theirs)}"
+            return _other_names(mine, theirs)
         for name, value in theirs.outputs.items():
             other = mine.outputs[name]
             if isinstance(value, (Tensor, tuple)) and not isinstance(other, (Tensor, tuple)):
@@ -325,7 +325,7 @@ def _kinds(seen: Observations, expected: Observations) -> str | None:
 
 def _structure(mine: Observation, theirs: Observation) -> str | None:
     if set(mine.outputs) != set(theirs.outputs):
-        return f"it returns {_names(mine)}, expected {_names(theirs)}"
+        return _other_names(mine, theirs)
     for name, value in theirs.outputs.items():
         other = mine.outputs[name]
         if isinstance(value, Tensor) != isinstance(other, Tensor):
@@ -417,6 +417,15 @@ def _unreadable(name: str, value: Value) -> str | None:
     if value.numel() > LARGEST:
         return f"{name} has {value.numel()} numbers"
     return None
+
+
+def _other_names(mine: Observation, theirs: Observation) -> str:
+    """Say how many values there should be; where it is not their number, which one is out of place."""
+    returned, expected = _names(mine), _names(theirs)
+    if returned == expected:
+        returned = next(name for name in mine.outputs if name not in theirs.outputs)
+        expected = next(name for name in theirs.outputs if name not in mine.outputs)
+    return f"it returns {returned}, expected {expected}"
 
 
 def _names(observation: Observation) -> str:

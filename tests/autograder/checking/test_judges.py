@@ -7,7 +7,7 @@ import torch
 from torch import nn
 
 from autograder.checking.judges import JUDGES, alike_at_a_glance, glance, judge, look, same_answer
-from autograder.checking.request import Observation
+from autograder.checking.request import Observation, flatten_outputs
 from autograder.checking.tolerance import tolerance_for
 
 X = torch.tensor([[0.5, -1.25, 2.0], [3.5, -0.75, 1.5]])
@@ -128,6 +128,13 @@ def test_all_outputs_are_looked_at_and_must_have_the_expected_names():
     assert judge("matches", [Observation(outputs={"output['a']": X})], [Observation(outputs={"output": X})], {}) == (
         "it returns output['a'], expected one value"
     )
+
+
+def test_as_many_values_in_other_places_are_told_by_the_first_that_is_out_of_place():
+    flat = Observation(outputs=flatten_outputs((X, X, X)))
+    nested = Observation(outputs=flatten_outputs((X, (X, X))))
+    assert judge("matches", [flat], [nested], {}) == "it returns output[1], expected output[1][0]"
+    assert judge("matches", [nested], [flat], {}) == "it returns output[1][0], expected output[1]"
 
 
 def test_a_part_is_judged_by_itself_but_the_others_must_be_there():
