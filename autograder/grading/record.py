@@ -262,6 +262,8 @@ class Books:
             with without_remarks(), self._shared:
                 recorder.start()
         except Exception as error:
+            # As nbgrader does it for what fails before the commit: no graded notebook stays whose grades are not in the gradebook.
+            shutil.rmtree(self.course.folder("autograded", student, self.chapter), ignore_errors=True)
             raise RecordError(heard.cause(error)) from error
         return recorder.written
 

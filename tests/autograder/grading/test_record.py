@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sqlite3
 from collections.abc import Callable, Iterator
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -13,6 +14,8 @@ from nbformat.v4 import new_code_cell
 from nbgrader.api import MissingEntry
 from sqlalchemy import event, text
 from sqlalchemy.engine import make_url
+from sqlalchemy.exc import OperationalError
+from sqlalchemy.orm import Session
 
 from autograder.authoring.release import generate_assignment
 from autograder.course import Course
@@ -401,6 +404,22 @@ def test_what_cannot_be_recorded_leaves_nothing_in_the_gradebook(course: Course)
     with opened(course) as gradebook:
         assert gradebook.students == []
         assert gradebook.assignment_submissions(CHAPTER) == []
+
+
+def test_a_commit_that_fails_leaves_no_graded_notebook(course: Course, monkeypatch: pytest.MonkeyPatch) -> None:
+    def locked(session: Session) -> None:
+        raise OperationalError("COMMIT", {}, sqlite3.OperationalError("database is locked"))
+
+    hand_in(course, "ada", student_notebook(course))
+    with Books(course, CHAPTER) as books:
+        executed = books.sanitise("ada", submitted(course, "ada"))
+        with monkeypatch.context() as patched:
+            patched.setattr(Session, "commit", locked)
+            with pytest.raises(RecordError, match="database is locked"):
+                books.record("ada", executed)
+        assert not list(course.folder("autograded", "ada", CHAPTER).rglob("*.ipynb"))
+        by_books(books, "ada", full())
+        assert books.grades("ada")[0][TESTS[0]].auto_score == 2.5
 
 
 def test_only_so_many_submissions_wait_in_memory(course: Course, monkeypatch: pytest.MonkeyPatch) -> None:
