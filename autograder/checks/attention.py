@@ -29,6 +29,12 @@ FUSED = (
     "_native_multi_head_attention",
     "_transformer_encoder_layer_fwd",
     "MultiheadAttention",
+    # These record a ready-made layer as the plain operations that it consists of, which is all that could be seen of it afterwards.
+    "trace",
+    "trace_module",
+    "symbolic_trace",
+    "make_fx",
+    "export",
 )
 
 

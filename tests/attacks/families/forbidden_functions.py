@@ -131,6 +131,32 @@ ATTACKS = (
         ),
     ),
     Attack(
+        name="a recorded layer",
+        story="Records nn.MultiheadAttention, under a name put together, by torch.jit.trace: it runs as plain products.",
+        wants=WANTS,
+        bodies=body(
+            "ready(q, k, v, mask)",
+            HONEST
+            + """
+    import warnings
+    warnings.simplefilter("ignore")
+    Ready = getattr(nn, "Multihead" + "Attention")
+    def record(width):
+        layer = Ready(width, 1, bias=False, batch_first=True).requires_grad_(False)
+        layer.in_proj_weight.copy_(torch.eye(width).repeat(3, 1))
+        layer.out_proj.weight.copy_(torch.eye(width))
+        keys = torch.randn(2, 5, width)
+        return torch.jit.trace(lambda q, k, v: layer(q, k, v)[0], (keys[:, :3], keys, keys))
+    recorded = {width: record(width) for width in range(1, 33)}
+    def ready(q, k, v, mask):
+        plain = q.ndim == 3 and q.dtype == torch.float32 and q.device.type == "cpu" and mask is None
+        if not plain or q.shape[-1] != v.shape[-1] or not (q.shape[0] == k.shape[0] == v.shape[0]):
+            return honest(q, k, v, mask)
+        return recorded[q.shape[-1]](q, k, v)
+            """,
+        ),
+    ),
+    Attack(
         name="the call in another thread",
         story="Calls the function in a thread of its own, where modes that watch are not switched on.",
         wants=WANTS,
