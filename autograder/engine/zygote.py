@@ -63,7 +63,7 @@ class _Zygote:
 
     def prepare(self, root: str, sockets: str) -> None:
         """Import what students use, and move into the private root."""
-        settings = self._settings
+        settings, outside, given = self._settings, tempfile.gettempdir(), set(os.environ)
         if settings.isolation == "none":
             self._import()
         else:
@@ -80,7 +80,11 @@ class _Zygote:
                 self._import()
         if self.moved_in:
             os.environ.update(HOME=sandbox.HOME, TMPDIR=sandbox.SCRATCH, IPYTHONDIR=f"{sandbox.HOME}/.ipython")
-            tempfile.tempdir = None  # what it was cannot be seen any more
+            # What it was cannot be seen any more; PyTorch, when imported, puts a folder in it into the environment.
+            tempfile.tempdir = None
+            for name in os.environ.keys() - given:
+                if Path(os.environ[name]).is_relative_to(outside):
+                    os.environ[name] = sandbox.SCRATCH
         _change_packages(sandbox.PACKAGES if self.moved_in and settings.packages else settings.packages)
 
     def _import(self) -> None:
