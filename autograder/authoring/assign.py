@@ -11,7 +11,7 @@ from pathlib import Path
 
 from autograder.authoring.chapter import Chapter, find_chapter
 from autograder.authoring.drift import refuse
-from autograder.authoring.files import write_files
+from autograder.authoring.files import drop_leftovers, write_files
 from autograder.authoring.leaks import Material, find_leaks, refuse_leaks, secrets_of
 from autograder.authoring.myst import write_notebook
 from autograder.authoring.notebooks import source_notebook
@@ -98,6 +98,8 @@ def _publish(course: Course, chapter: Chapter, files: dict[Path, bytes]) -> Assi
     ours = course.root / STUDENT_FOLDER / chapter.name
     with _undone_on_failure([source.parent, release, ours, ours.with_suffix(".zip")], course.root):
         shutil.rmtree(ours, ignore_errors=True)
+        # Of what lies beside the source nbgrader gives a copy to students.
+        drop_leftovers([source, release / name, ours.with_suffix(".zip")])
         written = {course.root / path: content for path, content in files.items()}
         write_files({source: write_notebook(source_notebook(chapter)), **written})
         release.mkdir(parents=True, exist_ok=True)

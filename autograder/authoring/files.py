@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import os
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
+from glob import escape
 from pathlib import Path
 
 from autograder.errors import CourseError
+
+# So many letters puts `tempfile` behind a name.
+_RANDOM = 8
 
 
 def write_files(contents: Mapping[Path, bytes]) -> None:
@@ -40,6 +44,13 @@ def write_files(contents: Mapping[Path, bytes]) -> None:
     finally:
         for temporary in staged.values():
             temporary.unlink(missing_ok=True)
+
+
+def drop_leftovers(paths: Iterable[Path]) -> None:
+    """Take away what was left beside files whose writing was killed: it has all that they have, under names that nobody looks for."""
+    for path in paths:
+        for left in path.parent.glob(f".{escape(path.name)}.{'?' * _RANDOM}"):
+            left.unlink(missing_ok=True)
 
 
 def _stage(path: Path, content: bytes) -> Path:

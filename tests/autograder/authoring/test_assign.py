@@ -17,6 +17,7 @@ from nbgrader.api import Gradebook
 
 from autograder.authoring import assign as module
 from autograder.authoring.assign import assign
+from autograder.authoring.files import write_files
 from autograder.authoring.notebooks import CANARY
 from autograder.authoring.source import stub_source
 from autograder.course import Course
@@ -188,6 +189,26 @@ def test_a_gradebook_is_there_in_full_or_not_at_all(
         assert database.execute("SELECT count(*) FROM alembic_version").fetchall() == [(1,)]
     database.close()
     assert list(course.root.glob("gradebook.db?*")) == []
+
+
+def test_a_source_that_was_left_half_way_by_a_kill_goes_to_no_student(
+    small: Any, course: Course, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Killed(BaseException):
+        """Stands for the end of the process: nothing is put back after it."""
+
+    def killed(self: Path, target: Path) -> None:
+        os.link(self, self.with_name(f"{self.name[:-8]}aaaa_bb0"))
+        raise Killed
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Path, "replace", killed)
+        with pytest.raises(Killed):
+            write_files({course.root / "source" / FIRST / f"{FIRST}.ipynb": b"with solutions"})
+    assert [path.read_bytes() for path in (course.root / "source" / FIRST).glob(".*")] == [b"with solutions"]
+    assign(small.root, course, [FIRST])
+    for step in ("source", "release"):
+        assert [path.name for path in (course.root / step / FIRST).iterdir()] == [f"{FIRST}.ipynb"]
 
 
 def test_another_notebook_beside_the_source_is_not_released_by_accident(small: Any, course: Course) -> None:
