@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
+from nbgrader.api import MissingEntry
 from traitlets.config import Config
 
 from autograder.course import Course
@@ -32,7 +33,7 @@ from autograder.grading.journal import (
 )
 from autograder.grading.kernel import KernelExecute
 from autograder.grading.manifest import Manifest, released_manifest
-from autograder.grading.outcome import exercises_of, no_exercises, no_notebook, seconds_of
+from autograder.grading.outcome import exercise_of, exercises_of, no_exercises, no_notebook, seconds_of
 from autograder.grading.pool import run_all
 from autograder.grading.problem import Problem, problems_of
 from autograder.grading.provenance import Provenance, checks_hash, environment, package_hash
@@ -349,7 +350,16 @@ class _Run:
         # Where no notebook was handed in there is none that was graded.
         graded = self.course.folder("autograded", student, self.manifest.chapter).is_dir()
         there = graded or not self._notebook(student).is_file()
-        return known if same and same_way and there else None
+        return known if same and same_way and there and self._is_in_books(known) else None
+
+    def _is_in_books(self, known: GradeResult) -> bool:
+        """Whether the gradebook has the points that a result tells: it may have been made anew since, or an older copy put back."""
+        try:
+            grades, _ = self.books.grades(known.student)
+        except MissingEntry:
+            return False
+        points = {exercise_of(name): grade.auto_score for name, grade in grades.items()}
+        return all(points.get(exercise.name) == exercise.score for exercise in known.exercises)
 
     def _settled(self, student: str, digest: str) -> frozenset[str]:
         """Return the answers that are to wait for nobody, also on behalf of an earlier run that was stopped."""

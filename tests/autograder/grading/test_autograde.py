@@ -315,6 +315,25 @@ def test_what_was_begun_and_not_recorded_is_graded_again_whatever_its_result_say
     assert [r.unchanged for r in autograde(course, CHAPTER, device="cpu", make_executor=echo)] == [False, False]
 
 
+def test_what_the_gradebook_does_not_have_is_graded_again_whatever_its_result_says(
+    course: Course, filled: Fill, hand_in: HandIn
+) -> None:
+    hand_in("ann", filled())
+    older = (course.root / "gradebook.db").read_bytes()
+    hand_in("ben", filled())
+    autograde(course, CHAPTER, device="cpu", make_executor=echo)
+    (course.root / "gradebook.db").write_bytes(older)
+    assert [r.unchanged for r in autograde(course, CHAPTER, device="cpu", make_executor=echo)] == [False, False]
+    with Gradebook(course.gradebook_url, "tfcourse") as gradebook:
+        test = next(
+            grade for grade in gradebook.find_submission(CHAPTER, "ann").notebooks[0].grades if grade.auto_score
+        )
+        test.auto_score -= 0.5
+        gradebook.db.commit()
+    assert [r.unchanged for r in autograde(course, CHAPTER, device="cpu", make_executor=echo)] == [False, True]
+    assert [r.unchanged for r in autograde(course, CHAPTER, device="cpu", make_executor=never)] == [True, True]
+
+
 def test_a_grade_says_what_it_was_made_with(course: Course, filled: Fill, hand_in: HandIn) -> None:
     hand_in("ann", filled())
     (result,) = autograde(course, CHAPTER, device="cpu", settings=WEAKER, make_executor=echo)
