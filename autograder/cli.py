@@ -6,6 +6,7 @@ Exit codes: 0 done; 1 the thing examined falls short; 2 wrong usage, wrong input
 from __future__ import annotations
 
 import os
+import shlex
 import shutil
 import sys
 from collections.abc import Sequence
@@ -323,7 +324,7 @@ def _formgrader(course: Course) -> str:
     own = Path(sys.executable).parent / "jupyter"
     found = shutil.which("jupyter", path=_PATH)
     jupyter = "jupyter" if found is not None and Path(found).parent == own.parent else str(own)
-    return f"cd {course.root} && {jupyter} notebook, then the menu Nbgrader"
+    return f"cd {shlex.quote(str(course.root))} && {shlex.quote(jupyter)} notebook, then the menu Nbgrader"
 
 
 @main.command()
