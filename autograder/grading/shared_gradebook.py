@@ -85,13 +85,16 @@ class SharedGradebook(Gradebook):  # type: ignore[misc]
         self._failed = self._failed or kind is not None
         if self._depth:
             return
+        failed = self._failed
         try:
-            if not self._failed:
+            if not failed:
                 self.db().settle()
         finally:
             self._failed = False
             self._known.clear()
             self.db.remove()
+        if kind is None and failed:
+            raise RuntimeError("a part of it failed, and nothing of it was written to the gradebook")
 
     def dispose(self) -> None:
         """Close the connection. What was not committed is lost."""
