@@ -110,6 +110,11 @@ def sqlite_file(url: URL) -> Path | None:
     return Path(url.database).resolve()
 
 
+def beside(database: Path) -> list[Path]:
+    """Return the files that SQLite may keep beside a database, and plays into it when it is opened."""
+    return [database.with_name(f"{database.name}-{kind}") for kind in ("journal", "wal", "shm")]
+
+
 def released_chapters(course: Course, wanted: Sequence[str] = ()) -> list[str]:
     """Return the chapters that a course has released, by the names or the beginnings of names that were typed.
 

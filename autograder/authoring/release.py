@@ -22,7 +22,8 @@ from autograder.authoring.chapter import Chapter
 from autograder.authoring.myst import write_notebook
 from autograder.authoring.notebooks import source_notebook
 from autograder.errors import CourseError
-from autograder.gradebook import sqlite_file
+from autograder.gradebook import beside, sqlite_file
+from autograder.shared_gradebook import UnitGradebook, imported, sharing
 
 
 def released_notebook(chapter: Chapter, config: Config | None = None) -> bytes:
@@ -67,12 +68,11 @@ def generate_assignment(config: Config, chapter: str) -> None:
         warnings.simplefilter("ignore")
         try:
             directory = CourseDirectory(config=settings, log=log)
-            if not settings.GenerateAssignment.get("no_database"):
+            if settings.GenerateAssignment.get("no_database"):
+                _convert(GenerateAssignment(coursedir=directory, config=settings, log=log))
+            else:
                 _make_gradebook(directory)
-            converter = GenerateAssignment(coursedir=directory, config=settings, log=log)
-            converter.force = True
-            converter.create_assignment = True
-            converter.start()
+                _convert_as_one(directory, settings, log)
         except KeyboardInterrupt:
             raise
         except BaseException as error:
@@ -83,13 +83,33 @@ def generate_assignment(config: Config, chapter: str) -> None:
             ) from error
 
 
+def _convert(converter: GenerateAssignment) -> None:
+    converter.force = True
+    converter.create_assignment = True
+    converter.start()
+
+
+def _convert_as_one(directory: CourseDirectory, settings: Config, log: logging.Logger) -> None:
+    """Release a chapter, with all of its cells entered at once: one that is half there would be graded by that half."""
+    gradebook = UnitGradebook(directory.db_url, directory.course_id)
+    try:
+        converter = sharing(GenerateAssignment, lambda: gradebook)(coursedir=directory, config=settings, log=log)
+        converter.preprocessors = [sharing(step, lambda: gradebook) for step in imported(converter.preprocessors)]
+        with gradebook:
+            _convert(converter)
+    finally:
+        gradebook.dispose()
+
+
 def _make_gradebook(directory: CourseDirectory) -> None:
     """Make a gradebook beside its place and move it there; nbgrader makes it table by table, and one half made would not be read again."""
     path = sqlite_file(make_url(directory.db_url))
     if path is None or (path.exists() and path.stat().st_size):
         return
     half = path.with_name(f"{path.name}.new")
-    half.unlink(missing_ok=True)
+    # What SQLite left beside a gradebook that was moved away would be played into this one.
+    for left in (half, *beside(half), *beside(path)):
+        left.unlink(missing_ok=True)
     Gradebook(URL.create("sqlite", database=str(half)), directory.course_id).close()
     half.replace(path)
 

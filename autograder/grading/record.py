@@ -25,14 +25,13 @@ from nbgrader.utils import find_all_files
 from sqlalchemy import select
 from traitlets import Any as AnyTrait
 from traitlets.config import Config
-from traitlets.utils.importstring import import_item
 
 from autograder.course import Course
 from autograder.grading.manifest import Manifest, cell_order, read_manifest
 from autograder.grading.plugin import EXPORTED, configure
 from autograder.grading.problem import MARK
 from autograder.grading.quiet import quiet_log, without_remarks
-from autograder.grading.shared_gradebook import SharedGradebook, sharing
+from autograder.shared_gradebook import SharedGradebook, imported, sharing
 
 # Sanitised notebooks that wait for being recorded; what falls out is sanitised once more.
 KEPT = 512
@@ -144,9 +143,15 @@ class Recorder(Autograde, _Once):  # type: ignore[misc]
         self.sanitize_preprocessors = self._steps(self.sanitize_preprocessors)  # type: ignore[has-type]
         self.autograde_preprocessors = self._steps(self.autograde_preprocessors)  # type: ignore[has-type]
 
+    def run_post_convert_hook(self) -> None:
+        """Leave the course's own hook for :meth:`tell`: it may want the gradebook, where now another unit is being written."""
+
+    def tell(self) -> None:
+        """Run the course's own hook, if there is one."""
+        super().run_post_convert_hook()
+
     def _steps(self, named: Sequence[Any]) -> list[type]:
-        steps = [import_item(step) if isinstance(step, str) else step for step in named]
-        return [self.variant(Replay if issubclass(step, Execute) else step) for step in steps]
+        return [self.variant(Replay if issubclass(step, Execute) else step) for step in imported(named)]
 
 
 @dataclass(frozen=True)
@@ -261,6 +266,7 @@ class Books:
             recorder.executed = reader.reads(executed)
             with without_remarks(), self._shared:
                 recorder.start()
+            recorder.tell()
         except Exception as error:
             # As nbgrader does it for what fails before the commit: no graded notebook stays whose grades are not in the gradebook.
             shutil.rmtree(self.course.folder("autograded", student, self.chapter), ignore_errors=True)

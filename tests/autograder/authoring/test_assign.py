@@ -191,6 +191,38 @@ def test_a_gradebook_is_there_in_full_or_not_at_all(
     assert list(course.root.glob("gradebook.db?*")) == []
 
 
+@pytest.mark.filterwarnings("ignore::sqlalchemy.exc.SAWarning")
+def test_a_chapter_is_entered_with_all_its_cells_or_not_at_all(
+    small: Any, course: Course, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Killed(BaseException):
+        """Stands for the end of the process."""
+
+    def killed(self: Gradebook, name: str, *about: str, **info: object) -> None:
+        raise Killed
+
+    with monkeypatch.context() as patched:
+        # The last of what nbgrader enters, cell by cell.
+        patched.setattr(Gradebook, "add_source_cell", killed)
+        with pytest.raises(CourseError, match="Killed"):
+            assign(small.root, course, [FIRST])
+    assert gradebook(course) == {}
+    assign(small.root, course, [FIRST])
+    assert released_chapters(course) == [FIRST]
+    assert f"{FIRST}/test_causal_mask" in gradebook(course)
+
+
+def test_what_sqlite_left_beside_a_gradebook_that_was_moved_away_is_not_played_into_the_next(
+    small: Any, course: Course
+) -> None:
+    assign(small.root, course, [FIRST])
+    (course.root / "gradebook.db").rename(course.root / "old.db")
+    (course.root / "gradebook.db-journal").write_bytes(b"of the old one")
+    assign(small.root, course, [FIRST])
+    assert not (course.root / "gradebook.db-journal").exists()
+    assert released_chapters(course) == [FIRST]
+
+
 def test_a_source_that_was_left_half_way_by_a_kill_goes_to_no_student(
     small: Any, course: Course, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -187,6 +187,8 @@ def released(folder: Path, server: Server | None = None) -> Shelf:
     with opened(course) as gradebook:
         gradebook.find_assignment(CHAPTER).duedate = DUE
         gradebook.db.commit()
+    # Some of nbgrader's steps name no course when they open a gradebook, which then gets one of nbgrader's name.
+    Gradebook(course.gradebook_url).close()
     return Shelf(course.root, folder, server, database)
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from nbgrader import preprocessors
-from nbgrader.api import Gradebook, MissingEntry
+from nbgrader.api import Gradebook, InvalidEntry, MissingEntry
 from nbgrader.preprocessors import (
     AssignLatePenalties,
     ClearOutput,
@@ -22,7 +22,7 @@ from sqlalchemy import event
 from traitlets.config import Config
 
 from autograder.course import Course
-from autograder.grading.shared_gradebook import SharedGradebook, sharing
+from autograder.shared_gradebook import SharedGradebook, sharing
 
 from .conftest import CHAPTER
 
@@ -145,6 +145,39 @@ def test_a_block_that_fails_takes_those_around_it_along(shared: SharedGradebook,
     with shared:
         shared.add_student("cy")
     assert [student.id for student in plain.students] == ["ada", "cy"]
+
+
+def test_a_block_in_which_something_was_taken_back_leaves_nothing_behind(shared: SharedGradebook, plain: Any) -> None:
+    def add_twice() -> None:
+        with shared:
+            shared.add_student("bo")
+            with suppress(InvalidEntry):
+                shared.add_student("bo")
+            shared.add_student("cy")
+
+    with pytest.raises(RuntimeError, match="nothing of it was written"):
+        add_twice()
+    assert [student.id for student in plain.students] == ["ada"]
+    with shared:
+        shared.add_student("dee")
+    plain.db.rollback()
+    assert [student.id for student in plain.students] == ["ada", "dee"]
+
+
+def test_who_closes_the_gradebook_within_a_block_does_not_end_it(shared: SharedGradebook, plain: Any) -> None:
+    with shared:
+        shared.add_student("bo")
+        shared.close()
+        shared.add_student("cy")
+        assert [student.id for student in plain.students] == ["ada"]
+    plain.db.rollback()
+    assert [student.id for student in plain.students] == ["ada", "bo", "cy"]
+
+
+def test_who_opens_no_block_has_it_written_at_the_end(shared: SharedGradebook, plain: Any) -> None:
+    shared.add_student("bo")
+    shared.close()
+    assert [student.id for student in plain.students] == ["ada", "bo"]
 
 
 def test_sums_are_counted_anew_after_a_commit_of_what_they_hang_on(shared: SharedGradebook) -> None:

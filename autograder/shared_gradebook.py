@@ -1,4 +1,4 @@
-"""One opened gradebook for a whole run, where nbgrader opens one for each of its steps.
+"""One opened gradebook for all of nbgrader's steps, where each of them opens one of its own, and one transaction for what belongs together.
 
 Opening costs more than anything that a step then asks: an engine, a look at every table, a look at the course. nbgrader's steps open their
 gradebook by the name ``Gradebook`` in their module; :func:`sharing` lets the same code find another one under that name.
@@ -27,6 +27,7 @@ from nbgrader.api import (
 )
 from sqlalchemy import Select, bindparam, create_engine, select
 from sqlalchemy.orm import Session, scoped_session, sessionmaker
+from traitlets.utils.importstring import import_item
 
 _NAME = "Gradebook"
 
@@ -34,35 +35,39 @@ _NAME = "Gradebook"
 class _Unit(Session):  # type: ignore[misc]
     """A session whose commits take effect together, when the gradebook is closed.
 
-    nbgrader commits after every cell, and a commit waits for the disk. Here the grades and comments of a notebook are written at once, and
-    all or none of them.
+    nbgrader commits after every cell, and a commit waits for the disk. Here what belongs together is written at once, all or none.
     """
 
-    asked = False
+    asked = failed = False
 
     def commit(self) -> None:
         """Note that what was changed so far is to stay."""
-        self.asked = True
         if self.new or self.deleted or any(self.is_modified(row) for row in self._others()):
             self.flush()
+        self.asked = True
         for row in self._others():
             # As after any commit: what is counted from other rows, such as a notebook's score, is asked for anew.
             self.expire(row)
+
+    def rollback(self) -> None:
+        """Take back what was changed. What was to stay is lost with it, and so the unit has failed."""
+        self.failed |= self.asked
+        super().rollback()
 
     def _others(self) -> list[Any]:
         return [row for row in self if not isinstance(row, (Grade, Comment))]
 
     def settle(self) -> None:
         """Commit, if that was asked for."""
-        if self.asked:
+        if self.asked and not self.failed:
             super().commit()
 
 
-class SharedGradebook(Gradebook):  # type: ignore[misc]
+class UnitGradebook(Gradebook):  # type: ignore[misc]
     """nbgrader's gradebook, which may be opened and closed many times over one connection to its database.
 
     Every outermost ``with`` block is a unit: what is committed in it is written at its end, unless it or a block in it ended in an
-    exception. Rows that nbgrader looks up one by one are read with one query for all of a notebook's.
+    exception, or something in it was rolled back.
     """
 
     db: Any
@@ -73,7 +78,6 @@ class SharedGradebook(Gradebook):  # type: ignore[misc]
         # nbgrader connects anew for every step; a connection that waits while others are graded may have been cut meanwhile.
         self.engine = create_engine(db_url, pool_pre_ping=True)
         self.db = scoped_session(sessionmaker(bind=self.engine, class_=_Unit, expire_on_commit=False))
-        self._known: dict[tuple[Any, ...], dict[str, Any]] = {}
         self._depth, self._failed = 0, False
 
     def __enter__(self) -> Self:
@@ -83,24 +87,46 @@ class SharedGradebook(Gradebook):  # type: ignore[misc]
     def __exit__(self, kind: Any, error: Any, traceback: Any) -> None:
         self._depth -= 1
         self._failed = self._failed or kind is not None
-        if self._depth:
-            return
-        failed = self._failed
+        if not self._depth:
+            self._end(told=kind is not None)
+
+    def close(self) -> None:
+        """End the unit, unless this is within one: then the gradebook stays open, and the unit with it."""
+        if not self._depth:
+            self._end(told=False)
+
+    def _end(self, *, told: bool) -> None:
+        failed = self._failed or self.db().failed
         try:
             if not failed:
                 self.db().settle()
         finally:
             self._failed = False
-            self._known.clear()
-            self.db.remove()
-        if kind is None and failed:
+            self.forget()
+        if failed and not told:
             raise RuntimeError("a part of it failed, and nothing of it was written to the gradebook")
+
+    def forget(self) -> None:
+        """Let go of what was read, and of what was not committed."""
+        self.db.remove()
 
     def dispose(self) -> None:
         """Close the connection. What was not committed is lost."""
-        self._known.clear()
-        self.db.remove()
+        self.forget()
         self.engine.dispose()
+
+
+class SharedGradebook(UnitGradebook):
+    """A gradebook for grading: rows that nbgrader looks up one by one are read with one query for all of a notebook's."""
+
+    def __init__(self, db_url: str, course_id: str) -> None:
+        super().__init__(db_url, course_id)
+        self._known: dict[tuple[Any, ...], dict[str, Any]] = {}
+
+    def forget(self) -> None:
+        """Let go of what was read, and of what was not committed."""
+        self._known.clear()
+        super().forget()
 
     def find_source_cell(self, name: str, notebook: str, assignment: str) -> Any:
         """As nbgrader's, from one query for all source cells of the notebook."""
@@ -171,7 +197,12 @@ def _marks_of(kind: Any) -> Select[Any]:
     )
 
 
-def sharing(kind: type, gradebook: Callable[[], SharedGradebook]) -> type:
+def imported(steps: Iterable[Any]) -> list[type]:
+    """Return the classes of a converter's steps, of which a configuration may give the names."""
+    return [import_item(step) if isinstance(step, str) else step for step in steps]
+
+
+def sharing(kind: type, gradebook: Callable[[], UnitGradebook]) -> type:
     """Return a class of nbgrader's, or one made from it, whose methods use a shared gradebook in place of one of their own.
 
     The code is nbgrader's: each method that opens a gradebook is the same method with one other name in its module. Nothing outside the
@@ -182,7 +213,7 @@ def sharing(kind: type, gradebook: Callable[[], SharedGradebook]) -> type:
         gradebook: returns the gradebook; called when one is opened.
     """
 
-    def opened(db_url: str, course_id: str = "", authenticator: Any = None) -> SharedGradebook:
+    def opened(db_url: str, course_id: str = "", authenticator: Any = None) -> UnitGradebook:
         return gradebook()
 
     methods: dict[str, Any] = {}
@@ -199,7 +230,7 @@ def _opens_gradebook(method: FunctionType) -> bool:
     return _NAME in method.__code__.co_names and method.__globals__.get(_NAME) is Gradebook
 
 
-def _rebound(method: FunctionType, opened: Callable[..., SharedGradebook]) -> FunctionType:
+def _rebound(method: FunctionType, opened: Callable[..., UnitGradebook]) -> FunctionType:
     names = {**method.__globals__, _NAME: opened}
     copy = FunctionType(method.__code__, names, method.__name__, method.__defaults__, method.__closure__)
     copy.__kwdefaults__ = method.__kwdefaults__
