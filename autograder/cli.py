@@ -19,7 +19,7 @@ try:
     import click
 
     from autograder.console import FELL_SHORT, Outcome, command, example, progress_bar
-    from autograder.paths import course_folder, new_course, project_chapters, project_root, refuse_unwritable
+    from autograder.paths import course_folder, new_course, project_chapters, project_root, refuse_unwritable, typed
 except ModuleNotFoundError as _missing:
     # The reference and the checks work without what the commands need, for instance on a machine that only lends its GPU.
     sys.stderr.write(f"tfcourse: {_missing}. Install what the commands need: pip install 'tfcourse[grading,book]'\n")
@@ -207,7 +207,7 @@ def autograde(
     from autograder.engine.executor import Workers
     from autograder.gradebook import released_chapters
     from autograder.grading.autograde import wanted_students
-    from autograder.grading.journal import grading_lock
+    from autograder.grading.journal import course_lock
     from autograder.grading.preview import refuse_other_work
 
     course = Course.open(course_folder(course_dir))
@@ -220,7 +220,7 @@ def autograde(
     else:
         for name in names:
             wanted_students(course, name)
-    with grading_lock(course), Workers() as workers:
+    with course_lock(course), Workers() as workers:
         done = [_autograde(course, name, submissions, settings, force, workers) for name in names]
     failed = any(result["status"] == "not recorded" for data, _ in done for result in data["results"])
     return Outcome([data for data, _ in done], "\n".join(text for _, text in done), FELL_SHORT if failed else 0)
@@ -298,7 +298,8 @@ def _tell_means(course: Course, chapter: str, results: Sequence[GradeResult], se
 
     isolation = isolation_line(result.provenance for result in results if not result.unchanged)
     kept = [result.provenance for result in results if result.unchanged]
-    changed = changed_since(kept, provenance(as_released(course, chapter, settings)), chapter) if kept else ""
+    again = typed(course, "regrade", chapter)
+    changed = changed_since(kept, provenance(as_released(course, chapter, settings)), again) if kept else ""
     return [f"  {line}" for line in (isolation, changed) if line]
 
 
@@ -358,13 +359,13 @@ def regrade(
     from autograder.course import Course
     from autograder.engine.executor import Workers
     from autograder.gradebook import released_chapters
-    from autograder.grading.journal import grading_lock
+    from autograder.grading.journal import course_lock
 
     course = Course.open(course_folder(course_dir))
     refuse_unwritable(course.root, _OTHER_COURSE)
     names = released_chapters(course, chapters)
     settings = _settings(course, jobs, device, allow_weaker, scheduler)
-    with nullcontext() if dry_run else grading_lock(course), Workers() as workers:
+    with nullcontext() if dry_run else course_lock(course), Workers() as workers:
         done = [_regrade(course, name, students or None, settings, dry_run, workers) for name in names]
     text = "\n".join(_tell_regrade(item) for item in done)
     failed = any(item.failed for item in done)
@@ -386,7 +387,8 @@ def _regrade(
     chosen = to_regrade(course, chapter, students, settings)
     with grading_progress(f"grading {chapter} again", len(chosen.students)) as step:
         done = regrade_chapter(course, chosen, settings, dry_run=dry_run, locked=True, progress=step, workers=workers)
-    if done.results and not dry_run:
+    if not dry_run:
+        # Also where nothing was graded: a regrade that was killed may have left the pages of what it had recorded.
         _write_feedback(course, chapter, done.results)
     return done
 

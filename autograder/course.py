@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import secrets
 from contextlib import suppress
@@ -74,7 +75,7 @@ class Course:
                 )
             try:
                 root.mkdir(parents=True, exist_ok=True)
-                (root / CONFIG_NAME).write_text(_CONFIG, encoding="utf-8")
+                _write_once(root / CONFIG_NAME, _CONFIG, 0o666)
             except OSError as error:
                 reason = error.strerror or str(error)
                 raise CourseError(
@@ -103,14 +104,16 @@ class Course:
         """Return the number that decides the hidden questions, drawn when it is first asked for.
 
         It is kept in ``COURSE/secret_seed``, which only its owner may read. It is part of no release, export or feedback: whoever
-        has it can work out the questions.
+        has it can work out the questions. If the file is lost, the seed is taken from a result that was graded with it: under another
+        one, everybody would be graded by other questions.
 
         Raises:
             CourseError: if the file holds no number.
         """
         path = self.root / SEED_NAME
         if not path.exists():
-            _write_once(path, f"{secrets.randbits(_SEED_BITS) | 1 << (_SEED_BITS - 1)}\n")
+            seed = self._seed_of_a_result() or secrets.randbits(_SEED_BITS) | _SMALLEST_SEED
+            _write_once(path, f"{seed}\n", 0o600)
         text = path.read_text(encoding="ascii", errors="replace").strip()
         if not (text.isascii() and text.isdigit()):
             raise CourseError(
@@ -120,20 +123,39 @@ class Course:
             )
         return int(text)
 
+    def _seed_of_a_result(self) -> int | None:
+        """Return the secret seed that something was graded with, if anything was; a smaller one was set by the configuration."""
+        for path in sorted(self.root.glob("results/*/*.json")):
+            with suppress(OSError, ValueError, KeyError, TypeError):
+                if (seed := int(json.loads(path.read_text(encoding="utf-8"))["seed"])) >= _SMALLEST_SEED:
+                    return seed
+        return None
+
 
 # PyTorch takes 64 bits, with a sign.
 _SEED_BITS = 62
+_SMALLEST_SEED = 1 << (_SEED_BITS - 1)
 
 
-def _write_once(path: Path, text: str) -> None:
-    """Write a file for its owner's eyes, unless another process has been faster; nobody ever reads half of it."""
+def _write_once(path: Path, text: str, mode: int) -> None:
+    """Write a file, unless another process has been faster; nobody ever reads half of it.
+
+    Args:
+        path: the file.
+        text: what goes into it.
+        mode: who may do what with it, as far as the umask allows.
+    """
     draft = path.with_name(f"{path.name}.{os.getpid()}.part")
-    with os.fdopen(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w", encoding="ascii") as file:
+    with os.fdopen(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, mode), "w", encoding="utf-8") as file:
         file.write(text)
         file.flush()
         os.fsync(file.fileno())
     try:
-        with suppress(FileExistsError):
-            os.link(draft, path)
+        os.link(draft, path)
+    except FileExistsError:
+        pass
+    except OSError:  # a file system that has no links
+        if not path.exists():
+            draft.replace(path)
     finally:
-        draft.unlink()
+        draft.unlink(missing_ok=True)

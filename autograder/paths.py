@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import os
+import shlex
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
 from autograder.course import CONFIG_NAME, Course
 from autograder.errors import CourseError
+from autograder.grading.journal import InUseError, course_lock
 
 DEFAULT_COURSE = "course"
 
 # What a course has before anything is in it; nbgrader makes an empty gradebook before it finds out that it has nothing to put in.
-_BEGINNINGS = {CONFIG_NAME, "gradebook.db", "gradebook.db-journal"}
+_BEGINNINGS = {CONFIG_NAME, "gradebook.db", "gradebook.db-journal", "gradebook.db.new", "journal"}
 
 
 def is_project(folder: Path) -> bool:
@@ -76,27 +78,55 @@ def course_folder(given: Path | None = None, start: Path | None = None) -> Path:
     )
 
 
+def typed(course: Course, *words: str) -> str:
+    """Return a command of ours as it has to be typed in the current folder to be about a course.
+
+    Args:
+        course: the course.
+        words: the command and what follows it, such as ``"autograde", "03_scaled_dot_product"``.
+    """
+    meant = None
+    with suppress(CourseError):
+        meant = course_folder().resolve()
+    named = [] if meant == course.root.resolve() else ["--course", str(course.root)]
+    return shlex.join(["tfcourse", *words, *named])
+
+
 @contextmanager
 def new_course(folder: Path) -> Iterator[Course]:
-    """Yield the course in a folder, made if it is missing, and unmade again if the block fails: then nothing has happened.
+    """Yield the course in a folder, with nobody else at work in it.
+
+    It is made if it is missing, and unmade again if the block fails: then nothing has happened.
 
     Raises:
-        CourseError: if the folder cannot be written.
+        CourseError: if the folder cannot be written, or somebody else is at work there.
     """
     missing = [place for place in (folder, *folder.parents) if not place.exists()]
     before = _names(folder)
-    try:
-        yield Course.open(folder, create=True)
-    except BaseException:
-        made = _names(folder) - before
-        # What else is new was finished before something later failed, and is kept.
-        if made <= _BEGINNINGS:
-            with suppress(OSError):
-                for name in made:
-                    (folder / name).unlink()
-                for place in missing:
-                    place.rmdir()
-        raise
+    with ExitStack() as held:
+        try:
+            course = Course.open(folder, create=True)
+            held.enter_context(course_lock(course))
+            yield course
+        except InUseError:
+            raise
+        except BaseException:
+            made = _names(folder) - before
+            # What else is new was finished before something later failed, and is kept.
+            if made <= _BEGINNINGS:
+                with suppress(OSError):
+                    for name in made:
+                        _remove(folder / name)
+                    for place in missing:
+                        place.rmdir()
+            raise
+
+
+def _remove(path: Path) -> None:
+    if path.is_dir():
+        path.rmdir()
+    else:
+        path.unlink()
 
 
 def _names(folder: Path) -> set[str]:

@@ -39,6 +39,9 @@ _DATABASE = {
     "no such table": ("is not nbgrader's, or of another version", "Run `nbgrader db upgrade` in the course folder."),
     "no such column": ("is of another version of nbgrader", "Run `nbgrader db upgrade` in the course folder."),
 }
+# With one of these nothing more can be written at all.
+_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EROFS)
+_FULL_DATABASE = ("readonly", "disk is full", "disk i/o")
 # The packages that an extra brings; a missing module of any other name is a mistake of ours.
 _EXTRAS = {
     "grading": ("IPython", "ipykernel", "jinja2", "jupytext", "matplotlib", "nbclient", "nbconvert", "msgpack", "nbformat", "nbgrader",
@@ -58,6 +61,18 @@ def explained(error: BaseException, where: object = None) -> CourseError | None:
     if isinstance(error, CourseError):
         return error
     return _of_configuration(error) or _of_database(error, where) or _of_machine(error)
+
+
+def explained_disk(error: BaseException) -> CourseError | None:
+    """Return what an exception means if it comes of a disk that takes nothing more; what else is to be written there cannot be either."""
+    cause: BaseException | None = error
+    while cause is not None:
+        if isinstance(cause, OSError) and cause.errno in _FULL:
+            return _of_machine(cause)
+        if _is_database_error(cause) and any(words in str(cause).lower() for words in _FULL_DATABASE):
+            return _of_database(cause, None)
+        cause = cause.__cause__ or cause.__context__
+    return None
 
 
 def _of_configuration(error: BaseException) -> CourseError | None:

@@ -264,7 +264,7 @@ class _Run:
         except ValueError as error:
             return self._given_up(self._placement.failed(key), str(error))
         if execution.failure:
-            return self._given_up(self._placement.failed(key), execution.failure)
+            return self._given_up(self._placement.failed(key), execution.failure, execution.notebook)
         return None if self._placement.done(key) is None else execution
 
     def _failed(self, key: str, error: BaseException) -> Execution | None:
@@ -279,5 +279,5 @@ class _Run:
         )
         return self._given_up(self._placement.lost(key), f"{LOSSES} workers of the cluster {why}")
 
-    def _given_up(self, work: Work | None, why: str) -> Execution | None:
-        return None if work is None else Execution(work.submission.student, "", 0.0, why)
+    def _given_up(self, work: Work | None, why: str, notebook: str = "") -> Execution | None:
+        return None if work is None else Execution(work.submission.student, notebook, 0.0, why)

@@ -150,8 +150,10 @@ class Engine:
             result = self._attempt(submission)
         seconds = monotonic() - begin
         if "lost" in result:
-            # Twice is no accident: who makes grading impossible must not keep the grade of an earlier attempt by it.
-            return Execution(submission.student, given_up(submission.notebook, result["lost"]), seconds)
+            # The machine may be short of memory. Who makes grading impossible must not keep an earlier grade by it, though: so with this
+            # comes what is recorded if it happens again in another run.
+            failure = f"grading it did not come to an end, twice ({result['lost']})"
+            return Execution(submission.student, given_up(submission.notebook, result["lost"]), seconds, failure)
         if "notebook" not in result:
             return Execution(submission.student, "", seconds, result.get("again") or result["failure"])
         if result["news"]:
@@ -297,7 +299,7 @@ def given_up(notebook: str, reason: str) -> str:
     from autograder.grading.graded_cells import error_output, is_test
     from autograder.grading.problem import Problem, add_problems
 
-    what = f"Grading it did not come to an end, twice ({reason}); it was given no points."
+    what = f"Grading it did not come to an end, again and again ({reason}); it was given no points."
     content = reader.reads(notebook)
     for cell in content.cells:
         if is_test(cell):

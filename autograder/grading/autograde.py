@@ -27,7 +27,7 @@ from autograder.grading.journal import (
     RECORDED,
     Journal,
     Standing,
-    grading_lock,
+    course_lock,
     open_journal,
     standings,
 )
@@ -42,6 +42,7 @@ from autograder.grading.results import GradeResult, QuestionResult, Status, read
 from autograder.grading.roster import gradebook_names, is_safe
 from autograder.grading.settings import GradingSettings, limits_of, resolve_device
 from autograder.grading.settled import keep_settled, settled_answers
+from autograder.paths import typed
 
 Progress = Callable[[GradeResult], None]
 MakeExecutor = Callable[[GradingSettings], Executor]
@@ -98,7 +99,7 @@ def autograde(
         _refuse_without_package(course, manifest)
     wanted = wanted_students(course, chapter, students)
     with (
-        nullcontext() if locked else grading_lock(course),
+        nullcontext() if locked else course_lock(course),
         open_journal(course, chapter) as journal,
         Books(course, chapter) as books,
         ThreadPoolExecutor(1) as aside,
@@ -124,11 +125,8 @@ def autograde(
 
 
 def _stopped(chapter: str, done: int, of: int, force: bool) -> str:
-    again = " Without --force: with it, everything would begin again." if force else ""
-    return (
-        f"stopped. {done} of {of} submissions of {chapter} are done and kept.\n"
-        f"To go on with the others: tfcourse autograde {chapter}{again and '.'}{again}"
-    )
+    without = " without --force: with it, everything would begin again" if force else ""
+    return f"stopped. {done} of {of} submissions of {chapter} are done and kept.\nTo go on, give the same command again{without}."
 
 
 def wanted_students(course: Course, chapter: str, students: Sequence[str] | None = None) -> list[str]:
@@ -219,7 +217,7 @@ def _refuse_without_package(course: Course, manifest: Manifest) -> None:
         raise CourseError(
             f"the students' package of {manifest.chapter} is missing: their code would not find tfcourse",
             where=course.folder("student", chapter=manifest.chapter),
-            do=f"Make it again: tfcourse assign {manifest.chapter}",
+            do=f"Make it again: {typed(course, 'assign', manifest.chapter)}",
         )
 
 
@@ -317,18 +315,18 @@ class _Run:
         """Yield what has to be run; put the results of all others into ``early``."""
         for student, digest in hashes.items():
             path = self._notebook(student)
-            if not is_safe(student):
-                early.append(self._unsafe(student, digest))
-            elif not self.force and (known := self._unchanged(student, digest)):
-                early.append(known)
-            elif not path.is_file():
-                early.append(self._without_notebook(student, digest))
-            else:
-                try:
+            try:
+                if not is_safe(student):
+                    early.append(self._unsafe(student, digest))
+                elif not self.force and (known := self._unchanged(student, digest)):
+                    early.append(known)
+                elif not path.is_file():
+                    early.append(self._without_notebook(student, digest))
+                else:
                     sanitised = self.books.sanitise(student, path)
                     yield Submission(student, self.manifest.chapter, sanitised, self._files(path))
-                except RecordError as error:
-                    early.append(self._failed(student, digest, str(error)))
+            except RecordError as error:
+                early.append(self._failed(student, digest, str(error)))
 
     def _notebook(self, student: str) -> Path:
         return submitted_notebook(self.course, self.manifest.chapter, student)
@@ -373,21 +371,27 @@ class _Run:
 
     def _judged(self, execution: Execution, digest: str) -> GradeResult:
         student = execution.student
-        if execution.failure:
-            return self._failed(student, digest, execution.failure)
-        settled = self._settled(student, digest)
-        self.journal.begun(student, digest, settled)
+        lost_again = execution.notebook and self.standings.get(student, NOTHING).lost == digest
+        if execution.failure and not lost_again:
+            return self._failed(student, digest, execution.failure, lost=bool(execution.notebook))
         try:
-            notebook = self.books.record(student, execution.notebook)
+            return self._recorded(self._entered(execution, digest))
         except RecordError as error:
             return self._failed(student, digest, str(error))
+
+    def _entered(self, execution: Execution, digest: str) -> GradeResult:
+        """Write an execution into the gradebook, and return what came of it."""
+        student = execution.student
+        settled = self._settled(student, digest)
+        self.journal.begun(student, digest, settled)
+        notebook = self.books.record(student, execution.notebook)
         keep_settled(self.books, self.manifest.chapter, student, settled)
         grades, penalty = self.books.grades(student)
         problems = tuple(problems_of(notebook))
         points = {name: float(grade.auto_score or 0.0) for name, grade in grades.items()}
         times = seconds_of(json.loads(execution.notebook))
         fatal = any(problem.fatal for problem in problems)
-        result = replace(
+        return replace(
             self._result(student, digest, "not gradable" if fatal else "graded"),
             provenance=made_by(self.made.result(), execution, ran=not fatal),
             exercises=exercises_of(self.manifest, notebook, points, times),
@@ -396,7 +400,6 @@ class _Run:
             late_penalty=penalty,
             seconds=round(execution.seconds, 3),
         )
-        return self._recorded(result)
 
     def _without_notebook(self, student: str, digest: str) -> GradeResult:
         self.journal.begun(student, digest)
@@ -411,15 +414,16 @@ class _Run:
         problem = Problem("unsafe name", "nbgrader cannot use this student id.", f"submitted/{student}", do, fatal=True)
         return self._not_recorded(student, digest, problem)
 
-    def _failed(self, student: str, digest: str, reason: str) -> GradeResult:
+    def _failed(self, student: str, digest: str, reason: str, *, lost: bool = False) -> GradeResult:
         what = f"It could not be graded: {reason}"
-        problem = Problem("grader failed", what, do="Grade it again: tfcourse autograde.", fatal=True)
-        return self._not_recorded(student, digest, problem)
+        again = typed(self.course, "autograde", self.manifest.chapter)
+        problem = Problem("grader failed", what, do=f"Grade it again: {again}", fatal=True)
+        return self._not_recorded(student, digest, problem, lost=digest if lost else "")
 
-    def _not_recorded(self, student: str, digest: str, problem: Problem) -> GradeResult:
+    def _not_recorded(self, student: str, digest: str, problem: Problem, *, lost: str = "") -> GradeResult:
         result = replace(self._result(student, digest, "not recorded"), problems=(problem,))
         write_result(self.course, result)
-        self.journal.write(FAILED, student=student, kind=problem.kind, what=problem.what)
+        self.journal.write(FAILED, student=student, kind=problem.kind, what=problem.what, lost=lost)
         return result
 
     def _recorded(self, result: GradeResult) -> GradeResult:

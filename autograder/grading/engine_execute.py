@@ -53,7 +53,7 @@ class EngineExecute(Execute):  # type: ignore[misc]
         foreign = _take_marks(notebook, _course_cells(about))
         beside = files_beside([Path(resources["metadata"]["path"])])
         execution = worker.grade_one(Submission(str(about["student"]), chapter, nbformat.writes(notebook), beside))
-        if execution.failure:
+        if not execution.notebook:
             raise GraderError(execution.failure)
         done = nbformat.reads(execution.notebook, as_version=4)
         for index in foreign:

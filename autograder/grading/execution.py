@@ -33,9 +33,10 @@ class Execution:
 
     Attributes:
         student: the student's id.
-        notebook: the notebook with its outputs, verdicts and problems, as JSON; empty if the executor failed.
+        notebook: the notebook with its outputs, verdicts and problems, as JSON; empty if the executor failed. After a failure that the
+            submission may have brought about, it is the one without points that counts if the next run fails in the same way.
         seconds: how long it took.
-        failure: why there is no notebook, if there is none. It is then the grader that failed, not the student.
+        failure: why it was not graded, if it was not. It is then the grader that failed, as far as can be known, and not the student.
         isolation: how well the submission was shut in: ``"sandbox"``, ``"restricted"`` or ``"none"``.
         layers: the layers of isolation that were active, by name.
     """

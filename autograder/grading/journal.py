@@ -33,12 +33,14 @@ class Standing:
         submission: hash of the submission that the last recording was begun with.
         settled: cells of it that a person had settled before a recording that was never finished.
         settle: whether it was to be graded again with what a person had settled staying so.
+        lost: hash of the submission, if the last event was that grading it had come to no end.
     """
 
     word: str = ""
     submission: str = ""
     settled: frozenset[str] = frozenset()
     settle: bool = False
+    lost: str = ""
 
 
 NOTHING = Standing()
@@ -85,7 +87,8 @@ def standings(course: Course, chapter: str) -> dict[str, Standing]:
             for student in event["students"]:
                 found[student] = replace(found.get(student, NOTHING), word=STALE, settle=settle)
         elif word == FAILED:
-            found[event["student"]] = replace(found.get(event["student"], NOTHING), word=FAILED)
+            lost = event.get("lost", "")
+            found[event["student"]] = replace(found.get(event["student"], NOTHING), word=FAILED, lost=lost)
         elif word == RECORDED:
             found[event["student"]] = Standing(RECORDED)
         elif word == BEGUN:
@@ -180,21 +183,25 @@ def open_journal(course: Course, chapter: str) -> Iterator[Journal]:
         journal.close()
 
 
+class InUseError(CourseError):
+    """Somebody else is at work in the course."""
+
+
 @contextmanager
-def grading_lock(course: Course) -> Iterator[None]:
-    """Be the only one who grades a course.
+def course_lock(course: Course) -> Iterator[None]:
+    """Be the only one who releases or grades in a course.
 
     The operating system holds the lock for this process and takes it back when the process ends, in whatever way: it cannot be left over.
 
     Raises:
-        CourseError: if somebody else is grading.
+        InUseError: if somebody else is at work there.
     """
     folder = course.root / "journal"
     folder.mkdir(parents=True, exist_ok=True)
     handle = _try_to_lock(folder)
     if handle is None:
-        raise CourseError(
-            "another tfcourse is grading in this course",
+        raise InUseError(
+            "another tfcourse is at work in this course",
             where=course.root,
             do="Wait until it has finished, or stop it with Ctrl-C; what it has graded is kept.",
         )

@@ -106,22 +106,22 @@ def isolation_line(made: Iterable[Provenance]) -> str:
     return "isolation: " + ", ".join(f"{phrase} for {count}" for phrase, count in sorted(counts.items()))
 
 
-def changed_since(kept: Sequence[Provenance], now: Provenance, chapter: str) -> str:
+def changed_since(kept: Sequence[Provenance], now: Provenance, again: str) -> str:
     """Return that kept grades were made by other checks or in another environment, as a sentence, or nothing.
 
     Args:
         kept: what the grades were made with that are not made again.
         now: what a grade would be made with.
-        chapter: the chapter, for the command that makes them again.
+        again: the command that makes them again.
     """
     decided = (now.checks, now.package)
     checks = sum((one.checks, one.package) != decided for one in kept)
     others = sum((one.checks, one.package) == decided and one.environment != now.environment for one in kept)
     told = []
     if checks:
-        told.append(f"the checks have changed since {checks} of these were graded: tfcourse regrade {chapter}")
+        told.append(f"the checks have changed since {checks} of these were graded: {again}")
     if others:
-        told.append(f"the environment has changed since {others} of these were graded: tfcourse regrade {chapter}")
+        told.append(f"the environment has changed since {others} of these were graded: {again}")
     return "; ".join(told)
 
 

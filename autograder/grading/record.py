@@ -8,7 +8,8 @@ import logging
 import shutil
 import stat
 from collections import OrderedDict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
 from functools import cached_property
@@ -16,21 +17,24 @@ from pathlib import Path
 from typing import Any
 
 from nbformat import reader
-from nbgrader.api import BaseCell, Grade, Gradebook, Student
+from nbgrader.api import BaseCell, Grade, InvalidEntry, Student
 from nbgrader.converters import Autograde
 from nbgrader.converters.base import BaseConverter
 from nbgrader.coursedir import CourseDirectory
 from nbgrader.preprocessors import Execute, NbGraderPreprocessor
 from nbgrader.utils import find_all_files
 from sqlalchemy import select
+from sqlalchemy.exc import SQLAlchemyError
 from traitlets import Any as AnyTrait
 from traitlets.config import Config
 
 from autograder.course import Course
+from autograder.errors import CourseError
 from autograder.grading.manifest import Manifest, cell_order, read_manifest
 from autograder.grading.plugin import EXPORTED, configure
 from autograder.grading.problem import MARK
 from autograder.grading.quiet import quiet_log, without_remarks
+from autograder.remedies import explained_disk
 from autograder.shared_gradebook import SharedGradebook, imported, sharing
 
 # Sanitised notebooks that wait for being recorded; what falls out is sanitised once more.
@@ -227,9 +231,19 @@ class Books:
         )
         return recorder
 
-    def gradebook(self) -> Any:
-        """Return an open gradebook of its own, a context manager."""
-        return Gradebook(self.course.gradebook_url, str(self._config.CourseDirectory.get("course_id", "")))
+    @contextmanager
+    def gradebook(self) -> Iterator[SharedGradebook]:
+        """Yield the gradebook. What is committed in the block is written at its end, all or none of it.
+
+        Raises:
+            RecordError: if the database does not do as it is told.
+            CourseError: if it cannot for want of a disk that can be written.
+        """
+        try:
+            with without_remarks(), self._shared as gradebook:
+                yield gradebook
+        except (SQLAlchemyError, InvalidEntry) as error:
+            raise _told(error, f"{type(error).__name__}: {error}") from error
 
     def sanitise(self, student: str, path: Path) -> str:
         """Return a submission as nbgrader's sanitising preprocessors leave it, as JSON; nothing is written.
@@ -259,6 +273,7 @@ class Books:
 
         Raises:
             RecordError: if nbgrader would not.
+            CourseError: if it cannot for want of a disk that can be written.
         """
         log, heard = quiet_log()
         recorder = self._recorder(student, log)
@@ -270,17 +285,20 @@ class Books:
         except Exception as error:
             # As nbgrader does it for what fails before the commit: no graded notebook stays whose grades are not in the gradebook.
             shutil.rmtree(self.course.folder("autograded", student, self.chapter), ignore_errors=True)
-            raise RecordError(heard.cause(error)) from error
+            raise _told(error, heard.cause(error)) from error
         return recorder.written
 
     def record_zero(self, student: str) -> None:
         """Record a submission without a notebook as nbgrader records a missing file: 0 points, nothing to be looked at.
 
         What an earlier attempt left in ``autograded/`` goes, as it does whenever nbgrader grades again.
+
+        Raises:
+            RecordError: as :meth:`gradebook` does.
         """
         handed_in = self._handed_in(student)
         when = {"timestamp": handed_in} if handed_in else {}
-        with without_remarks(), self._shared as gradebook:
+        with self.gradebook() as gradebook:
             gradebook.update_or_create_student(student)
             gradebook.update_or_create_submission(self.chapter, student, **when)
             for grade in gradebook.find_submission_notebook(self.chapter, self.chapter, student).grades:
@@ -304,8 +322,9 @@ class Books:
 
         Raises:
             nbgrader.api.MissingEntry: if it has none.
+            RecordError: as :meth:`gradebook` does.
         """
-        with without_remarks(), self._shared as gradebook:
+        with self.gradebook() as gradebook:
             notebook = gradebook.find_submission_notebook(self.chapter, self.chapter, student)
             rows = gradebook.db.execute(
                 select(BaseCell.name, Grade.auto_score, Grade.max_score, Grade.needs_manual_grade)
@@ -316,8 +335,12 @@ class Books:
             return grades, float(notebook.late_submission_penalty or 0.0)
 
     def name_students(self, names: Mapping[str, Mapping[str, str]]) -> None:
-        """Write the names of students into the gradebook, where it does not have them yet."""
-        with without_remarks(), self._shared as gradebook:
+        """Write the names of students into the gradebook, where it does not have them yet.
+
+        Raises:
+            RecordError: as :meth:`gradebook` does.
+        """
+        with self.gradebook() as gradebook:
             wanted = sorted(names)
             for some in (wanted[i : i + _AT_ONCE] for i in range(0, len(wanted), _AT_ONCE)):
                 for known in gradebook.db.scalars(select(Student).where(Student.id.in_(some))):
@@ -325,6 +348,11 @@ class Books:
                         if value and not getattr(known, field):
                             setattr(known, field, value)
             gradebook.db.commit()
+
+
+def _told(error: BaseException, reason: str) -> RecordError | CourseError:
+    """Return what to raise for an exception: what one submission suffers from, or what all of them would."""
+    return explained_disk(error) or RecordError(reason)
 
 
 def _digest(path: Path) -> bytes:

@@ -24,6 +24,7 @@ from autograder.grading.provenance import Provenance
 from autograder.grading.replay import tried
 from autograder.grading.results import GradeResult, read_results
 from autograder.grading.settings import GradingSettings
+from autograder.paths import typed
 
 Why = Literal["changed", "gone", "current", "not graded"]
 
@@ -199,7 +200,7 @@ def regrade(
 def _refuse_strangers(
     course: Course, chapter: str, known: dict[str, GradeResult], students: Sequence[str] | None
 ) -> None:
-    where, do = course.root / "results" / chapter, f"Grade first: tfcourse autograde {chapter}"
+    where, do = course.root / "results" / chapter, f"Grade first: {typed(course, 'autograde', chapter)}"
     if not known:
         raise CourseError(f"nothing has been graded for {chapter}", where=where, do=do)
     if strangers := sorted(set(students or ()) - set(known)):

@@ -30,6 +30,7 @@ from autograder.grading.problem import Problem, problems_of
 from autograder.grading.record import Books, RecordError
 from autograder.grading.results import ExerciseResult, GradeResult, read_result
 from autograder.grading.settings import GradingSettings, resolve_device
+from autograder.paths import typed
 
 
 @dataclass(frozen=True)
@@ -84,7 +85,7 @@ def replay(course: Course, chapter: str, student: str, *, make_executor: MakeExe
     manifest = released_manifest(course, chapter)
     recorded = read_result(course, chapter, student)
     if recorded is None or recorded.status == "not recorded":
-        there, grade = course.folder("submitted", student, chapter), f"tfcourse autograde {chapter}"
+        there, grade = course.folder("submitted", student, chapter), typed(course, "autograde", chapter)
         absent = f"There is no {there}: is the id spelled as the folder is? Once it is there: {grade}"
         raise CourseError(
             f"there is no grade of {student} for {chapter}" + (": the grader failed" if recorded else ""),
@@ -165,7 +166,7 @@ def _submissions(
 
 
 def _judged(manifest: Manifest, grade: GradeResult, execution: Execution) -> GradeResult:
-    if execution.failure:
+    if not execution.notebook:
         return _failed(grade, execution.failure)
     notebook = nbformat.reads(execution.notebook, as_version=4)
     problems = tuple(problems_of(notebook))

@@ -218,14 +218,15 @@ def test_a_course_in_which_somebody_is_grading_is_left_alone(
     run: Callable[..., Result],
     snapshot: Callable[[Path], dict[str, str]],
 ) -> None:
-    from autograder.grading.journal import grading_lock
+    from autograder.grading.journal import course_lock
 
     mine = course_dir / "submitted" / "ada" / CHAPTER / f"{CHAPTER}.ipynb"
     mine.parent.mkdir(parents=True)
     mine.write_text(notebook(CHAPTER), encoding="utf-8")
-    with grading_lock(Course(course_dir)):
+    with course_lock(Course(course_dir)):
         before = snapshot(course_dir)
-        refused(run("autograde", "04", "--course", course_dir), str(course_dir), "another tfcourse is grading")
+        for words in (("assign", "04"), ("autograde", "04"), ("regrade", "04")):
+            refused(run(*words, "--course", course_dir), str(course_dir), "another tfcourse is at work")
         assert snapshot(course_dir) == before
 
 

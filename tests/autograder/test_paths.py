@@ -6,8 +6,10 @@ from pathlib import Path
 
 import pytest
 
+from autograder.course import Course
 from autograder.errors import CourseError
-from autograder.paths import course_folder, new_course, project_root, refuse_unwritable
+from autograder.grading.journal import InUseError
+from autograder.paths import course_folder, new_course, project_root, refuse_unwritable, typed
 
 
 @pytest.fixture
@@ -63,6 +65,35 @@ def test_a_new_course_goes_with_the_folders_that_were_made_for_it(tmp_path: Path
     with pytest.raises(CourseError), new_course(tmp_path / "a" / "course"):
         refuse_unwritable(tmp_path / "file", "Name another.")
     assert [path.name for path in tmp_path.iterdir()] == ["file"]
+
+
+def test_a_new_course_belongs_to_one_until_it_is_made(tmp_path: Path) -> None:
+    with new_course(tmp_path / "course") as course:
+        with pytest.raises(InUseError, match="another tfcourse is at work"):
+            fail_after_making(course.root, "never")
+        assert [path.name for path in course.root.iterdir() if path.is_file()] == ["nbgrader_config.py"]
+
+
+def test_a_new_course_goes_also_if_a_gradebook_was_begun(tmp_path: Path) -> None:
+    def fail() -> None:
+        with new_course(tmp_path / "a" / "course") as course:
+            (course.root / "gradebook.db.new").touch()
+            raise KeyError
+
+    with pytest.raises(KeyError):
+        fail()
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_command_names_the_course_unless_it_is_the_one_that_is_meant_here(
+    project: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    own, other = Course(project / "course"), Course(tmp_path / "autumn term")
+    monkeypatch.chdir(project / "chapters")
+    assert typed(own, "autograde", "03") == "tfcourse autograde 03"
+    assert typed(other, "autograde", "03") == f"tfcourse autograde 03 --course '{tmp_path}/autumn term'"
+    monkeypatch.chdir(tmp_path)
+    assert typed(own, "autograde", "03") == f"tfcourse autograde 03 --course {project}/course"
 
 
 def test_what_was_finished_before_the_failure_is_kept(tmp_path: Path) -> None:

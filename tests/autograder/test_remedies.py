@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import sqlite3
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -12,7 +13,7 @@ from sqlalchemy.exc import IntegrityError, OperationalError, ProgrammingError
 from traitlets import HasTraits, Integer
 
 from autograder.errors import CourseError
-from autograder.remedies import explained
+from autograder.remedies import explained, explained_disk
 
 
 @pytest.mark.parametrize(
@@ -53,6 +54,24 @@ def test_a_disk_that_refuses_is_explained_with_the_place(number: int) -> None:
     known = explained(OSError(number, "it was refused", "some/file"))
     assert known is not None
     assert (known.where, bool(known.do)) == ("some/file", True)
+
+
+def raised_from(*errors: Exception) -> Exception:
+    """Return the last of some exceptions, each raised while the one before was handled."""
+    for before, error in pairwise(errors):
+        error.__context__ = before
+    return errors[-1]
+
+
+def test_what_ends_a_run_is_found_behind_what_was_made_of_it() -> None:
+    full = OperationalError("COMMIT", {}, sqlite3.OperationalError("database or disk is full"))
+    for error in (raised_from(full, ValueError("see above")), raised_from(OSError(errno.ENOSPC, "full"), KeyError())):
+        known = explained_disk(error)
+        assert known is not None
+        assert "Free some space" in known.do
+    locked = OperationalError("COMMIT", {}, sqlite3.OperationalError("database is locked"))
+    for error in (raised_from(locked, ValueError()), OSError(errno.EACCES, "no"), ValueError()):
+        assert explained_disk(error) is None
 
 
 def test_a_setting_that_cannot_be_is_explained() -> None:

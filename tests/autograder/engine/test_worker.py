@@ -302,7 +302,9 @@ def test_a_submission_that_was_given_up_says_so_in_every_question_and_wants_a_pe
     done = nbformat.reads(given_up(submission(*BEFORE).notebook, "LateError"), as_version=4)
     question = done.cells[-1]
     assert determine_grade(question)[0] == 0
-    assert question.outputs[0].evalue == "Grading it did not come to an end, twice (LateError); it was given no points."
+    assert question.outputs[0].evalue == (
+        "Grading it did not come to an end, again and again (LateError); it was given no points."
+    )
     (problem,) = problems_of(done)
     assert (problem.kind, problem.fatal) == ("grading stopped", True)
 
@@ -503,17 +505,21 @@ def test_a_checker_that_is_killed_once_changes_nothing(executor: WorkerExecutor)
     assert (graded.points, graded.errors(), graded.problems) == (undisturbed.points, {}, [])
 
 
-def test_a_submission_whose_checker_is_lost_twice_gets_no_points_and_is_named(executor: WorkerExecutor) -> None:
+def test_a_submission_whose_checker_is_lost_twice_fails_and_is_named_in_what_counts_if_it_goes_on(
+    executor: WorkerExecutor,
+) -> None:
     grade(executor, *BEFORE)
     running = Background(executor, submission(*SLOW))
     known: set[int] = set()
     for _ in range(2):
         kill_checker(executor, known)
-    graded = Graded(running.result())
+    done = running.result()
+    assert done.failure == "grading it did not come to an end, twice (ClosedError)"
+    graded = Graded(replace(done, failure=""))
     assert graded.points == {"good": 0, "last": 0}
     (problem,) = graded.problems
     assert (problem.kind, problem.fatal) == ("grading stopped", True)
-    assert "twice" in problem.what
+    assert "ClosedError" in problem.what
     assert grade(executor, *BEFORE, *AFTER).points == {"good": 1, "last": 1}
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+import sqlite3
 import subprocess
 import sys
 from collections.abc import Callable
@@ -13,8 +14,10 @@ from typing import Any
 import nbformat
 import pytest
 from nbgrader.api import Gradebook
+from sqlalchemy.exc import OperationalError
 
 from autograder.course import Course
+from autograder.engine.worker import given_up
 from autograder.errors import CourseError
 from autograder.grading import autograde as module
 from autograder.grading.autograde import autograde, configured_settings, submitted_students
@@ -25,6 +28,7 @@ from autograder.grading.record import Books
 from autograder.grading.results import GradeResult, read_result, read_results
 from autograder.grading.sample_class import SAVED_AS, SampleStudent, sample_class
 from autograder.grading.settings import GradingSettings
+from autograder.shared_gradebook import _Unit
 
 from .conftest import CHAPTER
 
@@ -394,6 +398,98 @@ def test_a_submission_of_which_nothing_comes_is_not_passed_over(
     monkeypatch.setattr(module, "run_all", lambda *arguments, **options: iter(()))
     with pytest.raises(RuntimeError, match="nothing came of ann"):
         autograde(course, CHAPTER, device="cpu", make_executor=echo)
+
+
+def lost(settings: GradingSettings) -> Any:
+    class Lost(Echo):
+        def grade_one(self, submission: Submission) -> Execution:
+            done = super().grade_one(submission)
+            if submission.student != "ann":
+                return done
+            notebook = given_up(submission.notebook, "ClosedError")
+            return Execution(
+                submission.student, notebook, 0.1, "grading it did not come to an end, twice (ClosedError)"
+            )
+
+    return Lost()
+
+
+def test_what_is_lost_in_one_run_may_be_the_machines_fault_and_in_the_next_run_counts(
+    course: Course, filled: Fill, hand_in: HandIn
+) -> None:
+    hand_in("ann", filled())
+    hand_in("ben", filled())
+
+    def graded(make_executor: Any) -> list[tuple[str, float]]:
+        results = autograde(course, CHAPTER, device="cpu", make_executor=make_executor)
+        assert [result.student for result in results] == ["ann", "ben"]
+        assert results[1].status == "graded"
+        return [(result.status, result.score) for result in results[:1]]
+
+    assert graded(echo) == [("graded", 3.0)]
+    hand_in("ann", filled(answer="Another attempt."))
+    assert graded(lost) == [("not recorded", 0.0)]
+    assert gradebook_scores(course.root)["ann"]["test_causal_mask"] == 1, "the earlier grade, so far"
+    hand_in("ann", filled(answer="And another one."))
+    assert graded(lost) == [("not recorded", 0.0)]
+    assert graded(lost) == [("not gradable", 0.0)]
+    assert gradebook_scores(course.root)["ann"]["test_causal_mask"] == 0
+    assert graded(echo) == [("not gradable", 0.0)], "unchanged"
+
+
+def refuse(patched: pytest.MonkeyPatch, reason: str, *students: str) -> None:
+    """Let the database refuse to commit what is about some students."""
+    settle, recorded = _Unit.settle, [""]
+
+    def watched(record: Any) -> Any:
+        def about(books: Books, student: str, *arguments: str) -> Any:
+            recorded[0] = student
+            try:
+                return record(books, student, *arguments)
+            finally:
+                recorded[0] = ""
+
+        return about
+
+    def commit(session: Any) -> None:
+        if recorded[0] in students:
+            raise OperationalError("COMMIT", {}, sqlite3.OperationalError(reason))
+        settle(session)
+
+    patched.setattr(_Unit, "settle", commit)
+    for name in ("record", "record_zero"):
+        patched.setattr(Books, name, watched(getattr(Books, name)))
+
+
+def test_a_gradebook_that_is_in_use_fails_one_and_stops_nobody(
+    course: Course, filled: Fill, hand_in: HandIn, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for student in ("ann", "ben", "cem"):
+        hand_in(student, filled())
+    (course.root / "submitted" / "ben" / CHAPTER / f"{CHAPTER}.ipynb").unlink()
+    with monkeypatch.context() as patched:
+        refuse(patched, "database is locked", "ann", "ben")
+        results = autograde(course, CHAPTER, device="cpu", make_executor=echo)
+    assert [result.status for result in results] == ["not recorded", "not recorded", "graded"]
+    assert all("database is locked" in result.problems[0].what for result in results[:2])
+    results = autograde(course, CHAPTER, device="cpu", make_executor=echo)
+    assert [result.status for result in results] == ["graded", "not gradable", "graded"]
+
+
+def test_a_disk_that_is_full_ends_the_run_and_keeps_what_was_graded(
+    course: Course, filled: Fill, hand_in: HandIn, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for student in ("ann", "ben", "cem"):
+        hand_in(student, filled())
+    with monkeypatch.context() as patched:
+        refuse(patched, "database or disk is full", "ben")
+        with pytest.raises(CourseError, match="disk is full") as caught:
+            autograde(course, CHAPTER, device="cpu", make_executor=echo)
+    assert "Free some space" in caught.value.do
+    results = autograde(course, CHAPTER, device="cpu", make_executor=echo)
+    assert [(result.status, result.unchanged) for result in results] == [
+        ("graded", True), ("graded", False), ("graded", False),
+    ]  # fmt: skip
 
 
 def test_a_late_penalty_is_nbgraders(course: Course, filled: Fill, hand_in: HandIn) -> None:

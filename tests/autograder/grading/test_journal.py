@@ -27,8 +27,8 @@ from autograder.grading.journal import (
     RECORDED,
     STALE,
     Standing,
+    course_lock,
     events,
-    grading_lock,
     journal_path,
     open_journal,
     standings,
@@ -58,6 +58,7 @@ def test_the_last_word_about_a_submission_counts(empty: Course) -> None:
             journal.recorded(student, score=1.0)
         journal.stale(["ben"])
         journal.write(FAILED, student="cem")
+    assert standings(empty, "03")["cem"].lost == ""
     words = {student: standing.word for student, standing in standings(empty, "03").items()}
     assert words == {"ada": RECORDED, "ben": STALE, "cem": FAILED, "dee": BEGUN}
     assert standings(empty, "04") == {}
@@ -123,19 +124,19 @@ def test_a_students_folder_whose_name_is_no_text_can_be_written_about(empty: Cou
 
 
 def test_two_cannot_grade_one_course_at_once(empty: Course) -> None:
-    with grading_lock(empty):
-        with pytest.raises(CourseError, match="another tfcourse is grading") as caught, grading_lock(empty):
+    with course_lock(empty):
+        with pytest.raises(CourseError, match="another tfcourse is at work") as caught, course_lock(empty):
             pass
         assert "Wait" in caught.value.do
-    with grading_lock(empty):
+    with course_lock(empty):
         pass
 
 
 def test_a_grader_that_was_killed_leaves_no_lock_although_its_children_live_on(empty: Course) -> None:
     code = (
         "import subprocess, sys, time\nfrom pathlib import Path\nfrom autograder.course import Course\n"
-        "from autograder.grading.journal import grading_lock\n"
-        "with grading_lock(Course(Path(sys.argv[1]))):\n"
+        "from autograder.grading.journal import course_lock\n"
+        "with course_lock(Course(Path(sys.argv[1]))):\n"
         "    child = subprocess.Popen(['sleep', '60'], stdout=subprocess.DEVNULL, close_fds=False)\n"
         "    print(child.pid, flush=True)\n    time.sleep(60)"
     )
@@ -143,12 +144,12 @@ def test_a_grader_that_was_killed_leaves_no_lock_although_its_children_live_on(e
     assert process.stdout is not None
     child = int(process.stdout.readline())
     try:
-        with pytest.raises(CourseError, match="another tfcourse"), grading_lock(empty):
+        with pytest.raises(CourseError, match="another tfcourse"), course_lock(empty):
             pass
         process.kill()
         process.wait(30)
         os.kill(child, 0)  # it is still there
-        with grading_lock(empty):
+        with course_lock(empty):
             pass
     finally:
         process.stdout.close()
@@ -309,7 +310,7 @@ def test_ctrl_c_says_how_many_are_done_and_how_to_go_on(
     assert server.run(root, crash=point) == 130
     said = server.said.read_text()
     assert f"stopped. 1 of 5 submissions of {CHAPTER} are done and kept." in said
-    assert f"tfcourse autograde {CHAPTER}" in said
+    assert "To go on, give the same command again." in said
     assert "Traceback" not in said
     assert server.run(root) == 0
     assert "1 of them earlier and unchanged" in server.said.read_text()
@@ -322,7 +323,9 @@ def test_ctrl_c_of_a_forced_run_says_that_force_would_begin_again(
     root = tmp_path / "course"
     shutil.copytree(undisturbed, root)
     assert server.run(root, "--force", crash="Ctrl-C when begun") == 130
-    assert "Without --force: with it, everything would begin again." in server.said.read_text()
+    assert (
+        "give the same command again without --force: with it, everything would begin again." in server.said.read_text()
+    )
 
 
 def test_the_real_program_with_real_kernels_goes_on_after_it_was_killed(
@@ -370,6 +373,16 @@ def test_a_courses_seed_is_drawn_once_and_for_its_owners_eyes(tmp_path: Path) ->
     assert 2**61 <= seed < 2**62
     (path,) = course.root.iterdir()
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
+
+
+@pytest.mark.parametrize(("seed", "kept"), [(2**61 + 5, True), (5, False)], ids=["secret", "configured"])
+def test_a_seed_that_was_lost_is_taken_from_what_was_graded_with_it(tmp_path: Path, seed: int, kept: bool) -> None:
+    for name, text in (("ada", "half of it, {"), ("ben", json.dumps({"seed": seed}))):
+        path = tmp_path / "results" / CHAPTER / f"{name}.json"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+    assert (Course(tmp_path).secret_seed() == seed) is kept
+    assert Course(tmp_path).secret_seed() == int((tmp_path / "secret_seed").read_text())
 
 
 @pytest.mark.parametrize("content", ["", "twelve", "-3", "1.5"])

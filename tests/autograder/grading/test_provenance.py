@@ -95,13 +95,13 @@ def test_kept_grades_of_other_checks_are_counted_once() -> None:
     older = replace(MADE, checks="old")
     released_again = replace(MADE, package="old")
     elsewhere = replace(MADE, environment={"torch": "2.10"})
-    assert changed_since([MADE, MADE], MADE, "03") == ""
+    assert changed_since([MADE, MADE], MADE, "tfcourse regrade 03") == ""
     assert (
-        changed_since([older, MADE, released_again], MADE, "03")
+        changed_since([older, MADE, released_again], MADE, "tfcourse regrade 03")
         == "the checks have changed since 2 of these were graded: tfcourse regrade 03"
     )
     assert (
-        changed_since([elsewhere], MADE, "03")
+        changed_since([elsewhere], MADE, "tfcourse regrade 03")
         == "the environment has changed since 1 of these were graded: tfcourse regrade 03"
     )
 

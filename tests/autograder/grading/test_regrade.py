@@ -13,7 +13,7 @@ from autograder.course import Course
 from autograder.errors import CourseError
 from autograder.grading import autograde as module
 from autograder.grading.autograde import Stopped, autograde
-from autograder.grading.journal import Journal, grading_lock
+from autograder.grading.journal import Journal, course_lock
 from autograder.grading.record import Books
 from autograder.grading.regrade import Move, Regrade, regrade, to_regrade
 from autograder.grading.results import read_results
@@ -171,7 +171,7 @@ def test_where_nothing_was_graded_it_is_said(course: Course, graded: Course) -> 
 
 @pytest.mark.usefixtures("other_checks")
 def test_it_waits_for_nobody_who_is_grading_but_a_dry_run_may_look(graded: Course) -> None:
-    with grading_lock(graded):
+    with course_lock(graded):
         with pytest.raises(CourseError, match="another tfcourse"):
             again(graded, MOVED)
         assert again(graded, MOVED, dry_run=True).moves
