@@ -282,11 +282,12 @@ def _write_feedback(
     course: Course, chapter: str, results: Sequence[GradeResult]
 ) -> tuple[list[Path], list[GradeResult]]:
     """Write all pages of a chapter; return them, and the results with the pages that could not be written among the problems."""
-    from autograder.grading.feedback import write_feedback
+    from autograder.grading.feedback import graded_students, write_feedback
     from autograder.grading.results import read_results
 
-    with progress_bar(f"feedback {chapter}", len(results), every=len(results)) as step:
-        pages = write_feedback(course, chapter, progress=step)
+    students = graded_students(course, chapter)
+    with progress_bar(f"feedback {chapter}", len(students), every=len(students)) as step:
+        pages = write_feedback(course, chapter, students=students, progress=step)
     problems = {result.student: result.problems for result in read_results(course, chapter)}
     return pages, [replace(result, problems=problems.get(result.student, result.problems)) for result in results]
 
@@ -487,6 +488,7 @@ def report(chapters: tuple[str, ...], course_dir: Path | None, output: Path | No
     from autograder.gradebook import released_chapters
     from autograder.grading.results import waiting
     from autograder.reports.class_report import summarise, write_report
+    from autograder.reports.gaps import gaps, tell_gaps
     from autograder.reports.works import read_works
 
     course = Course.open(course_folder(course_dir))
@@ -500,7 +502,10 @@ def report(chapters: tuple[str, ...], course_dir: Path | None, output: Path | No
     pending = ((work.grade.student, work.grade.pending) for work in works if work.graded)
     if phrase := waiting(pending):
         lines.append(f"{phrase}: {_formgrader(course)}")
-    return Outcome({"report": path, "chapters": [summary.to_dict() for summary in summaries]}, "\n".join(lines))
+    grades = [work.grade for work in works]
+    lines += tell_gaps(course, grades)
+    data = {"report": path, "chapters": [summary.to_dict() for summary in summaries], **gaps(grades)}
+    return Outcome(data, "\n".join(lines))
 
 
 @main.command()
@@ -531,6 +536,7 @@ def export(chapters: tuple[str, ...], course_dir: Path | None, form: str, to: Pa
     from autograder.grading.results import waiting
     from autograder.reports.export import HINTS, undecided
     from autograder.reports.export import export as export_grades
+    from autograder.reports.gaps import gaps, tell_gaps, unclear
     from autograder.reports.grades import read_grades
 
     course = Course.open(course_folder(course_dir))
@@ -543,6 +549,9 @@ def export(chapters: tuple[str, ...], course_dir: Path | None, form: str, to: Pa
             lines.append(f"not in {file.path.name}, because their number on the platform is not known: {who}")
     if refused := undecided(grades):
         lines.append(refused if form == "csv" else f"{refused}. Not in the file: decide, and enter it by hand.")
+    if doubtful := unclear(grades):
+        lines.append(doubtful if form == "csv" else f"{doubtful}. Not in the file.")
+    lines += tell_gaps(course, grades)
     if phrase := waiting((grade.student, grade.pending) for grade in grades):
         lines.append(phrase)
     lines += [HINTS[form]] if form in HINTS else []
@@ -552,8 +561,9 @@ def export(chapters: tuple[str, ...], course_dir: Path | None, form: str, to: Pa
         "not_gradable": [
             {"student": grade.student, "chapter": grade.chapter}
             for grade in grades
-            if grade.handed_in and not grade.gradable
+            if grade.handed_in and grade.gradable is False
         ],
+        **gaps(grades),
     }
     return Outcome(data, "\n".join(lines))
 

@@ -15,6 +15,7 @@ from typing import Literal
 
 from autograder.course import CONFIG_NAME, Course
 from autograder.errors import CourseError
+from autograder.paths import refuse_unwritable
 from autograder.remedies import explained
 
 State = Literal["ok", "note", "missing"]
@@ -37,6 +38,11 @@ _FOR_TESTS = {
     "playwright": "the browser tests",
 }
 _INSTALL = "pip install -r requirements.lock"
+
+# Bytes that are free for a course. A chapter of a large class, with graded notebooks, pages and results, takes some hundred megabytes.
+MUCH_SPACE = 1 << 30
+# A release is a few megabytes, and each of a student's files is written in full before it takes its place.
+NO_SPACE = 32 << 20
 
 
 @dataclass(frozen=True)
@@ -70,7 +76,7 @@ def examine(course_dir: Path | None = None) -> list[Item]:
         *_devices(),
         _browser(),
         *_isolation(),
-        *([] if course_dir is None else [_course(course_dir)]),
+        *([] if course_dir is None else _course(course_dir)),
     ]
 
 
@@ -160,9 +166,31 @@ def _isolation() -> Iterator[Item]:
     yield Item("isolation", "note", detail, remedy)
 
 
-def _course(course_dir: Path) -> Item:
-    if not (course_dir / CONFIG_NAME).is_file():
-        return Item("course", "note", f"no course in {course_dir}", "tfcourse assign CHAPTER makes one.")
+def _course(course_dir: Path) -> Iterator[Item]:
+    if (course_dir / CONFIG_NAME).is_file():
+        yield _folder(course_dir.resolve())
+        yield _books(course_dir)
+    else:
+        yield Item("course", "note", f"no course in {course_dir}", "tfcourse assign CHAPTER makes one.")
+
+
+def _folder(root: Path) -> Item:
+    """Say whether a course folder can be written, and how much goes into it."""
+    name = "course folder"
+    try:
+        refuse_unwritable(root, "Check who may write there, or name another course folder with --course.")
+    except CourseError as error:
+        return Item(name, "missing", str(CourseError(error.what, where=error.where)), error.do)
+    free = shutil.disk_usage(root).free
+    size = f"{free / (1 << 30):.1f} GiB" if free >= MUCH_SPACE else f"{free >> 20} MiB"
+    detail = f"{size} free ({root})"
+    if free >= MUCH_SPACE:
+        return Item(name, "ok", detail)
+    remedy = "Free some space on that disk, or move the course folder to another."
+    return Item(name, "note" if free >= NO_SPACE else "missing", detail, remedy)
+
+
+def _books(course_dir: Path) -> Item:
     try:
         return Item("gradebook", "ok", _gradebook(Course.open(course_dir)))
     except Exception as error:

@@ -63,14 +63,19 @@ def explained(error: BaseException, where: object = None) -> CourseError | None:
     return _of_configuration(error) or _of_database(error, where) or _of_machine(error)
 
 
-def explained_disk(error: BaseException) -> CourseError | None:
-    """Return what an exception means if it comes of a disk that takes nothing more; what else is to be written there cannot be either."""
+def explained_disk(error: BaseException, where: object = None) -> CourseError | None:
+    """Return what an exception means if it comes of a disk that takes nothing more; what else is to be written there cannot be either.
+
+    Args:
+        error: the exception, or one that was raised because of it.
+        where: the gradebook or its course.
+    """
     cause: BaseException | None = error
     while cause is not None:
         if isinstance(cause, OSError) and cause.errno in _FULL:
             return _of_machine(cause)
         if _is_database_error(cause) and any(words in str(cause).lower() for words in _FULL_DATABASE):
-            return _of_database(cause, None)
+            return _of_database(cause, where)
         cause = cause.__cause__ or cause.__context__
     return None
 

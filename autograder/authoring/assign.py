@@ -76,7 +76,23 @@ def assign(root: Path, course: Course, chapter_names: Sequence[str]) -> list[Ass
             chapter: {Path(STUDENT_FOLDER) / path.relative_to(folder): path.read_bytes() for path in paths}
             for chapter, paths in made.items()
         }
-        return [_publish(course, chapter, contents[chapter]) for chapter in selected]
+        return _publish_all(course, contents, selected)
+
+
+def _publish_all(
+    course: Course, contents: Mapping[Chapter, dict[Path, bytes]], selected: Sequence[Chapter]
+) -> list[Assigned]:
+    """Publish chapters in order; say which were, if one of them cannot be."""
+    made: list[Assigned] = []
+    for chapter in selected:
+        try:
+            made.append(_publish(course, chapter, contents[chapter]))
+        except CourseError as error:
+            if not made:
+                raise
+            before = ", ".join(item.chapter for item in made)
+            raise CourseError(error.what, where=error.where, do=f"{error.do} Released before: {before}.") from error
+    return made
 
 
 def _make(root: Path, course: Course, chapter: Chapter, folder: Path) -> list[Path]:
@@ -141,7 +157,8 @@ def _undone_on_failure(paths: Sequence[Path], course: Path) -> Iterator[None]:
                 raise CourseError(
                     f"the course folder cannot be written ({reason})",
                     where=error.filename or course,
-                    do="Nothing was released. Check the folder's permissions, or choose another with --course.",
+                    do="The chapter was not released. Check the folder's permissions and free space, or choose another with "
+                    "--course.",
                 ) from error
             raise
 

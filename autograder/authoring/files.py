@@ -39,7 +39,7 @@ def write_files(contents: Mapping[Path, bytes]) -> None:
         raise CourseError(
             f"the file cannot be written ({error.strerror or error})",
             where=path,
-            do="Nothing was changed. Check the folder's permissions and free space.",
+            do="No file was changed by this. Check the folder's permissions and free space.",
         ) from error
     finally:
         for temporary in staged.values():

@@ -56,7 +56,7 @@ def main(descriptor: int) -> None:
                 if not isinstance(engine, Engine) or not engine.change(settings):
                     if engine is not None:
                         engine.close()
-                    engine = Engine(settings) if settings.warm else _cold(settings)
+                    engine = _made(settings)
                 continue
             assert engine is not None, "settings come first"
             if what == "news":
@@ -66,6 +66,8 @@ def main(descriptor: int) -> None:
             execution = asdict(engine.grade_one(Submission(**content)))
             news = engine.tell() if isinstance(engine, Engine) else ""
             channel.send(json.dumps({"execution": execution, "news": news}).encode())
+            if isinstance(engine, Unable):
+                return  # the next worker may be able
     except ClosedError:
         return
     finally:
@@ -73,10 +75,31 @@ def main(descriptor: int) -> None:
             engine.close()
 
 
-def _cold(settings: GradingSettings) -> Executor:
+def _made(settings: GradingSettings) -> Executor:
     from autograder.grading.execute import KernelExecutor
 
-    return KernelExecutor(settings)
+    try:
+        return Engine(settings) if settings.warm else KernelExecutor(settings)
+    except OSError as error:  # no room for temporary files, no process, no memory
+        return Unable(f"a worker could not be made ready ({type(error).__name__}: {error})")
+
+
+class Unable:
+    """What answers in the place of an engine that this machine could not make.
+
+    Args:
+        reason: why.
+    """
+
+    def __init__(self, reason: str) -> None:
+        self._reason = reason
+
+    def grade_one(self, submission: Submission) -> Execution:
+        """Return the reason."""
+        return Execution(submission.student, "", 0.0, self._reason)
+
+    def close(self) -> None:
+        """Hold nothing."""
 
 
 class Engine:

@@ -43,6 +43,7 @@ from autograder.grading.roster import gradebook_names, is_safe
 from autograder.grading.settings import GradingSettings, limits_of, resolve_device
 from autograder.grading.settled import keep_settled, settled_answers
 from autograder.paths import typed
+from autograder.remedies import explained_disk
 
 Progress = Callable[[GradeResult], None]
 MakeExecutor = Callable[[GradingSettings], Executor]
@@ -87,7 +88,8 @@ def autograde(
         One result per submission, ordered by student. The same seed gives the same grades with any number of jobs.
 
     Raises:
-        CourseError: if the chapter is not released, there is nothing to grade, the device is not there, or somebody else is grading.
+        CourseError: if the chapter is not released, there is nothing to grade, the device is not there, somebody else is grading, or
+            the disk is full.
         Stopped: if it is stopped with Ctrl-C.
     """
     if jobs < 1:
@@ -117,6 +119,11 @@ def autograde(
         except KeyboardInterrupt:
             journal.write("run stopped", done=len(results))
             raise Stopped(_stopped(chapter, len(results), len(wanted), force)) from None
+        except Exception as error:
+            if (full := explained_disk(error, course.root)) is None:
+                raise
+            what = f"{full.what}; {len(results)} of {len(wanted)} submissions of {chapter} are done and kept"
+            raise CourseError(what, where=full.where or course.root, do=full.do) from error
         if lost := sorted(set(wanted) - {result.student for result in results}):
             raise RuntimeError(f"nothing came of {', '.join(lost)}")
         books.name_students(gradebook_names(course, wanted))
@@ -415,9 +422,9 @@ class _Run:
         return self._not_recorded(student, digest, problem)
 
     def _failed(self, student: str, digest: str, reason: str, *, lost: bool = False) -> GradeResult:
-        what = f"It could not be graded: {reason}"
-        again = typed(self.course, "autograde", self.manifest.chapter)
-        problem = Problem("grader failed", what, do=f"Grade it again: {again}", fatal=True)
+        what = f"It could not be graded: {reason.rstrip('.')}."
+        do = f"Grade it again: tfcourse autograde {self.manifest.chapter}"
+        problem = Problem("grader failed", what, do=do, fatal=True)
         return self._not_recorded(student, digest, problem, lost=digest if lost else "")
 
     def _not_recorded(self, student: str, digest: str, problem: Problem, *, lost: str = "") -> GradeResult:

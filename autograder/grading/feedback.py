@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import glob
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -21,6 +22,13 @@ from autograder.grading.quiet import quiet_log, without_remarks
 from autograder.grading.results import read_result, write_result
 
 KIND = "no feedback"
+_NO_SPACE = (errno.ENOSPC, errno.EDQUOT)
+_FORBIDDEN = (errno.EACCES, errno.EPERM, errno.EROFS)
+
+
+def graded_students(course: Course, chapter: str) -> list[str]:
+    """Return whose submissions of a chapter have a graded notebook, in order: the pages are made of these."""
+    return sorted(path.parent.parent.name for path in course.folder("autograded").glob(f"*/{chapter}/{chapter}.ipynb"))
 
 
 def write_feedback(
@@ -47,7 +55,6 @@ def write_feedback(
         CourseError: if the chapter is not released.
     """
     released_manifest(course, chapter)
-    graded = (path.parent.parent.name for path in course.folder("autograded").glob(f"*/{chapter}/{chapter}.ipynb"))
     config = course.config()
     configure(config)
     pages = []
@@ -55,7 +62,7 @@ def write_feedback(
         shared = taking_from(gradebook)
         chosen = config.GenerateFeedback.preprocessors
         config.GenerateFeedback.preprocessors = [shared if kind is TakeGrades else kind for kind in chosen]
-        for student in sorted(set(graded if students is None else students)):
+        for student in graded_students(course, chapter) if students is None else sorted(set(students)):
             page = course.folder("feedback", student, chapter) / f"{chapter}.html"
             problem = _convert(config, chapter, student)
             _note(course, chapter, student, problem)
@@ -74,9 +81,21 @@ def _convert(config: Any, chapter: str, student: str) -> Problem | None:
         with without_remarks():
             converter.start()
     except Exception as error:
-        what = f"The feedback page could not be made: {heard.cause(error)}"
-        return Problem(KIND, what, do="Grade it again: tfcourse autograde --force.")
+        what = f"The feedback page could not be made: {heard.cause(error).rstrip('.')}."
+        return Problem(KIND, what, do=_remedy(chapter, heard.error or error))
     return None
+
+
+def _remedy(chapter: str, cause: BaseException) -> str:
+    """Return what to do about a page that could not be made: the notebook may be at fault, or the disk."""
+    if not isinstance(cause, OSError):
+        return f"Grade it again: tfcourse autograde {chapter} --force"
+    first = "Put that right"
+    if cause.errno in _NO_SPACE:
+        first = "Free some space"
+    elif cause.errno in _FORBIDDEN:
+        first = "Check who may write there"
+    return f"{first}; then this writes the pages again: tfcourse autograde {chapter}"
 
 
 def _note(course: Course, chapter: str, student: str, problem: Problem | None) -> None:

@@ -3,13 +3,25 @@
 from __future__ import annotations
 
 import logging
+import sys
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from nbgrader import api
+
+# That nbgrader's gradebook logs to; others do so, too.
+_gradebook_log = logging.getLogger("tornado.application")
+
 
 class LastErrors(logging.Handler):
-    """Remembers what nbgrader complained about; its exceptions only say that it did."""
+    """Remembers what nbgrader complained about; its exceptions only say that it did.
+
+    Attributes:
+        error: the exception that it had caught when it last complained of one.
+    """
+
+    error: BaseException | None = None
 
     def __init__(self) -> None:
         super().__init__(logging.ERROR)
@@ -18,6 +30,7 @@ class LastErrors(logging.Handler):
     def emit(self, record: logging.LogRecord) -> None:
         """Remember a record."""
         self._said.append(record.getMessage())
+        self.error = sys.exc_info()[1] or self.error
 
     def cause(self, error: BaseException) -> str:
         """Return nbgrader's last word on what failed, or the exception's."""
@@ -36,7 +49,15 @@ def quiet_log() -> tuple[logging.Logger, LastErrors]:
 
 @contextmanager
 def without_remarks() -> Iterator[None]:
-    """Keep SQLAlchemy's remarks on nbgrader's models to itself."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        yield
+    """Keep to itself what SQLAlchemy remarks on nbgrader's models, and what nbgrader logs of an error that it raises as well."""
+
+    def not_nbgraders(record: logging.LogRecord) -> bool:
+        return record.pathname != str(api.__file__)
+
+    _gradebook_log.addFilter(not_nbgraders)
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            yield
+    finally:
+        _gradebook_log.removeFilter(not_nbgraders)

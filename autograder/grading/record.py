@@ -243,7 +243,11 @@ class Books:
             with without_remarks(), self._shared as gradebook:
                 yield gradebook
         except (SQLAlchemyError, InvalidEntry) as error:
-            raise _told(error, f"{type(error).__name__}: {error}") from error
+            raise self._told(error, f"{type(error).__name__}: {error}") from error
+
+    def _told(self, error: BaseException, reason: str) -> RecordError | CourseError:
+        """Return what to raise for an exception: what one submission suffers from, or what all of them would."""
+        return explained_disk(error, self.course.root) or RecordError(reason)
 
     def sanitise(self, student: str, path: Path) -> str:
         """Return a submission as nbgrader's sanitising preprocessors leave it, as JSON; nothing is written.
@@ -285,7 +289,8 @@ class Books:
         except Exception as error:
             # As nbgrader does it for what fails before the commit: no graded notebook stays whose grades are not in the gradebook.
             shutil.rmtree(self.course.folder("autograded", student, self.chapter), ignore_errors=True)
-            raise _told(error, heard.cause(error)) from error
+            cause = heard.error or error
+            raise self._told(cause, heard.cause(error)) from cause
         return recorder.written
 
     def record_zero(self, student: str) -> None:
@@ -348,11 +353,6 @@ class Books:
                         if value and not getattr(known, field):
                             setattr(known, field, value)
             gradebook.db.commit()
-
-
-def _told(error: BaseException, reason: str) -> RecordError | CourseError:
-    """Return what to raise for an exception: what one submission suffers from, or what all of them would."""
-    return explained_disk(error) or RecordError(reason)
 
 
 def _digest(path: Path) -> bytes:

@@ -19,6 +19,7 @@ from typing import Any, Literal
 import nbformat
 from nbgrader.api import Gradebook
 
+from autograder.authoring.files import drop_leftovers, write_files
 from autograder.authoring.rubrics import read_rubrics
 from autograder.authoring.source import standalone_source
 from autograder.checking.exercise import Exercise
@@ -29,6 +30,7 @@ from autograder.course import Course
 from autograder.errors import CourseError
 from autograder.grading.autograde import configured_settings, with_seed
 from autograder.grading.roster import Student, merged, read_roster, safe_id, write_roster
+from autograder.paths import typed
 from autograder.processes import spread
 
 SAVED_AS = "sample_class.json"
@@ -141,14 +143,17 @@ def sample_class(
             course's hidden questions, too.
 
     Returns:
-        The students, ordered by id; also written to ``sample_class.json`` in the course folder.
+        The students, ordered by id; also written to ``sample_class.json`` in the course folder, with those of an earlier sample class whose
+        submissions are still there.
 
     Raises:
-        CourseError: if a chapter is not released, or real submissions are there.
+        CourseError: if a chapter is not released, real submissions are there, or a file cannot be written.
     """
-    _refuse_real_submissions(course)
+    earlier = _earlier(course)
     released = {chapter: _released(course, chapter) for chapter in chapters}
     people = _people(students, random.Random(f"people {seed}"))
+    # Before their submissions are there: a run that is stopped in the middle leaves none that the next would take for a real student's.
+    _save(course, earlier | {student: {"id": student} for student, _ in people})
     made = []
     for number, (student, name) in enumerate(people):
         rng = random.Random(f"{student} {seed}")
@@ -165,8 +170,7 @@ def sample_class(
         made = _scored(made, with_seed(course, configured_settings(course)).seed or 0)
     _set_due_dates(course, chapters)
     write_roster(course, merged(read_roster(course), [Student(student.id, student.name) for student in made]))
-    content = json.dumps([student.to_dict() for student in made], indent=1, ensure_ascii=False)
-    (course.root / SAVED_AS).write_text(content + "\n", encoding="utf-8")
+    _save(course, earlier | {student.id: student.to_dict() for student in made})
     return made
 
 
@@ -233,18 +237,43 @@ def _code(name: str, mistake: str) -> str:
     return standalone_source(wrongs[mistake] if mistake else about.reference, rename=name)
 
 
-def _refuse_real_submissions(course: Course) -> None:
+def _earlier(course: Course) -> dict[str, dict[str, Any]]:
+    """Return what is known of the students who have submissions here, by id: all of them are of an earlier sample class.
+
+    Raises:
+        CourseError: if one of them is not, or it cannot be told.
+    """
     there = {path.name for path in course.folder("submitted").glob("*") if path.is_dir()}
-    known: set[str] = set()
+    elsewhere = "Make the sample class in a course folder of its own (--course)."
+    known: dict[str, dict[str, Any]] = {}
     saved = course.root / SAVED_AS
     if saved.is_file():
-        known = {item["id"] for item in json.loads(saved.read_text(encoding="utf-8"))}
-    if strangers := sorted(there - known):
+        try:
+            known = {item["id"]: item for item in json.loads(saved.read_text(encoding="utf-8"))}
+        except (ValueError, TypeError, KeyError) as error:
+            raise CourseError(f"this is no list of a sample class ({error})", where=saved, do=elsewhere) from error
+    if strangers := sorted(there - known.keys()):
         raise CourseError(
             f"there are submissions of real students here: {', '.join(strangers[:3])}{' …' if len(strangers) > 3 else ''}",
             where=course.folder("submitted"),
-            do="Make the sample class in a course folder of its own (--course).",
+            do=elsewhere,
         )
+    return {student: item for student, item in known.items() if student in there}
+
+
+def _save(course: Course, students: Mapping[str, Mapping[str, Any]]) -> None:
+    content = json.dumps([students[student] for student in sorted(students)], indent=1, ensure_ascii=False)
+    _write({course.root / SAVED_AS: f"{content}\n".encode()})
+
+
+def _write(contents: Mapping[Path, bytes]) -> None:
+    """Write files, all or none, and take away what a run that was killed has left of them."""
+    drop_leftovers(contents)
+    try:
+        write_files(contents)
+    except CourseError as error:
+        do = "Check the folder's permissions and free space, and run the command again."
+        raise CourseError(error.what, where=error.where, do=do) from error
 
 
 def _released(course: Course, chapter: str) -> Any:
@@ -253,7 +282,7 @@ def _released(course: Course, chapter: str) -> Any:
         raise CourseError(
             f"chapter {chapter} is not released here",
             where=course.root,
-            do=f"Release it first: tfcourse assign {chapter}",
+            do=f"Release it first: {typed(course, 'assign', chapter)}",
         )
     return nbformat.read(path, as_version=4)
 
@@ -369,14 +398,12 @@ def _hand_in(course: Course, student: str, chapter: str, work: SampleWork, noteb
         if folder.is_dir():
             folder.rmdir()
         return
-    folder.mkdir(parents=True, exist_ok=True)
     moment = DUE + timedelta(hours=hours / 3) if work.oddity == "late" else DUE - timedelta(hours=hours)
-    (folder / "timestamp.txt").write_text(moment.strftime("%Y-%m-%d %H:%M:%S UTC"), encoding="utf-8")
-    path = folder / f"{chapter}.ipynb"
+    handed_in = nbformat.writes(notebook).encode()
     if work.oddity == "not a notebook":
-        path.write_bytes(b"%PDF-1.7\n% exported by mistake: File, Download, PDF\n")
-    else:
-        path.write_text(nbformat.writes(notebook), encoding="utf-8")
+        handed_in = b"%PDF-1.7\n% exported by mistake: File, Download, PDF\n"
+    stamp = moment.strftime("%Y-%m-%d %H:%M:%S UTC").encode()
+    _write({folder / "timestamp.txt": stamp, folder / f"{chapter}.ipynb": handed_in})
 
 
 def _set_due_dates(course: Course, chapters: Sequence[str]) -> None:

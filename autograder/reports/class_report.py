@@ -33,7 +33,7 @@ class Work:
         seconds: how long the notebook ran, or None if it was not run.
         problems: what went wrong with the file or its run, one sentence each.
         remarks: what is worth knowing about it, but cost nothing and needs nobody.
-        recorded: False if the grader failed, so that there is no grade although something was handed in.
+        recorded: False if there is no grade although something was handed in: the grader failed, or what it has found out is lost.
         feedback: the feedback page, or None.
     """
 
@@ -48,7 +48,7 @@ class Work:
     @property
     def graded(self) -> bool:
         """Whether its score says something: it was handed in, could be graded, and the grader did not fail."""
-        return self.grade.handed_in and self.recorded and self.grade.gradable
+        return self.grade.handed_in and self.recorded and self.grade.gradable is True
 
     @property
     def share(self) -> float:
@@ -108,7 +108,7 @@ class ChapterSummary:
     """Everything about one chapter. Average, median and distribution are of the graded works, as shares of the points.
 
     ``refused`` are those whose file could not be graded and who stand at 0 until a person decides; ``ungraded`` those on whom the grader
-    itself failed. Neither are among the graded.
+    itself failed, or of whose work it is not known any more whether it could be graded. Neither are among the graded.
     """
 
     chapter: str

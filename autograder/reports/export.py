@@ -103,13 +103,13 @@ def _safe(value: object) -> object:
 
 
 def _graded(grades: Iterable[Grade]) -> list[Grade]:
-    """Return the grades that say something about a work: neither missing nor at 0 because it could not be graded."""
+    """Return the grades that say something about a work: neither missing, nor at 0 for what could not be graded, or perhaps could not."""
     return [grade for grade in grades if grade.handed_in and grade.gradable]
 
 
 def undecided(grades: Iterable[Grade]) -> str:
     """Return who stands at 0 because their work could not be graded, as a phrase, or nothing if nobody does."""
-    refused = [grade for grade in grades if grade.handed_in and not grade.gradable]
+    refused = [grade for grade in grades if grade.handed_in and grade.gradable is False]
     if not refused:
         return ""
     who = ", ".join(f"{grade.full_name} ({grade.chapter})" for grade in refused)

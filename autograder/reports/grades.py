@@ -14,7 +14,7 @@ from sqlalchemy import func, select
 from autograder.course import Course
 from autograder.errors import CourseError
 from autograder.gradebook import open_gradebook
-from autograder.grading.results import read_results
+from autograder.grading.results import Status, read_results
 from autograder.grading.roster import Student, read_roster
 
 
@@ -38,7 +38,10 @@ class Grade:
         best: points that could be earned.
         pending: how many answers still wait for a person to give them points.
         handed_in: whether there is a submission.
-        gradable: False if what was handed in could not be graded and stands at 0 until a person decides.
+        gradable: False if what was handed in could not be graded and stands at 0 until a person decides; None if it stands at 0 and its
+            result is missing, which alone could tell.
+        has_result: False if a submission in the gradebook has no result of ``tfcourse``'s that can be read.
+        in_place: False if a submission in the gradebook is no longer in ``submitted/``.
     """
 
     student: str
@@ -56,7 +59,9 @@ class Grade:
     best: float
     pending: int
     handed_in: bool
-    gradable: bool = True
+    gradable: bool | None = True
+    has_result: bool = True
+    in_place: bool = True
 
     @property
     def score(self) -> float:
@@ -79,7 +84,7 @@ def read_grades(course: Course, chapters: Sequence[str] = ()) -> list[Grade]:
     Raises:
         CourseError: if a chapter is not in the gradebook, nobody is, or the gradebook or the list of students cannot be read.
     """
-    roster = read_roster(course)
+    roster, submitted = read_roster(course), course.folder("submitted")
     with open_gradebook(course) as gradebook:
         known = sorted(assignment.name for assignment in gradebook.assignments)
         for chapter in chapters:
@@ -103,13 +108,22 @@ def read_grades(course: Course, chapters: Sequence[str] = ()) -> list[Grade]:
                 submission.student_id: submission for submission in gradebook.assignment_submissions(chapter)
             }
             waiting = _waiting(gradebook)
-            refused = {result.student for result in read_results(course, chapter) if result.status == "not gradable"}
+            results = {result.student: result.status for result in read_results(course, chapter)}
+            # An assignment of the lecturer's own, which nbgrader alone grades, has no results.
+            ours = any(notebook.name == chapter for notebook in assignment.notebooks)
             for student in students:
                 known_as = roster.get(student.id, Student(student.id))
                 submission = submissions.get(student.id)
                 grade = _grade(assignment, student, submission, known_as, waiting)
-                undecided = student.id in refused and submission is not None and not _decided(submission)
-                grades.append(replace(grade, gradable=not undecided))
+                if submission is not None:
+                    status = results.get(student.id) if ours else "graded"
+                    grade = replace(
+                        grade,
+                        gradable=_gradable(submission, status),
+                        has_result=status is not None,
+                        in_place=(submitted / student.id / chapter).is_dir(),
+                    )
+                grades.append(grade)
         return grades
 
 
@@ -124,9 +138,18 @@ def _waiting(gradebook: Any) -> dict[str, int]:
     return {submission: int(answers) for submission, answers in gradebook.db.execute(query)}
 
 
-def _decided(submission: Any) -> bool:
-    """Whether a person has given points by hand, be it none."""
-    return any(grade.manual_score is not None for notebook in submission.notebooks for grade in notebook.grades)
+def _gradable(submission: Any, status: Status | None) -> bool | None:
+    """Whether a submission could be graded, or a person has decided about it; None if nothing is left that tells."""
+    if status not in ("not gradable", None):
+        return True
+    grades = [grade for notebook in submission.notebooks for grade in notebook.grades]
+    # A person has given points by hand, be it none.
+    if any(grade.manual_score is not None for grade in grades):
+        return True
+    if status is None:
+        # What could not be graded has 0 everywhere, and no answer that waits.
+        return None if all(grade.auto_score == 0 for grade in grades) else True
+    return False
 
 
 def _grade(assignment: Any, student: Any, submission: Any, known_as: Student, waiting: Mapping[str, int]) -> Grade:

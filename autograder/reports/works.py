@@ -29,16 +29,22 @@ def read_works(course: Course, chapters: Sequence[str] = ()) -> list[Work]:
         for result in read_results(course, chapter)
     }
     works = [_work(course, grade, results.pop((grade.student, grade.chapter), None)) for grade in grades]
-    # Where the grader failed on a student's first submission, the gradebook has never heard of them.
+    # Where the grader failed on a student's first submission, the gradebook has never heard of them. Whose submission is gone as well has
+    # been renamed, or taken out of the course.
     patterns = {grade.chapter: grade for grade in grades}
-    works += [_work(course, _unknown(patterns[result.chapter], result), result) for result in results.values()]
+    unknown = [
+        result for result in results.values() if course.folder("submitted", result.student, result.chapter).is_dir()
+    ]
+    works += [
+        replace(_work(course, _unknown(patterns[result.chapter], result), result), recorded=False) for result in unknown
+    ]
     return works
 
 
 def _work(course: Course, grade: Grade, result: GradeResult | None) -> Work:
     page = _existing(course.folder("feedback", grade.student, grade.chapter) / f"{grade.chapter}.html")
     if result is None:
-        return Work(grade, feedback=page)
+        return Work(grade, recorded=grade.gradable is not None, feedback=page)
     gradable = result.status != "not gradable"
     return Work(
         grade=replace(grade, handed_in=True),

@@ -444,7 +444,7 @@ def test_a_folder_that_was_there_is_never_unmade(
     (project / "course").mkdir()
     (project / "course" / "gradebook.db").write_bytes(b"mine")
     refused(run("assign", "04"), "the second chapter has drifted")
-    assert set(snapshot(project / "course")) == {"gradebook.db", "nbgrader_config.py", "release"}
+    assert set(snapshot(project / "course")) == {"gradebook.db", "journal", "nbgrader_config.py", "release"}
     assert (project / "course" / "gradebook.db").read_bytes() == b"mine"
 
 

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import os
+import shutil
 from collections.abc import Callable
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -18,6 +21,16 @@ def found(name: str, items: list[Item]) -> Item:
     """Return the one item of a name."""
     (item,) = [item for item in items if item.name == name]
     return item
+
+
+@pytest.fixture
+def disk(monkeypatch: pytest.MonkeyPatch) -> Callable[[int], None]:
+    """Return a function that says how many bytes are free on every disk."""
+
+    def free(number: int) -> None:
+        monkeypatch.setattr(shutil, "disk_usage", lambda path: SimpleNamespace(total=1 << 40, used=0, free=number))
+
+    return free
 
 
 def test_the_order_is_fixed_and_every_lack_has_a_remedy() -> None:
@@ -87,6 +100,50 @@ def test_a_course_whose_configuration_cannot_be_read_is_told_with_the_line(cours
     item = found("gradebook", examine(course_dir))
     assert item.state == "missing"
     assert "line 2 raised ValueError: five" in item.detail
+
+
+def test_a_course_folder_is_told_with_the_space_that_is_left(course_dir: Path, disk: Callable[[int], None]) -> None:
+    disk(5 << 30)
+    item = found("course folder", examine(course_dir))
+    assert item == Item("course folder", "ok", f"5.0 GiB free ({course_dir.resolve()})")
+
+
+def test_a_course_folder_that_cannot_be_written_is_missing(
+    course_dir: Path, monkeypatch: pytest.MonkeyPatch, snapshot: Callable[[Path], dict[str, str]]
+) -> None:
+    before = snapshot(course_dir)
+    monkeypatch.setattr(os, "access", lambda *arguments, **options: False)
+    item = found("course folder", examine(course_dir))
+    assert item.state == "missing"
+    assert item.detail == f"{course_dir.resolve()}: the folder cannot be written"
+    assert "--course" in item.remedy
+    assert snapshot(course_dir) == before
+
+
+@pytest.mark.parametrize(
+    ("free", "state", "told"),
+    [
+        (doctor.MUCH_SPACE, "ok", "1.0 GiB free"),
+        (doctor.MUCH_SPACE - 1, "note", "1023 MiB free"),
+        (doctor.NO_SPACE, "note", "32 MiB free"),
+        (doctor.NO_SPACE - 1, "missing", "31 MiB free"),
+        (0, "missing", "0 MiB free"),
+    ],
+)
+def test_little_space_is_a_note_and_as_good_as_none_is_missing(
+    course_dir: Path, disk: Callable[[int], None], free: int, state: str, told: str
+) -> None:
+    disk(free)
+    item = found("course folder", examine(course_dir))
+    assert (item.state, item.detail) == (state, f"{told} ({course_dir.resolve()})")
+    assert item.remedy == (
+        "" if state == "ok" else "Free some space on that disk, or move the course folder to another."
+    )
+
+
+def test_of_a_folder_without_a_course_nothing_is_said_of_its_disk(tmp_path: Path, disk: Callable[[int], None]) -> None:
+    disk(0)
+    assert "course folder" not in [item.name for item in examine(tmp_path)]
 
 
 def test_what_isolation_there_is_is_said_plainly(monkeypatch: pytest.MonkeyPatch) -> None:

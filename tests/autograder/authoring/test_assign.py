@@ -14,6 +14,7 @@ import nbformat
 import pytest
 from nbgrader import api
 from nbgrader.api import Gradebook
+from sqlalchemy.exc import OperationalError
 
 from autograder.authoring import assign as module
 from autograder.authoring.assign import assign
@@ -167,6 +168,23 @@ def test_a_release_folder_that_cannot_be_written_is_refused_after_a_good_release
     monkeypatch.setattr(module, "generate_assignment", full)
     error = refused(small, course, [FIRST], "No space left on device")
     assert error.where == str(course.root / "release")
+
+
+def test_a_full_gradebook_is_told_as_such_with_what_was_released_before(
+    small: Any, course: Course, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    add = Gradebook.add_source_cell
+
+    def full(self: Gradebook, name: str, notebook: str, assignment: str, **info: object) -> Any:
+        if assignment == SECOND:
+            raise OperationalError("INSERT", {}, sqlite3.OperationalError("database or disk is full"))
+        return add(self, name, notebook, assignment, **info)
+
+    monkeypatch.setattr(Gradebook, "add_source_cell", full)
+    with pytest.raises(CourseError, match="disk is full") as caught:
+        assign(small.root, course, [FIRST, SECOND])
+    assert caught.value.do == f"Free some space and run the command again. Released before: {FIRST}."
+    assert released_chapters(course) == [FIRST]
 
 
 def test_a_gradebook_is_there_in_full_or_not_at_all(

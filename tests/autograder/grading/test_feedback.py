@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import errno
 import html
+import os
 import re
 import shutil
 import subprocess
@@ -14,10 +16,12 @@ from typing import Any
 
 import nbformat
 import pytest
+from nbconvert.writers import FilesWriter
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_output
 
 from autograder.checking.verdict import VERDICT_MIME, Verdict
 from autograder.checks import check
+from autograder.cli import _write_feedback
 from autograder.course import Course
 from autograder.errors import CourseError
 from autograder.grading.autograde import autograde
@@ -223,6 +227,59 @@ def test_a_page_that_cannot_be_made_is_noted_and_stops_nobody(course: Course, pa
     result = read_result(course, CHAPTER, "ben")
     assert result is not None
     assert result.problems == ()
+
+
+@pytest.mark.parametrize(
+    ("number", "remedy"),
+    [
+        (errno.ENOSPC, "Free some space"),
+        (errno.EDQUOT, "Free some space"),
+        (errno.EACCES, "Check who may write there"),
+        (errno.EROFS, "Check who may write there"),
+    ],
+)
+def test_a_page_for_which_the_disk_has_no_place_says_what_to_do_about_the_disk(
+    course: Course, pages: dict[str, str], monkeypatch: pytest.MonkeyPatch, number: int, remedy: str
+) -> None:
+    def full(*arguments: object, **options: object) -> None:
+        raise OSError(number, os.strerror(number))
+
+    monkeypatch.chdir(course.root)
+    with monkeypatch.context() as patch:
+        patch.setattr(FilesWriter, "write", full)
+        assert write_feedback(course, CHAPTER, students=["ann"]) == []
+    result = read_result(course, CHAPTER, "ann")
+    assert result is not None
+    (problem,) = (problem for problem in result.problems if problem.kind == "no feedback")
+    assert os.strerror(number) in problem.what
+    assert problem.do == f"{remedy}; then this writes the pages again: tfcourse autograde {CHAPTER}"
+    # Nobody's submission has changed, and nothing is forced.
+    autograde(course, CHAPTER, device="cpu", make_executor=lambda settings: Here())
+    told = _write_feedback(course, CHAPTER, [])
+    assert [page.parents[1].name for page in told[0]] == ["ann", "ben", "cem"]
+    result = read_result(course, CHAPTER, "ann")
+    assert result is not None
+    assert "no feedback" not in [problem.kind for problem in result.problems]
+
+
+def test_where_grading_again_helps_the_command_can_be_typed(course: Course, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = course.root / "autograded" / "ben" / CHAPTER / f"{CHAPTER}.ipynb"
+    path.chmod(0o644)
+    path.write_text("{", encoding="utf-8")
+    monkeypatch.chdir(course.root)
+    write_feedback(course, CHAPTER, students=["ben"])
+    result = read_result(course, CHAPTER, "ben")
+    assert result is not None
+    assert result.problems[-1].do == f"Grade it again: tfcourse autograde {CHAPTER} --force"
+
+
+def test_progress_counts_every_page_and_no_more(course: Course, capfd: pytest.CaptureFixture[str]) -> None:
+    # A regrade has one result, or none, and all pages are written.
+    ann = read_result(course, CHAPTER, "ann")
+    assert ann is not None
+    for results in ([ann], []):
+        _write_feedback(course, CHAPTER, results)
+        assert capfd.readouterr().err == f"feedback {CHAPTER}: cem (3/3)\n"
 
 
 def test_a_chapter_that_is_not_released_has_no_feedback(course: Course) -> None:

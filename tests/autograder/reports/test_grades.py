@@ -95,6 +95,10 @@ def test_a_work_has_its_exercises_its_time_and_its_page(course: Course) -> None:
 def test_a_student_whom_the_grader_failed_on_is_there_although_the_gradebook_does_not_know_them(course: Course) -> None:
     problem = Problem("grader failed", "The disk was full.")
     write_result(course, result("dee", status="not recorded", exercises=(), problems=(problem,)))
+    assert [work.grade.student for work in read_works(course, [CHAPTER])] == ["ada", "bo", "cy"], (
+        "its folder was renamed"
+    )
+    course.folder("submitted", "dee", CHAPTER).mkdir(parents=True)
     *_, dee = read_works(course, [CHAPTER])
     assert (dee.grade.student, dee.grade.handed_in, dee.recorded) == ("dee", True, False)
     assert dee.problems == ("The disk was full.",)

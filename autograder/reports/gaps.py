@@ -1,0 +1,93 @@
+"""What the gradebook has and the course folder has not: results that are missing, and submissions that are no longer there."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterable, Sequence
+from itertools import groupby
+
+from autograder.course import Course
+from autograder.paths import typed
+from autograder.reports.grades import Grade
+
+# A whole class may be missing; who it is, nobody reads then.
+_NAMED = 10
+
+
+def tell_gaps(course: Course, grades: Sequence[Grade]) -> list[str]:
+    """Return what is missing, and what to do about it, in sentences; none if nothing is."""
+    return [*without_result(course, grades), *filter(None, [gone(grades)])]
+
+
+def gaps(grades: Sequence[Grade]) -> dict[str, list[dict[str, str]]]:
+    """Return what is missing as plain data, ready for JSON."""
+    found = {"without_result": _lacking_result(grades), "gone": _lacking_submission(grades)}
+    return {
+        what: [{"student": grade.student, "chapter": grade.chapter} for grade in lacking]
+        for what, lacking in found.items()
+    }
+
+
+def _lacking_result(grades: Iterable[Grade]) -> list[Grade]:
+    """Return the grades whose result is missing although the submission is there, so that it can be made again."""
+    return [grade for grade in grades if grade.handed_in and grade.in_place and not grade.has_result]
+
+
+def _lacking_submission(grades: Iterable[Grade]) -> list[Grade]:
+    return [grade for grade in grades if grade.handed_in and not grade.in_place]
+
+
+def without_result(course: Course, grades: Iterable[Grade]) -> list[str]:
+    """Return who has a grade and no result, and how to get one: a sentence per chapter."""
+    ordered = sorted(_lacking_result(grades), key=lambda grade: (grade.chapter, grade.student))
+    return [
+        _without_result(chapter, [grade.student for grade in own], typed(course, "autograde", chapter))
+        for chapter, own in groupby(ordered, lambda grade: grade.chapter)
+    ]
+
+
+def _without_result(chapter: str, students: Sequence[str], again: str) -> str:
+    are, have, them = ("is", "has", "it") if len(students) == 1 else ("are", "have", "them")
+    return (
+        f"{_count(students)} of {chapter} {are} in the gradebook and {have} no result: {_some(students)}. "
+        f"Grade {them} again: {again}"
+    )
+
+
+def gone(grades: Iterable[Grade]) -> str:
+    """Return whose submissions are no longer there, and what to do if that is no accident, as a sentence, or nothing."""
+    found = _lacking_submission(grades)
+    if not found:
+        return ""
+    students = sorted({grade.student for grade in found})
+    are, its, name = ("is", "its", "name") if len(students) == 1 else ("are", "their", "names")
+    student = shlex.quote(students[0]) if len(students) == 1 else "STUDENT"
+    folder = "folder was" if len(students) == 1 else "folders were"
+    return (
+        f"{_count(found)} {are} in the gradebook and no longer in submitted/: {_named(found)}. "
+        f"If {its} {folder} renamed, take the old {name} out of the gradebook, with all {its} grades, in the course folder: "
+        f"nbgrader db student remove {student} --force"
+    )
+
+
+def unclear(grades: Iterable[Grade]) -> str:
+    """Return who stands at 0 and may not have been gradable, as a phrase, or nothing: only a result could tell."""
+    found = [grade for grade in grades if grade.handed_in and grade.gradable is None]
+    if not found:
+        return ""
+    stand, they = ("stands", "it") if len(found) == 1 else ("stand", "they")
+    who = ", ".join(f"{grade.full_name} ({grade.chapter})" for grade in found)
+    return f"{_count(found)} {stand} at 0, and without a result it is not known whether {they} could be graded: {who}"
+
+
+def _count(found: Sequence[object]) -> str:
+    return f"{len(found)} submission{'' if len(found) == 1 else 's'}"
+
+
+def _named(grades: Sequence[Grade]) -> str:
+    return _some([f"{grade.student} ({grade.chapter})" for grade in grades])
+
+
+def _some(names: Sequence[str]) -> str:
+    more = len(names) - _NAMED
+    return ", ".join(names[:_NAMED]) + (f" and {more} more" if more > 0 else "")

@@ -1,0 +1,228 @@
+"""Report and export say what is in the gradebook and no longer in the course folder."""
+
+from __future__ import annotations
+
+import csv
+import json
+import shlex
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+from nbgrader.api import Gradebook
+
+from autograder.cli import main
+from autograder.course import Course
+from autograder.grading.problem import Problem
+from autograder.grading.results import ExerciseResult, GradeResult, result_path, write_result
+from autograder.reports.gaps import gone, unclear, without_result
+from autograder.reports.grades import Grade, read_grades
+from autograder.reports.works import read_works
+
+CHAPTER, OTHER = "04_multi_head", "03_scaled_dot_product"
+# Ada did it all, Bo nothing, Cy handed in a PDF, and Di did nothing and was given a point by a person.
+POINTS = {"ada": 3.0, "bo": 0.0, "cy": 0.0, "di": 0.0}
+
+
+@pytest.fixture
+def course(course_dir: Path, monkeypatch: pytest.MonkeyPatch) -> Course:
+    """A course with four students, as grading leaves it; it is the current folder."""
+    course = Course.open(course_dir)
+    monkeypatch.chdir(course.root)
+    with Gradebook(course.gradebook_url, "tfcourse") as gradebook:
+        for student, points in POINTS.items():
+            gradebook.add_student(student, first_name=student.capitalize(), last_name="Doe")
+            gradebook.add_submission(CHAPTER, student)
+            (grade,) = gradebook.find_submission_notebook(CHAPTER, CHAPTER, student).grades
+            grade.auto_score, grade.needs_manual_grade = points, False
+            grade.manual_score = 1.0 if student == "di" else None
+            course.folder("submitted", student, CHAPTER).mkdir(parents=True)
+            exercises = (ExerciseResult("split_heads", points, 3.0),)
+            problems = (Problem("not a notebook", "It is a PDF.", fatal=True),) if student == "cy" else ()
+            status = "not gradable" if student == "cy" else "graded"
+            write_result(course, GradeResult(student, CHAPTER, status, exercises, problems=problems))
+        gradebook.db.commit()
+    return course
+
+
+@pytest.fixture
+def tell(course: Course) -> Callable[..., Result]:
+    """Return a function that runs a command on the course."""
+    return lambda *words: CliRunner().invoke(main, [*words, "--course", str(course.root)])
+
+
+def rows(course: Course, name: str = "canvas.csv") -> dict[str, list[str]]:
+    """Return an exported table's rows by their first cell."""
+    with (course.root / "export" / name).open(encoding="utf-8", newline="") as file:
+        return {row[0]: row for row in csv.reader(file)}
+
+
+COMMANDS = [["report"], ["export"], ["export", "--format", "canvas"]]
+
+
+@pytest.mark.parametrize("words", COMMANDS, ids=" ".join)
+def test_where_nothing_is_missing_nothing_is_said(tell: Callable[..., Result], words: list[str]) -> None:
+    told = tell(*words)
+    assert told.exit_code == 0, told.output
+    assert "no result" not in told.stdout
+    assert "no longer" not in told.stdout
+    data = json.loads(tell(*words, "--json").stdout)
+    assert (data["without_result"], data["gone"]) == ([], [])
+
+
+@pytest.mark.parametrize("words", COMMANDS, ids=" ".join)
+def test_submissions_without_a_result_are_told_with_the_command_that_mends_it(
+    course: Course, tell: Callable[..., Result], words: list[str]
+) -> None:
+    shutil.rmtree(course.root / "results")
+    told = tell(*words)
+    assert told.exit_code == 0, told.output
+    assert (
+        f"4 submissions of {CHAPTER} are in the gradebook and have no result: ada, bo, cy, di. "
+        f"Grade them again: tfcourse autograde {CHAPTER}"
+    ) in told.stdout
+    missing = json.loads(tell(*words, "--json").stdout)["without_result"]
+    assert missing == [{"student": student, "chapter": CHAPTER} for student in POINTS]
+
+
+def test_from_elsewhere_the_command_names_the_course(
+    course: Course, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shutil.rmtree(course.root / "results")
+    root = Path(shutil.copytree(course.root, tmp_path / "the course"))
+    monkeypatch.chdir(tmp_path)
+    told = CliRunner().invoke(main, ["report", "--course", str(root)])
+    command = next(line for line in told.stdout.splitlines() if "no result" in line).partition("again: ")[2]
+    assert shlex.split(command) == ["tfcourse", "autograde", CHAPTER, "--course", str(root)]
+
+
+def test_one_result_that_is_gone_or_damaged_is_told_of_its_student(course: Course, tell: Callable[..., Result]) -> None:
+    result_path(course, CHAPTER, "ada").write_text("{", encoding="utf-8")
+    sentence = (
+        f"1 submission of {CHAPTER} is in the gradebook and has no result: ada. "
+        f"Grade it again: tfcourse autograde {CHAPTER}"
+    )
+    assert sentence in tell("report").stdout
+    result_path(course, CHAPTER, "ada").unlink()
+    assert sentence in tell("report").stdout
+
+
+def test_a_platform_gets_no_0_of_whom_nobody_knows_whether_they_could_be_graded(
+    course: Course, tell: Callable[..., Result]
+) -> None:
+    before = tell("export", "--format", "canvas")
+    assert f"1 submission could not be graded and stands at 0: Cy Doe ({CHAPTER})" in before.stdout
+    assert {"Doe, Ada", "Doe, Bo", "Doe, Di"} == {name for name in rows(course) if name.startswith("Doe")}
+    shutil.rmtree(course.root / "results")
+    told = tell("export", "--format", "canvas")
+    # A point of the machine's or of a person's proves that there was something to grade.
+    assert {"Doe, Ada", "Doe, Di"} == {name for name in rows(course) if name.startswith("Doe")}
+    assert (
+        f"2 submissions stand at 0, and without a result it is not known whether they could be graded: "
+        f"Bo Doe ({CHAPTER}), Cy Doe ({CHAPTER}). Not in the file."
+    ) in told.stdout
+    assert "could not be graded and" not in told.stdout
+    assert json.loads(tell("export", "--json").stdout)["not_gradable"] == []
+
+
+def test_nbgraders_columns_have_everybody(course: Course, tell: Callable[..., Result]) -> None:
+    shutil.rmtree(course.root / "results")
+    told = tell("export")
+    assert f"Bo Doe ({CHAPTER}), Cy Doe ({CHAPTER})" in told.stdout
+    assert "Not in the file" not in told.stdout
+    with (course.root / "export" / "grades.csv").open(encoding="utf-8", newline="") as file:
+        scores = {row["student_id"]: row["score"] for row in csv.DictReader(file) if row["assignment"] == CHAPTER}
+    assert scores == {"ada": "3.0", "bo": "0.0", "cy": "0.0", "di": "1.0"}
+
+
+def test_an_answer_that_waits_proves_that_there_was_something_to_grade(course: Course) -> None:
+    shutil.rmtree(course.root / "results")
+    with Gradebook(course.gradebook_url, "tfcourse") as gradebook:
+        (grade,) = gradebook.find_submission_notebook(CHAPTER, CHAPTER, "bo").grades
+        grade.auto_score, grade.needs_manual_grade = None, True
+        gradebook.db.commit()
+    assert [grade.gradable for grade in read_grades(course, [CHAPTER])] == [True, True, None, True]
+
+
+def test_the_report_calls_it_not_graded_and_not_a_0(course: Course, tell: Callable[..., Result]) -> None:
+    shutil.rmtree(course.root / "results")
+    summary = json.loads(tell("report", "04", "--json").stdout)["chapters"][0]
+    assert (summary["graded"], summary["ungraded"], summary["not_gradable"]) == (2, ["bo", "cy"], [])
+
+
+@pytest.mark.parametrize("words", COMMANDS, ids=" ".join)
+def test_who_has_no_submission_any_more_stays_and_is_told(
+    course: Course, tell: Callable[..., Result], words: list[str]
+) -> None:
+    folder = course.folder("submitted")
+    (folder / "ada").rename(folder / "ada-lovelace")
+    told = tell(*words)
+    assert (
+        f"1 submission is in the gradebook and no longer in submitted/: ada ({CHAPTER}). If its folder was renamed, take the "
+        "old name out of the gradebook, with all its grades, in the course folder: nbgrader db student remove ada --force"
+    ) in told.stdout
+    assert "no result" not in told.stdout
+    data = json.loads(tell(*words, "--json").stdout)
+    assert data["gone"] == [{"student": "ada", "chapter": CHAPTER}]
+    if words[-1] == "canvas":
+        assert "Doe, Ada" in rows(course)
+
+
+def test_without_a_submission_grading_again_is_not_what_helps(course: Course) -> None:
+    shutil.rmtree(course.root / "results")
+    shutil.rmtree(course.folder("submitted", "ada"))
+    (sentence,) = without_result(course, read_grades(course, [CHAPTER]))
+    assert "no result: bo, cy, di." in sentence
+
+
+def test_many_are_counted_and_a_few_are_named(course: Course) -> None:
+    one = read_grades(course, [CHAPTER])[0]
+    many = [replace(one, student=f"s{i:03d}", has_result=False) for i in range(200)]
+    (sentence,) = without_result(course, many)
+    assert sentence.startswith(f"200 submissions of {CHAPTER} are")
+    assert "s009 and 190 more. Grade" in sentence
+    assert "s010" not in sentence
+    text = gone([replace(grade, in_place=False) for grade in many])
+    assert f"s009 ({CHAPTER}) and 190 more. If" in text
+    assert "remove STUDENT --force" in text
+
+
+def test_who_has_handed_in_nothing_misses_nothing(course: Course) -> None:
+    grades: list[Grade] = read_grades(course, [OTHER])
+    assert (without_result(course, grades), gone(grades), unclear(grades)) == ([], "", "")
+
+
+def test_an_assignment_that_is_no_chapter_has_no_results(course: Course) -> None:
+    with Gradebook(course.gradebook_url, "tfcourse") as gradebook:
+        gradebook.add_assignment("homework")
+        gradebook.add_notebook("problem1", "homework")
+        gradebook.add_submission("homework", "ada")
+        gradebook.db.commit()
+    course.folder("submitted", "ada", "homework").mkdir()
+    grades = read_grades(course, ["homework"])
+    assert (without_result(course, grades), unclear(grades)) == ([], "")
+
+
+def test_who_was_taken_out_of_the_gradebook_as_advised_is_in_no_report(
+    course: Course, tell: Callable[..., Result]
+) -> None:
+    shutil.rmtree(course.folder("submitted", "ada"))
+    command = tell("report").stdout.partition("in the course folder: ")[2].splitlines()[0].split()
+    done = subprocess.run(
+        [sys.executable, "-m", *command], cwd=course.root, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    assert "no longer" not in tell("report").stdout
+    assert [work.grade.student for work in read_works(course, [CHAPTER])] == ["bo", "cy", "di"]
+
+
+def test_a_result_of_which_the_gradebook_knows_nothing_is_no_grade(course: Course) -> None:
+    write_result(course, GradeResult("eve", CHAPTER, "graded", (ExerciseResult("split_heads", 3.0, 3.0),)))
+    course.folder("submitted", "eve", CHAPTER).mkdir(parents=True)
+    eve = read_works(course, [CHAPTER])[-1]
+    assert (eve.grade.student, eve.recorded, eve.graded) == ("eve", False, False)
