@@ -9,7 +9,7 @@ import os
 import shlex
 import shutil
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
@@ -222,8 +222,15 @@ def autograde(
             wanted_students(course, name)
     with course_lock(course), Workers() as workers:
         done = [_autograde(course, name, submissions, settings, force, workers) for name in names]
-    failed = any(result["status"] == "not recorded" for data, _ in done for result in data["results"])
+    failed = any(_left_undone(result) for data, _ in done for result in data["results"])
     return Outcome([data for data, _ in done], "\n".join(text for _, text in done), FELL_SHORT if failed else 0)
+
+
+def _left_undone(result: Mapping[str, Any]) -> bool:
+    """Whether a submission has no grade, or its author no page, through no fault of theirs."""
+    from autograder.grading.feedback import KIND as NO_FEEDBACK
+
+    return result["status"] == "not recorded" or any(problem["kind"] == NO_FEEDBACK for problem in result["problems"])
 
 
 def _settings(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import glob
 import hashlib
 import logging
+import os
 import shutil
 import stat
 from collections import OrderedDict
@@ -132,6 +133,10 @@ class _Once(BaseConverter):  # type: ignore[misc]
     def write_single_notebook(self, output: str, resources: Any) -> None:
         known = resources.pop(EXPORTED, None)
         super().write_single_notebook(output, resources)
+        if not self._sanitizing:
+            # The journal will say that it is there, also after a power cut.
+            with Path(self.writer.build_directory, f"{resources['unique_key']}.ipynb").open("rb") as file:
+                os.fsync(file.fileno())
         self.written = reader.reads(output) if known is None and not self._sanitizing else known
 
 
