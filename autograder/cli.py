@@ -261,7 +261,12 @@ def _autograde(
     from autograder.grading.progress import grading_progress
 
     collection = collect(course, chapter, submissions, chapters=project_chapters())
-    with grading_progress(f"grading {chapter}", len(wanted_students(course, chapter))) as step:
+    try:
+        students = wanted_students(course, chapter)
+    except CourseError as error:
+        told = "".join(f"\n  {problem}" for problem in collection.problems)
+        raise CourseError(f"{error.what}{told}", where=error.where, do=error.do) from error
+    with grading_progress(f"grading {chapter}", len(students)) as step:
         results = grade_chapter(
             course,
             chapter,

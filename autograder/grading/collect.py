@@ -2,21 +2,25 @@
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import os
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from autograder.course import Course
-from autograder.grading.entries import Entry, RefusedError, entries_of, notebooks
+from autograder.grading.entries import Entry, RefusedError, entries_of, notebooks, readable
 from autograder.grading.intake import take_in
 from autograder.grading.manifest import Manifest, released_manifest
 from autograder.grading.problem import Problem
 from autograder.grading.reading import UnreadableError, read_file
-from autograder.grading.roster import Student, is_safe, merged, read_roster, safe_id, write_roster
+from autograder.grading.roster import Student, is_safe, merged, read_roster, roster_path, safe_id, write_roster
 from autograder.grading.uploads import Upload, owners_elsewhere, uploads_of, without_notebook
+
+_NAMED = 5
 
 
 @dataclass
@@ -68,11 +72,12 @@ def collect(
         CourseError: if the chapter is not released, or the source is not there or cannot be read at all.
     """
     manifest = released_manifest(course, chapter)
+    others = frozenset([*manifest.elsewhere, *chapters]) - {chapter}
+    _remove_drafts(course, chapter)
     if submissions is None or submissions.resolve() == course.folder("submitted"):
-        return _in_place(course, manifest)
+        return _in_place(course, chapter, others)
     entries, problems = entries_of(submissions)
     found = Collection(chapter, problems=problems)
-    others = frozenset([*manifest.elsewhere, *chapters]) - {chapter}
     uploads, unknown, elsewhere = uploads_of(list(notebooks(entries)), chapter, others)
     found.problems += [
         Problem(
@@ -96,30 +101,83 @@ def collect(
                 _place(course, manifest, student_id, upload, data, found, trust_dates, entries)
             except OSError as error:
                 what = f"It could not be brought in ({error.strerror or error})."
-                do = f"Look at submitted/{student_id}/{chapter}."
+                if os.path.lexists(_place_of(course, chapter, student_id)):
+                    what = f"{what[:-1]}; what was handed in before is still there."
+                do = _what_to_do(error, f"Look at submitted/{student_id}/{chapter}.")
                 found.problems.append(Problem("not brought in", what, str(upload.entry.path), do))
                 continue
             students.append(_about(student_id, upload, chapter))
-    write_roster(course, merged(roster, students))
+    try:
+        write_roster(course, merged(roster, students))
+    except OSError as error:
+        what = f"Names and numbers of this download are not kept: the list of students could not be written ({error.strerror or error})."
+        do = _what_to_do(error, "See to it that the course folder can be written, then collect again.")
+        found.problems.append(Problem("list not written", what, roster_path(course).name, do))
     return found
 
 
-def _in_place(course: Course, manifest: Manifest) -> Collection:
-    chapter = manifest.chapter
-    found = Collection(chapter)
+def _what_to_do(error: OSError, otherwise: str) -> str:
+    full = error.errno in (errno.ENOSPC, errno.EDQUOT)
+    return "Make room on the disk, then collect again." if full else otherwise
+
+
+def _place_of(course: Course, chapter: str, student: str) -> Path:
+    return course.folder("submitted", student, chapter) / f"{chapter}.ipynb"
+
+
+def _remove_drafts(course: Course, chapter: str) -> None:
+    """Remove what a collection that was killed had begun to write."""
+    for folder in course.folder("submitted").glob("*/"):
+        for name in (f"{chapter}.ipynb", "timestamp.txt"):
+            if not folder.is_symlink():
+                with suppress(OSError):
+                    _draft_of(folder / chapter / name).unlink()
+
+
+def _in_place(course: Course, chapter: str, others: frozenset[str]) -> Collection:
+    found = Collection(chapter, problems=_misplaced(course.folder("submitted"), chapter, others))
     for folder in sorted(course.folder("submitted").glob(f"*/{chapter}")):
         student = folder.parent.name
         where = f"submitted/{student}/{chapter}"
-        if not is_safe(student):
-            do = "Use letters, digits, dots, hyphens and underscores."
-            found.problems.append(Problem("unsafe name", "nbgrader cannot use this student id.", where, do))
-        elif problem := _named(folder, chapter, where):
+        if not is_safe(student) and folder.is_dir():
+            continue  # grading names it
+        if problem := _named(folder, chapter, where):
             found.problems.append(problem)
             if not problem.fatal:
                 found.unchanged.append(student)
         else:
             found.unchanged.append(student)
     return found
+
+
+def _misplaced(submitted: Path, chapter: str, others: frozenset[str]) -> list[Problem]:
+    """Name the notebooks that nobody would find where they lie, and the folders that are the wrong way round."""
+    do = (
+        f"Each belongs to submitted/STUDENT/{chapter}/{chapter}.ipynb. "
+        "Or move them out of submitted/ into another folder, and name that with --submissions."
+    )
+    students = [
+        folder
+        for folder in sorted(submitted.glob("*/"))
+        if not (folder.name in others or folder.name.startswith(".") or folder.is_symlink())
+        and not os.path.lexists(folder / chapter)
+    ]
+    problems = []
+    for folder in (submitted, *students):
+        where = readable(folder.relative_to(submitted.parent))
+        inside = sorted(folder.glob("*"))
+        if lost := [path.name for path in inside if path.name.lower().endswith(".ipynb") and path.is_file()]:
+            what = f"{_counted(lost, 'notebook')} here, not in a student's folder of {chapter}: passed over."
+            problems.append(Problem("wrong place", what, where, do))
+        if folder.name == chapter and (names := [path.name for path in inside if path.is_dir()]):
+            what = f"The folders are the wrong way round: {_counted(names, 'folder')} in the chapter's: passed over."
+            problems.append(Problem("wrong place", what, where, do))
+    return problems
+
+
+def _counted(names: Sequence[str], what: str) -> str:
+    shown = readable(", ".join(names[:_NAMED])) + (" …" if len(names) > _NAMED else "")
+    return f"{len(names)} {what}{'s' if len(names) > 1 else ''} ({shown})"
 
 
 def _named(folder: Path, chapter: str, where: str) -> Problem | None:
@@ -142,21 +200,21 @@ def _named(folder: Path, chapter: str, where: str) -> Problem | None:
         do = "Ask for the notebook once more, and put it there as a file."
         return replace(error.problem, where=where, do=do)
     except OSError as error:
-        return Problem("file refused", f"The folder cannot be used ({error.strerror}).", where, fatal=True)
+        do = _what_to_do(error, "See to it that it can be read and written, then collect again.")
+        return Problem("file refused", f"The folder cannot be used ({error.strerror}).", where, do, fatal=True)
     return Problem("renamed", f"{candidates[0].name} was copied to {chapter}.ipynb.", where)
 
 
 def _without_notebook(entries: Sequence[Entry], chapter: str) -> list[Problem]:
     """Name the students of a download who handed in something, but no notebook."""
-    return [
-        Problem(
-            "no notebook",
-            f"{owner} handed in {len(files)} file(s), and no notebook.",
-            str(files[0].path),
-            "Ask for the .ipynb file.",
-        )
-        for owner, files in sorted(without_notebook(entries, chapter).items())
-    ]
+    problems = []
+    for owner, files in sorted(without_notebook(entries, chapter).items()):
+        what, do = f"{owner} handed in {len(files)} file(s), and no notebook.", "Ask for the .ipynb file."
+        if any(entry.path.suffix.lower() == ".zip" for entry in files):
+            what += " An archive within an archive is not looked into."
+            do = f"Unpack it yourself and collect again. Or: {do}"
+        problems.append(Problem("no notebook", what, str(files[0].path), do))
+    return problems
 
 
 def _of_other_chapters(
@@ -250,7 +308,8 @@ def _choose(uploads: Sequence[Upload], manifest: Manifest, found: Collection) ->
         try:
             data = upload.entry.open()
         except RefusedError as error:
-            found.problems.append(Problem("file refused", str(error), where, "Ask for the notebook once more."))
+            do = "Download it again, or ask for the notebook once more."
+            found.problems.append(Problem("file refused", str(error), where, do))
             continue
         fatal = next((problem for problem in take_in(data, manifest).problems if problem.fatal), None)
         readable.append((fatal is None, upload, data, fatal))
@@ -262,15 +321,21 @@ def _choose(uploads: Sequence[Upload], manifest: Manifest, found: Collection) ->
         found.problems.append(replace(fatal, where=str(chosen.entry.path)))
     for i, (_, upload, _, problem) in enumerate(readable):
         if i != best:
-            why = f" ({problem.kind})" if problem else ""
-            found.problems.append(
-                Problem(
-                    "not counted",
-                    f"{chosen.entry.path.name} of the same student counts, this does not{why}.",
-                    str(upload.entry.path),
-                )
-            )
+            worse = problem if fatal is None else None
+            why = f"the other cannot be graded: {worse.kind}" if worse else _why_later(chosen, upload)
+            what = f"{chosen.entry.path} of the same student counts, for {why}."
+            do = "" if worse else "If this one should count, remove the other from the download and collect again."
+            found.problems.append(Problem("not counted", what, str(upload.entry.path), do))
     return chosen, data
+
+
+def _why_later(chosen: Upload, other: Upload) -> str:
+    """Say what makes an upload the later one of two."""
+    *numbers, date, _ = chosen.order
+    *other_numbers, other_date, _ = other.order
+    if numbers != other_numbers:
+        return "it has the higher number"
+    return "its file is the newer one" if date != other_date else "its name comes last"
 
 
 def _place(
@@ -284,69 +349,134 @@ def _place(
     entries: Sequence[Entry],
 ) -> None:
     chapter, where = manifest.chapter, str(upload.entry.path)
-    folder = course.folder("submitted", student, chapter)
-    if not folder.resolve().is_relative_to(course.folder("submitted").resolve()):
+    path = _place_of(course, chapter, student)
+    if path.parent.resolve() != course.folder("submitted").resolve() / student / chapter:
         raise OSError(f"submitted/{student}/{chapter} is a link that leads elsewhere")
-    path = folder / f"{chapter}.ipynb"
-    stamp = _time_stamp(upload, entries, trust_dates)
+    if path.is_dir() and not path.is_symlink():
+        raise OSError(f"{path.name} is a folder there")
+    try:
+        stamp = _time_stamp(upload, entries, trust_dates)
+    except RefusedError as error:
+        stamp = None
+        what = f"The time cannot be read, so nothing is taken off for being late. {error}"
+        place = f"{upload.folder}/timestamp.txt"
+        found.problems.append(Problem("no time", what, place, f"Write it into {path.parent / 'timestamp.txt'}."))
     if upload.late and stamp is None:
         what = "Canvas calls it late, but does not say by how much; nbgrader takes nothing off without a time."
         found.problems.append(Problem("late", what, where, f"Write the time into {path.parent / 'timestamp.txt'}."))
-    if not os.path.lexists(path):
-        found.new.append(student)
-    elif _content(path) == data:
+    if _content(path) == data:
+        if stamp is not None:
+            _write(path.with_name("timestamp.txt"), stamp)
         found.unchanged.append(student)
-    else:
-        kept = _set_aside(course, chapter, student, path)
+    elif kept := _put(course, chapter, student, data, stamp):
         found.replaced.append(student)
         found.problems.append(
             Problem("replaced", f"It replaces an earlier submission, which is kept in {kept}.", where)
         )
-    _write(path, data)
-    if stamp is not None:
-        _write(path.with_name("timestamp.txt"), stamp.encode())
+    else:
+        found.new.append(student)
 
 
-def _time_stamp(upload: Upload, entries: Sequence[Entry], trust_dates: bool) -> str | None:
+def _put(course: Course, chapter: str, student: str, data: bytes, stamp: bytes | None) -> str:
+    """Put a submission in its place; return where the earlier one is kept, or nothing if there was none.
+
+    Whenever this is cut short, there is a notebook to grade, and collecting again comes to the same end: nothing is changed before all
+    that is new lies on the disk, nothing is taken away, and the time comes first, so that no new notebook has an old time.
+    """
+    path, kept = _place_of(course, chapter, student), ""
+    when = path.with_name("timestamp.txt")
+    with _draft(path, data) as notebook, nullcontext() if stamp is None else _draft(when, stamp) as time:
+        if os.path.lexists(path):
+            kept = _set_aside(course, chapter, student, stamp)
+        path.parent.mkdir(exist_ok=True)
+        if time is not None:
+            time.replace(when)
+        elif kept:
+            when.unlink(missing_ok=True)
+        notebook.replace(path)
+    return kept
+
+
+def _time_stamp(upload: Upload, entries: Sequence[Entry], trust_dates: bool) -> bytes | None:
     """Return when it was handed in: nbgrader's own word for it, or the file's date if that is to be trusted.
 
     nbgrader writes into the submission's own folder. A stamp further down, or in an archive, is somebody else's.
     """
     for entry in entries:
         if upload.folder is not None and entry.path == upload.folder / "timestamp.txt":
-            return entry.open()[:200].decode("utf-8", "replace").strip() or None
+            return entry.open()[:200].decode("utf-8", "replace").strip().encode() or None
     if trust_dates and upload.entry.date is not None:
-        return upload.entry.date.strftime("%Y-%m-%d %H:%M:%S UTC")
+        return upload.entry.date.strftime("%Y-%m-%d %H:%M:%S UTC").encode()
     return None
 
 
-def _set_aside(course: Course, chapter: str, student: str, path: Path) -> str:
-    """Move an earlier submission out of the way, time stamp and all; return where it is now."""
-    digest = hashlib.sha256(_content(path)).hexdigest()[:12]
+def _set_aside(course: Course, chapter: str, student: str, stamp: bytes | None) -> str:
+    """Keep an earlier submission, time stamp and all, before another takes its place; return where it is kept.
+
+    Args:
+        course: the course.
+        chapter: the chapter.
+        student: whose submission it is.
+        stamp: the new submission's time stamp.
+    """
+    path = _place_of(course, chapter, student)
+    when = path.with_name("timestamp.txt")
+    digest = hashlib.sha256(_content(path) or b"").hexdigest()[:12]
     folder = course.root / "replaced" / chapter / student / digest
-    folder.mkdir(parents=True, exist_ok=True)
-    for old in (path, path.with_name("timestamp.txt")):
-        if os.path.lexists(old):
-            old.replace(folder / old.name)
+    # A collection that was cut short may have kept the notebook, and put the new time beside it.
+    if not (os.path.lexists(folder / path.name) and _content(when) == stamp):
+        folder.mkdir(parents=True, exist_ok=True)
+        for old in (when, path):
+            if os.path.lexists(old):
+                _keep(old, folder / old.name)
     return folder.relative_to(course.root).as_posix()
 
 
-def _content(path: Path) -> bytes:
-    """Return what a file in the course holds; nothing if it is a link or no file."""
+def _keep(old: Path, kept: Path) -> None:
+    """Give a file a second name, which stays when the first is given to another; where that cannot be, copy it."""
+    kept.unlink(missing_ok=True)
+    try:
+        os.link(old, kept, follow_symlinks=False)
+    except OSError:
+        data = _content(old)
+        if data is None:
+            raise
+        _write(kept, data)
+
+
+def _content(path: Path) -> bytes | None:
+    """Return what a file in the course holds; None if there is none, or a link, or something else."""
     try:
         return read_file(path)
     except UnreadableError:
-        return b""
+        return None
+
+
+def _draft_of(path: Path) -> Path:
+    # Not in the file's own folder: all that lies beside a notebook is handed in with it, also what a killed collection has left.
+    return path.parent.with_name(f"{path.parent.name}.{path.name}.part")
+
+
+@contextmanager
+def _draft(path: Path, data: bytes) -> Iterator[Path]:
+    """Write what is to be put in a file's place, down to the disk; what is left of it afterwards is removed."""
+    draft = _draft_of(path)
+    draft.parent.mkdir(parents=True, exist_ok=True)
+    # Made anew: a link of that name would lead the bytes elsewhere.
+    draft.unlink(missing_ok=True)
+    try:
+        with draft.open("xb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+        yield draft
+    finally:
+        draft.unlink(missing_ok=True)
 
 
 def _write(path: Path, data: bytes) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    draft = path.with_name(path.name + ".part")
-    # Made anew: a link of that name would lead the bytes elsewhere.
-    draft.unlink(missing_ok=True)
-    with draft.open("xb") as file:
-        file.write(data)
-    draft.replace(path)
+    with _draft(path, data) as draft:
+        draft.replace(path)
 
 
 def _about(student: str, upload: Upload, chapter: str) -> Student:

@@ -15,7 +15,7 @@ from typing import IO, Any, cast
 
 from autograder.errors import CourseError
 from autograder.grading.problem import Problem
-from autograder.grading.reading import MAX_BYTES, UnreadableError, read_file
+from autograder.grading.reading import MAX_BYTES, SIGNATURES, UnreadableError, read_file
 
 MAX_FILES = 50_000
 MAX_INNER_FILES = 2_000
@@ -25,6 +25,7 @@ MAX_TOTAL_BYTES = 1024**3
 MAX_CONTENTS = 8 * 1024**2
 # Text shrinks to a tenth, a notebook full of figures hardly at all; what shrinks to a two-hundredth is made to burst.
 MAX_RATIO = 200
+_ALONE = "Ask for the notebook alone, as .ipynb."
 _NEVER_MEANT = frozenset({"__MACOSX", ".ipynb_checkpoints", "__pycache__", ".git"})
 
 
@@ -75,15 +76,17 @@ def entries_of(source: Path) -> tuple[list[Entry], list[Problem]]:
         source: the folder or archive. Archives in it are looked into once.
 
     Raises:
-        CourseError: if it is neither.
+        CourseError: if it is neither, or nothing in it can be used.
     """
     if source.is_dir():
         found, problems = _of_folder(source)
     elif source.is_file():
         try:
-            found, problems = _of_zip(_Archive(lambda: source.open("rb")), PurePosixPath(), MAX_FILES)
+            do = "Unpack the archive yourself and look at it."
+            found, problems = _of_zip(_Archive(lambda: source.open("rb")), PurePosixPath(), MAX_FILES, do)
         except RefusedError as error:
-            raise CourseError(str(error), where=source, do="Unpack it yourself, and name the folder.") from error
+            do = "Download it again, or unpack it yourself and name the folder."
+            raise CourseError(str(error), where=source, do=do) from error
     else:
         raise CourseError(
             "there is no such file or folder", where=source, do="Name the folder or zip of the submissions."
@@ -97,11 +100,15 @@ def entries_of(source: Path) -> tuple[list[Entry], list[Problem]]:
         try:
             # A budget for each: one student's archive must not use up another's.
             archive = _Archive(partial(_opened, entry), Budget(), shelf)
-            inner, refused = _of_zip(archive, entry.path, MAX_INNER_FILES)
+            inner, refused = _of_zip(archive, entry.path, MAX_INNER_FILES, _ALONE)
+            if not inner and not refused:
+                refused = [_refused(str(entry.path), "There is no file in the archive.")]
         except RefusedError as error:
             inner, refused = [], [_refused(str(entry.path), str(error))]
         unpacked += inner
         problems += refused
+    if problems and not unpacked:
+        raise _all_refused(source, problems)
     return sorted(unpacked, key=lambda entry: str(entry.path)), problems
 
 
@@ -109,8 +116,18 @@ def _opened(entry: Entry) -> IO[bytes]:
     return BytesIO(entry.open())
 
 
-def _refused(where: str, why: str) -> Problem:
-    return Problem("file refused", why, where=where, do="Ask for the notebook alone, as .ipynb.")
+def _refused(where: str, why: str, do: str = _ALONE) -> Problem:
+    return Problem("file refused", why, where=where, do=do)
+
+
+def _all_refused(source: Path, problems: list[Problem]) -> CourseError:
+    first = f"{problems[0].where}: {problems[0].what}"
+    what = f"all {len(problems)} files in it were refused, the first of them {first}"
+    return CourseError(
+        what if len(problems) > 1 else f"the only file in it was refused, {first}",
+        where=source,
+        do="Put the notebooks themselves, unpacked, into a folder, and name that.",
+    )
 
 
 def _of_folder(root: Path) -> tuple[list[Entry], list[Problem]]:
@@ -150,17 +167,17 @@ def _irregular(path: Path, mode: int) -> str:
 
 def _unlistable(root: Path, error: OSError) -> Problem:
     place = Path(error.filename).relative_to(root) if error.filename else root
-    return _refused(_readable(place), f"The folder cannot be looked into ({error.strerror}).")
+    return _refused(readable(place), f"The folder cannot be looked into ({error.strerror}).")
 
 
-def _readable(place: Path | PurePosixPath | str) -> str:
+def readable(place: Path | PurePosixPath | str) -> str:
     """Return a name as it may be shown and written: names on disk need not be text, and may move a terminal's cursor."""
     shown = (c if c.isprintable() else c.encode("unicode_escape").decode() for c in str(place))
     return "".join(shown)
 
 
 def _label(path: PurePosixPath) -> PurePosixPath:
-    return PurePosixPath(*map(_readable, path.parts))
+    return PurePosixPath(*map(readable, path.parts))
 
 
 def _read_file(path: Path) -> bytes:
@@ -246,7 +263,7 @@ class _Archive:
         except RefusedError:
             raise
         except Exception as error:  # whatever the module trips over, it was the archive's doing
-            raise RefusedError(f"It is not a zip archive that can be read ({error}).") from error
+            raise RefusedError(f"It is not a zip archive that can be read: {self._why_not(error)}.") from error
         if len(members) > limit:
             raise RefusedError(f"The archive has more than {limit} files.")
         end = 0
@@ -255,6 +272,16 @@ class _Archive:
                 raise RefusedError("Files in the archive share their bytes; it is made to burst.")
             end = member.header_offset + member.compress_size
         return members
+
+    def _why_not(self, error: Exception) -> str:
+        with self._open() as file:
+            begin = file.read(8)
+            if zipfile.is_zipfile(file):
+                return str(error)
+        if begin.startswith(b"PK"):
+            return "it breaks off before the list of its files, which is at the end"
+        kind = next((name for signature, name in SIGNATURES.items() if begin.startswith(signature)), "something else")
+        return f"it is {kind if begin else 'empty'}"
 
     def read(self, number: int) -> bytes:
         """Read a member as far as it is allowed to go, whatever the archive says of its size.
@@ -283,7 +310,7 @@ def _bounded(file: IO[bytes]) -> bytes:
     return _checked(b"".join(parts))
 
 
-def _of_zip(archive: _Archive, inside: PurePosixPath, limit: int) -> tuple[list[Entry], list[Problem]]:
+def _of_zip(archive: _Archive, inside: PurePosixPath, limit: int, do: str) -> tuple[list[Entry], list[Problem]]:
     found: list[Entry] = []
     problems: list[Problem] = []
     for number, member in enumerate(archive.members(limit)):
@@ -292,7 +319,7 @@ def _of_zip(archive: _Archive, inside: PurePosixPath, limit: int) -> tuple[list[
         place = _place(member.filename)
         if place is None or (why := _suspicious(member)):
             why = "Its name leads out of the archive." if place is None else why
-            problems.append(_refused(_readable(inside / member.filename.lstrip("/")), why))
+            problems.append(_refused(readable(inside / member.filename.lstrip("/")), why, do))
         elif not _NEVER_MEANT & set(place.parts):
             found.append(Entry(inside / _label(place), _date(member), partial(archive.read, number)))
     return found, problems
@@ -309,7 +336,7 @@ def _suspicious(member: zipfile.ZipInfo) -> str:
     if stat.S_ISLNK(member.external_attr >> 16):
         return "It is a link, and links are not followed."
     if member.flag_bits & 0x1:
-        return "It is encrypted."
+        return "It is encrypted: it asks for a password."
     if member.file_size > MAX_BYTES:
         return f"It has {member.file_size / 1024**2:.0f} MB; {MAX_BYTES // 1024**2} MB are allowed."
     if member.file_size > 1024**2 and member.file_size > MAX_RATIO * max(member.compress_size, 1):

@@ -29,7 +29,7 @@ def refuse_other_work(course: Course, chapter: str, submissions: Path) -> None:
         CourseError: if it holds no notebook, or only notebooks of nobody or of other chapters, or cannot be read at all.
     """
     manifest = released_manifest(course, chapter)
-    if submissions.is_file() and not is_zipfile(submissions):
+    if submissions.is_file() and not (is_zipfile(submissions) or _begins_like_one(submissions)):
         raise CourseError(
             "this is neither a folder nor a zip archive",
             where=submissions,
@@ -61,6 +61,12 @@ def refuse_other_work(course: Course, chapter: str, submissions: Path) -> None:
         others.add(str(belongs_to))
     if others:
         raise _other_chapter(submissions, chapter, len(uploads), others)
+
+
+def _begins_like_one(path: Path) -> bool:
+    """Whether a file is the beginning of a zip archive: what is wrong with that is told when it is read."""
+    with path.open("rb") as file:
+        return file.read(2) == b"PK"
 
 
 def _chapter_of(upload: Upload, manifest: Manifest) -> str | None:

@@ -26,7 +26,7 @@ MAX_ITEMS = 200_000
 
 _AGAIN = "Ask for the notebook (.ipynb) once more; the student can check it with `tfcourse validate`."
 _MEGABYTE = 1024 * 1024
-_SIGNATURES = {
+SIGNATURES = {
     b"%PDF": "a PDF",
     b"PK\x03\x04": "a zip archive or an Office document",
     b"PK\x05\x06": "an empty zip archive",
@@ -308,7 +308,7 @@ def _text(data: bytes) -> tuple[bytes, list[Problem]]:
         raise _unreadable(
             "empty", "The file is empty." if not data.strip() else "The file holds nothing but NUL bytes."
         )
-    for signature, name in _SIGNATURES.items():
+    for signature, name in SIGNATURES.items():
         if data.startswith(signature):
             raise _unreadable("not a notebook", f"The file is not a notebook but {name}.")
     for begin, encoding in _WIDE.items():

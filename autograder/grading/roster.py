@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import unicodedata
 from collections.abc import Mapping, Sequence
@@ -93,8 +94,14 @@ def write_roster(course: Course, roster: Mapping[str, Student]) -> None:
         entries[student] = entry
     path = roster_path(course)
     draft = path.with_suffix(".json.part")
-    draft.write_text(json.dumps(entries, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
-    draft.replace(path)
+    try:
+        with draft.open("w", encoding="utf-8") as file:
+            file.write(json.dumps(entries, indent=1, ensure_ascii=False) + "\n")
+            file.flush()
+            os.fsync(file.fileno())
+        draft.replace(path)
+    finally:
+        draft.unlink(missing_ok=True)
 
 
 def merged(roster: Mapping[str, Student], found: Sequence[Student]) -> dict[str, Student]:

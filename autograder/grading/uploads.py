@@ -74,13 +74,14 @@ def uploads_of(
     # A single archive is the class's, so the names in it count; of several, each is a student's, whatever the names in it claim.
     single = len(archives) == 1 and all(_outside(entry) in archives for entry in entries)
     depth = _depth(entries, single)
-    for entry in entries:
-        place = entry.path if single else _outside(entry)
+    places = [entry.path if single else _outside(entry) for entry in entries]
+    level = _level(places)
+    for entry, place in zip(entries, places, strict=True):
         upload = _platform(entry, place, depth) or _nbgrader(entry, place, chapter)
         if upload is None and any(_mentions(entry.path, other) for other in others):
             elsewhere.append(entry)
             continue
-        upload = upload or _plain(entry, place, chapter, by_folder=len(folders) > 1)
+        upload = upload or _plain(entry, place, chapter, by_folder=len(folders) > 1, level=level)
         if upload is None:
             unknown.append(entry)
         else:
@@ -140,6 +141,20 @@ def _depth(entries: Sequence[Entry], single: bool) -> int | None:
     return depth if 2 * count >= len(entries) else None
 
 
+def _level(places: Sequence[PurePosixPath]) -> int | None:
+    """Return the level of folders that has the students' names, or None if the innermost folder has them.
+
+    There are more students than there are names for what each of them keeps their work in.
+    """
+    names: dict[int, set[str]] = {}
+    for place in places:
+        for level, name in enumerate(place.parts[:-1]):
+            names.setdefault(level, set()).add(name)
+    innermost = {place.parent.name for place in places if place.parent.name}
+    level = max(names, key=lambda level: (len(names[level]), -level), default=0)
+    return level if len(names.get(level, ())) > len(innermost) else None
+
+
 def _platform(entry: Entry, place: PurePosixPath, depth: int | None = -1) -> Upload | None:
     """Return what a platform's name says; by default wherever in the path it stands, else at one level."""
     parts = place.parts if depth == -1 else place.parts[depth : depth + 1] if depth is not None else ()
@@ -176,10 +191,13 @@ def _mentions(path: PurePosixPath, chapter: str) -> bool:
     )
 
 
-def _plain(entry: Entry, place: PurePosixPath, chapter: str, *, by_folder: bool) -> Upload | None:
+def _plain(
+    entry: Entry, place: PurePosixPath, chapter: str, *, by_folder: bool, level: int | None = None
+) -> Upload | None:
     attempt = _attempt(entry.path.name, _SAVED_AGAIN)
     name = re.sub(rf"[\W_]*{re.escape(chapter)}[\W_]*", " ", _SAVED_AGAIN.sub("", _stem(place.name))).strip()
-    parent = place.parent.name
+    folders = place.parts[:-1]
+    parent = folders[level] if level is not None and level < len(folders) else place.parent.name
     owner = parent if by_folder and parent else name or parent
     return Upload(entry=entry, owner=owner, attempt=attempt) if owner and owner != chapter else None
 

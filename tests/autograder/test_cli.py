@@ -15,6 +15,7 @@ import subprocess
 import sys
 import tempfile
 import time
+import zipfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -228,6 +229,21 @@ def test_a_course_in_which_somebody_is_grading_is_left_alone(
         for words in (("assign", "04"), ("autograde", "04"), ("regrade", "04")):
             refused(run(*words, "--course", course_dir), str(course_dir), "another tfcourse is at work")
         assert snapshot(course_dir) == before
+
+
+def test_a_download_of_which_nothing_could_be_brought_in_says_why(
+    course_dir: Path, notebook: Callable[..., str], run: Callable[..., Result], tmp_path: Path
+) -> None:
+    with zipfile.ZipFile(tmp_path / "all.zip", "w") as archive:
+        archive.writestr("ada.ipynb", notebook(CHAPTER))
+    (tmp_path / "all.zip").write_bytes(damaged((tmp_path / "all.zip").read_bytes()))
+    result = run("autograde", "04", "--course", course_dir, "--submissions", tmp_path / "all.zip")
+    refused(result, "there is no submission for", "ada.ipynb", "Download it again, or ask for the notebook once more.")
+
+
+def damaged(archive: bytes) -> bytes:
+    """Return an archive of one stored text in which the text is another than its checksum is of."""
+    return archive.replace(b'"nbformat"', b'"nbFORMAT"', 1)
 
 
 def test_a_limit_that_does_not_exist_is_refused_with_those_that_do(

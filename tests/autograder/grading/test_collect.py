@@ -117,6 +117,23 @@ def test_two_students_of_one_name_are_told_apart_and_pointed_out(
 
 
 @pytest.mark.parametrize(
+    ("names", "students"),
+    [
+        (["ada/homework/n.ipynb", "ben/homework/n.ipynb"], {"ada", "ben"}),
+        (["class/ada/work/n.ipynb", "class/ben/work/n.ipynb", "class/cem/n.ipynb"], {"ada", "ben", "cem"}),
+        (["ada/n.ipynb", "ben/work/n.ipynb", "cem/work/n.ipynb"], {"ada", "ben", "cem"}),
+        (["monday/ada/n.ipynb", "monday/ben/n.ipynb", "friday/ada/m.ipynb"], {"ada", "ben"}),
+    ],
+    ids=["each in a folder of its own", "below the class's folder", "some of them", "two dates"],
+)
+def test_a_folder_within_a_students_folder_is_nobodys_name(
+    course: Course, tmp_path: Path, one: bytes, names: list[str], students: set[str]
+) -> None:
+    collect(course, CHAPTER, folder(dict.fromkeys(names, one), tmp_path / "s"))
+    assert set(submitted(course)) == students
+
+
+@pytest.mark.parametrize(
     "files",
     [
         ("amara.ipynb", "cem-demir.ipynb"),
@@ -289,6 +306,114 @@ def test_a_zip_in_a_download_is_looked_into(course: Course, tmp_path: Path, one:
     assert kinds(found) == ["file refused"]
 
 
+def encrypted(path: Path) -> Path:
+    """Set the flag of encryption in every header of an archive."""
+    made = bytearray(path.read_bytes())
+    for signature, offset in ((b"PK\x01\x02", 8), (b"PK\x03\x04", 6)):
+        place = made.find(signature)
+        while place >= 0:
+            made[place + offset] |= 1
+            place = made.find(signature, place + 4)
+    path.write_bytes(made)
+    return path
+
+
+DOWNLOAD = "Download it again, or unpack it yourself and name the folder."
+REFUSED = "Put the notebooks themselves, unpacked, into a folder, and name that."
+
+
+@pytest.mark.parametrize(
+    ("kind", "what", "do"),
+    [
+        ("cut", "It is not a zip archive that can be read: it breaks off before the list of its files", DOWNLOAD),
+        ("empty", "It is not a zip archive that can be read: it is empty", DOWNLOAD),
+        ("rar", "It is not a zip archive that can be read: it is a RAR archive", DOWNLOAD),
+        (
+            "encrypted",
+            "all 2 files in it were refused, the first of them amara.ipynb: It is encrypted: it asks for",
+            REFUSED,
+        ),
+        (
+            "leading out",
+            "all 2 files in it were refused, the first of them ../amara.ipynb: Its name leads out",
+            REFUSED,
+        ),
+    ],
+)
+def test_an_archive_of_which_nothing_can_be_used_says_why_and_what_to_do(
+    course: Course, tmp_path: Path, one: bytes, kind: str, what: str, do: str
+) -> None:
+    up = "../" if kind == "leading out" else ""
+    path = zipped({f"{up}amara.ipynb": one, f"{up}Zoë O'Brien 🦊.ipynb": one}, tmp_path / "s.zip")
+    if kind == "encrypted":
+        encrypted(path)
+    else:
+        data = path.read_bytes()
+        path.write_bytes({"cut": data[:-30], "empty": b"", "rar": b"Rar!\x1a\x07", "leading out": data}[kind])
+    with pytest.raises(CourseError) as raised:
+        collect(course, CHAPTER, path)
+    assert raised.value.what.startswith(what)
+    assert raised.value.do == do
+    assert submitted(course) == {}
+
+
+def test_a_student_s_archive_that_gives_nothing_is_named(course: Course, tmp_path: Path, one: bytes) -> None:
+    work = zipped({NOTEBOOK: one}, tmp_path / "work.zip").read_bytes()
+    files = {
+        f"xujun_1_1_{NOTEBOOK}": one,
+        "abaraamara_2_2_cut.zip": work[:-30],
+        "bianchicem_3_3_empty.zip": zipped({}, tmp_path / "x.zip").read_bytes(),
+        "dangemre_4_4_password.zip": encrypted(zipped({NOTEBOOK: one}, tmp_path / "x.zip")).read_bytes(),
+        "eriksenhana_5_5_twice.zip": zipped({"inner.zip": work}, tmp_path / "x.zip").read_bytes(),
+    }
+    found = collect(course, CHAPTER, zipped(files, tmp_path / "s.zip"))
+    assert found.new == ["xujun-1"]
+    told = {problem.where.partition("_")[0]: problem for problem in found.problems}
+    assert {name: problem.what.partition(", which")[0] for name, problem in told.items()} == {
+        "abaraamara": "It is not a zip archive that can be read: it breaks off before the list of its files",
+        "bianchicem": "There is no file in the archive.",
+        "dangemre": "It is encrypted: it asks for a password.",
+        "eriksenhana": "eriksenhana handed in 1 file(s), and no notebook. An archive within an archive is not looked into.",
+    }
+    assert {problem.do for name, problem in told.items() if name != "eriksenhana"} == {
+        "Ask for the notebook alone, as .ipynb."
+    }
+
+
+def test_a_file_that_is_refused_in_the_class_s_archive_is_not_blamed_on_a_student(
+    course: Course, tmp_path: Path, one: bytes
+) -> None:
+    found = collect(course, CHAPTER, zipped({"../evil.ipynb": one, "amara.ipynb": one}, tmp_path / "s.zip"))
+    assert [problem.do for problem in found.problems] == ["Unpack the archive yourself and look at it."]
+
+
+@pytest.mark.parametrize(
+    ("files", "counts", "why"),
+    [
+        (("a.ipynb", "sub dir/a.ipynb"), "sub dir/a.ipynb", "its name comes last"),
+        (("a.ipynb", "a (1).ipynb"), "a (1).ipynb", "it has the higher number"),
+        (("b.ipynb", "a.ipynb"), "a.ipynb", "its file is the newer one"),
+        (("a.ipynb", "broken.ipynb"), "a.ipynb", "the other cannot be graded: truncated"),
+    ],
+)
+def test_of_several_notebooks_it_is_said_which_counts_and_why(
+    course: Course, tmp_path: Path, one: bytes, two: bytes, files: tuple[str, str], counts: str, why: str
+) -> None:
+    source = tmp_path / "s"
+    for i, name in enumerate(files):
+        data = two[:300] if name.startswith("broken") else two if name == counts else one
+        path = folder({f"Zoë O'Brien 🦊_5_assignsubmission_file_/{name}": data}, source)
+        when = 1_000_000_000 + i * (why.endswith("newer one"))
+        os.utime(path / "Zoë O'Brien 🦊_5_assignsubmission_file_" / name, (when, when))
+    found = collect(course, CHAPTER, source)
+    assert list(submitted(course).values()) == [two]
+    (problem,) = found.problems
+    assert problem.kind == "not counted"
+    assert problem.what.endswith(f"/{counts} of the same student counts, for {why}.")
+    again = "If this one should count, remove the other from the download and collect again."
+    assert problem.do == ("" if "cannot be graded" in why else again)
+
+
 def test_names_that_lead_out_of_the_archive_are_refused(course: Course, tmp_path: Path, one: bytes) -> None:
     evil = ("../../evil.ipynb", "/etc/evil.ipynb", "C:\\evil.ipynb", "a/../../evil.ipynb", "..\\evil.ipynb")
     found = collect(course, CHAPTER, zipped({**dict.fromkeys(evil, one), "amara.ipynb": one}, tmp_path / "s.zip"))
@@ -361,7 +486,80 @@ def test_submissions_that_are_in_place_are_left_alone(
     assert path.read_bytes() == before
     assert renamed.exists()
     assert set(submitted(course)) == {"amara", "cem", "not safe!"}
-    assert kinds(found) == ["no notebook", "renamed", "unsafe name"]
+    # Of the name that nbgrader cannot use, grading tells.
+    assert kinds(found) == ["no notebook", "renamed"]
+
+
+def test_what_lies_in_the_wrong_place_is_named_with_the_right_one(
+    course: Course, hand_in: Callable[..., Path], filled: Fill, one: bytes
+) -> None:
+    hand_in("amara", filled())
+    folder(
+        {
+            "ben.ipynb": one,
+            "Zoë O'Brien 🦊.IPYNB": one,
+            f"{CHAPTER}/cem/{NOTEBOOK}": one,
+            f"{CHAPTER}/dora/homework.ipynb": one,
+            "eve/homework.ipynb": one,
+            "notes.txt": b"",
+        },
+        course.root / "submitted",
+    )
+    found = collect(course, CHAPTER)
+    assert found.students == ["amara"]
+    assert {problem.kind for problem in found.problems} == {"wrong place"}
+    beside, turned = (
+        f"here, not in a student's folder of {CHAPTER}: passed over.",
+        "The folders are the wrong way round",
+    )
+    assert [(problem.where, problem.what) for problem in found.problems] == [
+        ("submitted", f"2 notebooks (Zoë O'Brien 🦊.IPYNB, ben.ipynb) {beside}"),
+        (f"submitted/{CHAPTER}", f"{turned}: 2 folders (cem, dora) in the chapter's: passed over."),
+        ("submitted/eve", f"1 notebook (homework.ipynb) {beside}"),
+    ]
+    for problem in found.problems:
+        assert f"submitted/STUDENT/{CHAPTER}/{NOTEBOOK}" in problem.do
+        assert "--submissions" in problem.do
+
+
+def test_what_lies_in_the_right_place_is_not_taken_for_the_wrong_one(
+    course: Course, hand_in: Callable[..., Path], filled: Fill, one: bytes
+) -> None:
+    hand_in("amara", filled())
+    folder({f"amara/{NOTEBOOK}": one, f"{CHAPTER}/{CHAPTER}/{NOTEBOOK}": one}, course.root / "submitted")
+    found = collect(course, CHAPTER)
+    assert found.problems == []
+    assert found.students == [CHAPTER, "amara"], "a student may be called like a chapter"
+
+
+def test_a_time_stamp_that_cannot_be_read_is_told_and_keeps_no_notebook_out(
+    course: Course, tmp_path: Path, one: bytes
+) -> None:
+    stamp = b"2026-03-01 10:00:00 UTC"
+    path = tmp_path / "s.zip"
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_STORED) as archive:
+        for student in ("amara", "bela"):
+            archive.writestr(f"{student}/{CHAPTER}/{NOTEBOOK}", one)
+        archive.writestr(f"amara/{CHAPTER}/timestamp.txt", stamp)
+    path.write_bytes(path.read_bytes().replace(stamp, stamp.replace(b"10", b"11")))
+    found = collect(course, CHAPTER, path)
+    assert found.new == ["amara", "bela"]
+    assert [(problem.kind, problem.where) for problem in found.problems] == [
+        ("no time", f"amara/{CHAPTER}/timestamp.txt")
+    ]
+    assert "nothing is taken off" in found.problems[0].what
+    assert "timestamp.txt" in found.problems[0].do
+
+
+def test_a_link_to_another_students_folder_is_not_followed(
+    course: Course, tmp_path: Path, one: bytes, two: bytes
+) -> None:
+    collect(course, CHAPTER, folder({"bo.ipynb": one}, tmp_path / "1"))
+    (course.root / "submitted" / "amara").symlink_to("bo")
+    found = collect(course, CHAPTER, folder({"amara.ipynb": two, "cem.ipynb": two}, tmp_path / "2"))
+    assert found.new == ["cem"]
+    assert kinds(found) == ["not brought in"]
+    assert (course.root / "submitted" / "bo" / CHAPTER / NOTEBOOK).read_bytes() == one
 
 
 def test_a_roster_that_cannot_be_read_is_not_overwritten(course: Course, tmp_path: Path, one: bytes) -> None:

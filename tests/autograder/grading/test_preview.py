@@ -54,6 +54,15 @@ def test_an_archive_is_looked_into(course: Course, folder: Path, filled: Callabl
     assert caught.value.do.endswith(f"tfcourse autograde {OTHER}")
 
 
+def test_an_archive_that_breaks_off_is_told_as_such(course: Course, folder: Path) -> None:
+    with zipfile.ZipFile(folder / "submissions.zip", "w") as archive:
+        archive.writestr("ada.ipynb", "half of a notebook")
+    whole = (folder / "submissions.zip").read_bytes()
+    (folder / "submissions.zip").write_bytes(whole[:-30])
+    with pytest.raises(CourseError, match="it breaks off before the list of its files"):
+        refuse_other_work(course, CHAPTER, folder / "submissions.zip")
+
+
 @pytest.mark.parametrize(
     ("name", "words"),
     [("ada.ipynb", "neither a folder nor a zip archive"), (f"{CHAPTER}/{CHAPTER}.ipynb", "whose notebook this is")],
