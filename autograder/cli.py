@@ -207,8 +207,8 @@ def autograde(
     from autograder.engine.executor import Workers
     from autograder.gradebook import released_chapters
     from autograder.grading.autograde import wanted_students
-    from autograder.grading.journal import course_lock
     from autograder.grading.preview import refuse_other_work
+    from autograder.lock import course_lock
 
     course = Course.open(course_folder(course_dir))
     refuse_unwritable(course.root, _OTHER_COURSE)
@@ -372,7 +372,7 @@ def regrade(
     from autograder.course import Course
     from autograder.engine.executor import Workers
     from autograder.gradebook import released_chapters
-    from autograder.grading.journal import course_lock
+    from autograder.lock import course_lock
 
     course = Course.open(course_folder(course_dir))
     refuse_unwritable(course.root, _OTHER_COURSE)

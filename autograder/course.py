@@ -11,6 +11,7 @@ from pathlib import Path
 
 from traitlets.config import Config, PyFileConfigLoader
 
+from autograder.drafts import drafted
 from autograder.errors import CourseError
 
 CONFIG_NAME = "nbgrader_config.py"
@@ -75,7 +76,7 @@ class Course:
                 )
             try:
                 root.mkdir(parents=True, exist_ok=True)
-                _write_once(root / CONFIG_NAME, _CONFIG, 0o666)
+                _write_once(root / CONFIG_NAME, _CONFIG)
             except OSError as error:
                 reason = error.strerror or str(error)
                 raise CourseError(
@@ -137,25 +138,21 @@ _SEED_BITS = 62
 _SMALLEST_SEED = 1 << (_SEED_BITS - 1)
 
 
-def _write_once(path: Path, text: str, mode: int) -> None:
-    """Write a file, unless another process has been faster; nobody ever reads half of it.
+def _write_once(path: Path, text: str, mode: int | None = None) -> None:
+    """Write a file, unless another process has been faster.
 
     Args:
         path: the file.
         text: what goes into it.
-        mode: who may do what with it, as far as the umask allows.
+        mode: who may do what with it; by default what the umask allows.
     """
-    draft = path.with_name(f"{path.name}.{os.getpid()}.part")
-    with os.fdopen(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, mode), "w", encoding="utf-8") as file:
-        file.write(text)
-        file.flush()
-        os.fsync(file.fileno())
-    try:
-        os.link(draft, path)
-    except FileExistsError:
-        pass
-    except OSError:  # a file system that has no links
-        if not path.exists():
-            draft.replace(path)
-    finally:
-        draft.unlink(missing_ok=True)
+    # Each process has a draft of its own.
+    at = path.with_name(f"{path.name}.{os.getpid()}.part")
+    with drafted(path, text.encode(), at=at, mode=mode) as draft:
+        try:
+            os.link(draft, path)
+        except FileExistsError:
+            pass
+        except OSError:  # a file system that has no links
+            if not path.exists():
+                draft.replace(path)

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from autograder.course import CONFIG_NAME, Course
 from autograder.errors import CourseError
-from autograder.grading.journal import InUseError, course_lock
+from autograder.lock import InUseError, course_lock
 
 DEFAULT_COURSE = "course"
 

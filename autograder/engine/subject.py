@@ -84,8 +84,11 @@ class RemoteSubject:
         packed = [packed_request(request) for group in groups for request in group]
         parts: dict[int, Any] = {}
         try:
-            self._conversation.ask(question, *packed, parts=parts, most=len(groups))
+            answer = self._conversation.ask(question, *packed, parts=parts, most=len(groups))
             instead = _malformed("it answered something else than was asked")
+            raised = answer.get("raised")
+            if isinstance(raised, dict) and raised.get("type") == KeyboardInterrupt.__name__:
+                instead = Observation(error=KeyboardInterrupt.__name__)  # it ends even the answering
         except LimitError as error:
             instead = Observation(error=f"{_NAMES[error.kind]}: {error.what}")
         found = []

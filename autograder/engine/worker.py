@@ -73,6 +73,10 @@ def main(descriptor: int) -> None:
     finally:
         if engine is not None:
             engine.close()
+        if (mine := Path(tempfile.gettempdir())).name.startswith("tfcourse-"):
+            # Who has made it may have been killed. What is not empty is not ours alone.
+            with contextlib.suppress(OSError):
+                mine.rmdir()
 
 
 def _made(settings: GradingSettings) -> Executor:

@@ -27,7 +27,6 @@ from autograder.grading.journal import (
     RECORDED,
     Journal,
     Standing,
-    course_lock,
     open_journal,
     standings,
 )
@@ -42,6 +41,7 @@ from autograder.grading.results import GradeResult, QuestionResult, Status, read
 from autograder.grading.roster import gradebook_names, is_safe
 from autograder.grading.settings import GradingSettings, limits_of, resolve_device
 from autograder.grading.settled import keep_settled, settled_answers
+from autograder.lock import course_lock
 from autograder.paths import typed
 from autograder.remedies import explained_disk
 

@@ -6,12 +6,13 @@ import errno
 import hashlib
 import os
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, nullcontext, suppress
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from autograder.course import Course
+from autograder.drafts import drafted
 from autograder.grading.entries import Entry, RefusedError, entries_of, notebooks, readable
 from autograder.grading.intake import take_in
 from autograder.grading.manifest import Manifest, released_manifest
@@ -457,21 +458,8 @@ def _draft_of(path: Path) -> Path:
     return path.parent.with_name(f"{path.parent.name}.{path.name}.part")
 
 
-@contextmanager
-def _draft(path: Path, data: bytes) -> Iterator[Path]:
-    """Write what is to be put in a file's place, down to the disk; what is left of it afterwards is removed."""
-    draft = _draft_of(path)
-    draft.parent.mkdir(parents=True, exist_ok=True)
-    # Made anew: a link of that name would lead the bytes elsewhere.
-    draft.unlink(missing_ok=True)
-    try:
-        with draft.open("xb") as file:
-            file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
-        yield draft
-    finally:
-        draft.unlink(missing_ok=True)
+def _draft(path: Path, data: bytes) -> AbstractContextManager[Path]:
+    return drafted(path, data, at=_draft_of(path))
 
 
 def _write(path: Path, data: bytes) -> None:

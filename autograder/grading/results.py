@@ -6,7 +6,6 @@ The same submission graded in the same way gives the same bytes. How long it too
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -14,6 +13,7 @@ from typing import Any, Literal
 
 from autograder.checking.verdict import Verdict
 from autograder.course import Course
+from autograder.drafts import write_file
 from autograder.grading.json_text import one_per_line
 from autograder.grading.problem import Problem
 from autograder.grading.provenance import Provenance
@@ -183,15 +183,8 @@ def _times_path(course: Course, chapter: str, student: str) -> Path:
 
 
 def _write(path: Path, text: str, *, durable: bool = False) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    draft = path.with_name(f"{path.name}.part")
-    with draft.open("wb") as file:
-        # The name of a folder may hold bytes that are no text. Escaped with a backslash they are what JSON would have written.
-        file.write(text.encode("utf-8", errors="backslashreplace"))
-        if durable:
-            file.flush()
-            os.fsync(file.fileno())
-    draft.replace(path)
+    # The name of a folder may hold bytes that are no text. Escaped with a backslash they are what JSON would have written.
+    write_file(path, text.encode("utf-8", errors="backslashreplace"), durable=durable)
 
 
 def read_result(course: Course, chapter: str, student: str) -> GradeResult | None:

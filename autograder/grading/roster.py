@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import re
 import unicodedata
 from collections.abc import Mapping, Sequence
@@ -12,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from autograder.course import Course
+from autograder.drafts import write_file
 from autograder.errors import CourseError
 
 # Latin letters that are no letter with an accent.
@@ -92,16 +92,7 @@ def write_roster(course: Course, roster: Mapping[str, Student]) -> None:
         entry = asdict(roster[student])
         del entry["id"]
         entries[student] = entry
-    path = roster_path(course)
-    draft = path.with_suffix(".json.part")
-    try:
-        with draft.open("w", encoding="utf-8") as file:
-            file.write(json.dumps(entries, indent=1, ensure_ascii=False) + "\n")
-            file.flush()
-            os.fsync(file.fileno())
-        draft.replace(path)
-    finally:
-        draft.unlink(missing_ok=True)
+    write_file(roster_path(course), (json.dumps(entries, indent=1, ensure_ascii=False) + "\n").encode())
 
 
 def merged(roster: Mapping[str, Student], found: Sequence[Student]) -> dict[str, Student]:

@@ -219,7 +219,7 @@ def test_a_course_in_which_somebody_is_grading_is_left_alone(
     run: Callable[..., Result],
     snapshot: Callable[[Path], dict[str, str]],
 ) -> None:
-    from autograder.grading.journal import course_lock
+    from autograder.lock import course_lock
 
     mine = course_dir / "submitted" / "ada" / CHAPTER / f"{CHAPTER}.ipynb"
     mine.parent.mkdir(parents=True)

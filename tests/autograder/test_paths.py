@@ -8,7 +8,7 @@ import pytest
 
 from autograder.course import Course
 from autograder.errors import CourseError
-from autograder.grading.journal import InUseError
+from autograder.lock import InUseError
 from autograder.paths import course_folder, new_course, project_root, refuse_unwritable, typed
 
 

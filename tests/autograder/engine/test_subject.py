@@ -118,6 +118,12 @@ def test_an_odd_function_is_seen_as_it_would_be_here(student: Student, source: s
         assert vars(theirs) | {"outputs": list(theirs.outputs)} == vars(mine) | {"outputs": list(mine.outputs)}
 
 
+def test_who_raises_an_interrupt_is_told_so(student: Student) -> None:
+    student.define("def f(x): raise KeyboardInterrupt")
+    request = Case({"x": torch.ones(2)}).request()
+    assert remote(student, "f").observe(request).error == "KeyboardInterrupt"
+
+
 def test_nobody_borrows_the_words_by_which_the_course_refuses_its_own_solution(student: Student) -> None:
     student.define("class UsesReferenceError(Exception): pass\ndef f(x): raise UsesReferenceError(str(x))")
     request = Case({"x": torch.tensor([0.0727])}).request()

@@ -27,12 +27,12 @@ from autograder.grading.journal import (
     RECORDED,
     STALE,
     Standing,
-    course_lock,
     events,
     journal_path,
     open_journal,
     standings,
 )
+from autograder.lock import course_lock
 
 from .conftest import CHAPTER, put
 from .crash_server import POINTS
@@ -135,7 +135,7 @@ def test_two_cannot_grade_one_course_at_once(empty: Course) -> None:
 def test_a_grader_that_was_killed_leaves_no_lock_although_its_children_live_on(empty: Course) -> None:
     code = (
         "import subprocess, sys, time\nfrom pathlib import Path\nfrom autograder.course import Course\n"
-        "from autograder.grading.journal import course_lock\n"
+        "from autograder.lock import course_lock\n"
         "with course_lock(Course(Path(sys.argv[1]))):\n"
         "    child = subprocess.Popen(['sleep', '60'], stdout=subprocess.DEVNULL, close_fds=False)\n"
         "    print(child.pid, flush=True)\n    time.sleep(60)"

@@ -13,11 +13,12 @@ from autograder.course import Course
 from autograder.errors import CourseError
 from autograder.grading import autograde as module
 from autograder.grading.autograde import Stopped, autograde
-from autograder.grading.journal import Journal, course_lock
+from autograder.grading.journal import Journal
 from autograder.grading.record import Books
 from autograder.grading.regrade import Move, Regrade, regrade, to_regrade
 from autograder.grading.results import read_results
 from autograder.grading.settings import GradingSettings
+from autograder.lock import course_lock
 
 from .conftest import CHAPTER
 from .scripted import Scripted
