@@ -15,6 +15,7 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from autograder.course import Course
 from autograder.errors import CourseError
+from autograder.paths import typed
 from autograder.remedies import explained
 
 
@@ -132,13 +133,15 @@ def released_chapters(course: Course, wanted: Sequence[str] = ()) -> list[str]:
         known = sorted(assignment.name for assignment in gradebook.assignments)
     if not known:
         raise CourseError(
-            "no chapter has been released here yet", where=course.root, do="Release one: tfcourse assign CHAPTER"
+            "no chapter has been released here yet",
+            where=course.root,
+            do=f"Release one: {typed(course, 'assign', 'CHAPTER')}",
         )
     return list(dict.fromkeys(_released(course, known, name) for name in wanted)) if wanted else known
 
 
-def _released(course: Course, known: Sequence[str], typed: str) -> str:
-    name = typed.strip().rstrip("/")
+def _released(course: Course, known: Sequence[str], wanted: str) -> str:
+    name = wanted.strip().rstrip("/")
     matches = [chapter for chapter in known if chapter == name] or [
         chapter for chapter in known if name and chapter.startswith(name)
     ]
@@ -146,10 +149,10 @@ def _released(course: Course, known: Sequence[str], typed: str) -> str:
         return matches[0]
     if matches:
         raise CourseError(
-            f"{typed!r} is the beginning of several chapters: {', '.join(matches)}", do="Write more of it."
+            f"{wanted!r} is the beginning of several chapters: {', '.join(matches)}", do="Write more of it."
         )
     raise CourseError(
-        f"there is no chapter {typed!r} in this course; it has released: {', '.join(known)}",
+        f"there is no chapter {wanted!r} in this course; it has released: {', '.join(known)}",
         where=course.root,
-        do="Name one of those, or release it first: tfcourse assign CHAPTER",
+        do=f"Name one of those, or release it first: {typed(course, 'assign', 'CHAPTER')}",
     )

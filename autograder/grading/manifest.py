@@ -15,6 +15,7 @@ import nbformat
 from autograder.course import Course
 from autograder.errors import CourseError
 from autograder.gradebook import NoGradebookError, read_only
+from autograder.paths import typed
 
 SCHEMA_VERSION = 3
 
@@ -170,7 +171,7 @@ def released_manifest(course: Course, chapter: str) -> Manifest:
         raise CourseError(
             f"chapter {chapter} is not released here",
             where=course.root,
-            do=f"Release it first: tfcourse assign {chapter}",
+            do=f"Release it first: {typed(course, 'assign', chapter)}",
         ) from None
 
 

@@ -12,6 +12,7 @@ from autograder.grading.intake import chapter_of
 from autograder.grading.manifest import Manifest, released_manifest
 from autograder.grading.reading import UnreadableError, read_notebook
 from autograder.grading.uploads import Upload, uploads_of
+from autograder.paths import typed
 
 
 def refuse_other_work(course: Course, chapter: str, submissions: Path) -> None:
@@ -52,7 +53,7 @@ def refuse_other_work(course: Course, chapter: str, submissions: Path) -> None:
             do="Name each file, or the folder around it, after its student.",
         )
     if not uploads:
-        raise _other_chapter(submissions, chapter, len(elsewhere), set(manifest.elsewhere))
+        raise _other_chapter(course, submissions, chapter, len(elsewhere), set(manifest.elsewhere))
     others: set[str] = set()
     for upload in uploads:
         belongs_to = _chapter_of(upload, manifest)
@@ -60,7 +61,7 @@ def refuse_other_work(course: Course, chapter: str, submissions: Path) -> None:
             return
         others.add(str(belongs_to))
     if others:
-        raise _other_chapter(submissions, chapter, len(uploads), others)
+        raise _other_chapter(course, submissions, chapter, len(uploads), others)
 
 
 def _begins_like_one(path: Path) -> bool:
@@ -78,11 +79,12 @@ def _chapter_of(upload: Upload, manifest: Manifest) -> str | None:
     return chapter_of(notebook, manifest)
 
 
-def _other_chapter(submissions: Path, chapter: str, count: int, others: set[str]) -> CourseError:
+def _other_chapter(course: Course, submissions: Path, chapter: str, count: int, others: set[str]) -> CourseError:
     names = " or ".join(sorted(others))
+    other = typed(course, "autograde", min(others))
     what = "the one notebook in it is" if count == 1 else f"all {count} notebooks in it are"
     return CourseError(
         f"{what} not of {chapter} but of {names}",
         where=submissions,
-        do=f"Name the submissions of {chapter}, or grade the other chapter: tfcourse autograde {sorted(others)[0]}",
+        do=f"Name the submissions of {chapter}, or grade the other chapter: {other}",
     )

@@ -16,6 +16,7 @@ from autograder.errors import CourseError
 from autograder.gradebook import open_gradebook
 from autograder.grading.results import Status, read_results
 from autograder.grading.roster import Student, read_roster
+from autograder.paths import typed
 
 
 @dataclass(frozen=True)
@@ -92,14 +93,14 @@ def read_grades(course: Course, chapters: Sequence[str] = ()) -> list[Grade]:
                 raise CourseError(
                     f"chapter {chapter!r} is not in the gradebook; it has: {', '.join(known) or 'none'}",
                     where=course.root,
-                    do="Release it first: tfcourse assign CHAPTER",
+                    do=f"Release it first: {typed(course, 'assign', 'CHAPTER')}",
                 )
         students = sorted(gradebook.students, key=lambda student: student.id)
         if not students:
             raise CourseError(
                 "there is no student in the gradebook yet",
                 where=course.root,
-                do="Grade what was handed in: tfcourse autograde CHAPTER --submissions FOLDER_OR_ZIP",
+                do=f"Grade what was handed in: {typed(course, 'autograde', 'CHAPTER')} --submissions FOLDER_OR_ZIP",
             )
         grades = []
         for chapter in sorted(chapters or known):
