@@ -9,9 +9,10 @@ import os
 import shlex
 import shutil
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -206,7 +207,6 @@ def autograde(
     from autograder.course import Course
     from autograder.engine.executor import Workers
     from autograder.gradebook import released_chapters
-    from autograder.grading.autograde import wanted_students
     from autograder.grading.preview import refuse_other_work
     from autograder.lock import course_lock
 
@@ -219,7 +219,7 @@ def autograde(
             refuse_other_work(course, name, submissions)
     else:
         for name in names:
-            wanted_students(course, name)
+            _wanted(course, name, partial(_in_place, course, name))
     with course_lock(course), Workers() as workers:
         done = [_autograde(course, name, submissions, settings, force, workers) for name in names]
     failed = any(_left_undone(result) for data, _ in done for result in data["results"])
@@ -256,16 +256,11 @@ def _autograde(
 ) -> tuple[dict[str, Any], str]:
     """Collect, grade and tell the students of one chapter; return what came of it as data and as text."""
     from autograder.grading.autograde import autograde as grade_chapter
-    from autograder.grading.autograde import wanted_students
     from autograder.grading.collect import collect
     from autograder.grading.progress import grading_progress
 
     collection = collect(course, chapter, submissions, chapters=project_chapters())
-    try:
-        students = wanted_students(course, chapter)
-    except CourseError as error:
-        told = "".join(f"\n  {problem}" for problem in collection.problems)
-        raise CourseError(f"{error.what}{told}", where=error.where, do=error.do) from error
+    students = _wanted(course, chapter, lambda: collection)
     with grading_progress(f"grading {chapter}", len(students)) as step:
         results = grade_chapter(
             course,
@@ -288,6 +283,23 @@ def _autograde(
     return data, "\n".join(
         [_tell_grades(course, collection, results, pages), *_tell_means(course, chapter, results, settings)]
     )
+
+
+def _in_place(course: Course, chapter: str) -> Collection:
+    from autograder.grading.collect import collect
+
+    return collect(course, chapter, chapters=project_chapters())
+
+
+def _wanted(course: Course, chapter: str, collected: Callable[[], Collection]) -> list[str]:
+    """Return whose submissions there are; if there are none, say also what was found in their place."""
+    from autograder.grading.autograde import wanted_students
+
+    try:
+        return wanted_students(course, chapter)
+    except CourseError as error:
+        told = "".join(f"\n  {problem}" for problem in collected().problems)
+        raise CourseError(f"{error.what}{told}", where=error.where, do=error.do) from error
 
 
 def _write_feedback(
@@ -323,7 +335,11 @@ def _tell_grades(course: Course, collection: Collection, results: Sequence[Grade
     graded = [result for result in results if result.status == "graded"]
     earlier = sum(result.unchanged for result in graded)
     lines = [f"{chapter}: {len(graded)} of {len(results)} submissions graded, {earlier} of them earlier and unchanged"]
-    lines.append(f"  {len(pages)} feedback pages in {course.folder('feedback')}" if pages else "  no feedback pages")
+    lines.append(
+        f"  {len(pages)} feedback page{'s' * (len(pages) != 1)} in {course.folder('feedback')}"
+        if pages
+        else "  no feedback pages"
+    )
     lines += [f"  {problem}" for problem in collection.problems]
     told = [(result.student, problem) for result in results for problem in result.problems]
     lines += [f"  {student}: {problem}" for student, problem in told if not problem.remark]

@@ -423,8 +423,7 @@ class _Run:
 
     def _failed(self, student: str, digest: str, reason: str, *, lost: bool = False) -> GradeResult:
         what = f"It could not be graded: {reason.rstrip('.')}."
-        do = f"Grade it again: tfcourse autograde {self.manifest.chapter}"
-        problem = Problem("grader failed", what, do=do, fatal=True)
+        problem = Problem("grader failed", what, do="Grade the chapter again.", fatal=True)
         return self._not_recorded(student, digest, problem, lost=digest if lost else "")
 
     def _not_recorded(self, student: str, digest: str, problem: Problem, *, lost: str = "") -> GradeResult:

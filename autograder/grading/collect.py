@@ -18,8 +18,18 @@ from autograder.grading.intake import take_in
 from autograder.grading.manifest import Manifest, released_manifest
 from autograder.grading.problem import Problem
 from autograder.grading.reading import UnreadableError, read_file
-from autograder.grading.roster import Student, is_safe, merged, read_roster, roster_path, safe_id, write_roster
-from autograder.grading.uploads import Upload, owners_elsewhere, uploads_of, without_notebook
+from autograder.grading.roster import (
+    Student,
+    is_safe,
+    known_students,
+    merged,
+    read_roster,
+    roster_path,
+    safe_id,
+    write_roster,
+)
+from autograder.grading.times import read_time
+from autograder.grading.uploads import ALONE, Upload, owners_elsewhere, uploads_of, without_notebook
 
 _NAMED = 5
 
@@ -79,13 +89,13 @@ def collect(
         return _in_place(course, chapter, others)
     entries, problems = entries_of(submissions)
     found = Collection(chapter, problems=problems)
-    uploads, unknown, elsewhere = uploads_of(list(notebooks(entries)), chapter, others)
+    uploads, unknown, elsewhere = uploads_of(list(notebooks(entries)), chapter, others, known_students(course))
     found.problems += [
         Problem(
             "unknown owner",
             "It cannot be told whose notebook this is.",
             str(entry.path),
-            "Name the file after the student.",
+            ALONE,
         )
         for entry in unknown
     ]
@@ -148,7 +158,16 @@ def _in_place(course: Course, chapter: str, others: frozenset[str]) -> Collectio
                 found.unchanged.append(student)
         else:
             found.unchanged.append(student)
+        try:
+            read_time(folder)
+        except UnreadableError as error:
+            found.problems.append(_no_time(error.problem.what, folder, f"{where}/timestamp.txt"))
     return found
+
+
+def _no_time(reason: str, folder: Path, where: str) -> Problem:
+    what = f"The time cannot be read, so nothing is taken off for being late. {reason}"
+    return Problem("no time", what, where, f"Write it into {folder / 'timestamp.txt'}.")
 
 
 def _misplaced(submitted: Path, chapter: str, others: frozenset[str]) -> list[Problem]:
@@ -359,9 +378,7 @@ def _place(
         stamp = _time_stamp(upload, entries, trust_dates)
     except RefusedError as error:
         stamp = None
-        what = f"The time cannot be read, so nothing is taken off for being late. {error}"
-        place = f"{upload.folder}/timestamp.txt"
-        found.problems.append(Problem("no time", what, place, f"Write it into {path.parent / 'timestamp.txt'}."))
+        found.problems.append(_no_time(str(error), path.parent, f"{upload.folder}/timestamp.txt"))
     if upload.late and stamp is None:
         what = "Canvas calls it late, but does not say by how much; nbgrader takes nothing off without a time."
         found.problems.append(Problem("late", what, where, f"Write the time into {path.parent / 'timestamp.txt'}."))

@@ -82,20 +82,20 @@ def _convert(config: Any, chapter: str, student: str) -> Problem | None:
             converter.start()
     except Exception as error:
         what = f"The feedback page could not be made: {heard.cause(error).rstrip('.')}."
-        return Problem(KIND, what, do=_remedy(chapter, heard.error or error))
+        return Problem(KIND, what, do=_remedy(heard.error or error))
     return None
 
 
-def _remedy(chapter: str, cause: BaseException) -> str:
+def _remedy(cause: BaseException) -> str:
     """Return what to do about a page that could not be made: the notebook may be at fault, or the disk."""
     if not isinstance(cause, OSError):
-        return f"Grade it again: tfcourse autograde {chapter} --force"
+        return "Grade the chapter again with --force."
     first = "Put that right"
     if cause.errno in _NO_SPACE:
         first = "Free some space"
     elif cause.errno in _FORBIDDEN:
         first = "Check who may write there"
-    return f"{first}; then this writes the pages again: tfcourse autograde {chapter}"
+    return f"{first}, and grade the chapter again: that writes the pages."
 
 
 def _note(course: Course, chapter: str, student: str, problem: Problem | None) -> None:

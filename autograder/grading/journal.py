@@ -32,7 +32,7 @@ class Standing:
         submission: hash of the submission that the last recording was begun with.
         settled: cells of it that a person had settled before a recording that was never finished.
         settle: whether it was to be graded again with what a person had settled staying so.
-        lost: hash of the submission, if the last event was that grading it had come to no end.
+        lost: hash of the submission of which grading came to no end, in a run after the last recording.
     """
 
     word: str = ""
@@ -86,8 +86,8 @@ def standings(course: Course, chapter: str) -> dict[str, Standing]:
             for student in event["students"]:
                 found[student] = replace(found.get(student, NOTHING), word=STALE, settle=settle)
         elif word == FAILED:
-            lost = event.get("lost", "")
-            found[event["student"]] = replace(found.get(event["student"], NOTHING), word=FAILED, lost=lost)
+            before = found.get(event["student"], NOTHING)
+            found[event["student"]] = replace(before, word=FAILED, lost=event.get("lost") or before.lost)
         elif word == RECORDED:
             found[event["student"]] = Standing(RECORDED)
         elif word == BEGUN:
@@ -95,7 +95,7 @@ def standings(course: Course, chapter: str) -> dict[str, Standing]:
             settled = frozenset(event.get("settled", ()))
             if before.submission == event["submission"]:
                 settled |= before.settled
-            found[event["student"]] = Standing(BEGUN, event["submission"], settled, before.settle)
+            found[event["student"]] = Standing(BEGUN, event["submission"], settled, before.settle, before.lost)
     return found
 
 

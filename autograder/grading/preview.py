@@ -11,7 +11,8 @@ from autograder.grading.entries import RefusedError, entries_of, notebooks
 from autograder.grading.intake import chapter_of
 from autograder.grading.manifest import Manifest, released_manifest
 from autograder.grading.reading import UnreadableError, read_notebook
-from autograder.grading.uploads import Upload, uploads_of
+from autograder.grading.roster import known_students
+from autograder.grading.uploads import ALONE, Upload, uploads_of
 from autograder.paths import typed
 
 
@@ -45,12 +46,12 @@ def refuse_other_work(course: Course, chapter: str, submissions: Path) -> None:
             where=submissions,
             do="Name the folder or zip that your platform hands out, or one with a notebook per student.",
         )
-    uploads, unknown, elsewhere = uploads_of(found, chapter, frozenset(manifest.elsewhere))
+    uploads, unknown, elsewhere = uploads_of(found, chapter, frozenset(manifest.elsewhere), known_students(course))
     if unknown and not uploads:
         raise CourseError(
             f"it cannot be told whose {'notebook this is' if len(unknown) == 1 else 'notebooks these are'}",
             where=submissions,
-            do="Name each file, or the folder around it, after its student.",
+            do=ALONE,
         )
     if not uploads:
         raise _other_chapter(course, submissions, chapter, len(elsewhere), set(manifest.elsewhere))

@@ -35,6 +35,8 @@ from autograder.grading.manifest import Manifest, cell_order, read_manifest
 from autograder.grading.plugin import EXPORTED, configure
 from autograder.grading.problem import MARK
 from autograder.grading.quiet import quiet_log, without_remarks
+from autograder.grading.reading import UnreadableError
+from autograder.grading.times import read_time
 from autograder.remedies import explained_disk
 from autograder.shared_gradebook import SharedGradebook, imported, sharing
 
@@ -100,10 +102,13 @@ class Sanitised:
 
 
 class _Folders(CourseDirectory):  # type: ignore[misc]
-    """nbgrader's folders, with the method that nbgrader calls for a time stamp that it cannot read, and does not have."""
+    """nbgrader's folders, where a time stamp is read as any file of a student's is: no link, no pipe, and what is no time is none."""
 
-    def fail(self, message: str) -> None:
-        raise ValueError(message)
+    def get_existing_timestamp(self, dest_path: str) -> datetime | None:
+        try:
+            return read_time(Path(dest_path))
+        except UnreadableError:
+            return None
 
 
 class _Once(BaseConverter):  # type: ignore[misc]
@@ -306,7 +311,8 @@ class Books:
         Raises:
             RecordError: as :meth:`gradebook` does.
         """
-        handed_in = self._handed_in(student)
+        folder = self.course.folder("submitted", student, self.chapter)
+        handed_in = _Folders(config=self._config).get_existing_timestamp(str(folder))
         when = {"timestamp": handed_in} if handed_in else {}
         with self.gradebook() as gradebook:
             gradebook.update_or_create_student(student)
@@ -317,15 +323,6 @@ class Books:
         graded = self.course.folder("autograded", student, self.chapter)
         if graded.is_dir():
             shutil.rmtree(graded)
-
-    def _handed_in(self, student: str) -> datetime | None:
-        log, _ = quiet_log()
-        folder = self.course.folder("submitted", student, self.chapter)
-        try:
-            when: datetime | None = _Folders(config=self._config, log=log).get_existing_timestamp(str(folder))
-        except Exception:  # whatever is in that file: somebody who handed in nothing is not late either
-            return None
-        return when
 
     def grades(self, student: str) -> tuple[dict[str, RecordedGrade], float]:
         """Return what the gradebook says about a submission: grades by cell, and the late penalty.

@@ -92,6 +92,10 @@ def replay(course: Course, chapter: str, student: str, *, make_executor: MakeExe
             where=course.root / "results" / chapter,
             do=f"Grade it first: {grade}" if there.is_dir() else absent,
         )
+    there = course.folder("submitted", student, chapter)
+    if not there.is_dir():
+        do = "Put it back: without it, the grade cannot be made again."
+        raise CourseError(f"what {student} handed in for {chapter} is gone", where=there, do=do)
     settings = as_released(course, chapter, _as_recorded(recorded))
     (again,) = tried(course, manifest, [recorded], settings, make_executor)
     changes = recorded.provenance.differences(again.provenance)

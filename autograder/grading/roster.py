@@ -95,6 +95,12 @@ def write_roster(course: Course, roster: Mapping[str, Student]) -> None:
     write_file(roster_path(course), (json.dumps(entries, indent=1, ensure_ascii=False) + "\n").encode())
 
 
+def known_students(course: Course) -> frozenset[str]:
+    """Return the ids of the students that a course knows: from its list, or from what was handed in."""
+    handed_in = (path.name for path in course.folder("submitted").glob("*/"))
+    return frozenset([*read_roster(course), *handed_in])
+
+
 def merged(roster: Mapping[str, Student], found: Sequence[Student]) -> dict[str, Student]:
     """Return a roster with what a collection has found; what was known and is not found again stays."""
     everyone = dict(roster)

@@ -5,11 +5,12 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from pathlib import PurePosixPath
 
 from autograder.grading.entries import Entry, notebooks
+from autograder.grading.roster import safe_id
 
 _CANVAS = re.compile(r"(?P<name>[^_]+)_(?P<late>LATE_)?(?P<user>\d+)_(?P<upload>\d+)_(?P<file>.+)")
 _CANVAS_ANONYMOUS = re.compile(r"(?P<name>anon)_(?P<late>LATE_)?(?P<user>[0-9A-Za-z]+)_(?P<upload>\d+)_(?P<file>.+)")
@@ -18,6 +19,9 @@ _PATTERNS = (("moodle", _MOODLE), ("canvas", _CANVAS), ("canvas", _CANVAS_ANONYM
 # Canvas counts a file handed in again as -1, -2 …; browsers count a file saved again as (1), (2) …
 _AGAIN = re.compile(r"(?:-(\d{1,3})|\s*\((\d{1,3})\))+$")
 _SAVED_AGAIN = re.compile(r"\s*\((\d{1,3})\)$")
+
+# What to do about a notebook of which it cannot be told whose it is.
+ALONE = "Give each student a file or a folder of their name, directly in the folder or archive that you name with --submissions."
 
 
 @dataclass(frozen=True)
@@ -53,14 +57,18 @@ class Upload:
 
 
 def uploads_of(
-    entries: Sequence[Entry], chapter: str, others: frozenset[str]
+    entries: Sequence[Entry], chapter: str, others: frozenset[str], known: frozenset[str] = frozenset()
 ) -> tuple[list[Upload], list[Entry], list[Entry]]:
     """Find out whose the notebooks of a download are.
+
+    What a platform or a lecturer has named tells it: the outermost folders that differ, or the files where there are none. Whatever lies
+    below was named by a student, and says nothing about anybody.
 
     Args:
         entries: the notebooks.
         chapter: the chapter that is collected.
         others: the names of the course's other chapters.
+        known: ids of students that the course knows already.
 
     Returns:
         The uploads for this chapter, the notebooks whose owner cannot be told, and those that belong to another chapter by their name.
@@ -68,25 +76,105 @@ def uploads_of(
     found: list[Upload] = []
     unknown: list[Entry] = []
     elsewhere: list[Entry] = []
-    # Several folders: one for each student. One folder, or none: one file for each student.
-    folders = {_outside(entry).parent for entry in entries if len(_outside(entry).parts) > 1}
-    archives = {_outside(entry) for entry in entries if _outside(entry) != entry.path}
-    # A single archive is the class's, so the names in it count; of several, each is a student's, whatever the names in it claim.
-    single = len(archives) == 1 and all(_outside(entry) in archives for entry in entries)
-    depth = _depth(entries, single)
-    places = [entry.path if single else _outside(entry) for entry in entries]
-    level = _level(places)
-    for entry, place in zip(entries, places, strict=True):
-        upload = _platform(entry, place, depth) or _nbgrader(entry, place, chapter)
-        if upload is None and any(_mentions(entry.path, other) for other in others):
+    layout = _layout([_outside(entry) for entry in entries], others | {chapter}, known)
+    for entry in entries:
+        place = _outside(entry)
+        upload = _platform(entry, place, layout.platform) or _owned(entry, layout, chapter)
+        of_platform = upload is not None and upload.platform != ""
+        if not of_platform and any(_mentions(entry.path, other) for other in others):
             elsewhere.append(entry)
-            continue
-        upload = upload or _plain(entry, place, chapter, by_folder=len(folders) > 1, level=level)
-        if upload is None:
+        elif upload is None:
             unknown.append(entry)
         else:
             found.append(upload)
+    plain, nbgraders = (sum(upload.platform == name for upload in found) for name in ("", "nbgrader"))
+    if plain > nbgraders:
+        # The layout is not nbgrader's: who has made a folder of the chapter's name for it has written the time into it as well.
+        found = [
+            replace(upload, platform="", folder=None) if upload.platform == "nbgrader" else upload for upload in found
+        ]
     return found, unknown, elsewhere
+
+
+@dataclass(frozen=True)
+class _Layout:
+    """How a download is laid out.
+
+    Attributes:
+        platform: the level at which a platform names the students, if one does.
+        level: the level of folders at which they are named, chapters left out; None if files are named after them.
+        chapters: names of chapters, which are nobody's.
+        owner: whose everything is, if all lies in a folder or archive of somebody the course knows.
+        doubtful: names at that level of which it cannot be told whether they are a student's.
+    """
+
+    platform: int | None
+    level: int | None
+    chapters: frozenset[str]
+    owner: str = ""
+    doubtful: frozenset[str] = frozenset()
+
+    def folders(self, place: PurePosixPath) -> list[tuple[int, str]]:
+        """Return the folders of a place that may be somebody's, with their numbers among its parts."""
+        return _folders(place, self.chapters)
+
+
+def _layout(places: Sequence[PurePosixPath], chapters: frozenset[str], known: frozenset[str]) -> _Layout:
+    chains = [[name for _, name in _folders(place, chapters)] for place in places]
+    deepest = max(map(len, chains), default=0)
+    names = [{chain[level] for chain in chains if level < len(chain)} for level in range(deepest)]
+    level = next((level for level, found in enumerate(names) if len(found) > 1), None)
+    platform = _depth(places)
+    if level is None:
+        # One folder, or none. It may be the class's, with a file for each, or all that one student has handed in.
+        around = [name for found in names for name in found]
+        if len(set(places)) == 1:
+            around.append(_stem(places[0].name))
+        owner = around[0] if around and safe_id(around[0]) in known else ""
+        alone = len(set(places)) == 1 and (len(places) > 1 or bool(names and _named_file(places[0], chapters)))
+        return _Layout(platform, None, chapters, owner, frozenset({""} if alone and not owner else ()))
+    shares = Counter(chain[level] for chain in chains if level < len(chain))
+    below = {
+        name: {chain[level + 1] for chain in chains if level + 1 < len(chain) and chain[level] == name}
+        for name in shares
+    }
+    # Most of the notebooks, in several folders: the class beside something else, or a student with very many.
+    doubtful = {
+        name for name, share in shares.items() if len(places) > 3 and 2 * share > len(places) and len(below[name]) > 1
+    }
+    return _Layout(platform, level, chapters, "", frozenset(doubtful))
+
+
+def _folders(place: PurePosixPath, chapters: frozenset[str]) -> list[tuple[int, str]]:
+    return [(number, name) for number, name in enumerate(place.parts[:-1]) if name not in chapters]
+
+
+def _named_file(place: PurePosixPath, chapters: frozenset[str]) -> bool:
+    """Whether the name of a file is more than its chapter's."""
+    return all(_without(place.name, chapter) for chapter in chapters)
+
+
+def _owned(entry: Entry, layout: _Layout, chapter: str) -> Upload | None:
+    """Return what the layout says about a notebook that no platform has named, if it says anything."""
+    place, folders = _outside(entry), layout.folders(_outside(entry))
+    attempt = _attempt(entry.path.name, _SAVED_AGAIN)
+    if layout.owner and (not folders or folders[0][1] != layout.owner):
+        return Upload(entry, layout.owner, attempt=attempt)
+    if layout.owner:
+        number, owner = folders[0]
+    elif layout.level is not None and layout.level < len(folders):
+        number, owner = folders[layout.level]
+    elif layout.level is None and chapter in place.parts[1:-1]:
+        # nbgrader's layout, with one student in it.
+        number = place.parts.index(chapter) - 1
+        owner = place.parts[number] if set(place.parts[:number]) <= {"submitted"} else ""
+    else:
+        return None if "" in layout.doubtful else _plain(entry, place, chapter, by_folder=False)
+    if not owner or owner in layout.doubtful:
+        return None
+    if place.parts[number + 1 : number + 2] == (chapter,) and number + 2 < len(place.parts):
+        return Upload(entry, owner, platform="nbgrader", folder=PurePosixPath(*place.parts[: number + 2]))
+    return Upload(entry, owner, attempt=attempt)
 
 
 def owners_elsewhere(entries: Iterable[Entry], others: frozenset[str]) -> Iterator[tuple[Entry, str, str]]:
@@ -131,28 +219,20 @@ def _outside(entry: Entry) -> PurePosixPath:
     return PurePosixPath(*parts[:end])
 
 
-def _depth(entries: Sequence[Entry], single: bool) -> int | None:
-    """Return the level at which a platform names the students: where at least half of the names look like it."""
-    seen: Counter[int | None] = Counter()
-    for entry in entries:
-        parts = (entry.path if single else _outside(entry)).parts
-        seen[next((i for i, part in enumerate(parts) if any(p.fullmatch(part) for _, p in _PATTERNS)), None)] += 1
-    depth, count = max(seen.items(), key=lambda item: (item[1], item[0] is not None), default=(None, 0))
-    return depth if 2 * count >= len(entries) else None
+def _depth(places: Sequence[PurePosixPath]) -> int | None:
+    """Return the level at which a platform names the students.
 
-
-def _level(places: Sequence[PurePosixPath]) -> int | None:
-    """Return the level of folders that has the students' names, or None if the innermost folder has them.
-
-    There are more students than there are names for what each of them keeps their work in.
+    At least half of the names there look like it; and all of them, where folders above have several names: those would be students too.
     """
-    names: dict[int, set[str]] = {}
+    seen: Counter[int | None] = Counter()
     for place in places:
-        for level, name in enumerate(place.parts[:-1]):
-            names.setdefault(level, set()).add(name)
-    innermost = {place.parent.name for place in places if place.parent.name}
-    level = max(names, key=lambda level: (len(names[level]), -level), default=0)
-    return level if len(names.get(level, ())) > len(innermost) else None
+        looks = (i for i, part in enumerate(place.parts) if any(p.fullmatch(part) for _, p in _PATTERNS))
+        seen[next(looks, None)] += 1
+    depth, count = max(seen.items(), key=lambda item: (item[1], item[0] is not None), default=(None, 0))
+    if depth is None:
+        return None
+    several = len({place.parts[:depth] for place in places if len(place.parts) > depth}) > 1
+    return depth if count == len(places) or (2 * count >= len(places) and not several) else None
 
 
 def _platform(entry: Entry, place: PurePosixPath, depth: int | None = -1) -> Upload | None:
@@ -191,15 +271,16 @@ def _mentions(path: PurePosixPath, chapter: str) -> bool:
     )
 
 
-def _plain(
-    entry: Entry, place: PurePosixPath, chapter: str, *, by_folder: bool, level: int | None = None
-) -> Upload | None:
+def _plain(entry: Entry, place: PurePosixPath, chapter: str, *, by_folder: bool) -> Upload | None:
     attempt = _attempt(entry.path.name, _SAVED_AGAIN)
-    name = re.sub(rf"[\W_]*{re.escape(chapter)}[\W_]*", " ", _SAVED_AGAIN.sub("", _stem(place.name))).strip()
-    folders = place.parts[:-1]
-    parent = folders[level] if level is not None and level < len(folders) else place.parent.name
+    name, parent = _without(place.name, chapter), place.parent.name
     owner = parent if by_folder and parent else name or parent
     return Upload(entry=entry, owner=owner, attempt=attempt) if owner and owner != chapter else None
+
+
+def _without(name: str, chapter: str) -> str:
+    """Return what the name of a file says beside its chapter's."""
+    return re.sub(rf"[\W_]*{re.escape(chapter)}[\W_]*", " ", _SAVED_AGAIN.sub("", _stem(name))).strip()
 
 
 def _stem(name: str) -> str:

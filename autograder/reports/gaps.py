@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 from itertools import groupby
 
 from autograder.course import Course
+from autograder.grading.results import read_results
 from autograder.paths import typed
 from autograder.reports.grades import Grade
 
@@ -16,7 +17,7 @@ _NAMED = 10
 
 def tell_gaps(course: Course, grades: Sequence[Grade]) -> list[str]:
     """Return what is missing, and what to do about it, in sentences; none if nothing is."""
-    return [*without_result(course, grades), *filter(None, [gone(grades)])]
+    return [*without_result(course, grades), *failed(course, grades), *filter(None, [gone(grades)])]
 
 
 def gaps(grades: Sequence[Grade]) -> dict[str, list[dict[str, str]]]:
@@ -51,6 +52,30 @@ def _without_result(chapter: str, students: Sequence[str], again: str) -> str:
     return (
         f"{_count(students)} of {chapter} {are} in the gradebook and {have} no result: {_some(students)}. "
         f"Grade {them} again: {again}"
+    )
+
+
+def failed(course: Course, grades: Iterable[Grade]) -> list[str]:
+    """Return on whom the grader failed the last time, whatever grade they have: a sentence per chapter."""
+    return [
+        _failed(chapter, students, typed(course, "autograde", chapter))
+        for chapter in sorted({grade.chapter for grade in grades})
+        if (students := _not_recorded(course, chapter))
+    ]
+
+
+def _not_recorded(course: Course, chapter: str) -> list[str]:
+    return [
+        result.student
+        for result in read_results(course, chapter)
+        if result.status == "not recorded" and course.folder("submitted", result.student, chapter).is_dir()
+    ]
+
+
+def _failed(chapter: str, students: Sequence[str], again: str) -> str:
+    return (
+        f"{_count(students)} of {chapter} could not be graded, and a grade that is there is of an earlier attempt: "
+        f"{_some(students)}. Grade again: {again}"
     )
 
 

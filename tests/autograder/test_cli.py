@@ -231,6 +231,15 @@ def test_a_course_in_which_somebody_is_grading_is_left_alone(
         assert snapshot(course_dir) == before
 
 
+def test_where_all_lies_in_the_wrong_place_it_is_said_where_it_belongs(
+    course_dir: Path, notebook: Callable[..., str], run: Callable[..., Result]
+) -> None:
+    (course_dir / "submitted").mkdir(exist_ok=True)
+    (course_dir / "submitted" / "ada.ipynb").write_text(notebook(CHAPTER), encoding="utf-8")
+    result = run("autograde", "04", "--course", course_dir)
+    refused(result, "there is no submission for", "1 notebook (ada.ipynb) here", "submitted/STUDENT/")
+
+
 def test_a_download_of_which_nothing_could_be_brought_in_says_why(
     course_dir: Path, notebook: Callable[..., str], run: Callable[..., Result], tmp_path: Path
 ) -> None:

@@ -116,15 +116,102 @@ def test_two_students_of_one_name_are_told_apart_and_pointed_out(
     assert kinds(found) == ["same name", "same name"]
 
 
+HONEST = ["alice/a.ipynb", "bob/b.ipynb", "carol/c.ipynb"]
+
+
+@pytest.mark.parametrize(
+    ("honest", "mine"),
+    [
+        (HONEST, ["mallory/alice/x(9).ipynb", "mallory/z/x.ipynb"]),
+        (HONEST, [f"mallory/alice/{CHAPTER}/x.ipynb"]),
+        (HONEST, [f"mallory/{CHAPTER}/alice/{CHAPTER}/x.ipynb"]),
+        ([f"{name}/{CHAPTER}/{NOTEBOOK}" for name in ("alice", "bob")], [f"mallory/{OTHER}/alice/{CHAPTER}/x.ipynb"]),
+        (
+            [f"{name}/homework/a.ipynb" for name in ("alice", "bob", "carol")],
+            [f"mallory/{name}/x.ipynb" for name in ("alice", "one", "two", "three", "four")],
+        ),
+        (HONEST, [f"mallory/alice_{i}_assignsubmission_file_/x.ipynb" for i in range(20)]),
+        (HONEST, [f"mallory/alice_1_{i}_x.ipynb" for i in range(20)]),
+    ],
+    ids=["a folder", "nbgrader's", "nbgrader's twice", "another chapter's", "many folders", "Moodle's", "Canvas's"],
+)
+def test_what_a_student_calls_a_folder_replaces_nobodys_work(
+    course: Course, tmp_path: Path, one: bytes, two: bytes, honest: list[str], mine: list[str]
+) -> None:
+    collect(course, CHAPTER, folder(dict.fromkeys(honest, one), tmp_path / "1"))
+    before = submitted(course)
+    found = collect(course, CHAPTER, folder(dict.fromkeys(honest, one) | dict.fromkeys(mine, two), tmp_path / "2"))
+    assert found.replaced == []
+    assert {name: data for name, data in submitted(course).items() if name != "mallory"} == before
+
+
+@pytest.mark.parametrize(
+    "mine",
+    [
+        ["mallory.zip", "alice.ipynb"],
+        ["mallory.zip", f"alice/{CHAPTER}/{NOTEBOOK}"],
+        ["mallory.zip", f"alice/{CHAPTER}/{NOTEBOOK}", f"mallory/{CHAPTER}/{NOTEBOOK}"],
+        ["mallory.zip", "alice_1_2_x.ipynb", "mallory_3_4_x.ipynb"],
+        ["", "mallory/alice/x.ipynb"],
+        ["", f"mallory/alice/{CHAPTER}/x.ipynb"],
+        ["", "mallory/alice.ipynb"],
+    ],
+    ids=" ".join,
+)
+@pytest.mark.parametrize("known", [True, False], ids=["known", "unknown"])
+def test_one_student_alone_replaces_nobodys_work(
+    course: Course, tmp_path: Path, one: bytes, two: bytes, mine: list[str], known: bool
+) -> None:
+    students = ("alice", "bob", *(("mallory",) if known else ()))
+    collect(course, CHAPTER, folder({f"{name}.ipynb": one for name in students}, tmp_path / "1"))
+    archive, *names = mine
+    late = tmp_path / "late"
+    late.mkdir()
+    if archive:
+        zipped(dict.fromkeys(names, two), late / archive)
+    else:
+        folder(dict.fromkeys(names, two), late)
+    collect(course, CHAPTER, late)
+    assert [submitted(course)[name] for name in ("alice", "bob")] == [one, one]
+    if known:
+        assert submitted(course)["mallory"] == two
+
+
+def test_what_lies_in_the_folder_of_a_known_student_is_theirs(
+    course: Course, tmp_path: Path, one: bytes, two: bytes
+) -> None:
+    collect(course, CHAPTER, folder(dict.fromkeys(["alice.ipynb", "mallory.ipynb"], one), tmp_path / "1"))
+    collect(course, CHAPTER, folder(dict.fromkeys(["mallory/alice.ipynb", "mallory/x.ipynb"], two), tmp_path / "2"))
+    assert submitted(course) == {"alice": one, "mallory": two}
+
+
+def test_a_time_that_a_student_has_written_is_not_believed(course: Course, tmp_path: Path, one: bytes) -> None:
+    names = [*HONEST, f"mallory/{CHAPTER}/x.ipynb"]
+    source = folder(dict.fromkeys(names, one), tmp_path / "s")
+    folder({f"mallory/{CHAPTER}/timestamp.txt": b"2020-01-01 00:00:00 UTC"}, source)
+    assert collect(course, CHAPTER, source).new == ["alice", "bob", "carol", "mallory"]
+    assert not list(course.root.glob("submitted/*/*/timestamp.txt"))
+
+
+def test_most_of_a_download_in_the_folders_of_one_is_doubtful(course: Course, tmp_path: Path, one: bytes) -> None:
+    names = [*(f"class/{name}/n.ipynb" for name in ("ada", "ben", "cem", "dee")), "solutions/n.ipynb"]
+    found = collect(course, CHAPTER, folder(dict.fromkeys(names, one), tmp_path / "s"))
+    assert set(submitted(course)) == {"solutions"}
+    assert [problem.kind for problem in found.problems] == ["unknown owner"] * 4
+    assert "directly in the folder or archive that you name with --submissions" in found.problems[0].do
+
+
 @pytest.mark.parametrize(
     ("names", "students"),
     [
         (["ada/homework/n.ipynb", "ben/homework/n.ipynb"], {"ada", "ben"}),
         (["class/ada/work/n.ipynb", "class/ben/work/n.ipynb", "class/cem/n.ipynb"], {"ada", "ben", "cem"}),
         (["ada/n.ipynb", "ben/work/n.ipynb", "cem/work/n.ipynb"], {"ada", "ben", "cem"}),
-        (["monday/ada/n.ipynb", "monday/ben/n.ipynb", "friday/ada/m.ipynb"], {"ada", "ben"}),
+        (["ada/n.ipynb", "ben/my-work/n.ipynb", "cem/desktop/n.ipynb"], {"ada", "ben", "cem"}),
+        ([f"{OTHER}/ada/m.ipynb", f"{CHAPTER}/ada/n.ipynb", f"{CHAPTER}/ben/n.ipynb"], {"ada", "ben"}),
+        (["ada/one/n.ipynb", "ada/two/n.ipynb", "ben/n.ipynb"], {"ada", "ben"}),
     ],
-    ids=["each in a folder of its own", "below the class's folder", "some of them", "two dates"],
+    ids=["all have one", "below the class's folder", "one of them", "each another", "folders of chapters", "several"],
 )
 def test_a_folder_within_a_students_folder_is_nobodys_name(
     course: Course, tmp_path: Path, one: bytes, names: list[str], students: set[str]

@@ -252,7 +252,7 @@ def test_a_page_for_which_the_disk_has_no_place_says_what_to_do_about_the_disk(
     assert result is not None
     (problem,) = (problem for problem in result.problems if problem.kind == "no feedback")
     assert os.strerror(number) in problem.what
-    assert problem.do == f"{remedy}; then this writes the pages again: tfcourse autograde {CHAPTER}"
+    assert problem.do == f"{remedy}, and grade the chapter again: that writes the pages."
     # Nobody's submission has changed, and nothing is forced.
     autograde(course, CHAPTER, device="cpu", make_executor=lambda settings: Here())
     told = _write_feedback(course, CHAPTER, [])
@@ -270,7 +270,7 @@ def test_where_grading_again_helps_the_command_can_be_typed(course: Course, monk
     write_feedback(course, CHAPTER, students=["ben"])
     result = read_result(course, CHAPTER, "ben")
     assert result is not None
-    assert result.problems[-1].do == f"Grade it again: tfcourse autograde {CHAPTER} --force"
+    assert result.problems[-1].do == "Grade the chapter again with --force."
 
 
 def test_progress_counts_every_page_and_no_more(course: Course, capfd: pytest.CaptureFixture[str]) -> None:

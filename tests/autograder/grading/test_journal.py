@@ -64,6 +64,19 @@ def test_the_last_word_about_a_submission_counts(empty: Course) -> None:
     assert standings(empty, "04") == {}
 
 
+def test_what_was_lost_is_remembered_until_it_is_recorded(empty: Course) -> None:
+    with open_journal(empty, "03") as journal:
+        journal.write(FAILED, student="ada", lost="one")
+        journal.write(FAILED, student="ada", lost="")
+        journal.begun("ada", "one")
+        journal.write(FAILED, student="ada")
+        journal.stale(["ada"])
+    assert standings(empty, "03")["ada"].lost == "one"
+    with open_journal(empty, "03") as journal:
+        journal.recorded("ada")
+    assert standings(empty, "03")["ada"].lost == ""
+
+
 def test_a_line_says_when_in_which_run_and_what(empty: Course) -> None:
     for _ in range(2):
         with open_journal(empty, "03") as journal:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sqlite3
 from collections.abc import Callable, Iterator
 from datetime import datetime, timedelta
@@ -20,6 +21,7 @@ from sqlalchemy.orm import Session
 from autograder.authoring.release import generate_assignment
 from autograder.course import Course
 from autograder.grading import record
+from autograder.grading.collect import collect
 from autograder.grading.plugin import SubmissionExporter
 from autograder.grading.record import Books, RecordedGrade, RecordError
 
@@ -449,14 +451,30 @@ def test_a_missing_notebook_is_recorded_whatever_its_time_stamp_is(course: Cours
         assert gradebook.find_submission(CHAPTER, "ada").timestamp is None
 
 
-def test_a_time_stamp_that_cannot_be_read_is_named(course: Course) -> None:
-    path = hand_in(course, "ada", student_notebook(course))
-    path.with_name("timestamp.txt").write_text("yesterday", encoding="utf-8")
-    with (
-        Books(course, CHAPTER) as books,
-        pytest.raises(RecordError, match=r"Invalid timestamp string: .*timestamp\.txt"),
-    ):
+def stamped(course: Course, what: str) -> Path:
+    """Hand in a notebook whose time stamp is odd."""
+    path = hand_in(course, "ada", student_notebook(course)).with_name("timestamp.txt")
+    if what == "a pipe":
+        os.mkfifo(path)
+    elif what == "a link":
+        path.symlink_to(course.root / "when.txt")
+        (course.root / "when.txt").write_text("2026-03-01 08:00:00 UTC")
+    else:
+        path.write_bytes(
+            {"no time": b"yesterday", "no text": b"\xff\xfe", "too large": b"9" * 400, "empty": b" "}[what]
+        )
+    return path
+
+
+@pytest.mark.parametrize("what", ["no time", "no text", "too large", "empty", "a pipe", "a link"])
+def test_a_time_stamp_that_says_no_time_is_none(course: Course, what: str) -> None:
+    stamped(course, what)
+    with Books(course, CHAPTER) as books:
         by_books(books, "ada", full())
+        assert books.grades("ada")[0][TESTS[0]].auto_score == 2.5
+    with opened(course) as gradebook:
+        assert gradebook.find_submission(CHAPTER, "ada").timestamp is None
+    assert [problem.kind for problem in collect(course, CHAPTER).problems] == ["no time"] * (what != "empty")
 
 
 def test_what_a_worker_brought_in_pieces_is_refused(course: Course) -> None:

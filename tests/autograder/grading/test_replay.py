@@ -86,6 +86,13 @@ def test_a_file_that_is_no_notebook_is_replayed_as_well(course: Course, hand_in:
     assert replay(course, CHAPTER, "ben", make_executor=Scripted()).same
 
 
+def test_what_is_gone_cannot_be_replayed(graded: Course) -> None:
+    folder = graded.folder("submitted", "ann", CHAPTER)
+    folder.rename(folder.with_name("elsewhere"))
+    with pytest.raises(CourseError, match=f"what ann handed in for {CHAPTER} is gone"):
+        replay(graded, CHAPTER, "ann", make_executor=Scripted())
+
+
 def test_where_there_is_no_grade_it_is_said_how_to_get_one(graded: Course, filled: Fill, hand_in: HandIn) -> None:
     with pytest.raises(CourseError, match="no grade of ghost") as caught:
         replay(graded, CHAPTER, "ghost", make_executor=Scripted())

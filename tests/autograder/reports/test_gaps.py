@@ -90,6 +90,19 @@ def test_submissions_without_a_result_are_told_with_the_command_that_mends_it(
     assert missing == [{"student": student, "chapter": CHAPTER} for student in POINTS]
 
 
+@pytest.mark.parametrize("words", COMMANDS, ids=" ".join)
+def test_on_whom_the_grader_failed_is_told_whatever_grade_they_have(
+    course: Course, tell: Callable[..., Result], words: list[str]
+) -> None:
+    course.folder("submitted", "eve", CHAPTER).mkdir(parents=True)
+    for student in ("ada", "eve", "gone"):
+        write_result(course, GradeResult(student, CHAPTER, "not recorded"))
+    assert (
+        f"2 submissions of {CHAPTER} could not be graded, and a grade that is there is of an earlier attempt: ada, eve. "
+        f"Grade again: tfcourse autograde {CHAPTER}"
+    ) in tell(*words).stdout
+
+
 def test_from_elsewhere_the_command_names_the_course(
     course: Course, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
