@@ -122,12 +122,13 @@ class _Layout:
 def _layout(places: Sequence[PurePosixPath], chapters: frozenset[str], known: frozenset[str]) -> _Layout:
     chains = [[name for _, name in _folders(place, chapters)] for place in places]
     deepest = max(map(len, chains), default=0)
-    names = [{chain[level] for chain in chains if level < len(chain)} for level in range(deepest)]
+    # None stands for a file in the place of a folder: it is somebody else's than what lies in the folder.
+    names = [{chain[level] if level < len(chain) else None for chain in chains} for level in range(deepest)]
     level = next((level for level, found in enumerate(names) if len(found) > 1), None)
     platform = _depth(places)
     if level is None:
         # One folder, or none. It may be the class's, with a file for each, or all that one student has handed in.
-        around = [name for found in names for name in found]
+        around = [name for found in names for name in found if name is not None]
         if len(set(places)) == 1:
             around.append(_stem(places[0].name))
         owner = around[0] if around and safe_id(around[0]) in known else ""
@@ -166,7 +167,7 @@ def _owned(entry: Entry, layout: _Layout, chapter: str) -> Upload | None:
         number, owner = folders[layout.level]
     elif layout.level is None and chapter in place.parts[1:-1]:
         # nbgrader's layout, with one student in it.
-        number = place.parts.index(chapter) - 1
+        number = place.parts.index(chapter, 1) - 1
         owner = place.parts[number] if set(place.parts[:number]) <= {"submitted"} else ""
     else:
         return None if "" in layout.doubtful else _plain(entry, place, chapter, by_folder=False)

@@ -116,6 +116,15 @@ def test_two_students_of_one_name_are_told_apart_and_pointed_out(
     assert kinds(found) == ["same name", "same name"]
 
 
+def download(files: dict[str, bytes], path: Path) -> Path:
+    """Write files into a folder; what lies in a zip is zipped."""
+    for name in dict.fromkeys(name.partition(".zip/")[0] for name in files if ".zip/" in name):
+        path.mkdir(exist_ok=True)
+        inner = {other.partition(".zip/")[2]: files[other] for other in files if other.startswith(f"{name}.zip/")}
+        zipped(inner, path / f"{name}.zip")
+    return folder({name: data for name, data in files.items() if ".zip/" not in name}, path)
+
+
 HONEST = ["alice/a.ipynb", "bob/b.ipynb", "carol/c.ipynb"]
 
 
@@ -132,16 +141,32 @@ HONEST = ["alice/a.ipynb", "bob/b.ipynb", "carol/c.ipynb"]
         ),
         (HONEST, [f"mallory/alice_{i}_assignsubmission_file_/x.ipynb" for i in range(20)]),
         (HONEST, [f"mallory/alice_1_{i}_x.ipynb" for i in range(20)]),
+        (["alice.ipynb", "bob.ipynb", "carol.ipynb"], ["mallory/alice.ipynb"]),
+        (["alice.ipynb", "bob.ipynb", "mallory.ipynb"], ["mallory/alice.ipynb"]),
+        (["alice.ipynb", "bob.ipynb", "carol.zip/n.ipynb"], ["mallory.zip/alice.ipynb", "mallory.zip/bob/n.ipynb"]),
+        ([f"class/{name}" for name in HONEST], ["class/mallory/alice/n.ipynb", "class/mallory/class/bob/n.ipynb"]),
     ],
-    ids=["a folder", "nbgrader's", "nbgrader's twice", "another chapter's", "many folders", "Moodle's", "Canvas's"],
+    ids=[
+        "a folder",
+        "nbgrader's",
+        "nbgrader's twice",
+        "another chapter's",
+        "many folders",
+        "Moodle's",
+        "Canvas's",
+        "beside files",
+        "beside files, known",
+        "in archives",
+        "below the class's",
+    ],
 )
 def test_what_a_student_calls_a_folder_replaces_nobodys_work(
     course: Course, tmp_path: Path, one: bytes, two: bytes, honest: list[str], mine: list[str]
 ) -> None:
-    collect(course, CHAPTER, folder(dict.fromkeys(honest, one), tmp_path / "1"))
-    before = submitted(course)
-    found = collect(course, CHAPTER, folder(dict.fromkeys(honest, one) | dict.fromkeys(mine, two), tmp_path / "2"))
-    assert found.replaced == []
+    collect(course, CHAPTER, download(dict.fromkeys(honest, one), tmp_path / "1"))
+    before = {name: data for name, data in submitted(course).items() if name != "mallory"}
+    found = collect(course, CHAPTER, download(dict.fromkeys(honest, one) | dict.fromkeys(mine, two), tmp_path / "2"))
+    assert set(found.replaced) <= {"mallory"}
     assert {name: data for name, data in submitted(course).items() if name != "mallory"} == before
 
 
@@ -210,8 +235,19 @@ def test_most_of_a_download_in_the_folders_of_one_is_doubtful(course: Course, tm
         (["ada/n.ipynb", "ben/my-work/n.ipynb", "cem/desktop/n.ipynb"], {"ada", "ben", "cem"}),
         ([f"{OTHER}/ada/m.ipynb", f"{CHAPTER}/ada/n.ipynb", f"{CHAPTER}/ben/n.ipynb"], {"ada", "ben"}),
         (["ada/one/n.ipynb", "ada/two/n.ipynb", "ben/n.ipynb"], {"ada", "ben"}),
+        ([f"{CHAPTER}/{CHAPTER}/{NOTEBOOK}"], {CHAPTER}),
+        ([f"submitted/ada/{CHAPTER}/{NOTEBOOK}"], {"ada"}),
     ],
-    ids=["all have one", "below the class's folder", "one of them", "each another", "folders of chapters", "several"],
+    ids=[
+        "all have one",
+        "below the class's folder",
+        "one of them",
+        "each another",
+        "folders of chapters",
+        "several",
+        "like a chapter",
+        "alone",
+    ],
 )
 def test_a_folder_within_a_students_folder_is_nobodys_name(
     course: Course, tmp_path: Path, one: bytes, names: list[str], students: set[str]
