@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 from nbformat.notebooknode import from_dict
 
 from autograder.grading.problem import Problem
-from autograder.grading.spans import MalformedError, Span, decoded, value_at
+from autograder.grading.spans import MalformedError, Value, outermost
 
 # A file may be large, for outputs are passed over; what students write is small. A year's homework is not a megabyte of code.
 MAX_BYTES = 512 * 1024 * 1024
@@ -56,6 +56,8 @@ _KINDS = {
 _CONFLICT = re.compile(rb"^(?:<{7} |={7}\r?$|>{7} )", re.MULTILINE)
 _PYTHON = re.compile(rb"^(?:def|class|import|from|#) ?", re.MULTILINE)
 _NAMED = 5
+# A name is shorter.
+_NAME = 1_000
 
 
 class UnreadableError(Exception):
@@ -116,9 +118,8 @@ def read_notebook(data: bytes) -> tuple[Any, list[Problem]]:
     """
     text, problems = _text(data)
     try:
-        top = value_at(text, 0)
-        if top.kind not in "{[":
-            raise MalformedError(top.start)
+        # None of its cells can be longer than is allowed.
+        top = outermost(text, at_once=MAX_CELL)
         found = _Found(problems)
         found.take(top)
         found.look_behind(top)
@@ -150,7 +151,7 @@ class _Found:
     characters: int = 0
     latin: bool = False
 
-    def take(self, top: Span) -> None:
+    def take(self, top: Value) -> None:
         """Read the cells of a notebook's outermost object."""
         parts = dict(top.members())
         lists = [parts["cells"]] if "cells" in parts else []
@@ -168,7 +169,7 @@ class _Found:
             self._take_cell(number, item)
         self._judge(parts.get("nbformat"))
 
-    def _take_cell(self, number: int, item: Span) -> None:
+    def _take_cell(self, number: int, item: Value) -> None:
         try:
             fields = dict(item.members())
             kind = _plain(fields.get("cell_type"))
@@ -189,7 +190,7 @@ class _Found:
             what = f"The notebook has more than {MAX_CELLS} cells with something in them."
             raise _unreadable("too many cells", what)
 
-    def _source(self, number: int, source: Span | None, mark: str) -> str:
+    def _source(self, number: int, source: Value | None, mark: str) -> str:
         if source is None:
             return ""
         if source.size > MAX_CELL:
@@ -203,14 +204,14 @@ class _Found:
             text = "".join(part for part in text if isinstance(part, str))
         if not isinstance(text, str):
             raise ValueError("a cell's source is a text")
-        self.latin = self.latin or not _is_utf8(source)
+        self.latin = self.latin or not source.is_utf8
         self.characters += len(text)
         if self.characters > MAX_SOURCE:
             what = f"The texts of its cells have more than {MAX_SOURCE // _MEGABYTE} MB."
             raise _unreadable("too large", what)
         return _printable(text)
 
-    def _judge(self, version: Span | None) -> None:
+    def _judge(self, version: Value | None) -> None:
         if self.damaged:
             numbers = ", ".join(map(str, self.damaged[:_NAMED])) + (" …" if len(self.damaged) > _NAMED else "")
             count = len(self.damaged)
@@ -221,13 +222,13 @@ class _Found:
         if self.latin:
             what = "The file is not in UTF-8, as notebooks are; it was taken for Latin-1, and letters with accents may have changed."
             self.problems.append(Problem("not UTF-8", what, remark=True))
-        if version is not None and re.fullmatch(r"[5-9]|\d{2}", _raw(version)):
-            what = f"The notebook says that it is in format {_raw(version)}, which is newer than the grader; it was read as format 4."
+        if version is not None and re.fullmatch(r"[5-9]|\d{2}", version.raw(3)):
+            what = f"The notebook says that it is in format {version.raw(3)}, which is newer than the grader; it was read as format 4."
             self.problems.append(Problem("newer format", what, remark=True))
 
-    def look_behind(self, top: Span) -> None:
+    def look_behind(self, top: Value) -> None:
         """Say what stands behind the end of the notebook, if anything does."""
-        rest = top.data[top.end : top.end + _MEGABYTE].strip(b"\0 \t\r\n")
+        rest = top.rest(_MEGABYTE).strip(b"\0 \t\r\n")
         if rest:
             also = "another notebook" if rest.startswith(b"{") else "something else"
             what = f"Behind the end of the notebook the file has {also}; the notebook was graded without it."
@@ -257,34 +258,23 @@ class _Found:
         return from_dict({"cells": cells, "metadata": {"kernelspec": kernel}, "nbformat": 4, "nbformat_minor": 5})
 
 
-def _chained(lists: Sequence[Span]) -> Iterator[Span]:
+def _chained(lists: Sequence[Value]) -> Iterator[Value]:
     for cells in lists:
         yield from cells.items()
 
 
-def _raw(span: Span) -> str:
-    return decoded(span.data[span.start : min(span.end, span.start + 20)])
-
-
-def _plain(span: Span | None) -> str:
+def _plain(span: Value | None) -> str:
     """Return a short string, or an empty one for whatever else is there."""
-    value = span.value() if span is not None and span.kind == '"' and span.size < 1_000 else ""
-    return value if isinstance(value, str) else ""
+    value = span.value() if span is not None and span.kind == '"' else ""
+    return value if len(value) < _NAME else ""
 
 
-def _level(span: Span | None) -> int:
-    return int(_raw(span)) if span is not None and _raw(span) in set("123456") else 1
+def _level(span: Value | None) -> int:
+    written = span.raw(2) if span is not None else ""
+    return int(written) if written in set("123456") else 1
 
 
-def _is_utf8(span: Span) -> bool:
-    try:
-        span.data[span.start : span.end].decode("utf-8")
-    except UnicodeDecodeError:
-        return False
-    return True
-
-
-def _grade_id(metadata: Span | None) -> str:
+def _grade_id(metadata: Value | None) -> str:
     """Return the name that nbgrader gave the cell, as far as it could be true; everything else is the editor's own."""
     mark = dict(metadata.members()).get("nbgrader") if metadata is not None else None
     return _plain(dict(mark.members()).get("grade_id")) if mark is not None else ""

@@ -7,8 +7,10 @@ from typing import Any
 import nbformat
 import pytest
 
+from autograder.grading import reading, spans
 from autograder.grading.intake import Intake, take_in
 from autograder.grading.manifest import Manifest
+from autograder.grading.problem import Problem
 
 from .files import ALL, CASES, Case
 from .in_process import run
@@ -21,6 +23,14 @@ def made(case: Case, released: Released) -> bytes:
     """Make a file of the corpus."""
     what = case.make(Work.done(released[CHAPTER]))
     return what if isinstance(what, bytes) else what.json()
+
+
+def read(data: bytes) -> tuple[Any, list[Problem]]:
+    """Read a file, or return the problem that it is."""
+    try:
+        return reading.read_notebook(data)
+    except reading.UnreadableError as error:
+        return None, [error.problem]
 
 
 def scores(intake: Intake) -> dict[str, float]:
@@ -49,6 +59,16 @@ def answers(intake: Intake) -> list[str]:
 def test_the_corpus_is_as_large_as_it_should_be() -> None:
     assert len(CASES) >= 100
     assert len({case.name for case in CASES}) == len(CASES)
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+def test_a_file_that_is_parsed_at_once_is_read_as_one_that_is_gone_through(
+    case: Case, released: Released, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    data = made(case, released)
+    at_once = read(data)
+    monkeypatch.setattr(reading, "outermost", lambda text, at_once: spans.outermost(text, at_once=0))
+    assert read(data) == at_once
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
