@@ -7,7 +7,7 @@ gradebook by the name ``Gradebook`` in their module; :func:`sharing` lets the sa
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from functools import cache
+from functools import cache, partial
 from types import FunctionType
 from typing import Any, Self
 
@@ -25,7 +25,7 @@ from nbgrader.api import (
     SubmittedNotebook,
     TaskCell,
 )
-from sqlalchemy import Select, bindparam, create_engine, select
+from sqlalchemy import Column, Select, bindparam, create_engine, inspect, select
 from sqlalchemy.orm import Session, scoped_session, sessionmaker
 from traitlets.utils.importstring import import_item
 
@@ -47,7 +47,8 @@ class _Unit(Session):  # type: ignore[misc]
         self.asked = True
         for row in self._others():
             # As after any commit: what is counted from other rows, such as a notebook's score, is asked for anew.
-            self.expire(row)
+            if known := _counted(row.__class__) & row.__dict__.keys():
+                self.expire(row, known)
 
     def rollback(self) -> None:
         """Take back what was changed. What was to stay is lost with it, and so the unit has failed."""
@@ -61,6 +62,13 @@ class _Unit(Session):  # type: ignore[misc]
         """Commit, if that was asked for."""
         if self.asked and not self.failed:
             super().commit()
+
+
+@cache
+def _counted(kind: Any) -> frozenset[str]:
+    """Return what of a row changes with others: sums over them, and lists of them. Its own columns nobody changes but itself."""
+    columns = {about.key for about in inspect(kind).column_attrs if not isinstance(about.expression, Column)}
+    return frozenset(columns | {about.key for about in inspect(kind).relationships if about.uselist})
 
 
 class UnitGradebook(Gradebook):  # type: ignore[misc]
@@ -117,16 +125,35 @@ class UnitGradebook(Gradebook):  # type: ignore[misc]
 
 
 class SharedGradebook(UnitGradebook):
-    """A gradebook for grading: rows that nbgrader looks up one by one are read with one query for all of a notebook's."""
+    """A gradebook for grading: rows that nbgrader looks up one by one are read with one query for all of a notebook's, and once a unit."""
 
     def __init__(self, db_url: str, course_id: str) -> None:
         super().__init__(db_url, course_id)
-        self._known: dict[tuple[Any, ...], dict[str, Any]] = {}
+        self._known: dict[tuple[Any, ...], Any] = {}
 
     def forget(self) -> None:
         """Let go of what was read, and of what was not committed."""
         self._known.clear()
         super().forget()
+
+    def find_assignment(self, name: str) -> Any:
+        """As nbgrader's, from one query a unit."""
+        return self._row(("assignment", name), partial(super().find_assignment, name))
+
+    def find_notebook(self, name: str, assignment: str) -> Any:
+        """As nbgrader's, from one query a unit."""
+        about = name, assignment
+        return self._row(("notebook", *about), partial(super().find_notebook, *about))
+
+    def find_submission(self, assignment: str, student: str) -> Any:
+        """As nbgrader's, from one query a unit."""
+        about = assignment, student
+        return self._row(("submission", *about), partial(super().find_submission, *about))
+
+    def find_submission_notebook(self, notebook: str, assignment: str, student: str) -> Any:
+        """As nbgrader's, from one query a unit."""
+        about = notebook, assignment, student
+        return self._row(("submitted notebook", *about), partial(super().find_submission_notebook, *about))
 
     def find_source_cell(self, name: str, notebook: str, assignment: str) -> Any:
         """As nbgrader's, from one query for all source cells of the notebook."""
@@ -150,10 +177,18 @@ class SharedGradebook(UnitGradebook):
         comments = self._once(("comment", *about), lambda: self._marks(Comment, (SolutionCell, TaskCell), *about))
         return comments.get(solution_cell) or super().find_comment(solution_cell, *about)
 
+    def _row(self, key: tuple[Any, ...], ask: Callable[[], Any]) -> Any:
+        """Return a row that was found before, as long as it is there."""
+        row = self._known.get(key)
+        if row is None or row not in self.db:
+            row = self._known[key] = ask()
+        return row
+
     def _once(self, key: tuple[Any, ...], ask: Callable[[], dict[str, Any]]) -> dict[str, Any]:
         if key not in self._known:
             self._known[key] = ask()
-        return self._known[key]
+        found: dict[str, Any] = self._known[key]
+        return found
 
     def _cells(self, kind: Any, notebook: str, assignment: str) -> dict[str, Any]:
         cells = self.db.scalars(_cells_of(kind), {"notebook": notebook, "assignment": assignment})

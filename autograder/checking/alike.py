@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from difflib import SequenceMatcher
+from functools import lru_cache
 
 _ALIKE = 0.8
 
@@ -16,4 +17,9 @@ def alike(other: str, name: str) -> bool:
     """
     if other.casefold() == name.casefold() or other.startswith(name):
         return True
-    return SequenceMatcher(None, other[:100], name, autojunk=False).ratio() >= _ALIKE
+    return _share(other[:100], name) >= _ALIKE
+
+
+@lru_cache(maxsize=4096)
+def _share(other: str, name: str) -> float:
+    return SequenceMatcher(None, other, name, autojunk=False).ratio()

@@ -6,8 +6,9 @@ import ast
 import hashlib
 import re
 import warnings
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from functools import lru_cache
+from typing import NamedTuple
 
 # Lines that IPython turns into calls: magics, shell commands, questions.
 _ASSIGNED_MAGIC = re.compile(r"^([ \t]*\w[\w, \t]*=[ \t]*)[!%].*$", re.MULTILINE)
@@ -24,16 +25,12 @@ _INVISIBLE = re.compile("[\u200b-\u200f\u2028-\u202e\u2060-\u2064\ufeff\u00ad]")
 _ODD_SPACE = re.compile("[\u00a0\u1680\u2000-\u200a\u202f\u205f\u3000]")
 
 
-@lru_cache(maxsize=1024)
 def defined_names(source: str, *, imports: bool = True) -> frozenset[str]:
     """Return the names that a cell binds at its top level: functions, classes, assignments and, unless they do not count, imports.
 
     A cell that Python cannot parse is read line by line, so that a syntax error does not hide where an exercise was written.
     """
-    tree = _parse(source)
-    if tree is None:
-        return frozenset(_DEFINED.findall(source)) | frozenset(_ASSIGNED.findall(source))
-    return frozenset(_bound(tree.body, imports))
+    return _outline(source).bound if imports else _outline(source).written
 
 
 def mentioned_names(text: str) -> frozenset[str]:
@@ -41,7 +38,8 @@ def mentioned_names(text: str) -> frozenset[str]:
     return frozenset(_DEFINED.findall(text))
 
 
-def buried_names(source: str) -> dict[str, str]:
+@lru_cache(maxsize=256)
+def buried_names(source: str) -> Mapping[str, str]:
     """Return the functions and classes that a cell defines inside others, by name, with what they are inside of."""
     tree = _parse(source)
     found: dict[str, str] = {}
@@ -88,14 +86,27 @@ def without_invisible(source: str) -> str:
     return mended if is_python(mended) else source
 
 
-@lru_cache(maxsize=1024)
 def checked_names(source: str) -> frozenset[str]:
     """Return the names that a cell hands to ``check(…)`` at its top level."""
+    return _outline(source).checked
+
+
+class _Outline(NamedTuple):
+    """What a cell does at its top level: the names that it binds, with and without imports, and those that it checks."""
+
+    bound: frozenset[str]
+    written: frozenset[str]
+    checked: frozenset[str]
+
+
+@lru_cache(maxsize=1024)
+def _outline(source: str) -> _Outline:
     tree = _parse(source)
     if tree is None:
-        return frozenset(_CHECKED.findall(source))
+        defined = frozenset(_DEFINED.findall(source)) | frozenset(_ASSIGNED.findall(source))
+        return _Outline(defined, defined, frozenset(_CHECKED.findall(source)))
     calls = (node.value for node in tree.body if isinstance(node, ast.Expr) and isinstance(node.value, ast.Call))
-    return frozenset(
+    checked = frozenset(
         call.args[0].id
         for call in calls
         if isinstance(call.func, ast.Name)
@@ -103,6 +114,7 @@ def checked_names(source: str) -> frozenset[str]:
         and call.args
         and isinstance(call.args[0], ast.Name)
     )
+    return _Outline(frozenset(_bound(tree.body, imports=True)), frozenset(_bound(tree.body, imports=False)), checked)
 
 
 def only_asks(source: str) -> bool:
@@ -175,7 +187,7 @@ def _tree(text: str) -> ast.Module | None:
         return None
 
 
-def _bound(statements: list[ast.stmt], imports: bool) -> Iterator[str]:
+def _bound(statements: list[ast.stmt], *, imports: bool) -> Iterator[str]:
     for node in _statements(statements):
         if isinstance(node, _DEFINITIONS):
             yield node.name

@@ -86,11 +86,13 @@ class Manifest:
         chapter: the chapter.
         cells: its named cells.
         elsewhere: for every other chapter in the gradebook, the names of its cells.
+        kernelspec: the kernel of the released notebook, as its metadata say it; empty if they do not.
     """
 
     chapter: str
     cells: tuple[SourceCell, ...]
     elsewhere: Mapping[str, frozenset[str]] = field(default_factory=dict)
+    kernelspec: Mapping[str, Any] = field(default_factory=dict)
 
     @cached_property
     def by_name(self) -> dict[str, SourceCell]:
@@ -134,12 +136,14 @@ def read_manifest(db_url: str, chapter: str, order: Sequence[str] = ()) -> Manif
         NotReleasedError: if the gradebook has no such chapter.
     """
     names: dict[str, tuple[SourceCell, ...]] = {}
+    kernel = ""
     try:
         with read_only(db_url) as gradebook:
             for assignment in gradebook.assignments:
                 for notebook in assignment.notebooks:
                     if notebook.name == assignment.name:
                         names[assignment.name] = _cells(notebook)
+                        kernel = notebook.kernelspec if assignment.name == chapter else kernel
     except NoGradebookError as error:
         raise NotReleasedError("there is no gradebook yet") from error
     if chapter not in names:
@@ -147,7 +151,7 @@ def read_manifest(db_url: str, chapter: str, order: Sequence[str] = ()) -> Manif
     place = {name: i for i, name in enumerate(order)}
     cells = tuple(sorted(names[chapter], key=lambda cell: place.get(cell.name, len(place))))
     elsewhere = {other: frozenset(cell.name for cell in found) for other, found in names.items() if other != chapter}
-    return Manifest(chapter, cells, elsewhere)
+    return Manifest(chapter, cells, elsewhere, json.loads(kernel or "{}") or {})
 
 
 def cell_order(source: Path) -> list[str]:

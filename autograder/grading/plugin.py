@@ -62,14 +62,18 @@ class SubmissionExporter(NotebookExporter):  # type: ignore[misc]
         return self.from_notebook_node(notebook, resources=resources, **kw)
 
     def from_notebook_node(self, nb: Any, resources: Any = None, **kw: Any) -> tuple[str, Any]:
-        """As nbconvert's, without the four copies that it makes for those who want to go on with what they handed in."""
+        """As nbconvert's, without the four copies that it makes for those who want to go on with what they handed in, and validated once.
+
+        What is sanitised is validated in the second pass, with what has become of it.
+        """
         resources = self._init_resources(resources)
         if not _is_chapter(resources.get("nbgrader") or {}):
             exported: tuple[str, Any] = super().from_notebook_node(nb, resources, **kw)
             return exported
         for step in self._preprocessors:
             nb, resources = step(nb, resources)
-        self._validate_preprocessor(nb, "the last one")
+        if not getattr(self.parent, "_sanitizing", False):
+            self._validate_preprocessor(nb, "the last one")
         resources["output_suffix"] = ".nbconvert"
         resources[EXPORTED] = strip_transient(nb)
         return one_per_line(nb, "cells", sort_keys=True), resources
@@ -99,6 +103,22 @@ class RestoreCells(NbGraderPreprocessor):  # type: ignore[misc]
         return read_manifest(about["db_url"], about["assignment"], order)
 
 
+class OthersKernelspec(OverwriteKernelspec):  # type: ignore[misc]
+    """nbgrader's OverwriteKernelspec for notebooks that are not their chapter's: in those RestoreCells has done its work."""
+
+    def preprocess(self, nb: Any, resources: Any) -> tuple[Any, Any]:
+        """Write the released notebook's kernel."""
+        return (nb, resources) if _is_chapter(resources["nbgrader"]) else super().preprocess(nb, resources)
+
+
+class OthersCells(OverwriteCells):  # type: ignore[misc]
+    """nbgrader's OverwriteCells for notebooks that are not their chapter's: in those RestoreCells has done its work."""
+
+    def preprocess(self, nb: Any, resources: Any) -> tuple[Any, Any]:
+        """Write the released notebook's cells."""
+        return (nb, resources) if _is_chapter(resources["nbgrader"]) else super().preprocess(nb, resources)
+
+
 def _is_chapter(about: Any) -> bool:
     """Whether a notebook is its chapter's. One beside it, in an assignment of the course's own, is nbgrader's business alone."""
     return bool(about.get("notebook") == about.get("assignment"))
@@ -114,7 +134,7 @@ def configure(config: Any) -> None:
     settings.setdefault("exporter_class", SubmissionExporter)
     settings.setdefault(
         "sanitize_preprocessors",
-        [RestoreCells, ClearOutput, DeduplicateIds, OverwriteKernelspec, OverwriteCells, CheckMetadata],
+        [RestoreCells, ClearOutput, DeduplicateIds, OthersKernelspec, OthersCells, CheckMetadata],
     )
     settings.setdefault(
         "autograde_preprocessors",

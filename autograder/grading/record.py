@@ -9,7 +9,7 @@ import os
 import shutil
 import stat
 from collections import OrderedDict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
@@ -63,6 +63,21 @@ class RecordedGrade:
     auto_score: float | None
     max_score: float
     needs_manual_grade: bool
+
+
+@dataclass(frozen=True)
+class Recorded:
+    """A submission as it was recorded.
+
+    Attributes:
+        notebook: the graded notebook, as nbgrader keeps it.
+        grades: its grades, by cell.
+        late_penalty: the points that it loses for being late.
+    """
+
+    notebook: Any
+    grades: Mapping[str, RecordedGrade]
+    late_penalty: float
 
 
 class Replay(NbGraderPreprocessor):  # type: ignore[misc]
@@ -130,10 +145,13 @@ class _Once(BaseConverter):  # type: ignore[misc]
                 shutil.copy(path, copy, follow_symlinks=False)
 
     def convert_single_notebook(self, notebook_filename: str) -> None:
-        if self._sanitizing and self.sanitised and self.sanitised.is_of(notebook_filename):
-            self.write_single_notebook(self.sanitised.notebook, self.sanitised.resources)
-        else:
-            super().convert_single_notebook(notebook_filename)
+        if self._sanitizing and self.sanitised:
+            if self.sanitised.is_of(notebook_filename):
+                self.write_single_notebook(self.sanitised.notebook, self.sanitised.resources)
+                return
+            self.sanitised = None
+            self._init_preprocessors()
+        super().convert_single_notebook(notebook_filename)
 
     def write_single_notebook(self, output: str, resources: Any) -> None:
         known = resources.pop(EXPORTED, None)
@@ -156,6 +174,10 @@ class Recorder(Autograde, _Once):  # type: ignore[misc]
         super().__init__(**kwargs)
         self.sanitize_preprocessors = self._steps(self.sanitize_preprocessors)  # type: ignore[has-type]
         self.autograde_preprocessors = self._steps(self.autograde_preprocessors)  # type: ignore[has-type]
+
+    def _init_preprocessors(self) -> None:
+        if not (self._sanitizing and self.sanitised):
+            super()._init_preprocessors()
 
     def run_post_convert_hook(self) -> None:
         """Leave the course's own hook for :meth:`tell`: it may want the gradebook, where now another unit is being written."""
@@ -282,8 +304,16 @@ class Books:
             self._sanitised.popitem(last=False)
         return str(notebook)
 
-    def record(self, student: str, executed: str) -> Any:
-        """Record an executed notebook and return it as nbgrader keeps it.
+    def record(self, student: str, executed: str, settled: Collection[str] = ()) -> Recorded:
+        """Record an executed notebook.
+
+        Args:
+            student: whose it is.
+            executed: the notebook, as JSON.
+            settled: the answers that a person has seen and that wait for nobody, where nbgrader asks for another look.
+
+        Returns:
+            What is in the gradebook now.
 
         Raises:
             RecordError: if nbgrader would not.
@@ -293,15 +323,19 @@ class Books:
         recorder = self._recorder(student, log)
         try:
             recorder.executed = reader.reads(executed)
-            with without_remarks(), self._shared:
+            with without_remarks(), self._shared as gradebook:
                 recorder.start()
+                for name in settled:
+                    gradebook.find_grade(name, self.chapter, self.chapter, student).needs_manual_grade = False
+                    gradebook.db.commit()
+                grades, penalty = self.grades(student)
             recorder.tell()
         except Exception as error:
             # As nbgrader does it for what fails before the commit: no graded notebook stays whose grades are not in the gradebook.
             shutil.rmtree(self.course.folder("autograded", student, self.chapter), ignore_errors=True)
             cause = heard.error or error
             raise self._told(cause, heard.cause(error)) from cause
-        return recorder.written
+        return Recorded(recorder.written, grades, penalty)
 
     def record_zero(self, student: str) -> None:
         """Record a submission without a notebook as nbgrader records a missing file: 0 points, nothing to be looked at.

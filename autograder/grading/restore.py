@@ -2,7 +2,7 @@
 
 Editors and web services strip metadata, copy it with a cell, or hang it on the wrong one; students delete cells and write elsewhere. The
 chapter's manifest says which cells there must be; each is looked for by what it defines, checks or says, then by its name, and put back
-where it is missing. A notebook that is in order comes out as it went in.
+where it is missing. What the course says of its cells, and the text of those that are its own, is the manifest's in the end.
 
 Every cell is looked at many times. What is in one is asked for by key: as an attribute it would take a notebook's cell ten times as long.
 """
@@ -15,6 +15,7 @@ from collections.abc import Iterator, Sequence
 from difflib import SequenceMatcher
 from typing import Any
 
+from nbformat.notebooknode import from_dict
 from nbformat.v4 import new_code_cell, new_markdown_cell
 
 from autograder.grading.definitions import (
@@ -42,7 +43,7 @@ _BACK = "Turn it back in the notebook; it was graded as if it were."
 
 
 def restore(notebook: Any, manifest: Manifest) -> list[Problem]:
-    """Give a notebook all the cells of its chapter, each once and with its true metadata.
+    """Give a notebook all the cells of its chapter, each once and with its true metadata, and the chapter's kernel.
 
     Args:
         notebook: a notebook as ``reading.read_notebook`` returns it; changed in place.
@@ -63,6 +64,8 @@ def restore(notebook: Any, manifest: Manifest) -> list[Problem]:
     work.name_lost()
     work.mark()
     notebook.cells = work.cells
+    if manifest.kernelspec:
+        notebook.metadata["kernelspec"] = from_dict(dict(manifest.kernelspec))
     return work.problems
 
 
@@ -414,9 +417,12 @@ class _Restoration:
             self.problems += lost_exercises(lost, silent, cells, self.manifest)
 
     def mark(self) -> None:
-        """Write the true metadata."""
+        """Write the true metadata, and the course's own texts, tests with the hidden ones."""
         for name, cell in self.found.items():
-            cell.metadata["nbgrader"] = self.manifest.by_name[name].metadata()
+            wanted = self.manifest.by_name[name]
+            cell.metadata["nbgrader"] = wanted.metadata()
+            if wanted.locked:
+                cell["source"] = wanted.source
 
 
 def _visible(wanted: SourceCell) -> str:
@@ -428,7 +434,8 @@ def _same(a: str, b: str) -> bool:
     """Whether two texts are the same but for white space at the ends of lines and for empty lines."""
     if abs(len(a) - len(b)) > max(len(a), len(b)) // 2 + 100:
         return False
-    return a == b or _squeezed(a) == _squeezed(b)
+    # Most texts differ in their first words already.
+    return a == b or (a.split(None, 2)[:2] == b.split(None, 2)[:2] and _squeezed(a) == _squeezed(b))
 
 
 def _squeezed(source: str) -> str:

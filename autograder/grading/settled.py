@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
-
 from nbgrader.api import Grade, MissingEntry
 from sqlalchemy import select
 from sqlalchemy.orm import selectinload
@@ -25,13 +23,3 @@ def settled_answers(books: Books, manifest: Manifest, student: str) -> frozenset
         )
         given = {grade.cell.name for grade in grades if grade.manual_score is not None and not grade.needs_manual_grade}
     return frozenset(answers & given)
-
-
-def keep_settled(books: Books, chapter: str, student: str, names: Collection[str]) -> None:
-    """Say that these answers wait for nobody: they are those that the person has seen."""
-    if not names:
-        return
-    with books.gradebook() as gradebook:
-        for name in names:
-            gradebook.find_grade(name, chapter, chapter, student).needs_manual_grade = False
-        gradebook.db.commit()

@@ -6,7 +6,7 @@ import shutil
 import sqlite3
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -24,7 +24,7 @@ from autograder.grading.autograde import autograde, configured_settings, submitt
 from autograder.grading.execution import Execution, Submission
 from autograder.grading.feedback import write_feedback
 from autograder.grading.journal import open_journal
-from autograder.grading.record import Books
+from autograder.grading.record import Books, Recorded
 from autograder.grading.results import GradeResult, read_result, read_results
 from autograder.grading.sample_class import SAVED_AS, SampleStudent, sample_class
 from autograder.grading.settings import GradingSettings
@@ -527,9 +527,9 @@ def test_what_nbgrader_refuses_to_record_is_told_and_stops_nobody(
     hand_in("cem", filled())
     record = Books.record
 
-    def refuse(self: Books, student: str, executed: str) -> Any:
+    def refuse(self: Books, student: str, executed: str, settled: Collection[str]) -> Recorded:
         # The notebook on the way back is not the one that was sent.
-        return record(self, student, executed.replace("check(", "chick(") if student == "ann" else executed)
+        return record(self, student, executed.replace("check(", "chick(") if student == "ann" else executed, settled)
 
     monkeypatch.setattr(module.Books, "record", refuse)
     results = autograde(course, CHAPTER, device="cpu", make_executor=echo)

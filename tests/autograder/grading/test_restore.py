@@ -49,17 +49,41 @@ def without_metadata(notebook: Any) -> Any:
     return bare
 
 
-def test_a_notebook_in_order_stays_as_it_is(filled: Fill, right: dict[str, str], manifest: Manifest) -> None:
+def test_of_a_notebook_in_order_nothing_but_the_hidden_tests_changes(
+    filled: Fill, right: dict[str, str], manifest: Manifest
+) -> None:
     handed_in = filled(answer="Because.", **right)
     found = intake(handed_in, manifest)
     assert found.problems == ()
-    assert [cell.source for cell in found.notebook.cells] == [cell.source for cell in handed_in.cells]
     assert names(found) == [cell.name for cell in manifest.cells]
     for cell, before in zip(found.notebook.cells, handed_in.cells, strict=True):
         mine, theirs = cell.metadata.get("nbgrader"), before.metadata.get("nbgrader")
         assert (mine is None) == (theirs is None)
+        if mine is not None and mine["grade"] and not mine["solution"]:
+            assert cell.source == manifest.by_name[mine["grade_id"]].source
+            assert "hidden" in cell.source
+            assert "hidden" not in before.source
+        else:
+            assert cell.source == before.source
         if mine is not None and not mine["locked"]:
             assert mine["checksum"] == theirs["checksum"]
+
+
+def test_the_courses_texts_and_its_kernel_are_put_back(filled: Fill, right: dict[str, str], manifest: Manifest) -> None:
+    handed_in = filled(**right)
+    locked = [cell for cell in manifest.cells if cell.locked and cell.cell_type == "markdown"]
+    assert locked
+    for cell in handed_in.cells:
+        if cell.metadata.get("nbgrader", {}).get("grade_id") in {wanted.name for wanted in locked}:
+            cell.source += " And 99 points to me."
+    handed_in.metadata["kernelspec"] = {"name": "mine", "display_name": "Mine", "language": "python"}
+    found = intake(handed_in, manifest)
+    sources = {
+        cell.metadata.nbgrader.grade_id: cell.source for cell in found.notebook.cells if "nbgrader" in cell.metadata
+    }
+    assert {wanted.name: sources[wanted.name] for wanted in locked} == {wanted.name: wanted.source for wanted in locked}
+    assert found.notebook.metadata.kernelspec == manifest.kernelspec
+    assert manifest.kernelspec["name"] == "python3"
 
 
 def test_stripped_metadata_come_back(filled: Fill, right: dict[str, str], manifest: Manifest) -> None:
