@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import shutil
 import sqlite3
 import subprocess
@@ -518,6 +519,20 @@ def test_an_id_that_nbgrader_would_take_for_a_pattern_is_told_and_stops_nobody(
     results = autograde(course, CHAPTER, device="cpu", make_executor=echo)
     assert [(result.student, result.status) for result in results] == [("b[e]n", "not recorded"), ("cem", "graded")]
     assert results[0].problems[0].kind == "unsafe name"
+
+
+def test_what_was_set_aside_for_the_run_is_looked_through_for_garbage_again(
+    course: Course, filled: Fill, hand_in: HandIn, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    hand_in("ann", filled())
+    frozen: list[int] = []
+    monkeypatch.setattr(module, "write_result", lambda *about: frozen.append(gc.get_freeze_count()))
+    autograde(course, CHAPTER, device="cpu", make_executor=echo)
+    assert frozen[0] > 0
+    assert gc.get_freeze_count() == 0
+    with pytest.raises(CourseError):
+        autograde(course, CHAPTER, device="cpu", make_executor=echo, students=["nobody"])
+    assert gc.get_freeze_count() == 0
 
 
 def test_what_nbgrader_refuses_to_record_is_told_and_stops_nobody(

@@ -22,7 +22,7 @@ from autograder.authoring.release import generate_assignment
 from autograder.course import Course
 from autograder.grading import record
 from autograder.grading.collect import collect
-from autograder.grading.plugin import SubmissionExporter
+from autograder.grading.plugin import OthersCells, OthersKernelspec, SubmissionExporter
 from autograder.grading.record import Books, RecordedGrade, RecordError
 
 from .conftest import CHAPTER, mark
@@ -290,6 +290,18 @@ def two_notebook_pair(shelf: Shelf, folder: Path) -> tuple[Course, Course]:
     database = "" if mine.server is None else str(make_url(course.gradebook_url).database)
     twins = Shelf(course.root, folder, mine.server, database)
     return twins.copy("nbgrader"), twins.copy("ours")
+
+
+def test_a_notebook_beside_the_chapters_is_put_right_by_nbgraders_own_steps(shelf: Shelf, tmp_path: Path) -> None:
+    _, ours = two_notebook_pair(shelf, tmp_path)
+    edited = nbformat.v4.new_notebook(cells=[new_code_cell("99", metadata=mark("other_test", grade=True, points=9.0))])
+    edited.metadata["kernelspec"] = {"name": "mine"}
+    about = {"notebook": "other", "assignment": CHAPTER, "student": "ada", "db_url": ours.gradebook_url}
+    for step in (OthersKernelspec(), OthersCells()):
+        step.preprocess(edited, {"nbgrader": about})
+    (cell,) = edited.cells
+    assert (cell.source, cell.metadata.nbgrader["points"]) == ("1", 1.0)
+    assert edited.metadata["kernelspec"]["name"] == "python3"
 
 
 def test_names_are_written_where_the_gradebook_has_none(course: Course) -> None:

@@ -74,6 +74,46 @@ def test_what_is_read_at_once_is_what_nbgrader_reads_one_by_one(
     assert {type(found) for found in theirs} == {dict, str}
 
 
+@pytest.mark.parametrize(
+    ("find", "about"),
+    [
+        ("find_assignment", ABOUT[:1]),
+        ("find_notebook", ABOUT[:2]),
+        ("find_submission", ABOUT[1:]),
+        ("find_submission_notebook", ABOUT),
+    ],
+)
+def test_a_row_is_asked_for_once_a_unit(shared: SharedGradebook, plain: Any, find: str, about: tuple[str, ...]) -> None:
+    asked: list[str] = []
+    event.listen(shared.engine, "before_cursor_execute", lambda *said: asked.append(said[2]))
+    for _ in range(2):
+        with shared:
+            found = getattr(shared, find)(*about)
+            shared.db.commit()
+            assert getattr(shared, find)(*about) is found
+            assert found.id == getattr(plain, find)(*about).id
+    assert len(asked) == 2
+    nobody = ("nobody",) * len(about)
+    with pytest.raises(MissingEntry) as ours:
+        getattr(shared, find)(*nobody)
+    with pytest.raises(MissingEntry) as theirs:
+        getattr(plain, find)(*nobody)
+    assert str(ours.value) == str(theirs.value)
+
+
+def test_a_row_that_was_taken_out_is_not_found_again(shared: SharedGradebook) -> None:
+    with shared:
+        shared.find_submission(*ABOUT[1:])
+        shared.find_submission_notebook(*ABOUT)
+        shared.remove_submission(*ABOUT[1:])
+        with pytest.raises(MissingEntry):
+            shared.find_submission(*ABOUT[1:])
+        with pytest.raises(MissingEntry):
+            shared.find_submission_notebook(*ABOUT)
+        shared.add_submission(*ABOUT[1:])
+        assert shared.find_submission(*ABOUT[1:]).notebooks == [shared.find_submission_notebook(*ABOUT)]
+
+
 def test_one_query_answers_for_all_cells(shared: SharedGradebook) -> None:
     asked: list[str] = []
     event.listen(shared.engine, "before_cursor_execute", lambda *said: asked.append(said[2]))
