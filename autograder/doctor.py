@@ -15,7 +15,7 @@ from typing import Literal
 
 from autograder.course import CONFIG_NAME, Course
 from autograder.errors import CourseError
-from autograder.paths import refuse_unwritable
+from autograder.paths import refuse_unwritable, typed
 from autograder.remedies import explained
 
 State = Literal["ok", "note", "missing"]
@@ -171,7 +171,8 @@ def _course(course_dir: Path) -> Iterator[Item]:
         yield _folder(course_dir.resolve())
         yield _books(course_dir)
     else:
-        yield Item("course", "note", f"no course in {course_dir}", "tfcourse assign CHAPTER makes one.")
+        command = typed(Course(course_dir.resolve()), "assign", "CHAPTER")
+        yield Item("course", "note", f"no course in {course_dir}", f"{command} makes one.")
 
 
 def _folder(root: Path) -> Item:

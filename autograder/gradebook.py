@@ -30,8 +30,12 @@ def open_gradebook(course: Course) -> Iterator[Gradebook]:
     Raises:
         CourseError: if there is no gradebook yet, or it cannot be read.
     """
-    with read_only(course.gradebook_url) as gradebook:
-        yield gradebook
+    try:
+        with read_only(course.gradebook_url) as gradebook:
+            yield gradebook
+    except NoGradebookError as error:
+        do = f"Release a chapter first: {typed(course, 'assign', 'CHAPTER')}"
+        raise NoGradebookError(error.what, where=error.where, do=do) from None
 
 
 @contextmanager
@@ -94,9 +98,7 @@ def _forbid_changes(gradebook: Gradebook) -> None:
 
 
 def _missing(where: object) -> NoGradebookError:
-    return NoGradebookError(
-        "there is no gradebook yet", where=where, do="Release a chapter first: tfcourse assign CHAPTER"
-    )
+    return NoGradebookError("there is no gradebook yet", where=where, do="Release a chapter first.")
 
 
 def _existing(path: Path) -> URL:

@@ -428,7 +428,10 @@ class _Run:
         return self._recorded(replace(result, exercises=nothing, problems=(problem,)))
 
     def _unsafe(self, student: str, digest: str) -> GradeResult:
-        do = "Rename the folder: letters, digits, dots, hyphens and underscores."
+        do = (
+            "Rename the folder: letters, digits, single dots, @, hyphens and underscores, at most 100 of them, "
+            "and no name that Windows keeps for a device, such as con or nul."
+        )
         problem = Problem("unsafe name", "nbgrader cannot use this student id.", f"submitted/{student}", do, fatal=True)
         return self._not_recorded(student, digest, problem)
 

@@ -33,7 +33,7 @@ def refuse_other_work(course: Course, chapter: str, submissions: Path) -> None:
     manifest = released_manifest(course, chapter)
     if submissions.is_file() and not (is_zipfile(submissions) or _begins_like_one(submissions)):
         raise CourseError(
-            "this is neither a folder nor a zip archive",
+            "this is neither a folder nor a zip archive" + ("" if submissions.stat().st_size else ": it is empty"),
             where=submissions,
             do="Name what your platform hands out. A single notebook goes to "
             f"{course.folder('submitted')}/STUDENT/{chapter}/{chapter}.ipynb.",

@@ -47,8 +47,9 @@ def test_a_gradebook_that_is_not_there_yet_is_not_made(course_dir: Path, content
     path.unlink()
     if content is not None:
         path.write_bytes(content)
-    with pytest.raises(CourseError, match="no gradebook yet"), open_gradebook(Course.open(course_dir)):
+    with pytest.raises(CourseError, match="no gradebook yet") as caught, open_gradebook(Course.open(course_dir)):
         pass
+    assert caught.value.do.endswith(f"tfcourse assign CHAPTER --course {course_dir}")
     assert (path.read_bytes() if path.exists() else None) == content
 
 

@@ -511,14 +511,16 @@ def test_only_the_students_that_are_asked_for_are_graded(course: Course, filled:
     assert [result.student for result in read_results(course, CHAPTER)] == ["ben", "cem"]
 
 
-def test_an_id_that_nbgrader_would_take_for_a_pattern_is_told_and_stops_nobody(
-    course: Course, filled: Fill, hand_in: HandIn
+@pytest.mark.parametrize(("student", "says"), [("b[e]n", "letters, digits"), ("Con.2", "con or nul")])
+def test_an_id_that_no_folder_should_have_is_told_and_stops_nobody(
+    course: Course, filled: Fill, hand_in: HandIn, student: str, says: str
 ) -> None:
-    hand_in("b[e]n", filled())
-    hand_in("cem", filled())
+    hand_in(student, filled())
+    hand_in("zoe", filled())
     results = autograde(course, CHAPTER, device="cpu", make_executor=echo)
-    assert [(result.student, result.status) for result in results] == [("b[e]n", "not recorded"), ("cem", "graded")]
+    assert [(result.student, result.status) for result in results] == [(student, "not recorded"), ("zoe", "graded")]
     assert results[0].problems[0].kind == "unsafe name"
+    assert says in results[0].problems[0].do
 
 
 def test_what_was_set_aside_for_the_run_is_looked_through_for_garbage_again(

@@ -76,6 +76,12 @@ def test_what_has_no_owner_is_refused(
         refuse_other_work(course, CHAPTER, folder / name if words.startswith("neither") else folder)
 
 
+def test_an_empty_file_is_said_to_be_empty(course: Course, folder: Path) -> None:
+    (folder / "submissions.zip").touch()
+    with pytest.raises(CourseError, match="nor a zip archive: it is empty"):
+        refuse_other_work(course, CHAPTER, folder / "submissions.zip")
+
+
 def test_a_folder_without_notebooks_says_how_many_files_it_has(course: Course, folder: Path) -> None:
     for name in ("essay.pdf", "picture.png"):
         (folder / name).write_bytes(b"x")
