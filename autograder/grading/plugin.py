@@ -103,20 +103,23 @@ class RestoreCells(NbGraderPreprocessor):  # type: ignore[misc]
         return read_manifest(about["db_url"], about["assignment"], order)
 
 
-class OthersKernelspec(OverwriteKernelspec):  # type: ignore[misc]
-    """nbgrader's OverwriteKernelspec for notebooks that are not their chapter's: in those RestoreCells has done its work."""
+class _ForOthers:
+    """A step for notebooks that are not their chapter's: in those RestoreCells has done its work."""
 
-    def preprocess(self, nb: Any, resources: Any) -> tuple[Any, Any]:
-        """Write the released notebook's kernel."""
-        return (nb, resources) if _is_chapter(resources["nbgrader"]) else super().preprocess(nb, resources)
+    # Not `preprocess`, which is nbgrader's own: it is to find the shared gradebook.
+    def __call__(self, nb: Any, resources: Any) -> tuple[Any, Any]:
+        if _is_chapter(resources["nbgrader"]):
+            return nb, resources
+        done: tuple[Any, Any] = super().__call__(nb, resources)  # type: ignore[misc]
+        return done
 
 
-class OthersCells(OverwriteCells):  # type: ignore[misc]
-    """nbgrader's OverwriteCells for notebooks that are not their chapter's: in those RestoreCells has done its work."""
+class OthersKernelspec(_ForOthers, OverwriteKernelspec):  # type: ignore[misc]
+    """nbgrader's OverwriteKernelspec for notebooks that are not their chapter's."""
 
-    def preprocess(self, nb: Any, resources: Any) -> tuple[Any, Any]:
-        """Write the released notebook's cells."""
-        return (nb, resources) if _is_chapter(resources["nbgrader"]) else super().preprocess(nb, resources)
+
+class OthersCells(_ForOthers, OverwriteCells):  # type: ignore[misc]
+    """nbgrader's OverwriteCells for notebooks that are not their chapter's."""
 
 
 def _is_chapter(about: Any) -> bool:

@@ -298,7 +298,7 @@ def test_a_notebook_beside_the_chapters_is_put_right_by_nbgraders_own_steps(shel
     edited.metadata["kernelspec"] = {"name": "mine"}
     about = {"notebook": "other", "assignment": CHAPTER, "student": "ada", "db_url": ours.gradebook_url}
     for step in (OthersKernelspec(), OthersCells()):
-        step.preprocess(edited, {"nbgrader": about})
+        step(edited, {"nbgrader": about})
     (cell,) = edited.cells
     assert (cell.source, cell.metadata.nbgrader["points"]) == ("1", 1.0)
     assert edited.metadata["kernelspec"]["name"] == "python3"

@@ -22,6 +22,7 @@ from sqlalchemy import event
 from traitlets.config import Config
 
 from autograder.course import Course
+from autograder.grading.plugin import OthersCells, OthersKernelspec
 from autograder.shared_gradebook import SharedGradebook, sharing
 
 from .conftest import CHAPTER
@@ -238,7 +239,10 @@ def test_nothing_is_kept_in_memory_between_units(shared: SharedGradebook) -> Non
     assert not shared._known
 
 
-@pytest.mark.parametrize("step", [OverwriteCells, OverwriteKernelspec, SaveAutoGrades, AssignLatePenalties])
+@pytest.mark.parametrize(
+    "step",
+    [OverwriteCells, OverwriteKernelspec, SaveAutoGrades, AssignLatePenalties, OthersCells, OthersKernelspec],
+)
 def test_nbgraders_steps_use_the_shared_gradebook(shared: SharedGradebook, step: Any) -> None:
     variant = sharing(step, lambda: shared)
     assert issubclass(variant, step)
