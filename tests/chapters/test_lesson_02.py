@@ -293,7 +293,7 @@ def test_one_day_is_written_in_three_orders_and_each_group_looks_at_its_own(valu
 
 def test_plain_model_loses_with_length_and_the_one_that_looks_back_does_not(values: dict[str, Any]) -> None:
     plain, back = values["by_length"]["plain"], values["by_length"]["looks back"]
-    # Of the shortest there are 19, and the training's last digits depend on the processor: ten are right with AVX2, eleven with AVX-512.
+    # Of the shortest there are 19, and where a training ends depends a little on the processor: on one ten were right, on another eleven.
     check("from a little more than half of the shortest numbers to none of the longest;")
     assert 0.5 < plain[0] < 0.6
     assert plain[-1] == 0
