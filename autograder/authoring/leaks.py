@@ -31,7 +31,7 @@ import ahocorasick
 import autograder
 import tfcourse
 from autograder.authoring.chapter import Chapter, chapters
-from autograder.authoring.definition import find_definition, module_text
+from autograder.source_text import find_definition, module_text
 from autograder.authoring.notebooks import BEGIN_HIDDEN, CANARY, END_HIDDEN, hidden_test
 from autograder.authoring.readable import NOT_TEXT, readable_texts
 from autograder.authoring.source import BEGIN_SOLUTION, END_SOLUTION

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from autograder.authoring.definition import (
+from autograder.source_text import (
     Function,
     ModuleText,
     body,

@@ -14,7 +14,7 @@ from typing import Any
 
 import torch
 
-from autograder.authoring.definition import (
+from autograder.source_text import (
     Definition,
     ModuleText,
     docstring_node,

@@ -14,7 +14,7 @@ from typing import Any
 import autograder
 import tfcourse
 from autograder.authoring.chapter import Chapter
-from autograder.authoring.definition import ModuleText, find_definition, module_text
+from autograder.source_text import ModuleText, find_definition, module_text
 from autograder.authoring.files import write_files
 from autograder.authoring.recordings import recordings
 from autograder.authoring.student_module import student_module

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Collection, Iterable, Mapping
 
-from autograder.authoring.definition import (
+from autograder.source_text import (
     Definition,
     Function,
     ModuleText,

@@ -146,7 +146,11 @@ def _load(module: nn.Module, state: Mapping[str, Tensor]) -> None:
     extra = sorted(name for name, weight in _learned(module) if id(weight) not in asked)
     if missing or extra:
         raise WeightsError(
-            f"its weights are named otherwise: missing {missing or 'none'}, unexpected {extra or 'none'}"
+            "its weights do not have the names that the docstring gives: "
+            + "; ".join(
+                [f"it lacks {', '.join(missing)}"] * bool(missing)
+                + [f"it also learns {', '.join(extra)}"] * bool(extra)
+            )
         )
     for name, value in state.items():
         if own[name].shape != value.shape:

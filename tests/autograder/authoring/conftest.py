@@ -181,7 +181,7 @@ class NoOutput(multihead.MultiHeadAttention):
 def exercise(reference: object, chapter: str, maker: look.Maker, wrong: object, points: float) -> Exercise:
     """Declare a small exercise."""
     seen = (look.shape(1, maker), look.values(points - 1, maker))
-    return Exercise(reference=reference, chapter=chapter, aspects=seen, misconceptions=(wrong,))
+    return Exercise(reference=reference, chapter=chapter, rows=seen, misconceptions=(wrong,))
 
 
 REGISTRY = {

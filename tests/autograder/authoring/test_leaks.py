@@ -264,7 +264,7 @@ def test_every_exercise_of_the_course_has_something_to_search_for() -> None:
 
 
 def test_helpers_that_do_the_work_are_searched_for_like_the_exercise(monkeypatch: pytest.MonkeyPatch) -> None:
-    from autograder.authoring.definition import ModuleText
+    from autograder.source_text import ModuleText
     from autograder.authoring.student_module import solution_helpers
 
     module = ModuleText(Path("m.py"), "def _work(x) -> int:\n    return x\n\ndef f(x):\n    return _work(x)\n")

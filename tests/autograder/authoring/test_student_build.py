@@ -16,7 +16,7 @@ from typing import Any
 import nbformat
 import pytest
 
-from autograder.authoring.definition import ModuleText
+from autograder.source_text import ModuleText
 from autograder.authoring.student_build import build_student_wheel
 from autograder.authoring.student_module import student_module
 from autograder.errors import CourseError

@@ -199,8 +199,8 @@ def matrices(draw):
     d, dk = draw.sizes(2)
     return Case({"w_q": draw.normal(d, dk), "w_k": draw.normal(d, dk)})
 
-MASK = Exercise(reference=attention.causal_mask, chapter="90_first", aspects=(look.values(2, case),), misconceptions=())
-MERGE = Exercise(reference=attention.merge_query_key, chapter="90_first", aspects=(look.values(1, matrices),), misconceptions=())
+MASK = Exercise(reference=attention.causal_mask, chapter="90_first", rows=(look.values(2, case),), misconceptions=())
+MERGE = Exercise(reference=attention.merge_query_key, chapter="90_first", rows=(look.values(1, matrices),), misconceptions=())
 """
 
 

@@ -101,7 +101,7 @@ def gives_up(x: Tensor, y: Tensor) -> Tensor:
 BLEND = Exercise(
     reference=blend,
     chapter="00_test",
-    aspects=(
+    rows=(
         look.shape(1, pair),
         look.values(2, pair, pair),
         look.values(1, huge, name="large"),

@@ -23,7 +23,7 @@ def same(x):
 def declare(**changes):
     """An exercise about ``same``."""
     return Exercise(
-        **{"reference": same, "chapter": "00_test", "aspects": (look.values(2.5, case),), "misconceptions": ()}
+        **{"reference": same, "chapter": "00_test", "rows": (look.values(2.5, case),), "misconceptions": ()}
         | changes
     )
 
@@ -73,7 +73,7 @@ def test_the_same_arguments_give_the_same_sheet_and_others_give_others(exercise)
 
 def test_hidden_questions_come_after_the_visible_ones_and_are_others(exercise):
     visible, hidden = exercise.sheet(), exercise.sheet(hidden=True)
-    for aspect, some, more in zip(exercise.aspects, visible.sections, hidden.sections, strict=True):
+    for aspect, some, more in zip(exercise.rows, visible.sections, hidden.sections, strict=True):
         assert len(more.probes) == (1 if aspect.once else 1 + HIDDEN_ROUNDS) * len(some.probes)
         questions = [repr(probe.requests) for probe in more.probes]
         assert questions[: len(some.probes)] == [repr(probe.requests) for probe in some.probes]
@@ -117,7 +117,7 @@ def test_the_order_of_aspects_changes_no_question(exercise):
     turned = Exercise(
         reference=exercise.reference,
         chapter=exercise.chapter,
-        aspects=tuple(reversed(exercise.aspects)),
+        rows=tuple(reversed(exercise.rows)),
         misconceptions=exercise.misconceptions,
     )
     asked = {section.aspect: repr(section.probes) for section in exercise.sheet().sections}

@@ -24,7 +24,7 @@ def test_the_reference_earns_every_point_and_no_diagnosis(exercise, verdict_on):
     verdict = verdict_on(exercise.reference)
     assert verdict.passed
     assert (verdict.score, verdict.max_score) == (6.5, 6.5) == (exercise.points,) * 2
-    assert [finding.aspect for finding in verdict.findings] == [aspect.name for aspect in exercise.aspects]
+    assert [finding.aspect for finding in verdict.findings] == [aspect.name for aspect in exercise.rows]
     assert (verdict.exercise, verdict.chapter, verdict.diagnoses) == ("blend", "00_test", ())
 
 
@@ -238,7 +238,7 @@ def scaled(draw):
 SCALER = Exercise(
     reference=Scaler,
     chapter="00_test",
-    aspects=(
+    rows=(
         look.shape(1, scaled),
         look.values(2, scaled, scaled),
         look.attributes(0.5, scaled, names=("width",)),
@@ -286,7 +286,7 @@ def all_zero(draw):
 @pytest.mark.parametrize("easy", [True, False])
 def test_easy_numbers_earn_their_own_points_and_open_no_others(exercise, easy):
     zeros = look.values(1, all_zero, name="zeros", easy=easy)
-    sheet = replace(exercise, aspects=(*exercise.aspects, zeros)).sheet()
+    sheet = replace(exercise, rows=(*exercise.rows, zeros)).sheet()
     verdict = decide(sheet, LocalSubject(lambda x, y: 3 * x))
     passed = {f.aspect for f in verdict.findings if f.passed}
     assert {"shape", "zeros"} <= passed

@@ -238,7 +238,7 @@ def test_an_aspect_about_errors_asks_for_a_right_answer_too(name):
 @every_exercise
 def test_hidden_questions_are_other_questions(name):
     visible, hidden = exercise(name).sheet(), exercise(name).sheet(hidden=True)
-    for aspect, some, more in zip(exercise(name).aspects, visible.sections, hidden.sections, strict=True):
+    for aspect, some, more in zip(exercise(name).rows, visible.sections, hidden.sections, strict=True):
         assert aspect.once or len(more.probes) > len(some.probes)
     asked = Counter(repr(probe.requests) for section in visible.sections for probe in section.probes)
     added = Counter(repr(probe.requests) for section in hidden.sections for probe in section.probes) - asked
@@ -266,7 +266,7 @@ def sizes_in(value: Any) -> Any:
 
 @every_exercise
 def test_what_is_asked_in_the_visible_round_alone_would_be_asked_alike_in_every_other(name):
-    for aspect in exercise(name).aspects:
+    for aspect in exercise(name).rows:
         if aspect.once:
             rounds = [
                 [request for probe in aspect.probes(Draw(seed)) for request in probe.requests] for seed in range(3)
@@ -297,9 +297,9 @@ def what_matters(request: Request) -> Any:
 def test_names_points_and_explanations_are_fit_to_be_read_by_students(name):
     target = exercise(name)
     assert len(target.misconceptions) >= (12 if isinstance(target.reference, type) else 5)
-    for things in ([item.name for item in target.misconceptions], [aspect.name for aspect in target.aspects]):
+    for things in ([item.name for item in target.misconceptions], [aspect.name for aspect in target.rows]):
         assert len(set(things)) == len(things), "each needs a name of its own"
-    assert all(aspect.points > 0 and aspect.points * 2 % 1 == 0 for aspect in target.aspects), "half points at least"
+    assert all(aspect.points > 0 and aspect.points * 2 % 1 == 0 for aspect in target.rows), "half points at least"
     for text in (item.explanation for item in target.misconceptions):
         assert re.fullmatch(r"[A-Z].{20,}[.)]", text), f"a sentence, please: {text}"
         assert "  " not in text, text
@@ -376,7 +376,7 @@ def badly_graded(monkeypatch, tmp_path) -> Exercise:
     one = Exercise(
         reference=twice,
         chapter="00_test",
-        aspects=(look.shape(0.5, number), look.values(1, number)),
+        rows=(look.shape(0.5, number), look.values(1, number)),
         misconceptions=(tripled, tripled_again, no_mistake),
     )
     monkeypatch.setattr(quality, "exercises", lambda: {one.name: one})
