@@ -221,8 +221,8 @@ def _summary(quality: Quality) -> str:
     caught = sum(outcome.caught for outcome in quality.outcomes)
     recognised = sum(outcome.recognised for outcome in quality.outcomes)
     return (
-        f"| [`{quality.exercise}`]({quality.chapter}.md#{quality.exercise.lower()}) | {quality.points:g} | {len(quality.outcomes)} | {caught} | {recognised} "
-        f"| {quality.for_nothing:g} | {', '.join(quality.unproven) or '–'} |"
+        f"| [`{quality.exercise}`]({quality.chapter}.md#{quality.exercise.lower()}) | {quality.points:g} "
+        f"| {len(quality.outcomes)} | {caught} | {recognised} | {quality.for_nothing:g} | {', '.join(quality.unproven) or '–'} |"
     )
 
 

@@ -31,7 +31,6 @@ import ahocorasick
 import autograder
 import tfcourse
 from autograder.authoring.chapter import Chapter, chapters
-from autograder.source_text import find_definition, module_text
 from autograder.authoring.notebooks import BEGIN_HIDDEN, CANARY, END_HIDDEN, hidden_test
 from autograder.authoring.readable import NOT_TEXT, readable_texts
 from autograder.authoring.source import BEGIN_SOLUTION, END_SOLUTION
@@ -39,6 +38,7 @@ from autograder.authoring.student_module import solution_helpers, statement_line
 from autograder.checking.exercise import Exercise
 from autograder.course import Course
 from autograder.errors import CourseError
+from autograder.source_text import find_definition, module_text
 
 Kind = Literal["solution", "rubric", "hidden test", "marker", "canary"]
 

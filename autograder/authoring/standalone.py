@@ -14,6 +14,8 @@ from typing import Any
 
 import torch
 
+from autograder.checking.exercise import Misconception
+from autograder.errors import CourseError
 from autograder.source_text import (
     Definition,
     ModuleText,
@@ -23,8 +25,6 @@ from autograder.source_text import (
     last_line,
     module_text,
 )
-from autograder.checking.exercise import Misconception
-from autograder.errors import CourseError
 
 # Names that every exercise notebook has: what its setup cell imports.
 _GIVEN: dict[str, tuple[str, str | None]] = {

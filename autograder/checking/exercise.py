@@ -8,10 +8,10 @@ from dataclasses import dataclass, field, replace
 from functools import cache, cached_property, lru_cache
 from typing import Any
 
-from autograder.checking.rows import Maker, Probe, Row
 from autograder.checking.draw import Draw
 from autograder.checking.judges import has_other_weights
 from autograder.checking.request import Observation, Request
+from autograder.checking.rows import Maker, Probe, Row
 from autograder.checking.sheet import Answers, Section, Sheet, ask
 from autograder.checking.subject import LocalSubject, Subject, Watch, neutral
 from autograder.checking.verdict import Diagnosis

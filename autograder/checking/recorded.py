@@ -19,8 +19,8 @@ from safetensors import safe_open
 from safetensors.torch import save
 from torch import Tensor
 
-from autograder.checking.rows import Probe
 from autograder.checking.request import Observation, Request, Value
+from autograder.checking.rows import Probe
 from autograder.checking.sheet import Answers, Section, Sheet, decide
 from autograder.checking.subject import LocalSubject
 from autograder.checking.verdict import Diagnosis, Verdict

@@ -11,7 +11,6 @@ from typing import TypeAlias
 import torch
 from torch import Tensor
 
-from autograder.checking.rows import Probe
 from autograder.checking.example import example
 from autograder.checking.judges import (
     JUDGES,
@@ -23,6 +22,7 @@ from autograder.checking.judges import (
     same_answer,
 )
 from autograder.checking.request import OUT_OF_MEMORY, Observation
+from autograder.checking.rows import Probe
 from autograder.checking.subject import Subject, UsesReferenceError, Watch
 from autograder.checking.untold import untold
 from autograder.checking.verdict import Diagnosis, Finding, Verdict

@@ -1,8 +1,8 @@
 """The checks of the course: a folder for each chapter, and in it two files for each exercise.
 
-``ch03_scaled_dot_product/soft_lookup.py`` declares the check of ``soft_lookup``, an exercise of chapter ``03_scaled_dot_product``: its cases
-and rows. ``soft_lookup.toml`` beside it has the known mistakes. Every :class:`~autograder.checking.exercise.Exercise` at the top level of
-such a module is found by itself; its chapter, its known mistakes and the headings of its lesson follow from where it stands.
+``ch03_scaled_dot_product/soft_lookup.py`` declares the check of ``soft_lookup``, an exercise of chapter ``03_scaled_dot_product``: its
+cases and rows. ``soft_lookup.toml`` beside it has the known mistakes. Every ``Exercise`` at the top level of such a module is found by
+itself; its chapter, its known mistakes and the headings of its lesson follow from where it stands.
 """
 
 from __future__ import annotations

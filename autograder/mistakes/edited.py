@@ -9,12 +9,11 @@ from __future__ import annotations
 import ast
 import builtins
 import importlib
-import inspect
 import linecache
 import sys
 import textwrap
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -22,11 +21,8 @@ from typing import Any
 from autograder.errors import CourseError
 from autograder.source_text import (
     Definition,
-    Function,
     ModuleText,
-    body_statements,
     docstring_node,
-    find_definition,
     first_line,
     last_line,
     module_text,

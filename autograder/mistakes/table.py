@@ -19,7 +19,8 @@ class MistakeFile(Sequence[Misconception]):
     """The known mistakes of one exercise. The file is read when somebody first asks, and an edit is applied when its mistake first runs.
 
     Args:
-        path: the TOML file: a list of tables ``[[mistake]]`` with ``name``, ``class``, ``read``, ``told``, and ``edits`` or ``body`` or both.
+        path: the TOML file: a list of tables ``[[mistake]]`` with ``name``, ``class``, ``read``, ``told``, and ``edits`` or ``body`` or
+            both.
         reference: the exercise's reference, which the edits change.
     """
 
