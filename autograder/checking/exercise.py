@@ -41,6 +41,7 @@ class Misconception:
         read: label of the lesson section to read again.
         kind: its class, one of ``BANDS``, which says how much of the points it keeps.
         make: makes the mistaken implementation.
+        code: the pieces of code that make it a mistake: secret, as the solution is.
     """
 
     name: str
@@ -48,6 +49,7 @@ class Misconception:
     read: str
     kind: str
     make: Callable[[], Callable[..., Any]] = field(compare=False)
+    code: tuple[str, ...] = ()
 
     @cached_property
     def wrong(self) -> Callable[..., Any]:

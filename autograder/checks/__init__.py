@@ -23,7 +23,7 @@ from autograder.checking.verdict import LateVerdict, Verdict
 from autograder.checks.headings import headings
 from autograder.mistakes.table import MistakeFile
 
-__all__ = ["check", "exercise", "exercises"]
+__all__ = ["check", "declared_in", "exercise", "exercises"]
 
 
 @cache
@@ -36,8 +36,18 @@ def exercises() -> dict[str, Exercise]:
             if isinstance(value, Exercise):
                 if value.name in found:
                     raise ValueError(f"two exercises are named {value.name!r}; the second is declared in {name}")
+                _declared_in[value.name] = name
                 found[value.name] = _placed(value, Path(str(module.__file__)))
     return found
+
+
+def declared_in(target: Exercise) -> str:
+    """Return the name of the module that declares an exercise."""
+    exercises()
+    return _declared_in[target.name]
+
+
+_declared_in: dict[str, str] = {}
 
 
 def _modules() -> Iterator[str]:

@@ -52,11 +52,16 @@ class MistakeFile(Sequence[Misconception]):
             edits = tuple(Edit(**edit) for edit in table.get("edits", ()))
         except (TypeError, EditError) as error:
             raise CourseError(f"an edit cannot be read: {error}", where=where) from error
+        pieces = [
+            table.get("body", ""),
+            *(text for edit in edits for text in (edit.replace or "", edit.returns, edit.first)),
+        ]
         return Misconception(
             name=name,
             explanation=" ".join(table["told"].split()),
             read=table["read"],
             kind=table["class"],
+            code=tuple(filter(None, pieces)),
             make=lambda: edited(self._reference, edits, body=table.get("body"), name=name, file=self.path),
         )
 

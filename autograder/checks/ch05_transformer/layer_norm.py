@@ -58,8 +58,8 @@ def large_numbers(draw: Draw) -> Case:
 
 def many_rows(draw: Draw, size: int) -> Case:
     """More of everything."""
-    d = 5 * size
-    return Case({"x": draw.normal(2 * size, 4 * size, d), "gamma": draw.normal(d), "beta": draw.normal(d)})
+    d = 4 * size
+    return Case({"x": _apart(draw, size, size + 1, d), "gamma": draw.normal(d), "beta": draw.normal(d)})
 
 
 def single_factor(draw: Draw) -> Case:
