@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from autograder.checking.exercise import BANDS, Exercise, Misconception
-from autograder.checking.sheet import decide
+from autograder.checking.sheet import Heard, decide, reach
 from autograder.checking.subject import LocalSubject
 from autograder.checking.verdict import Verdict
 from autograder.checks import exercises
@@ -148,7 +148,7 @@ def _idle(exercise: Exercise, answer: Callable[[Any], Any]) -> Callable[..., Any
 
 
 def _outcome(exercise: Exercise, item: Misconception, seed: int) -> Outcome:
-    visible, graded = (_put(exercise, item.wrong, seed, hidden=hidden) for hidden in (False, True))
+    visible, graded = (verdict_of(exercise, item, seed=seed, hidden=hidden) for hidden in (False, True))
     return Outcome(
         mistake=item.name,
         kind=item.kind,
@@ -158,6 +158,13 @@ def _outcome(exercise: Exercise, item: Misconception, seed: int) -> Outcome:
         caught_by=tuple(finding.aspect for finding in graded.findings if not finding.passed),
         taken_for=tuple(diagnosis.name for diagnosis in graded.diagnoses),
     )
+
+
+def verdict_of(exercise: Exercise, item: Misconception, *, seed: int = 0, hidden: bool = True) -> Verdict:
+    """Return the verdict on a known mistake, from its stored answers: each question is put to it once, for all who want to know."""
+    sheet = exercise.sheet(hidden=hidden, seed=seed)
+    place = next(i for i, other in enumerate(exercise.misconceptions) if other is item)
+    return reach(sheet, Heard(answers=[sheet.answers_of(place, j) for j in range(len(sheet.sections))]))
 
 
 def _put(exercise: Exercise, candidate: Callable[..., Any], seed: int, *, hidden: bool) -> Verdict:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import combinations
 from typing import TypeAlias
@@ -84,6 +84,12 @@ class Sheet:
     def __post_init__(self) -> None:
         if self.plain is not None and self.plain.misconceptions != self.misconceptions:
             raise ValueError(f"{self.exercise}: the sheet of visible questions has other misconceptions; leave it away")
+
+    def with_rules(self, rules: Sequence[Probe]) -> Sheet:
+        """Return the same questions under other rules; what is learned about the one the other knows."""
+        other = replace(self, rules=rules)
+        vars(other).update(_answers=self._answers, _failed=self._failed, _glances=self._glances)
+        return other
 
     def answer(self, mistake: int, section: int, probe: int) -> Sequence[Observation]:
         """Return what a misconception answers to one question."""

@@ -16,10 +16,10 @@ from typing import Any
 import nbformat
 import pytest
 
-from autograder.source_text import ModuleText
 from autograder.authoring.student_build import build_student_wheel
 from autograder.authoring.student_module import student_module
 from autograder.errors import CourseError
+from autograder.source_text import ModuleText
 
 FIRST, SECOND = "90_first", "91_second"
 

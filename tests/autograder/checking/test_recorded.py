@@ -12,10 +12,10 @@ import torch
 from safetensors import safe_open
 
 from autograder.checking import recorded
-from autograder.checking.rows import Probe
 from autograder.checking.exercise import Exercise
 from autograder.checking.recorded import check, read_sheet, write_sheet
 from autograder.checking.request import Observation, Request
+from autograder.checking.rows import Probe
 from autograder.checking.sheet import Section, Sheet
 
 
