@@ -64,7 +64,7 @@ def test_every_kind_of_value_survives(tmp_path):
     seen = Observation({"output[0]": x.half(), "output['a']": (2, 2)}, mutated=("x",), operations=3, largest=4)
     failed = Observation(error="ValueError: no", unfinished=True, functions=("softmax",))
     probe = Probe((request, request), "related", {"views": [[("narrow", 0, 0, 1)], []], "claim": "c"})
-    section = Section("a", "t", 0.5, [probe], [[seen, failed]], easy=True)
+    section = Section("a", "t", 0.5, [probe], [[seen, failed]], side=True)
     sheet = Sheet("e", "c", [], [section], [], lambda i: [])
     write_sheet(sheet, tmp_path / "e.safetensors")
     back = read_sheet(tmp_path / "e.safetensors").sections[0]
