@@ -115,6 +115,11 @@ def edited_source(reference: Callable[..., Any], edits: Sequence[Edit], *, body:
         key, method = _target(edit, start, reached)
         code = changed.get(key, reached[key].code)
         changed[key] = _apply(edit, code, method)
+    for (_, changed_name), code in changed.items():
+        try:
+            ast.parse(code)
+        except SyntaxError as error:
+            raise EditError(f"the edited {changed_name} is not valid Python: {error}") from error
     return sources.module_source(start, reached, changed)
 
 

@@ -177,7 +177,7 @@ print(json.dumps({
     assert found["untouched"][0] == "0"
     assert "write it in the notebook" in found["untouched"][1]
     assert found["full"] == ["2", True]
-    assert found["mistaken"] == [1.0, ["strictly below"], True]
+    assert found["mistaken"] == [0.0, ["strictly below"], True]
     assert found["hidden"].startswith("ValueError: a student build can check the visible questions")
     assert found["later"].startswith("LookupError: there is no exercise named 'split_heads' here")
     assert (
