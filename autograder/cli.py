@@ -9,8 +9,8 @@ import os
 import shlex
 import shutil
 import sys
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import nullcontext
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, nullcontext
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -222,7 +222,7 @@ def autograde(
             _wanted(course, name, partial(_in_place, course, name))
     with course_lock(course), Workers() as workers:
         done = [_autograde(course, name, submissions, settings, force, workers) for name in names]
-    failed = any(_left_undone(result) for data, _ in done for result in data["results"])
+    failed = any(data["missing"] or any(map(_left_undone, data["results"])) for data, _ in done)
     return Outcome([data for data, _ in done], "\n".join(text for _, text in done), FELL_SHORT if failed else 0)
 
 
@@ -261,7 +261,7 @@ def _autograde(
 
     collection = collect(course, chapter, submissions, chapters=project_chapters())
     students = _wanted(course, chapter, lambda: collection)
-    with grading_progress(f"grading {chapter}", len(students)) as step:
+    with _naming_who_is_missing(collection), grading_progress(f"grading {chapter}", len(students)) as step:
         results = grade_chapter(
             course,
             chapter,
@@ -273,9 +273,10 @@ def _autograde(
             progress=step,
             workers=workers,
         )
-    pages, results = _write_feedback(course, chapter, results)
+        pages, results = _write_feedback(course, chapter, results)
     data = {
         "chapter": chapter,
+        "missing": [item.to_dict() for item in collection.missing],
         "problems": [problem.to_dict() for problem in collection.problems],
         "results": [result.to_dict() for result in results],
         "feedback": pages,
@@ -283,6 +284,19 @@ def _autograde(
     return data, "\n".join(
         [_tell_grades(course, collection, results, pages), *_tell_means(course, chapter, results, settings)]
     )
+
+
+@contextmanager
+def _naming_who_is_missing(collection: Collection) -> Iterator[None]:
+    """Have an error that ends a run say as well who was not brought in: a full disk is the cause of both."""
+    try:
+        yield
+    except CourseError as error:
+        if not collection.missing:
+            raise
+        who = ", ".join(item.student for item in collection.missing)
+        what = f"{error.what}\n  not brought in, {len(collection.missing)} of {collection.chapter}: {who}"
+        raise CourseError(what, where=error.where, do=error.do) from error
 
 
 def _in_place(course: Course, chapter: str) -> Collection:
@@ -334,7 +348,12 @@ def _tell_grades(course: Course, collection: Collection, results: Sequence[Grade
     chapter = collection.chapter
     graded = [result for result in results if result.status == "graded"]
     earlier = sum(result.unchanged for result in graded)
-    lines = [f"{chapter}: {len(graded)} of {len(results)} submissions graded, {earlier} of them earlier and unchanged"]
+    # Whoever is missing may have handed in something earlier, which counts already.
+    absent = {item.student for item in collection.missing} - {result.student for result in results}
+    total = len(results) + len(absent)
+    lines = [f"{chapter}: {len(graded)} of {total} submissions graded, {earlier} of them earlier and unchanged"]
+    if collection.missing:
+        lines.append(f"  {len(collection.missing)} not brought in")
     lines.append(
         f"  {len(pages)} feedback page{'s' * (len(pages) != 1)} in {course.folder('feedback')}"
         if pages
@@ -516,12 +535,14 @@ def report(chapters: tuple[str, ...], course_dir: Path | None, output: Path | No
     from autograder.gradebook import released_chapters
     from autograder.grading.results import waiting
     from autograder.reports.class_report import summarise, write_report
-    from autograder.reports.gaps import gaps, tell_gaps
+    from autograder.reports.gaps import gaps, not_brought_in, tell_gaps
     from autograder.reports.works import read_works
 
     course = Course.open(course_folder(course_dir))
     works = read_works(course, released_chapters(course, chapters))
-    summaries = summarise(works)
+    grades = [work.grade for work in works]
+    lacking = not_brought_in(course, grades)
+    summaries = summarise(works, {chapter: [item.student for item in found] for chapter, found in lacking.items()})
     path = write_report(summaries, (output or course.root / "report.html").resolve(), title="Class report")
     lines = [f"report on {', '.join(summary.chapter for summary in summaries)}: {path}"]
     page = next((work.feedback for work in works if work.feedback is not None), None)
@@ -530,10 +551,9 @@ def report(chapters: tuple[str, ...], course_dir: Path | None, output: Path | No
     pending = ((work.grade.student, work.grade.pending) for work in works if work.graded)
     if phrase := waiting(pending):
         lines.append(f"{phrase}: {_formgrader(course)}")
-    grades = [work.grade for work in works]
     lines += tell_gaps(course, grades)
-    data = {"report": path, "chapters": [summary.to_dict() for summary in summaries], **gaps(grades)}
-    return Outcome(data, "\n".join(lines))
+    data = {"report": path, "chapters": [summary.to_dict() for summary in summaries], **gaps(course, grades)}
+    return Outcome(data, "\n".join(lines), FELL_SHORT if lacking else 0)
 
 
 @main.command()
@@ -564,7 +584,7 @@ def export(chapters: tuple[str, ...], course_dir: Path | None, form: str, to: Pa
     from autograder.grading.results import waiting
     from autograder.reports.export import HINTS, undecided
     from autograder.reports.export import export as export_grades
-    from autograder.reports.gaps import gaps, tell_gaps, unclear
+    from autograder.reports.gaps import gaps, not_brought_in, tell_gaps, unclear
     from autograder.reports.grades import read_grades
 
     course = Course.open(course_folder(course_dir))
@@ -591,9 +611,9 @@ def export(chapters: tuple[str, ...], course_dir: Path | None, form: str, to: Pa
             for grade in grades
             if grade.handed_in and grade.gradable is False
         ],
-        **gaps(grades),
+        **gaps(course, grades),
     }
-    return Outcome(data, "\n".join(lines))
+    return Outcome(data, "\n".join(lines), FELL_SHORT if not_brought_in(course, grades) else 0)
 
 
 @main.command()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import errno
 import json
 import os
 import re
@@ -25,6 +26,7 @@ from click.testing import CliRunner, Result
 
 from autograder.cli import main
 from autograder.course import Course
+from autograder.errors import CourseError
 
 ROOT = Path(__file__).parents[2]
 ENTRY_POINT = Path(sys.executable).parent / "tfcourse"
@@ -691,6 +693,86 @@ def test_a_class_is_graded_reported_and_exported(
     assert ",901,,,,3.00" in table
     assert ",903," not in table
     assert [refused["chapter"] for refused in json.loads(exported.stdout)["not_gradable"]] == [CHAPTER]
+
+
+def test_who_found_no_room_on_the_disk_is_named_by_every_command_until_the_work_is_there(
+    course_dir: Path,
+    tmp_path: Path,
+    notebook: Callable[..., str],
+    run: Callable[..., Result],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    handed_in = tmp_path / "handed in"
+    handed_in.mkdir()
+    for student in ("ada", "bo"):
+        (handed_in / f"{student}.ipynb").write_text(notebook(CHAPTER), encoding="utf-8")
+    words = ["--course", course_dir, "--jobs", 1, "--device", "cpu", "--allow-weaker-isolation"]
+
+    with monkeypatch.context() as full:
+        full_for(full, "bo")
+        first = run("autograde", "04", "--submissions", handed_in, *words)
+    again = f"--submissions {shlex.quote(str(handed_in))}"
+    assert first.exit_code == 1
+    assert f"{CHAPTER}: 1 of 2 submissions graded" in first.stdout
+    assert "bo.ipynb: bo: it could not be brought in (No space left on device)" in first.stdout
+    for command in (
+        ["autograde", "04", *words],
+        ["report", "--course", course_dir],
+        ["export", "--course", course_dir],
+    ):
+        told = run(*command)
+        assert told.exit_code == 1
+        assert f"1 submission of {CHAPTER} is in this download and not in the course folder: bo." in told.stdout
+        assert again in told.stdout
+        data = json.loads(run(*command, "--json").stdout)
+        missing = data[0]["missing"] if isinstance(data, list) else data["not_brought_in"]
+        assert [item["student"] for item in missing] == ["bo"]
+    page = (course_dir / "report.html").read_text(encoding="utf-8")
+    assert "not brought into the course folder: bo." in page
+
+    assert run("autograde", "04", "--submissions", handed_in, *words).exit_code == 0
+    for command in (
+        ["autograde", "04", *words],
+        ["report", "--course", course_dir],
+        ["export", "--course", course_dir],
+    ):
+        told = run(*command)
+        assert (told.exit_code, "not in the course folder" in told.stdout) == (0, False)
+
+
+def full_for(patch: pytest.MonkeyPatch, student: str) -> None:
+    """Have no room on the disk for one student's submission."""
+    from autograder.grading import collect
+
+    put = collect._put
+
+    def put_or_not(course: Course, chapter: str, who: str, *more: object) -> str:
+        if who == student:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        return put(course, chapter, who, *more)  # type: ignore[arg-type]
+
+    patch.setattr(collect, "_put", put_or_not)
+
+
+def test_a_disk_that_is_full_for_grading_too_does_not_hide_who_was_not_brought_in(
+    course_dir: Path,
+    tmp_path: Path,
+    notebook: Callable[..., str],
+    run: Callable[..., Result],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    handed_in = tmp_path / "handed_in"
+    handed_in.mkdir()
+    for student in ("ada", "bo"):
+        (handed_in / f"{student}.ipynb").write_text(notebook(CHAPTER), encoding="utf-8")
+    full_for(monkeypatch, "bo")
+
+    def full(*words: object, **more: object) -> None:
+        raise CourseError("no space left on device", where=course_dir, do="Free some space.")
+
+    monkeypatch.setattr("autograder.grading.autograde.autograde", full)
+    result = run("autograde", "04", "--submissions", handed_in, "--course", course_dir, "--allow-weaker-isolation")
+    refused(result, "no space left on device", f"not brought in, 1 of {CHAPTER}: bo", "Free some space.")
 
 
 # ---------------------------------------------------------------------------------------------------- the entry point
