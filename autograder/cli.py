@@ -410,7 +410,8 @@ def regrade(
     from autograder.lock import course_lock
 
     course = Course.open(course_folder(course_dir))
-    refuse_unwritable(course.root, _OTHER_COURSE)
+    if not dry_run:
+        refuse_unwritable(course.root, _OTHER_COURSE)
     names = released_chapters(course, chapters)
     settings = _settings(course, jobs, device, allow_weaker, scheduler)
     with nullcontext() if dry_run else course_lock(course), Workers() as workers:
@@ -582,7 +583,7 @@ def export(chapters: tuple[str, ...], course_dir: Path | None, form: str, to: Pa
     from autograder.course import Course
     from autograder.gradebook import released_chapters
     from autograder.grading.results import waiting
-    from autograder.reports.export import HINTS, undecided
+    from autograder.reports.export import HINTS, not_begun, undecided
     from autograder.reports.export import export as export_grades
     from autograder.reports.gaps import gaps, not_brought_in, tell_gaps, unclear
     from autograder.reports.grades import read_grades
@@ -595,6 +596,8 @@ def export(chapters: tuple[str, ...], course_dir: Path | None, form: str, to: Pa
         if file.left_out:
             who = ", ".join(file.left_out)
             lines.append(f"not in {file.path.name}, because their number on the platform is not known: {who}")
+    if empty := not_begun(grades):
+        lines.append(empty)
     if refused := undecided(grades):
         lines.append(refused if form == "csv" else f"{refused}. Not in the file: decide, and enter it by hand.")
     if doubtful := unclear(grades):

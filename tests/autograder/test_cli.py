@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ctypes
 import errno
 import json
 import os
@@ -18,7 +17,7 @@ import tempfile
 import time
 import zipfile
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 from pathlib import Path
 
 import pytest
@@ -30,6 +29,7 @@ from autograder.errors import CourseError
 
 ROOT = Path(__file__).parents[2]
 ENTRY_POINT = Path(sys.executable).parent / "tfcourse"
+Bound = Callable[[], AbstractContextManager[None]]
 COMMANDS = sorted(main.commands)
 CHAPTER, OTHER = "04_multi_head", "03_scaled_dot_product"
 
@@ -345,40 +345,10 @@ def test_a_file_in_the_place_of_a_folder_is_refused_and_kept(
     assert snapshot(tmp_path) == before
 
 
-@contextmanager
-def bound_by_permissions() -> Iterator[None]:
-    """Be somebody to whom permissions apply. Root puts aside, for this thread, the two capabilities that make it ignore them."""
-    if os.geteuid() != 0:
-        yield
-        return
-    before = capabilities()
-    set_capabilities([before[0] & ~DAC, *before[1:]])
-    try:
-        yield
-    finally:
-        set_capabilities(before)
-
-
-# CAP_DAC_OVERRIDE and CAP_DAC_READ_SEARCH; the header of capget and capset, version 3, for the calling thread.
-DAC = 0b110
-HEADER = (ctypes.c_uint32 * 2)(0x20080522, 0)
-
-
-def capabilities() -> list[int]:
-    """Return this thread's capabilities: effective, permitted, inheritable, and their upper halves."""
-    data = (ctypes.c_uint32 * 6)()
-    assert ctypes.CDLL(None, use_errno=True).capget(HEADER, data) == 0, os.strerror(ctypes.get_errno())
-    return list(data)
-
-
-def set_capabilities(values: list[int]) -> None:
-    """Set this thread's capabilities."""
-    data = (ctypes.c_uint32 * 6)(*values)
-    assert ctypes.CDLL(None, use_errno=True).capset(HEADER, data) == 0, os.strerror(ctypes.get_errno())
-
-
 @pytest.fixture
-def read_only(graded_dir: Path, project: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[dict[str, Path]]:
+def read_only(
+    graded_dir: Path, project: Path, monkeypatch: pytest.MonkeyPatch, bound_by_permissions: Bound
+) -> Iterator[dict[str, Path]]:
     """A course and a project that can be read and not be written by the user of the block ``bound_by_permissions()``."""
     box = Path(tempfile.mkdtemp(prefix="read-only-")).resolve()
     try:
@@ -417,6 +387,7 @@ def test_a_folder_that_may_not_be_written_is_named_and_nothing_changes(
     notebook: Callable[..., str],
     run: Callable[..., Result],
     snapshot: Callable[[Path], dict[str, str]],
+    bound_by_permissions: Bound,
     words: list[str],
 ) -> None:
     box = read_only["course"].parent
@@ -434,6 +405,14 @@ def test_a_folder_that_may_not_be_written_is_named_and_nothing_changes(
             result = run(*filled)
     refused(result, str(box))
     assert snapshot(box) == before
+
+
+def test_a_dry_run_of_regrade_is_not_refused_for_a_course_that_may_not_be_written(
+    read_only: dict[str, Path], run: Callable[..., Result], bound_by_permissions: Bound
+) -> None:
+    with bound_by_permissions():
+        result = run("regrade", "04", "--dry-run", "--device", "cpu", "--course", read_only["course"])
+    refused(result, f"nothing has been graded for {CHAPTER}")
 
 
 def test_a_new_course_is_unmade_when_its_first_release_fails(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -131,6 +132,24 @@ def test_a_dry_run_tells_the_same_and_writes_nothing(graded: Course, snapshot: S
     done = again(graded, MOVED)
     assert (dry.moves, dry.stayed, dry.left) == (done.moves, done.stayed, done.left)
     assert (dry.to_dict()["dry_run"], done.to_dict()["dry_run"]) == (True, False)
+
+
+@pytest.mark.usefixtures("other_checks")
+def test_a_dry_run_looks_at_a_course_that_may_not_be_written(
+    graded: Course, bound_by_permissions: Callable[[], AbstractContextManager[None]]
+) -> None:
+    everything = [graded.root, *graded.root.rglob("*")]
+    try:
+        for path in everything:
+            path.chmod(0o555 if path.is_dir() else 0o444)
+        with bound_by_permissions():
+            with pytest.raises(PermissionError):
+                (graded.root / "probe").touch()
+            done = again(graded, MOVED, dry_run=True)
+    finally:
+        for path in everything:
+            path.chmod(0o755 if path.is_dir() else 0o644)
+    assert [move.student for move in done.moves] == ["ann", "cem"]
 
 
 def test_what_was_graded_in_just_this_way_is_left_alone_unless_it_is_asked_for(graded: Course) -> None:
