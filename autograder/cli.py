@@ -76,7 +76,18 @@ scheduler_option = click.option(
 )
 
 
-@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+class _Command(click.Command):
+    """A command of which the list of commands tells the whole first sentence, in two lines if it must."""
+
+    def get_short_help_str(self, limit: int = 45) -> str:
+        return super().get_short_help_str(sys.maxsize)
+
+
+class _Group(click.Group):
+    command_class = _Command
+
+
+@click.group(cls=_Group, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(__version__, prog_name="tfcourse")
 @example
 def main() -> None:

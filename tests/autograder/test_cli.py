@@ -95,6 +95,15 @@ def test_the_groups_example_is_made_of_commands_that_exist() -> None:
         main.commands[command].make_context(command, words)
 
 
+@pytest.mark.parametrize("width", [40, 80, 200])
+def test_help_lists_every_command_with_its_whole_first_sentence(width: int) -> None:
+    listed = CliRunner().invoke(main, ["--help"], terminal_width=width).output.partition("Commands:")[2]
+    words = " ".join(listed.split())
+    for name in COMMANDS:
+        assert f"{name} {main.commands[name].help.strip().partition(chr(10))[0]}"[:-1] in words  # type: ignore[union-attr]
+    assert "..." not in words
+
+
 @pytest.mark.parametrize("name", COMMANDS)
 def test_every_command_can_print_json(name: str) -> None:
     assert "--json" in [option for parameter in main.commands[name].params for option in parameter.opts]
