@@ -108,6 +108,7 @@ def autograde(
         ThreadPoolExecutor(1) as aside,
         _heap_set_aside(),
     ):
+        books.refuse_unusable_steps()
         limits = as_released(course, chapter, limits)
         # PyTorch is asked about the processor while the first submissions run.
         made = aside.submit(provenance, limits)
