@@ -1,6 +1,7 @@
 """The command line: thin commands over the library.
 
-Exit codes: 0 done; 1 the thing examined falls short; 2 wrong usage, wrong input or wrong environment; 130 stopped with Ctrl-C.
+Exit codes: 0 done; 1 the thing examined falls short; 2 wrong usage, wrong input or wrong environment; 130 stopped with Ctrl-C, 143 with
+SIGTERM.
 """
 
 from __future__ import annotations

@@ -778,22 +778,45 @@ def test_the_entry_point_prints_pure_json_whatever_a_notebook_and_its_children_p
     assert "noise" not in done.stdout
 
 
-def test_the_entry_point_is_stopped_by_ctrl_c_without_a_traceback(project: Path) -> None:
-    code = (
+@pytest.mark.parametrize(
+    ("number", "code"),
+    [(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGHUP, 129)],
+    ids=lambda value: str(value),
+)
+def test_the_entry_point_is_stopped_by_ctrl_c_and_its_like_without_a_traceback(
+    project: Path, number: signal.Signals, code: int
+) -> None:
+    program = (
         "import signal, sys, time\nimport autograder.authoring.sync as library\nfrom autograder.cli import main\n"
         "signal.signal(signal.SIGINT, signal.default_int_handler)  # whoever started the tests may have it ignored\n"
+        "signal.signal(signal.SIGHUP, signal.SIG_DFL)\n"
         "def wait(*a, **k):\n    print('ready', file=sys.stderr, flush=True)\n    time.sleep(60)\n"
         "library.sync = wait\nmain(['sync'])"
     )
-    process = subprocess.Popen([sys.executable, "-c", code], stderr=subprocess.PIPE, text=True, cwd=project)
+    process = subprocess.Popen([sys.executable, "-c", program], stderr=subprocess.PIPE, text=True, cwd=project)
     assert process.stderr is not None
     assert process.stderr.readline() == "ready\n"
     time.sleep(0.1)
-    process.send_signal(signal.SIGINT)
+    process.send_signal(number)
     said = process.stderr.read()
-    assert process.wait(30) == 130
+    assert process.wait(30) == code
     assert said.startswith("tfcourse: stopped.")
     assert "Traceback" not in said
+
+
+def test_a_signal_that_is_to_be_ignored_stays_so(
+    project: Path, run: Callable[..., Result], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen = []
+    monkeypatch.setattr(
+        "autograder.authoring.sync.sync", lambda *a, **k: seen.append(signal.getsignal(signal.SIGHUP)) or []
+    )
+    before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    try:
+        assert run("sync").exit_code == 0
+    finally:
+        signal.signal(signal.SIGHUP, before)
+    assert seen == [signal.SIG_IGN], "nohup is obeyed"
 
 
 def test_without_the_packages_of_the_commands_the_entry_point_says_what_to_install() -> None:
