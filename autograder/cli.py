@@ -1,6 +1,7 @@
 """The command line: thin commands over the library.
 
-Exit codes: 0 done; 1 the thing examined falls short; 2 wrong usage, wrong input or wrong environment; 130 stopped with Ctrl-C.
+Exit codes: 0 done; 1 the thing examined falls short; 2 wrong usage, wrong input or wrong environment; 130 stopped with Ctrl-C, 143 with
+SIGTERM.
 """
 
 from __future__ import annotations
@@ -9,8 +10,8 @@ import os
 import shlex
 import shutil
 import sys
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import nullcontext
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, nullcontext
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -76,7 +77,18 @@ scheduler_option = click.option(
 )
 
 
-@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+class _Command(click.Command):
+    """A command of which the list of commands tells the whole first sentence, in two lines if it must."""
+
+    def get_short_help_str(self, limit: int = 45) -> str:
+        return super().get_short_help_str(sys.maxsize)
+
+
+class _Group(click.Group):
+    command_class = _Command
+
+
+@click.group(cls=_Group, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(__version__, prog_name="tfcourse")
 @example
 def main() -> None:
@@ -222,7 +234,7 @@ def autograde(
             _wanted(course, name, partial(_in_place, course, name))
     with course_lock(course), Workers() as workers:
         done = [_autograde(course, name, submissions, settings, force, workers) for name in names]
-    failed = any(_left_undone(result) for data, _ in done for result in data["results"])
+    failed = any(data["missing"] or any(map(_left_undone, data["results"])) for data, _ in done)
     return Outcome([data for data, _ in done], "\n".join(text for _, text in done), FELL_SHORT if failed else 0)
 
 
@@ -261,7 +273,7 @@ def _autograde(
 
     collection = collect(course, chapter, submissions, chapters=project_chapters())
     students = _wanted(course, chapter, lambda: collection)
-    with grading_progress(f"grading {chapter}", len(students)) as step:
+    with _naming_who_is_missing(collection), grading_progress(f"grading {chapter}", len(students)) as step:
         results = grade_chapter(
             course,
             chapter,
@@ -273,9 +285,10 @@ def _autograde(
             progress=step,
             workers=workers,
         )
-    pages, results = _write_feedback(course, chapter, results)
+        pages, results = _write_feedback(course, chapter, results)
     data = {
         "chapter": chapter,
+        "missing": [item.to_dict() for item in collection.missing],
         "problems": [problem.to_dict() for problem in collection.problems],
         "results": [result.to_dict() for result in results],
         "feedback": pages,
@@ -283,6 +296,19 @@ def _autograde(
     return data, "\n".join(
         [_tell_grades(course, collection, results, pages), *_tell_means(course, chapter, results, settings)]
     )
+
+
+@contextmanager
+def _naming_who_is_missing(collection: Collection) -> Iterator[None]:
+    """Have an error that ends a run say as well who was not brought in: a full disk is the cause of both."""
+    try:
+        yield
+    except CourseError as error:
+        if not collection.missing:
+            raise
+        who = ", ".join(item.student for item in collection.missing)
+        what = f"{error.what}\n  not brought in, {len(collection.missing)} of {collection.chapter}: {who}"
+        raise CourseError(what, where=error.where, do=error.do) from error
 
 
 def _in_place(course: Course, chapter: str) -> Collection:
@@ -334,7 +360,12 @@ def _tell_grades(course: Course, collection: Collection, results: Sequence[Grade
     chapter = collection.chapter
     graded = [result for result in results if result.status == "graded"]
     earlier = sum(result.unchanged for result in graded)
-    lines = [f"{chapter}: {len(graded)} of {len(results)} submissions graded, {earlier} of them earlier and unchanged"]
+    # Whoever is missing may have handed in something earlier, which counts already.
+    absent = {item.student for item in collection.missing} - {result.student for result in results}
+    total = len(results) + len(absent)
+    lines = [f"{chapter}: {len(graded)} of {total} submissions graded, {earlier} of them earlier and unchanged"]
+    if collection.missing:
+        lines.append(f"  {len(collection.missing)} not brought in")
     lines.append(
         f"  {len(pages)} feedback page{'s' * (len(pages) != 1)} in {course.folder('feedback')}"
         if pages
@@ -391,7 +422,8 @@ def regrade(
     from autograder.lock import course_lock
 
     course = Course.open(course_folder(course_dir))
-    refuse_unwritable(course.root, _OTHER_COURSE)
+    if not dry_run:
+        refuse_unwritable(course.root, _OTHER_COURSE)
     names = released_chapters(course, chapters)
     settings = _settings(course, jobs, device, allow_weaker, scheduler)
     with nullcontext() if dry_run else course_lock(course), Workers() as workers:
@@ -412,10 +444,20 @@ def _regrade(
     from autograder.grading.progress import grading_progress
     from autograder.grading.regrade import regrade as regrade_chapter
     from autograder.grading.regrade import to_regrade
+    from autograder.grading.tried import tried_in
 
     chosen = to_regrade(course, chapter, students, settings)
     with grading_progress(f"grading {chapter} again", len(chosen.students)) as step:
-        done = regrade_chapter(course, chosen, settings, dry_run=dry_run, locked=True, progress=step, workers=workers)
+        done = regrade_chapter(
+            course,
+            chosen,
+            settings,
+            dry_run=dry_run,
+            locked=True,
+            progress=step,
+            workers=workers,
+            tried=tried_in(course, chapter, writes=dry_run),
+        )
     if not dry_run:
         # Also where nothing was graded: a regrade that was killed may have left the pages of what it had recorded.
         _write_feedback(course, chapter, done.results)
@@ -516,12 +558,14 @@ def report(chapters: tuple[str, ...], course_dir: Path | None, output: Path | No
     from autograder.gradebook import released_chapters
     from autograder.grading.results import waiting
     from autograder.reports.class_report import summarise, write_report
-    from autograder.reports.gaps import gaps, tell_gaps
+    from autograder.reports.gaps import gaps, not_brought_in, tell_gaps
     from autograder.reports.works import read_works
 
     course = Course.open(course_folder(course_dir))
     works = read_works(course, released_chapters(course, chapters))
-    summaries = summarise(works)
+    grades = [work.grade for work in works]
+    lacking = not_brought_in(course, grades)
+    summaries = summarise(works, {chapter: [item.student for item in found] for chapter, found in lacking.items()})
     path = write_report(summaries, (output or course.root / "report.html").resolve(), title="Class report")
     lines = [f"report on {', '.join(summary.chapter for summary in summaries)}: {path}"]
     page = next((work.feedback for work in works if work.feedback is not None), None)
@@ -530,10 +574,9 @@ def report(chapters: tuple[str, ...], course_dir: Path | None, output: Path | No
     pending = ((work.grade.student, work.grade.pending) for work in works if work.graded)
     if phrase := waiting(pending):
         lines.append(f"{phrase}: {_formgrader(course)}")
-    grades = [work.grade for work in works]
     lines += tell_gaps(course, grades)
-    data = {"report": path, "chapters": [summary.to_dict() for summary in summaries], **gaps(grades)}
-    return Outcome(data, "\n".join(lines))
+    data = {"report": path, "chapters": [summary.to_dict() for summary in summaries], **gaps(course, grades)}
+    return Outcome(data, "\n".join(lines), FELL_SHORT if lacking else 0)
 
 
 @main.command()
@@ -562,9 +605,9 @@ def export(chapters: tuple[str, ...], course_dir: Path | None, form: str, to: Pa
     from autograder.course import Course
     from autograder.gradebook import released_chapters
     from autograder.grading.results import waiting
-    from autograder.reports.export import HINTS, undecided
+    from autograder.reports.export import HINTS, not_begun, undecided
     from autograder.reports.export import export as export_grades
-    from autograder.reports.gaps import gaps, tell_gaps, unclear
+    from autograder.reports.gaps import gaps, not_brought_in, tell_gaps, unclear
     from autograder.reports.grades import read_grades
 
     course = Course.open(course_folder(course_dir))
@@ -575,6 +618,8 @@ def export(chapters: tuple[str, ...], course_dir: Path | None, form: str, to: Pa
         if file.left_out:
             who = ", ".join(file.left_out)
             lines.append(f"not in {file.path.name}, because their number on the platform is not known: {who}")
+    if empty := not_begun(grades):
+        lines.append(empty)
     if refused := undecided(grades):
         lines.append(refused if form == "csv" else f"{refused}. Not in the file: decide, and enter it by hand.")
     if doubtful := unclear(grades):
@@ -591,9 +636,9 @@ def export(chapters: tuple[str, ...], course_dir: Path | None, form: str, to: Pa
             for grade in grades
             if grade.handed_in and grade.gradable is False
         ],
-        **gaps(grades),
+        **gaps(course, grades),
     }
-    return Outcome(data, "\n".join(lines))
+    return Outcome(data, "\n".join(lines), FELL_SHORT if not_brought_in(course, grades) else 0)
 
 
 @main.command()

@@ -1,13 +1,16 @@
 """What all commands have in common: text for people or JSON for scripts, progress, errors, exit codes.
 
-Exit codes: 0 done; 1 the thing examined falls short; 2 wrong usage, input or environment; 130 stopped with Ctrl-C, as shells have it.
+Exit codes: 0 done; 1 the thing examined falls short; 2 wrong usage, input or environment; 130 stopped with Ctrl-C, 143 with SIGTERM and 129
+because the terminal was closed, as shells have it.
 """
 
 from __future__ import annotations
 
 import json
 import os
+import signal
 import sys
+import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext, redirect_stdout, suppress
 from dataclasses import dataclass
@@ -23,7 +26,9 @@ from autograder.remedies import explained
 P = ParamSpec("P")
 R = TypeVar("R")
 
-FELL_SHORT, WRONG, STOPPED = 1, 2, 130
+FELL_SHORT, WRONG = 1, 2
+# To the number of the signal that stopped a command shells add this.
+_BY_SIGNAL = 128
 
 STOPPED_TEXT = "stopped. What was finished is kept; run the same command again to go on."
 
@@ -59,8 +64,8 @@ def command(function: Callable[..., Outcome]) -> Callable[..., None]:
     def run(*args: Any, json_: bool, **kwargs: Any) -> None:
         _write_any_character()
         # In JSON mode standard output carries the result and nothing else, whatever libraries and child processes print.
-        with _stdout_to_stderr() if json_ else nullcontext():
-            outcome, failure = _attempt(function, *args, **kwargs)
+        with _stdout_to_stderr() if json_ else nullcontext(), _stopped_in_good_order() as stopped_by:
+            outcome, failure = _attempt(function, stopped_by, *args, **kwargs)
         if failure:
             click.echo(click.style("tfcourse: ", fg="red", bold=True) + failure, err=True)
         if json_ or outcome.text:
@@ -70,14 +75,41 @@ def command(function: Callable[..., Outcome]) -> Callable[..., None]:
     return run
 
 
-def _attempt(function: Callable[..., Outcome], *args: Any, **kwargs: Any) -> tuple[Outcome, str]:
+@contextmanager
+def _stopped_in_good_order() -> Iterator[list[int]]:
+    """Have the other signals that ask a program to end do what Ctrl-C does; yield the list that they are put into.
+
+    A second one ends the program at once. Whoever has asked to be left alone by a signal, as `nohup` does, is.
+    """
+    stopped_by: list[int] = []
+    before: dict[int, Any] = {}
+
+    def stop(number: int, frame: object) -> None:
+        signal.signal(number, signal.SIG_DFL)
+        stopped_by.append(number)
+        raise KeyboardInterrupt
+
+    if threading.current_thread() is threading.main_thread():
+        for name in ("SIGTERM", "SIGHUP"):
+            number = getattr(signal, name, None)
+            if number is not None and signal.getsignal(number) == signal.SIG_DFL:
+                before[number] = signal.signal(number, stop)
+    try:
+        yield stopped_by
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+def _attempt(function: Callable[..., Outcome], stopped_by: list[int], *args: Any, **kwargs: Any) -> tuple[Outcome, str]:
     """Run a command; return its outcome, and what went wrong if something did that people can put right."""
     try:
         return function(*args, **kwargs), ""
     except KeyboardInterrupt as stopped:
         # Work that can say more about what is kept says it in the exception.
         told = str(stopped) or STOPPED_TEXT
-        return Outcome({"error": {"what": told, "where": None, "do": ""}}, "", STOPPED), told
+        code = _BY_SIGNAL + (stopped_by[0] if stopped_by else signal.SIGINT)
+        return Outcome({"error": {"what": told, "where": None, "do": ""}}, "", code), told
     except click.ClickException:
         raise
     except Exception as error:

@@ -261,11 +261,17 @@ def _exercises_asked_for(cells: Sequence[str]) -> list[str]:
 
 
 def describe(validation: Validation) -> str:
-    """Return a validation as text for a terminal."""
-    lines = [*map(str, validation.errors), *map(str, validation.verdicts), *map(str, validation.absent)]
+    """Return a validation as text for a terminal: first all that needs work, then a line for each exercise that is right."""
+    failed = [verdict for verdict in validation.verdicts if not verdict.passed]
+    lines = [*map(str, validation.errors), *map(str, failed), *map(str, validation.absent)]
+    lines += _right([verdict for verdict in validation.verdicts if verdict.passed])
     lines += _questions(validation.unanswered)
     score = f"{validation.score:g} of {validation.max_score:g} points on the visible questions"
     return "\n".join([*lines, f"{score}, in {validation.seconds:.1f} s"])
+
+
+def _right(passed: Sequence[Verdict]) -> list[str]:
+    return [f"{verdict.exercise}: {verdict.score:g} of {verdict.max_score:g} points, all right" for verdict in passed]
 
 
 def _questions(unanswered: Sequence[Unanswered]) -> list[str]:

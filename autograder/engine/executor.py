@@ -10,7 +10,6 @@ import signal
 import socket
 import subprocess
 import sys
-import tempfile
 import threading
 from dataclasses import asdict
 from time import monotonic
@@ -54,18 +53,22 @@ class WorkerExecutor:
         self._heard = 0
         self._process: subprocess.Popen[bytes] | None = None
         self._channel: Channel | None = None
-        self._folder = ""
+        self._folder, self._in_use = "", -1
         self._closed = False
 
     def start(self) -> None:
         """Start the worker; return at once, while it prepares itself."""
+        # Here and not above: there are no such locks on Windows.
+        from autograder.engine.folders import new_folder, remove_leftovers
+
+        remove_leftovers()
         ours, theirs = socket.socketpair()
         # All that the worker puts aside is in a folder of ours: it goes, however the worker ends.
-        self._folder = tempfile.mkdtemp(prefix="tfcourse-")
+        self._folder, self._in_use = new_folder()
         threads = dict.fromkeys(("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS"), "1")
         self._process = subprocess.Popen(
             [sys.executable, "-P", "-m", "autograder.engine.worker", str(theirs.fileno())],
-            pass_fds=[theirs.fileno()],
+            pass_fds=[theirs.fileno(), self._in_use],
             stdin=subprocess.DEVNULL,
             env={**os.environ, **threads, "TMPDIR": self._folder},
             start_new_session=True,
@@ -137,6 +140,7 @@ class WorkerExecutor:
                 os.killpg(process.pid, signal.SIGKILL)
             process.wait()
             shutil.rmtree(self._folder, ignore_errors=True)
+            os.close(self._in_use)
 
 
 class Workers:

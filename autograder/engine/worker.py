@@ -28,6 +28,7 @@ from nbformat import NotebookNode, reader
 
 from autograder.engine import linux
 from autograder.engine.channel import Channel, ClosedError
+from autograder.engine.folders import LOCK
 from autograder.engine.forked import Forked
 from autograder.engine.sandbox import limit_memory, raise_file_limit
 from autograder.grading.execution import Execution, Executor, Submission
@@ -73,10 +74,9 @@ def main(descriptor: int) -> None:
     finally:
         if engine is not None:
             engine.close()
-        if (mine := Path(tempfile.gettempdir())).name.startswith("tfcourse-"):
-            # Who has made it may have been killed. What is not empty is not ours alone.
-            with contextlib.suppress(OSError):
-                mine.rmdir()
+        if ((mine := Path(tempfile.gettempdir())) / LOCK).is_file():
+            # It was made for this process, and who has made it may have been killed.
+            shutil.rmtree(mine, ignore_errors=True)
 
 
 def _made(settings: GradingSettings) -> Executor:

@@ -12,6 +12,7 @@ import importlib
 import json
 import os
 import pkgutil
+import select
 import signal
 import socket
 import sys
@@ -36,6 +37,8 @@ def main(descriptor: int) -> None:
     sandbox.raise_file_limit()
     message, _ = receive_with_descriptors(control, 0)
     order = json.loads(message)
+    if not order["sockets"] and not _ends_with_worker(control):
+        return
     settings = EngineSettings.from_dict(order["settings"])
     zygote = _Zygote(control, settings)
     try:
@@ -50,6 +53,18 @@ def main(descriptor: int) -> None:
     gc.freeze()
     _tell(control, {"namespaces": zygote.moved_in, "problem": zygote.problem, "pid": os.getpid()})
     zygote.serve()
+
+
+def _ends_with_worker(control: socket.socket) -> bool:
+    """See to it that this process ends at once when the worker does, also while it imports; return False if the worker has ended already.
+
+    What it has inherited is open until it ends: a pipe that it writes its errors to, and that somebody reads to the end. A Jupyter server
+    starts it in a thread that may end before the server, so there it goes on until its connection is closed.
+    """
+    sandbox.die_with_parent()
+    poll = select.poll()
+    poll.register(control, 0)
+    return not poll.poll(0)
 
 
 class _Zygote:

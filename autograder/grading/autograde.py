@@ -42,6 +42,7 @@ from autograder.grading.results import GradeResult, QuestionResult, Status, read
 from autograder.grading.roster import gradebook_names, is_safe
 from autograder.grading.settings import GradingSettings, limits_of, resolve_device
 from autograder.grading.settled import settled_answers
+from autograder.grading.tried import Tried
 from autograder.lock import course_lock
 from autograder.paths import typed
 from autograder.remedies import explained_disk
@@ -68,6 +69,7 @@ def autograde(
     settings: GradingSettings | None = None,
     make_executor: MakeExecutor | None = None,
     workers: Workers | None = None,
+    tried: Tried | None = None,
 ) -> list[GradeResult]:
     """Grade the submissions of a chapter.
 
@@ -84,6 +86,7 @@ def autograde(
         settings: limits and seed; by default those of the course's ``nbgrader_config.py``. Jobs and device are taken from above.
         make_executor: makes what runs the submissions, in the place of worker processes.
         workers: worker processes that are there already, and stay; by default they are started for this chapter.
+        tried: what a dry run has executed, which is not executed again.
 
     Returns:
         One result per submission, ordered by student. The same seed gives the same grades with any number of jobs.
@@ -108,6 +111,7 @@ def autograde(
         ThreadPoolExecutor(1) as aside,
         _heap_set_aside(),
     ):
+        books.refuse_unusable_steps()
         limits = as_released(course, chapter, limits)
         # PyTorch is asked about the processor while the first submissions run.
         made = aside.submit(provenance, limits)
@@ -115,7 +119,7 @@ def autograde(
         journal.write("run begins", submissions=len(wanted), jobs=jobs, device=limits.device, force=force)
         results: list[GradeResult] = []
         try:
-            for result in run.results(wanted, make_executor, workers):
+            for result in run.results(wanted, make_executor, workers, tried):
                 progress(result)
                 results.append(result)
         except KeyboardInterrupt:
@@ -317,7 +321,11 @@ class _Run:
     made: Future[Provenance]
 
     def results(
-        self, students: Sequence[str], make_executor: MakeExecutor | None, workers: Workers | None
+        self,
+        students: Sequence[str],
+        make_executor: MakeExecutor | None,
+        workers: Workers | None,
+        tried: Tried | None,
     ) -> Iterator[GradeResult]:
         """Yield results as they come in; what needs no kernel is told while others run."""
         hashes = {student: submission_hash(path, self._files(path)) for student, path in self._notebooks(students)}
@@ -325,7 +333,11 @@ class _Run:
             self.journal.stale(students, settle=self.settle)
         early: list[GradeResult] = []
         submissions = self._submissions(hashes, early)
-        for execution in executions(make_executor, self.settings, submissions, workers):
+        run = partial(executions, make_executor, self.settings, workers=workers)
+        done = (
+            run(submissions) if tried is None else tried.executions(submissions, self.settings, self.made.result, run)
+        )
+        for execution in done:
             yield from _taken(early)
             yield self._judged(execution, hashes[execution.student])
         yield from _taken(early)

@@ -16,6 +16,9 @@ from autograder.drafts import drafted
 from autograder.grading.entries import Entry, RefusedError, entries_of, notebooks, readable
 from autograder.grading.intake import take_in
 from autograder.grading.manifest import Manifest, released_manifest
+from autograder.grading.missing import KIND as NOT_BROUGHT_IN
+from autograder.grading.missing import Awaited, expect, files_to_come, hash_of, settle
+from autograder.grading.missing import problems as problems_of_missing
 from autograder.grading.problem import Problem
 from autograder.grading.reading import UnreadableError, read_file
 from autograder.grading.roster import (
@@ -44,6 +47,7 @@ class Collection:
         replaced: students whose submission was there and is now another.
         unchanged: students whose submission was there already.
         problems: what went otherwise than it should, or should be known; ``where`` names the file.
+        missing: what this collection or an earlier one was to bring, and what has not come yet.
     """
 
     chapter: str
@@ -51,6 +55,7 @@ class Collection:
     replaced: list[str] = field(default_factory=list)
     unchanged: list[str] = field(default_factory=list)
     problems: list[Problem] = field(default_factory=list)
+    missing: list[Awaited] = field(default_factory=list)
 
     @property
     def students(self) -> list[str]:
@@ -80,7 +85,8 @@ def collect(
         Who was brought in, and the problems; one bad file never keeps another out.
 
     Raises:
-        CourseError: if the chapter is not released, or the source is not there or cannot be read at all.
+        CourseError: if the chapter is not released, the source is not there or cannot be read at all, or there is no room to write down
+            what is to come; then nothing was brought in.
     """
     manifest = released_manifest(course, chapter)
     others = frozenset([*manifest.elsewhere, *chapters]) - {chapter}
@@ -104,20 +110,22 @@ def collect(
     roster = read_roster(course)
     owned, same_names = _by_student(uploads, roster, chapter)
     found.problems += same_names
+    chosen = _chosen(course, owned, manifest, found, entries, trust_dates)
+    expect(course, chapter, [_awaited(course, chapter, submissions, item) for item in chosen])
     students = []
-    for student_id, mine in sorted(owned.items()):
-        if chosen := _choose(mine, manifest, found):
-            upload, data = chosen
-            try:
-                _place(course, manifest, student_id, upload, data, found, trust_dates, entries)
-            except OSError as error:
-                what = f"It could not be brought in ({error.strerror or error})."
-                if os.path.lexists(_place_of(course, chapter, student_id)):
-                    what = f"{what[:-1]}; what was handed in before is still there."
-                do = _what_to_do(error, f"Look at submitted/{student_id}/{chapter}.")
-                found.problems.append(Problem("not brought in", what, str(upload.entry.path), do))
-                continue
-            students.append(_about(student_id, upload, chapter))
+    failed = set()
+    for item in chosen:
+        try:
+            _place(course, chapter, item, found)
+        except (OSError, RefusedError) as error:
+            failed.add(item.student)
+            found.problems.append(_not_brought_in(course, chapter, item, error))
+            continue
+        students.append(_about(item.student, item.upload, chapter))
+    found.missing = settle(course, chapter)
+    found.problems += problems_of_missing(
+        course, chapter, [item for item in found.missing if item.student not in failed]
+    )
     try:
         write_roster(course, merged(roster, students))
     except OSError as error:
@@ -125,6 +133,63 @@ def collect(
         do = _what_to_do(error, "See to it that the course folder can be written, then collect again.")
         found.problems.append(Problem("list not written", what, roster_path(course).name, do))
     return found
+
+
+@dataclass(frozen=True)
+class _Chosen:
+    """What is to be brought in of one student.
+
+    Attributes:
+        student: the student's id.
+        upload: the upload that counts. Its content is read again when it is needed: a class's would fill the memory.
+        digest: a hash of the notebook.
+        stamp: when it was handed in, or None if that is not known.
+    """
+
+    student: str
+    upload: Upload
+    digest: str
+    stamp: bytes | None
+
+
+def _chosen(
+    course: Course,
+    owned: Mapping[str, Sequence[Upload]],
+    manifest: Manifest,
+    found: Collection,
+    entries: Sequence[Entry],
+    trust_dates: bool,
+) -> list[_Chosen]:
+    """Return what is to be brought in of everybody; nothing is written yet."""
+    chosen = []
+    for student, mine in sorted(owned.items()):
+        if best := _choose(mine, manifest, found):
+            upload, data = best
+            try:
+                stamp = _time_stamp(upload, entries, trust_dates)
+            except RefusedError as error:
+                stamp = None
+                folder = _place_of(course, manifest.chapter, student).parent
+                found.problems.append(_no_time(str(error), folder, f"{upload.folder}/timestamp.txt"))
+            chosen.append(_Chosen(student, upload, hash_of(data), stamp))
+    return chosen
+
+
+def _awaited(course: Course, chapter: str, submissions: Path, item: _Chosen) -> Awaited:
+    place = _place_of(course, chapter, item.student)
+    new = {place.name: item.digest} | ({"timestamp.txt": hash_of(item.stamp)} if item.stamp is not None else {})
+    files = files_to_come(place.parent, new)
+    return Awaited(item.student, str(submissions.resolve()), str(item.upload.entry.path), files)
+
+
+def _not_brought_in(course: Course, chapter: str, item: _Chosen, error: OSError | RefusedError) -> Problem:
+    reason = getattr(error, "strerror", None) or error
+    what = f"{item.student}: it could not be brought in ({reason})."
+    if os.path.lexists(_place_of(course, chapter, item.student)):
+        what = f"{what[:-1]}; what was handed in before is still there."
+    otherwise = f"Look at submitted/{item.student}/{chapter}."
+    do = _what_to_do(error, otherwise) if isinstance(error, OSError) else otherwise
+    return Problem(NOT_BROUGHT_IN, what, str(item.upload.entry.path), do)
 
 
 def _what_to_do(error: OSError, otherwise: str) -> str:
@@ -147,6 +212,8 @@ def _remove_drafts(course: Course, chapter: str) -> None:
 
 def _in_place(course: Course, chapter: str, others: frozenset[str]) -> Collection:
     found = Collection(chapter, problems=_misplaced(course.folder("submitted"), chapter, others))
+    found.missing = settle(course, chapter)
+    found.problems += problems_of_missing(course, chapter, found.missing)
     for folder in sorted(course.folder("submitted").glob(f"*/{chapter}")):
         student = folder.parent.name
         where = f"submitted/{student}/{chapter}"
@@ -358,35 +425,22 @@ def _why_later(chosen: Upload, other: Upload) -> str:
     return "its file is the newer one" if date != other_date else "its name comes last"
 
 
-def _place(
-    course: Course,
-    manifest: Manifest,
-    student: str,
-    upload: Upload,
-    data: bytes,
-    found: Collection,
-    trust_dates: bool,
-    entries: Sequence[Entry],
-) -> None:
-    chapter, where = manifest.chapter, str(upload.entry.path)
+def _place(course: Course, chapter: str, item: _Chosen, found: Collection) -> None:
+    student, where = item.student, str(item.upload.entry.path)
     path = _place_of(course, chapter, student)
     if path.parent.resolve() != course.folder("submitted").resolve() / student / chapter:
         raise OSError(f"submitted/{student}/{chapter} is a link that leads elsewhere")
     if path.is_dir() and not path.is_symlink():
         raise OSError(f"{path.name} is a folder there")
-    try:
-        stamp = _time_stamp(upload, entries, trust_dates)
-    except RefusedError as error:
-        stamp = None
-        found.problems.append(_no_time(str(error), path.parent, f"{upload.folder}/timestamp.txt"))
-    if upload.late and stamp is None:
+    data = item.upload.entry.open()
+    if item.upload.late and item.stamp is None:
         what = "Canvas calls it late, but does not say by how much; nbgrader takes nothing off without a time."
         found.problems.append(Problem("late", what, where, f"Write the time into {path.parent / 'timestamp.txt'}."))
     if _content(path) == data:
-        if stamp is not None:
-            _write(path.with_name("timestamp.txt"), stamp)
+        if item.stamp is not None:
+            _write(path.with_name("timestamp.txt"), item.stamp)
         found.unchanged.append(student)
-    elif kept := _put(course, chapter, student, data, stamp):
+    elif kept := _put(course, chapter, student, data, item.stamp):
         found.replaced.append(student)
         found.problems.append(
             Problem("replaced", f"It replaces an earlier submission, which is kept in {kept}.", where)

@@ -242,6 +242,7 @@ class _Archive:
         self._budget = budget
         self._shelf = shelf
         self._zip: zipfile.ZipFile | None = None
+        self._counted: set[int] = set()
 
     def _opened(self) -> zipfile.ZipFile:
         if self._zip is None:
@@ -297,8 +298,10 @@ class _Archive:
             raise
         except Exception as error:  # whatever a decompressor trips over, it was the archive's doing
             raise RefusedError(f"It cannot be unpacked ({error}).") from error
-        if self._budget is not None:
+        # What is read a second time unpacks to no more than it did.
+        if self._budget is not None and number not in self._counted:
             self._budget.spend(len(data))
+            self._counted.add(number)
         return data
 
 

@@ -16,6 +16,7 @@ from autograder.course import Course
 from autograder.gradebook import open_gradebook
 from autograder.grading.feedback_exporter import TakeGrades, taking_from
 from autograder.grading.manifest import released_manifest
+from autograder.grading.page_stamps import PageStamps
 from autograder.grading.plugin import configure
 from autograder.grading.problem import Problem
 from autograder.grading.quiet import quiet_log, without_remarks
@@ -38,7 +39,7 @@ def write_feedback(
     students: Sequence[str] | None = None,
     progress: Callable[[str], None] = lambda student: None,
 ) -> list[Path]:
-    """Write the feedback pages of a chapter, anew: grades and comments may have changed since the last time.
+    """Write the feedback pages of a chapter. One is made anew where anything has changed since that it is made of: grades, comments.
 
     A page that cannot be written is noted among the problems of the student's result and keeps no other from being written.
 
@@ -59,16 +60,21 @@ def write_feedback(
     configure(config)
     pages = []
     with open_gradebook(course) as gradebook:
+        stamps = PageStamps(course, chapter, config, gradebook)
         shared = taking_from(gradebook)
         chosen = config.GenerateFeedback.preprocessors
         config.GenerateFeedback.preprocessors = [shared if kind is TakeGrades else kind for kind in chosen]
         for student in graded_students(course, chapter) if students is None else sorted(set(students)):
             page = course.folder("feedback", student, chapter) / f"{chapter}.html"
-            problem = _convert(config, chapter, student)
+            problem = None if stamps.is_current(student) else _convert(config, chapter, student)
             _note(course, chapter, student, problem)
             if problem is None:
                 pages.append(page)
+                stamps.made(student)
+            else:
+                stamps.failed(student)
             progress(student)
+        stamps.write()
     return pages
 
 

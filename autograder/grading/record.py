@@ -22,16 +22,16 @@ from nbgrader.api import BaseCell, Grade, InvalidEntry, Student
 from nbgrader.converters import Autograde
 from nbgrader.converters.base import BaseConverter
 from nbgrader.coursedir import CourseDirectory
-from nbgrader.preprocessors import Execute, NbGraderPreprocessor
+from nbgrader.preprocessors import AssignLatePenalties, Execute, NbGraderPreprocessor
 from nbgrader.utils import find_all_files
 from sqlalchemy import select
 from sqlalchemy.exc import SQLAlchemyError
 from traitlets import Any as AnyTrait
 from traitlets.config import Config
 
-from autograder.course import Course
+from autograder.course import CONFIG_NAME, Course
 from autograder.errors import CourseError
-from autograder.grading.manifest import Manifest, cell_order, read_manifest
+from autograder.grading.manifest import Manifest, NotReleasedError, cell_order, read_manifest
 from autograder.grading.plugin import EXPORTED, configure
 from autograder.grading.problem import MARK
 from autograder.grading.quiet import quiet_log, without_remarks
@@ -262,6 +262,25 @@ class Books:
             log=log,
         )
         return recorder
+
+    def refuse_unusable_steps(self) -> None:
+        """Make each of nbgrader's steps once, as the course configures them: what fails here would fail for every submission.
+
+        Raises:
+            CourseError: if a step, or the class that decides about late penalties, cannot be imported or made.
+        """
+        try:
+            recorder = self._recorder("nobody", quiet_log()[0])
+            for step in (*recorder.sanitize_preprocessors, *recorder.autograde_preprocessors):
+                made = step(parent=recorder)
+                if isinstance(made, AssignLatePenalties):
+                    made.init_plugin()
+        except (CourseError, NotReleasedError, SQLAlchemyError):
+            raise
+        except Exception as error:
+            what = f"a step of nbgrader's cannot be used as this configures it ({type(error).__name__}: {error})"
+            do = f"Mend the class that it names, or {CONFIG_NAME}."
+            raise CourseError(what, where=self.course.root / CONFIG_NAME, do=do) from error
 
     @contextmanager
     def gradebook(self) -> Iterator[SharedGradebook]:

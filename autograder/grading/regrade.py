@@ -21,9 +21,10 @@ from autograder.grading.autograde import (
 from autograder.grading.journal import NOTHING, RECORDED, standings
 from autograder.grading.manifest import Manifest, released_manifest
 from autograder.grading.provenance import Provenance
-from autograder.grading.replay import tried
+from autograder.grading.replay import tried as made_again
 from autograder.grading.results import GradeResult, read_results
 from autograder.grading.settings import GradingSettings
+from autograder.grading.tried import Tried
 from autograder.paths import typed
 
 Why = Literal["changed", "gone", "current", "not graded"]
@@ -151,6 +152,7 @@ def regrade(
     progress: Callable[[GradeResult], None] = lambda result: None,
     make_executor: MakeExecutor | None = None,
     workers: Workers | None = None,
+    tried: Tried | None = None,
 ) -> Regrade:
     """Make grades again and compare. Points and comments that a person gave are kept, and nobody is asked to look at them again.
 
@@ -163,6 +165,7 @@ def regrade(
         progress: is told each result as it comes in.
         make_executor: makes what runs the submissions, in the place of worker processes.
         workers: worker processes that are there already, and stay.
+        tried: where a dry run keeps what it has executed, and the run after it finds that; by default nowhere.
 
     Raises:
         CourseError: if somebody else is grading.
@@ -173,7 +176,7 @@ def regrade(
     if chosen.students and dry_run:
         manifest = released_manifest(course, chosen.chapter)
         known = [before[student] for student in chosen.students]
-        for result in tried(course, manifest, known, settings, make_executor, workers):
+        for result in made_again(course, manifest, known, settings, make_executor, workers, tried):
             progress(result)
             results.append(result)
     elif chosen.students:
@@ -190,7 +193,10 @@ def regrade(
             settings=settings,
             make_executor=make_executor,
             workers=workers,
+            tried=tried,
         )
+        if tried is not None:
+            tried.clear()
     results.sort(key=lambda result: result.student)
     compared = [result for result in results if result.status != "not recorded"]
     moves = [move for result in compared if (move := _move(before[result.student], result))]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
+from functools import partial
 from typing import Any
 
 import nbformat
@@ -30,6 +31,7 @@ from autograder.grading.problem import Problem, problems_of
 from autograder.grading.record import Books, RecordError
 from autograder.grading.results import ExerciseResult, GradeResult, read_result
 from autograder.grading.settings import GradingSettings, resolve_device
+from autograder.grading.tried import Tried
 from autograder.paths import typed
 
 
@@ -118,6 +120,7 @@ def tried(
     settings: GradingSettings,
     make_executor: MakeExecutor | None = None,
     workers: Workers | None = None,
+    keep: Tried | None = None,
 ) -> Iterator[GradeResult]:
     """Yield what known grades come to if they are made again; nothing is written.
 
@@ -128,13 +131,16 @@ def tried(
         settings: how the submissions are run.
         make_executor: makes what runs them, in the place of worker processes.
         workers: worker processes that are there already, and stay.
+        keep: where what was executed is kept for a run that follows; by default nowhere.
     """
     made = provenance(settings)
     by_student = {grade.student: replace(_anew(course, manifest, grade, settings), provenance=made) for grade in known}
     early: list[GradeResult] = []
     with Books(course, manifest.chapter) as books:
         submissions = _submissions(books, manifest, by_student, early)
-        for execution in executions(make_executor, settings, submissions, workers):
+        run = partial(executions, make_executor, settings, workers=workers)
+        done = run(submissions) if keep is None else keep.executions(submissions, settings, lambda: made, run)
+        for execution in done:
             yield _judged(manifest, by_student[execution.student], execution)
     yield from early
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import mean, median
@@ -108,7 +108,8 @@ class ChapterSummary:
     """Everything about one chapter. Average, median and distribution are of the graded works, as shares of the points.
 
     ``refused`` are those whose file could not be graded and who stand at 0 until a person decides; ``ungraded`` those on whom the grader
-    itself failed, or of whose work it is not known any more whether it could be graded. Neither are among the graded.
+    itself failed, or of whose work it is not known any more whether it could be graded. Neither are among the graded. ``not_brought_in``
+    are those whose submission is in a download and did not get into the course folder; they are not absent.
     """
 
     chapter: str
@@ -127,6 +128,7 @@ class ChapterSummary:
     late: tuple[str, ...]
     average: float
     middle: float
+    not_brought_in: tuple[str, ...] = ()
 
     @property
     def handed_in(self) -> int:
@@ -158,23 +160,30 @@ class ChapterSummary:
             "not_gradable": self.refused,
             "ungraded": self.ungraded,
             "absent": self.absent,
+            "not_brought_in": self.not_brought_in,
             "pending": self.pending,
             "answers_pending": self.waiting,
             "late": self.late,
         }
 
 
-def summarise(works: Iterable[Work]) -> list[ChapterSummary]:
-    """Return a summary per chapter, in the order of chapters; students are ordered by id everywhere."""
+def summarise(works: Iterable[Work], not_brought_in: Mapping[str, Sequence[str]] = {}) -> list[ChapterSummary]:
+    """Return a summary per chapter, in the order of chapters; students are ordered by id everywhere.
+
+    Args:
+        works: what was handed in, and what was not.
+        not_brought_in: by chapter, the students whose submission did not get into the course folder.
+    """
     by_chapter: dict[str, list[Work]] = defaultdict(list)
     for work in works:
         by_chapter[work.grade.chapter].append(work)
     return [
-        _chapter(chapter, sorted(own, key=lambda w: w.grade.student)) for chapter, own in sorted(by_chapter.items())
+        _chapter(chapter, sorted(own, key=lambda w: w.grade.student), tuple(not_brought_in.get(chapter, ())))
+        for chapter, own in sorted(by_chapter.items())
     ]
 
 
-def _chapter(chapter: str, works: Sequence[Work]) -> ChapterSummary:
+def _chapter(chapter: str, works: Sequence[Work], not_brought_in: tuple[str, ...]) -> ChapterSummary:
     present = [work for work in works if work.grade.handed_in]
     graded = [work for work in present if work.graded]
     shares = [work.share for work in graded]
@@ -193,11 +202,14 @@ def _chapter(chapter: str, works: Sequence[Work]) -> ChapterSummary:
         graded=_students(graded),
         ungraded=_students(work for work in present if not work.recorded),
         refused=_students(work for work in present if work.recorded and not work.grade.gradable),
-        absent=_students(work for work in works if not work.grade.handed_in),
+        absent=_students(
+            work for work in works if not work.grade.handed_in and work.grade.student not in not_brought_in
+        ),
         pending=_students(work for work in graded if work.grade.pending),
         late=_students(work for work in graded if work.grade.penalty > 0),
         average=mean(shares) if shares else 0.0,
         middle=median(shares) if shares else 0.0,
+        not_brought_in=not_brought_in,
     )
 
 

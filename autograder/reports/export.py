@@ -64,6 +64,7 @@ def export(grades: Sequence[Grade], form: str, folder: Path) -> list[Exported]:
 
     Args:
         grades: what :func:`autograder.reports.grades.read_grades` returns.
+            A chapter of which nobody has handed in anything is left out: for a platform its empty cells would be grades.
         form: ``"csv"``: one file with nbgrader's columns. ``"canvas"``: one gradebook to import. ``"moodle"``: an offline grading
             worksheet per chapter, as Moodle's assignment hands it out and takes it back.
         folder: where to write; made if it is missing.
@@ -83,7 +84,9 @@ def export(grades: Sequence[Grade], form: str, folder: Path) -> list[Exported]:
             "nothing that was handed in could be graded",
             do="tfcourse report says why; --format csv exports what there is.",
         )
-    tables = _WRITERS[form](sorted(grades, key=lambda grade: (grade.chapter, grade.student)))
+    begun = {grade.chapter for grade in grades if grade.handed_in}
+    told = [grade for grade in grades if grade.chapter in begun]
+    tables = _WRITERS[form](sorted(told, key=lambda grade: (grade.chapter, grade.student)))
     try:
         write_files({folder / table.name: table.text.encode() for table in tables})
     except CourseError as error:
@@ -119,6 +122,15 @@ def undecided(grades: Iterable[Grade]) -> str:
     )
 
 
+def not_begun(grades: Iterable[Grade]) -> str:
+    """Return the chapters that no file has because nobody has handed in anything, as a phrase, or nothing if there are none."""
+    begun: dict[str, bool] = {}
+    for grade in grades:
+        begun[grade.chapter] = begun.get(grade.chapter, False) or grade.handed_in
+    empty = sorted(chapter for chapter, anything in begun.items() if not anything)
+    return f"left out, because nothing was handed in: {', '.join(empty)}" if empty else ""
+
+
 def _number(points: float) -> str:
     return f"{points:.2f}"
 
@@ -149,14 +161,14 @@ def _canvas(grades: Sequence[Grade]) -> list[_Table]:
     It finds a student by ID, then by SIS Login ID, then by name. An empty cell takes away a grade that somebody entered there by hand, so a
     student who has handed in nothing gets no row. Nor does one whose work could not be graded: a person has to decide about it first.
     """
-    chapters = sorted({grade.chapter for grade in grades})
-    best = {grade.chapter: grade.best for grade in grades}
+    handed_in = sorted(_graded(grades), key=lambda grade: grade.student)
+    best = {grade.chapter: grade.best for grade in handed_in}
+    chapters = sorted(best)
     header = ["Student", "ID", "SIS User ID", "SIS Login ID", "Section", *chapters]
     rows: list[Sequence[object]] = [
         header,
         ["    Points Possible", "", "", "", "", *(_number(best[chapter]) for chapter in chapters)],
     ]
-    handed_in = sorted(_graded(grades), key=lambda grade: grade.student)
     for student, own in groupby(handed_in, key=lambda grade: grade.student):
         scores = {grade.chapter: grade for grade in own}
         one = next(iter(scores.values()))

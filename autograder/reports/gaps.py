@@ -1,4 +1,4 @@
-"""What the gradebook has and the course folder has not: results that are missing, and submissions that are no longer there."""
+"""What is missing: results, submissions that are no longer there, and submissions of a download that were never brought in."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 from itertools import groupby
 
 from autograder.course import Course
+from autograder.grading.missing import Awaited, missing, problems
 from autograder.grading.results import read_results
 from autograder.paths import typed
 from autograder.reports.grades import Grade
@@ -17,16 +18,28 @@ _NAMED = 10
 
 def tell_gaps(course: Course, grades: Sequence[Grade]) -> list[str]:
     """Return what is missing, and what to do about it, in sentences; none if nothing is."""
-    return [*without_result(course, grades), *failed(course, grades), *filter(None, [gone(grades)])]
+    lacking = not_brought_in(course, grades)
+    told = [str(problem) for chapter, found in lacking.items() for problem in problems(course, chapter, found)]
+    return [*told, *without_result(course, grades), *failed(course, grades), *filter(None, [gone(grades)])]
 
 
-def gaps(grades: Sequence[Grade]) -> dict[str, list[dict[str, str]]]:
+def gaps(course: Course, grades: Sequence[Grade]) -> dict[str, list[dict[str, str]]]:
     """Return what is missing as plain data, ready for JSON."""
     found = {"without_result": _lacking_result(grades), "gone": _lacking_submission(grades)}
+    absent = not_brought_in(course, grades)
     return {
-        what: [{"student": grade.student, "chapter": grade.chapter} for grade in lacking]
-        for what, lacking in found.items()
+        "not_brought_in": [item.to_dict() | {"chapter": chapter} for chapter in absent for item in absent[chapter]],
+        **{
+            what: [{"student": grade.student, "chapter": grade.chapter} for grade in lacking]
+            for what, lacking in found.items()
+        },
     }
+
+
+def not_brought_in(course: Course, grades: Iterable[Grade]) -> dict[str, list[Awaited]]:
+    """Return, by chapter, whose submissions a collection was to bring and has not brought; only chapters that lack some."""
+    chapters = sorted({grade.chapter for grade in grades})
+    return {chapter: found for chapter in chapters if (found := missing(course, chapter))}
 
 
 def _lacking_result(grades: Iterable[Grade]) -> list[Grade]:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import ctypes
 import hashlib
 import os
 import shutil
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 
 import nbformat
@@ -94,3 +96,41 @@ def _source(chapter: str, name: str) -> nbformat.NotebookNode:
 def _mark(name: str, **flags: object) -> dict[str, object]:
     plain = {"grade": False, "locked": False, "solution": False, "task": False, "schema_version": 3, "grade_id": name}
     return {"nbgrader": plain | flags}
+
+
+@pytest.fixture
+def bound_by_permissions() -> Callable[[], AbstractContextManager[None]]:
+    """Return what makes a block one of somebody to whom permissions apply."""
+    return _bound_by_permissions
+
+
+@contextmanager
+def _bound_by_permissions() -> Iterator[None]:
+    """Be somebody to whom permissions apply. Root puts aside, for this thread, the two capabilities that make it ignore them."""
+    if os.geteuid() != 0:
+        yield
+        return
+    before = _capabilities()
+    _set_capabilities([before[0] & ~DAC, *before[1:]])
+    try:
+        yield
+    finally:
+        _set_capabilities(before)
+
+
+# CAP_DAC_OVERRIDE and CAP_DAC_READ_SEARCH; the header of capget and capset, version 3, for the calling thread.
+DAC = 0b110
+HEADER = (ctypes.c_uint32 * 2)(0x20080522, 0)
+
+
+def _capabilities() -> list[int]:
+    """Return this thread's capabilities: effective, permitted, inheritable, and their upper halves."""
+    data = (ctypes.c_uint32 * 6)()
+    assert ctypes.CDLL(None, use_errno=True).capget(HEADER, data) == 0, os.strerror(ctypes.get_errno())
+    return list(data)
+
+
+def _set_capabilities(values: list[int]) -> None:
+    """Set this thread's capabilities."""
+    data = (ctypes.c_uint32 * 6)(*values)
+    assert ctypes.CDLL(None, use_errno=True).capset(HEADER, data) == 0, os.strerror(ctypes.get_errno())

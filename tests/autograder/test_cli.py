@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import ctypes
+import errno
 import json
 import os
 import re
@@ -17,7 +17,7 @@ import tempfile
 import time
 import zipfile
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 from pathlib import Path
 
 import pytest
@@ -25,9 +25,11 @@ from click.testing import CliRunner, Result
 
 from autograder.cli import main
 from autograder.course import Course
+from autograder.errors import CourseError
 
 ROOT = Path(__file__).parents[2]
 ENTRY_POINT = Path(sys.executable).parent / "tfcourse"
+Bound = Callable[[], AbstractContextManager[None]]
 COMMANDS = sorted(main.commands)
 CHAPTER, OTHER = "04_multi_head", "03_scaled_dot_product"
 
@@ -91,6 +93,15 @@ def test_the_groups_example_is_made_of_commands_that_exist() -> None:
     for part in example.split("&&"):
         _, command, *words = shlex.split(part)
         main.commands[command].make_context(command, words)
+
+
+@pytest.mark.parametrize("width", [40, 80, 200])
+def test_help_lists_every_command_with_its_whole_first_sentence(width: int) -> None:
+    listed = CliRunner().invoke(main, ["--help"], terminal_width=width).output.partition("Commands:")[2]
+    words = " ".join(listed.split())
+    for name in COMMANDS:
+        assert f"{name} {main.commands[name].help.strip().partition(chr(10))[0]}"[:-1] in words  # type: ignore[union-attr]
+    assert "..." not in words
 
 
 @pytest.mark.parametrize("name", COMMANDS)
@@ -343,40 +354,10 @@ def test_a_file_in_the_place_of_a_folder_is_refused_and_kept(
     assert snapshot(tmp_path) == before
 
 
-@contextmanager
-def bound_by_permissions() -> Iterator[None]:
-    """Be somebody to whom permissions apply. Root puts aside, for this thread, the two capabilities that make it ignore them."""
-    if os.geteuid() != 0:
-        yield
-        return
-    before = capabilities()
-    set_capabilities([before[0] & ~DAC, *before[1:]])
-    try:
-        yield
-    finally:
-        set_capabilities(before)
-
-
-# CAP_DAC_OVERRIDE and CAP_DAC_READ_SEARCH; the header of capget and capset, version 3, for the calling thread.
-DAC = 0b110
-HEADER = (ctypes.c_uint32 * 2)(0x20080522, 0)
-
-
-def capabilities() -> list[int]:
-    """Return this thread's capabilities: effective, permitted, inheritable, and their upper halves."""
-    data = (ctypes.c_uint32 * 6)()
-    assert ctypes.CDLL(None, use_errno=True).capget(HEADER, data) == 0, os.strerror(ctypes.get_errno())
-    return list(data)
-
-
-def set_capabilities(values: list[int]) -> None:
-    """Set this thread's capabilities."""
-    data = (ctypes.c_uint32 * 6)(*values)
-    assert ctypes.CDLL(None, use_errno=True).capset(HEADER, data) == 0, os.strerror(ctypes.get_errno())
-
-
 @pytest.fixture
-def read_only(graded_dir: Path, project: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[dict[str, Path]]:
+def read_only(
+    graded_dir: Path, project: Path, monkeypatch: pytest.MonkeyPatch, bound_by_permissions: Bound
+) -> Iterator[dict[str, Path]]:
     """A course and a project that can be read and not be written by the user of the block ``bound_by_permissions()``."""
     box = Path(tempfile.mkdtemp(prefix="read-only-")).resolve()
     try:
@@ -415,6 +396,7 @@ def test_a_folder_that_may_not_be_written_is_named_and_nothing_changes(
     notebook: Callable[..., str],
     run: Callable[..., Result],
     snapshot: Callable[[Path], dict[str, str]],
+    bound_by_permissions: Bound,
     words: list[str],
 ) -> None:
     box = read_only["course"].parent
@@ -432,6 +414,14 @@ def test_a_folder_that_may_not_be_written_is_named_and_nothing_changes(
             result = run(*filled)
     refused(result, str(box))
     assert snapshot(box) == before
+
+
+def test_a_dry_run_of_regrade_is_not_refused_for_a_course_that_may_not_be_written(
+    read_only: dict[str, Path], run: Callable[..., Result], bound_by_permissions: Bound
+) -> None:
+    with bound_by_permissions():
+        result = run("regrade", "04", "--dry-run", "--device", "cpu", "--course", read_only["course"])
+    refused(result, f"nothing has been graded for {CHAPTER}")
 
 
 def test_a_new_course_is_unmade_when_its_first_release_fails(
@@ -693,6 +683,86 @@ def test_a_class_is_graded_reported_and_exported(
     assert [refused["chapter"] for refused in json.loads(exported.stdout)["not_gradable"]] == [CHAPTER]
 
 
+def test_who_found_no_room_on_the_disk_is_named_by_every_command_until_the_work_is_there(
+    course_dir: Path,
+    tmp_path: Path,
+    notebook: Callable[..., str],
+    run: Callable[..., Result],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    handed_in = tmp_path / "handed in"
+    handed_in.mkdir()
+    for student in ("ada", "bo"):
+        (handed_in / f"{student}.ipynb").write_text(notebook(CHAPTER), encoding="utf-8")
+    words = ["--course", course_dir, "--jobs", 1, "--device", "cpu", "--allow-weaker-isolation"]
+
+    with monkeypatch.context() as full:
+        full_for(full, "bo")
+        first = run("autograde", "04", "--submissions", handed_in, *words)
+    again = f"--submissions {shlex.quote(str(handed_in))}"
+    assert first.exit_code == 1
+    assert f"{CHAPTER}: 1 of 2 submissions graded" in first.stdout
+    assert "bo.ipynb: bo: it could not be brought in (No space left on device)" in first.stdout
+    for command in (
+        ["autograde", "04", *words],
+        ["report", "--course", course_dir],
+        ["export", "--course", course_dir],
+    ):
+        told = run(*command)
+        assert told.exit_code == 1
+        assert f"1 submission of {CHAPTER} is in this download and not in the course folder: bo." in told.stdout
+        assert again in told.stdout
+        data = json.loads(run(*command, "--json").stdout)
+        missing = data[0]["missing"] if isinstance(data, list) else data["not_brought_in"]
+        assert [item["student"] for item in missing] == ["bo"]
+    page = (course_dir / "report.html").read_text(encoding="utf-8")
+    assert "not brought into the course folder: bo." in page
+
+    assert run("autograde", "04", "--submissions", handed_in, *words).exit_code == 0
+    for command in (
+        ["autograde", "04", *words],
+        ["report", "--course", course_dir],
+        ["export", "--course", course_dir],
+    ):
+        told = run(*command)
+        assert (told.exit_code, "not in the course folder" in told.stdout) == (0, False)
+
+
+def full_for(patch: pytest.MonkeyPatch, student: str) -> None:
+    """Have no room on the disk for one student's submission."""
+    from autograder.grading import collect
+
+    put = collect._put
+
+    def put_or_not(course: Course, chapter: str, who: str, *more: object) -> str:
+        if who == student:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        return put(course, chapter, who, *more)  # type: ignore[arg-type]
+
+    patch.setattr(collect, "_put", put_or_not)
+
+
+def test_a_disk_that_is_full_for_grading_too_does_not_hide_who_was_not_brought_in(
+    course_dir: Path,
+    tmp_path: Path,
+    notebook: Callable[..., str],
+    run: Callable[..., Result],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    handed_in = tmp_path / "handed_in"
+    handed_in.mkdir()
+    for student in ("ada", "bo"):
+        (handed_in / f"{student}.ipynb").write_text(notebook(CHAPTER), encoding="utf-8")
+    full_for(monkeypatch, "bo")
+
+    def full(*words: object, **more: object) -> None:
+        raise CourseError("no space left on device", where=course_dir, do="Free some space.")
+
+    monkeypatch.setattr("autograder.grading.autograde.autograde", full)
+    result = run("autograde", "04", "--submissions", handed_in, "--course", course_dir, "--allow-weaker-isolation")
+    refused(result, "no space left on device", f"not brought in, 1 of {CHAPTER}: bo", "Free some space.")
+
+
 # ---------------------------------------------------------------------------------------------------- the entry point
 
 
@@ -708,22 +778,45 @@ def test_the_entry_point_prints_pure_json_whatever_a_notebook_and_its_children_p
     assert "noise" not in done.stdout
 
 
-def test_the_entry_point_is_stopped_by_ctrl_c_without_a_traceback(project: Path) -> None:
-    code = (
+@pytest.mark.parametrize(
+    ("number", "code"),
+    [(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGHUP, 129)],
+    ids=lambda value: str(value),
+)
+def test_the_entry_point_is_stopped_by_ctrl_c_and_its_like_without_a_traceback(
+    project: Path, number: signal.Signals, code: int
+) -> None:
+    program = (
         "import signal, sys, time\nimport autograder.authoring.sync as library\nfrom autograder.cli import main\n"
         "signal.signal(signal.SIGINT, signal.default_int_handler)  # whoever started the tests may have it ignored\n"
+        "signal.signal(signal.SIGHUP, signal.SIG_DFL)\n"
         "def wait(*a, **k):\n    print('ready', file=sys.stderr, flush=True)\n    time.sleep(60)\n"
         "library.sync = wait\nmain(['sync'])"
     )
-    process = subprocess.Popen([sys.executable, "-c", code], stderr=subprocess.PIPE, text=True, cwd=project)
+    process = subprocess.Popen([sys.executable, "-c", program], stderr=subprocess.PIPE, text=True, cwd=project)
     assert process.stderr is not None
     assert process.stderr.readline() == "ready\n"
     time.sleep(0.1)
-    process.send_signal(signal.SIGINT)
+    process.send_signal(number)
     said = process.stderr.read()
-    assert process.wait(30) == 130
+    assert process.wait(30) == code
     assert said.startswith("tfcourse: stopped.")
     assert "Traceback" not in said
+
+
+def test_a_signal_that_is_to_be_ignored_stays_so(
+    project: Path, run: Callable[..., Result], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen = []
+    monkeypatch.setattr(
+        "autograder.authoring.sync.sync", lambda *a, **k: seen.append(signal.getsignal(signal.SIGHUP)) or []
+    )
+    before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    try:
+        assert run("sync").exit_code == 0
+    finally:
+        signal.signal(signal.SIGHUP, before)
+    assert seen == [signal.SIG_IGN], "nohup is obeyed"
 
 
 def test_without_the_packages_of_the_commands_the_entry_point_says_what_to_install() -> None:

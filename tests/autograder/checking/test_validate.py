@@ -136,6 +136,18 @@ def test_errors_are_numbered_among_all_code_cells_and_come_first(write):
     assert describe(validation).startswith("code cell 4 (1 / 0) raised ZeroDivisionError")
 
 
+def test_what_failed_comes_before_what_is_right_and_that_takes_a_line_each(write):
+    validation = validate(
+        write(SETUP, RIGHT, "check(causal_mask)", "def merge_heads(x):\n    return x", "check(merge_heads)")
+    )
+    right, wrong = validation.verdicts
+    lines = describe(validation).splitlines()
+    assert lines[0].startswith("merge_heads: 0 of ")
+    assert lines[-2] == f"causal_mask: {right.score:g} of {right.score:g} points, all right"
+    assert lines[:-2] == str(wrong).splitlines()
+    assert len(validate(write(SETUP, RIGHT, "check(causal_mask)")).verdicts[0].findings) > 1
+
+
 def test_what_is_no_exercise_is_worth_nothing_and_said_to_be_none(write):
     validation = validate(write(SETUP, RIGHT, "check(causal_mask)", "def helper(): pass", "check(helper)"))
     assert validation.missing == ("helper",)

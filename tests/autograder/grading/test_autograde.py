@@ -17,7 +17,7 @@ import pytest
 from nbgrader.api import Gradebook
 from sqlalchemy.exc import OperationalError
 
-from autograder.course import Course
+from autograder.course import CONFIG_NAME, Course
 from autograder.engine.worker import given_up
 from autograder.errors import CourseError
 from autograder.grading import autograde as module
@@ -32,6 +32,7 @@ from autograder.grading.settings import GradingSettings
 from autograder.shared_gradebook import _Unit
 
 from .conftest import CHAPTER
+from .scripted import Scripted
 
 STUDENTS = 7
 # The course's own seed; whatever isolation there is will do for submissions that we have made ourselves.
@@ -623,3 +624,39 @@ def test_in_a_class_of_two_chapters_somebody_misses_one(course: Course) -> None:
     assert len(missing) == 1
     assert not (course.root / "submitted" / missing[0] / "04_multi_head").exists()
     assert (course.root / "submitted" / missing[0] / CHAPTER).exists()
+
+
+@pytest.mark.parametrize(
+    ("plugin", "said"),
+    [
+        ("'penalties.PerHour'", "penalties.PerHour"),
+        ("'broken_penalties.PerHour'", "invalid syntax"),
+        ("'helpless_penalties.PerHour'", "no rate is set"),
+    ],
+    ids=["not there", "no Python", "cannot be made"],
+)
+def test_a_penalty_class_that_cannot_be_used_is_one_error_for_the_run_before_anything_is_run(
+    course: Course,
+    filled: Callable[..., Any],
+    hand_in: Callable[..., Path],
+    monkeypatch: pytest.MonkeyPatch,
+    plugin: str,
+    said: str,
+) -> None:
+    (course.root / "broken_penalties.py").write_text("class PerHour(:\n", encoding="utf-8")
+    (course.root / "helpless_penalties.py").write_text(
+        "from nbgrader.plugins import BasePlugin\n\nclass PerHour(BasePlugin):\n"
+        "    def __init__(self, **more):\n        raise ValueError('no rate is set')\n",
+        encoding="utf-8",
+    )
+    monkeypatch.syspath_prepend(str(course.root))
+    with (course.root / CONFIG_NAME).open("a", encoding="utf-8") as file:
+        file.write(f"\nc.AssignLatePenalties.plugin_class = {plugin}\n")
+    for student in ("ann", "ben"):
+        hand_in(student, filled())
+    executor = Scripted()
+    with pytest.raises(CourseError, match=said) as refused:
+        autograde(course, CHAPTER, device="cpu", make_executor=executor)
+    assert refused.value.where == str(course.root / CONFIG_NAME)
+    assert executor.ran == []
+    assert read_results(course, CHAPTER) == []

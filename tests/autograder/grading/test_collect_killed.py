@@ -15,9 +15,12 @@ import nbformat
 import pytest
 
 from autograder.course import Course
+from autograder.errors import CourseError
 from autograder.grading.collect import collect
 from autograder.grading.intake import take_in
 from autograder.grading.manifest import Manifest, released_manifest
+from autograder.grading.missing import record_path
+from autograder.grading.roster import roster_path
 
 from .conftest import CHAPTER
 
@@ -278,7 +281,7 @@ def test_a_full_disk_leaves_the_earlier_submission_and_says_what_to_do(
     source = download(tmp_path / "2", amara=(works["B"], "02"))
     left = {"nothing": 0, "half a notebook": len(works["B"]) // 2, "a notebook": len(works["B"]) + 5}[room]
     with monkeypatch.context() as patched:
-        Full(patched, course.root, left)
+        Full(patched, course.folder("submitted"), left)
         found = collect(course, CHAPTER, source)
     assert everything(course.root / "submitted") == before
     assert (found.new, found.replaced, found.unchanged) == ([], [], []), "nothing was brought in"
@@ -310,9 +313,112 @@ def test_a_list_of_students_that_cannot_be_written_is_told_and_stops_nobody(
     course: Course, tmp_path: Path, works: dict[str, bytes], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     source = download(tmp_path / "1", amara=(works["A"], "01"))
+    collect(course, CHAPTER, source)
+    roster_path(course).unlink()
     with monkeypatch.context() as patched:
-        Full(patched, course.root, len(works["A"]) + 30)
+        Full(patched, course.root, 30)
         found = collect(course, CHAPTER, source)
-    assert found.new == ["amara"]
+    assert found.unchanged == ["amara"]
     assert [(problem.kind, problem.where) for problem in found.problems] == [("list not written", "students.json")]
     assert found.problems[0].do == "Make room on the disk, then collect again."
+
+
+STUDENTS = [f"s{number}" for number in range(6)]
+
+
+@pytest.fixture
+def class_of_six(tmp_path: Path, works: dict[str, bytes]) -> Path:
+    """A download of six students."""
+    return download(tmp_path / "six", **dict.fromkeys(STUDENTS, (works["A"], None)))
+
+
+def test_who_found_no_room_on_the_disk_is_named_by_every_later_collection_until_the_work_is_there(
+    course: Course, class_of_six: Path, works: dict[str, bytes], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with monkeypatch.context() as patched:
+        Full(patched, course.root, 5_000 + 4 * len(works["A"]))
+        found = collect(course, CHAPTER, class_of_six)
+    lost = [student for student in STUDENTS if student not in found.students]
+    assert lost
+    assert [item.student for item in found.missing] == lost
+    assert [problem.kind for problem in found.problems[: len(lost)]] == ["not brought in"] * len(lost)
+    assert all(student in problem.what for student, problem in zip(lost, found.problems, strict=False))
+    for _ in range(2):
+        again = collect(course, CHAPTER)
+        assert [item.student for item in again.missing] == lost
+        (problem,) = again.problems
+        assert problem.kind == "not brought in"
+        assert f"{', '.join(lost)}." in problem.what
+        assert str(class_of_six) in problem.do, "the command that brings them in is told"
+    assert collect(course, CHAPTER, class_of_six).missing == []
+    assert not record_path(course, CHAPTER).exists()
+    assert (collect(course, CHAPTER).missing, collect(course, CHAPTER).problems) == ([], [])
+
+
+def test_without_room_to_note_who_is_to_come_nobody_is_brought_in(
+    course: Course, class_of_six: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with monkeypatch.context() as patched:
+        Full(patched, course.root, 100)
+        with pytest.raises(CourseError, match="nothing of 03_scaled_dot_product was brought in") as refused:
+            collect(course, CHAPTER, class_of_six)
+    assert refused.value.do == "Make room on the disk, and give the same command again."
+    assert not course.folder("submitted").exists()
+
+
+def test_who_was_to_come_when_the_process_was_killed_is_named(course: Course, class_of_six: Path) -> None:
+    number, seen = 0, set[int]()
+    while ends_after(number, lambda: collect(course, CHAPTER, class_of_six), course.root):
+        there = {path.parent.name for path in course.root.glob(f"submitted/*/{CHAPTER}") if (path / NOTEBOOK).is_file()}
+        named = {item.student for item in collect(course, CHAPTER).missing}
+        assert not there or there | named == set(STUDENTS)
+        assert not there & named
+        seen.add(len(there))
+        number += 1
+    assert len(seen) > 3, "it was killed between two students"
+
+
+def test_what_is_missing_of_an_earlier_download_stays_missing_after_another_one(
+    course: Course, tmp_path: Path, class_of_six: Path, works: dict[str, bytes], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with monkeypatch.context() as patched:
+        Full(patched, course.root, 5_000 + 4 * len(works["A"]))
+        lost = [item.student for item in collect(course, CHAPTER, class_of_six).missing]
+    found = collect(course, CHAPTER, download(tmp_path / "late", bela=(works["B"], None)))
+    assert [item.student for item in found.missing] == lost
+    assert [problem.kind for problem in found.problems] == ["not brought in"]
+
+
+def test_a_time_that_did_not_come_is_missing_too(
+    course: Course, tmp_path: Path, works: dict[str, bytes], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    collect(course, CHAPTER, download(tmp_path / "1", amara=(works["A"], "01")))
+    source = download(tmp_path / "2", amara=(works["A"], "02"))
+    with monkeypatch.context() as patched:
+        patched.setattr(
+            "autograder.grading.collect._write", lambda *_: (_ for _ in ()).throw(OSError(errno.ENOSPC, "full"))
+        )
+        assert [item.student for item in collect(course, CHAPTER, source).missing] == ["amara"]
+    assert collect(course, CHAPTER).missing
+    assert collect(course, CHAPTER, source).missing == []
+    assert pair(course, "amara") == (works["A"], written("02"))
+
+
+def test_a_notebook_that_somebody_has_put_there_by_hand_is_not_missing(
+    course: Course, class_of_six: Path, works: dict[str, bytes], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with monkeypatch.context() as patched:
+        Full(patched, course.root, 5_000 + 4 * len(works["A"]))
+        first, *others = [item.student for item in collect(course, CHAPTER, class_of_six).missing]
+    place = course.folder("submitted", first, CHAPTER)
+    place.mkdir(parents=True, exist_ok=True)
+    (place / NOTEBOOK).write_bytes(works["C"])
+    assert [item.student for item in collect(course, CHAPTER).missing] == others
+
+
+def test_a_note_of_what_is_to_come_that_is_damaged_is_told_and_kept(course: Course) -> None:
+    record_path(course, CHAPTER).parent.mkdir(exist_ok=True)
+    record_path(course, CHAPTER).write_text("[{", encoding="utf-8")
+    with pytest.raises(CourseError, match="damaged"):
+        collect(course, CHAPTER)
+    assert record_path(course, CHAPTER).read_text(encoding="utf-8") == "[{"

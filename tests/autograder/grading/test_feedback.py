@@ -24,6 +24,7 @@ from autograder.checks import check
 from autograder.cli import _write_feedback
 from autograder.course import Course
 from autograder.errors import CourseError
+from autograder.grading import feedback, page_stamps
 from autograder.grading.autograde import autograde
 from autograder.grading.execution import Execution, Submission
 from autograder.grading.feedback import write_feedback
@@ -245,6 +246,7 @@ def test_a_page_for_which_the_disk_has_no_place_says_what_to_do_about_the_disk(
         raise OSError(number, os.strerror(number))
 
     monkeypatch.chdir(course.root)
+    (course.root / "feedback" / "ann" / CHAPTER / f"{CHAPTER}.html").unlink()
     with monkeypatch.context() as patch:
         patch.setattr(FilesWriter, "write", full)
         assert write_feedback(course, CHAPTER, students=["ann"]) == []
@@ -260,6 +262,69 @@ def test_a_page_for_which_the_disk_has_no_place_says_what_to_do_about_the_disk(
     result = read_result(course, CHAPTER, "ann")
     assert result is not None
     assert "no feedback" not in [problem.kind for problem in result.problems]
+
+
+def made_again(course: Course, monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Write the pages, and return whose were made."""
+    made = []
+    convert = feedback._convert
+
+    def watched(config: Any, chapter: str, student: str) -> Any:
+        made.append(student)
+        return convert(config, chapter, student)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(feedback, "_convert", watched)
+        assert len(write_feedback(course, CHAPTER)) == 3
+    return made
+
+
+def test_only_pages_of_which_something_has_changed_are_made_again(
+    course: Course, pages: dict[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert made_again(course, monkeypatch) == []
+    with Books(course, CHAPTER).gradebook() as gradebook:
+        gradebook.find_comment("causal_mask", CHAPTER, CHAPTER, "ann").manual_comment = "Another word."
+        gradebook.find_grade("question_root", CHAPTER, CHAPTER, "ben").needs_manual_grade = True
+        gradebook.update_or_create_student("cem", first_name="Cem")
+        gradebook.db.commit()
+    assert made_again(course, monkeypatch) == ["ann", "ben", "cem"]
+    assert made_again(course, monkeypatch) == []
+    folder = course.root / "feedback" / "ann" / CHAPTER
+    assert "Another word." in (folder / f"{CHAPTER}.html").read_text(encoding="utf-8")
+    (folder / f"{CHAPTER}.html").write_text("half a page", encoding="utf-8")
+    beside = course.root / "autograded" / "ben" / CHAPTER / "data.csv"
+    beside.write_text("1", encoding="utf-8")
+    assert made_again(course, monkeypatch) == ["ann", "ben"]
+    (course.root / "feedback" / "ben" / CHAPTER / "data.csv").unlink()
+    graded = course.root / "autograded" / "cem" / CHAPTER / f"{CHAPTER}.ipynb"
+    graded.chmod(0o644)
+    graded.write_text(graded.read_text(encoding="utf-8") + "\n", encoding="utf-8")
+    assert made_again(course, monkeypatch) == ["ben", "cem"]
+
+
+@pytest.mark.parametrize(
+    ("setting", "times"),
+    [
+        ("c.FeedbackExporter.site_url = 'https://course.example/'", 1),
+        ("from nbgrader.preprocessors import GetGrades\nc.GenerateFeedback.preprocessors = [GetGrades]", 2),
+    ],
+    ids=["once", "always: of others' steps nobody knows"],
+)
+def test_with_another_configuration_all_pages_are_made_again(
+    course: Course, pages: dict[str, str], monkeypatch: pytest.MonkeyPatch, setting: str, times: int
+) -> None:
+    with (course.root / "nbgrader_config.py").open("a", encoding="utf-8") as config:
+        config.write(f"\n{setting}\n")
+    counts = [len(made_again(course, monkeypatch)) for _ in range(2)]
+    assert counts == [3, 3 if times == 2 else 0]
+
+
+def test_with_another_version_of_this_program_all_pages_are_made_again(
+    course: Course, pages: dict[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(page_stamps, "_code", lambda: "another")
+    assert len(made_again(course, monkeypatch)) == 3
 
 
 def test_where_grading_again_helps_the_command_can_be_typed(course: Course, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -18,6 +19,7 @@ from autograder.grading.record import Books
 from autograder.grading.regrade import Move, Regrade, regrade, to_regrade
 from autograder.grading.results import read_results
 from autograder.grading.settings import GradingSettings
+from autograder.grading.tried import Tried
 from autograder.lock import course_lock
 
 from .conftest import CHAPTER
@@ -133,6 +135,24 @@ def test_a_dry_run_tells_the_same_and_writes_nothing(graded: Course, snapshot: S
     assert (dry.to_dict()["dry_run"], done.to_dict()["dry_run"]) == (True, False)
 
 
+@pytest.mark.usefixtures("other_checks")
+def test_a_dry_run_looks_at_a_course_that_may_not_be_written(
+    graded: Course, bound_by_permissions: Callable[[], AbstractContextManager[None]]
+) -> None:
+    everything = [graded.root, *graded.root.rglob("*")]
+    try:
+        for path in everything:
+            path.chmod(0o555 if path.is_dir() else 0o444)
+        with bound_by_permissions():
+            with pytest.raises(PermissionError):
+                (graded.root / "probe").touch()
+            done = again(graded, MOVED, dry_run=True)
+    finally:
+        for path in everything:
+            path.chmod(0o755 if path.is_dir() else 0o644)
+    assert [move.student for move in done.moves] == ["ann", "cem"]
+
+
 def test_what_was_graded_in_just_this_way_is_left_alone_unless_it_is_asked_for(graded: Course) -> None:
     executor = Scripted()
     done = again(graded, executor)
@@ -176,3 +196,62 @@ def test_it_waits_for_nobody_who_is_grading_but_a_dry_run_may_look(graded: Cours
         with pytest.raises(CourseError, match="another tfcourse"):
             again(graded, MOVED)
         assert again(graded, MOVED, dry_run=True).moves
+
+
+@pytest.fixture
+def kept(tmp_path: Path) -> Callable[[bool], Tried]:
+    """Return what keeps the executions of a dry run, or finds them."""
+    return lambda writes: Tried(tmp_path / "cache" / "tried", writes)
+
+
+def settled_by(course: Course, executor: Scripted, tried: Tried, settings: GradingSettings = SETTINGS) -> Regrade:
+    """Grade again, with a place for what a dry run executes."""
+    chosen = to_regrade(course, CHAPTER, None, settings)
+    return regrade(course, chosen, settings, dry_run=tried.writes, make_executor=executor, tried=tried)
+
+
+@pytest.mark.usefixtures("other_checks")
+def test_after_a_dry_run_nothing_is_executed_again(
+    graded: Course, kept: Callable[[bool], Tried], tmp_path: Path
+) -> None:
+    would = settled_by(graded, MOVED, kept(True))
+    idle = Scripted()
+    done = settled_by(graded, idle, kept(False))
+    assert idle.ran == []
+    assert done.moves == would.moves != ()
+    assert [result.score for result in read_results(graded, CHAPTER)] == [result.score for result in would.results]
+    assert {result.provenance.isolation for result in read_results(graded, CHAPTER)} == {"sandbox"}
+    assert not (tmp_path / "cache" / "tried").exists(), "what is recorded needs to be kept no longer"
+
+
+@pytest.mark.usefixtures("other_checks")
+@pytest.mark.parametrize("what", ["submission", "checks", "seed", "limits", "file"])
+def test_after_a_dry_run_it_is_executed_again_if_anything_has_changed(
+    graded: Course, kept: Callable[[bool], Tried], monkeypatch: pytest.MonkeyPatch, tmp_path: Path, what: str
+) -> None:
+    settled_by(graded, MOVED, kept(True))
+    again, settings = Scripted(), SETTINGS
+    if what == "submission":
+        beside = graded.folder("submitted", "ann", CHAPTER) / "data.csv"
+        beside.write_text("1", encoding="utf-8")
+        autograde(graded, CHAPTER, students=["ann"], device="cpu", settings=SETTINGS, make_executor=Scripted())
+        monkeypatch.setattr(module, "checks_hash", lambda: "a third")
+    elif what == "checks":
+        monkeypatch.setattr(module, "checks_hash", lambda: "a third")
+    elif what == "seed":
+        settings = replace(SETTINGS, seed=8)
+    elif what == "limits":
+        settings = replace(SETTINGS, cell_seconds=1)
+    else:
+        for path in (tmp_path / "cache" / "tried").iterdir():
+            path.write_text(path.read_text(encoding="utf-8")[:-10], encoding="utf-8")
+    settled_by(graded, again, kept(False), settings)
+    assert again.ran == ["ann", "ben", "cem"]
+
+
+@pytest.mark.usefixtures("other_checks")
+def test_what_failed_in_a_dry_run_is_executed_again(graded: Course, kept: Callable[[bool], Tried]) -> None:
+    settled_by(graded, Scripted({"ben": None}), kept(True))
+    again = Scripted()
+    settled_by(graded, again, kept(False))
+    assert again.ran == ["ben"]

@@ -166,3 +166,11 @@ def test_what_needs_nobody_is_a_remark_and_no_problem(works, tmp_path):
     assert "<code>nbgrader</code>&#x27;s metadata" in page
     assert '<span class="pill bad">' not in page
     assert summary.to_dict()["remarks"].keys() == {"s1"}
+
+
+def test_whose_work_was_not_brought_in_is_named_and_not_called_absent(works, tmp_path):
+    (summary,) = summarise(works, {"03_scaled_dot_product": ["s4", "<new>"]})
+    assert summary.absent == ()
+    assert summary.to_dict()["not_brought_in"] == ("s4", "<new>")
+    page = render([summary], title="Report", folder=tmp_path)
+    assert "not brought into the course folder: s4, &lt;new&gt;." in page

@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 
 from autograder.errors import CourseError
-from autograder.reports.export import export, undecided
+from autograder.reports.export import export, not_begun, undecided
 
 NBGRADER = ["assignment", "duedate", "timestamp", "student_id", "last_name", "first_name", "email", "raw_score"]
 NBGRADER += ["late_submission_penalty", "score", "max_score"]
@@ -156,3 +156,22 @@ def test_a_platform_gets_no_empty_file_where_nothing_could_be_graded(refused, tm
     with pytest.raises(CourseError, match="could be graded"):
         export([refused.grade], form, tmp_path / "out")
     assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize("form", ["csv", "canvas", "moodle"])
+def test_a_chapter_of_which_nothing_was_handed_in_is_in_no_file_and_named(
+    on_canvas, on_moodle, tmp_path, make_grade, form
+):
+    grades = on_moodle if form == "moodle" else on_canvas
+    empty = [make_grade(student, 0.0, handed_in=False, chapter="05_transformer") for student in ("s1", "s2")]
+    files = export([*grades, *empty], form, tmp_path / "with")
+    same = export(grades, form, tmp_path / "without")
+    assert [file.path.read_bytes() for file in files] == [file.path.read_bytes() for file in same]
+    assert not_begun([*grades, *empty]) == "left out, because nothing was handed in: 05_transformer"
+    assert not_begun(grades) == ""
+
+
+def test_a_chapter_of_which_nothing_could_be_graded_gets_no_column_on_canvas(on_canvas, tmp_path, make_grade):
+    refused = make_grade("s1", 0.0, chapter="05_transformer", gradable=False)
+    (file,) = export([*on_canvas, refused], "canvas", tmp_path)
+    assert "05_transformer" not in read(file.path)[0]

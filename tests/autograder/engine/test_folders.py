@@ -1,0 +1,98 @@
+"""Folders of runs that were killed are removed by the next one, and nobody else's; what was started ends with who started it."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+import pytest
+
+from autograder.engine import folders
+from autograder.engine.executor import WorkerExecutor
+from autograder.engine.folders import LOCK, new_folder, remove_leftovers
+from autograder.grading.settings import GradingSettings
+
+
+@pytest.fixture(autouse=True)
+def _own_place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    monkeypatch.setattr(folders, "_YOUNG_SECONDS", -1.0)
+
+
+def killed_run() -> Path:
+    """Return the folder of a process that has made one, put something into it, and was killed."""
+    code = (
+        "import os, pathlib, signal, subprocess, sys, tempfile\nfrom autograder.engine.folders import new_folder\n"
+        f"tempfile.tempdir = {tempfile.gettempdir()!r}\nfolder, _ = new_folder()\n"
+        "pathlib.Path(folder, 'packages').mkdir()\nprint(folder, flush=True)\nos.kill(os.getpid(), signal.SIGKILL)"
+    )
+    return Path(
+        subprocess.run([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True, check=False).stdout.strip()
+    )
+
+
+def test_the_folder_of_a_run_that_was_killed_is_removed_by_the_next(tmp_path: Path) -> None:
+    left = killed_run()
+    assert (left / "packages").is_dir()
+    executor = WorkerExecutor(GradingSettings(seed=1, allow_weaker=True))
+    executor.start()
+    try:
+        assert not left.exists()
+        assert len(list(tmp_path.iterdir())) == 1, "its own"
+    finally:
+        executor.close()
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_folder_in_use_stays_also_if_who_has_made_it_is_gone(tmp_path: Path) -> None:
+    folder, handle = new_folder()
+    heir = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE, pass_fds=[handle])
+    os.close(handle)
+    remove_leftovers()
+    assert Path(folder).is_dir()
+    heir.communicate(b"\n")
+    remove_leftovers()
+    assert not Path(folder).exists()
+
+
+def test_what_is_young_or_not_certainly_ours_stays(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("tfcourse-other", "another-x"):
+        (tmp_path / name).mkdir()
+    (tmp_path / "another-x" / LOCK).touch()
+    (tmp_path / "tfcourse-link").symlink_to(tmp_path / "another-x")
+    (tmp_path / "tfcourse-file").touch()
+    remove_leftovers()
+    assert len(list(tmp_path.iterdir())) == 4
+    monkeypatch.setattr(folders, "_YOUNG_SECONDS", 60.0)
+    left = killed_run()
+    remove_leftovers()
+    assert left.is_dir()
+
+
+def test_a_folder_of_another_user_stays(monkeypatch: pytest.MonkeyPatch) -> None:
+    left = killed_run()
+    with monkeypatch.context() as somebody:
+        somebody.setattr(os, "geteuid", lambda: 12345)
+        remove_leftovers()
+    assert left.is_dir()
+
+
+def test_what_students_are_forked_from_ends_with_its_worker_also_while_it_prepares_itself(tmp_path: Path) -> None:
+    (tmp_path / "endless.py").write_text(
+        f"import pathlib, time\npathlib.Path({str(tmp_path / 'begun')!r}).touch()\ntime.sleep(600)\n", encoding="utf-8"
+    )
+    code = (
+        "import os, pathlib, time\nfrom autograder.engine.nursery import Nursery\n"
+        "from autograder.engine.settings import EngineSettings\n"
+        "settings = EngineSettings(preload=('endless',), isolation='none')\n"
+        f"nursery = Nursery(settings, {{**os.environ, 'PYTHONPATH': {str(tmp_path)!r}}})\nnursery.start()\n"
+        f"while not pathlib.Path({str(tmp_path / 'begun')!r}).exists(): time.sleep(0.01)\n"
+        "os._exit(0)"
+    )
+    # It holds this pipe as long as it lives.
+    subprocess.run(
+        [sys.executable, "-c", code], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=60, check=True
+    )
