@@ -8,7 +8,7 @@ RUN    := $(VENV)/bin
 
 export PIP_DISABLE_PIP_VERSION_CHECK = 1
 
-.PHONY: demo test test-nbgrader test-pages lint lock sync clean help
+.PHONY: demo test test-deep test-chapter test-nbgrader test-pages lint lock sync clean help
 
 help:
 	@sed -n 's/^## //p' $(MAKEFILE_LIST)
@@ -22,11 +22,24 @@ demo: $(READY)
 	$(RUN)/tfcourse report --course $(COURSE)
 	@echo "site: $(CURDIR)/book/_build/html/index.html"
 
-## make test    style, types, and every test but those of the next two
+# The machinery's exhaustive part: attacks, the corpus of odd files, the engine, one page of each kind.
+DEEP := tests/attacks tests/corpus tests/nbgrader tests/pages tests/site tests/autograder/cluster tests/autograder/engine tests/autograder/grading
+# Two workers on two cores: a thread each, or they wait for each other's. A file's tests stay together: they share what is slow to make, such
+# as the built site. Their order, which tests/conftest.py gives, is kept.
+PYTEST := OMP_NUM_THREADS=1 $(RUN)/pytest -n 2 --dist loadfile --no-loadscope-reorder -m "not nbgrader and not audit"
+
+## make test    style, types, and the course: reference, checks, lessons, authoring
 test: $(READY) lint
-	# A file's tests stay together: they share what is dear to make, such as the built site. Their order, which tests/conftest.py gives, is kept.
-	# Two workers on two cores: a thread each, or they wait for each other's.
-	OMP_NUM_THREADS=1 $(RUN)/pytest -n 2 --dist loadfile --no-loadscope-reorder -m "not nbgrader and not audit"
+	$(PYTEST) tests $(addprefix --ignore=,$(DEEP))
+
+## make test-deep       the machinery: attacks, odd files, the engine, grading, the site
+test-deep: $(READY)
+	$(PYTEST) $(DEEP)
+
+## make test-chapter N=05   style, and one chapter: its reference against the oracles, its checks, its lesson
+test-chapter: $(READY)
+	$(RUN)/ruff check -q . && $(RUN)/ruff format -q --check .
+	OMP_NUM_THREADS=1 $(RUN)/pytest -q -n 2 --dist worksteal --chapter $(N) tests
 
 ## make test-nbgrader   nbgrader's own tests, with the engine switched on; takes minutes
 test-nbgrader: $(READY)

@@ -5,6 +5,7 @@ import importlib.util
 import shutil
 import sys
 from collections.abc import Callable, Iterator
+from functools import cache
 from pathlib import Path
 from types import ModuleType
 
@@ -29,12 +30,61 @@ FLAGS = [
 FIRST = ("chapters", "attacks", "pages")
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Put the folders that are best begun with first, and leave the rest in order."""
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Add the option that picks what is about one chapter."""
+    parser.addoption(
+        "--chapter", default="", metavar="NN", help="only what is about one chapter: its reference, checks and lesson"
+    )
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """With ``--chapter``, do not even import test files that are about something else."""
+    chapter = config.getoption("--chapter")
+    if not chapter or collection_path.suffix != ".py":
+        return None
+    return True if collection_path not in _files_of(chapter) else None
+
+
+@cache
+def _files_of(number: str) -> frozenset[Path]:
+    """Return the test files about a chapter: those of the modules that its exercises are in, of its checks, and of its lesson."""
+    from autograder.checks import exercises
+
+    about = [item for item in exercises().values() if item.chapter.startswith(f"{number}_")]
+    if not about:
+        raise pytest.UsageError(f"--chapter {number}: the course has no exercises of such a chapter")
+    modules = {item.reference.__module__.rpartition(".")[2] for item in about}
+    here = Path(__file__).parent
+    return frozenset(
+        {
+            *(here / "tfcourse" / f"test_{module}.py" for module in modules),
+            *here.glob(f"chapters/test_lesson_{number}.py"),
+            here / "chapters" / "test_lessons.py",
+            here / "autograder" / "checks" / "test_quality.py",
+            *here.rglob("conftest.py"),
+        }
+    )
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Put the folders that are best begun with first, and leave the rest in order; with ``--chapter``, leave other chapters out."""
+    if number := config.getoption("--chapter"):
+        items[:] = [item for item in items if _is_about(item, number)]
     folders = [item.path.relative_to(Path(__file__).parent).parts[0] for item in items]
     places = {folder: place for place, folder in enumerate(FIRST)}
     order = sorted(range(len(items)), key=lambda i: places.get(folders[i], len(FIRST)))
     items[:] = [items[i] for i in order]
+
+
+def _is_about(item: pytest.Item, number: str) -> bool:
+    """Whether a test is about a chapter: one that has an exercise or a chapter as its parameter is about that one."""
+    from autograder.checks import exercises
+
+    given = getattr(getattr(item, "callspec", None), "params", {})
+    name, chapter = given.get("name"), given.get("chapter")
+    if name in exercises():
+        return exercises()[name].chapter.startswith(f"{number}_")
+    return chapter is None or str(chapter).startswith(number)
 
 
 @pytest.fixture(scope="module")
