@@ -15,7 +15,7 @@ from typing import Any
 from nbformat import NotebookNode
 from nbformat.notebooknode import from_dict
 
-from autograder.checking.untold import known_kind
+from autograder.checking.untold import told_kind
 from autograder.engine.cells import syntax_fault
 from autograder.engine.conspicuous import conspicuous
 from autograder.engine.conversation import Allowance, Conversation, LimitError
@@ -153,7 +153,7 @@ class Checker:
             if self._asked:
                 # By now its author's code has seen the hidden questions, and could have one of them told here.
                 silent = (
-                    f"The cell raised {known_kind(error.ename)}. Its text is not told, for it stands behind a test."
+                    f"The cell raised {told_kind(error.ename)}. Which one is not told, for the cell stands behind a test."
                 )
                 fault = syntax_fault(cell.source)
                 what = f"The cell raised SyntaxError: {fault}" if fault else silent
