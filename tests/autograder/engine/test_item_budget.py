@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from autograder.checking.exercise import Case
+from autograder.checking.request import Request
 from autograder.engine import wire
 from autograder.engine.conversation import signal_name
 from autograder.engine.remote import Reference
