@@ -55,7 +55,9 @@ def parsed(source: str) -> Cell | None:
     """
     try:
         tree = ast.parse(_python(source))
-        return Cell([Statement(walk(part)) for statement in tree.body for part in (*_inside_magics(statement), statement)])
+        return Cell(
+            [Statement(walk(part)) for statement in tree.body for part in (*_inside_magics(statement), statement)]
+        )
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return None
 
@@ -87,7 +89,9 @@ def _python(source: str) -> str:
     if magic and magic["name"] in MAGICS_OF_CELLS:
         # What it runs is the rest of the cell; for IPython itself that is a text.
         blank = "\n" * magic[0].count("\n")
-        return f"get_ipython().run_line_magic({magic['name']!r}, {magic['line'].strip()!r}){blank}" + _python(source[magic.end():])
+        return f"get_ipython().run_line_magic({magic['name']!r}, {magic['line'].strip()!r}){blank}" + _python(
+            source[magic.end() :]
+        )
     return str(TransformerManager().transform_cell(source))
 
 

@@ -149,9 +149,7 @@ class Checker:
             what = f"The cell raised {error.ename}: {error.evalue.strip()}"[:_TOLD]
             if self._asked:
                 # By now its author's code has seen the hidden questions, and could have one of them told here.
-                silent = (
-                    f"The cell raised {told_kind(error.ename)}. Which one is not told, for the cell stands behind a test."
-                )
+                silent = f"The cell raised {told_kind(error.ename)}. Which one is not told, for the cell stands behind a test."
                 fault = syntax_fault(cell.source)
                 what = f"The cell raised SyntaxError: {fault}" if fault else silent
             self._problems.append(Problem("cell error", what, where=name_of(cell, index)))

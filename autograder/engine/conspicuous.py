@@ -159,7 +159,10 @@ class _Reader:
         harmless = {id(node) for parent in nodes for node in self._beside_the_point(parent)}
         for node in nodes:
             if isinstance(node, ast.Call) and _is_magic(node):
-                self._signs |= {id(node.func), *(id(part) for part in ast.walk(node.func) if isinstance(part, ast.Name))}
+                self._signs |= {
+                    id(node.func),
+                    *(id(part) for part in ast.walk(node.func) if isinstance(part, ast.Name)),
+                }
         for node in nodes:
             if isinstance(node, ast.Import):
                 for alias in node.names:
@@ -400,7 +403,12 @@ def _constant(text: str) -> Iterator[str]:
     private = vars(torch)
     for part in text.split("."):
         dunder = part.startswith("__") and part.endswith("__") and part not in DUNDERS
-        if dunder or (part in TELLING and "_" in part) or part in TELLING_MODULES or (part[:1] == "_" and part in private and part not in DUNDERS):
+        if (
+            dunder
+            or (part in TELLING and "_" in part)
+            or part in TELLING_MODULES
+            or (part[:1] == "_" and part in private and part not in DUNDERS)
+        ):
             yield f"….{part}"
 
 
@@ -421,7 +429,9 @@ def _is_magic(node: ast.Call) -> bool:
     """Whether a call is what IPython makes of a line that begins with ``%`` or ``!``, or ends with ``?``."""
     asked = node.func.value if isinstance(node.func, ast.Attribute) and node.func.attr in _SIGNS else None
     constant = bool(node.args) and not node.keywords and all(isinstance(arg, ast.Constant) for arg in node.args)
-    return constant and isinstance(asked, ast.Call) and isinstance(asked.func, ast.Name) and asked.func.id == "get_ipython"
+    return (
+        constant and isinstance(asked, ast.Call) and isinstance(asked.func, ast.Name) and asked.func.id == "get_ipython"
+    )
 
 
 def _magic(name: str, line: str) -> Iterator[str]:

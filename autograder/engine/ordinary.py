@@ -89,7 +89,9 @@ MODULES: Mapping[str, frozenset[str]] = {
     "importlib.metadata": _names("version"),
     "os": _names("chdir cpu_count environ getcwd getenv getpid kill linesep listdir makedirs mkdir name path sep"),
     "os.path": ALL,
-    "sys": _names("argv byteorder exit float_info getsizeof maxsize path platform stderr stdout version version_info executable"),
+    "sys": _names(
+        "argv byteorder exit float_info getsizeof maxsize path platform stderr stdout version version_info executable"
+    ),
     "types": _names("MappingProxyType NoneType SimpleNamespace"),
     "IPython": ALL,
     "IPython.core": frozenset(),
@@ -157,5 +159,22 @@ MAGICS_OF_CELLS = MAGICS_OF_CODE | {"capture"}
 # What follows `!` in every second notebook, and runs nothing that the student wrote.
 SHELL = _names("apt apt-get cat cd date echo free head ls lscpu nproc nvidia-smi pip pip3 pwd uname wc")
 # A file of these is not imported.
-DATA_FILES = (".csv", ".gz", ".html", ".json", ".jsonl", ".log", ".md", ".npy", ".npz", ".pdf", ".png", ".pt", ".pth.tar", ".svg", ".tsv", ".txt")
+DATA_FILES = (
+    ".csv",
+    ".gz",
+    ".html",
+    ".json",
+    ".jsonl",
+    ".log",
+    ".md",
+    ".npy",
+    ".npz",
+    ".pdf",
+    ".png",
+    ".pt",
+    ".pth.tar",
+    ".svg",
+    ".tsv",
+    ".txt",
+)
 CODE_FILES = (".py", ".pyc", ".pth", ".so")

@@ -298,7 +298,13 @@ def _is_record(names: Sequence[Any]) -> bool:
     )
 
 
-def unpack(data: bytes, resolve: Callable[[Reference], Any] | None = None, *, trusted: bool = False, budget: ItemBudget | None = None) -> Any:
+def unpack(
+    data: bytes,
+    resolve: Callable[[Reference], Any] | None = None,
+    *,
+    trusted: bool = False,
+    budget: ItemBudget | None = None,
+) -> Any:
     """Return the value that :func:`pack` made bytes of; for any other bytes an error.
 
     Args:
