@@ -28,6 +28,7 @@ from autograder.engine.ordinary import (
     MODULES,
     PACKAGE,
     PRIVATE,
+    RUNNING_MAGICS,
     SHELL,
     TELLING,
     TELLING_MODULES,
@@ -87,7 +88,7 @@ def conspicuous(sources: Sequence[str], given: Sequence[str] = ()) -> tuple[str,
 def _unread(source: str) -> Iterator[str]:
     if not syntax_fault(source):
         yield "a cell that cannot be read"
-    elif match := _AUTOMAGIC.fullmatch(source):
+    elif (match := _AUTOMAGIC.fullmatch(source)) and match["name"] in RUNNING_MAGICS:
         yield from _magic(match["name"], match["line"])
 
 
@@ -107,6 +108,7 @@ class _Reader:
         self._devices: set[str] = set()
         # What stands for a magic's sign: the text behind it is looked at instead.
         self._signs: set[int] = set()
+        self._called: set[int] = set()
 
     def learn(self, nodes: Sequence[ast.AST]) -> None:
         """Take note of the names that nodes give."""
@@ -157,6 +159,7 @@ class _Reader:
     def told(self, nodes: Sequence[ast.AST]) -> Iterator[str]:
         """Return what is told of nodes."""
         harmless = {id(node) for parent in nodes for node in self._beside_the_point(parent)}
+        self._called |= {id(node.func) for node in nodes if isinstance(node, ast.Call)}
         for node in nodes:
             if isinstance(node, ast.Call) and _is_magic(node):
                 self._signs |= {
@@ -200,7 +203,7 @@ class _Reader:
             yield from _path(path)
             if id(node) not in harmless and self._is_module(node, path):
                 yield f"{path} handed on"
-        if id(node) not in harmless and last in _LOOKUPS and last not in self.bound:
+        if id(node) not in self._called and last in _LOOKUPS and last not in self.bound:
             yield f"{last} handed on"
         if isinstance(node, ast.Attribute) and not paths:
             own = isinstance(node.value, ast.Name) and node.value.id in _SELVES
@@ -220,11 +223,11 @@ class _Reader:
 
     def _attribute(self, name: str, *, own: bool = False) -> Iterator[str]:
         dunder = name.startswith("__") and name.endswith("__")
-        if name in TELLING and name not in self._made:
-            yield f"….{name}"
-        elif dunder and name not in DUNDERS and not (own and name == "__dict__"):
-            yield f"….{name}"
-        elif name.startswith("_") and not dunder and not own and name not in PRIVATE and name not in self._made:
+        if (
+            (name in TELLING and name not in self._made)
+            or (dunder and name not in DUNDERS and not (own and name == "__dict__"))
+            or (name.startswith("_") and not dunder and not own and name not in PRIVATE and name not in self._made)
+        ):
             yield f"….{name}"
 
     def _call(self, node: ast.Call) -> Iterator[str]:
@@ -278,6 +281,8 @@ class _Reader:
         else:
             return
         # What stands in a comparison inside of a condition is looked at there.
+        if isinstance(asked[0], ast.Compare):
+            return
         if any(self._asks(part) for item in asked for part in _kept(item, compared=False)):
             yield "a device in a condition"
 
@@ -383,7 +388,7 @@ def _is_foreign(where: str, name: str) -> bool:
         return True
     else:
         return where == "torch" and found is None
-    return origin not in MODULES and not (origin.startswith(f"{top}.") and PACKAGE == MODULES.get(top))
+    return origin not in MODULES and not (origin.startswith(f"{top}.") and MODULES.get(top) == PACKAGE)
 
 
 def _star(module: str) -> list[str]:
@@ -437,9 +442,9 @@ def _is_magic(node: ast.Call) -> bool:
 def _magic(name: str, line: str) -> Iterator[str]:
     if name in ("pip", "conda"):
         yield from _shell(f"pip {line}")
-    elif name == "load_ext" and line.strip() in ("autoreload", "tensorboard"):
-        return
-    elif name == "writefile" and line.strip().endswith(DATA_FILES):
+    elif (name == "load_ext" and line.strip() in ("autoreload", "tensorboard")) or (
+        name == "writefile" and line.strip().endswith(DATA_FILES)
+    ):
         return
     elif name not in MAGICS:
         yield f"%{name}"

@@ -35,8 +35,8 @@ MODULES: Mapping[str, frozenset[str]] = {
     # Of PyTorch, the modules that everybody uses.
     "torch": ALL,
     "torch.autograd": _names(
-        "Function Variable anomaly_mode backward detect_anomaly enable_grad functional grad gradcheck gradgradcheck inference_mode no_grad "
-        "profiler set_detect_anomaly set_grad_enabled"
+        "Function Variable anomaly_mode backward detect_anomaly enable_grad functional grad gradcheck gradgradcheck "
+        "inference_mode no_grad profiler set_detect_anomaly set_grad_enabled"
     ),
     "torch.autograd.functional": ALL,
     "torch.autograd.profiler": _names("profile record_function"),
@@ -77,9 +77,9 @@ MODULES: Mapping[str, frozenset[str]] = {
     # Of Python's library, what computes, names and prints.
     **dict.fromkeys(
         _names(
-            "__future__ abc bisect cmath collections collections.abc contextlib copy dataclasses datetime decimal enum fractions functools "
-            "heapq itertools json math numbers pprint random re statistics string textwrap time timeit typing typing_extensions warnings "
-            "logging platform tempfile pathlib"
+            "__future__ abc bisect cmath collections collections.abc contextlib copy dataclasses datetime decimal enum "
+            "fractions functools heapq itertools json math numbers pprint random re statistics string textwrap time timeit "
+            "typing typing_extensions warnings logging platform tempfile pathlib"
         ),
         ALL,
     ),
@@ -113,27 +113,31 @@ BUT_NOT: Mapping[str, frozenset[str]] = {
 }
 
 BUILTINS = _names(
-    "ArithmeticError AssertionError AttributeError BaseException BaseExceptionGroup BlockingIOError BufferError BytesWarning "
-    "ConnectionError DeprecationWarning EOFError Ellipsis EnvironmentError Exception ExceptionGroup False FileExistsError "
-    "FileNotFoundError FloatingPointError FutureWarning GeneratorExit IOError ImportError ImportWarning IndentationError IndexError "
-    "InterruptedError KeyError KeyboardInterrupt LookupError MemoryError ModuleNotFoundError NameError None NotImplemented "
-    "NotImplementedError OSError OverflowError PendingDeprecationWarning PermissionError ReferenceError RecursionError RuntimeError "
-    "RuntimeWarning StopAsyncIteration StopIteration SyntaxError SystemError SystemExit TimeoutError True TypeError "
-    "UnboundLocalError UnicodeDecodeError UnicodeEncodeError UnicodeError UnicodeWarning UserWarning ValueError Warning ZeroDivisionError "
-    "__annotations__ __debug__ __doc__ __file__ __name__ abs aiter all anext any ascii bin bool breakpoint bytearray bytes callable chr classmethod "
-    "complex delattr dict dir display divmod enumerate exit filter float format frozenset getattr hasattr hash help hex id input int "
-    "isinstance issubclass iter len list locals map max memoryview min next object oct open ord pow print property quit range repr "
-    "reversed round set setattr slice sorted staticmethod str sum super tuple type zip copyright credits license"
+    "ArithmeticError AssertionError AttributeError BaseException BaseExceptionGroup BlockingIOError BufferError "
+    "BytesWarning ConnectionError DeprecationWarning EOFError Ellipsis EnvironmentError Exception ExceptionGroup "
+    "False FileExistsError FileNotFoundError FloatingPointError FutureWarning GeneratorExit IOError ImportError "
+    "ImportWarning IndentationError IndexError InterruptedError KeyError KeyboardInterrupt LookupError MemoryError "
+    "ModuleNotFoundError NameError None NotImplemented NotImplementedError OSError OverflowError "
+    "PendingDeprecationWarning PermissionError ReferenceError RecursionError RuntimeError RuntimeWarning "
+    "StopAsyncIteration StopIteration SyntaxError SystemError SystemExit TimeoutError True TypeError "
+    "UnboundLocalError UnicodeDecodeError UnicodeEncodeError UnicodeError UnicodeWarning UserWarning ValueError "
+    "Warning ZeroDivisionError __annotations__ __debug__ __doc__ __file__ __name__ abs aiter all anext any ascii "
+    "bin bool breakpoint bytearray bytes callable chr classmethod complex delattr dict dir display divmod enumerate "
+    "exit filter float format frozenset getattr hasattr hash help hex id input int isinstance issubclass iter len "
+    "list locals map max memoryview min next object oct open ord pow print property quit range repr reversed round "
+    "set setattr slice sorted staticmethod str sum super tuple type zip copyright credits license"
 )
 
 # Names of an object's own that say nothing; all others with two underscores lead to what Python itself is made of.
 DUNDERS = _names(
-    "__abs__ __add__ __aenter__ __aexit__ __aiter__ __all__ __and__ __anext__ __annotations__ __bool__ __call__ __class__ __contains__ "
-    "__delattr__ __delitem__ __doc__ __enter__ __eq__ __exit__ __file__ __float__ __floordiv__ __format__ __ge__ __getitem__ __gt__ "
-    "__hash__ __iadd__ __init__ __init_subclass__ __int__ __invert__ __iter__ __le__ __len__ __lt__ __main__ __matmul__ __mod__ __module__ "
-    "__mul__ __name__ __ne__ __neg__ __new__ __next__ __or__ __post_init__ __pow__ __qualname__ __radd__ __repr__ __reversed__ "
-    "__rmatmul__ __rmul__ __rsub__ __rtruediv__ __setattr__ __setitem__ __slots__ __str__ __sub__ __truediv__ __version__ __xor__ "
-    "__class_getitem__ __set_name__ __get__ __set__ __traceback__ __cause__ __context__ __annotate__ __match_args__ __del__ __future__"
+    "__abs__ __add__ __aenter__ __aexit__ __aiter__ __all__ __and__ __anext__ __annotations__ __bool__ __call__ "
+    "__class__ __contains__ __delattr__ __delitem__ __doc__ __enter__ __eq__ __exit__ __file__ __float__ "
+    "__floordiv__ __format__ __ge__ __getitem__ __gt__ __hash__ __iadd__ __init__ __init_subclass__ __int__ "
+    "__invert__ __iter__ __le__ __len__ __lt__ __main__ __matmul__ __mod__ __module__ __mul__ __name__ __ne__ "
+    "__neg__ __new__ __next__ __or__ __post_init__ __pow__ __qualname__ __radd__ __repr__ __reversed__ __rmatmul__ "
+    "__rmul__ __rsub__ __rtruediv__ __setattr__ __setitem__ __slots__ __str__ __sub__ __truediv__ __version__ "
+    "__xor__ __class_getitem__ __set_name__ __get__ __set__ __traceback__ __cause__ __context__ __annotate__ "
+    "__match_args__ __del__ __future__"
 )
 # Names with one underscore that are documented.
 # `torch._VF` has the same functions as `torch`.
@@ -141,21 +145,25 @@ PRIVATE = _names("_VF _asdict _assert _buffers _fields _make _modules _parameter
 # Of any object: what leads from it to a frame, a namespace or a program, or says that somebody looks.
 TELLING = _names(
     "ag_frame call_boxed cr_frame eval_frame f_back f_builtins f_globals f_locals fork forkpty get_kernel "
-    "get_objects get_referents get_referrers getoutput gi_frame initialized instance ast_transformers input_transformers_cleanup input_transformers_post is_cpu is_cuda "
-    "is_grad_enabled is_meta load_module exec_module posix_spawn posix_spawnp popen redispatch run_cell run_cell_async run_cell_magic "
-    "run_code run_line_magic safe_execfile set_custom_exc setprofile setrecursionlimit settrace system tb_frame user_global_ns user_module "
-    "user_ns get_device hardlink_to symlink_to"
+    "get_objects get_referents get_referrers getoutput gi_frame initialized instance ast_transformers "
+    "input_transformers_cleanup input_transformers_post is_cpu is_cuda is_grad_enabled is_meta load_module "
+    "exec_module posix_spawn posix_spawnp popen redispatch run_cell run_cell_async run_cell_magic run_code "
+    "run_line_magic safe_execfile set_custom_exc setprofile setrecursionlimit settrace system tb_frame "
+    "user_global_ns user_module user_ns get_device hardlink_to symlink_to"
 )
 # Modules whose name in a text can mean little else.
 TELLING_MODULES = _names("builtins ctypes gc importlib multiprocessing posix subprocess sys")
 
 # Magics that change nothing but how the notebook looks or is timed, with those that run what follows them.
 MAGICS = _names(
-    "autoreload capture config matplotlib pinfo pinfo2 pip pprint precision pdb debug prun pylab reset reset_selective svg javascript js tensorboard time timeit who who_ls whos env cd pwd "
-    "conda history lsmagic magic ls xmode automagic colors html markdown latex"
+    "autoreload capture config matplotlib pinfo pinfo2 pip pprint precision pdb debug prun pylab reset "
+    "reset_selective svg javascript js tensorboard time timeit who who_ls whos env cd pwd conda history lsmagic "
+    "magic ls xmode automagic colors html markdown latex"
 )
 MAGICS_OF_CODE = _names("prun time timeit")
 MAGICS_OF_CELLS = MAGICS_OF_CODE | {"capture"}
+# Magics that run something, with or without their sign where a cell has but one line.
+RUNNING_MAGICS = _names("alias ed edit load loadpy macro recall rep rerun run sc script store sx system")
 # What follows `!` in every second notebook, and runs nothing that the student wrote.
 SHELL = _names("apt apt-get cat cd date echo free head ls lscpu nproc nvidia-smi pip pip3 pwd uname wc")
 # A file of these is not imported.

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from autograder.checking.request import Request
+from autograder.checking.draw import Case
 from autograder.engine import wire
 from autograder.engine.conversation import signal_name
-from autograder.engine.remote import Reference
 from autograder.engine.subject import RemoteSubject
-from autograder.engine.wire import ItemBudget, WireError, pack, unpack
+from autograder.engine.wire import ItemBudget, Reference, WireError, pack, unpack
 
 from .student import Scripted, conversation_with
 
