@@ -47,6 +47,7 @@ _TAKES_MODULES = frozenset(
 _WRITES = frozenset({"open", "savetxt", "tofile", "write_bytes", "write_text"})
 _BUILTINS = frozenset(dir(builtins)) | {"get_ipython"}
 _SIGNS = frozenset({"run_line_magic", "run_cell_magic", "system", "getoutput"})
+_NEVER_OWN = frozenset({"__import__", "eval", "exec", "get_ipython", "globals"})
 _SELVES = frozenset({"self", "cls", "super"})
 _KEEPING = frozenset({"hash", "repr", "str", "tuple"})
 _DEVICES = frozenset({"device", "get_device"})
@@ -210,10 +211,9 @@ class _Reader:
             own = own or (isinstance(node.value, ast.Call) and last_name(node.value.func) in _SELVES)
             if id(node) not in self._signs:
                 yield from self._attribute(node.attr, own=own)
-        elif isinstance(node, ast.Name) and last in _BUILTINS - BUILTINS and not paths and id(node) not in self._signs:
+        elif isinstance(node, ast.Name) and not paths and id(node) not in self._signs and last in _BUILTINS - BUILTINS:
             # A name that the text has given to something else somewhere may be Python's own elsewhere.
-            if last not in self.bound or last in ("exec", "eval", "__import__", "globals", "get_ipython"):
-                yield last
+            yield from [last] if last not in self.bound or last in _NEVER_OWN else []
 
     def _is_module(self, node: ast.AST, path: str) -> bool:
         if not (path in MODULES or path in sys.modules):

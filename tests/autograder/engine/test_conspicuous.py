@@ -112,7 +112,7 @@ def test_what_no_exercise_needs_is_named(source: str, name: str) -> None:
         "print(self.__dict__)",
         "_, weights = nn.MultiheadAttention(8, 2)(q, k, v)",
         "compiled = 'exec'",
-        "this is not Python",
+        "this is no Python",
         "x = " + "(" * 5000,
         "%time y = f(x)",
         "%%capture\nf(x)",
