@@ -22,7 +22,9 @@ import torch
 from torch import Tensor
 
 MAX_DEPTH = 64
-MAX_ITEMS = 2_000_000
+# Items take room and time in who reads them, far more than their bytes: so many may be in a message, and so many in all answers of a cell.
+MAX_ITEMS = 100_000
+MAX_ITEMS_IN_ALL = 500_000
 MAX_DIMENSIONS = 16
 MAX_SIZE = 2**40
 MAX_RECORDS = 100
@@ -65,6 +67,27 @@ _ARRAY_DTYPE = re.compile("[<|][biufcSU][0-9]{1,10}")
 
 class WireError(Exception):
     """What arrived is not what the protocol allows; the text says what was wrong with it."""
+
+
+class ItemBudget:
+    """What is left of the items that all answers of a cell may have together.
+
+    Args:
+        left: how many.
+    """
+
+    def __init__(self, left: int = MAX_ITEMS_IN_ALL) -> None:
+        self._all = self._left = left
+
+    def take(self, items: int) -> None:
+        """Take some of them.
+
+        Raises:
+            WireError: if there are not so many left. Then none is left for what comes afterwards either.
+        """
+        self._left -= items
+        if self._left < 0:
+            raise WireError(f"the answers have more than {self._all} items in all")
 
 
 class NotPlainError(TypeError):
@@ -275,12 +298,19 @@ def _is_record(names: Sequence[Any]) -> bool:
     )
 
 
-def unpack(data: bytes, resolve: Callable[[Reference], Any] | None = None, *, trusted: bool = False) -> Any:
+def unpack(
+    data: bytes,
+    resolve: Callable[[Reference], Any] | None = None,
+    *,
+    trusted: bool = False,
+    budget: ItemBudget | None = None,
+) -> Any:
     """Return the value that :func:`pack` made bytes of; for any other bytes an error.
 
     Args:
         data: the bytes.
         resolve: makes something of a reference; without it a reference is an error.
+        budget: what its items are taken from; without it a message has the items that one message may have.
         trusted: whether they come from the checker; then they are not looked through first for what would take up room.
 
     Raises:
@@ -288,7 +318,7 @@ def unpack(data: bytes, resolve: Callable[[Reference], Any] | None = None, *, tr
     """
     try:
         if not trusted:
-            _look_through(data)
+            _look_through(data, budget or ItemBudget(MAX_ITEMS))
         content = msgpack.unpackb(
             data,
             ext_hook=_extension,
@@ -320,7 +350,7 @@ _FORMS[0xD9:0xDE] = [(_MEASURED, 1), (_MEASURED, 2), (_MEASURED, 4), (_COUNTED, 
 _EXTENSION_TYPE = {0xC7: 2, 0xC8: 3, 0xC9: 5, 0xD4: 1, 0xD5: 1, 0xD6: 1, 0xD7: 1, 0xD8: 1}
 
 
-def _look_through(data: bytes) -> None:
+def _look_through(data: bytes, budget: ItemBudget) -> None:
     """See to it that a message is as deep and as long as it says, before room is made for anything in it.
 
     A header of five bytes can claim an array of millions, and hold a thousand more of its kind.
@@ -347,8 +377,11 @@ def _look_through(data: bytes) -> None:
             count = int.from_bytes(data[position + 1 : position + 1 + width], "big") if width else number
             position += 1 + width
             items += count
+            budget.take(count)
             waiting.append(count)
-            if len(waiting) > MAX_DEPTH + 2 or items > MAX_ITEMS or not 0 < count <= len(data) - position:
+            if items > MAX_ITEMS:
+                raise WireError(f"an answer of more than {MAX_ITEMS} items")
+            if len(waiting) > MAX_DEPTH + 2 or not 0 < count <= len(data) - position:
                 raise WireError("an array that is too deep, too long, empty or cut off")
     if position != len(data):
         raise WireError("a message that is cut off or goes on")
