@@ -41,7 +41,7 @@ from autograder.grading.record import Books, RecordedGrade, RecordError
 from autograder.grading.results import GradeResult, QuestionResult, Status, read_result, write_result
 from autograder.grading.roster import gradebook_names, is_safe
 from autograder.grading.settings import GradingSettings, limits_of, resolve_device
-from autograder.grading.settled import settled_answers
+from autograder.grading.settled import settled_cells, unchanged_cells
 from autograder.lock import course_lock
 from autograder.paths import typed
 from autograder.remedies import explained_disk
@@ -62,7 +62,6 @@ def autograde(
     jobs: int = 1,
     device: str = "auto",
     force: bool = False,
-    settle: bool = False,
     locked: bool = False,
     progress: Progress = lambda result: None,
     settings: GradingSettings | None = None,
@@ -78,7 +77,6 @@ def autograde(
         jobs: how many submissions run at once.
         device: where the checks put their tensors: ``"cpu"``, ``"cuda"``, or ``"auto"``: CUDA where there is one.
         force: grade again what has not changed.
-        settle: an answer that a person has graded waits for nobody afterwards. nbgrader asks for another look at it.
         locked: whether the caller holds the course's lock already.
         progress: is told each result as it comes in, in no particular order.
         settings: limits and seed; by default those of the course's ``nbgrader_config.py``. Jobs and device are taken from above.
@@ -111,7 +109,7 @@ def autograde(
         limits = as_released(course, chapter, limits)
         # PyTorch is asked about the processor while the first submissions run.
         made = aside.submit(provenance, limits)
-        run = _Run(course, manifest, limits, force, settle, books, journal, standings(course, chapter), made)
+        run = _Run(course, manifest, limits, force, books, journal, standings(course, chapter), made)
         journal.write("run begins", submissions=len(wanted), jobs=jobs, device=limits.device, force=force)
         results: list[GradeResult] = []
         try:
@@ -310,7 +308,6 @@ class _Run:
     manifest: Manifest
     settings: GradingSettings
     force: bool
-    settle: bool
     books: Books
     journal: Journal
     standings: Mapping[str, Standing]
@@ -322,7 +319,7 @@ class _Run:
         """Yield results as they come in; what needs no kernel is told while others run."""
         hashes = {student: submission_hash(path, self._files(path)) for student, path in self._notebooks(students)}
         if self.force:
-            self.journal.stale(students, settle=self.settle)
+            self.journal.stale(students)
         early: list[GradeResult] = []
         submissions = self._submissions(hashes, early)
         for execution in executions(make_executor, self.settings, submissions, workers):
@@ -378,15 +375,21 @@ class _Run:
         points = {exercise_of(name): grade.auto_score for name, grade in grades.items()}
         return all(points.get(exercise.name) == exercise.score for exercise in known.exercises)
 
-    def _settled(self, student: str, digest: str) -> frozenset[str]:
-        """Return the answers that are to wait for nobody, also on behalf of an earlier run that was stopped."""
+    def _settled(self, execution: Execution, digest: str) -> frozenset[str]:
+        """Return the cells whose points are a person's and stay so: the person has seen what there is to see now."""
+        student = execution.student
         standing = self.standings.get(student, NOTHING)
-        known = read_result(self.course, self.manifest.chapter, student) if standing.settle else None
-        settled = standing.settled if standing.submission == digest else frozenset[str]()
-        # Another answer than the person has seen is never settled.
-        if self.settle or (known is not None and known.submission == digest):
-            settled |= settled_answers(self.books, self.manifest, student)
-        return settled
+        if standing.submission:
+            # A recording that was stopped may have left a notebook that nobody has seen: its own note counts.
+            return standing.settled if standing.submission == digest else frozenset()
+        known = read_result(self.course, self.manifest.chapter, student)
+        settled = settled_cells(self.books, self.manifest, student)
+        # Of what the grader failed on, nobody has seen anything yet.
+        if not settled or (known is not None and known.status == "graded" and known.submission == digest):
+            return settled
+        chapter = self.manifest.chapter
+        graded = self.course.folder("autograded", student, chapter) / f"{chapter}.ipynb"
+        return settled & unchanged_cells(self.manifest, graded, execution.notebook)
 
     def _judged(self, execution: Execution, digest: str) -> GradeResult:
         student = execution.student
@@ -401,7 +404,7 @@ class _Run:
     def _entered(self, execution: Execution, digest: str) -> GradeResult:
         """Write an execution into the gradebook, and return what came of it."""
         student = execution.student
-        settled = self._settled(student, digest)
+        settled = self._settled(execution, digest)
         self.journal.begun(student, digest, settled)
         recorded = self.books.record(student, execution.notebook, settled)
         notebook, grades = recorded.notebook, recorded.grades

@@ -310,7 +310,7 @@ class Books:
         Args:
             student: whose it is.
             executed: the notebook, as JSON.
-            settled: the answers that a person has seen and that wait for nobody, where nbgrader asks for another look.
+            settled: the cells that a person has given points to and that wait for nobody, where nbgrader asks for another look.
 
         Returns:
             What is in the gradebook now.

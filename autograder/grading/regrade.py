@@ -184,7 +184,6 @@ def regrade(
             jobs=settings.jobs,
             device=settings.device,
             force=True,
-            settle=True,
             locked=locked,
             progress=progress,
             settings=settings,
