@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
+import nbformat
 from nbgrader.api import MissingEntry
 from traitlets.config import Config
 
@@ -21,6 +22,7 @@ from autograder.engine.executor import Workers
 from autograder.engine.isolation import settled
 from autograder.errors import CourseError
 from autograder.grading.beside import files_beside
+from autograder.grading.choices import open_notebooks
 from autograder.grading.execution import Execution, Executor, Submission
 from autograder.grading.journal import (
     FAILED,
@@ -33,12 +35,20 @@ from autograder.grading.journal import (
 )
 from autograder.grading.kernel import KernelExecute
 from autograder.grading.manifest import Manifest, released_manifest
-from autograder.grading.outcome import exercise_of, exercises_of, no_exercises, no_notebook, seconds_of
+from autograder.grading.outcome import (
+    exercise_of,
+    exercises_of,
+    no_exercises,
+    no_notebook,
+    scores_of,
+    seconds_of,
+    to_decide,
+)
 from autograder.grading.pool import run_all
 from autograder.grading.problem import Problem, problems_of
 from autograder.grading.provenance import Provenance, checks_hash, environment, package_hash
 from autograder.grading.record import Books, RecordedGrade, RecordError
-from autograder.grading.results import GradeResult, QuestionResult, Status, read_result, write_result
+from autograder.grading.results import GradeResult, Notebook, QuestionResult, Status, read_result, write_result
 from autograder.grading.roster import gradebook_names, is_safe
 from autograder.grading.settings import GradingSettings, limits_of, resolve_device
 from autograder.grading.settled import settled_cells, unchanged_cells
@@ -299,6 +309,8 @@ def submission_hash(notebook: Path, files: Mapping[str, str]) -> str:
                 digest.update(hashlib.file_digest(file, "sha256").digest())
     for name in sorted(files):
         digest.update(hashlib.sha256(f"{name}\0{files[name]}".encode()).digest())
+    for name, data in open_notebooks(notebook.parent, notebook.stem).items():
+        digest.update(hashlib.sha256(f"{name}\0".encode("utf-8", "surrogateescape") + data).digest())
     return digest.hexdigest()
 
 
@@ -322,9 +334,17 @@ class _Run:
             self.journal.stale(students)
         early: list[GradeResult] = []
         submissions = self._submissions(hashes, early)
+        tried: dict[str, dict[str, Execution]] = {}
         for execution in executions(make_executor, self.settings, submissions, workers):
             yield from _taken(early)
-            yield self._judged(execution, hashes[execution.student])
+            student, _, file = execution.student.partition("/")
+            if not file:
+                yield self._judged(execution, hashes[student])
+                continue
+            # One of several notebooks: the student's result is that of all of them together.
+            tried.setdefault(student, {})[file] = execution
+            if len(tried[student]) == len(open_notebooks(self._notebook(student).parent, self.manifest.chapter)):
+                yield self._to_decide(student, hashes[student], tried.pop(student))
         yield from _taken(early)
 
     def _submissions(self, hashes: Mapping[str, str], early: list[GradeResult]) -> Iterator[Submission]:
@@ -336,6 +356,10 @@ class _Run:
                     early.append(self._unsafe(student, digest))
                 elif not self.force and (known := self._unchanged(student, digest)):
                     early.append(known)
+                elif several := open_notebooks(path.parent, self.manifest.chapter):
+                    for name in several:
+                        sanitised = self.books.sanitise(student, path, instead=path.with_name(name))
+                        yield Submission(f"{student}/{name}", self.manifest.chapter, sanitised, self._files(path))
                 elif not path.is_file():
                     early.append(self._without_notebook(student, digest))
                 else:
@@ -361,6 +385,8 @@ class _Run:
             return None
         same = known.submission == digest and known.source == self.manifest.digest
         same_way = known.device == self.settings.device and known.seed == self.settings.seed
+        if known.status == "to decide":
+            return known if same and same_way else None
         # Where no notebook was handed in there is none that was graded.
         graded = self.course.folder("autograded", student, self.manifest.chapter).is_dir()
         there = graded or not self._notebook(student).is_file()
@@ -422,10 +448,28 @@ class _Run:
             seconds=round(execution.seconds, 3),
         )
 
+    def _to_decide(self, student: str, digest: str, executions: Mapping[str, Execution]) -> GradeResult:
+        """Say what each of several notebooks would be worth; the gradebook learns of nothing but the student."""
+        if failed := [execution for execution in executions.values() if execution.failure]:
+            return self._failed(student, digest, failed[0].failure)
+        notebooks = tuple(self._worth(name, executions[name]) for name in sorted(executions))
+        self.journal.begun(student, digest)
+        with self.books.gradebook() as gradebook:
+            gradebook.update_or_create_student(student)
+            gradebook.db.commit()
+        problem = to_decide(self.course, student, self.manifest.chapter, notebooks)
+        result = self._result(student, digest, "to decide")
+        return self._recorded(replace(result, notebooks=notebooks, problems=(problem,)))
+
+    def _worth(self, file: str, execution: Execution) -> Notebook:
+        notebook = nbformat.reads(execution.notebook, as_version=4)
+        exercises = exercises_of(self.manifest, notebook, scores_of(notebook), {})
+        return Notebook(file, sum(e.score for e in exercises), sum(e.max_score for e in exercises))
+
     def _without_notebook(self, student: str, digest: str) -> GradeResult:
         self.journal.begun(student, digest)
         self.books.record_zero(student)
-        problem = no_notebook(student, self.manifest.chapter)
+        problem = no_notebook(self._notebook(student).parent)
         nothing = no_exercises(self.manifest, problem.what)
         result = self._result(student, digest, "not gradable")
         return self._recorded(replace(result, exercises=nothing, problems=(problem,)))
@@ -484,5 +528,4 @@ def _questions(manifest: Manifest, grades: Mapping[str, RecordedGrade]) -> Itera
     for wanted in manifest.cells:
         if wanted.is_answer or wanted.task:
             grade = grades[wanted.name]
-            answered = grade.auto_score is None
-            yield QuestionResult(wanted.name, grade.max_score, answered=answered, pending=grade.needs_manual_grade)
+            yield QuestionResult(wanted.name, grade.max_score, answered=grade.auto_score is None)
