@@ -107,7 +107,8 @@ def collect(
     roster = read_roster(course)
     files = without_notebook(entries, chapter, others, known_students(course))
     everybody, same_names = _by_student([*uploads, *files], roster, chapter)
-    owned = {student: [u for u in own if u in uploads] for student, own in everybody.items()}
+    meant = {id(upload) for upload in uploads}
+    owned = {student: [upload for upload in own if id(upload) in meant] for student, own in everybody.items()}
     found.problems += same_names
     with_files = {student: everybody[student] for student, own in owned.items() if not own}
     students = _bring_files(course, chapter, with_files, found)
@@ -247,7 +248,7 @@ def _bring_files(
     """
     students = []
     for student, uploads in sorted(owned.items()):
-        what, do = f"{student} handed in {len(uploads)} file(s), and no notebook.", "Ask for the .ipynb file."
+        what, do = f"{uploads[0].owner} handed in {len(uploads)} file(s), and no notebook.", "Ask for the .ipynb file."
         if any(upload.entry.path.suffix.lower() == ".zip" for upload in uploads):
             what += " An archive within an archive is not looked into."
             do = f"Unpack it yourself and collect again. Or: {do}"

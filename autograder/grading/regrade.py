@@ -67,8 +67,8 @@ class Selection:
     Attributes:
         chapter: the chapter.
         students: their ids, in order.
-        left: who is left out, and why: the submission ``"changed"`` or is ``"gone"``, the grade is ``"current"`` or ``"not graded"``, or it is
-            ``"to decide"`` which notebook counts.
+        left: who is left out, and why: the submission ``"changed"`` or is ``"gone"``, the grade is ``"current"`` or ``"not graded"``,
+            or it is ``"to decide"`` which notebook counts.
     """
 
     chapter: str
