@@ -73,8 +73,8 @@ def no_notebook(folder: Path) -> Problem:
 def to_decide(course: Course, student: str, chapter: str, notebooks: Sequence[Notebook]) -> Problem:
     """Return the problem of a submission of which it is open which notebook counts."""
     what = f"{len(notebooks)} notebooks, and it is open which one counts: {'; '.join(map(str, notebooks))}."
-    again = typed(course, "choose", student, chapter)
-    return Problem("to decide", what, do=f"No score is recorded before you choose: {again} FILE")
+    command = typed(course, "choose", student, chapter, "FILE")
+    return Problem("to decide", what, do=f"No score is recorded before you choose: {command}")
 
 
 def exercise_of(test: str) -> str:
