@@ -8,6 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import nbformat
 import pytest
 from click.testing import CliRunner, Result
 
@@ -22,7 +23,7 @@ from autograder.grading.record import Books
 from autograder.grading.results import GradeResult, Notebook, read_results
 from autograder.grading.settings import GradingSettings
 from autograder.reports.class_report import summarise
-from autograder.reports.export import export, open_choices
+from autograder.reports.export import export, open_choices, undecided
 from autograder.reports.grades import read_grades
 from autograder.reports.works import read_works
 
@@ -155,6 +156,29 @@ def test_what_cannot_be_chosen_is_refused_and_changes_nothing(
     with pytest.raises(CourseError, match="there is no"):
         choose(open_course, student, CHAPTER, file)
     assert snapshot(open_course.root) == before
+
+
+def test_who_handed_in_no_notebook_is_in_report_and_export_until_one_comes(
+    course: Course, tmp_path: Path, filled: Fill, right: dict[str, str]
+) -> None:
+    download = tmp_path / "download"
+    for student, name in (("ada", "a.ipynb"), ("leo", "work.py")):
+        (download / student).mkdir(parents=True)
+        (download / student / name).write_text("print()")
+    nbformat.write(filled(**right), download / "ada" / "a.ipynb")
+    collect(course, CHAPTER, download)
+    result = graded(course)["leo"]
+    assert (result.status, "handed in was: work.py" in result.problems[0].what) == ("not gradable", True)
+    (summary,) = summarise(read_works(course, [CHAPTER]))
+    assert (summary.refused, summary.absent) == (("leo",), ())
+    assert undecided(read_grades(course, [CHAPTER])).endswith(
+        "could not be graded and stands at 0: leo (03_scaled_dot_product)"
+    )
+    assert "leo" in exported(course, tmp_path / "export")
+    nbformat.write(filled(**right), download / "leo" / "now.ipynb")
+    collect(course, CHAPTER, download)
+    assert graded(course)["leo"].status == "graded"
+    assert [path.name for path in course.folder("submitted", "leo", CHAPTER).iterdir()] == [f"{CHAPTER}.ipynb"]
 
 
 def test_the_number_of_answers_that_wait_is_the_gradebooks(open_course: Course, filled: Fill, hand_in: HandIn) -> None:
