@@ -1,26 +1,27 @@
-"""Grade the grader: put every known mistake to its check, and see that it loses points and is recognised.
+"""Grade the grader: put every known mistake to its check, and see that it keeps what its class may keep and is recognised.
 
-``python -m autograder.quality`` writes the result to ``docs/grader-quality.md``; the exit code is 1 if a mistake was not caught. With
-``--seeds 8`` it says which mistakes lose other points where other hidden questions are asked.
+``python -m autograder.quality`` writes the result to ``docs/grader-quality``, a page for each chapter; the exit code is 1 if a mistake is
+outside of its band or is not recognised. With names of exercises it prints their tables and writes nothing. ``--seeds 8`` says which
+mistakes lose other points where other hidden questions are asked.
 """
 
 from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from autograder.checking.exercise import Exercise, Misconception
-from autograder.checking.sheet import decide
+from autograder.checking.exercise import BANDS, Exercise, Misconception
+from autograder.checking.sheet import Heard, decide, reach
 from autograder.checking.subject import LocalSubject
 from autograder.checking.verdict import Verdict
 from autograder.checks import exercises
 from autograder.processes import spread
 
-PAGE = Path(__file__).parents[1] / "docs" / "grader-quality.md"
+FOLDER = Path(__file__).parents[1] / "docs" / "grader-quality"
 COMMAND = "python -m autograder.quality"
 
 
@@ -30,14 +31,16 @@ class Outcome:
 
     Attributes:
         mistake: its name.
+        kind: its class, which says how much of the points it keeps.
         told: what a student who made it is told.
-        visible: points that it loses on the visible questions.
-        all: points that it loses when the hidden questions are asked as well.
+        visible: share of the points that it keeps on the visible questions.
+        all: share of the points that it keeps when the hidden questions are asked as well.
         caught_by: the aspects that it fails, of all questions.
         taken_for: the mistakes that the check names, of all questions.
     """
 
     mistake: str
+    kind: str
     told: str
     visible: float
     all: float
@@ -46,8 +49,9 @@ class Outcome:
 
     @property
     def caught(self) -> bool:
-        """Whether the mistake loses points, in a student's hands and in the grader."""
-        return self.visible > 0 and self.all > 0
+        """Whether the mistake keeps what its class may keep, in a student's hands and in the grader."""
+        low, high = BANDS[self.kind]
+        return all(low - 1e-9 <= kept <= high + 1e-9 for kept in (self.visible, self.all))
 
     @property
     def recognised(self) -> bool:
@@ -90,7 +94,7 @@ def examine(exercise: Exercise, *, seed: int = 0) -> Quality:
         chapter=exercise.chapter,
         points=exercise.points,
         outcomes=outcomes,
-        unproven=tuple(aspect.name for aspect in exercise.aspects if aspect.name not in caught_by),
+        unproven=tuple(aspect.name for aspect in exercise.rows if aspect.name not in caught_by),
         for_nothing=max(_put(exercise, idle, seed, hidden=True).score for idle in doing_nothing(exercise)),
     )
 
@@ -100,22 +104,22 @@ def _examine_known(about: tuple[str, int]) -> Quality:
     return examine(exercises()[name], seed=seed)
 
 
-def luck(seeds: Sequence[int]) -> Iterator[str]:
+def luck(seeds: Sequence[int], names: Sequence[str]) -> Iterator[str]:
     """Yield a line for each known mistake that fails other aspects, or is taken for another, with another seed.
 
     The seed is a course's secret. It should decide which questions are asked, and never what a mistake costs.
 
     Args:
         seeds: the seeds to compare.
+        names: the exercises.
     """
-    names = list(exercises())
     examined = iter(spread(_examine_known, [(name, seed) for name in names for seed in seeds]))
     for name in names:
         by_seed = [next(examined).outcomes for _ in seeds]
         for outcomes in zip(*by_seed, strict=True):
             ends: dict[str, list[int]] = {}
             for seed, outcome in zip(seeds, outcomes, strict=True):
-                end = f"fails {', '.join(outcome.caught_by)} ({outcome.all:g}), told {', '.join(outcome.taken_for)}"
+                end = f"fails {', '.join(outcome.caught_by)} (keeps {outcome.all:.0%}), told {', '.join(outcome.taken_for)}"
                 ends.setdefault(end, []).append(seed)
             if len(ends) > 1:
                 told = "; ".join(f"{end} with seed {', '.join(map(str, those))}" for end, those in ends.items())
@@ -125,7 +129,7 @@ def luck(seeds: Sequence[int]) -> Iterator[str]:
 def doing_nothing(exercise: Exercise) -> list[Callable[..., Any]]:
     """Return solutions that accept what they are given and return None, their first argument, or zeros of its shape.
 
-    A class keeps its constructor, which holds no more than layers.
+    A class keeps its constructor, which holds no more than layers. They may keep what ``BANDS`` has for nothing, a class twice as much.
     """
     answers: tuple[Callable[[Any], Any], ...] = (lambda first: None, lambda first: first, lambda first: first * 0)
     return [_idle(exercise, answer) for answer in answers]
@@ -144,27 +148,35 @@ def _idle(exercise: Exercise, answer: Callable[[Any], Any]) -> Callable[..., Any
 
 
 def _outcome(exercise: Exercise, item: Misconception, seed: int) -> Outcome:
-    visible, graded = (_put(exercise, item.wrong, seed, hidden=hidden) for hidden in (False, True))
+    visible, graded = (verdict_of(exercise, item, seed=seed, hidden=hidden) for hidden in (False, True))
     return Outcome(
         mistake=item.name,
+        kind=item.kind,
         told=item.explanation,
-        visible=visible.max_score - visible.score,
-        all=graded.max_score - graded.score,
+        visible=visible.score / visible.max_score,
+        all=graded.score / graded.max_score,
         caught_by=tuple(finding.aspect for finding in graded.findings if not finding.passed),
         taken_for=tuple(diagnosis.name for diagnosis in graded.diagnoses),
     )
+
+
+def verdict_of(exercise: Exercise, item: Misconception, *, seed: int = 0, hidden: bool = True) -> Verdict:
+    """Return the verdict on a known mistake, from its stored answers: each question is put to it once, for all who want to know."""
+    sheet = exercise.sheet(hidden=hidden, seed=seed)
+    place = next(i for i, other in enumerate(exercise.misconceptions) if other is item)
+    return reach(sheet, Heard(answers=[sheet.answers_of(place, j) for j in range(len(sheet.sections))]))
 
 
 def _put(exercise: Exercise, candidate: Callable[..., Any], seed: int, *, hidden: bool) -> Verdict:
     return decide(exercise.sheet(hidden=hidden, seed=seed), LocalSubject(candidate))
 
 
-def page(qualities: Iterable[Quality]) -> str:
-    """Return the page: Markdown that depends on nothing but the qualities."""
+def pages(qualities: Iterable[Quality]) -> dict[str, str]:
+    """Return the pages by file name: a summary, and one for each chapter. They depend on nothing but the qualities."""
     qualities = list(qualities)
     outcomes = [outcome for quality in qualities for outcome in quality.outcomes]
     lines = [
-        f"<!-- Generated by `{COMMAND}` from autograder/checks; change the checks, not this page. -->",
+        _GENERATED,
         "",
         "# Does the grader grade?",
         "",
@@ -173,22 +185,39 @@ def page(qualities: Iterable[Quality]) -> str:
         "the tests put it there again.",
         "",
         f"- Exercises: {len(qualities)}. Known mistakes: {len(outcomes)}.",
-        f"- They lose points: {_share(sum(outcome.caught for outcome in outcomes), len(outcomes))}.",
+        f"- They keep what their class may keep: {_share(sum(outcome.caught for outcome in outcomes), len(outcomes))}.",
         f"- They are recognised as what they are, and as nothing else: {_share(sum(o.recognised for o in outcomes), len(outcomes))}.",
         "",
-        "*Visible* questions are those that students can ask as often as they like; the grader asks *all*: those, and hidden",
-        "ones with other sizes and numbers. *For nothing* is the most that a solution earns which computes nothing: it returns",
-        "None, its first argument, or zeros. *Unproven* aspects are failed by no known mistake: nothing on this page shows that",
-        "they can fail.",
+        "| a mistake of class | keeps |",
+        "|---|---|",
+        *(f"| {kind} | {low:.0%} to {high:.0%} |" for kind, (low, high) in BANDS.items()),
         "",
-        "| exercise | points | known mistakes | lose points | recognised | for nothing | unproven aspects |",
+        "*For nothing* is the most that a solution earns which computes nothing: it returns None, its first argument, or zeros. *Unproven*",
+        "rows are failed by no known mistake: nothing here shows that they can fail.",
+        "",
+        "| exercise | points | known mistakes | in their band | recognised | for nothing | unproven rows |",
         "|---|---:|---:|---:|---:|---:|---|",
         *map(_summary, qualities),
         "",
     ]
-    for quality in qualities:
-        lines += _section(quality)
-    return "\n".join(lines)
+    found = {"README.md": "\n".join(lines)}
+    for chapter in dict.fromkeys(quality.chapter for quality in qualities):
+        found[f"{chapter}.md"] = "\n".join(
+            [
+                _GENERATED,
+                "",
+                f"# Known mistakes of chapter {chapter}",
+                "",
+                "*Visible* questions are those that students can ask as often as they like; the grader asks *all*: those, and hidden",
+                "ones with other sizes and numbers.",
+                "",
+                *(line for quality in qualities if quality.chapter == chapter for line in _section(quality)),
+            ]
+        )
+    return found
+
+
+_GENERATED = f"<!-- Generated by `{COMMAND}` from autograder/checks; change the checks, not this page. -->"
 
 
 def _share(part: int, whole: int) -> str:
@@ -199,8 +228,8 @@ def _summary(quality: Quality) -> str:
     caught = sum(outcome.caught for outcome in quality.outcomes)
     recognised = sum(outcome.recognised for outcome in quality.outcomes)
     return (
-        f"| [`{quality.exercise}`](#{quality.exercise.lower()}) | {quality.points:g} | {len(quality.outcomes)} | {caught} | {recognised} "
-        f"| {quality.for_nothing:g} | {', '.join(quality.unproven) or '–'} |"
+        f"| [`{quality.exercise}`]({quality.chapter}.md#{quality.exercise.lower()}) | {quality.points:g} "
+        f"| {len(quality.outcomes)} | {caught} | {recognised} | {quality.for_nothing:g} | {', '.join(quality.unproven) or '–'} |"
     )
 
 
@@ -208,10 +237,10 @@ def _section(quality: Quality) -> list[str]:
     return [
         f"## `{quality.exercise}`",
         "",
-        f"Chapter {quality.chapter}, {quality.points:g} points.",
+        f"{quality.points:g} points; for nothing at most {quality.for_nothing:g}.",
         "",
-        "| known mistake | loses, visible | loses, all | caught by | taken for | what the student is told |",
-        "|---|---:|---:|---|---|---|",
+        "| known mistake | class | keeps, visible | keeps, all | fails | taken for | what the student is told |",
+        "|---|---|---:|---:|---|---|---|",
         *map(_row, quality.outcomes),
         "",
     ]
@@ -221,33 +250,55 @@ def _row(outcome: Outcome) -> str:
     taken_for = "itself" if outcome.recognised else ", ".join(outcome.taken_for) or "nothing known"
     caught_by = ", ".join(outcome.caught_by) or "**nothing**"
     told = outcome.told.replace("|", "\\|")
-    return f"| {outcome.mistake} | {outcome.visible:g} | {outcome.all:g} | {caught_by} | {taken_for} | {told} |"
+    kept = f"{outcome.visible:.0%} | {outcome.all:.0%}"
+    return f"| {outcome.mistake} | {outcome.kind} | {kept} | {caught_by} | {taken_for} | {told} |"
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Write the page, or compare it; 0 if every mistake is caught and recognised (and the page is up to date), else 1."""
+    """Write the pages, or compare them; 0 if every mistake is in its band and recognised (and the pages are up to date), else 1."""
     parser = argparse.ArgumentParser(prog=COMMAND, description="Put every known mistake to its check.")
-    parser.add_argument("--check", action="store_true", help="write nothing; say whether the page is up to date")
+    parser.add_argument("names", nargs="*", help="print the tables of these exercises, and write nothing")
+    parser.add_argument("--check", action="store_true", help="write nothing; say whether the pages are up to date")
     parser.add_argument("--seeds", type=int, default=0, help="write nothing; compare so many seeds, half a minute each")
     options = parser.parse_args(arguments)
     if options.seeds:
-        found = list(luck(range(options.seeds)))
-        print("\n".join(found) or f"Every known mistake loses the same with each of {options.seeds} seeds.")
+        found = list(luck(range(options.seeds), options.names or list(exercises())))
+        print("\n".join(found) or f"Every known mistake keeps the same with each of {options.seeds} seeds.")
         return 1 if found else 0
-    qualities = spread(_examine_known, [(name, 0) for name in exercises()])
-    text = page(qualities)
-    good = True
-    for quality in qualities:
-        for outcome in quality.outcomes:
-            if not (outcome.caught and outcome.recognised):
-                good = False
-                print(f"{quality.exercise}: {_row(outcome)}")
-    if not options.check:
-        PAGE.write_text(text, encoding="utf-8")
-    elif not PAGE.is_file() or PAGE.read_text(encoding="utf-8") != text:
-        good = False
-        print(f"{PAGE} is not what the checks give. Run: {COMMAND}")
-    return 0 if good else 1
+    qualities = spread(_examine_known, [(name, 0) for name in options.names or exercises()])
+    if options.names:
+        print("\n".join(line for quality in qualities for line in _section(quality)))
+    faults = [fault for quality in qualities for fault in faults_of(quality)]
+    print("\n".join(faults))
+    if not options.names:
+        faults += _write(pages(qualities), check=options.check)
+    return 1 if faults else 0
+
+
+def faults_of(quality: Quality) -> list[str]:
+    """Say which mistakes of an exercise are outside of their band or taken for another, and whether doing nothing pays too much."""
+    rows = [_row(outcome) for outcome in quality.outcomes if not (outcome.caught and outcome.recognised)]
+    faults = [f"{quality.exercise}: {row}" for row in rows]
+    most = BANDS["nothing"][1] * (2 if isinstance(exercises()[quality.exercise].reference, type) else 1)
+    if quality.for_nothing > most * quality.points:
+        faults.append(f"{quality.exercise}: doing nothing keeps {quality.for_nothing:g} of {quality.points:g} points")
+    return faults
+
+
+def _write(found: Mapping[str, str], *, check: bool) -> list[str]:
+    """Write the pages, or say which are not up to date."""
+    there = {path.name: path.read_text(encoding="utf-8") for path in FOLDER.glob("*.md")}
+    if check:
+        stale = sorted(name for name in {*found, *there} if found.get(name) != there.get(name))
+        if stale:
+            print(f"{FOLDER}: {', '.join(stale)} is not what the checks give. Run: {COMMAND}")
+        return stale
+    FOLDER.mkdir(parents=True, exist_ok=True)
+    for name in set(there) - set(found):
+        (FOLDER / name).unlink()
+    for name, text in found.items():
+        (FOLDER / name).write_text(text, encoding="utf-8")
+    return []
 
 
 if __name__ == "__main__":

@@ -9,6 +9,7 @@ every solution of nbgrader's source. What counts as a find:
 - Lines that are public one by one (``if mask is None:``) give a solution away together: most of a body's lines (three in five, and all
   of a body of one or two) close to each other. This rule also finds a solution in a lesson, whose lines are public by being there.
 - A **sentence** of a model answer or a mark scheme (letters and digits only, at least 25), by the same two rules.
+- A line of the code of a **known mistake** that stands nowhere in what is public: the mistake is the solution but for one place.
 - The line of a hidden test, nbgrader's markers around solutions and hidden tests, and the canary, wherever they stand.
 
 In feedback, what a student wrote is no find: a right solution may well read like ours.
@@ -31,7 +32,6 @@ import ahocorasick
 import autograder
 import tfcourse
 from autograder.authoring.chapter import Chapter, chapters
-from autograder.authoring.definition import find_definition, module_text
 from autograder.authoring.notebooks import BEGIN_HIDDEN, CANARY, END_HIDDEN, hidden_test
 from autograder.authoring.readable import NOT_TEXT, readable_texts
 from autograder.authoring.source import BEGIN_SOLUTION, END_SOLUTION
@@ -39,8 +39,9 @@ from autograder.authoring.student_module import solution_helpers, statement_line
 from autograder.checking.exercise import Exercise
 from autograder.course import Course
 from autograder.errors import CourseError
+from autograder.source_text import find_definition, module_text
 
-Kind = Literal["solution", "rubric", "hidden test", "marker", "canary"]
+Kind = Literal["solution", "known mistake", "rubric", "hidden test", "marker", "canary"]
 
 _LINE_LENGTH = 12
 _SENTENCE_LENGTH = 25
@@ -179,6 +180,7 @@ def secrets_of(root: Path, registry: Mapping[str, Exercise] | None = None) -> Se
     every = chapters(root, registry)
     known = every[0].registry if every else dict(registry or {})
     items = [_solution(exercise) for exercise in known.values()]
+    items += [mistake for exercise in known.values() for mistake in _mistakes(exercise)]
     items += [Secret("hidden test", name, "", (squeezed(hidden_test(name)),)) for name in known]
     items += [rubric for chapter in every for rubric in _rubrics(chapter)]
     items += [Secret("marker", m, "", (squeezed(m),)) for m in (BEGIN_SOLUTION, END_SOLUTION, BEGIN_HIDDEN, END_HIDDEN)]
@@ -256,18 +258,23 @@ class _Search:
         own, public = self._own[kind], self._public[kind]
         for text, there in texts:
             present = [part for part in secret.parts if part in there and part not in own]
-            if present and secret.kind not in ("solution", "rubric"):
+            if present and secret.kind not in ("solution", "known mistake", "rubric"):
                 return present[0]
             rare = next((part for part in present if part not in public), None)
             if rare is not None:
                 return rare
-            if present and _together(present, text) >= _enough(len(secret.parts)):
+            # A lesson may well show a mistake.
+            if present and secret.kind != "known mistake" and _together(present, text) >= _enough(len(secret.parts)):
                 return present[0]
         return None
 
 
 def _is_secret(secret: Secret, material: Material) -> bool:
-    return secret.kind != "solution" or material.chapter is None or secret.chapter >= material.chapter
+    return (
+        secret.kind not in ("solution", "known mistake")
+        or material.chapter is None
+        or secret.chapter >= material.chapter
+    )
 
 
 def _enough(count: int) -> int:
@@ -300,6 +307,13 @@ def _solution(exercise: Exercise) -> Secret:
     for helper in solution_helpers(module, exercise.name):
         lines += statement_lines(module, helper)
     return Secret("solution", exercise.name, exercise.chapter, code_parts(lines))
+
+
+def _mistakes(exercise: Exercise) -> Iterator[Secret]:
+    """A known mistake is the solution but for one place, so the code of that place tells where to look."""
+    for mistake in exercise.misconceptions:
+        lines = [line for piece in mistake.code for line in piece.split("\n")]
+        yield Secret("known mistake", f"{exercise.name}, {mistake.name}", exercise.chapter, code_parts(lines))
 
 
 def code_parts(lines: Sequence[str]) -> tuple[str, ...]:

@@ -7,17 +7,17 @@ import platform
 import tempfile
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
-from functools import cache
 from pathlib import Path
 
 import torch
 
-import autograder
-import tfcourse
 from autograder.authoring.files import write_files
 from autograder.checking.exercise import Exercise
 from autograder.checking.recorded import write_sheet
+from autograder.checks import declared_in
 from autograder.errors import CourseError
+from autograder.imports import files_behind
+from autograder.mistakes.table import MistakeFile
 from autograder.processes import spread
 
 
@@ -26,12 +26,12 @@ def recordings(exercises: Iterable[Exercise], store: Path | None = None) -> dict
 
     Args:
         exercises: the exercises.
-        store: folder in which finished recordings are kept, under a name made of everything that decides them: the code of the
-            package and of the checks, and the versions of the libraries. A folder that cannot be written is no obstacle.
+        store: folder in which finished recordings are kept, under a name made of everything that decides them: the code that
+            the exercise runs, its known mistakes, and the version of PyTorch. A folder that cannot be written is no obstacle.
     """
     wanted = list(exercises)
     places = {
-        item.name: store / f"{item.name}-{_fingerprint()}.safetensors"
+        item.name: store / f"{item.name}-{_fingerprint(item)}.safetensors"
         for item in wanted
         if store is not None and _is_declared(item)
     }
@@ -79,11 +79,13 @@ def _record(exercise: Exercise) -> bytes:
         return path.read_bytes()
 
 
-@cache
-def _fingerprint() -> str:
-    package, machinery = Path(str(tfcourse.__file__)).parent, Path(str(autograder.__file__)).parent
+def _fingerprint(exercise: Exercise) -> str:
+    """Return a digest of what decides a recording: the files that the exercise runs, its known mistakes, the library, the processor."""
     digest = hashlib.sha256(f"{torch.__version__} {platform.machine()}".encode())
-    for folder in (package, machinery / "checking", machinery / "checks"):
-        for path in sorted(folder.rglob("*.py")):
-            digest.update(path.relative_to(folder).as_posix().encode() + b"\0" + path.read_bytes() + b"\0")
+    modules = (exercise.reference.__module__, declared_in(exercise), "autograder.checking.recorded")
+    files = set().union(*map(files_behind, modules))
+    if isinstance(exercise.misconceptions, MistakeFile):
+        files.add(exercise.misconceptions.path)
+    for path in sorted(files):
+        digest.update(path.name.encode() + b"\0" + path.read_bytes() + b"\0")
     return digest.hexdigest()[:20]

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from autograder.authoring.definition import (
+from autograder.authoring.standalone import standalone_source
+from autograder.checking.exercise import Exercise
+from autograder.scopes import global_names
+from autograder.source_text import (
     Function,
     ModuleText,
     body,
@@ -13,9 +16,6 @@ from autograder.authoring.definition import (
     refilled,
     without_tool_comments,
 )
-from autograder.authoring.standalone import standalone_source
-from autograder.checking.exercise import Exercise
-from autograder.scopes import global_names
 
 __all__ = ["BEGIN_SOLUTION", "END_SOLUTION", "STUB_BODY", "solution_source", "standalone_source", "stub_source"]
 

@@ -14,13 +14,13 @@ from typing import Any
 import autograder
 import tfcourse
 from autograder.authoring.chapter import Chapter
-from autograder.authoring.definition import ModuleText, find_definition, module_text
 from autograder.authoring.files import write_files
 from autograder.authoring.recordings import recordings
 from autograder.authoring.student_module import student_module
 from autograder.authoring.sync import same_package
 from autograder.checking.exercise import Exercise
 from autograder.errors import CourseError
+from autograder.source_text import ModuleText, find_definition, module_text
 
 # The oldest date that a zip archive can hold: a wheel's bytes must not depend on the clock.
 _DATE = (1980, 1, 1, 0, 0, 0)

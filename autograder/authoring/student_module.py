@@ -5,7 +5,8 @@ from __future__ import annotations
 import ast
 from collections.abc import Collection, Iterable, Mapping
 
-from autograder.authoring.definition import (
+from autograder.errors import CourseError
+from autograder.source_text import (
     Definition,
     Function,
     ModuleText,
@@ -15,7 +16,6 @@ from autograder.authoring.definition import (
     last_line,
     refilled,
 )
-from autograder.errors import CourseError
 
 _KINDS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 _GENERATED = (

@@ -2,54 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from typing import Any, TypeAlias
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Any
 
 import torch
 from torch import Tensor
 
 from autograder.checking.draw import Case, Draw
-from autograder.checking.request import Request, Value
-
-Maker: TypeAlias = Callable[[Draw], Case]
-
-
-@dataclass(frozen=True)
-class Probe:
-    """One question: requests to make, and the judge that looks at the answers.
-
-    Attributes:
-        requests: what to ask, in order.
-        judge: name of a judge in ``autograder.checking.judges``.
-        options: the judge's options, plain data and tensors.
-    """
-
-    requests: tuple[Request, ...]
-    judge: str
-    options: Mapping[str, Value] = field(default_factory=dict)
-
-
-@dataclass(frozen=True)
-class Aspect:
-    """One thing that a check looks at, and its worth.
-
-    Attributes:
-        name: short name, unique within the exercise.
-        title: what is asked, as a sentence that a student reads.
-        points: what it is worth; all or nothing.
-        probes: makes the questions of one round from a draw.
-        easy: its right numbers take no computing (the input itself, zeros, a number repeated), so they do not show that the points for
-            doing nothing wrong were meant for this code.
-        once: hidden questions would be the visible ones over again, since nothing that is drawn matters to what is looked at.
-    """
-
-    name: str
-    title: str
-    points: float
-    probes: Callable[[Draw], Sequence[Probe]]
-    easy: bool = False
-    once: bool = False
+from autograder.checking.rows import Maker, Probe
+from autograder.checking.rows import Row as Aspect
 
 
 def shape(
@@ -68,7 +30,7 @@ def values(
 ) -> Aspect:
     """Every number of every output, within the tolerance of its dtype."""
     aspect = _each(name, title, points, makers, lambda case: Probe((case.request(),), "matches"))
-    return replace(aspect, easy=easy)
+    return replace(aspect, side=easy)
 
 
 def part(points: float, *makers: Maker, output: str, name: str, title: str, easy: bool = False) -> Aspect:
@@ -76,7 +38,7 @@ def part(points: float, *makers: Maker, output: str, name: str, title: str, easy
     aspect = _each(
         name, title, points, makers, lambda case: Probe((case.request(),), "matches_part", {"outputs": [output]})
     )
-    return replace(aspect, easy=easy)
+    return replace(aspect, side=easy)
 
 
 def refuses(points: float, *makers: Maker, title: str, name: str = "errors") -> Aspect:
@@ -179,17 +141,19 @@ def device(points: float, *makers: Maker) -> Aspect:
     """
     title = "It runs on the device of its inputs, whichever that is."
     aspect = _each("device", title, points, makers, lambda case: Probe((case.request("meta"),), "matches"))
-    return replace(aspect, once=True)
+    return replace(aspect, side=True)
 
 
 def vectorised(points: float, at_size: Callable[[Draw, int], Case], *, axis: str) -> Aspect:
     """The number of dispatched operations stays the same when ``axis`` grows threefold (sizes 1 and 3)."""
 
     def probes(draw: Draw) -> Sequence[Probe]:
-        requests = tuple(at_size(draw, size).request("operations") for size in (1, 3))
+        requests = tuple(
+            at_size(draw, size).request("operations") for size in (draw.counting_size, 3 * draw.counting_size)
+        )
         return [Probe(requests, "same_operations", {"axis": axis})]
 
-    return Aspect("vectorised", f"There is no Python loop over {axis}.", points, probes, once=True)
+    return Aspect("vectorised", f"There is no Python loop over {axis}.", points, probes, side=True)
 
 
 def memory(points: float, maker: Maker, *, limit: Callable[[Case], int], title: str) -> Aspect:
@@ -199,7 +163,7 @@ def memory(points: float, maker: Maker, *, limit: Callable[[Case], int], title: 
         case = draw.case(maker)
         return [Probe((case.request("operations"),), "small_tensors", {"limit": limit(case)})]
 
-    return Aspect("memory", title, points, probes)
+    return Aspect("memory", title, points, probes, side=True)
 
 
 def relation(
@@ -218,7 +182,7 @@ def relation(
         other, *views = change(draw, case)
         return [Probe((case.request(), other.request()), "related", {"views": views, "claim": claim})]
 
-    return Aspect(name, title, points, probes)
+    return Aspect(name, title, points, probes, side=True)
 
 
 def batch_independence(points: float, maker: Maker, *, batched: tuple[str, ...]) -> Aspect:
@@ -268,7 +232,11 @@ def _perturb(draw: Draw, tensor: Tensor, dim: int, keep: int) -> Tensor:
 
 
 def _each(name: str, title: str, points: float, makers: Sequence[Maker], ask: Callable[[Case], Probe]) -> Aspect:
-    return Aspect(name, title, points, lambda draw: [ask(draw.case(maker)) for maker in makers])
+    def probes(draw: Draw) -> Sequence[Probe]:
+        return [ask(draw.case(maker)) for maker in makers]
+
+    (probe, *_) = probes(Draw("kind"))
+    return Aspect(name, title, points, probes, side=probe.judge not in ("matches", "matches_part"))
 
 
 def _both(name: str, title: str, points: float, makers: Sequence[Maker], dtypes: Sequence[torch.dtype]) -> Aspect:

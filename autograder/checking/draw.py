@@ -59,13 +59,16 @@ class Draw:
     Args:
         key: whatever names this stream (exercise, aspect, round, seed).
         shared: what names the streams of the cases that :meth:`case` makes; by default the key.
+        hidden: it draws for questions that students do not have.
     """
 
-    def __init__(self, *key: object, shared: tuple[object, ...] | None = None) -> None:
+    def __init__(self, *key: object, shared: tuple[object, ...] | None = None, hidden: bool = False) -> None:
         self._shared = key if shared is None else shared
         self._made: Counter[str] = Counter()
         digest = hashlib.sha256("\0".join(map(str, key)).encode()).digest()
         self._generator = torch.Generator().manual_seed(int.from_bytes(digest[:7], "big"))
+        # The size at which operations are counted; students know it of the visible questions.
+        self.counting_size = 2 + digest[7] % 3 if hidden else 2
 
     def case(self, maker: Callable[[Draw], Case]) -> Case:
         """Return what a maker makes of a stream that is named after it, and so is the same in every draw that shares its name.

@@ -2,21 +2,33 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import lru_cache
+from functools import cache, cached_property, lru_cache
 from typing import Any
 
-from autograder.checking.aspects import Aspect, Maker, Probe
 from autograder.checking.draw import Draw
 from autograder.checking.judges import has_other_weights
 from autograder.checking.request import Observation, Request
+from autograder.checking.rows import Maker, Probe, Row
 from autograder.checking.sheet import Answers, Section, Sheet, ask
-from autograder.checking.subject import LocalSubject, neutral
+from autograder.checking.subject import LocalSubject, Subject, Watch, neutral
 from autograder.checking.verdict import Diagnosis
 
 # Rounds of hidden questions beside the visible one; every round draws fresh sizes and numbers.
 HIDDEN_ROUNDS = 1
+
+
+# How much of the points a mistake keeps, at least and at most, by its class: points follow what breaks for somebody who uses the function.
+BANDS: Mapping[str, tuple[float, float]] = {
+    "nothing": (0.0, 0.10),
+    "wrong": (0.0, 0.40),
+    "option": (0.60, 0.75),
+    "rare option": (0.75, 0.85),
+    "edge": (0.80, 0.95),
+    "manner": (0.80, 0.95),
+}
 
 
 @dataclass(frozen=True)
@@ -27,13 +39,22 @@ class Misconception:
         name: short name, unique within the exercise.
         explanation: one or two sentences to the student who made it; says what went wrong and why it matters, not the answer's code.
         read: label of the lesson section to read again.
-        wrong: the mistaken implementation.
+        kind: its class, one of ``BANDS``, which says how much of the points it keeps.
+        make: makes the mistaken implementation.
+        code: the pieces of code that make it a mistake: secret, as the solution is.
     """
 
     name: str
     explanation: str
     read: str
-    wrong: Callable[..., Any]
+    kind: str
+    make: Callable[[], Callable[..., Any]] = field(compare=False)
+    code: tuple[str, ...] = ()
+
+    @cached_property
+    def wrong(self) -> Callable[..., Any]:
+        """The mistaken implementation."""
+        return self.make()
 
     @property
     def diagnosis(self) -> Diagnosis:
@@ -41,18 +62,21 @@ class Misconception:
         return Diagnosis(name=self.name, explanation=self.explanation, read=self.read)
 
 
-def misconception(name: str, *, read: str) -> Callable[[Callable[..., Any]], Misconception]:
+def misconception(name: str, *, read: str, kind: str = "") -> Callable[[Callable[..., Any]], Misconception]:
     """Declare the function or class below as a known mistake; its docstring is what a student who made it is told.
 
     Args:
         name: short name, unique within the exercise.
         read: label of the lesson section to read again.
+        kind: its class.
     """
 
     def declare(wrong: Callable[..., Any]) -> Misconception:
         if not wrong.__doc__:
             raise ValueError(f"the misconception {name!r} has no docstring to explain it to a student")
-        return Misconception(name=name, explanation=" ".join(wrong.__doc__.split()), read=read, wrong=wrong)
+        return Misconception(
+            name=name, explanation=" ".join(wrong.__doc__.split()), read=read, kind=kind, make=lambda: wrong
+        )
 
     return declare
 
@@ -64,7 +88,7 @@ class Exercise:
     Attributes:
         reference: the solution, a public function or class of ``tfcourse``; its name is the exercise's.
         chapter: the chapter folder that the exercise belongs to.
-        aspects: what is looked at, with points.
+        rows: what is looked at, with points.
         misconceptions: the known mistakes.
         forbidden: names of torch functions that would do the exercise by themselves.
         rule_case: inputs on which the forbidden functions are looked for, one maker or several (a function may take another way when
@@ -73,9 +97,9 @@ class Exercise:
     """
 
     reference: Callable[..., Any]
-    chapter: str
-    aspects: Sequence[Aspect]
-    misconceptions: Sequence[Misconception]
+    rows: Sequence[Row]
+    chapter: str = ""
+    misconceptions: Sequence[Misconception] = ()
     forbidden: tuple[str, ...] = ()
     rule_case: Maker | tuple[Maker, ...] | None = None
     headings: Mapping[str, str] = field(default_factory=dict)
@@ -94,7 +118,7 @@ class Exercise:
     @property
     def points(self) -> float:
         """Points that the exercise is worth."""
-        return float(sum(aspect.points for aspect in self.aspects))
+        return float(sum(aspect.points for aspect in self.rows))
 
     def sheet(self, *, hidden: bool = False, seed: int = 0, device: str = "cpu") -> Sheet:
         """Return the question sheet for a seed, with the live reference's answers. The same arguments give the same sheet.
@@ -104,27 +128,37 @@ class Exercise:
         return _sheet(self, hidden, seed, device)
 
 
-@lru_cache(maxsize=256)
+@lru_cache(maxsize=1024)
 def _sheet(exercise: Exercise, hidden: bool, seed: int, device: str) -> Sheet:
+    if seed and not hidden:
+        # The visible questions are the same with every seed, and so are all answers to them.
+        return _sheet(exercise, False, 0, device).with_rules([_on(rule, device) for rule in _rules(exercise, seed)])
     plain = _sheet(exercise, False, seed, device) if hidden else None
     with neutral():
-        questions = [_questions(exercise.name, aspect, hidden, seed) for aspect in exercise.aspects]
+        questions = [_questions(exercise.name, aspect, hidden, seed) for aspect in exercise.rows]
         probes = [[_on(probe, device) for probe in asked] for asked in questions]
         answers = ask(LocalSubject(exercise.reference), probes)
         rules = plain.rules if plain else [_on(rule, device) for rule in _rules(exercise, seed)]
     known = iter(_without_the_way([given for answered in answers for given in answered], counts=False))
     sections = []
-    for place, (aspect, asked) in enumerate(zip(exercise.aspects, probes, strict=True)):
+    for place, (aspect, asked) in enumerate(zip(exercise.rows, probes, strict=True)):
         expected, visible = [next(known) for _ in asked], None
         if plain is not None:
             before = plain.sections[place]
             asked, expected, visible = [*before.probes, *asked], [*before.expected, *expected], len(before.probes)
-        sections.append(Section(aspect.name, aspect.title, aspect.points, asked, expected, visible, aspect.easy))
+        sections.append(Section(aspect.name, aspect.title, aspect.points, asked, expected, visible, aspect.side))
 
-    mistakes = [LocalSubject(known.wrong) for known in exercise.misconceptions]
+    @cache
+    def subject(mistake: int) -> Subject:
+        known = exercise.misconceptions[mistake]
+        try:
+            return LocalSubject(known.wrong)
+        except Exception as error:
+            warnings.warn(f"the known mistake {known.name!r} of {exercise.name} is left out: {error}", stacklevel=2)
+            return _Unusable()
 
     def ask_mistake(mistake: int, section: int, probe: int) -> Sequence[Observation]:
-        given = ask(mistakes[mistake], [[sections[section].probes[probe]]])[0]
+        given = ask(subject(mistake), [[sections[section].probes[probe]]])[0]
         return _without_the_way(given, counts=True)[0]
 
     return Sheet(
@@ -138,6 +172,16 @@ def _sheet(exercise: Exercise, hidden: bool, seed: int, device: str) -> Sheet:
         ask_mistake=ask_mistake,
         plain=plain,
     )
+
+
+class _Unusable:
+    """Stands for a known mistake whose edit does not fit the reference any more: nothing that anybody answers is like its answers."""
+
+    def observe(self, request: Request) -> Observation:
+        return Observation(error="UnusableMistake")
+
+    def observe_groups(self, groups: Sequence[Sequence[Request]], *, watch: Watch = "") -> list[list[Observation]]:
+        return [[self.observe(request) for request in group] for group in groups]
 
 
 def _without_the_way(answers: Answers, *, counts: bool) -> Answers:
@@ -159,12 +203,12 @@ def _without_the_way(answers: Answers, *, counts: bool) -> Answers:
     return [[left[id(seen)] for seen in given] for given in answers]
 
 
-def _questions(exercise: str, aspect: Aspect, hidden: bool, seed: int) -> list[Probe]:
+def _questions(exercise: str, aspect: Row, hidden: bool, seed: int) -> list[Probe]:
     """Return the visible questions of an aspect, or the hidden ones."""
     rounds: list[tuple[object, ...]] = [("visible", 0)]
     if hidden:
-        rounds = [] if aspect.once else [("hidden", seed, i) for i in range(HIDDEN_ROUNDS)]
-    draws = [Draw(exercise, aspect.name, *this, shared=(exercise, *this)) for this in rounds]
+        rounds = [("hidden", seed, i) for i in range(HIDDEN_ROUNDS)]
+    draws = [Draw(exercise, aspect.name, *this, shared=(exercise, *this), hidden=hidden) for this in rounds]
     return [probe for draw in draws for probe in aspect.probes(draw)]
 
 
@@ -172,7 +216,7 @@ def _rules(exercise: Exercise, seed: int) -> list[Probe]:
     """The rules' probe runs even where nothing is forbidden, on the first aspect's questions: it finds stubs and borrowed solutions."""
     draw, case = Draw(exercise.name, "rules", seed), exercise.rule_case
     if case is None:
-        asked: list[tuple[Request, ...]] = [exercise.aspects[0].probes(draw)[0].requests]
+        asked: list[tuple[Request, ...]] = [exercise.rows[0].probes(draw)[0].requests]
     else:
         asked = [(make(draw).request("functions"),) for make in (case if isinstance(case, tuple) else (case,))]
     return [Probe(requests, "free_of", {"names": list(exercise.forbidden)}) for requests in asked]

@@ -21,6 +21,9 @@ from autograder.checking.tolerance import tolerance_for
 # More numbers than any exercise returns: an expanded tensor may claim any number and take no memory, until it is compared.
 LARGEST = 10_000_000
 
+# What is said of a stub.
+NOT_WRITTEN = "not written yet"
+
 Observations: TypeAlias = Sequence[Observation]
 Judge: TypeAlias = Callable[[Observations, Observations, Mapping[str, Value]], str | None]
 
@@ -188,9 +191,9 @@ def judge(name: str, seen: Observations, expected: Observations, options: Mappin
     """Apply a judge by name; an exception in any observation is a failure whatever the judge."""
     for mine, theirs in zip(seen, expected, strict=True):
         if mine.error is not None and theirs.error is None:
-            return "not written yet" if mine.unfinished else _failure(mine)
+            return NOT_WRITTEN if mine.unfinished else _failure(mine)
         if mine.error is None and theirs.error is not None:
-            return f"it accepts wrong input where a {theirs.error.partition(':')[0]} is asked for"
+            return f"it answers input that makes no sense; a {theirs.error.partition(':')[0]} is asked for"
         if mine.error is not None and theirs.error is not None and _kind(mine) != _kind(theirs):
             return f"{_failure(mine)}; a {_kind(theirs)} is asked for"
     try:
@@ -374,8 +377,9 @@ def _difference(name: str, mine: Value, theirs: Value, *, equal_nan: bool = Fals
         return f"{name} has {int(a.isnan().sum())} NaN among its {a.numel()} numbers"
     gap = torch.where(close, torch.zeros_like(a), (a - b).abs().nan_to_num(nan=float("inf")))
     where = [int(i) for i in numpy.unravel_index(int(gap.argmax()), gap.shape)]
+    at = f" (at {where})" if where else ""
     return (
-        f"{name} is off by up to {float(gap.max()):.3g} (at {where}); {int((~close).sum())} of {a.numel()} numbers differ "
+        f"{name} is off by up to {float(gap.max()):.3g}{at}; {int((~close).sum())} of {a.numel()} numbers differ "
         f"by more than rounding"
     )
 

@@ -19,8 +19,8 @@ from safetensors import safe_open
 from safetensors.torch import save
 from torch import Tensor
 
-from autograder.checking.aspects import Probe
 from autograder.checking.request import Observation, Request, Value
+from autograder.checking.rows import Probe
 from autograder.checking.sheet import Answers, Section, Sheet, decide
 from autograder.checking.subject import LocalSubject
 from autograder.checking.verdict import Diagnosis, Verdict
@@ -73,7 +73,7 @@ def write_sheet(sheet: Sheet, path: Path) -> None:
                 "aspect": section.aspect,
                 "title": section.title,
                 "points": section.points,
-                "easy": section.easy,
+                "side": section.side,
                 "probes": [_pack(probe, tensors) for probe in section.probes],
                 "expected": _pack_answers(section.expected, tensors),
             }
@@ -108,7 +108,7 @@ def read_sheet(path: Path) -> Sheet:
                 points=section["points"],
                 probes=[_unpack_probe(probe, tensors) for probe in section["probes"]],
                 expected=_unpack_answers(section["expected"], tensors),
-                easy=section["easy"],
+                side=section["side"],
             )
             for section in content["sections"]
         ],

@@ -3,22 +3,31 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import combinations
 from typing import TypeAlias
 
 import torch
 from torch import Tensor
 
-from autograder.checking.aspects import Probe
-from autograder.checking.judges import JUDGES, alike_at_a_glance, glance, has_other_weights, judge, same_answer
+from autograder.checking.example import example
+from autograder.checking.judges import (
+    JUDGES,
+    NOT_WRITTEN,
+    alike_at_a_glance,
+    glance,
+    has_other_weights,
+    judge,
+    same_answer,
+)
 from autograder.checking.request import OUT_OF_MEMORY, Observation
+from autograder.checking.rows import Probe
 from autograder.checking.subject import Subject, UsesReferenceError, Watch
 from autograder.checking.untold import untold
 from autograder.checking.verdict import Diagnosis, Finding, Verdict
 
-NO_RIGHT_NUMBER = "not counted yet: no number is right so far"
-ONLY_EASY_NUMBERS = "not counted yet: what is right so far takes no computing"
+RIGHT = "as it should be"
 
 # One list of observations per probe, one observation per request.
 Answers: TypeAlias = Sequence[Sequence[Observation]]
@@ -38,7 +47,7 @@ class Section:
         probes: the questions.
         expected: the reference's answers to them.
         visible: how many of the questions, the first ones, students have themselves; None if they have all.
-        easy: the right numbers take no computing.
+        side: it asks for a manner, and pays in proportion to the rows of numbers that are right.
     """
 
     aspect: str
@@ -47,7 +56,7 @@ class Section:
     probes: Sequence[Probe]
     expected: Answers
     visible: int | None = None
-    easy: bool = False
+    side: bool = False
 
 
 @dataclass(frozen=True)
@@ -75,6 +84,12 @@ class Sheet:
     def __post_init__(self) -> None:
         if self.plain is not None and self.plain.misconceptions != self.misconceptions:
             raise ValueError(f"{self.exercise}: the sheet of visible questions has other misconceptions; leave it away")
+
+    def with_rules(self, rules: Sequence[Probe]) -> Sheet:
+        """Return the same questions under other rules; what is learned about the one the other knows."""
+        other = replace(self, rules=rules)
+        vars(other).update(_answers=self._answers, _failed=self._failed, _glances=self._glances)
+        return other
 
     def answer(self, mistake: int, section: int, probe: int) -> Sequence[Observation]:
         """Return what a misconception answers to one question."""
@@ -220,12 +235,9 @@ def reach(sheet: Sheet, heard: Heard) -> Verdict:
     answers = heard.answers
     refusal = heard.refusal or next(filter(None, (_refused(given, _forbidden(sheet)) for given in answers)), None)
     if refusal:
-        return _verdict(sheet, [refusal] * len(sheet.sections), [None] * len(sheet.sections))
+        return _verdict(sheet, [Problem(refusal)] * len(sheet.sections), [None] * len(sheet.sections))
     problems = [_problem(section, given) for section, given in zip(sheet.sections, answers, strict=True)]
-    diagnoses = _diagnose(sheet, answers, problems)
-    if _has_no_right_number(sheet, problems) and not _recognised(sheet, problems, diagnoses):
-        problems = _without_side_aspects(sheet, problems)
-    return _verdict(sheet, problems, diagnoses)
+    return _verdict(sheet, problems, diagnose(sheet, answers, problems))
 
 
 def _forbidden(sheet: Sheet) -> list[Probe]:
@@ -237,7 +249,7 @@ def _broken_rule(sheet: Sheet, subject: Subject) -> str | None:
     (answers,) = ask(subject, [sheet.rules], watch=watch)
     for probe, seen in zip(sheet.rules, answers, strict=True):
         if any(observation.unfinished for observation in seen):
-            return "not written yet"
+            return NOT_WRITTEN
         if refusal := _refused([seen], [probe]):
             return refusal
     return None
@@ -256,110 +268,113 @@ def _borrowed(answers: Answers) -> str | None:
     return next((error.partition(": ")[2] for error in errors if error.startswith(UsesReferenceError.__name__)), None)
 
 
-def _problem(section: Section, answers: Iterable[Sequence[Observation]]) -> str | None:
+@dataclass(frozen=True)
+class Problem:
+    """What is wrong with the answers to one section.
+
+    Attributes:
+        message: what was seen, in a sentence.
+        example: a small question that was missed, where students may know it.
+    """
+
+    message: str
+    example: str = ""
+
+
+def _problem(section: Section, answers: Iterable[Sequence[Observation]]) -> Problem | None:
     for place, (probe, given, wanted) in enumerate(zip(section.probes, answers, section.expected, strict=True)):
         if all(mine is theirs for mine, theirs in zip(given, wanted, strict=True)):
             continue  # the right answers themselves, known by their bytes
         problem = judge(probe.judge, given, wanted, probe.options)
         if problem is not None:
-            hidden = section.visible is not None and place >= section.visible
-            return untold(probe.judge, given, wanted, probe.options) if hidden else problem
+            if section.visible is not None and place >= section.visible:
+                return Problem(untold(probe.judge, given, wanted, probe.options))
+            return Problem(problem, _example(section, probe, given, wanted))
     return None
 
 
-def _has_no_right_number(sheet: Sheet, problems: Sequence[str | None]) -> bool:
-    """Whether all fails that takes computing."""
-    asked = [problem for section, problem in zip(sheet.sections, problems, strict=True) if _takes_computing(section)]
-    return bool(asked) and all(problem is not None for problem in asked)
+def _example(section: Section, probe: Probe, given: Sequence[Observation], wanted: Sequence[Observation]) -> str:
+    if section.side or probe.judge not in ("matches", "matches_part", "shapes"):
+        return ""
+    try:
+        return example(probe.requests, given, wanted)
+    except Exception:  # what a student returns may be made to break a comparison
+        return ""
 
 
-def _recognised(sheet: Sheet, problems: Sequence[str | None], diagnoses: Sequence[Diagnosis | None]) -> bool:
-    """Whether known mistakes, one or several, explain what fails and takes computing: half of it, weighed by points, at least.
-
-    One place where somebody else's mistake looks the same is no sign of work: a dropout of everything leaves zeros, too.
-    """
-    wrong = [
-        (section.points, found)
-        for section, problem, found in zip(sheet.sections, problems, diagnoses, strict=True)
-        if problem is not None and _takes_computing(section)
-    ]
-    explained = sum(points for points, found in wrong if found is not None)
-    return explained > 0 and 2 * explained >= sum(points for points, _ in wrong)
-
-
-def _without_side_aspects(sheet: Sheet, problems: Sequence[str | None]) -> list[str | None]:
-    """Take the points away that doing nothing earns.
-
-    A function that has no right number anywhere but where none needs to be computed, and whose mistake nobody knows, earns nothing by
-    leaving its inputs alone, treating examples alike or running on any device; what it returns has still the right shape, or not. Who
-    made a known mistake has written something, and keeps those points.
-    """
-    results = list(zip(sheet.sections, problems, strict=True))
-    easy = any(problem is None and _asks_for_numbers(section) for section, problem in results)
-    reason = ONLY_EASY_NUMBERS if easy else NO_RIGHT_NUMBER
-    return [problem if problem is not None or _is_right_by_itself(section) else reason for section, problem in results]
-
-
-def _is_right_by_itself(section: Section) -> bool:
-    return _asks_for_numbers(section) or all(probe.judge == "shapes" for probe in section.probes)
-
-
-def _takes_computing(section: Section) -> bool:
-    return _asks_for_numbers(section) and not section.easy
-
-
-def _asks_for_numbers(section: Section) -> bool:
-    return any(
-        probe.judge in ("matches", "matches_part", "reaches")
-        and any(request.action in ("call", "gradients") for request in probe.requests)
-        for probe in section.probes
-    )
-
-
-def _verdict(sheet: Sheet, problems: Sequence[str | None], diagnoses: Sequence[Diagnosis | None]) -> Verdict:
-    findings = tuple(
-        Finding(
-            aspect=section.aspect,
-            title=section.title,
-            points=section.points,
-            passed=problem is None,
-            message=problem or "as it should be",
-            diagnosis=diagnosis,
+def _verdict(sheet: Sheet, problems: Sequence[Problem | None], diagnoses: Sequence[Diagnosis | None]) -> Verdict:
+    pairs = list(zip(sheet.sections, problems, strict=True))
+    numbers = [(section.points, problem is None) for section, problem in pairs if not section.side]
+    all_points, right_points = sum(points for points, _ in numbers), sum(points for points, right in numbers if right)
+    share = right_points / all_points if all_points else 1.0
+    findings = []
+    for (section, problem), diagnosis in zip(pairs, diagnoses, strict=True):
+        earned = 0.0 if problem else round(section.points * (share if section.side else 1.0), 2)
+        reduced = problem is None and earned < section.points
+        why = f"{earned:g} of {section.points:g}, for {right_points:g} of {all_points:g} points of numbers are right"
+        findings.append(
+            Finding(
+                aspect=section.aspect,
+                title=section.title,
+                points=section.points,
+                passed=problem is None,
+                message=problem.message if problem else why if reduced else RIGHT,
+                diagnosis=diagnosis,
+                earned=earned,
+                example=problem.example if problem else "",
+            )
         )
-        for section, problem, diagnosis in zip(sheet.sections, problems, diagnoses, strict=True)
-    )
-    return Verdict(exercise=sheet.exercise, chapter=sheet.chapter, findings=findings)
+    return Verdict(exercise=sheet.exercise, chapter=sheet.chapter, findings=tuple(findings))
 
 
-def _diagnose(sheet: Sheet, answers: Sequence[Answers], problems: Sequence[str | None]) -> list[Diagnosis | None]:
-    """Name the known mistake behind each failed aspect.
+def diagnose(sheet: Sheet, answers: Sequence[Answers], problems: Sequence[Problem | None]) -> list[Diagnosis | None]:
+    """Name the known mistakes behind the failed rows, so that what is told agrees with what was seen.
 
-    A mistake that answers every question as the subject does explains everything, unless all that they have in common is that they
-    crash, which may have any cause. Failing that, one that gives the very same numbers on one aspect explains that aspect: so two mistakes
-    in one function are both found.
+    A mistake that answers every question as the subject does, visible and hidden, is named alone, unless all that they have in common is
+    that they crash, which may have any cause. Otherwise one or two are named if each gives the subject's very numbers in a failed row (in a
+    side row: what is looked at there), fails no row that the subject passed, and together they fail all failed rows. Otherwise nothing is
+    named.
     """
     nothing: list[Diagnosis | None] = [None] * len(problems)
-    if all(problem is None for problem in problems) or all(problem == "not written yet" for problem in problems):
-        return nothing
-    best: list[tuple[int, Diagnosis | None]] = [(0, None)] * len(problems)
     failed = [j for j, problem in enumerate(problems) if problem is not None]
+    if not failed or all(problem is not None and problem.message == NOT_WRITTEN for problem in problems):
+        return nothing
     # To ask a mistake takes time, so it is asked no more than it takes to see that it answers otherwise.
     answered_by = {j: sheet.answered_by(j, answers[j]) for j in failed}
-    # What both get right explains nothing.
+    candidates = []
     for i in sorted(set().union(*answered_by.values())):
-        alike = {
-            j
+        if any(j not in answered_by and sheet.is_failed_by(i, j) for j in range(len(problems))):
+            continue  # it fails what the subject passed
+        fails = {j for j in failed if sheet.is_failed_by(i, j)}
+        same = all(
+            i in answered_by[j] if j in answered_by else sheet.is_answered_by(i, j, given)
             for j, given in enumerate(answers)
-            if (i in answered_by[j] if j in answered_by else sheet.is_answered_by(i, j, given))
-        }
-        everything = len(alike) == len(problems) and _shows_something(sheet, answers)
-        if everything and all((j in failed) == sheet.is_failed_by(i, j) for j in range(len(problems))):
-            diagnosis = sheet.misconceptions[i]
-            return [None if problem is None else diagnosis for problem in problems]
-        for j in alike.intersection(failed):
-            if len(alike) > best[j][0] and _has_numbers(answers[j]) and sheet.is_failed_by(i, j):
-                best[j] = (len(alike), sheet.misconceptions[i])
-    return [diagnosis for _, diagnosis in best]
+        )
+        if same and fails == set(failed) and _shows_something(sheet, answers):
+            return [sheet.misconceptions[i] if j in fails else None for j in range(len(problems))]
+        explained = {j for j in fails if i in answered_by[j] and (sheet.sections[j].side or _has_numbers(answers[j]))}
+        if explained:
+            candidates.append((i, fails, explained))
+    return _together(sheet, failed, candidates) or nothing
+
+
+def _together(
+    sheet: Sheet, failed: Sequence[int], candidates: Sequence[tuple[int, set[int], set[int]]]
+) -> list[Diagnosis | None]:
+    """Return the diagnoses of the one or two candidates that fail all failed rows and explain most of them, or an empty list."""
+    singles = [(one,) for one in candidates]
+    groups: list[tuple[tuple[int, set[int], set[int]], ...]] = [*singles, *combinations(candidates, 2)]
+    groups = [group for group in groups if set().union(*(fails for _, fails, _ in group)) == set(failed)]
+    if not groups:
+        return []
+    # One rather than two; then whoever gives the subject's numbers in most rows.
+    best = min(groups, key=lambda group: (len(group), -len(set().union(*(explained for _, _, explained in group)))))
+    named: list[Diagnosis | None] = [None] * len(sheet.sections)
+    for j in failed:
+        explaining = [i for i, _, explained in best if j in explained]
+        failing = [i for i, fails, _ in best if j in fails]
+        named[j] = sheet.misconceptions[(explaining or failing)[0]]
+    return named
 
 
 def _looked_at(probe: Probe) -> dict[str, bool]:

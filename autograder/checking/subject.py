@@ -123,7 +123,7 @@ def _text(error: BaseException) -> str:
         return "(its text cannot be shown)"
 
 
-def _prepare(candidate: Callable[..., Any], request: Request) -> Callable[..., Any]:
+def prepared(candidate: Callable[..., Any], request: Request) -> Callable[..., Any]:
     """Return the candidate, or an instance of it with the request's weights."""
     if request.init is None:
         return candidate
@@ -146,7 +146,11 @@ def _load(module: nn.Module, state: Mapping[str, Tensor]) -> None:
     extra = sorted(name for name, weight in _learned(module) if id(weight) not in asked)
     if missing or extra:
         raise WeightsError(
-            f"its weights are named otherwise: missing {missing or 'none'}, unexpected {extra or 'none'}"
+            "its weights do not have the names that the docstring gives: "
+            + "; ".join(
+                [f"it lacks {', '.join(missing)}"] * bool(missing)
+                + [f"it also learns {', '.join(extra)}"] * bool(extra)
+            )
         )
     for name, value in state.items():
         if own[name].shape != value.shape:
@@ -178,7 +182,7 @@ def _method(target: Callable[..., Any], request: Request) -> Callable[..., Any]:
 
 
 def _call(candidate: Callable[..., Any], request: Request) -> Observation:
-    target = _method(_prepare(candidate, request), request)
+    target = _method(prepared(candidate, request), request)
     # The candidate works on copies: what it changes must not reach the next request.
     arguments = map_value(request.arguments, Tensor.clone)
     props = build(request.props) if request.props else {}
@@ -205,7 +209,7 @@ def _same(a: Any, b: Any) -> bool:
 
 
 def _gradients(candidate: Callable[..., Any], request: Request) -> Observation:
-    target = _prepare(candidate, request)
+    target = prepared(candidate, request)
     arguments = map_value(request.arguments, Tensor.clone)
     for name in request.wrt:
         arguments[name].requires_grad_()
@@ -281,7 +285,7 @@ def _leaves_by_guess(candidate: Callable[..., Any], request: Request) -> list[di
 
 def _leaves_on_meta(candidate: Callable[..., Any], request: Request, truth: bool | None = None) -> dict[str, Any]:
     request = request.map_tensors(lambda tensor: tensor.to("meta"))
-    target = _prepare(candidate, request)
+    target = prepared(candidate, request)
     with torch.no_grad(), _OneDevice(truth):
         return flatten_outputs(_method(target, request)(**request.arguments, **build(request.props or {})))
 
@@ -306,7 +310,7 @@ def _operations(candidate: Callable[..., Any], request: Request) -> Observation:
 def _functions(
     candidate: Callable[..., Any], request: Request, beside: AbstractContextManager[Any] | None = None
 ) -> Observation:
-    target = _prepare(candidate, request)
+    target = prepared(candidate, request)
     arguments = map_value(request.arguments, Tensor.clone)
     if isinstance(target, nn.Module):
         target.requires_grad_(False)
@@ -322,7 +326,7 @@ def _functions(
 
 
 def _attributes(candidate: Callable[..., Any], request: Request) -> Observation:
-    target = _prepare(candidate, request)
+    target = prepared(candidate, request)
     return Observation(outputs={name: getattr(target, name) for name in request.wrt})
 
 

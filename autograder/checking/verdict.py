@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import html
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -45,9 +45,12 @@ class Finding:
         aspect: the aspect's short name, for example ``"values"``.
         title: what the aspect asks, as a sentence.
         points: points that the aspect is worth.
-        passed: whether they were earned; an aspect gives all its points or none.
+        passed: whether what it asks was right.
         message: what was seen, in a sentence.
         diagnosis: the misconception that explains it, if one does.
+        earned: points that were earned: none if it was missed, all or a share of them if it passed; by default all. What is beside the
+            numbers is paid in proportion to right numbers.
+        example: one small question that was missed: what went in, what came out, what was expected; empty if it is not told.
     """
 
     aspect: str
@@ -56,6 +59,12 @@ class Finding:
     passed: bool
     message: str
     diagnosis: Diagnosis | None = None
+    earned: float = -1.0
+    example: str = ""
+
+    def __post_init__(self) -> None:
+        if self.earned < 0:
+            object.__setattr__(self, "earned", self.points if self.passed else 0.0)
 
 
 @dataclass(frozen=True)
@@ -75,7 +84,7 @@ class Verdict:
     @property
     def score(self) -> float:
         """Points earned."""
-        return float(sum(finding.points for finding in self.findings if finding.passed))
+        return round(float(sum(finding.earned for finding in self.findings)), 2)
 
     @property
     def max_score(self) -> float:
@@ -112,6 +121,9 @@ class Verdict:
                 passed=item["passed"],
                 message=item["message"],
                 diagnosis=Diagnosis(**item["diagnosis"]) if item["diagnosis"] else None,
+                # Results of older versions say neither.
+                earned=item.get("earned", -1.0),
+                example=item.get("example", ""),
             )
             for item in data["findings"]
         )
@@ -122,43 +134,37 @@ class Verdict:
 
     def __str__(self) -> str:
         lines = [f"{self.exercise}: {self.score:g} of {self.max_score:g} points"]
-        for about, findings in self._folded():
-            points = sum(finding.points for finding in findings)
-            passed = findings[0].passed
-            lines.append(
-                f"  [{'x' if passed else ' '}] {points if passed else 0:g}/{points:g}  {about}: {findings[0].message}"
-            )
-        for diagnosis in self.diagnoses:
-            lines.append(f"  Looks like: {diagnosis.explanation}")
-            lines.append(f"  Read again: lesson {self.chapter}, “{diagnosis.heading}”")
+        for diagnosis, findings in self._grouped():
+            for about, folded in _folded(findings):
+                earned, points = (sum(getattr(finding, of) for finding in folded) for of in ("earned", "points"))
+                lines.append(
+                    f"  [{'x' if folded[0].passed else ' '}] {earned:g}/{points:g}  {about}: {folded[0].message}"
+                )
+                lines += [f"        {finding.example}" for finding in folded[:1] if finding.example]
+            if diagnosis is not None:
+                lines.append(f"  Looks like: {diagnosis.explanation}")
+                lines.append(f"  Read again: lesson {self.chapter}, “{diagnosis.heading}”")
         return "\n".join(lines)
 
-    def _folded(self) -> list[tuple[str, list[Finding]]]:
-        """Return what each line of the text form tells: an aspect, or all those that failed with one and the same message."""
-        groups: dict[object, list[Finding]] = {}
+    def _grouped(self) -> list[tuple[Diagnosis | None, list[Finding]]]:
+        """Return the findings, those that one mistake explains together; what passed or has no explanation comes first."""
+        groups: dict[Diagnosis | None, list[Finding]] = {None: []}
         for finding in self.findings:
-            groups.setdefault(finding.aspect if finding.passed else (finding.message,), []).append(finding)
-        lines: list[tuple[str, list[Finding]]] = []
-        for group in groups.values():
-            if len(group) < FOLD:
-                lines += [(finding.aspect, [finding]) for finding in group]
-            else:
-                lines.append((f"{len(group)} aspects", group))
-        return sorted(lines, key=lambda line: self.findings.index(line[1][0]))
+            groups.setdefault(finding.diagnosis, []).append(finding)
+        return list(groups.items())
 
     def _repr_mimebundle_(self, include: object = None, exclude: object = None) -> dict[str, Any]:
         return {VERDICT_MIME: self.to_dict()}
 
     def _repr_html_(self) -> str:
-        rows = "".join(_row(finding) for finding in self.findings)
-        diagnoses = "".join(_diagnosis(diagnosis, self.chapter) for diagnosis in self.diagnoses)
+        groups = "".join(_group(diagnosis, findings, self.chapter) for diagnosis, findings in self._grouped())
         return (
             f'<div class="tfc-verdict" style="{_BOX}">'
             f'<p style="margin:0 0 .5em"><code>{html.escape(self.exercise)}</code> '
             f"<strong>{self.score:g} of {self.max_score:g} points</strong></p>"
             f'<table style="border-collapse:collapse;width:100%"><thead><tr>'
-            f'<th scope="col" style="{_CELL}">Aspect</th><th scope="col" style="{_CELL}">Points</th>'
-            f'<th scope="col" style="{_CELL}">What was seen</th></tr></thead><tbody>{rows}</tbody></table>{diagnoses}</div>'
+            f'<th scope="col" style="{_CELL}">What is asked</th><th scope="col" style="{_CELL}">Points</th>'
+            f'<th scope="col" style="{_CELL}">What was seen</th></tr></thead>{groups}</table></div>'
         )
 
 
@@ -186,19 +192,43 @@ _BOX = "border:1px solid;border-radius:6px;padding:.75em 1em;max-width:60em"
 _CELL = "text-align:left;vertical-align:top;padding:.25em .75em .25em 0;border-bottom:1px solid rgba(128,128,128,.4)"
 
 
+def _folded(findings: Sequence[Finding]) -> list[tuple[str, list[Finding]]]:
+    """Return what each line of the text form tells: an aspect, or all those that failed with one and the same message."""
+    groups: dict[object, list[Finding]] = {}
+    for finding in findings:
+        groups.setdefault(finding.aspect if finding.passed else (finding.message,), []).append(finding)
+    lines: list[tuple[str, list[Finding]]] = []
+    for group in groups.values():
+        if len(group) < FOLD:
+            lines += [(finding.aspect, [finding]) for finding in group]
+        else:
+            lines.append((f"{len(group)} aspects", group))
+    return sorted(lines, key=lambda line: findings.index(line[1][0]))
+
+
+def _group(diagnosis: Diagnosis | None, findings: Sequence[Finding], chapter: str) -> str:
+    rows = "".join(map(_row, findings)) + (_diagnosis(diagnosis, chapter) if diagnosis else "")
+    return f"<tbody>{rows}</tbody>" if rows else ""
+
+
 def _row(finding: Finding) -> str:
     mark, word = ("✓", "passed") if finding.passed else ("✗", "missed")
-    earned = finding.points if finding.passed else 0
+    example = (
+        f'<details><summary>An example</summary><code style="white-space:normal">{html.escape(finding.example)}</code></details>'
+        if finding.example
+        else ""
+    )
     return (
         f'<tr class="{word}"><th scope="row" style="{_CELL};font-weight:normal">'
         f'<span role="img" aria-label="{word}">{mark}</span> {html.escape(finding.title)}</th>'
-        f'<td style="{_CELL};white-space:nowrap">{earned:g} / {finding.points:g}</td>'
-        f'<td style="{_CELL}">{html.escape(finding.message)}</td></tr>'
+        f'<td style="{_CELL};white-space:nowrap">{finding.earned:g} / {finding.points:g}</td>'
+        f'<td style="{_CELL}">{html.escape(finding.message)}{example}</td></tr>'
     )
 
 
 def _diagnosis(diagnosis: Diagnosis, chapter: str) -> str:
     return (
-        f'<p class="tfc-diagnosis" style="margin:.75em 0 0"><strong>This looks like:</strong> {html.escape(diagnosis.explanation)} '
-        f"<br><span>Read again: lesson <em>{html.escape(chapter)}</em>, “{html.escape(diagnosis.heading)}”</span></p>"
+        f'<tr class="tfc-diagnosis"><td colspan="3" style="{_CELL}"><strong>This looks like:</strong> '
+        f"{html.escape(diagnosis.explanation)} "
+        f"<br><span>Read again: lesson <em>{html.escape(chapter)}</em>, “{html.escape(diagnosis.heading)}”</span></td></tr>"
     )

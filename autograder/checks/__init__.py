@@ -1,6 +1,8 @@
-"""The checks of the course: one module here per module of ``tfcourse``, each declaring its exercises.
+"""The checks of the course: a folder for each chapter, and in it two files for each exercise.
 
-Every :class:`~autograder.checking.exercise.Exercise` at the top level of a module in this package is found by itself.
+``ch03_scaled_dot_product/soft_lookup.py`` declares the check of ``soft_lookup``, an exercise of chapter ``03_scaled_dot_product``: its
+cases and rows. ``soft_lookup.toml`` beside it has the known mistakes. Every ``Exercise`` at the top level of such a module is found by
+itself; its chapter, its known mistakes and the headings of its lesson follow from where it stands.
 """
 
 from __future__ import annotations
@@ -8,7 +10,8 @@ from __future__ import annotations
 import importlib
 import os
 import pkgutil
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from types import CodeType
@@ -17,21 +20,55 @@ from autograder.checking.exercise import Exercise
 from autograder.checking.sheet import hear, reach
 from autograder.checking.subject import LocalSubject, Subject, code_of
 from autograder.checking.verdict import LateVerdict, Verdict
+from autograder.checks.headings import headings
+from autograder.mistakes.table import MistakeFile
 
-__all__ = ["check", "exercise", "exercises"]
+__all__ = ["check", "declared_in", "exercise", "exercises"]
 
 
 @cache
 def exercises() -> dict[str, Exercise]:
     """Return every exercise of the course by name, in the order of modules and of declarations in them."""
     found: dict[str, Exercise] = {}
-    for module in sorted(pkgutil.iter_modules(__path__), key=lambda info: info.name):
-        for value in vars(importlib.import_module(f"{__name__}.{module.name}")).values():
+    for name in _modules():
+        module = importlib.import_module(name)
+        for value in vars(module).values():
             if isinstance(value, Exercise):
                 if value.name in found:
-                    raise ValueError(f"two exercises are named {value.name!r}; the second is declared in {module.name}")
-                found[value.name] = value
+                    raise ValueError(f"two exercises are named {value.name!r}; the second is declared in {name}")
+                _declared_in[value.name] = name
+                found[value.name] = _placed(value, Path(str(module.__file__)))
     return found
+
+
+def declared_in(target: Exercise) -> str:
+    """Return the name of the module that declares an exercise."""
+    exercises()
+    return _declared_in[target.name]
+
+
+_declared_in: dict[str, str] = {}
+
+
+def _modules() -> Iterator[str]:
+    for info in sorted(pkgutil.iter_modules(__path__, f"{__name__}."), key=lambda info: info.name):
+        yield info.name
+        if info.ispkg:
+            folder = str(Path(__path__[0]) / info.name.rpartition(".")[2])
+            yield from sorted(inner.name for inner in pkgutil.iter_modules([folder], f"{info.name}."))
+
+
+def _placed(declared: Exercise, path: Path) -> Exercise:
+    """Return an exercise with what follows from where it is declared."""
+    if declared.chapter:
+        return declared
+    chapter = path.parent.name.removeprefix("ch")
+    return replace(
+        declared,
+        chapter=chapter,
+        misconceptions=MistakeFile(path.with_suffix(".toml"), declared.reference),
+        headings=headings(chapter),
+    )
 
 
 def exercise(name: str) -> Exercise:

@@ -173,7 +173,7 @@ CONTENT_SCORE = Exercise(
     reference=alignment.content_score,
     chapter=CHAPTER,
     headings=HEADINGS,
-    aspects=(
+    rows=(
         look.shape(0.5, pair, one_pair),
         look.values(1, pair, as_many),
         look.values(0.5, with_zeros, name="zero vector", title="A zero vector has cosine 0 with every vector."),
@@ -248,7 +248,7 @@ DOT_SCORE = Exercise(
     reference=alignment.dot_score,
     chapter=CHAPTER,
     headings=HEADINGS,
-    aspects=(
+    rows=(
         look.shape(0.5, pair, one_pair),
         look.values(1, pair, as_many),
         look.gradients(0.5, pair, wrt=("queries", "keys")),
@@ -332,7 +332,7 @@ SCALED_DOT_SCORE = Exercise(
     reference=alignment.scaled_dot_score,
     chapter=CHAPTER,
     headings=HEADINGS,
-    aspects=(
+    rows=(
         look.shape(0.5, pair, one_pair),
         look.values(1.5, pair, as_many),
         look.gradients(0.5, pair, wrt=("queries", "keys")),
@@ -467,7 +467,7 @@ ADDITIVE_SCORE = Exercise(
     reference=alignment.additive_score,
     chapter=CHAPTER,
     headings=HEADINGS,
-    aspects=(
+    rows=(
         look.shape(0.5, additive),
         look.values(2, additive, additive_square),
         look.gradients(1, additive, wrt=("queries", "keys", "w_q", "w_k", "v")),
@@ -589,7 +589,7 @@ LOCATION_SCORE = Exercise(
     reference=alignment.location_score,
     chapter=CHAPTER,
     headings=HEADINGS,
-    aspects=(
+    rows=(
         look.shape(0.5, located, longest),
         look.values(1, located, longest, located_square),
         look.gradients(0.5, located, wrt=("queries", "w")),
@@ -696,7 +696,7 @@ GENERAL_SCORE = Exercise(
     reference=alignment.general_score,
     chapter=CHAPTER,
     headings=HEADINGS,
-    aspects=(
+    rows=(
         look.shape(0.5, general),
         look.values(1.5, general, general_square),
         look.gradients(0.5, general, wrt=("queries", "keys", "w")),
@@ -947,7 +947,7 @@ MASKED_SOFTMAX = Exercise(
     reference=alignment.masked_softmax,
     chapter=CHAPTER,
     headings=HEADINGS,
-    aspects=(
+    rows=(
         look.shape(0.5, scores_alone, masked_scores),
         look.values(0.5, scores_alone, name="no mask", title="Without a mask it is a softmax over the last axis."),
         look.values(
@@ -1130,7 +1130,7 @@ ATTEND = Exercise(
     reference=alignment.attend,
     chapter=CHAPTER,
     headings=HEADINGS,
-    aspects=(
+    rows=(
         look.shape(0.5, blend, padded_blend),
         look.part(
             1,
@@ -1317,7 +1317,7 @@ HARD_ATTEND = Exercise(
     reference=alignment.hard_attend,
     chapter=CHAPTER,
     headings=HEADINGS,
-    aspects=(
+    rows=(
         look.shape(0.5, blend, padded_blend),
         look.values(1.5, blend, blend_square, title="Each query takes the value of its highest score, whole."),
         look.values(0.5, ties, name="ties", title="Among equal scores the first place is taken."),
@@ -1606,7 +1606,7 @@ IBM_MODEL_1 = Exercise(
     reference=alignment.ibm_model_1,
     chapter=CHAPTER,
     headings=HEADINGS,
-    aspects=(
+    rows=(
         look.shape(1, corpus, title="The table has a row for every source token, in float64."),
         look.values(
             0.5, no_iteration, name="start", title="Before the first iteration the table is uniform.", easy=True
@@ -1739,7 +1739,7 @@ BEST_ALIGNMENT = Exercise(
     reference=alignment.best_alignment,
     chapter=CHAPTER,
     headings=HEADINGS,
-    aspects=(
+    rows=(
         look.values(
             1.5,
             table,

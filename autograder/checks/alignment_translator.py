@@ -293,7 +293,7 @@ BIDIRECTIONAL_ENCODER = Exercise(
     reference=alignment.BidirectionalEncoder,
     chapter=CHAPTER,
     headings=HEADINGS,
-    aspects=(
+    rows=(
         look.shape(0.5, whole, wider),
         look.values(2, whole, name="whole", title="Each annotation has its forward and its backward state."),
         look.values(
@@ -676,7 +676,7 @@ ATTENTION_DECODER = Exercise(
     reference=alignment.AttentionDecoder,
     chapter=CHAPTER,
     headings=HEADINGS,
-    aspects=(
+    rows=(
         look.shape(0.5, teacher()),
         look.values(
             1,
@@ -957,7 +957,7 @@ ATTENTION_SEQ2SEQ = Exercise(
     reference=alignment.AttentionSeq2Seq,
     chapter=CHAPTER,
     headings=HEADINGS,
-    aspects=(
+    rows=(
         look.shape(0.5, translate()),
         look.values(1, translate(masked=False), name="logits", title="The logits are those of the decoder."),
         look.values(2, translate("dot"), name="padding", title="Encoder and decoder know what is padding."),

@@ -302,7 +302,7 @@ SOFT_LOOKUP = Exercise(
     reference=attention.soft_lookup,
     chapter=CHAPTER,
     headings=HEADINGS,
-    aspects=(
+    rows=(
         look.shape(0.5, entries, one_entry),
         look.values(1.5, entries, entries, one_entry),
         look.values(
@@ -557,7 +557,7 @@ MASKED_ATTENTION_WEIGHTS = Exercise(
     reference=attention.masked_attention_weights,
     chapter=CHAPTER,
     headings=HEADINGS,
-    aspects=(
+    rows=(
         look.shape(0.5, without_values(batch), without_values(unbatched)),
         look.values(2, without_values(qkv), without_values(unbatched)),
         look.values(
@@ -812,7 +812,7 @@ SCALED_DOT_PRODUCT_ATTENTION = Exercise(
     reference=attention.scaled_dot_product_attention,
     chapter=CHAPTER,
     headings=HEADINGS,
-    aspects=(
+    rows=(
         look.shape(1, batch, unbatched),
         look.values(3, qkv, unbatched),
         look.values(
@@ -967,7 +967,7 @@ CAUSAL_MASK = Exercise(
     reference=attention.causal_mask,
     chapter=CHAPTER,
     headings=HEADINGS,
-    aspects=(
+    rows=(
         look.shape(0.5, length, single),
         look.values(2, length, long_text, single, title="True on and below the diagonal, False above it."),
         look.device(1, elsewhere),
@@ -1127,7 +1127,7 @@ PADDING_MASK = Exercise(
     reference=attention.padding_mask,
     chapter=CHAPTER,
     headings=HEADINGS,
-    aspects=(
+    rows=(
         look.shape(0.5, lengths_and_size),
         look.values(
             1.5, lengths_and_size, short_integers, title="True where a key stands before the end of its sequence."

@@ -294,7 +294,7 @@ ATTENTION_BACKWARD = Exercise(
     reference=attention.attention_backward,
     chapter=CHAPTER,
     headings=HEADINGS,
-    aspects=(
+    rows=(
         look.shape(0.5, backward_heads),
         look.part(
             2,
@@ -628,7 +628,7 @@ TILED_ATTENTION = Exercise(
     reference=attention.tiled_attention,
     chapter=CHAPTER,
     headings=HEADINGS,
-    aspects=(
+    rows=(
         look.shape(0.5, uneven_tiles, one_tile),
         look.values(
             3,
@@ -801,7 +801,7 @@ ATTENTION_COST = Exercise(
     reference=attention.attention_cost,
     chapter=CHAPTER,
     headings=HEADINGS,
-    aspects=(
+    rows=(
         look.part(
             2,
             lengths_and_widths,

@@ -149,7 +149,7 @@ ATTENTION_PROJECTIONS = Exercise(
     reference=attention.attention_projections,
     chapter=CHAPTER,
     headings=HEADINGS,
-    aspects=(
+    rows=(
         look.shape(0.5, two_sequences, one_example),
         look.part(
             1,
@@ -378,7 +378,7 @@ PROJECTED_ATTENTION = Exercise(
     reference=attention.projected_attention,
     chapter=CHAPTER,
     headings=HEADINGS,
-    aspects=(
+    rows=(
         look.shape(0.5, two_sequences, one_example),
         look.values(2, two_sequences, one_example),
         look.values(
@@ -599,7 +599,7 @@ COSINE_ATTENTION = Exercise(
     reference=attention.cosine_attention,
     chapter=CHAPTER,
     headings=HEADINGS,
-    aspects=(
+    rows=(
         look.shape(0.5, qkv, unbatched),
         look.values(1.5, qkv, unbatched),
         look.values(
@@ -769,7 +769,7 @@ SCORE_VARIANCE = Exercise(
     reference=attention.score_variance,
     chapter=CHAPTER,
     headings=HEADINGS,
-    aspects=(
+    rows=(
         look.shape(0.5, without_values(qkv), without_values(unbatched)),
         look.values(1.5, without_values(qkv), off_centre),
         look.values(
@@ -867,7 +867,7 @@ MERGE_QUERY_KEY = Exercise(
     reference=attention.merge_query_key,
     chapter=CHAPTER,
     headings=HEADINGS,
-    aspects=(
+    rows=(
         look.shape(0.5, query_and_key),
         look.values(1.5, query_and_key, query_and_key),
         look.gradients(

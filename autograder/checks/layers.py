@@ -33,300 +33,6 @@ READY_NORMS = (
 NO_LOOP = "examples, positions or columns"
 
 
-# -------------------------------------------------------------------------------------------------------- layer norm
-
-
-def spread(draw: Draw, *shape: int) -> Tensor:
-    """Rows whose numbers lie apart: where they are all alike, rounding decides how large their variance is, and who is right."""
-    apart = torch.linspace(-2.0, 2.0, shape[-1])
-    return apart[draw.permutation(shape[-1])] + draw.normal(*shape, scale=0.5)
-
-
-def rows(draw: Draw) -> Case:
-    """Rows with a mean far from 0 and a variance far from 1."""
-    b, t, d = draw.sizes(3)
-    x = spread(draw, b, t, d) + draw.normal(b, t, 1)
-    return Case({"x": x, "gamma": draw.normal(d) + 1.5, "beta": draw.normal(d)})
-
-
-def one_row(draw: Draw) -> Case:
-    """A single row, without an example or a position."""
-    (d,) = draw.sizes(1, low=4)
-    return Case({"x": draw.normal(d), "gamma": draw.normal(d), "beta": draw.normal(d)})
-
-
-def images(draw: Draw) -> Case:
-    """Rows on three leading axes."""
-    b, h, w, d = draw.sizes(4)
-    return Case({"x": spread(draw, b, h, w, d), "gamma": draw.normal(d), "beta": draw.normal(d)})
-
-
-def large_eps(draw: Draw) -> Case:
-    """An eps that is seen in the numbers."""
-    return rows(draw).with_arguments(eps=0.3)
-
-
-def quiet_row(draw: Draw) -> Case:
-    """Rows of which one holds the same number everywhere, and one is close to zero."""
-    case = rows(draw)
-    x = case.arguments["x"].clone()
-    x[0, 0], x[0, 1] = 3.0, 1e-2 * x[0, 1]
-    return case.with_arguments(x=x)
-
-
-def loud_rows(draw: Draw) -> Case:
-    """Numbers whose squares half precision does not hold."""
-    case = rows(draw)
-    return case.with_arguments(x=300 * case.arguments["x"])
-
-
-def more_rows(draw: Draw, factor: int) -> Case:
-    """More of everything."""
-    d = 5 * factor
-    return Case({"x": draw.normal(2 * factor, 4 * factor, d), "gamma": draw.normal(d), "beta": draw.normal(d)})
-
-
-def single_factor(draw: Draw) -> Case:
-    """One factor for all columns: it would be broadcast without a word."""
-    case = rows(draw)
-    return case.with_arguments(gamma=case.arguments["gamma"][:1])
-
-
-def shift_a_row_too_wide(draw: Draw) -> Case:
-    """As many shifts as numbers in an example: it would be broadcast as well."""
-    case = rows(draw)
-    return case.with_arguments(beta=draw.normal(*case.arguments["x"].shape[1:]))
-
-
-def _norm(
-    x: Tensor,
-    gamma: Tensor,
-    beta: Tensor,
-    eps: float,
-    scale: Callable[[Tensor, float], Tensor] | None = None,
-    *,
-    dim: int | tuple[int, ...] = -1,
-) -> Tensor:
-    """Layer norm in steps; ``scale`` makes the divisor from the centred numbers."""
-    _fits(x, gamma, beta)
-    wide = x.to(torch.promote_types(x.dtype, torch.float32))
-    centred = wide - wide.mean(dim, keepdim=True)
-    divisor = torch.sqrt(centred.square().mean(dim, keepdim=True) + eps) if scale is None else scale(centred, eps)
-    return (centred / divisor * gamma + beta).to(x.dtype)
-
-
-def _fits(x: Tensor, gamma: Tensor, beta: Tensor) -> None:
-    if gamma.shape != x.shape[-1:] or beta.shape != x.shape[-1:]:
-        raise ValueError(f"{tuple(x.shape)} {tuple(gamma.shape)} {tuple(beta.shape)}")
-
-
-@misconception("variance divided by D - 1", read="layer-norm")
-def unbiased(x: Tensor, gamma: Tensor, beta: Tensor, eps: float = 1e-5) -> Tensor:
-    """The variance divides by D - 1, as torch.var and torch.std do by themselves. That estimates the variance of a population from a
-    sample; here the row is all there is, so it is divided by D (unbiased=False, or correction=0).
-    """
-    return _norm(x, gamma, beta, eps, lambda c, e: torch.sqrt(c.square().sum(-1, keepdim=True) / (c.shape[-1] - 1) + e))
-
-
-@misconception("eps outside the root", read="layer-norm")
-def eps_outside(x: Tensor, gamma: Tensor, beta: Tensor, eps: float = 1e-5) -> Tensor:
-    """Here eps is added to the standard deviation. It belongs under the root, to the variance: there it also keeps the gradient of the
-    root finite where all numbers of a row are the same.
-    """
-    return _norm(x, gamma, beta, eps, lambda c, e: c.square().mean(-1, keepdim=True).sqrt() + e)
-
-
-@misconception("no eps", read="layer-norm")
-def without_eps(x: Tensor, gamma: Tensor, beta: Tensor, eps: float = 1e-5) -> Tensor:
-    """The argument eps is not used. A row in which all numbers are the same has variance 0, and 0 / 0 is NaN."""
-    return _norm(x, gamma, beta, eps, lambda c, e: c.square().mean(-1, keepdim=True).sqrt())
-
-
-@misconception("eps of its own", read="layer-norm")
-def fixed_eps(x: Tensor, gamma: Tensor, beta: Tensor, eps: float = 1e-5) -> Tensor:
-    """The number 1e-5 is written into the code, and the argument eps is not used."""
-    return _norm(x, gamma, beta, 1e-5)
-
-
-@misconception("divided by the variance", read="layer-norm")
-def by_variance(x: Tensor, gamma: Tensor, beta: Tensor, eps: float = 1e-5) -> Tensor:
-    """The rows are divided by their variance. To have variance 1 they must be divided by its root, the standard deviation."""
-    return _norm(x, gamma, beta, eps, lambda c, e: c.square().mean(-1, keepdim=True) + e)
-
-
-@misconception("normalised over the positions", read="layer-norm")
-def over_positions(x: Tensor, gamma: Tensor, beta: Tensor, eps: float = 1e-5) -> Tensor:
-    """Mean and variance run over the positions of a sequence. Layer norm looks at the D numbers of one position and at nothing else: a
-    row does not change when its neighbours do.
-    """
-    if x.ndim < 2:
-        return _norm(x, gamma, beta, eps)
-    return _norm(x, gamma, beta, eps, lambda c, e: torch.sqrt(c.square().mean(-2, keepdim=True) + e), dim=-2)
-
-
-@misconception("normalised over the batch", read="layer-norm")
-def over_batch(x: Tensor, gamma: Tensor, beta: Tensor, eps: float = 1e-5) -> Tensor:
-    """Mean and variance of a column run over all examples and positions. That is batch normalisation: an example's result then depends
-    on its company, and one sentence alone cannot be translated.
-    """
-    dims = tuple(range(x.ndim - 1)) or (-1,)
-    return _norm(x, gamma, beta, eps, lambda c, e: torch.sqrt(c.square().mean(dims, keepdim=True) + e), dim=dims)
-
-
-@misconception("normalised over whole examples", read="layer-norm")
-def over_examples(x: Tensor, gamma: Tensor, beta: Tensor, eps: float = 1e-5) -> Tensor:
-    """Mean and variance run over all positions of an example together. Each position has a mean and a variance of its own; otherwise a
-    word would be normalised by the words after it.
-    """
-    dims = tuple(range(1, x.ndim)) or (-1,)
-    return _norm(x, gamma, beta, eps, lambda c, e: torch.sqrt(c.square().mean(dims, keepdim=True) + e), dim=dims)
-
-
-@misconception("mean not taken off", read="layer-norm")
-def not_centred(x: Tensor, gamma: Tensor, beta: Tensor, eps: float = 1e-5) -> Tensor:
-    """The rows are divided by their root mean square, and their mean stays. That is another norm, RMSNorm, which comes in chapter 13."""
-    _fits(x, gamma, beta)
-    wide = x.to(torch.promote_types(x.dtype, torch.float32))
-    return (wide / torch.sqrt(wide.square().mean(-1, keepdim=True) + eps) * gamma + beta).to(x.dtype)
-
-
-@misconception("not divided", read="layer-norm")
-def only_centred(x: Tensor, gamma: Tensor, beta: Tensor, eps: float = 1e-5) -> Tensor:
-    """The mean is taken off, but the rows are not divided by their standard deviation."""
-    return _norm(x, gamma, beta, eps, lambda c, e: torch.ones_like(c))
-
-
-@misconception("factors forgotten", read="layer-norm")
-def without_gamma(x: Tensor, gamma: Tensor, beta: Tensor, eps: float = 1e-5) -> Tensor:
-    """The rows are not multiplied by gamma. Without its factors the norm could never be undone, and every column would count alike."""
-    _fits(x, gamma, beta)
-    return _norm(x, torch.ones_like(gamma), beta, eps)
-
-
-@misconception("shifts forgotten", read="layer-norm")
-def without_beta(x: Tensor, gamma: Tensor, beta: Tensor, eps: float = 1e-5) -> Tensor:
-    """The shifts beta are not added, so no column could ever have another mean than 0."""
-    _fits(x, gamma, beta)
-    return _norm(x, gamma, torch.zeros_like(beta), eps)
-
-
-@misconception("factors and shifts exchanged", read="layer-norm")
-def exchanged(x: Tensor, gamma: Tensor, beta: Tensor, eps: float = 1e-5) -> Tensor:
-    """Here gamma is added and beta multiplies. But gamma is the factor of a column, beta its shift."""
-    return _norm(x, beta, gamma, eps)
-
-
-@misconception("shifted before it is stretched", read="layer-norm")
-def shifted_first(x: Tensor, gamma: Tensor, beta: Tensor, eps: float = 1e-5) -> Tensor:
-    """The shift is added before gamma multiplies, so it is stretched as well: (y + beta) · gamma in place of y · gamma + beta."""
-    _fits(x, gamma, beta)
-    return _norm(x, gamma, gamma * beta, eps)
-
-
-@misconception("statistics without a gradient", read="layer-norm")
-def detached(x: Tensor, gamma: Tensor, beta: Tensor, eps: float = 1e-5) -> Tensor:
-    """Mean and variance are detached (or computed under no_grad). They depend on x too: without that part of the gradient, training
-    pushes the rows in directions that the norm takes back.
-    """
-    _fits(x, gamma, beta)
-    wide = x.to(torch.promote_types(x.dtype, torch.float32))
-    mean = wide.mean(-1, keepdim=True).detach()
-    divisor = torch.sqrt((wide - mean).square().mean(-1, keepdim=True) + eps).detach()
-    return ((wide - mean) / divisor * gamma + beta).to(x.dtype)
-
-
-@misconception("squares in half precision", read="layer-norm")
-def narrow(x: Tensor, gamma: Tensor, beta: Tensor, eps: float = 1e-5) -> Tensor:
-    """The squares are computed in the precision of x. In float16 numbers end at 65504, so the square of 300 overflows: compute mean and
-    variance in float32, and round the result.
-    """
-    _fits(x, gamma, beta)
-    centred = x - x.mean(-1, keepdim=True)
-    return centred / torch.sqrt((centred * centred).mean(-1, keepdim=True) + eps) * gamma + beta
-
-
-@misconception("single precision returned", read="layer-norm")
-def stays_wide(x: Tensor, gamma: Tensor, beta: Tensor, eps: float = 1e-5) -> Tensor:
-    """The result is always float32. It shall have the dtype of x, or the next layer refuses it."""
-    _fits(x, gamma, beta)
-    return _norm(x.float(), gamma.float(), beta.float(), eps)
-
-
-@misconception("changes its input", read="layer-norm")
-def in_place(x: Tensor, gamma: Tensor, beta: Tensor, eps: float = 1e-5) -> Tensor:
-    """The mean is taken off in place (-=), and the caller's rows are changed: the residual connection needs them as they were."""
-    result = _norm(x, gamma, beta, eps)
-    x -= x.mean(-1, keepdim=True)
-    return result
-
-
-@misconception("row by row", read="layer-norm")
-def row_by_row(x: Tensor, gamma: Tensor, beta: Tensor, eps: float = 1e-5) -> Tensor:
-    """The numbers are right, but a Python loop goes from row to row. mean(dim=-1, keepdim=True) does it for all rows at once."""
-    _fits(x, gamma, beta)
-    made = [_norm(row, gamma, beta, eps) for row in x.reshape(-1, x.shape[-1])]
-    return torch.stack(made).reshape(x.shape)
-
-
-@misconception("any shape accepted", read="layer-norm")
-def anything_fits(x: Tensor, gamma: Tensor, beta: Tensor, eps: float = 1e-5) -> Tensor:
-    """A gamma or beta of another shape is broadcast without a word. One factor and one shift a column are asked for, (D,): raise a
-    ValueError otherwise.
-    """
-    wide = x.to(torch.promote_types(x.dtype, torch.float32))
-    centred = wide - wide.mean(-1, keepdim=True)
-    return (centred / torch.sqrt(centred.square().mean(-1, keepdim=True) + eps) * gamma + beta).to(x.dtype)
-
-
-LAYER_NORM = Exercise(
-    reference=layers.layer_norm,
-    chapter=CHAPTER,
-    headings=HEADINGS,
-    aspects=(
-        look.shape(0.5, rows, one_row),
-        look.values(2, rows, images, title="Every row gets mean 0 and variance 1, then its factors and shifts."),
-        look.values(1, large_eps, quiet_row, name="eps", title="eps stands under the root, beside the variance."),
-        look.gradients(1, rows, wrt=("x", "gamma", "beta")),
-        look.unmutated(0.5, rows),
-        look.half_precision(0.5, loud_rows),
-        look.double_precision(0.5, rows),
-        look.device(0.5, rows),
-        look.vectorised(0.5, more_rows, axis=NO_LOOP),
-        look.refuses(
-            0.5,
-            rows,
-            single_factor,
-            shift_a_row_too_wide,
-            title="Factors or shifts that are not one a column are a ValueError.",
-        ),
-    ),
-    forbidden=READY_NORMS,
-    rule_case=rows,
-    misconceptions=(
-        unbiased,
-        eps_outside,
-        without_eps,
-        fixed_eps,
-        by_variance,
-        over_positions,
-        over_batch,
-        over_examples,
-        not_centred,
-        only_centred,
-        without_gamma,
-        without_beta,
-        exchanged,
-        shifted_first,
-        detached,
-        narrow,
-        stays_wide,
-        in_place,
-        row_by_row,
-        anything_fits,
-    ),
-)
-
-
 # ------------------------------------------------------------------------------------------------------------- gelu
 
 
@@ -459,7 +165,7 @@ GELU = Exercise(
     reference=layers.gelu,
     chapter=CHAPTER,
     headings=HEADINGS,
-    aspects=(
+    rows=(
         look.shape(0.5, numbers),
         look.values(1, numbers, title="The exact form: x times the normal distribution's probability."),
         look.values(1, approximated, name="approximation", title="The approximation with tanh."),
@@ -729,7 +435,7 @@ FEED_FORWARD = Exercise(
     reference=layers.FeedForward,
     chapter=CHAPTER,
     headings=HEADINGS,
-    aspects=(
+    rows=(
         look.shape(0.5, network, one_vector),
         look.values(1.5, network, network, title="Up, a bend, and down again, with both biases."),
         look.values(1, rounded_bend, name="gelu", title='With activation="gelu" the bend is the exact GELU.'),
@@ -904,7 +610,7 @@ RESIDUAL_POST_NORM = Exercise(
     reference=layers.residual_post_norm,
     chapter=CHAPTER,
     headings=HEADINGS,
-    aspects=(
+    rows=(
         look.shape(0.5, wrapped),
         look.values(2, wrapped, wrapped, title="The sublayer's output is added to x, and the sum is normalised."),
         look.values(
@@ -1046,7 +752,7 @@ RESIDUAL_PRE_NORM = Exercise(
     reference=layers.residual_pre_norm,
     chapter=CHAPTER,
     headings=HEADINGS,
-    aspects=(
+    rows=(
         look.shape(0.5, wrapped),
         look.values(
             2, wrapped, wrapped, title="The sublayer is given the normalised x; its output is added to x itself."

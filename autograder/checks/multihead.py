@@ -147,7 +147,7 @@ SPLIT_HEADS = Exercise(
     reference=multihead.split_heads,
     chapter=CHAPTER,
     headings=HEADINGS,
-    aspects=(
+    rows=(
         look.shape(0.5, columns, wide_heads),
         look.values(
             1, columns, wide_heads, title="Head h gets the h-th run of neighbouring columns of every position."
@@ -266,7 +266,7 @@ MERGE_HEADS = Exercise(
     reference=multihead.merge_heads,
     chapter=CHAPTER,
     headings=HEADINGS,
-    aspects=(
+    rows=(
         look.shape(0.5, heads, any_heads),
         look.values(
             1, heads, any_heads, title="At every position, the columns of head 0 come first, then those of head 1 …"
@@ -835,7 +835,7 @@ MULTI_HEAD_ATTENTION = Exercise(
     reference=multihead.MultiHeadAttention,
     chapter=CHAPTER,
     headings=HEADINGS,
-    aspects=(
+    rows=(
         look.shape(0.5, self_attention, one_context),
         look.values(2, self_attention, name="self-attention", title="Self-attention gives the right numbers."),
         look.values(
@@ -1019,7 +1019,7 @@ ATTENTION_PARAMETERS = Exercise(
     reference=multihead.attention_parameters,
     chapter=CHAPTER,
     headings=HEADINGS,
-    aspects=tuple(
+    rows=tuple(
         look.part(points, any_widths, widths_of_the_paper, output=f"output[{i}]", name=name, title=title)
         for i, (points, name, title) in enumerate(
             (
@@ -1165,7 +1165,7 @@ MERGE_VALUE_OUTPUT = Exercise(
     reference=multihead.merge_value_output,
     chapter=CHAPTER,
     headings=HEADINGS,
-    aspects=(
+    rows=(
         look.shape(0.5, value_output),
         look.values(1.5, value_output, value_output),
         look.gradients(
@@ -1382,7 +1382,7 @@ HEAD_ABLATION = Exercise(
     reference=multihead.head_ablation,
     chapter=CHAPTER,
     headings=HEADINGS,
-    aspects=(
+    rows=(
         look.shape(0.5, outputs_of_heads, with_bias),
         look.values(1, outputs_of_heads, outputs_of_heads, title="Entry h is the output without head h."),
         look.values(1, with_bias, name="bias", title="The bias stays, whichever head is gone."),

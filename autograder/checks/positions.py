@@ -184,7 +184,7 @@ SINUSOIDAL_POSITIONS = Exercise(
     reference=positions.sinusoidal_positions,
     chapter=CHAPTER,
     headings=HEADINGS,
-    aspects=(
+    rows=(
         look.shape(0.5, table, far),
         look.values(
             2, table, table, title="Sines in the even columns, their cosines beside them, at the right speeds."
@@ -375,7 +375,7 @@ ADD_POSITIONS = Exercise(
     reference=positions.add_positions,
     chapter=CHAPTER,
     headings=HEADINGS,
-    aspects=(
+    rows=(
         look.shape(0.5, placed, single_precision_table),
         look.values(1, placed, exactly, title="Every place gets its own row, the same one in every example."),
         look.values(0.5, piece, name="start", title="A sequence may begin further back."),

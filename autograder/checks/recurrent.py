@@ -285,7 +285,7 @@ NEURAL_PROBABILISTIC_LM = Exercise(
     reference=recurrent.NeuralProbabilisticLM,
     chapter=CHAPTER,
     headings=HEADINGS,
-    aspects=(
+    rows=(
         look.shape(0.5, one_window, several_windows),
         look.values(1.5, one_window, title="The logits after one window are right."),
         look.values(1.5, several_windows, name="windows", title="Every window of a sequence gets its logits."),
@@ -494,7 +494,7 @@ RNN_CELL = Exercise(
     reference=recurrent.rnn_cell,
     chapter=CHAPTER,
     headings=HEADINGS,
-    aspects=(
+    rows=(
         look.shape(0.5, plain_step),
         look.values(1.5, plain_step, plain_step),
         *cell_aspects(plain_step, wide(1), unfit(1, 4), ("x", "h")),
@@ -695,7 +695,7 @@ RNN_FORWARD = Exercise(
     reference=recurrent.rnn_forward,
     chapter=CHAPTER,
     headings=HEADINGS,
-    aspects=(
+    rows=(
         look.shape(0.5, run_from_zeros, run_from_state),
         look.values(1, run_from_zeros, title="Without a first state it begins with zeros, and every state is right."),
         look.values(1, run_from_state, name="first state", title="A first state that is given is where it begins."),

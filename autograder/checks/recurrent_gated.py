@@ -227,7 +227,7 @@ LSTM_CELL = Exercise(
     reference=recurrent.lstm_cell,
     chapter=CHAPTER,
     headings=HEADINGS,
-    aspects=(
+    rows=(
         look.shape(0.5, memory_step),
         look.part(1.5, memory_step, output="output[1]", name="cell", title="The new cell is right."),
         look.part(1, memory_step, output="output[0]", name="state", title="The new state is right."),
@@ -533,7 +533,7 @@ LSTM_FORWARD = Exercise(
     reference=recurrent.lstm_forward,
     chapter=CHAPTER,
     headings=HEADINGS,
-    aspects=(
+    rows=(
         look.shape(0.5, memory_run, memory_run_padded),
         look.values(1, memory_run, title="Without a first state it begins with zeros, and every state is right."),
         look.values(1, memory_run_from_state, name="first state", title="A first state and cell are where it begins."),
@@ -735,7 +735,7 @@ GRU_CELL = Exercise(
     reference=recurrent.gru_cell,
     chapter=CHAPTER,
     headings=HEADINGS,
-    aspects=(
+    rows=(
         look.shape(0.5, gated_step),
         look.values(2, gated_step, gated_step),
         *cell_aspects(gated_step, wide(3), unfit(3, 4), ("x", "h")),
@@ -927,7 +927,7 @@ BIDIRECTIONAL_FORWARD = Exercise(
     reference=recurrent.bidirectional_forward,
     chapter=CHAPTER,
     headings=HEADINGS,
-    aspects=(
+    rows=(
         look.shape(0.5, both_ways),
         look.part(
             1.5, both_ways, output="output[0]", name="values", title="Both states of every token stand side by side."
@@ -1152,7 +1152,7 @@ STACKED_FORWARD = Exercise(
     reference=recurrent.stacked_forward,
     chapter=CHAPTER,
     headings=HEADINGS,
-    aspects=(
+    rows=(
         look.shape(0.5, two_storeys, one_storey),
         look.values(1, two_storeys, title="Two layers: the states of the top one, the ends of both."),
         look.values(1, three_alike, name="three layers", title="Three layers, with inputs as wide as the states."),

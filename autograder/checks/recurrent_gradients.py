@@ -200,7 +200,7 @@ GRADIENT_NORM_THROUGH_TIME = Exercise(
     reference=recurrent.gradient_norm_through_time,
     chapter=CHAPTER,
     headings=HEADINGS,
-    aspects=(
+    rows=(
         look.shape(0.5, back_from_zeros, back_from_state),
         look.values(1.5, back_from_zeros, title="The norm of the gradient is right at every step."),
         look.values(1, back_from_strong, name="growing", title="They are right where the gradient grows."),
@@ -415,7 +415,7 @@ CLIP_GRADIENT_NORM = Exercise(
     reference=recurrent.clip_gradient_norm,
     chapter=CHAPTER,
     headings=HEADINGS,
-    aspects=(
+    rows=(
         look.shape(0.5, long_gradients),
         look.values(1.5, long_gradients, title="Long gradients get the norm max_norm, all by the same factor."),
         look.values(1, short_gradients, name="short", title="Short gradients stay as they are.", easy=True),

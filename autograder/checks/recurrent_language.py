@@ -157,7 +157,7 @@ LANGUAGE_MODEL_BLOCKS = Exercise(
     reference=recurrent.language_model_blocks,
     chapter=CHAPTER,
     headings=HEADINGS,
-    aspects=(
+    rows=(
         look.shape(0.5, corpus_with_rest, corpus_that_fits),
         look.part(0.5, corpus_with_rest, output="output[0]", name="input blocks", title="The inputs are right."),
         look.part(
@@ -339,7 +339,7 @@ SEQUENCE_NEGATIVE_LOG_LIKELIHOOD = Exercise(
     reference=recurrent.sequence_negative_log_likelihood,
     chapter=CHAPTER,
     headings=HEADINGS,
-    aspects=(
+    rows=(
         look.shape(0.5, sentences, padded_sentences),
         look.values(1, sentences, title="Minus the logarithm of each sentence's probability is right."),
         look.values(1, padded_sentences, name="mask", title="Padded places add nothing."),
@@ -641,7 +641,7 @@ SAMPLE_AUTOREGRESSIVE = Exercise(
     reference=recurrent.sample_autoregressive,
     chapter=CHAPTER,
     headings=HEADINGS,
-    aspects=(
+    rows=(
         look.shape(0.5, drawn, nothing_to_write),
         look.values(1, taken, name="zero", title="At temperature 0 the most probable token is taken."),
         look.values(1.5, drawn, drawn, title="At temperature 1 the tokens are those that the generator draws."),

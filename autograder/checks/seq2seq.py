@@ -403,7 +403,7 @@ SEQ2SEQ = Exercise(
     reference=seq2seq.Seq2Seq,
     chapter=CHAPTER,
     headings=HEADINGS,
-    aspects=(
+    rows=(
         look.shape(0.5, plain, two_layers),
         look.values(2, plain, title="The logits are right, one layer and no padding."),
         look.values(1, two_layers, name="layers", title="They are right with two layers."),

@@ -186,7 +186,7 @@ SHIFT_RIGHT = Exercise(
     reference=training.shift_right,
     chapter=CHAPTER,
     headings=HEADINGS,
-    aspects=(
+    rows=(
         look.shape(0.5, sentences, narrow_integers),
         look.values(1.5, sentences, single_tokens, title="BOS comes first, then every token but the last."),
         look.values(0.5, another_beginning, name="bos", title="BOS may have another number."),
@@ -537,7 +537,7 @@ CROSS_ENTROPY = Exercise(
     reference=training.cross_entropy,
     chapter=CHAPTER,
     headings=HEADINGS,
-    aspects=(
+    rows=(
         look.shape(0.5, predictions),
         look.values(1.5, predictions, title="The mean surprise at the tokens that count."),
         look.values(1.5, smoothed, flat, name="smoothing", title="Label smoothing spreads its share over all tokens."),
@@ -738,7 +738,7 @@ NOAM_LEARNING_RATE = Exercise(
     reference=training.noam_learning_rate,
     chapter=CHAPTER,
     headings=HEADINGS,
-    aspects=(
+    rows=(
         look.values(
             1,
             warming_up,
@@ -994,7 +994,7 @@ AVERAGE_CHECKPOINTS = Exercise(
     reference=training.average_checkpoints,
     chapter=CHAPTER,
     headings=HEADINGS,
-    aspects=(
+    rows=(
         look.shape(0.5, checkpoints, halves),
         look.values(1.5, checkpoints, single, title="Every entry is the mean of the checkpoints' entries."),
         look.values(
@@ -1325,7 +1325,7 @@ TRAINING_STEP = Exercise(
     reference=training.training_step,
     chapter=CHAPTER,
     headings=HEADINGS,
-    aspects=(
+    rows=(
         look.part(
             1,
             step_of_a_network,
@@ -1780,7 +1780,7 @@ TRAINING_LOOP = Exercise(
     reference=training.training_loop,
     chapter=CHAPTER,
     headings=HEADINGS,
-    aspects=(
+    rows=(
         look.part(
             1,
             one_step,

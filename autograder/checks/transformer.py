@@ -332,7 +332,7 @@ ENCODER_LAYER = Exercise(
     reference=layers.EncoderLayer,
     chapter=CHAPTER,
     headings=HEADINGS,
-    aspects=(
+    rows=(
         look.shape(0.5, encoder),
         look.values(
             2, encoder, encoder, name="post-norm", title="Post-norm: each sum of input and sublayer is normalised."
@@ -676,7 +676,7 @@ DECODER_LAYER = Exercise(
     reference=layers.DecoderLayer,
     chapter=CHAPTER,
     headings=HEADINGS,
-    aspects=(
+    rows=(
         look.shape(0.5, decoder),
         look.values(
             2, decoder, equally_long, name="post-norm", title="Post-norm: look back, read the source, work on both."
@@ -1244,7 +1244,7 @@ TRANSFORMER = Exercise(
     reference=transformer.Transformer,
     chapter=CHAPTER,
     headings=HEADINGS,
-    aspects=(
+    rows=(
         look.shape(0.5, tied),
         look.values(2, tied, tied, title="With tied weights and post-norm, the logits are right."),
         look.values(

@@ -22,7 +22,7 @@ PACKAGES = (
     *("ipython", "ipykernel", "nbclient", "nbformat", "nbconvert", "nbgrader"),
 )
 
-_CHECKS = ("autograder.checking", "autograder.checks", "tfcourse")
+_CHECKS = ("autograder.checking", "autograder.checks", "autograder.mistakes", "tfcourse")
 
 
 @dataclass(frozen=True)
@@ -126,11 +126,11 @@ def changed_since(kept: Sequence[Provenance], now: Provenance, again: str) -> st
 
 
 def checks_hash() -> str:
-    """Return a hash of the code that decides: every module of the checks, of their engine and of the reference."""
+    """Return a hash of what decides: the checks with their known mistakes, their engine, and the reference."""
     digest = hashlib.sha256()
     for package in _CHECKS:
         root = _folder(package)
-        for path in sorted(root.rglob("*.py")):
+        for path in sorted(path for path in root.rglob("*") if path.suffix in (".py", ".toml")):
             name, data = f"{package}/{path.relative_to(root).as_posix()}".encode(), path.read_bytes()
             digest.update(len(name).to_bytes(8, "big") + name + len(data).to_bytes(8, "big") + data)
     return digest.hexdigest()

@@ -195,14 +195,10 @@ def _predicted(asked: tuple[str, Sequence[str], int]) -> list[tuple[str, float]]
 
 def _predicted_score(name: str, mistake: str, seed: int) -> float:
     about = exercises()[name]
-    place = next(i for i, item in enumerate(about.misconceptions) if item.name == mistake)
-    sheet = about.sheet(hidden=True, seed=seed)
-    # The grader recognises the mistake; with no other one on the sheet nothing is compared with them.
-    known = sheet.misconceptions[place]
-    alone = replace(
-        sheet, misconceptions=(known,), ask_mistake=lambda _, *question: sheet.answer(place, *question), plain=None
-    )
-    return decide(alone, LocalSubject(about.misconceptions[place].wrong)).score
+    wrong = next(item.wrong for item in about.misconceptions if item.name == mistake)
+    # A diagnosis costs time, and no points.
+    alone = replace(about.sheet(hidden=True, seed=seed), misconceptions=(), plain=None)
+    return decide(alone, LocalSubject(wrong)).score
 
 
 def _scored(students: Sequence[SampleStudent], seed: int) -> list[SampleStudent]:

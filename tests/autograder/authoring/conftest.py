@@ -7,6 +7,7 @@ import shutil
 import sys
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
@@ -17,9 +18,9 @@ from autograder.authoring.chapter import Chapter, chapters
 from autograder.authoring.leaks import Secrets, secrets_of
 from autograder.authoring.student_files import student_files
 from autograder.authoring.sync import sync
-from autograder.checking import aspects as look
+from autograder.checking import rows
 from autograder.checking.draw import Case, Draw
-from autograder.checking.exercise import Exercise, misconception
+from autograder.checking.exercise import Exercise, Misconception
 from autograder.course import Course
 from tfcourse import attention, multihead
 
@@ -149,25 +150,21 @@ def layer(draw: Draw) -> Case:
     return Case({"x": draw.normal(b, t, 6)}, init={"d_model": 6, "n_heads": 2}, state=state)
 
 
-@misconception("strictly below", read="causal-mask")
 def strictly_below(T: int, device: torch.device | str | None = None) -> Tensor:
     """The diagonal is left out, so that no position sees itself."""
     return torch.ones(T, T, dtype=torch.bool, device=device).tril(-1)
 
 
-@misconception("no scale", read="why-scale")
 def no_scale(q: Tensor, k: Tensor, mask: Tensor | None = None) -> Tensor:
     """The scores are not divided by the square root of the width."""
     return attention.masked_attention_weights(q * q.shape[-1] ** 0.5, k, mask)
 
 
-@misconception("heads interleaved", read="split-and-merge")
 def interleaved(x: Tensor, n_heads: int) -> Tensor:
     """Every other column goes to the same head, where neighbours belong together."""
     return x.unflatten(-1, (-1, n_heads)).permute(0, 3, 1, 2)
 
 
-@misconception("nothing projected", read="multi-head")
 class NoOutput(multihead.MultiHeadAttention):
     """The output projection is left out."""
 
@@ -178,10 +175,12 @@ class NoOutput(multihead.MultiHeadAttention):
         return result
 
 
-def exercise(reference: object, chapter: str, maker: look.Maker, wrong: object, points: float) -> Exercise:
-    """Declare a small exercise."""
-    seen = (look.shape(1, maker), look.values(points - 1, maker))
-    return Exercise(reference=reference, chapter=chapter, aspects=seen, misconceptions=(wrong,))
+def exercise(reference: object, chapter: str, maker: rows.Maker, wrong: Any, points: float) -> Exercise:
+    """Declare a small exercise with one known mistake: its docstring is what a student is told."""
+    told = " ".join(wrong.__doc__.split())
+    mistake = Misconception(wrong.__name__.replace("_", " "), told, "causal-mask", "wrong", make=lambda: wrong)
+    seen = (rows.inputs_kept(1, maker), rows.numbers(points - 1, maker))
+    return Exercise(reference=reference, chapter=chapter, rows=seen, misconceptions=(mistake,))
 
 
 REGISTRY = {

@@ -88,7 +88,7 @@ def test_the_page_names_the_four_places_and_no_fifth() -> None:
     assert rooms == {"tfcourse/", "autograder/", "chapters/", "tests/"}
     assert {place.rpartition("/")[0] for place in places} == {
         "tfcourse",
-        "autograder/checks",
+        "autograder/checks/ch03_scaled_dot_product",
         f"chapters/{CHAPTER}",
         "tests/tfcourse",
         "tests/autograder/checks",
@@ -99,7 +99,7 @@ def test_every_box_of_the_page_is_applied_or_run() -> None:
     page = PAGE.read_text(encoding="utf-8")
     outside = CONSOLE.sub("", BLOCK.sub("", page))
     assert "```" not in outside
-    assert len(BLOCK.findall(page)) == 5
+    assert len(BLOCK.findall(page)) == 6
     assert len(CONSOLE.findall(page)) == 2
 
 
@@ -131,7 +131,7 @@ print(json.dumps({{
 """,
     )
     assert found["package"].startswith(str(copy))
-    assert found["reference"] == found["points"] == 5.5
+    assert found["reference"] == found["points"] == 5.25
     assert found["stub"] == [0, ["not written yet"]]
     assert len(found["mistakes"]) == 6
     assert all(diagnoses == [name] for name, diagnoses in found["mistakes"].items()), found["mistakes"]
@@ -142,7 +142,7 @@ def test_sync_has_filled_the_two_cells_and_the_solution(copy: Path) -> None:
     assert "def attention_entropy(weights: Tensor) -> Tensor:\n" in text
     assert "---\ncheck(attention_entropy)\n```" in text
     cell = text[text.index("grade_id: test_attention_entropy") :].partition("---")[0]
-    assert "points: 5.5\n" in cell
+    assert "points: 5.25\n" in cell
     solution = json.loads((copy / "solutions" / CHAPTER / "exercises.ipynb").read_text(encoding="utf-8"))
     sources = {cell["id"]: "".join(cell["source"]) for cell in solution["cells"]}
     assert "-torch.special.xlogy(weights, weights).sum(dim=-1)" in sources[NAME]
@@ -154,3 +154,41 @@ def test_everything_else_of_the_chapter_is_as_it_was(copy: Path) -> None:
     start = after.index("## How widely is attention spread?")
     end = after.index('+++ {"nbgrader": {"grade": false, "grade_id": "prompt_query_key"')
     assert after[:start] + after[end:] == before
+
+
+@pytest.fixture(scope="module")
+def moved(copy: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The copy with the example in a module that was there before, as the page says: nothing else changes."""
+    root = tmp_path_factory.mktemp("moved") / "project"
+    shutil.copytree(copy, root)
+    module = (root / "tfcourse" / "spread.py").read_text(encoding="utf-8")
+    (root / "tfcourse" / "spread.py").unlink()
+    (root / "tests" / "tfcourse" / "test_spread.py").unlink()
+    place = root / "tfcourse" / "attention.py"
+    text = place.read_text(encoding="utf-8")
+    function = module[module.index("def attention_entropy") :]
+    place.write_text(text.replace("__all__ = [", '__all__ = [\n    "attention_entropy",', 1) + "\n\n" + function)
+    check = root / "autograder" / "checks" / f"ch{CHAPTER}" / f"{NAME}.py"
+    declared = check.read_text(encoding="utf-8")
+    declared = declared.replace("from tfcourse import attention, spread", "from tfcourse import attention")
+    check.write_text(declared.replace("spread.attention_entropy", "attention.attention_entropy"), encoding="utf-8")
+    for command in ("tfcourse sync", f"python -m autograder.quality {NAME}"):
+        done = subprocess.run(
+            ["bash", "-c", command], cwd=root, env=environment(root), capture_output=True, text=True, check=False
+        )
+        assert done.returncode == 0, done.stdout + done.stderr
+    return root
+
+
+def test_an_exercise_in_a_module_that_exists_needs_nothing_more(moved: Path) -> None:
+    selected = "attention_entropy or has_a_check or test_no_exercise_changes_its_inputs or meta_device"
+    paths = ["tests/autograder/checks/test_quality.py", "tests/tfcourse/test_attention.py"]
+    done = subprocess.run(
+        [sys.executable, "-m", "pytest", "-q", *paths, "-k", selected],
+        cwd=moved,
+        env=environment(moved),
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout[-3000:]

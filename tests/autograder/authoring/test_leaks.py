@@ -264,8 +264,8 @@ def test_every_exercise_of_the_course_has_something_to_search_for() -> None:
 
 
 def test_helpers_that_do_the_work_are_searched_for_like_the_exercise(monkeypatch: pytest.MonkeyPatch) -> None:
-    from autograder.authoring.definition import ModuleText
     from autograder.authoring.student_module import solution_helpers
+    from autograder.source_text import ModuleText
 
     module = ModuleText(Path("m.py"), "def _work(x) -> int:\n    return x\n\ndef f(x):\n    return _work(x)\n")
     assert [node.name for node in solution_helpers(module, "f")] == ["_work"]

@@ -35,7 +35,7 @@ def test_other_code_or_libraries_make_another_recording_and_the_old_one_goes(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     recordings([CAUSAL], tmp_path)
-    monkeypatch.setattr(module, "_fingerprint", lambda: "0" * 20)
+    monkeypatch.setattr(module, "_fingerprint", lambda exercise: "0" * 20)
     recordings([CAUSAL], tmp_path)
     assert [path.name for path in tmp_path.iterdir()] == [f"causal_mask-{'0' * 20}.safetensors"]
 

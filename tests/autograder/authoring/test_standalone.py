@@ -10,7 +10,6 @@ import torch
 from torch import Tensor, nn
 
 from autograder.authoring.source import standalone_source
-from autograder.checking.exercise import misconception
 from autograder.checking.sheet import decide
 from autograder.checking.subject import LocalSubject
 from autograder.checks import exercises
@@ -27,18 +26,16 @@ def _scaled(q: Tensor) -> Tensor:
     return q * _FACTOR
 
 
-@misconception("first", read="why-scale")
 def first(q: Tensor, k: Tensor) -> Tensor:
     """Explains itself to a student."""
     Ünrelated = "ä"  # noqa: F841  (bytes and characters differ from here on)
     return "ä" and _scaled(q) @ k.transpose(-2, -1) * _BOTH
 
 
-@misconception("second", read="why-scale")
 @torch.no_grad()
 def second(q: Tensor, k: Tensor) -> Tensor:
     """Builds on another mistake, on the reference and on PyTorch."""
-    scores = first.wrong(q, k)
+    scores = first(q, k)
     return torch.nn.functional.relu(scores) + attention.score_variance(q, k) + weights_of(q, k)
 
 
@@ -59,26 +56,23 @@ class Shift:
         return _scaled(x) + self.step
 
 
-def _called(name: str) -> Any:
-    """Declare a class as a mistake: an instance of it is what is called."""
-
-    def declare(kind: Any) -> Any:
-        shift = kind()
-
-        def wrong(x: Tensor) -> Any:
-            return shift(x)
-
-        wrong.__doc__ = kind.__doc__
-        return misconception(name, read="why-scale")(wrong)
-
-    return declare
-
-
-@_called("fourth")
 class Fourth(Shift):
     """Changes one step of another class."""
 
     step = 3.0
+
+
+def _called(kind: Any) -> Any:
+    """Make a function of a class: an instance of it is what is called."""
+    shift = kind()
+
+    def wrong(x: Tensor) -> Any:
+        return shift(x)
+
+    return wrong
+
+
+FOURTH = _called(Fourth)
 
 
 def run(code: str, scope: dict[str, Any]) -> None:
@@ -92,11 +86,11 @@ def cell() -> dict[str, Any]:
 
 
 def test_helpers_constants_and_other_mistakes_come_along_under_private_names() -> None:
-    source = standalone_source(second.wrong, rename="score")
+    source = standalone_source(second, rename="score")
     scope = cell()
     run(source, scope)
     q, k = torch.randn(4, 3), torch.randn(5, 3)
-    torch.testing.assert_close(scope["score"](q, k), second.wrong(q, k))
+    torch.testing.assert_close(scope["score"](q, k), second(q, k))
     ours = {name for name in scope if name not in cell() and not name.startswith("__")}
     # A library keeps the name by which it is known.
     assert all(name in ("score", "np") or name.startswith("_score_") for name in ours)
@@ -113,7 +107,7 @@ def test_a_closure_is_written_down_with_its_values() -> None:
 
 
 def test_a_closure_over_an_instance_without_a_state_makes_it_again_from_its_class() -> None:
-    scope, source = cell(), standalone_source(Fourth.wrong, rename="f")
+    scope, source = cell(), standalone_source(FOURTH, rename="f")
     run(source, scope)
     torch.testing.assert_close(scope["f"](torch.ones(2)), torch.ones(2) * 3.5)
     assert "declare" not in source
@@ -133,7 +127,7 @@ def test_a_closure_over_a_tensor_is_refused() -> None:
 
 
 def test_code_that_does_not_need_the_project_has_no_trace_of_it() -> None:
-    source = standalone_source(second.wrong, rename="score")
+    source = standalone_source(second, rename="score")
     assert "tfcourse" not in source
     assert "autograder" not in source
 

@@ -16,10 +16,10 @@ from typing import Any
 import nbformat
 import pytest
 
-from autograder.authoring.definition import ModuleText
 from autograder.authoring.student_build import build_student_wheel
 from autograder.authoring.student_module import student_module
 from autograder.errors import CourseError
+from autograder.source_text import ModuleText
 
 FIRST, SECOND = "90_first", "91_second"
 
@@ -177,7 +177,7 @@ print(json.dumps({
     assert found["untouched"][0] == "0"
     assert "write it in the notebook" in found["untouched"][1]
     assert found["full"] == ["2", True]
-    assert found["mistaken"] == [1.0, ["strictly below"], True]
+    assert found["mistaken"] == [0.0, ["strictly below"], True]
     assert found["hidden"].startswith("ValueError: a student build can check the visible questions")
     assert found["later"].startswith("LookupError: there is no exercise named 'split_heads' here")
     assert (

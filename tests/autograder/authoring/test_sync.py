@@ -173,10 +173,14 @@ def copy(tmp_path_factory: pytest.TempPathFactory) -> Path:
     ignore = shutil.ignore_patterns("__pycache__", "*.pyc")
     for name in ("tfcourse", "autograder"):
         shutil.copytree(ROOT / name, root / name, ignore=ignore)
-    for path in (root / "autograder" / "checks").glob("*.py"):
-        if path.name != "__init__.py":
-            path.unlink()
-    (root / "autograder" / "checks" / "small.py").write_text(CHECKS)
+    checks = root / "autograder" / "checks"
+    for path in checks.iterdir():
+        if path.name not in ("__init__.py", "headings.py"):
+            shutil.rmtree(path) if path.is_dir() else path.unlink()
+    (checks / "ch90_first").mkdir()
+    (checks / "ch90_first" / "__init__.py").write_text("")
+    (checks / "ch90_first" / "small.py").write_text(CHECKS)
+    (checks / "ch90_first" / "small.toml").write_text("")
     folder = root / "chapters" / "90_first"
     folder.mkdir(parents=True)
     text = (Path(__file__).parent / "two_exercises.md").read_text()
@@ -187,7 +191,7 @@ def copy(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 CHECKS = """\
-from autograder.checking import aspects as look
+from autograder.checking import rows
 from autograder.checking.draw import Case
 from autograder.checking.exercise import Exercise
 from tfcourse import attention
@@ -199,8 +203,8 @@ def matrices(draw):
     d, dk = draw.sizes(2)
     return Case({"w_q": draw.normal(d, dk), "w_k": draw.normal(d, dk)})
 
-MASK = Exercise(reference=attention.causal_mask, chapter="90_first", aspects=(look.values(2, case),), misconceptions=())
-MERGE = Exercise(reference=attention.merge_query_key, chapter="90_first", aspects=(look.values(1, matrices),), misconceptions=())
+MASK = Exercise(reference=attention.causal_mask, rows=(rows.numbers(2, case),))
+MERGE = Exercise(reference=attention.merge_query_key, rows=(rows.numbers(1, matrices),))
 """
 
 

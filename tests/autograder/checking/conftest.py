@@ -6,9 +6,9 @@ import pytest
 import torch
 from torch import Tensor
 
-from autograder.checking import aspects as look
+from autograder.checking import rows
 from autograder.checking.draw import Case, Draw
-from autograder.checking.exercise import Exercise, misconception
+from autograder.checking.exercise import Exercise, Misconception
 from autograder.checking.request import Observation
 from autograder.checking.sheet import Sheet, decide
 from autograder.checking.subject import LocalSubject
@@ -52,6 +52,16 @@ def unequal(draw: Draw) -> Case:
 def longer(draw: Draw, factor: int) -> Case:
     """More of everything."""
     return Case({"x": draw.normal(2 * factor, 3 * factor, 4), "y": draw.normal(2 * factor, 5 * factor, 4)})
+
+
+def misconception(name: str, *, read: str) -> Callable[[Callable[..., object]], Misconception]:
+    """Make a known mistake of the function or class below; its docstring is what a student is told."""
+
+    def declare(wrong: Callable[..., object]) -> Misconception:
+        explanation = " ".join(str(wrong.__doc__).split())
+        return Misconception(name=name, explanation=explanation, read=read, kind="wrong", make=lambda: wrong)
+
+    return declare
 
 
 @misconception("not doubled", read="here")
@@ -101,16 +111,15 @@ def gives_up(x: Tensor, y: Tensor) -> Tensor:
 BLEND = Exercise(
     reference=blend,
     chapter="00_test",
-    aspects=(
-        look.shape(1, pair),
-        look.values(2, pair, pair),
-        look.values(1, huge, name="large"),
-        look.unmutated(1, pair),
-        look.vectorised(0.5, longer, axis="positions"),
-        look.memory(
+    rows=(
+        rows.numbers(3, pair, pair),
+        rows.numbers(1, huge, name="large"),
+        rows.inputs_kept(1, pair),
+        rows.no_loop(0.5, longer, over="positions"),
+        rows.memory(
             0.5, pair, limit=lambda case: 8 * case.arguments["x"].numel() + case.arguments["y"].numel(), title="Small."
         ),
-        look.refuses(0.5, pair, unequal, title="Widths that differ are a ValueError."),
+        rows.errors(0.5, pair, unequal, title="Widths that differ are a ValueError."),
     ),
     misconceptions=(not_doubled, clipped, in_place, over_the_width, position_by_position, gives_up),
     forbidden=("lerp",),

@@ -4,10 +4,12 @@ from dataclasses import replace
 
 import pytest
 
-from autograder.checking import aspects as look
+from autograder.checking import rows
 from autograder.checking.draw import Case
-from autograder.checking.exercise import HIDDEN_ROUNDS, Exercise, misconception
+from autograder.checking.exercise import HIDDEN_ROUNDS, Exercise, Misconception
 from autograder.checking.request import content
+from autograder.checking.sheet import decide
+from autograder.checking.subject import LocalSubject
 
 
 def case(draw):
@@ -23,8 +25,7 @@ def same(x):
 def declare(**changes):
     """An exercise about ``same``."""
     return Exercise(
-        **{"reference": same, "chapter": "00_test", "aspects": (look.values(2.5, case),), "misconceptions": ()}
-        | changes
+        **{"reference": same, "chapter": "00_test", "rows": (rows.numbers(2.5, case),), "misconceptions": ()} | changes
     )
 
 
@@ -45,12 +46,16 @@ def test_one_rule_case_or_several_are_asked():
     assert len(declare().sheet().rules) == 1, "stubs are looked for even where nothing is forbidden"
 
 
-def test_a_misconception_needs_words_for_students():
-    def silent(x):
-        return x
+def test_a_mistake_that_cannot_be_made_any_more_is_left_out_with_a_warning_and_stops_nothing():
+    def gone():
+        raise LookupError("the line is gone")
 
-    with pytest.raises(ValueError, match="'quiet' has no docstring"):
-        misconception("quiet", read="here")(silent)
+    broken = Misconception("old", "It was a mistake once.", "here", "wrong", make=gone)
+    sheet = declare(misconceptions=(broken,)).sheet()
+    with pytest.warns(UserWarning, match="'old' of same is left out: the line is gone"):
+        verdict = decide(sheet, LocalSubject(lambda x: x + 1))
+    assert verdict.score == 0
+    assert not verdict.diagnoses
 
 
 def test_a_misconception_is_told_in_one_line(exercise):
@@ -73,10 +78,10 @@ def test_the_same_arguments_give_the_same_sheet_and_others_give_others(exercise)
 
 def test_hidden_questions_come_after_the_visible_ones_and_are_others(exercise):
     visible, hidden = exercise.sheet(), exercise.sheet(hidden=True)
-    for aspect, some, more in zip(exercise.aspects, visible.sections, hidden.sections, strict=True):
-        assert len(more.probes) == (1 if aspect.once else 1 + HIDDEN_ROUNDS) * len(some.probes)
-        questions = [repr(probe.requests) for probe in more.probes]
-        assert questions[: len(some.probes)] == [repr(probe.requests) for probe in some.probes]
+    for some, more in zip(visible.sections, hidden.sections, strict=True):
+        assert len(more.probes) == (1 + HIDDEN_ROUNDS) * len(some.probes)
+        questions = [repr((probe.requests, probe.judge)) for probe in more.probes]
+        assert questions[: len(some.probes)] == [repr((probe.requests, probe.judge)) for probe in some.probes]
         assert len(set(questions)) == len(questions)
 
 
@@ -117,7 +122,7 @@ def test_the_order_of_aspects_changes_no_question(exercise):
     turned = Exercise(
         reference=exercise.reference,
         chapter=exercise.chapter,
-        aspects=tuple(reversed(exercise.aspects)),
+        rows=tuple(reversed(exercise.rows)),
         misconceptions=exercise.misconceptions,
     )
     asked = {section.aspect: repr(section.probes) for section in exercise.sheet().sections}

@@ -12,10 +12,10 @@ import torch
 from safetensors import safe_open
 
 from autograder.checking import recorded
-from autograder.checking.aspects import Probe
 from autograder.checking.exercise import Exercise
 from autograder.checking.recorded import check, read_sheet, write_sheet
 from autograder.checking.request import Observation, Request
+from autograder.checking.rows import Probe
 from autograder.checking.sheet import Section, Sheet
 
 
@@ -64,7 +64,7 @@ def test_every_kind_of_value_survives(tmp_path):
     seen = Observation({"output[0]": x.half(), "output['a']": (2, 2)}, mutated=("x",), operations=3, largest=4)
     failed = Observation(error="ValueError: no", unfinished=True, functions=("softmax",))
     probe = Probe((request, request), "related", {"views": [[("narrow", 0, 0, 1)], []], "claim": "c"})
-    section = Section("a", "t", 0.5, [probe], [[seen, failed]], easy=True)
+    section = Section("a", "t", 0.5, [probe], [[seen, failed]], side=True)
     sheet = Sheet("e", "c", [], [section], [], lambda i: [])
     write_sheet(sheet, tmp_path / "e.safetensors")
     back = read_sheet(tmp_path / "e.safetensors").sections[0]

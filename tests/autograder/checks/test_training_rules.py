@@ -32,7 +32,7 @@ def _one_thread() -> Iterator[None]:
 
 def verdict(loop: Any, seed: int) -> str | None:
     """What is said of a loop that was asked to do the small task."""
-    (aspect,) = (aspect for aspect in exercise("training_loop").aspects if aspect.name == "reaches")
+    (aspect,) = (aspect for aspect in exercise("training_loop").rows if aspect.name == "reaches")
     (probe,) = aspect.probes(Draw("small task", seed))
     seen, expected = ([LocalSubject(f).observe(probe.requests[0])] for f in (loop, training_loop))
     return judge(probe.judge, seen, expected, probe.options)

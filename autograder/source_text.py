@@ -115,6 +115,22 @@ def _module_text(path: Path, modified: int, size: int) -> ModuleText:
     return module
 
 
+# Modules that were made in this process, by the name of the file that they say they are from.
+_registered: dict[str, ModuleText] = {}
+
+
+def register(file: str, text: str) -> ModuleText:
+    """Remember the source of a module that lies in no file, under the name that its code gives as its file.
+
+    Raises:
+        SyntaxError: if it is no Python.
+    """
+    module = ModuleText(Path(file), text)
+    _ = module.tree
+    _registered[file] = module
+    return module
+
+
 def find_definition(obj: Callable[..., Any]) -> tuple[ModuleText, Definition]:
     """Return a function's or class's module and its node there.
 
@@ -127,7 +143,7 @@ def find_definition(obj: Callable[..., Any]) -> tuple[ModuleText, Definition]:
     file = _file_of(obj)
     if file is None:
         raise CourseError(f"{name} has no source file", do="Write it as a function or a class in a module.")
-    module = module_text(file)
+    module = _registered.get(str(file)) or module_text(file)
     kind = (ast.ClassDef,) if inspect.isclass(obj) else (ast.FunctionDef, ast.AsyncFunctionDef)
     if obj.__qualname__ == name:
         matches = [module.definitions.get(name)]
@@ -147,7 +163,7 @@ def _file_of(obj: Callable[..., Any]) -> Path | None:
         file = obj.__code__.co_filename
     else:
         file = None
-    return Path(file) if file and Path(file).is_file() else None
+    return Path(file) if file and (file in _registered or Path(file).is_file()) else None
 
 
 def first_line(node: ast.stmt) -> int:

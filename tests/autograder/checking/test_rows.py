@@ -1,10 +1,10 @@
-"""Every aspect lets right code through and catches what it is there to catch."""
+"""Every row lets right code through and catches what it is there to catch."""
 
 import pytest
 import torch
 from torch import Tensor, nn
 
-from autograder.checking import aspects as look
+from autograder.checking import rows
 from autograder.checking.draw import Case, Draw
 from autograder.checking.judges import judge
 from autograder.checking.subject import LocalSubject
@@ -44,10 +44,10 @@ def longer(draw: Draw, factor: int) -> Case:
     return Case({"x": draw.normal(2 * factor, 3 * factor, 4), "y": draw.normal(2 * factor, 5 * factor, 4)})
 
 
-def problem(aspect, candidate, reference=attend):
-    """What the aspect finds wrong with a candidate, on three draws."""
+def problem(row, candidate, reference=attend):
+    """What the row finds wrong with a candidate, on three draws."""
     for seed in range(3):
-        for probe in aspect.probes(Draw("aspects", aspect.name, seed)):
+        for probe in row.probes(Draw("rows", row.name, seed)):
             mine, theirs = (
                 [LocalSubject(code).observe(request) for request in probe.requests] for code in (candidate, reference)
             )
@@ -67,67 +67,70 @@ def ordered(x, y, mask=None):
     return torch.softmax(x @ y.transpose(-2, -1) - place, -1) @ y
 
 
-ASPECTS = {
-    "shape": look.shape(1, inputs),
-    "values": look.values(1, inputs),
-    "float64": look.double_precision(1, inputs),
-    "half precision": look.half_precision(1, inputs),
-    "gradients": look.gradients(1, inputs, wrt=("x", "y")),
-    "finite": look.finite_gradients(1, inputs, wrt=("x", "y"), name="finite", title="Finite."),
-    "inputs": look.unmutated(1, inputs),
-    "device": look.device(1, inputs),
-    "vectorised": look.vectorised(1, longer, axis="queries"),
-    "memory": look.memory(
+ROWS = {
+    "values": rows.numbers(1, inputs),
+    "edge": rows.edge(1, inputs, name="edge", title="An edge."),
+    "precision": rows.precision(1, inputs),
+    "float64": rows.precision(1, inputs, half=False),
+    "finite": rows.finite_gradients(1, inputs, wrt=("x", "y"), name="finite", title="Finite."),
+    "inputs": rows.inputs_kept(1, inputs),
+    "device": rows.device(1, inputs),
+    "loops": rows.no_loop(1, longer, over="queries"),
+    "memory": rows.memory(
         1, inputs, limit=lambda case: case.arguments["x"].shape[1] * case.arguments["y"].numel(), title="Small."
     ),
-    "batch": look.batch_independence(1, inputs, batched=("x", "y")),
-    "causality": look.causality(1, causal, future=("x", "y")),
-    "permutation": look.permutation(1, inputs, keys=("y",)),
-    "errors": look.refuses(1, inputs, unequal, title="Widths that differ are a ValueError."),
+    "batch": rows.batch_independence(1, inputs, batched=("x", "y")),
+    "causality": rows.causality(1, causal, future=("x", "y")),
+    "permutation": rows.permutation(1, inputs, keys=("y",)),
+    "errors": rows.errors(1, inputs, unequal, title="Widths that differ are a ValueError."),
 }
 
 CAUGHT = [
-    ("shape", lambda x, y: attend(x, y)[0], "shape"),
-    ("shape", lambda x, y: attend(x, y).double(), "dtype"),
+    ("values", lambda x, y: attend(x, y)[0], "shape"),
+    ("values", lambda x, y: attend(x, y).double(), "dtype"),
     ("values", lambda x, y: attend(x * 1.01, y), "off by"),
     ("float64", lambda x, y: attend(x.float(), y.float()), "float32, expected float64"),
     ("float64", lambda x, y: attend(x.float(), y.float()).double(), "off by"),
-    ("half precision", lambda x, y: attend(x.float(), y.float()), "float32, expected bfloat16"),
-    ("half precision", lambda x, y: attend(x, y) + 0.2, "off by"),
-    ("gradients", lambda x, y: attend(x, y.detach()), "gradient of y"),
-    ("gradients", lambda x, y: attend(x.detach(), y.detach()), "cut off"),
+    ("precision", lambda x, y: attend(x.double(), y.double()), "float64, expected bfloat16"),
+    ("precision", lambda x, y: attend(x, y) + 0.2, "off by"),
+    ("values", lambda x, y: attend(x, y.detach()), "gradient of y"),
+    ("values", lambda x, y: attend(x.detach(), y.detach()), "cut off"),
     ("finite", lambda x, y: attend(x, y) + (x * 0).norm(dim=-1, keepdim=True).sqrt() * 0, "NaN"),
+    ("edge", lambda x, y: attend(x * 1.01, y), "off by"),
+    ("edge", lambda x, y: attend(x, y.detach()), "gradient of y"),
+    ("edge", lambda x, y: attend(x.float(), y.float()).double(), "dtype"),
+    ("loops", lambda x, y: attend(x, y) * (1 if x.shape[1] % 3 else 2), "off by"),
     ("inputs", lambda x, y: attend(x.mul_(1.5), y), "changes its argument x"),
     ("device", lambda x, y: attend(x, y) + torch.zeros(y.shape[-1]), "device"),
-    ("vectorised", loop, "a Python loop over queries"),
+    ("loops", loop, "a Python loop over queries"),
     ("memory", lambda x, y: attend(x, y.repeat(9, 1, 1)[: len(y)]) + torch.zeros(9999).sum(), "9999 elements"),
     ("batch", lambda x, y: attend(x, y - y.mean(0, keepdim=True)), "in a batch than alone"),
     ("causality", lambda x, y, mask: attend(x, y), "earlier output moves"),
     ("causality", lambda x, y, mask: attend(x - x.mean(-2, keepdim=True), y, mask), "earlier output moves"),
     ("permutation", ordered, "shuffling the key/value pairs"),
-    ("errors", lambda x, y: attend(x, y[..., : x.shape[-1]]), "accepts wrong input"),
+    ("errors", lambda x, y: attend(x, y[..., : x.shape[-1]]), "answers input that makes no sense"),
     ("errors", lambda x, y: x @ y.transpose(-2, -1) @ y, "a ValueError is asked for"),
 ]
 
 
-@pytest.mark.parametrize("name", ASPECTS)
+@pytest.mark.parametrize("name", ROWS)
 def test_right_code_passes(name):
-    assert problem(ASPECTS[name], attend) is None
+    assert problem(ROWS[name], attend) is None
 
 
 @pytest.mark.parametrize(("name", "wrong", "message"), CAUGHT)
 def test_wrong_code_is_caught_with_a_reason(name, wrong, message):
-    assert message in problem(ASPECTS[name], wrong)
+    assert message in problem(ROWS[name], wrong)
 
 
-def test_every_aspect_here_is_tried_on_wrong_code():
-    assert {name for name, _, _ in CAUGHT} == set(ASPECTS)
+def test_every_row_here_is_tried_on_wrong_code():
+    assert {name for name, _, _ in CAUGHT} == set(ROWS)
 
 
 def test_a_part_of_several_outputs_is_judged_alone():
-    aspect = look.part(1, inputs, output="output[1]", name="second", title="The second.")
-    assert problem(aspect, lambda x, y: (x, x + 1), lambda x, y: (y, x + 1)) is None
-    assert "output[1]" in problem(aspect, lambda x, y: (y, x), lambda x, y: (y, x + 1))
+    row = rows.part(1, inputs, output="output[1]", name="second", title="The second.")
+    assert problem(row, lambda x, y: (x, x + 1), lambda x, y: (y, x + 1)) is None
+    assert "output[1]" in problem(row, lambda x, y: (y, x), lambda x, y: (y, x + 1))
 
 
 def test_attributes_of_a_class_are_looked_at():
@@ -141,15 +144,40 @@ def test_attributes_of_a_class_are_looked_at():
             super().__init__()
             self.n = n + 1
 
-    aspect = look.attributes(1, lambda draw: Case({}, init={"n": int(draw.integers(2, 9))}), names=("n",))
-    assert problem(aspect, Right, Right) is None
-    assert "n is" in problem(aspect, Wrong, Right)
+    row = rows.attributes(1, lambda draw: Case({}, init={"n": int(draw.integers(2, 9))}), names=("n",))
+    assert problem(row, Right, Right) is None
+    assert "n is" in problem(row, Wrong, Right)
 
 
 def test_the_cause_of_a_causal_question_is_the_future_alone():
-    probe = look.causality(1, causal, future=("x", "y")).probes(Draw("c"))[0]
+    probe = rows.causality(1, causal, future=("x", "y")).probes(Draw("c"))[0]
     before, after = (request.arguments for request in probe.requests)
     keep = before["x"].shape[-2] // 2
     for name in ("x", "y"):
         torch.testing.assert_close(before[name][:, :keep], after[name][:, :keep], rtol=0, atol=0)
         assert (before[name][:, keep:] != after[name][:, keep:]).all()
+
+
+def test_numbers_ask_for_gradients_by_every_input_of_floating_point_and_by_no_other() -> None:
+    def asked(row: rows.Row) -> list[tuple[str, ...]]:
+        probes = row.probes(Draw("g"))
+        return [request.wrt for probe in probes for request in probe.requests if request.action == "gradients"]
+
+    assert asked(rows.numbers(1, causal)) == [("x", "y")]
+    assert asked(rows.numbers(1, causal, without=("y",))) == [("x",)]
+    assert asked(rows.numbers(1, causal, gradients=False)) == []
+    assert asked(rows.numbers(1, lambda draw: Case({"ids": draw.integers(0, 5, 3)}))) == []
+
+
+def test_the_sizes_at_which_operations_are_counted_are_known_of_visible_questions_alone() -> None:
+    def lengths(draw: Draw) -> list[int]:
+        (counted, *_) = rows.no_loop(1, longer, over="queries").probes(draw)
+        return [request.arguments["x"].shape[1] // 3 for request in counted.requests]
+
+    assert {tuple(lengths(Draw("loops", seed))) for seed in range(20)} == {(2, 6)}
+    assert {tuple(lengths(Draw("loops", seed, hidden=True))) for seed in range(40)} == {(2, 6), (3, 9), (4, 12)}
+
+
+def test_rows_of_numbers_pay_alone_and_the_others_by_them() -> None:
+    numbers = {name for name, row in ROWS.items() if not row.side}
+    assert numbers == {"values", "edge", "precision", "float64"}

@@ -1,0 +1,336 @@
+"""The rows of a verdict. Each function here returns one :class:`Row`; an exercise lists those that apply to it.
+
+There are two sorts. A *row of numbers* compares what was computed with the reference's answers: :func:`numbers`, :func:`part`,
+:func:`precision`, :func:`edge`, :func:`reaches`. It pays all its points or none. A *side row* asks for a manner: inputs left alone, errors,
+device, loops, memory, attributes, relations between two calls. It pays in proportion to the rows of numbers that are right, so that
+doing nothing, in good order, pays nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, TypeAlias
+
+import torch
+from torch import Tensor
+
+from autograder.checking.draw import Case, Draw
+from autograder.checking.request import Request, Value
+
+Maker: TypeAlias = Callable[[Draw], Case]
+
+
+@dataclass(frozen=True)
+class Probe:
+    """One question: requests to make, and the judge that looks at the answers.
+
+    Attributes:
+        requests: what to ask, in order.
+        judge: name of a judge in ``autograder.checking.judges``.
+        options: the judge's options, plain data and tensors.
+    """
+
+    requests: tuple[Request, ...]
+    judge: str
+    options: Mapping[str, Value] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Row:
+    """One row of a verdict, and its worth.
+
+    Attributes:
+        name: short name, unique within the exercise.
+        title: what is asked, as a sentence that a student reads.
+        points: what it is worth.
+        probes: makes the questions of one round from a draw.
+        side: it asks for a manner, and pays in proportion to the rows of numbers that are right.
+    """
+
+    name: str
+    title: str
+    points: float
+    probes: Callable[[Draw], Sequence[Probe]]
+    side: bool = False
+
+
+def numbers(
+    points: float,
+    *makers: Maker,
+    name: str = "values",
+    title: str = "The numbers are right, on inputs of several shapes.",
+    gradients: bool = True,
+    without: tuple[str, ...] = (),
+) -> Row:
+    """Shape, dtype and every number of every output, and the gradients by every input of floating point and every weight.
+
+    Args:
+        points: what it is worth.
+        makers: make the cases.
+        name: short name.
+        title: what is asked, as a sentence that a student reads.
+        gradients: ask for gradients too; False where nothing can be differentiated.
+        without: arguments whose gradients are nobody's business.
+    """
+
+    def probes(draw: Draw) -> Sequence[Probe]:
+        cases = [draw.case(maker) for maker in makers]
+        return [probe for case in cases for probe in _about_numbers(case, gradients=gradients, without=without)]
+
+    return Row(name, title, points, probes)
+
+
+def edge(
+    points: float,
+    *makers: Maker,
+    name: str,
+    title: str,
+    gradients: bool = True,
+    without: tuple[str, ...] = (),
+    dtypes: Sequence[torch.dtype] = (torch.float64,),
+) -> Row:
+    """All that is asked about one edge, for no other row's case may contain it: values, gradients, and each precision in ``dtypes``."""
+
+    def probes(draw: Draw) -> Sequence[Probe]:
+        cases = [draw.case(maker) for maker in makers]
+        asked = [probe for case in cases for probe in _about_numbers(case, gradients=gradients, without=without)]
+        return [*asked, *(probe for case in cases for dtype in dtypes for probe in _in_precision(case, dtype))]
+
+    return Row(name, title, points, probes)
+
+
+def part(points: float, *makers: Maker, output: str, name: str, title: str) -> Row:
+    """One of several outputs (``"output[0]"``), so that each can earn its points where another is wrong."""
+    return _each(
+        name, title, points, makers, lambda case: Probe((case.request(),), "matches_part", {"outputs": [output]})
+    )
+
+
+def precision(
+    points: float,
+    *makers: Maker,
+    half: bool = True,
+    title: str = "",
+) -> Row:
+    """Dtype and numbers in float64, and with ``half`` in bfloat16 and float16."""
+    dtypes = (torch.float64, torch.bfloat16, torch.float16) if half else (torch.float64,)
+    kinds = "float64, bfloat16 or float16" if half else "float64"
+
+    def probes(draw: Draw) -> Sequence[Probe]:
+        cases = [draw.case(maker) for maker in makers]
+        return [probe for case in cases for dtype in dtypes for probe in _in_precision(case, dtype)]
+
+    return Row(
+        "precision", title or f"What goes in as {kinds} comes out as such, and the numbers hold.", points, probes
+    )
+
+
+def attributes(points: float, maker: Maker, *, names: tuple[str, ...]) -> Row:
+    """For a class: its instances carry these attributes, with the right values."""
+    title = f"An instance tells {', '.join(names)} by name."
+    row = _each(
+        "attributes", title, points, [maker], lambda case: Probe((case.request("attributes", names),), "matches")
+    )
+    return replace(row, side=True)
+
+
+def reaches(
+    points: float,
+    maker: Callable[[Draw], tuple[Case, tuple[Tensor, ...], Tensor]],
+    *,
+    loss: float,
+    right: float,
+    title: str,
+    name: str = "reaches",
+) -> Row:
+    """The model of a case, which is its prop ``model``, is good after the call, on examples that it was not trained on.
+
+    Args:
+        points: what it is worth.
+        maker: makes the case, and inputs and targets to examine the model with.
+        loss: the mean cross-entropy that it may have at most.
+        right: the share of the examples that it must get right at least.
+        title: what is asked, as a sentence that a student reads.
+        name: short name.
+    """
+
+    def probes(draw: Draw) -> Sequence[Probe]:
+        case, inputs, targets = maker(draw)
+        assert case.props is not None
+        model = case.props["model"]
+        options = {
+            "kind": model["kind"],
+            "init": dict(model["init"]),
+            "inputs": inputs,
+            "targets": targets,
+            "loss": loss,
+            "right": right,
+        }
+        return [Probe((case.request(),), "reaches", options)]
+
+    return Row(name, title, points, probes)
+
+
+def errors(points: float, *makers: Maker, title: str, name: str = "errors") -> Row:
+    """Input that makes no sense raises the kind of error that the reference raises.
+
+    Give a case that does make sense among ``makers``: so that code which refuses everything earns nothing here.
+    """
+    return _side(name, title, points, makers, lambda case: Probe((case.request(),), "answers"))
+
+
+def finite_gradients(points: float, *makers: Maker, wrt: tuple[str, ...], name: str, title: str) -> Row:
+    """No gradient is NaN or infinite, where what it should be is a matter of definition."""
+    return _side(name, title, points, makers, lambda case: Probe((case.request("gradients", wrt),), "finite"))
+
+
+def inputs_kept(points: float, *makers: Maker) -> Row:
+    """No argument is changed in place."""
+    title = "The inputs are left as they were."
+    return _side("inputs", title, points, makers, lambda case: Probe((case.request(),), "unmutated"))
+
+
+def detached(points: float, *makers: Maker) -> Row:
+    """No result hangs on the graph of the computation any more, where a model was given that is trained."""
+    title = "What it returns is cut off from the graph."
+    return _side("graph", title, points, makers, lambda case: Probe((case.request(),), "detached"))
+
+
+def device(points: float, *makers: Maker) -> Row:
+    """Everything made on the way lives on the device of the inputs: run on PyTorch's meta device, where a stray tensor fails.
+
+    Nothing has numbers there. Take makers that a row of numbers uses too, so that the same inputs are asked for numbers on an ordinary
+    device: code that knows the meta device when it sees it gains nothing.
+    """
+    title = "It runs on the device of its inputs, whichever that is."
+    return _side("device", title, points, makers, lambda case: Probe((case.request("meta"),), "matches"))
+
+
+def no_loop(points: float, at_size: Callable[[Draw, int], Case], *, over: str) -> Row:
+    """The number of dispatched operations stays the same when what ``over`` names grows threefold, and the numbers are right there.
+
+    Sizes are 2 and 6 on the visible questions. On hidden ones the smaller size is drawn from 2, 3 and 4: whoever wanted to behave only
+    where operations are counted would have to guess where that is.
+
+    Args:
+        points: what it is worth.
+        at_size: makes a case whose lengths grow with a size of at least 2. (At length 1 PyTorch takes other ways.)
+        over: what there must be no Python loop over.
+    """
+
+    def probes(draw: Draw) -> Sequence[Probe]:
+        cases = [at_size(draw, size) for size in (draw.counting_size, 3 * draw.counting_size)]
+        counted = Probe(tuple(case.request("operations") for case in cases), "same_operations", {"axis": over})
+        return [counted, *(Probe((case.request(),), "matches") for case in cases)]
+
+    return Row("loops", f"There is no Python loop over {over}.", points, probes, side=True)
+
+
+def memory(points: float, maker: Maker, *, limit: Callable[[Case], int], title: str) -> Row:
+    """No tensor on the way has more than ``limit(case)`` elements."""
+
+    def probes(draw: Draw) -> Sequence[Probe]:
+        case = draw.case(maker)
+        return [Probe((case.request("operations"),), "small_tensors", {"limit": limit(case)})]
+
+    return Row("memory", title, points, probes, side=True)
+
+
+def two_calls_agree(
+    name: str,
+    title: str,
+    points: float,
+    maker: Maker,
+    change: Callable[[Draw, Case], tuple[Case, Sequence[Any], Sequence[Any]]],
+    *,
+    claim: str,
+) -> Row:
+    """Two calls must agree: ``change`` returns the second case, and the views of the first and the second result to compare.
+
+    Args:
+        name: short name.
+        title: what is asked, as a sentence that a student reads.
+        points: what it is worth.
+        maker: makes the first case.
+        change: makes the second case of it; a view is a list of steps ``("narrow", dim, start, length)``.
+        claim: what is wrong where they do not agree, as a sentence.
+    """
+
+    def probes(draw: Draw) -> Sequence[Probe]:
+        case = draw.case(maker)
+        other, *views = change(draw, case)
+        return [Probe((case.request(), other.request()), "related", {"views": views, "claim": claim})]
+
+    return Row(name, title, points, probes, side=True)
+
+
+def batch_independence(points: float, maker: Maker, *, batched: tuple[str, ...]) -> Row:
+    """The first example of a batch gets the same result alone."""
+
+    def change(draw: Draw, case: Case) -> tuple[Case, Sequence[Any], Sequence[Any]]:
+        alone = case.with_arguments(**{name: case.arguments[name][:1] for name in batched})
+        return alone, [("narrow", 0, 0, 1)], []
+
+    title = "Each example of a batch is treated on its own."
+    claim = "an example gives another result in a batch than alone"
+    return two_calls_agree("batch", title, points, maker, change, claim=claim)
+
+
+def causality(points: float, maker: Maker, *, future: tuple[str, ...], dim: int = -2) -> Row:
+    """With a causal mask, changing the later positions of the arguments ``future`` changes no earlier output."""
+
+    def change(draw: Draw, case: Case) -> tuple[Case, Sequence[Any], Sequence[Any]]:
+        length = case.arguments[future[0]].shape[dim]
+        keep = length // 2
+        arguments = {name: _perturb(draw, case.arguments[name], dim, keep) for name in future}
+        view = [("narrow", dim, 0, keep)]
+        return case.with_arguments(**arguments), view, view
+
+    title = "With a causal mask, the future cannot change the past."
+    claim = "an earlier output moves when a later input does"
+    return two_calls_agree("causality", title, points, maker, change, claim=claim)
+
+
+def permutation(points: float, maker: Maker, *, keys: tuple[str, ...], dim: int = -2) -> Row:
+    """Shuffling keys and values together changes nothing."""
+
+    def change(draw: Draw, case: Case) -> tuple[Case, Sequence[Any], Sequence[Any]]:
+        order = draw.permutation(case.arguments[keys[0]].shape[dim])
+        return case.with_arguments(**{name: case.arguments[name].index_select(dim, order) for name in keys}), [], []
+
+    title = "The order of the key/value pairs does not matter."
+    claim = "shuffling the key/value pairs changes the result"
+    return two_calls_agree("permutation", title, points, maker, change, claim=claim)
+
+
+def _about_numbers(case: Case, *, gradients: bool, without: tuple[str, ...]) -> list[Probe]:
+    """Ask for shape and dtype, for values, and for gradients where something has one."""
+    probes = [Probe((case.request(),), judge) for judge in ("shapes", "matches")]
+    wrt = tuple(name for name, value in case.arguments.items() if _is_floating(value) and name not in without)
+    if gradients and (wrt or case.state):
+        probes.append(Probe((case.request("gradients", wrt),), "matches"))
+    return probes
+
+
+def _in_precision(case: Case, dtype: torch.dtype) -> list[Probe]:
+    return [Probe((case.to(dtype).request(),), judge) for judge in ("shapes", "matches")]
+
+
+def _is_floating(value: Value) -> bool:
+    return isinstance(value, Tensor) and value.is_floating_point()
+
+
+def _perturb(draw: Draw, tensor: Tensor, dim: int, keep: int) -> Tensor:
+    changed = tensor.clone()
+    tail = changed.narrow(dim, keep, tensor.shape[dim] - keep)
+    tail += draw.normal(*tail.shape, dtype=tensor.dtype)
+    return changed
+
+
+def _each(name: str, title: str, points: float, makers: Sequence[Maker], ask: Callable[[Case], Probe]) -> Row:
+    return Row(name, title, points, lambda draw: [ask(draw.case(maker)) for maker in makers])
+
+
+def _side(name: str, title: str, points: float, makers: Sequence[Maker], ask: Callable[[Case], Probe]) -> Row:
+    return replace(_each(name, title, points, makers, ask), side=True)

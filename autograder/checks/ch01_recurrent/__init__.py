@@ -1,0 +1,1 @@
+"""Checks of chapter 01: recurrent networks and sequence to sequence."""

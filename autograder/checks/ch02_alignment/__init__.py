@@ -1,0 +1,1 @@
+"""Checks of chapter 02: attention as alignment."""

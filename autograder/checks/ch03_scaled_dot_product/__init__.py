@@ -1,0 +1,1 @@
+"""Checks of chapter 03: scaled dot-product attention."""

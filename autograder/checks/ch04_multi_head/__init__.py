@@ -1,0 +1,1 @@
+"""Checks of chapter 04: multi-head attention."""

@@ -1,0 +1,1 @@
+"""Checks of chapter 05: the Transformer."""
