@@ -495,7 +495,7 @@ class _Whole(nn.Module):
         self.decoder_layers = nn.ModuleList([self.WRITER(*sizes, **options) for _ in range(n_layers)])
         self.encoder_layers = nn.ModuleList([self.READER(*sizes, **options) for _ in range(n_layers)])
         if positions == "learned":
-            self.position_table = nn.Parameter(torch.randn(max_length, d_model))
+            self.position_table = nn.Parameter(torch.randn(max_length, d_model) / 50)
         if tie_weights:
             self.embedding = nn.Embedding(target_vocabulary, d_model)
         else:
@@ -505,6 +505,9 @@ class _Whole(nn.Module):
         if pre_norm:
             self.decoder_norm = nn.LayerNorm(d_model)
             self.encoder_norm = nn.LayerNorm(d_model)
+        for part in self.children():
+            if isinstance(part, nn.Embedding):
+                part.weight.data /= d_model**0.5
         self.d, self.tied, self.pre, self.every = d_model, tie_weights, pre_norm, positions_every_layer
         self.learned = positions == "learned"
         self.drop = nn.Dropout(dropout)
