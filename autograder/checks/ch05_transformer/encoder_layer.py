@@ -1,4 +1,4 @@
-"""The check of ``EncoderLayer``: self-attention and a feed-forward network, each within a residual connection and a norm."""
+"""The check of ``EncoderLayer``: self-attention and a feed-forward network, each with its residual connection."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the checks of the encoder layer, the decoder layer and the Transformer share: sizes, and cases with other options."""
+"""What the checks of the two layers and of the Transformer share: sizes, and cases with other options."""
 
 from __future__ import annotations
 
@@ -34,5 +34,5 @@ def drop_nothing(case: Case) -> Case:
 
 
 def hardly_drop(case: Case) -> Case:
-    """Return the case while training, in float64, with a dropout that drops practically nothing: its divisor still shows."""
+    """Return the case in training, in float64, with a dropout that drops practically nothing: its divisor still shows."""
     return replace(with_options(case.to(torch.float64), dropout=1e-7), training=True)

@@ -23,7 +23,7 @@ ATTENTION = (
     "_native_multi_head_attention",
     "_transformer_encoder_layer_fwd",
     "MultiheadAttention",
-    # These record a ready-made layer as the plain operations that it consists of, which is all that could be seen of it afterwards.
+    # These record a ready-made layer as the plain operations that it consists of: nothing else is seen of it afterwards.
     "trace",
     "trace_module",
     "symbolic_trace",

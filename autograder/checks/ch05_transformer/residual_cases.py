@@ -1,4 +1,4 @@
-"""Cases for the two residual connections: rows, a small network as the sublayer, and the factors and shifts of a norm."""
+"""Cases for the two residual connections: rows, a small network as the sublayer, and a norm's factors and shifts."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import torch
 from autograder.checking.draw import Case, Draw
 from autograder.checking.props import Perceptron
 
-# So small that practically nothing is dropped; in float64 it shows all the same whether what is kept is divided by 1 - p.
+# So small that practically nothing is dropped; in float64 it still shows whether what is kept is divided by 1 - p.
 NEXT_TO_NOTHING = 1e-7
 
 

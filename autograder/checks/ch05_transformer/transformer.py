@@ -200,7 +200,7 @@ TRANSFORMER = Exercise(
             unknown_positions,
             odd_width,
             too_long_for_the_table,
-            title="Tied vocabularies of two sizes, positions that are unknown, too few or of odd width are a ValueError.",
+            title="Tied vocabularies of two sizes, positions that are unknown, too few or odd are a ValueError.",
         ),
     ),
     forbidden=ATTENTION,
