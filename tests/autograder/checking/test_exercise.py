@@ -23,7 +23,8 @@ def same(x):
 def declare(**changes):
     """An exercise about ``same``."""
     return Exercise(
-        **{"reference": same, "chapter": "00_test", "rows": (look.values(2.5, case),), "misconceptions": ()} | changes
+        **{"reference": same, "chapter": "00_test", "rows": (look.values(2.5, case),), "misconceptions": ()}
+        | changes
     )
 
 
