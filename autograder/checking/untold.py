@@ -33,6 +33,7 @@ _SAID: Mapping[str, Callable[[Mapping[str, Value]], str]] = {
         "a result still hangs on the graph of the steps that it comes from, and keeps it in memory"
     ),
     "reaches": lambda options: "the model that it leaves is not as good as is asked for",
+    "spread": lambda options: "its weights are not drawn as widely as the docstring says",
     "related": lambda options: str(options["claim"]),
     "same_operations": lambda options: (
         f"it dispatches more operations on a larger input: there is a Python loop over {options['axis']}"
