@@ -60,7 +60,7 @@ jobs_option = click.option(
 )
 device_option = click.option(
     "--device",
-    type=click.Choice(["cpu", "cuda", "auto"]),
+    metavar="[cpu|cuda|auto]",
     default="auto",
     show_default=True,
     help="Where student code runs; auto takes a GPU where there is one.",
@@ -563,7 +563,7 @@ def replay(student: str, chapter: str, course_dir: Path | None) -> Outcome:
 @chapters_argument
 @click.option(
     "--device",
-    type=click.Choice(["cpu", "cuda", "auto"]),
+    metavar="[cpu|cuda|auto]",
     default="auto",
     show_default=True,
     help="Where the solutions run; auto takes the CPU, and a GPU as well where there is one.",

@@ -1,16 +1,18 @@
 """What crosses between a checker and a student's process: plain data and raw tensors, as msgpack. Nothing that arrives is ever run.
 
 Containers travel as arrays that begin with a tag, tensors and arrays as their bytes behind a small header. The reader trusts nothing:
-depth, length and every number of a header are checked before anything is made of them.
+depth, length and every number of a header are checked before anything is made of them. Tensors cross in the host's memory, and those
+that were on the device that checks run on, which both sides know from ``TFCOURSE_DEVICE``, are put there again.
 """
 
 from __future__ import annotations
 
 import math
+import os
 import re
 import struct
 from collections import Counter, namedtuple
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import dataclass
 from functools import lru_cache
 from keyword import iskeyword
@@ -60,9 +62,19 @@ _DTYPES: tuple[torch.dtype, ...] = (
 )  # fmt: skip
 _CODES = {dtype: code for code, dtype in enumerate(_DTYPES)}
 _DTYPE_NAMES = {str(dtype).removeprefix("torch."): dtype for dtype in _DTYPES}
-_DEVICES = ("cpu", "meta", "cuda", "cuda:0")
+# Set in a tensor's code where the tensor lies on the device that checks run on.
+_ON_DEVICE = 0x80
 _ARRAY_KINDS = frozenset("biufcSU")
 _ARRAY_DTYPE = re.compile("[<|][biufcSU][0-9]{1,10}")
+
+
+def _graded_device() -> str:
+    """Return the type of the device that this process asks and answers on."""
+    return os.environ.get("TFCOURSE_DEVICE") or "cpu"
+
+
+def _devices() -> Set[str]:
+    return {"cpu", "meta", "cuda", "cuda:0", _graded_device(), f"{_graded_device()}:0"}
 
 
 class WireError(Exception):
@@ -189,7 +201,7 @@ class _Packer:
         if isinstance(value, torch.dtype):
             return [_DTYPE, str(value).removeprefix("torch.")] if value in _CODES else self._stand(value, depth)
         if isinstance(value, torch.device):
-            return [_DEVICE, str(value)] if str(value) in _DEVICES else self._stand(value, depth)
+            return [_DEVICE, str(value)] if str(value) in _devices() else self._stand(value, depth)
         if isinstance(value, complex):
             return [_COMPLEX, complex.real.__get__(value), complex.imag.__get__(value)]
         if isinstance(value, (Opaque, Reference)):
@@ -259,7 +271,8 @@ class _Packer:
         size = value.numel() * value.element_size()
         if size > self._max_bytes:
             return [_OPAQUE, f"a tensor of shape {tuple(value.shape)}, which is {size / 2**20:.0f} MiB"]
-        header = struct.pack(f"<BB{value.ndim}Q", _CODES[value.dtype], value.ndim, *value.shape)
+        code = _CODES[value.dtype] | (0 if value.is_cpu or value.device.type != _graded_device() else _ON_DEVICE)
+        header = struct.pack(f"<BB{value.ndim}Q", code, value.ndim, *value.shape)
         with torch._C.DisableTorchFunctionSubclass():
             plain = value.detach().resolve_conj().resolve_neg().cpu()
             # numpy has no such numbers; their bytes it has.
@@ -450,7 +463,7 @@ class _Unpacker:
 
     def device(self, content: list[Any], depth: int) -> torch.device:
         _, name = content
-        if name not in _DEVICES:
+        if name not in _devices():
             raise WireError("an unknown device")
         return torch.device(name)
 
@@ -499,20 +512,22 @@ def _extension(code: int, data: bytes) -> Any:
 
 
 def _read_tensor(data: bytes) -> Tensor:
-    code, dimensions = data[0], data[1]
+    code, dimensions = data[0] & ~_ON_DEVICE, data[1]
     if code >= len(_DTYPES) or dimensions > MAX_DIMENSIONS:
         raise WireError("a tensor of an unknown dtype or of too many dimensions")
+    device = _graded_device() if data[0] & _ON_DEVICE else "cpu"
+    if data[0] & _ON_DEVICE and device == "cpu":
+        raise WireError("a tensor on a device that is not in use")
     dtype, begin = _DTYPES[code], 2 + 8 * dimensions
     shape = struct.unpack_from(f"<{dimensions}Q", data, 2)
     _fits(shape, dtype.itemsize, len(data) - begin)
     if len(data) == begin:
-        return torch.empty(shape, dtype=dtype)
+        return torch.empty(shape, dtype=dtype, device=device)
     # A copy: the bytes of the message cannot be written to, and a tensor may be; and numbers must begin where a processor expects them.
     numbers = bytearray(memoryview(data)[begin:])
-    if dtype is torch.bool:
-        # Any other byte in a truth value would be undefined behaviour.
-        return (torch.frombuffer(numbers, dtype=torch.uint8) != 0).reshape(shape)
-    return torch.frombuffer(numbers, dtype=dtype).reshape(shape)
+    # Any other byte in a truth value would be undefined behaviour.
+    tensor = torch.frombuffer(numbers, dtype=torch.uint8 if dtype is torch.bool else dtype)
+    return (tensor != 0 if dtype is torch.bool else tensor).reshape(shape).to(device)
 
 
 def _read_array(data: bytes) -> numpy.ndarray[Any, Any]:
