@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from autograder.course import Course
     from autograder.engine.executor import Workers
     from autograder.grading.collect import Collection
+    from autograder.grading.problem import Problem
     from autograder.grading.regrade import Regrade
     from autograder.grading.results import GradeResult
     from autograder.grading.settings import GradingSettings
@@ -59,7 +60,7 @@ jobs_option = click.option(
 )
 device_option = click.option(
     "--device",
-    type=click.Choice(["cpu", "cuda", "auto"]),
+    metavar="[cpu|cuda|auto]",
     default="auto",
     show_default=True,
     help="Where student code runs; auto takes a GPU where there is one.",
@@ -239,10 +240,12 @@ def autograde(
 
 
 def _left_undone(result: Mapping[str, Any]) -> bool:
-    """Whether a submission has no grade, or its author no page, through no fault of theirs."""
+    """Whether somebody has to do something before a submission has a grade, or its author a page."""
     from autograder.grading.feedback import KIND as NO_FEEDBACK
 
-    return result["status"] == "not recorded" or any(problem["kind"] == NO_FEEDBACK for problem in result["problems"])
+    return result["status"] in ("not recorded", "to decide") or any(
+        problem["kind"] == NO_FEEDBACK for problem in result["problems"]
+    )
 
 
 def _settings(
@@ -270,6 +273,7 @@ def _autograde(
     from autograder.grading.autograde import autograde as grade_chapter
     from autograder.grading.collect import collect
     from autograder.grading.progress import grading_progress
+    from autograder.reports.grades import answers_waiting
 
     collection = collect(course, chapter, submissions, chapters=project_chapters())
     students = _wanted(course, chapter, lambda: collection)
@@ -291,6 +295,7 @@ def _autograde(
         "missing": [item.to_dict() for item in collection.missing],
         "problems": [problem.to_dict() for problem in collection.problems],
         "results": [result.to_dict() for result in results],
+        "answers_pending": sum(answers for _, answers in answers_waiting(course, chapter)),
         "feedback": pages,
     }
     return data, "\n".join(
@@ -356,6 +361,7 @@ def _tell_means(course: Course, chapter: str, results: Sequence[GradeResult], se
 
 def _tell_grades(course: Course, collection: Collection, results: Sequence[GradeResult], pages: Sequence[Path]) -> str:
     from autograder.grading.results import waiting
+    from autograder.reports.grades import answers_waiting
 
     chapter = collection.chapter
     graded = [result for result in results if result.status == "graded"]
@@ -373,11 +379,16 @@ def _tell_grades(course: Course, collection: Collection, results: Sequence[Grade
     )
     lines += [f"  {problem}" for problem in collection.problems]
     told = [(result.student, problem) for result in results for problem in result.problems]
-    lines += [f"  {student}: {problem}" for student, problem in told if not problem.remark]
+    lines += [f"  {_before(problem)}{student}: {problem}" for student, problem in told if not problem.remark]
     lines += [f"  note: {student}: {problem}" for student, problem in told if problem.remark]
-    if pending := waiting((result.student, result.pending) for result in results):
+    if pending := waiting(answers_waiting(course, chapter)):
         lines.append(f"  {pending}: {_formgrader(course)}")
     return "\n".join(lines)
+
+
+def _before(problem: Problem) -> str:
+    """Return the word that a problem is listed under, if it asks for a decision."""
+    return "to decide: " if problem.kind == "to decide" else ""
 
 
 def _formgrader(course: Course) -> str:
@@ -480,6 +491,50 @@ def _tell_regrade(done: Regrade) -> str:
 @main.command()
 @click.argument("student", metavar="STUDENT")
 @click.argument("chapter", metavar="CHAPTER")
+@click.argument("file", metavar="FILE")
+@jobs_option
+@device_option
+@weaker_option
+@scheduler_option
+@course_option
+@command
+def choose(
+    student: str,
+    chapter: str,
+    file: str,
+    jobs: int | None,
+    device: str,
+    allow_weaker: bool,
+    scheduler: str | None,
+    course_dir: Path | None,
+) -> Outcome:
+    """Decide which of a student's notebooks counts, and grade it.
+
+    Where autograde says 'to decide', FILE is one of the notebooks that it names. A new choice undoes an earlier one.
+
+    Example:
+      tfcourse choose ada 03 solution.ipynb
+    """
+    from autograder.course import Course
+    from autograder.engine.executor import Workers
+    from autograder.gradebook import released_chapters
+    from autograder.grading.choose import choose as choose_notebook
+    from autograder.lock import course_lock
+
+    course = Course.open(course_folder(course_dir))
+    refuse_unwritable(course.root, _OTHER_COURSE)
+    (name,) = released_chapters(course, [chapter])
+    settings = _settings(course, jobs, device, allow_weaker, scheduler)
+    with course_lock(course), Workers() as workers:
+        choose_notebook(course, student, name, file)
+        data, text = _autograde(course, name, None, settings, False, workers)
+    failed = any(_left_undone(result) for result in data["results"] if result["student"] == student)
+    return Outcome(data, f"{student}, {name}: {file} counts\n{text}", FELL_SHORT if failed else 0)
+
+
+@main.command()
+@click.argument("student", metavar="STUDENT")
+@click.argument("chapter", metavar="CHAPTER")
 @course_option
 @command
 def replay(student: str, chapter: str, course_dir: Path | None) -> Outcome:
@@ -508,7 +563,7 @@ def replay(student: str, chapter: str, course_dir: Path | None) -> Outcome:
 @chapters_argument
 @click.option(
     "--device",
-    type=click.Choice(["cpu", "cuda", "auto"]),
+    metavar="[cpu|cuda|auto]",
     default="auto",
     show_default=True,
     help="Where the solutions run; auto takes the CPU, and a GPU as well where there is one.",
@@ -571,9 +626,12 @@ def report(chapters: tuple[str, ...], course_dir: Path | None, output: Path | No
     page = next((work.feedback for work in works if work.feedback is not None), None)
     if page is not None:
         lines.append(f"feedback, for example: {page}")
-    pending = ((work.grade.student, work.grade.pending) for work in works if work.graded)
+    pending = ((work.grade.student, work.grade.pending) for work in works)
     if phrase := waiting(pending):
         lines.append(f"{phrase}: {_formgrader(course)}")
+    for work in works:
+        if not work.grade.decided:
+            lines += [f"to decide: {work.grade.student}: {problem}" for problem in work.problems]
     lines += tell_gaps(course, grades)
     data = {"report": path, "chapters": [summary.to_dict() for summary in summaries], **gaps(course, grades)}
     return Outcome(data, "\n".join(lines), FELL_SHORT if lacking else 0)
@@ -605,7 +663,7 @@ def export(chapters: tuple[str, ...], course_dir: Path | None, form: str, to: Pa
     from autograder.course import Course
     from autograder.gradebook import released_chapters
     from autograder.grading.results import waiting
-    from autograder.reports.export import HINTS, not_begun, undecided
+    from autograder.reports.export import HINTS, not_begun, open_choices, undecided
     from autograder.reports.export import export as export_grades
     from autograder.reports.gaps import gaps, not_brought_in, tell_gaps, unclear
     from autograder.reports.grades import read_grades
@@ -620,6 +678,8 @@ def export(chapters: tuple[str, ...], course_dir: Path | None, form: str, to: Pa
             lines.append(f"not in {file.path.name}, because their number on the platform is not known: {who}")
     if empty := not_begun(grades):
         lines.append(empty)
+    if open_ := open_choices(grades):
+        lines.append(open_)
     if refused := undecided(grades):
         lines.append(refused if form == "csv" else f"{refused}. Not in the file: decide, and enter it by hand.")
     if doubtful := unclear(grades):
@@ -636,9 +696,11 @@ def export(chapters: tuple[str, ...], course_dir: Path | None, form: str, to: Pa
             for grade in grades
             if grade.handed_in and grade.gradable is False
         ],
+        "to_decide": [{"student": grade.student, "chapter": grade.chapter} for grade in grades if not grade.decided],
         **gaps(course, grades),
     }
-    return Outcome(data, "\n".join(lines), FELL_SHORT if not_brought_in(course, grades) else 0)
+    fell_short = open_ or not_brought_in(course, grades)
+    return Outcome(data, "\n".join(lines), FELL_SHORT if fell_short else 0)
 
 
 @main.command()

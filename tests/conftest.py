@@ -2,6 +2,7 @@
 
 import importlib
 import importlib.util
+import os
 import shutil
 import sys
 from collections.abc import Callable, Iterator
@@ -12,6 +13,9 @@ from types import ModuleType
 import pytest
 
 import autograder  # noqa: F401 - first, for what it spares all that import nbformat
+
+from .pretend.own_process import ACCELERATOR, REPORTS, Elsewhere, Reporter
+from .pretend.own_process import accelerator as name_of_accelerator
 
 BENCHMARKS = Path(__file__).parents[1] / "benchmarks"
 
@@ -64,6 +68,20 @@ def _files_of(number: str) -> frozenset[Path]:
             *here.rglob("conftest.py"),
         }
     )
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Have the tests marked ``cuda`` run on a pretend accelerator, in a process of their own, unless this is that process."""
+    if REPORTS in os.environ:
+        config.pluginmanager.register(Reporter(config, os.environ[REPORTS]))
+    if ACCELERATOR not in os.environ:
+        config.pluginmanager.register(Elsewhere())
+
+
+@pytest.fixture(scope="session")
+def accelerator() -> str:
+    """The device of a test marked ``cuda``: CUDA where there is one, else the pretend accelerator."""
+    return name_of_accelerator()
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:

@@ -74,9 +74,6 @@ def gelu(x: Tensor, *, approximate: bool = False) -> Tensor:
     Returns:
         A number for each, in the shape and dtype of `x`.
 
-    Raises:
-        ValueError: If `x` holds no floating-point numbers.
-
     Source:
         Hendrycks and Gimpel 2016, Gaussian Error Linear Units, section 2.
     """
@@ -155,9 +152,6 @@ def residual_post_norm(
     Returns:
         Rows, (..., D), in the dtype of `x`.
 
-    Raises:
-        ValueError: If `gamma` or `beta` does not have the shape (D,).
-
     Source:
         Vaswani et al. 2017, sections 3.1 and 5.4.
     """
@@ -189,9 +183,6 @@ def residual_pre_norm(
     Returns:
         Rows, (..., D), in the dtype of `x`.
 
-    Raises:
-        ValueError: If `gamma` or `beta` does not have the shape (D,).
-
     Source:
         Xiong et al. 2020, On Layer Normalization in the Transformer Architecture, section 3.1.
     """
@@ -212,9 +203,6 @@ class EncoderLayer(nn.Module):
         dropout: Probability of residual dropout.
         pre_norm: Put each norm before its sublayer; by default it comes behind the sum, as in the original.
         activation: Of the feed-forward network: `"relu"` or `"gelu"`.
-
-    Raises:
-        ValueError: If D cannot be divided by H, or `activation` is neither.
 
     Source:
         Vaswani et al. 2017, sections 3.1 and 5.4; Xiong et al. 2020, figure 1 (pre-norm).
@@ -248,9 +236,6 @@ class EncoderLayer(nn.Module):
 
         Returns:
             Sequences, (B, S, D).
-
-        Raises:
-            ValueError: If `x` does not have three dimensions, or `mask` does not fit.
         """
         residual = residual_pre_norm if self.pre_norm else residual_post_norm
         dropout = self.dropout if self.training else 0.0
@@ -278,9 +263,6 @@ class DecoderLayer(nn.Module):
         pre_norm: Put each norm before its sublayer; by default it comes behind the sum, as in the original. What the
             encoder gives is not normalised here.
         activation: Of the feed-forward network: `"relu"` or `"gelu"`.
-
-    Raises:
-        ValueError: If D cannot be divided by H, or `activation` is neither.
 
     Source:
         Vaswani et al. 2017, sections 3.1, 3.2.3 and 5.4; Xiong et al. 2020, figure 1 (pre-norm).
@@ -317,9 +299,6 @@ class DecoderLayer(nn.Module):
 
         Returns:
             Target sequences, (B, T, D).
-
-        Raises:
-            ValueError: If `x` or `memory` does not have three dimensions, or `memory_mask` does not fit.
         """
         residual = residual_pre_norm if self.pre_norm else residual_post_norm
         dropout = self.dropout if self.training else 0.0

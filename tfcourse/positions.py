@@ -25,7 +25,7 @@ def sinusoidal_positions(length: int, d_model: int, device: torch.device | str |
         Positions in float32, (T, D).
 
     Raises:
-        ValueError: If `d_model` is not even, or one of the two numbers is negative.
+        ValueError: If `d_model` is not even.
 
     Source:
         Vaswani et al. 2017, section 3.5.
@@ -56,8 +56,7 @@ def add_positions(x: Tensor, positions: Tensor, start: int = 0) -> Tensor:
         Sequences with their positions, (B, T, D), in the dtype of `x`.
 
     Raises:
-        ValueError: If the table is not D wide, has no row for one of the places (`start` + T > N, or `start` < 0), or
-            `x` holds no floating-point numbers.
+        ValueError: If the table is not D wide, or has no row for one of the places (`start` + T > N, or `start` < 0).
 
     Source:
         Vaswani et al. 2017, section 3.5 (given); Gehring et al. 2017, Convolutional Sequence to Sequence Learning,

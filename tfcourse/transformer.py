@@ -46,8 +46,8 @@ class Transformer(nn.Module):
         max_length: Number of rows of a learned table of positions.
 
     Raises:
-        ValueError: If weights are to be tied and the vocabularies differ in size, `positions` or `activation` is of another
-            kind, D cannot be divided by H, or it is odd and the positions are sinusoids.
+        ValueError: If weights are to be tied and the vocabularies differ in size, `positions` is of another kind, or D is
+            odd and the positions are sinusoids.
 
     Source:
         Vaswani et al. 2017, sections 3.1, 3.4, 3.5 and 5.4; Press and Wolf 2017, Using the Output Embedding to Improve
@@ -120,8 +120,7 @@ class Transformer(nn.Module):
             Logits, (B, T, V); those at place t are for the token after target[:, t].
 
         Raises:
-            ValueError: If source or target is longer than a learned table of positions, or `source_mask` is not boolean or
-                does not have the shape of `source`.
+            ValueError: If source or target is longer than a learned table of positions.
         """
         return self.decode(target, self.encode(source, source_mask), source_mask)
 

@@ -10,8 +10,11 @@ import torch
 from torch import Tensor
 
 from autograder.checking.draw import Case, Draw
-from autograder.checking.rows import Maker, Probe
+from autograder.checking.rows import Maker as Maker
+from autograder.checking.rows import Probe
 from autograder.checking.rows import Row as Aspect
+
+__all__ = ["Aspect", "Maker"]
 
 
 def shape(

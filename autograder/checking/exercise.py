@@ -132,7 +132,9 @@ class Exercise:
 def _sheet(exercise: Exercise, hidden: bool, seed: int, device: str) -> Sheet:
     if seed and not hidden:
         # The visible questions are the same with every seed, and so are all answers to them.
-        return _sheet(exercise, False, 0, device).with_rules([_on(rule, device) for rule in _rules(exercise, seed)])
+        with neutral():
+            changed = [_on(rule, device) for rule in _rules(exercise, seed)]
+        return _sheet(exercise, False, 0, device).with_rules(changed)
     plain = _sheet(exercise, False, seed, device) if hidden else None
     with neutral():
         questions = [_questions(exercise.name, aspect, hidden, seed) for aspect in exercise.rows]

@@ -87,6 +87,18 @@ def unmutated(seen: Observations, expected: Observations, options: Mapping[str, 
     return f"it changes its argument {', '.join(dict.fromkeys(changed))} in place" if changed else None
 
 
+def spread(seen: Observations, expected: Observations, options: Mapping[str, Value]) -> str | None:
+    """Every output varies as much along the axis ``dim`` as expected, within a quarter: for weights that are drawn at random."""
+    for mine, theirs in zip(seen, expected, strict=True):
+        if problem := _structure(mine, theirs):
+            return problem
+        for name, value in theirs.outputs.items():
+            drawn, asked = (float(item.double().std(dim=options["dim"]).mean()) for item in (mine.outputs[name], value))
+            if not 0.8 * asked <= drawn <= 1.25 * asked:
+                return f"with the weights as they are drawn, {name} has a standard deviation of {drawn:.2g}, expected {asked:.2g}"
+    return None
+
+
 def detached(seen: Observations, expected: Observations, options: Mapping[str, Value]) -> str | None:
     """No gradient can flow back from a result: it does not keep alive all that it was computed from."""
     if problem := _kinds(seen, expected):
@@ -177,6 +189,7 @@ JUDGES: dict[str, Judge] = {
         finite,
         shapes,
         unmutated,
+        spread,
         detached,
         reaches,
         related,

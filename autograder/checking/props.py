@@ -181,6 +181,7 @@ def build(props: Mapping[str, Mapping[str, Value]]) -> dict[str, Any]:
         props: by argument, ``kind`` (a key of :data:`KINDS`), ``init`` (its arguments) and, for a model, ``state`` (its weights),
             ``gradients`` (what an earlier step has left in them) and ``training`` (False puts it into evaluation mode). An optimiser's
             ``of`` names the argument that is the model whose parameters it changes; with ``apart`` each of them is a group of its own.
+            A generator draws on the device of the models beside it.
 
     Returns:
         What was built, by argument.
@@ -191,6 +192,8 @@ def build(props: Mapping[str, Mapping[str, Value]]) -> dict[str, Any]:
         if "of" in prop:
             parameters = list(made[prop["of"]].parameters())
             options["params"] = [{"params": [one]} for one in parameters] if prop.get("apart") else parameters
+        if prop["kind"] == "Generator":
+            options["device"] = _device_of(props)
         made[name] = KINDS[prop["kind"]](**options)
         if "state" in prop:
             first = next(iter(prop["state"].values()))
@@ -212,8 +215,14 @@ def states(made: Mapping[str, Any]) -> dict[str, Tensor]:
     }
 
 
-def _generator(seed: int) -> torch.Generator:
-    return torch.Generator().manual_seed(seed)
+def _device_of(props: Mapping[str, Mapping[str, Value]]) -> torch.device:
+    devices = {weight.device for prop in props.values() for weight in prop.get("state", {}).values()}
+    # Nothing is drawn on the meta device.
+    return min(devices - {torch.device("meta")}, key=str, default=torch.device("cpu"))
+
+
+def _generator(seed: int, device: torch.device) -> torch.Generator:
+    return torch.Generator(device).manual_seed(seed)
 
 
 KINDS: dict[str, Callable[..., Any]] = {

@@ -227,6 +227,21 @@ def no_loop(points: float, at_size: Callable[[Draw, int], Case], *, over: str) -
     return Row("loops", f"There is no Python loop over {over}.", points, probes, side=True)
 
 
+def initialisation(points: float, *makers: tuple[Maker, int], title: str) -> Row:
+    """Weights are drawn as widely as the reference draws them: the outputs of a case without ``state`` spread as much along an axis.
+
+    Args:
+        points: what it is worth.
+        makers: each makes a case without ``state``, with the axis of its outputs along which the standard deviation is taken.
+        title: what is asked, as a sentence that a student reads.
+    """
+
+    def probes(draw: Draw) -> Sequence[Probe]:
+        return [Probe((draw.case(maker).request(),), "spread", {"dim": dim}) for maker, dim in makers]
+
+    return Row("initialisation", title, points, probes, side=True)
+
+
 def memory(points: float, maker: Maker, *, limit: Callable[[Case], int], title: str) -> Row:
     """No tensor on the way has more than ``limit(case)`` elements."""
 

@@ -352,7 +352,7 @@ def diagnose(sheet: Sheet, answers: Sequence[Answers], problems: Sequence[Proble
         )
         if same and fails == set(failed) and _shows_something(sheet, answers):
             return [sheet.misconceptions[i] if j in fails else None for j in range(len(problems))]
-        explained = {j for j in fails if i in answered_by[j] and (sheet.sections[j].side or _has_numbers(answers[j]))}
+        explained = {j for j in fails if i in answered_by[j] and _has_numbers(answers[j])}
         if explained:
             candidates.append((i, fails, explained))
     return _together(sheet, failed, candidates) or nothing

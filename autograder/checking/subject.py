@@ -9,6 +9,7 @@ import warnings
 from collections.abc import Callable, Collection, Hashable, Iterator, Mapping, Sequence, Set
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import replace
+from functools import cache
 from types import CodeType, FrameType
 from typing import Any, Literal, Protocol, cast
 
@@ -448,6 +449,14 @@ def _fetches(operation: str, args: Sequence[Any], kwargs: Mapping[str, Any]) -> 
     return operation == "_to_copy" and str(kwargs.get("device")) == "cpu" and bool(args[0].is_meta)
 
 
+@cache
+def _accelerator() -> Any:
+    """Return PyTorch's module for the accelerator that it is built for, such as ``torch.cuda``; None without one that can be seeded."""
+    device = torch.accelerator.current_accelerator()
+    module = None if device is None else torch.get_device_module(device)
+    return module if hasattr(module, "is_initialized") and hasattr(module, "manual_seed_all") else None
+
+
 @contextmanager
 def _seeded() -> Iterator[None]:
     """Start the random numbers of the CPU afresh, and go on with the old ones afterwards.
@@ -456,8 +465,9 @@ def _seeded() -> Iterator[None]:
     """
     before = torch.default_generator.get_state()
     torch.default_generator.manual_seed(0)
-    if torch.cuda.is_initialized():  # type: ignore[no-untyped-call]
-        torch.cuda.manual_seed_all(0)
+    accelerator = _accelerator()
+    if accelerator is not None and accelerator.is_initialized():
+        accelerator.manual_seed_all(0)
     try:
         yield
     finally:

@@ -525,7 +525,7 @@ def too_long(draw: Draw) -> Case:
 
 def more_places(draw: Draw, factor: int) -> Case:
     """More of everything."""
-    return Case({"queries": draw.normal(factor, 2 * factor, 4), "w": draw.normal(4, 20), "S": 5 * factor})
+    return Case({"queries": draw.normal(factor, 2 * factor, 4), "w": draw.normal(4, 60), "S": 5 * factor})
 
 
 def _refuse(w: Tensor, S: int) -> None:

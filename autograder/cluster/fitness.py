@@ -10,7 +10,7 @@ from typing import Any
 
 from autograder.errors import CourseError
 from autograder.grading.provenance import PACKAGES, checks_hash
-from autograder.grading.settings import GradingSettings, cuda_is_there
+from autograder.grading.settings import GradingSettings, device_is_there
 
 # Names of what is described, beside the packages.
 PYTHON, CHECKS, LAYERS, CUDA = "Python", "the code of checks and reference", "layers", "cuda"
@@ -30,7 +30,7 @@ def _describe(device: str) -> dict[str, Any]:
     # What a scheduler needs not: it runs nothing of a student's.
     from autograder.engine.isolation import offered_layers
 
-    return {**described_code(), LAYERS: list(offered_layers()), CUDA: device == "cpu" or cuda_is_there()}
+    return {**described_code(), LAYERS: list(offered_layers()), CUDA: device_is_there(device)}
 
 
 def described_code() -> dict[str, str]:

@@ -228,12 +228,18 @@ class Agent:
         for number, (size, watched) in enumerate(zip(question["sizes"], question["watched"], strict=True)):
             group = [Request(**next(requests)) for _ in range(size)]
             observed = _observed(subject, group, watched)
-            answers = [pack(told(item), _described, self._max_bytes) for item in observed]
+            answers = [self._packed_observation(item) for item in observed]
             # Group by group: what has been answered is answered, whatever becomes of the rest.
             part = pack({"part": number, "after": self._outputs, "answers": answers}, None, self._max_bytes)
             if not self._tray.put(part):
                 self._tell(part)
         return {"value": None}
+
+    def _packed_observation(self, observed: Observation) -> bytes:
+        try:
+            return pack(told(observed), _described, self._max_bytes)
+        except NotPlainError as error:  # too many items, or too deep: that answer is lost, and not the others with it
+            return pack(told(Observation(error=f"MalformedAnswer: {error}")))
 
     def _do_drop(self, question: dict[str, Any]) -> dict[str, Any]:
         for number in question["numbers"]:

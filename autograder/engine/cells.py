@@ -3,9 +3,15 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import lru_cache
+
+from IPython.core.inputtransformer2 import TransformerManager
+
+from autograder.engine.ordinary import MAGICS_OF_CELLS, MAGICS_OF_CODE
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,10 +51,13 @@ def parsed(source: str) -> Cell | None:
     """Return a cell, or None if Python cannot parse it.
 
     Args:
-        source: its text. A line of IPython's own is no Python; what stands around it is.
+        source: its text. Lines of IPython's own are what IPython makes of them, and code that a magic runs stands before the call of it.
     """
     try:
-        return Cell([Statement(walk(statement)) for statement in ast.parse(_plain(source)).body])
+        tree = ast.parse(_python(source))
+        return Cell(
+            [Statement(walk(part)) for statement in tree.body for part in (*_inside_magics(statement), statement)]
+        )
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return None
 
@@ -60,7 +69,7 @@ def syntax_fault(source: str) -> str:
         source: its text.
     """
     try:
-        ast.parse(_plain(source))
+        ast.parse(_python(source))
     except SyntaxError as fault:
         return f"{fault.msg} (line {fault.lineno})"
     except (ValueError, RecursionError, MemoryError):
@@ -68,9 +77,43 @@ def syntax_fault(source: str) -> str:
     return ""
 
 
-def _plain(source: str) -> str:
-    """Return a cell's text with nothing done in the lines that are IPython's own."""
-    return "\n".join("pass" if line.lstrip().startswith(("%", "!", "?")) else line for line in source.splitlines())
+def _python(source: str) -> str:
+    """Return a cell's text as the Python that IPython makes of it and runs."""
+    try:
+        ast.parse(source)
+    except SyntaxError:
+        pass
+    else:
+        return source
+    magic = _CELL_MAGIC.match(source)
+    if magic and magic["name"] in MAGICS_OF_CELLS:
+        # What it runs is the rest of the cell; for IPython itself that is a text.
+        blank = "\n" * magic[0].count("\n")
+        return f"get_ipython().run_line_magic({magic['name']!r}, {magic['line'].strip()!r}){blank}" + _python(
+            source[magic.end() :]
+        )
+    return str(TransformerManager().transform_cell(source))
+
+
+def code_of_magic(call: ast.AST) -> str | None:
+    """Return the code that a call of a line magic such as ``%time`` runs, or None if it is no such call."""
+    if not isinstance(call, ast.Call) or last_name(call.func) != "run_line_magic" or len(call.args) != 2:
+        return None
+    name, line = (arg.value if isinstance(arg, ast.Constant) else None for arg in call.args)
+    return _OPTIONS.sub("", line) if name in MAGICS_OF_CODE and isinstance(line, str) else None
+
+
+def _inside_magics(statement: ast.stmt) -> list[ast.stmt]:
+    codes = [code for node in walk(statement) if (code := code_of_magic(node))]
+    found: list[ast.stmt] = []
+    for code in codes:
+        with suppress(SyntaxError):  # then it does not run either
+            found += ast.parse(code).body
+    return found
+
+
+_CELL_MAGIC = re.compile(r"\s*%%(?P<name>\w+)(?P<line>[^\n]*)(?:\n|$)")
+_OPTIONS = re.compile(r"^(\s*-(?:[nrpts]\s*\w+|\w+)(?=\s|$))*\s*")
 
 
 def walk(root: ast.AST) -> list[ast.AST]:

@@ -15,7 +15,7 @@ from typing import Any
 from nbformat import NotebookNode
 from nbformat.notebooknode import from_dict
 
-from autograder.checking.untold import known_kind
+from autograder.checking.untold import told_kind
 from autograder.engine.cells import syntax_fault
 from autograder.engine.conspicuous import conspicuous
 from autograder.engine.conversation import Allowance, Conversation, LimitError
@@ -87,15 +87,12 @@ class Checker:
         add_problems(notebook, [*self._problems, *self._worth_a_look(notebook)])
 
     def _worth_a_look(self, notebook: NotebookNode) -> list[Problem]:
-        own = [
-            cell.source
-            for cell in notebook.cells
-            if cell.cell_type == "code" and not is_test(cell) and not is_locked(cell)
-        ]
-        found = conspicuous(own)
+        code = [cell for cell in notebook.cells if cell.cell_type == "code" and not is_test(cell)]
+        own = [cell.source for cell in code if not is_locked(cell)]
+        found = conspicuous(own, [cell.source for cell in code if is_locked(cell)])
         if not found:
             return []
-        what = f"Its code uses what no exercise needs: {', '.join(found)}."
+        what = f"Its code uses what is not on the list of what every exercise gets by with: {', '.join(found)}."
         return [Problem("worth a look", what, do="It cost nothing; a person should read it.")]
 
     def _cell(self, notebook: NotebookNode, cell: NotebookNode, index: int) -> None:
@@ -152,9 +149,7 @@ class Checker:
             what = f"The cell raised {error.ename}: {error.evalue.strip()}"[:_TOLD]
             if self._asked:
                 # By now its author's code has seen the hidden questions, and could have one of them told here.
-                silent = (
-                    f"The cell raised {known_kind(error.ename)}. Its text is not told, for it stands behind a test."
-                )
+                silent = f"The cell raised {told_kind(error.ename)}. Which one is not told, for the cell stands behind a test."
                 fault = syntax_fault(cell.source)
                 what = f"The cell raised SyntaxError: {fault}" if fault else silent
             self._problems.append(Problem("cell error", what, where=name_of(cell, index)))

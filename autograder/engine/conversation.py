@@ -14,7 +14,7 @@ import msgpack
 from autograder.engine.channel import ClosedError, LateError, TooLongError
 from autograder.engine.mentions import Reading
 from autograder.engine.nursery import Child
-from autograder.engine.wire import Reference, WireError, pack, unpack
+from autograder.engine.wire import ItemBudget, Reference, WireError, pack, unpack
 
 # How long code that was told to stop has to do so, before its process is killed.
 GRACE_SECONDS = 5.0
@@ -80,6 +80,7 @@ class Conversation:
         self._deadline = self._cpu_at_start = 0.0
         self._cpu_of_children: float | None = None
         self._characters = self._answered = 0
+        self.items = ItemBudget()
         self.broken: LimitError | None = None
         self.alive = True
         # What has been asked and answered in this cell, for whoever does not want to ask twice.
@@ -106,6 +107,7 @@ class Conversation:
         self._deadline = monotonic() + allowance.seconds
         self._cpu_at_start, self._cpu_of_children = self._child.own_cpu_seconds(), None
         self._characters = self._answered = 0
+        self.items = ItemBudget()
         self.broken = None
         self.known = {}
 
@@ -176,7 +178,7 @@ class Conversation:
         self._answered += len(data)
         if self._answered > self._allowance.answers_mb * 2**20:
             raise TooLongError
-        message = unpack(data, self._resolve)
+        message = unpack(data, self._resolve, budget=self.items)
         if not isinstance(message, dict):
             raise WireError("an answer that is no mapping")
         return message
@@ -217,7 +219,7 @@ class Conversation:
         deadline = monotonic() + GRACE_SECONDS
         try:
             while True:
-                message = unpack(self._child.channel.receive(deadline), self._resolve)
+                message = unpack(self._child.channel.receive(deadline), self._resolve, budget=self.items)
                 # Code that takes no notice of the interruption may answer what is left of the question: that is not its end.
                 if not isinstance(message, dict) or message.keys().isdisjoint({"out", "part"}):
                     return reason if self._child.is_alone() else self._kill(reason)
@@ -236,11 +238,19 @@ class Conversation:
         if status == -signal.SIGXCPU:
             return LimitError("timeout", "It used up the CPU time that a submission has.")
         if status < 0 and status != -signal.SIGKILL:
-            return LimitError("kernel died", f"The code crashed its process ({signal.Signals(-status).name}).")
+            return LimitError("kernel died", f"The code crashed its process ({signal_name(-status)}).")
         return LimitError(
             "kernel died",
             "The process ended: the code ended it, crashed it, or used up the memory or the time that it has.",
         )
+
+
+def signal_name(number: int) -> str:
+    """Return the name of a signal; those between the named ones, which Linux has for real-time use, are told by their number."""
+    try:
+        return signal.Signals(number).name
+    except ValueError:
+        return f"signal {number}"
 
 
 def _after(message: dict[str, Any]) -> int:

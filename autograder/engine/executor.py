@@ -16,6 +16,7 @@ from time import monotonic
 from typing import Self
 
 from autograder.engine.channel import Channel, ClosedError
+from autograder.grading.environment import NO_ACCELERATORS
 from autograder.grading.execution import Execution, Executor, Submission
 from autograder.grading.settings import GradingSettings
 
@@ -66,11 +67,12 @@ class WorkerExecutor:
         # All that the worker puts aside is in a folder of ours: it goes, however the worker ends.
         self._folder, self._in_use = new_folder()
         threads = dict.fromkeys(("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS"), "1")
+        hidden = NO_ACCELERATORS if self._settings.device == "cpu" else {}
         self._process = subprocess.Popen(
             [sys.executable, "-P", "-m", "autograder.engine.worker", str(theirs.fileno())],
             pass_fds=[theirs.fileno(), self._in_use],
             stdin=subprocess.DEVNULL,
-            env={**os.environ, **threads, "TMPDIR": self._folder},
+            env={**os.environ, **threads, **hidden, "TMPDIR": self._folder},
             start_new_session=True,
         )
         theirs.close()
@@ -85,10 +87,12 @@ class WorkerExecutor:
             settings: as when it was made.
             news: as when it was made; by default it keeps what it has.
         """
-        changed, self._settings = settings != self._settings, settings
+        before, self._settings = self._settings, settings
         if news is not None and news is not self._news:
             self._news, self._heard = news, 0
-        if changed and self._channel is not None:
+        if settings.device != before.device:
+            self._end()  # what devices a process finds is settled when it starts
+        elif settings != before and self._channel is not None:
             try:
                 self._tell("settings", asdict(settings))
             except ClosedError:

@@ -23,6 +23,7 @@ from traitlets import Dict
 
 from autograder.engine.channel import ClosedError, LateError, TooLongError
 from autograder.engine.nursery import Child, Nursery, NurseryError
+from autograder.engine.sandbox import SOCKETS
 from autograder.engine.settings import PRELOAD, EngineSettings
 from autograder.engine.wire import WireError, unpack
 from autograder.grading.environment import kernel_environment
@@ -77,7 +78,7 @@ class WarmProvisioner(KernelProvisionerBase):  # type: ignore[misc]
         key = info["key"]
         plain = {**info, "key": key.decode() if isinstance(key, bytes) else key}
         inside = (
-            "/sockets/k" if not self._nursery.problem and self._nursery.settings.isolation != "none" else info["ip"]
+            f"{SOCKETS}/k" if not self._nursery.problem and self._nursery.settings.isolation != "none" else info["ip"]
         )
         self._child = await asyncio.to_thread(self._fork, {**plain, "ip": inside})
         self._status = None

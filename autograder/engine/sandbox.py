@@ -29,10 +29,11 @@ LAYERS = (*NAMESPACES, *ROOT, *RESTRICTIONS)
 
 # The user that student code runs as, inside; outside it is nobody, or whoever started the grader.
 INSIDE, NOBODY = 1000, 65534
-SCRATCH = "/scratch"
-WORK, HOME = f"{SCRATCH}/work", f"{SCRATCH}/home"
-PACKAGES = "/course"
-SOCKETS = "/sockets"
+SCRATCH = "/tmp"
+WORK, HOME, SHARED_MEMORY = f"{SCRATCH}/work", f"{SCRATCH}/home", "/dev/shm"
+# In a folder where nobody keeps a course or a Python: whatever of the host lies there cannot be seen.
+PACKAGES = "/run/tfcourse/packages"
+SOCKETS = "/run/tfcourse/sockets"
 
 # What programs need of the system beside their own files.
 _SYSTEM = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32")
@@ -197,17 +198,13 @@ def _furnish(root: str, view: View) -> None:
         linux.mount(
             "tmpfs", root + path, "tmpfs", linux.MS_RDONLY | linux.MS_NOSUID | linux.MS_NODEV, "size=4k,mode=0755"
         )
-    for folder in ("/dev", "/proc", SCRATCH):
+    for folder in ("/proc", SHARED_MEMORY, SCRATCH):
         os.makedirs(root + folder, exist_ok=True)
     for name in (*_DEVICES, *(_CUDA_DEVICES if view.cuda else ())):
         if os.path.exists(f"/dev/{name}"):
             _bind(f"/dev/{name}", f"{root}/dev/{name}", linux.MS_NOSUID | linux.MS_NOEXEC)
-    if not os.path.lexists(f"{root}/tmp"):
-        # Unless this Python itself lies there, which would then be hidden.
-        os.symlink(SCRATCH, f"{root}/tmp")
     for name, target in (("fd", "/proc/self/fd"), ("stdin", "/proc/self/fd/0"), ("stdout", "/proc/self/fd/1")):
         os.symlink(target, f"{root}/dev/{name}")
-    os.symlink(f"{SCRATCH}/shm", f"{root}/dev/shm")
     linux.mount("proc", f"{root}/proc", "proc", linux.MS_NOSUID | linux.MS_NODEV | linux.MS_NOEXEC)
     # Programs ask who they are; nothing of the host's accounts is told.
     os.makedirs(f"{root}/etc", exist_ok=True)
@@ -228,13 +225,18 @@ def _show(root: str, path: str) -> None:
 
 
 def _bind(source: str, target: str, flags: int) -> None:
+    _mount_point(source, target)
+    linux.mount(source, target, flags=linux.MS_BIND | linux.MS_REC)
+    linux.seal(target, flags)
+
+
+def _mount_point(source: str, target: str) -> None:
+    """Make the folder, or the file, that another one can be mounted on."""
     if os.path.isdir(source):
         os.makedirs(target, exist_ok=True)
     else:
         os.makedirs(os.path.dirname(target), exist_ok=True)
         os.close(os.open(target, os.O_CREAT | os.O_WRONLY, 0o644))
-    linux.mount(source, target, flags=linux.MS_BIND | linux.MS_REC)
-    linux.seal(target, flags)
 
 
 class ProcessNamespaces:
@@ -316,6 +318,7 @@ def _own_namespaces(limits: Limits, sockets: str) -> None:
     if sockets:
         # From here on the folders of other kernels cannot be seen.
         linux.mount(f"{SOCKETS}/{sockets}", SOCKETS, flags=linux.MS_BIND)
+    hidden = {folder: os.open(folder, os.O_PATH | os.O_CLOEXEC) for folder in (SCRATCH, SHARED_MEMORY)}
     inodes = max(1024, limits.scratch_mb * 64)
     linux.mount(
         "tmpfs",
@@ -328,7 +331,29 @@ def _own_namespaces(limits: Limits, sockets: str) -> None:
     for folder in (WORK, HOME, f"{SCRATCH}/shm"):
         os.mkdir(folder)
         os.chmod(folder, 0o1777)
+    linux.mount(f"{SCRATCH}/shm", SHARED_MEMORY, flags=linux.MS_BIND)
+    for folder, descriptor in hidden.items():
+        _show_again(f"/proc/self/fd/{descriptor}", folder)
+        os.close(descriptor)
     os.chdir(WORK)
+
+
+def _show_again(hidden: str, folder: str) -> None:
+    """Show in a folder what was there before a mount hid it: the way to this Python, if it lies below a folder for temporary files.
+
+    Such a Python is read-only, as anywhere else; the folder around it is the student's own, as anywhere else.
+    """
+    device = os.stat(hidden).st_dev
+    for entry in os.scandir(hidden):
+        path = f"{folder}/{entry.name}"
+        if entry.is_symlink():
+            os.symlink(os.readlink(entry.path), path)
+        elif entry.stat(follow_symlinks=False).st_dev != device:
+            _mount_point(entry.path, path)
+            linux.mount(entry.path, path, flags=linux.MS_BIND | linux.MS_REC)
+        else:
+            os.makedirs(path, exist_ok=True)
+            _show_again(entry.path, path)
 
 
 def _limit(limits: Limits, *, cuda: bool) -> None:

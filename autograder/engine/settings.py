@@ -25,7 +25,7 @@ class EngineSettings:
         hidden: names of packages that the grader has and students have not.
         isolation: the least that is accepted: ``"sandbox"`` (every layer), ``"restricted"`` (no namespaces) or ``"none"``.
         limits: what a sandboxed process tree may use.
-        device: ``"cpu"`` or ``"cuda"``; for CUDA the NVIDIA devices are passed in.
+        device: ``"cpu"``, ``"cuda"`` or another accelerator of PyTorch's; for CUDA the NVIDIA devices are passed in.
         seed: seeds random generators and string hashes of student code.
     """
 

@@ -18,6 +18,8 @@ from IPython.core.compilerop import CachingCompiler
 from IPython.core.displayhook import DisplayHook
 from IPython.core.displaypub import DisplayPublisher
 from IPython.core.interactiveshell import InteractiveShell
+from IPython.external.pickleshare import PickleShareDB
+from IPython.paths import get_ipython_dir
 from traitlets import Type
 from traitlets.config import Config
 
@@ -136,11 +138,26 @@ class CellShell(InteractiveShell):  # type: ignore[misc]
     compiler_class = Type(_Compiler)
     displayhook_class = Type(_Hook)
     display_pub_class = Type(_Publisher)
+    _db: Any = None
 
     def __init__(self, **kwargs: Any) -> None:
         self._take: Emit = _nobody
         self._streams: tuple[_Stream, ...] = ()
         super().__init__(**kwargs)
+
+    @property
+    def db(self) -> Any:
+        """What IPython keeps from one session to the next, such as the folders of ``%cd``.
+
+        It lies where ``IPYTHONDIR`` says on first use: a shell may be made in one place and run cells in another, where the first is gone.
+        """
+        if self._db is None:
+            self._db = PickleShareDB(f"{get_ipython_dir()}/db")
+        return self._db
+
+    @db.setter
+    def db(self, value: Any) -> None:
+        """Take no notice of what older versions of IPython make at once."""
 
     def emit(self, output: dict[str, Any]) -> None:
         """Hand on an output, after what was printed before it."""

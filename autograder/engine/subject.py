@@ -116,7 +116,7 @@ class RemoteSubject:
         if isinstance(data, bytes) and data in _expected:
             return _expected[data]
         try:
-            found = read(unpack(data))
+            found = read(unpack(data, budget=self._conversation.items))
         except (WireError, TypeError) as error:
             return _malformed(str(error))
         if found.error is not None and any(sign in found.error for sign in OUT_OF_MEMORY):

@@ -1,16 +1,18 @@
 """What crosses between a checker and a student's process: plain data and raw tensors, as msgpack. Nothing that arrives is ever run.
 
 Containers travel as arrays that begin with a tag, tensors and arrays as their bytes behind a small header. The reader trusts nothing:
-depth, length and every number of a header are checked before anything is made of them.
+depth, length and every number of a header are checked before anything is made of them. Tensors cross in the host's memory, and those
+that were on the device that checks run on, which both sides know from ``TFCOURSE_DEVICE``, are put there again.
 """
 
 from __future__ import annotations
 
 import math
+import os
 import re
 import struct
 from collections import Counter, namedtuple
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import dataclass
 from functools import lru_cache
 from keyword import iskeyword
@@ -22,7 +24,9 @@ import torch
 from torch import Tensor
 
 MAX_DEPTH = 64
-MAX_ITEMS = 2_000_000
+# Items take room and time in who reads them, far more than their bytes: so many may be in a message, and so many in all answers of a cell.
+MAX_ITEMS = 100_000
+MAX_ITEMS_IN_ALL = 500_000
 MAX_DIMENSIONS = 16
 MAX_SIZE = 2**40
 MAX_RECORDS = 100
@@ -58,13 +62,44 @@ _DTYPES: tuple[torch.dtype, ...] = (
 )  # fmt: skip
 _CODES = {dtype: code for code, dtype in enumerate(_DTYPES)}
 _DTYPE_NAMES = {str(dtype).removeprefix("torch."): dtype for dtype in _DTYPES}
-_DEVICES = ("cpu", "meta", "cuda", "cuda:0")
+# Set in a tensor's code where the tensor lies on the device that checks run on.
+_ON_DEVICE = 0x80
 _ARRAY_KINDS = frozenset("biufcSU")
 _ARRAY_DTYPE = re.compile("[<|][biufcSU][0-9]{1,10}")
 
 
+def _graded_device() -> str:
+    """Return the type of the device that this process asks and answers on."""
+    return os.environ.get("TFCOURSE_DEVICE") or "cpu"
+
+
+def _devices() -> Set[str]:
+    return {"cpu", "meta", "cuda", "cuda:0", _graded_device(), f"{_graded_device()}:0"}
+
+
 class WireError(Exception):
     """What arrived is not what the protocol allows; the text says what was wrong with it."""
+
+
+class ItemBudget:
+    """What is left of the items that all answers of a cell may have together.
+
+    Args:
+        left: how many.
+    """
+
+    def __init__(self, left: int = MAX_ITEMS_IN_ALL) -> None:
+        self._all = self._left = left
+
+    def take(self, items: int) -> None:
+        """Take some of them.
+
+        Raises:
+            WireError: if there are not so many left. Then none is left for what comes afterwards either.
+        """
+        self._left -= items
+        if self._left < 0:
+            raise WireError(f"the answers have more than {self._all} items in all")
 
 
 class NotPlainError(TypeError):
@@ -166,7 +201,7 @@ class _Packer:
         if isinstance(value, torch.dtype):
             return [_DTYPE, str(value).removeprefix("torch.")] if value in _CODES else self._stand(value, depth)
         if isinstance(value, torch.device):
-            return [_DEVICE, str(value)] if str(value) in _DEVICES else self._stand(value, depth)
+            return [_DEVICE, str(value)] if str(value) in _devices() else self._stand(value, depth)
         if isinstance(value, complex):
             return [_COMPLEX, complex.real.__get__(value), complex.imag.__get__(value)]
         if isinstance(value, (Opaque, Reference)):
@@ -236,7 +271,8 @@ class _Packer:
         size = value.numel() * value.element_size()
         if size > self._max_bytes:
             return [_OPAQUE, f"a tensor of shape {tuple(value.shape)}, which is {size / 2**20:.0f} MiB"]
-        header = struct.pack(f"<BB{value.ndim}Q", _CODES[value.dtype], value.ndim, *value.shape)
+        code = _CODES[value.dtype] | (0 if value.is_cpu or value.device.type != _graded_device() else _ON_DEVICE)
+        header = struct.pack(f"<BB{value.ndim}Q", code, value.ndim, *value.shape)
         with torch._C.DisableTorchFunctionSubclass():
             plain = value.detach().resolve_conj().resolve_neg().cpu()
             # numpy has no such numbers; their bytes it has.
@@ -275,12 +311,19 @@ def _is_record(names: Sequence[Any]) -> bool:
     )
 
 
-def unpack(data: bytes, resolve: Callable[[Reference], Any] | None = None, *, trusted: bool = False) -> Any:
+def unpack(
+    data: bytes,
+    resolve: Callable[[Reference], Any] | None = None,
+    *,
+    trusted: bool = False,
+    budget: ItemBudget | None = None,
+) -> Any:
     """Return the value that :func:`pack` made bytes of; for any other bytes an error.
 
     Args:
         data: the bytes.
         resolve: makes something of a reference; without it a reference is an error.
+        budget: what its items are taken from; without it a message has the items that one message may have.
         trusted: whether they come from the checker; then they are not looked through first for what would take up room.
 
     Raises:
@@ -288,7 +331,7 @@ def unpack(data: bytes, resolve: Callable[[Reference], Any] | None = None, *, tr
     """
     try:
         if not trusted:
-            _look_through(data)
+            _look_through(data, budget or ItemBudget(MAX_ITEMS))
         content = msgpack.unpackb(
             data,
             ext_hook=_extension,
@@ -320,7 +363,7 @@ _FORMS[0xD9:0xDE] = [(_MEASURED, 1), (_MEASURED, 2), (_MEASURED, 4), (_COUNTED, 
 _EXTENSION_TYPE = {0xC7: 2, 0xC8: 3, 0xC9: 5, 0xD4: 1, 0xD5: 1, 0xD6: 1, 0xD7: 1, 0xD8: 1}
 
 
-def _look_through(data: bytes) -> None:
+def _look_through(data: bytes, budget: ItemBudget) -> None:
     """See to it that a message is as deep and as long as it says, before room is made for anything in it.
 
     A header of five bytes can claim an array of millions, and hold a thousand more of its kind.
@@ -347,8 +390,11 @@ def _look_through(data: bytes) -> None:
             count = int.from_bytes(data[position + 1 : position + 1 + width], "big") if width else number
             position += 1 + width
             items += count
+            budget.take(count)
             waiting.append(count)
-            if len(waiting) > MAX_DEPTH + 2 or items > MAX_ITEMS or not 0 < count <= len(data) - position:
+            if items > MAX_ITEMS:
+                raise WireError(f"an answer of more than {MAX_ITEMS} items")
+            if len(waiting) > MAX_DEPTH + 2 or not 0 < count <= len(data) - position:
                 raise WireError("an array that is too deep, too long, empty or cut off")
     if position != len(data):
         raise WireError("a message that is cut off or goes on")
@@ -417,7 +463,7 @@ class _Unpacker:
 
     def device(self, content: list[Any], depth: int) -> torch.device:
         _, name = content
-        if name not in _DEVICES:
+        if name not in _devices():
             raise WireError("an unknown device")
         return torch.device(name)
 
@@ -466,20 +512,22 @@ def _extension(code: int, data: bytes) -> Any:
 
 
 def _read_tensor(data: bytes) -> Tensor:
-    code, dimensions = data[0], data[1]
+    code, dimensions = data[0] & ~_ON_DEVICE, data[1]
     if code >= len(_DTYPES) or dimensions > MAX_DIMENSIONS:
         raise WireError("a tensor of an unknown dtype or of too many dimensions")
+    device = _graded_device() if data[0] & _ON_DEVICE else "cpu"
+    if data[0] & _ON_DEVICE and device == "cpu":
+        raise WireError("a tensor on a device that is not in use")
     dtype, begin = _DTYPES[code], 2 + 8 * dimensions
     shape = struct.unpack_from(f"<{dimensions}Q", data, 2)
     _fits(shape, dtype.itemsize, len(data) - begin)
     if len(data) == begin:
-        return torch.empty(shape, dtype=dtype)
+        return torch.empty(shape, dtype=dtype, device=device)
     # A copy: the bytes of the message cannot be written to, and a tensor may be; and numbers must begin where a processor expects them.
     numbers = bytearray(memoryview(data)[begin:])
-    if dtype is torch.bool:
-        # Any other byte in a truth value would be undefined behaviour.
-        return (torch.frombuffer(numbers, dtype=torch.uint8) != 0).reshape(shape)
-    return torch.frombuffer(numbers, dtype=dtype).reshape(shape)
+    # Any other byte in a truth value would be undefined behaviour.
+    tensor = torch.frombuffer(numbers, dtype=torch.uint8 if dtype is torch.bool else dtype)
+    return (tensor != 0 if dtype is torch.bool else tensor).reshape(shape).to(device)
 
 
 def _read_array(data: bytes) -> numpy.ndarray[Any, Any]:

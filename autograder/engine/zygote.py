@@ -94,11 +94,13 @@ class _Zygote:
                 self.problem = str(error)
                 self._import()
         if self.moved_in:
-            os.environ.update(HOME=sandbox.HOME, TMPDIR=sandbox.SCRATCH, IPYTHONDIR=f"{sandbox.HOME}/.ipython")
+            os.environ.update(HOME=sandbox.HOME, IPYTHONDIR=f"{sandbox.HOME}/.ipython")
+            os.environ.update(dict.fromkeys(("TMPDIR", "TEMP", "TMP"), sandbox.SCRATCH))
             # What it was cannot be seen any more; PyTorch, when imported, puts a folder in it into the environment.
             tempfile.tempdir = None
             for name in os.environ.keys() - given:
-                if Path(os.environ[name]).is_relative_to(outside):
+                path = Path(os.environ[name])
+                if path.is_relative_to(outside) and not path.exists():
                     os.environ[name] = sandbox.SCRATCH
         _change_packages(sandbox.PACKAGES if self.moved_in and settings.packages else settings.packages)
 

@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
+import nbformat
 from nbgrader.api import MissingEntry
 from traitlets.config import Config
 
@@ -21,6 +22,7 @@ from autograder.engine.executor import Workers
 from autograder.engine.isolation import settled
 from autograder.errors import CourseError
 from autograder.grading.beside import files_beside
+from autograder.grading.choices import open_notebooks
 from autograder.grading.execution import Execution, Executor, Submission
 from autograder.grading.journal import (
     FAILED,
@@ -33,15 +35,23 @@ from autograder.grading.journal import (
 )
 from autograder.grading.kernel import KernelExecute
 from autograder.grading.manifest import Manifest, released_manifest
-from autograder.grading.outcome import exercise_of, exercises_of, no_exercises, no_notebook, seconds_of
+from autograder.grading.outcome import (
+    exercise_of,
+    exercises_of,
+    no_exercises,
+    no_notebook,
+    scores_of,
+    seconds_of,
+    to_decide,
+)
 from autograder.grading.pool import run_all
 from autograder.grading.problem import Problem, problems_of
 from autograder.grading.provenance import Provenance, checks_hash, environment, package_hash
 from autograder.grading.record import Books, RecordedGrade, RecordError
-from autograder.grading.results import GradeResult, QuestionResult, Status, read_result, write_result
+from autograder.grading.results import GradeResult, Notebook, QuestionResult, Status, read_result, write_result
 from autograder.grading.roster import gradebook_names, is_safe
 from autograder.grading.settings import GradingSettings, limits_of, resolve_device
-from autograder.grading.settled import settled_answers
+from autograder.grading.settled import settled_cells, unchanged_cells
 from autograder.grading.tried import Tried
 from autograder.lock import course_lock
 from autograder.paths import typed
@@ -63,7 +73,6 @@ def autograde(
     jobs: int = 1,
     device: str = "auto",
     force: bool = False,
-    settle: bool = False,
     locked: bool = False,
     progress: Progress = lambda result: None,
     settings: GradingSettings | None = None,
@@ -80,7 +89,6 @@ def autograde(
         jobs: how many submissions run at once.
         device: where the checks put their tensors: ``"cpu"``, ``"cuda"``, or ``"auto"``: CUDA where there is one.
         force: grade again what has not changed.
-        settle: an answer that a person has graded waits for nobody afterwards. nbgrader asks for another look at it.
         locked: whether the caller holds the course's lock already.
         progress: is told each result as it comes in, in no particular order.
         settings: limits and seed; by default those of the course's ``nbgrader_config.py``. Jobs and device are taken from above.
@@ -115,7 +123,7 @@ def autograde(
         limits = as_released(course, chapter, limits)
         # PyTorch is asked about the processor while the first submissions run.
         made = aside.submit(provenance, limits)
-        run = _Run(course, manifest, limits, force, settle, books, journal, standings(course, chapter), made)
+        run = _Run(course, manifest, limits, force, books, journal, standings(course, chapter), made)
         journal.write("run begins", submissions=len(wanted), jobs=jobs, device=limits.device, force=force)
         results: list[GradeResult] = []
         try:
@@ -305,6 +313,8 @@ def submission_hash(notebook: Path, files: Mapping[str, str]) -> str:
                 digest.update(hashlib.file_digest(file, "sha256").digest())
     for name in sorted(files):
         digest.update(hashlib.sha256(f"{name}\0{files[name]}".encode()).digest())
+    for name, data in open_notebooks(notebook.parent, notebook.stem).items():
+        digest.update(hashlib.sha256(f"{name}\0".encode("utf-8", "surrogateescape") + data).digest())
     return digest.hexdigest()
 
 
@@ -314,7 +324,6 @@ class _Run:
     manifest: Manifest
     settings: GradingSettings
     force: bool
-    settle: bool
     books: Books
     journal: Journal
     standings: Mapping[str, Standing]
@@ -330,16 +339,24 @@ class _Run:
         """Yield results as they come in; what needs no kernel is told while others run."""
         hashes = {student: submission_hash(path, self._files(path)) for student, path in self._notebooks(students)}
         if self.force:
-            self.journal.stale(students, settle=self.settle)
+            self.journal.stale(students)
         early: list[GradeResult] = []
         submissions = self._submissions(hashes, early)
+        several: dict[str, dict[str, Execution]] = {}
         run = partial(executions, make_executor, self.settings, workers=workers)
         done = (
             run(submissions) if tried is None else tried.executions(submissions, self.settings, self.made.result, run)
         )
         for execution in done:
             yield from _taken(early)
-            yield self._judged(execution, hashes[execution.student])
+            student, _, file = execution.student.partition("/")
+            if not file:
+                yield self._judged(execution, hashes[student])
+                continue
+            # One of several notebooks: the student's result is that of all of them together.
+            several.setdefault(student, {})[file] = execution
+            if len(several[student]) == len(open_notebooks(self._notebook(student).parent, self.manifest.chapter)):
+                yield self._to_decide(student, hashes[student], several.pop(student))
         yield from _taken(early)
 
     def _submissions(self, hashes: Mapping[str, str], early: list[GradeResult]) -> Iterator[Submission]:
@@ -351,6 +368,10 @@ class _Run:
                     early.append(self._unsafe(student, digest))
                 elif not self.force and (known := self._unchanged(student, digest)):
                     early.append(known)
+                elif several := open_notebooks(path.parent, self.manifest.chapter):
+                    for name in several:
+                        sanitised = self.books.sanitise(student, path, instead=path.with_name(name))
+                        yield Submission(f"{student}/{name}", self.manifest.chapter, sanitised, self._files(path))
                 elif not path.is_file():
                     early.append(self._without_notebook(student, digest))
                 else:
@@ -376,6 +397,8 @@ class _Run:
             return None
         same = known.submission == digest and known.source == self.manifest.digest
         same_way = known.device == self.settings.device and known.seed == self.settings.seed
+        if known.status == "to decide":
+            return known if same and same_way else None
         # Where no notebook was handed in there is none that was graded.
         graded = self.course.folder("autograded", student, self.manifest.chapter).is_dir()
         there = graded or not self._notebook(student).is_file()
@@ -390,15 +413,21 @@ class _Run:
         points = {exercise_of(name): grade.auto_score for name, grade in grades.items()}
         return all(points.get(exercise.name) == exercise.score for exercise in known.exercises)
 
-    def _settled(self, student: str, digest: str) -> frozenset[str]:
-        """Return the answers that are to wait for nobody, also on behalf of an earlier run that was stopped."""
+    def _settled(self, execution: Execution, digest: str) -> frozenset[str]:
+        """Return the cells whose points are a person's and stay so: the person has seen what there is to see now."""
+        student = execution.student
         standing = self.standings.get(student, NOTHING)
-        known = read_result(self.course, self.manifest.chapter, student) if standing.settle else None
-        settled = standing.settled if standing.submission == digest else frozenset[str]()
-        # Another answer than the person has seen is never settled.
-        if self.settle or (known is not None and known.submission == digest):
-            settled |= settled_answers(self.books, self.manifest, student)
-        return settled
+        if standing.submission:
+            # A recording that was stopped may have left a notebook that nobody has seen: its own note counts.
+            return standing.settled if standing.submission == digest else frozenset()
+        known = read_result(self.course, self.manifest.chapter, student)
+        settled = settled_cells(self.books, self.manifest, student)
+        # Of what the grader failed on, nobody has seen anything yet.
+        if not settled or (known is not None and known.status == "graded" and known.submission == digest):
+            return settled
+        chapter = self.manifest.chapter
+        graded = self.course.folder("autograded", student, chapter) / f"{chapter}.ipynb"
+        return settled & unchanged_cells(self.manifest, graded, execution.notebook)
 
     def _judged(self, execution: Execution, digest: str) -> GradeResult:
         student = execution.student
@@ -413,7 +442,7 @@ class _Run:
     def _entered(self, execution: Execution, digest: str) -> GradeResult:
         """Write an execution into the gradebook, and return what came of it."""
         student = execution.student
-        settled = self._settled(student, digest)
+        settled = self._settled(execution, digest)
         self.journal.begun(student, digest, settled)
         recorded = self.books.record(student, execution.notebook, settled)
         notebook, grades = recorded.notebook, recorded.grades
@@ -431,10 +460,28 @@ class _Run:
             seconds=round(execution.seconds, 3),
         )
 
+    def _to_decide(self, student: str, digest: str, executions: Mapping[str, Execution]) -> GradeResult:
+        """Say what each of several notebooks would be worth; the gradebook learns of nothing but the student."""
+        if failed := [execution for execution in executions.values() if execution.failure]:
+            return self._failed(student, digest, failed[0].failure)
+        notebooks = tuple(self._worth(name, executions[name]) for name in sorted(executions))
+        self.journal.begun(student, digest)
+        with self.books.gradebook() as gradebook:
+            gradebook.update_or_create_student(student)
+            gradebook.db.commit()
+        problem = to_decide(self.course, student, self.manifest.chapter, notebooks)
+        result = self._result(student, digest, "to decide")
+        return self._recorded(replace(result, notebooks=notebooks, problems=(problem,)))
+
+    def _worth(self, file: str, execution: Execution) -> Notebook:
+        notebook = nbformat.reads(execution.notebook, as_version=4)
+        exercises = exercises_of(self.manifest, notebook, scores_of(notebook), {})
+        return Notebook(file, sum(e.score for e in exercises), sum(e.max_score for e in exercises))
+
     def _without_notebook(self, student: str, digest: str) -> GradeResult:
         self.journal.begun(student, digest)
         self.books.record_zero(student)
-        problem = no_notebook(student, self.manifest.chapter)
+        problem = no_notebook(self._notebook(student).parent)
         nothing = no_exercises(self.manifest, problem.what)
         result = self._result(student, digest, "not gradable")
         return self._recorded(replace(result, exercises=nothing, problems=(problem,)))
@@ -493,5 +540,4 @@ def _questions(manifest: Manifest, grades: Mapping[str, RecordedGrade]) -> Itera
     for wanted in manifest.cells:
         if wanted.is_answer or wanted.task:
             grade = grades[wanted.name]
-            answered = grade.auto_score is None
-            yield QuestionResult(wanted.name, grade.max_score, answered=answered, pending=grade.needs_manual_grade)
+            yield QuestionResult(wanted.name, grade.max_score, answered=grade.auto_score is None)

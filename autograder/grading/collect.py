@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import errno
+import glob
 import hashlib
 import os
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext, suppress
+from contextlib import AbstractContextManager, ExitStack, suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from autograder.course import Course
 from autograder.drafts import drafted
+from autograder.grading.candidates import Candidate, decide, examine
+from autograder.grading.choices import carry_out, notebooks_beside, read_choice
 from autograder.grading.entries import Entry, RefusedError, entries_of, notebooks, readable
-from autograder.grading.intake import take_in
 from autograder.grading.manifest import Manifest, released_manifest
 from autograder.grading.missing import KIND as NOT_BROUGHT_IN
 from autograder.grading.missing import Awaited, expect, files_to_come, hash_of, settle
@@ -35,6 +37,8 @@ from autograder.grading.times import read_time
 from autograder.grading.uploads import ALONE, Upload, owners_elsewhere, uploads_of, without_notebook
 
 _NAMED = 5
+# Who handed in no notebook may have handed in a whole project.
+_COPIED = 20
 
 
 @dataclass
@@ -92,7 +96,7 @@ def collect(
     others = frozenset([*manifest.elsewhere, *chapters]) - {chapter}
     _remove_drafts(course, chapter)
     if submissions is None or submissions.resolve() == course.folder("submitted"):
-        return _in_place(course, chapter, others)
+        return _in_place(course, manifest, others)
     entries, problems = entries_of(submissions)
     found = Collection(chapter, problems=problems)
     uploads, unknown, elsewhere = uploads_of(list(notebooks(entries)), chapter, others, known_students(course))
@@ -105,18 +109,22 @@ def collect(
         )
         for entry in unknown
     ]
-    found.problems += _without_notebook(entries, chapter)
     found.problems += _of_other_chapters(elsewhere, uploads, chapter, others)
     roster = read_roster(course)
-    owned, same_names = _by_student(uploads, roster, chapter)
+    files = without_notebook(entries, chapter, others, known_students(course))
+    everybody, same_names = _by_student([*uploads, *files], roster, chapter)
+    meant = {id(upload) for upload in uploads}
+    owned = {student: [upload for upload in own if id(upload) in meant] for student, own in everybody.items()}
     found.problems += same_names
+    with_files = {student: everybody[student] for student, own in owned.items() if not own}
+    students = _bring_files(course, chapter, with_files, found)
     chosen = _chosen(course, owned, manifest, found, entries, trust_dates)
     expect(course, chapter, [_awaited(course, chapter, submissions, item) for item in chosen])
-    students = []
     failed = set()
     for item in chosen:
         try:
             _place(course, chapter, item, found)
+            carry_out(course, chapter, item.student)
         except (OSError, RefusedError) as error:
             failed.add(item.student)
             found.problems.append(_not_brought_in(course, chapter, item, error))
@@ -141,15 +149,21 @@ class _Chosen:
 
     Attributes:
         student: the student's id.
-        upload: the upload that counts. Its content is read again when it is needed: a class's would fill the memory.
-        digest: a hash of the notebook.
+        uploads: by the names that they get, the upload that counts, or all those of which a person has to choose one. Their contents are
+            read again when they are needed: a class's would fill the memory.
+        digests: hashes of the notebooks, by the same names.
         stamp: when it was handed in, or None if that is not known.
     """
 
     student: str
-    upload: Upload
-    digest: str
+    uploads: Mapping[str, Upload]
+    digests: Mapping[str, str]
     stamp: bytes | None
+
+    @property
+    def upload(self) -> Upload:
+        """The upload that counts; of several, the last."""
+        return list(self.uploads.values())[-1]
 
 
 def _chosen(
@@ -163,21 +177,24 @@ def _chosen(
     """Return what is to be brought in of everybody; nothing is written yet."""
     chosen = []
     for student, mine in sorted(owned.items()):
-        if best := _choose(mine, manifest, found):
-            upload, data = best
+        if reads := _choose(mine, manifest, found):
+            upload = reads[-1].upload
+            names = _named_apart(reads, manifest.chapter)
             try:
                 stamp = _time_stamp(upload, entries, trust_dates)
             except RefusedError as error:
                 stamp = None
                 folder = _place_of(course, manifest.chapter, student).parent
                 found.problems.append(_no_time(str(error), folder, f"{upload.folder}/timestamp.txt"))
-            chosen.append(_Chosen(student, upload, hash_of(data), stamp))
+            uploads = {name: read.upload for name, read in names.items()}
+            digests = {name: hash_of(read.notebook.data) for name, read in names.items()}
+            chosen.append(_Chosen(student, uploads, digests, stamp))
     return chosen
 
 
 def _awaited(course: Course, chapter: str, submissions: Path, item: _Chosen) -> Awaited:
     place = _place_of(course, chapter, item.student)
-    new = {place.name: item.digest} | ({"timestamp.txt": hash_of(item.stamp)} if item.stamp is not None else {})
+    new = {**item.digests} | ({"timestamp.txt": hash_of(item.stamp)} if item.stamp is not None else {})
     files = files_to_come(place.parent, new)
     return Awaited(item.student, str(submissions.resolve()), str(item.upload.entry.path), files)
 
@@ -204,13 +221,14 @@ def _place_of(course: Course, chapter: str, student: str) -> Path:
 def _remove_drafts(course: Course, chapter: str) -> None:
     """Remove what a collection that was killed had begun to write."""
     for folder in course.folder("submitted").glob("*/"):
-        for name in (f"{chapter}.ipynb", "timestamp.txt"):
-            if not folder.is_symlink():
+        if not folder.is_symlink():
+            for draft in folder.glob(f"{glob.escape(chapter)}.*.part"):
                 with suppress(OSError):
-                    _draft_of(folder / chapter / name).unlink()
+                    draft.unlink()
 
 
-def _in_place(course: Course, chapter: str, others: frozenset[str]) -> Collection:
+def _in_place(course: Course, manifest: Manifest, others: frozenset[str]) -> Collection:
+    chapter = manifest.chapter
     found = Collection(chapter, problems=_misplaced(course.folder("submitted"), chapter, others))
     found.missing = settle(course, chapter)
     found.problems += problems_of_missing(course, chapter, found.missing)
@@ -219,7 +237,9 @@ def _in_place(course: Course, chapter: str, others: frozenset[str]) -> Collectio
         where = f"submitted/{student}/{chapter}"
         if not is_safe(student) and folder.is_dir():
             continue  # grading names it
-        if problem := _named(folder, chapter, where):
+        if folder.is_dir():
+            carry_out(course, chapter, student)
+        if problem := _named(folder, manifest, where):
             found.problems.append(problem)
             if not problem.fatal:
                 found.unchanged.append(student)
@@ -267,8 +287,9 @@ def _counted(names: Sequence[str], what: str) -> str:
     return f"{len(names)} {what}{'s' if len(names) > 1 else ''} ({shown})"
 
 
-def _named(folder: Path, chapter: str, where: str) -> Problem | None:
+def _named(folder: Path, manifest: Manifest, where: str) -> Problem | None:
     """See to it that a student's folder holds a notebook of the chapter's name; say what is wrong if that cannot be."""
+    chapter = manifest.chapter
     path = folder / f"{chapter}.ipynb"
     try:
         if folder.is_symlink() or folder.parent.is_symlink():
@@ -279,29 +300,58 @@ def _named(folder: Path, chapter: str, where: str) -> Problem | None:
         candidates = sorted(other for other in folder.iterdir() if other.name.lower().endswith(".ipynb"))
         if not candidates:
             return Problem("no notebook", "No notebook is here.", where, "Ask for the .ipynb file.", fatal=True)
-        if len(candidates) != 1:
-            what = f"{len(candidates)} notebooks are here, and none is called {chapter}.ipynb."
-            return Problem("no notebook", what, where, "Rename the one that counts.", fatal=True)
-        _write(path, read_file(candidates[0], above=2))
+        data = [read_file(other, above=2) for other in candidates]
+        number, why = decide([examine(one, manifest) for one in data]) if len(data) > 1 else (0, "")
+        if number is None:
+            return None  # grading tells it, with the points of each
+        _write(path, data[number])
     except UnreadableError as error:
         do = "Ask for the notebook once more, and put it there as a file."
         return replace(error.problem, where=where, do=do)
     except OSError as error:
         do = _what_to_do(error, "See to it that it can be read and written, then collect again.")
         return Problem("file refused", f"The folder cannot be used ({error.strerror}).", where, do, fatal=True)
-    return Problem("renamed", f"{candidates[0].name} was copied to {chapter}.ipynb.", where)
+    reason = f": of {len(candidates)} notebooks here it counts, for {why}" if why else ""
+    return Problem("renamed", f"{candidates[number].name} was copied to {chapter}.ipynb{reason}.", where)
 
 
-def _without_notebook(entries: Sequence[Entry], chapter: str) -> list[Problem]:
-    """Name the students of a download who handed in something, but no notebook."""
-    problems = []
-    for owner, files in sorted(without_notebook(entries, chapter).items()):
-        what, do = f"{owner} handed in {len(files)} file(s), and no notebook.", "Ask for the .ipynb file."
-        if any(entry.path.suffix.lower() == ".zip" for entry in files):
+def _bring_files(
+    course: Course, chapter: str, owned: Mapping[str, Sequence[Upload]], found: Collection
+) -> list[Student]:
+    """Bring in what was handed in by those who handed in no notebook, and name them; return who they are.
+
+    Grading finds their folder without a notebook, so they are not absent but cannot be graded.
+    """
+    students = []
+    for student, uploads in sorted(owned.items()):
+        what, do = f"{uploads[0].owner} handed in {len(uploads)} file(s), and no notebook.", "Ask for the .ipynb file."
+        if any(upload.entry.path.suffix.lower() == ".zip" for upload in uploads):
             what += " An archive within an archive is not looked into."
             do = f"Unpack it yourself and collect again. Or: {do}"
-        problems.append(Problem("no notebook", what, str(files[0].path), do))
-    return problems
+        path = _place_of(course, chapter, student)
+        if os.path.lexists(path) or notebooks_beside(path.parent, chapter):
+            what += " The notebook that was handed in before still counts."
+        else:
+            what += _copied(path.parent, uploads)
+            students.append(_about(student, uploads[-1], chapter))
+        found.problems.append(Problem("no notebook", what, str(uploads[0].entry.path), do))
+    return students
+
+
+def _copied(folder: Path, uploads: Sequence[Upload]) -> str:
+    """Copy files into a student's folder, as many as there is a use for; return what kept some of them out, as a sentence."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        for upload in uploads[:_COPIED]:
+            name = upload.entry.path.name
+            # Archives stay where they are: the notebook may be in one, and is to be unpacked by a person.
+            if name != "timestamp.txt" and upload.entry.path.suffix.lower() != ".zip":
+                _write(folder / name, upload.entry.open())
+    except RefusedError as error:
+        return f" {error}"
+    except OSError as error:
+        return f" They could not be brought in ({error.strerror or error})."
+    return ""
 
 
 def _of_other_chapters(
@@ -387,60 +437,77 @@ def _spelled(uploads: Sequence[Upload], roster: Mapping[str, Student]) -> dict[t
     return ids
 
 
-def _choose(uploads: Sequence[Upload], manifest: Manifest, found: Collection) -> tuple[Upload, bytes] | None:
-    """Return the last of a student's uploads, the last that can be graded if there is one."""
-    readable: list[tuple[bool, Upload, bytes, Problem | None]] = []
+@dataclass(frozen=True)
+class _Read:
+    """An upload, and the notebook that it holds."""
+
+    upload: Upload
+    notebook: Candidate
+
+    @property
+    def where(self) -> str:
+        return str(self.upload.entry.path)
+
+
+def _choose(uploads: Sequence[Upload], manifest: Manifest, found: Collection) -> list[_Read]:
+    """Return which of a student's uploads counts: one, several if a person has to choose, or none if none can be read."""
+    series: dict[tuple[str, ...], list[_Read]] = defaultdict(list)
     for upload in sorted(uploads, key=lambda upload: upload.order):
-        where = str(upload.entry.path)
         try:
             data = upload.entry.open()
         except RefusedError as error:
             do = "Download it again, or ask for the notebook once more."
-            found.problems.append(Problem("file refused", str(error), where, do))
+            found.problems.append(Problem("file refused", str(error), str(upload.entry.path), do))
             continue
-        fatal = next((problem for problem in take_in(data, manifest).problems if problem.fatal), None)
-        readable.append((fatal is None, upload, data, fatal))
-    if not readable:
-        return None
-    best = max(range(len(readable)), key=lambda i: (readable[i][0], i))
-    _, chosen, data, fatal = readable[best]
-    if fatal is not None:
-        found.problems.append(replace(fatal, where=str(chosen.entry.path)))
-    for i, (_, upload, _, problem) in enumerate(readable):
-        if i != best:
-            worse = problem if fatal is None else None
-            why = f"the other cannot be graded: {worse.kind}" if worse else _why_later(chosen, upload)
-            what = f"{chosen.entry.path} of the same student counts, for {why}."
-            do = "" if worse else "If this one should count, remove the other from the download and collect again."
-            found.problems.append(Problem("not counted", what, str(upload.entry.path), do))
-    return chosen, data
+        exact = upload.is_named_after(manifest.chapter)
+        series[upload.series].append(_Read(upload, examine(data, manifest, exact=exact)))
+    # Of one file that was handed in several times the last counts, the last that holds work if there is one.
+    last = [max(enumerate(own), key=lambda item: (item[1].notebook.worth, item[0]))[1] for own in series.values()]
+    for own, best in zip(series.values(), last, strict=True):
+        _tell_uncounted(best, own, "it has the higher number", found)
+    if not last:
+        return []
+    number, why = decide([read.notebook for read in last])
+    if number is None:
+        return last
+    _tell_uncounted(last[number], last, why, found)
+    if (fatal := last[number].notebook.fatal) is not None:
+        found.problems.append(replace(fatal, where=last[number].where))
+    return [last[number]]
 
 
-def _why_later(chosen: Upload, other: Upload) -> str:
-    """Say what makes an upload the later one of two."""
-    *numbers, date, _ = chosen.order
-    *other_numbers, other_date, _ = other.order
-    if numbers != other_numbers:
-        return "it has the higher number"
-    return "its file is the newer one" if date != other_date else "its name comes last"
+def _tell_uncounted(best: _Read, reads: Iterable[_Read], why: str, found: Collection) -> None:
+    """Say of all uploads but one that they do not count, and why."""
+    for read in reads:
+        if read is best:
+            continue
+        reason, do = why, "If this one should count, remove the other from the download and collect again."
+        if best.notebook.fatal is None and read.notebook.fatal is not None:
+            reason, do = f"the other cannot be graded: {read.notebook.fatal.kind}", ""
+        elif best.notebook.solved and not read.notebook.solved:
+            reason, do = "nothing is solved in the other", ""
+        what = f"{best.where} of the same student counts, for {reason}."
+        found.problems.append(Problem("not counted", what, read.where, do))
 
 
 def _place(course: Course, chapter: str, item: _Chosen, found: Collection) -> None:
+    """Put what a student has handed in in its place: the notebook that counts, or all those of which a person has to choose one."""
     student, where = item.student, str(item.upload.entry.path)
     path = _place_of(course, chapter, student)
     if path.parent.resolve() != course.folder("submitted").resolve() / student / chapter:
         raise OSError(f"submitted/{student}/{chapter} is a link that leads elsewhere")
     if path.is_dir() and not path.is_symlink():
         raise OSError(f"{path.name} is a folder there")
-    data = item.upload.entry.open()
-    if item.upload.late and item.stamp is None:
+    files = {name: upload.entry.open() for name, upload in item.uploads.items()}
+    if any(upload.late for upload in item.uploads.values()) and item.stamp is None:
         what = "Canvas calls it late, but does not say by how much; nbgrader takes nothing off without a time."
         found.problems.append(Problem("late", what, where, f"Write the time into {path.parent / 'timestamp.txt'}."))
-    if _content(path) == data:
+    same = _content(path) == files[path.name] if path.name in files else notebooks_beside(path.parent, chapter) == files
+    if same:
         if item.stamp is not None:
             _write(path.with_name("timestamp.txt"), item.stamp)
         found.unchanged.append(student)
-    elif kept := _put(course, chapter, student, data, item.stamp):
+    elif kept := _put(course, chapter, student, files, item.stamp):
         found.replaced.append(student)
         found.problems.append(
             Problem("replaced", f"It replaces an earlier submission, which is kept in {kept}.", where)
@@ -449,24 +516,69 @@ def _place(course: Course, chapter: str, item: _Chosen, found: Collection) -> No
         found.new.append(student)
 
 
-def _put(course: Course, chapter: str, student: str, data: bytes, stamp: bytes | None) -> str:
+def _named_apart(reads: Sequence[_Read], chapter: str) -> dict[str, _Read]:
+    """Return one notebook under the chapter's name; several under those that their student gave them, and none under the chapter's."""
+    if len(reads) == 1:
+        return {f"{chapter}.ipynb": reads[0]}
+    files: dict[str, _Read] = {}
+    taken = {chapter.casefold()}
+    for read in sorted(reads, key=lambda read: read.where):
+        *folders, title = read.upload.series
+        names = [title, f"{folders[-1]}_{title}" if folders else title]
+        names += [f"{title}_{number}" for number in range(1, len(reads) + 2)]
+        name = next(name[:100] for name in names if name[:100].casefold() not in taken)
+        taken.add(name.casefold())
+        files[f"{name}.ipynb"] = read
+    return files
+
+
+def _put(course: Course, chapter: str, student: str, files: Mapping[str, bytes], stamp: bytes | None) -> str:
     """Put a submission in its place; return where the earlier one is kept, or nothing if there was none.
 
-    Whenever this is cut short, there is a notebook to grade, and collecting again comes to the same end: nothing is changed before all
-    that is new lies on the disk, nothing is taken away, and the time comes first, so that no new notebook has an old time.
+    Whenever this is cut short, there is what was handed in before or what is handed in now, and collecting again comes to the same end:
+    nothing is changed before all that is new lies on the disk, nothing is taken away before it is kept, and the time comes first, so
+    that no new notebook has an old time.
     """
     path, kept = _place_of(course, chapter, student), ""
     when = path.with_name("timestamp.txt")
-    with _draft(path, data) as notebook, nullcontext() if stamp is None else _draft(when, stamp) as time:
+    with ExitStack() as drafts:
+        new = {name: drafts.enter_context(_draft(path.with_name(name), data)) for name, data in files.items()}
+        time = None if stamp is None else drafts.enter_context(_draft(when, stamp))
         if os.path.lexists(path):
             kept = _set_aside(course, chapter, student, stamp)
+        old = _left_by_an_open_submission(course, chapter, student)
+        if old:
+            kept = _set_aside_others(course, chapter, student, old) or kept
         path.parent.mkdir(exist_ok=True)
         if time is not None:
             time.replace(when)
         elif kept:
             when.unlink(missing_ok=True)
-        notebook.replace(path)
+        for name, draft in new.items():
+            draft.replace(path.with_name(name))
+        for place in [*old, path]:
+            if place.name not in files:
+                place.unlink(missing_ok=True)
     return kept
+
+
+def _left_by_an_open_submission(course: Course, chapter: str, student: str) -> list[Path]:
+    """Return the files that were handed in without a notebook that counts: they are no part of what is handed in next."""
+    path = _place_of(course, chapter, student)
+    if not path.parent.is_dir() or (os.path.lexists(path) and read_choice(course, chapter, student) is None):
+        return []
+    own = {path.name, "timestamp.txt"}
+    return [place for place in sorted(path.parent.iterdir()) if place.name not in own and not place.is_dir()]
+
+
+def _set_aside_others(course: Course, chapter: str, student: str, files: Sequence[Path]) -> str:
+    """Keep files of an earlier submission; return where."""
+    digest = hashlib.sha256(b"".join(hashlib.sha256(_content(path) or b"").digest() for path in files)).hexdigest()
+    folder = course.root / "replaced" / chapter / student / digest[:12]
+    folder.mkdir(parents=True, exist_ok=True)
+    for path in files:
+        _keep(path, folder / path.name)
+    return folder.relative_to(course.root).as_posix()
 
 
 def _time_stamp(upload: Upload, entries: Sequence[Entry], trust_dates: bool) -> bytes | None:

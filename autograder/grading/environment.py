@@ -13,6 +13,9 @@ _PASSED = frozenset(
         "PYTHONPATH", "PYTHONUTF8", "SYSTEMROOT", "TEMP", "TMP", "TMPDIR", "TZ", "VIRTUAL_ENV", "XDG_CACHE_HOME", "XDG_RUNTIME_DIR",
     }
 )  # fmt: skip
+# Code that asks whether there is a GPU must not find one where the grade is made without. And PyTorch starts threads at the first gradient
+# of a process in which it finds one, without which a fork of that process can have no gradients.
+NO_ACCELERATORS = {"CUDA_VISIBLE_DEVICES": "", "TORCH_DEVICE_BACKEND_AUTOLOAD": "0"}
 _PASSED_PREFIXES = ("CONDA_", "LC_", "NVIDIA_")
 
 
@@ -30,8 +33,7 @@ def kernel_environment(
     source = os.environ if inherited is None else inherited
     kept = {name: value for name, value in source.items() if name in _PASSED or name.startswith(_PASSED_PREFIXES)}
     if device == "cpu":
-        # Code that asks whether there is a GPU must not find one where the grade is made without.
-        kept["CUDA_VISIBLE_DEVICES"] = ""
+        kept |= NO_ACCELERATORS
     return kept | {
         "CUBLAS_WORKSPACE_CONFIG": ":4096:8",
         "HF_DATASETS_OFFLINE": "1",

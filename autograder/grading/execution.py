@@ -15,7 +15,7 @@ class Submission:
     """What is to be run.
 
     Attributes:
-        student: the student's id.
+        student: the student's id; of one of several notebooks, the id, a slash and the file's name.
         chapter: the chapter.
         notebook: the sanitised notebook, as JSON.
         files: the files that lie beside it, in base64, by their relative path.
@@ -32,7 +32,7 @@ class Execution:
     """What came of running it.
 
     Attributes:
-        student: the student's id.
+        student: whose it is, as the submission had it.
         notebook: the notebook with its outputs, verdicts and problems, as JSON; empty if the executor failed. After a failure that the
             submission may have brought about, it is the one without points that counts if the next run fails in the same way.
         seconds: how long it took.

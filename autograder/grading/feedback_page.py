@@ -231,7 +231,7 @@ def _question(cell: Any, title: str, prompt: str) -> Part:
         answered=is_task(cell) or mark.get("checksum") != compute_checksum(cell),
         comment=_comment(cell),
         prompt=markdown(_without_heading(prompt)),
-        work=markdown(cell.source) if cell.cell_type == "markdown" else python(cell.source),
+        work=markdown(cell.source, cell.get("attachments")) if cell.cell_type == "markdown" else python(cell.source),
     )
 
 

@@ -31,14 +31,12 @@ class Standing:
         word: the last event.
         submission: hash of the submission that the last recording was begun with.
         settled: cells of it that a person had settled before a recording that was never finished.
-        settle: whether it was to be graded again with what a person had settled staying so.
         lost: hash of the submission of which grading came to no end, in a run after the last recording.
     """
 
     word: str = ""
     submission: str = ""
     settled: frozenset[str] = frozenset()
-    settle: bool = False
     lost: str = ""
 
 
@@ -82,9 +80,8 @@ def standings(course: Course, chapter: str) -> dict[str, Standing]:
     for event in events(course, chapter):
         word = event.get("event", "")
         if word == STALE:
-            settle = event.get("settle", False)
             for student in event["students"]:
-                found[student] = replace(found.get(student, NOTHING), word=STALE, settle=settle)
+                found[student] = replace(found.get(student, NOTHING), word=STALE)
         elif word == FAILED:
             before = found.get(event["student"], NOTHING)
             found[event["student"]] = replace(before, word=FAILED, lost=event.get("lost") or before.lost)
@@ -95,7 +92,7 @@ def standings(course: Course, chapter: str) -> dict[str, Standing]:
             settled = frozenset(event.get("settled", ()))
             if before.submission == event["submission"]:
                 settled |= before.settled
-            found[event["student"]] = Standing(BEGUN, event["submission"], settled, before.settle, before.lost)
+            found[event["student"]] = Standing(BEGUN, event["submission"], settled, before.lost)
     return found
 
 
@@ -132,14 +129,9 @@ class Journal:
         if durable:
             os.fsync(self._file)
 
-    def stale(self, students: Sequence[str], *, settle: bool = False) -> None:
-        """Say that these are to be graded again, also if this run does not get to them.
-
-        Args:
-            students: whose submissions.
-            settle: whether what a person has settled stays so.
-        """
-        self.write(STALE, durable=True, students=list(students), **({"settle": True} if settle else {}))
+    def stale(self, students: Sequence[str]) -> None:
+        """Say that these students' submissions are to be graded again, also if this run does not get to them."""
+        self.write(STALE, durable=True, students=list(students))
 
     def begun(self, student: str, submission: str, settled: Collection[str] = ()) -> None:
         """Say that from now on something of a submission may be written, in the gradebook or elsewhere.

@@ -19,7 +19,7 @@ from nbclient import NotebookClient
 from nbclient.exceptions import CellTimeoutError, DeadKernelError
 from nbclient.util import ensure_async
 from nbgrader.preprocessors import Execute
-from traitlets import Bool, Enum, Integer
+from traitlets import Bool, Enum, Integer, Unicode
 
 from autograder.grading.environment import kernel_environment
 from autograder.grading.graded_cells import error_output, is_test, name_of, settle
@@ -34,7 +34,7 @@ _ERROR_CHARACTERS = 4_000
 class KernelExecute(Execute):  # type: ignore[misc]
     """nbgrader's Execute with a private folder, a clean environment, hard limits, and a named end for every way of failing."""
 
-    device = Enum(("auto", "cpu", "cuda"), "auto", help="Where the checks put their tensors.").tag(config=True)
+    device = Unicode("auto", help="Where the checks put their tensors.").tag(config=True)
     seed = Integer(_DEFAULTS.seed, help="Seeds every kernel's random generators and string hashes.").tag(config=True)
     submission_timeout = Integer(
         _DEFAULTS.submission_seconds, help="Seconds that all cells of a submission together may run."

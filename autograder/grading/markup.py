@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import html
 import re
+from collections.abc import Mapping
 from functools import lru_cache
 from typing import Any
+from urllib.parse import unquote
 
 from markupsafe import Markup
 from nbconvert.filters.markdown_mistune import IPythonRenderer, MarkdownWithMath
@@ -14,6 +16,7 @@ from pygments.formatters import HtmlFormatter  # type: ignore[import-untyped]
 from pygments.lexers import PythonLexer  # type: ignore[import-untyped]
 
 from autograder.grading.formula import formula
+from autograder.grading.pictures import safe_pictures
 
 _LONGEST, _MOST_FORMULAS = 20_000, 400
 _TICKS = re.compile(r"`([^`]+)`")
@@ -23,8 +26,13 @@ _ANSI = re.compile(r"\x1b\[[0-9;]*[A-Za-z]")
 class _Renderer(IPythonRenderer):  # type: ignore[misc]
     """Escapes what it does not know, draws formulas, and lowers headings below those of the page."""
 
-    def __init__(self) -> None:
+    def __init__(self, pictures: Mapping[str, Mapping[str, str]]) -> None:
         super().__init__(escape=True, allow_harmful_protocols=False, exclude_anchor_links=True)
+        self._pictures = pictures
+
+    def block_mermaidjs(self, code: str) -> str:
+        # nbconvert's own puts the text on the page as it is.
+        return f"<pre><code>{html.escape(code)}</code></pre>\n"
 
     def heading(self, text: str, level: int, **attrs: Any) -> str:
         return f"<h{min(level + 2, 6)}>{text}</h{min(level + 2, 6)}>\n"
@@ -39,22 +47,43 @@ class _Renderer(IPythonRenderer):  # type: ignore[misc]
         return formula(rf"\begin{{{name}}}{body}\end{{{name}}}", display=True)
 
     def image(self, text: str, url: str, title: str | None = None) -> str:
-        return f"<em>[figure: {html.escape(text) or 'without a description'}]</em>"
+        described = html.escape(text) or "without a description"
+        scheme, _, name = unquote(url).partition(":")
+        if scheme != "attachment":
+            return f"<em>[figure: {described}]</em>"
+        forms = self._pictures.get(name)
+        if not forms:
+            return f"<em>[figure: {described}; its file is missing]</em>"
+        kind, data = next(iter(forms.items()))
+        return f'<img src="data:{kind};base64,{data}" alt="{described}" style="max-width:100%">'
 
     def link(self, text: str, url: str, title: str | None = None) -> str:
         # A link into the lesson leads nowhere from here; one to the web would leave the page without a warning.
         return f"<u>{text}</u>"
 
 
-@lru_cache(maxsize=1024)
-def markdown(text: str) -> str:
+def markdown(text: str, attachments: Any = None) -> str:
     """Return a Markdown text as HTML: formulas drawn, headings lowered, tags and addresses disarmed.
 
     A text that no answer needs, very long or with very many formulas, is shown as it was written: to read it could take any time.
+
+    Args:
+        text: the text.
+        attachments: a cell's attachments; PNG and JPEG pictures among them are shown where the text has them.
     """
+    pictures = safe_pictures(attachments)
+    return _rendered(text, pictures) if pictures else _remembered(text)
+
+
+@lru_cache(maxsize=1024)
+def _remembered(text: str) -> str:
+    return _rendered(text, {})
+
+
+def _rendered(text: str, pictures: Mapping[str, Mapping[str, str]]) -> str:
     if len(text) > _LONGEST or text.count("\\begin") + text.count("$") > _MOST_FORMULAS:
         return f"<pre>{html.escape(text)}</pre>"
-    rendered: str = MarkdownWithMath(renderer=_Renderer()).render(text)
+    rendered: str = MarkdownWithMath(renderer=_Renderer(pictures)).render(text)
     return rendered
 
 

@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
+from pathlib import Path
 from typing import Any
 
 from nbgrader.utils import determine_grade
 
 from autograder.checking.verdict import VERDICT_MIME, Verdict
+from autograder.course import Course
 from autograder.grading.manifest import Manifest
 from autograder.grading.problem import Problem
-from autograder.grading.results import ExerciseResult
+from autograder.grading.results import ExerciseResult, Notebook
+from autograder.paths import typed
+
+# So many of the files that were handed in are named.
+_NAMED = 5
 
 
 def exercises_of(
@@ -52,10 +58,23 @@ def no_exercises(manifest: Manifest, why: str) -> tuple[ExerciseResult, ...]:
     )
 
 
-def no_notebook(student: str, chapter: str) -> Problem:
-    """Return the problem of a folder in which the chapter's notebook is missing."""
-    what = f"The folder submitted/{student}/{chapter} has no {chapter}.ipynb."
-    return Problem("no notebook", what, do=f"Rename the notebook to {chapter}.ipynb, or ask for it.", fatal=True)
+def no_notebook(folder: Path) -> Problem:
+    """Return the problem of a submission's folder in which the chapter's notebook is missing; it names what was handed in."""
+    student, chapter = folder.parent.name, folder.name
+    what = f"The folder submitted/{student}/{chapter} has no {chapter}.ipynb"
+    names = sorted(path.name for path in folder.glob("*") if path.name != "timestamp.txt")
+    if names:
+        more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
+        what += f"; handed in was: {', '.join(names[:_NAMED])}{more}"
+    do = f"Rename the notebook to {chapter}.ipynb, or ask for it."
+    return Problem("no notebook", f"{what}.", do=do, fatal=True)
+
+
+def to_decide(course: Course, student: str, chapter: str, notebooks: Sequence[Notebook]) -> Problem:
+    """Return the problem of a submission of which it is open which notebook counts."""
+    what = f"{len(notebooks)} notebooks, and it is open which one counts: {'; '.join(map(str, notebooks))}."
+    command = typed(course, "choose", student, chapter, "FILE")
+    return Problem("to decide", what, do=f"No score is recorded before you choose: {command}")
 
 
 def exercise_of(test: str) -> str:

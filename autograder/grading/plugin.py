@@ -34,6 +34,7 @@ from autograder.grading.manifest import Manifest, cell_order, read_manifest
 from autograder.grading.metadata_check import CheckMetadata
 from autograder.grading.problem import Problem
 from autograder.grading.reading import UnreadableError, read_file, read_notebook
+from autograder.grading.safe_display import SafeDisplay, markdown_in_cell
 
 # Where the exporter leaves what reading a file brought up, for the preprocessor behind it.
 _FOUND = "tfcourse_problems"
@@ -152,6 +153,9 @@ def configure(config: Any) -> None:
         ],
     )
     # The formgrader shows what students wrote in the lecturer's own browser session.
-    config.HTMLExporter.setdefault("sanitize_html", True)
+    config.HTMLExporter.sanitize_html = True
+    config.HTMLExporter.filters = {**config.HTMLExporter.get("filters", {}), "markdown2html": markdown_in_cell}
+    others = [step for step in config.HTMLExporter.get("preprocessors", ()) if step is not SafeDisplay]
+    config.HTMLExporter.preprocessors = [*others, SafeDisplay]
     config.GenerateFeedback.setdefault("exporter_class", FeedbackExporter)
     config.GenerateFeedback.setdefault("preprocessors", [TakeGrades])

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 
 from nbformat.notebooknode import from_dict
 
+from autograder.grading.pictures import safe_pictures
 from autograder.grading.problem import Problem
 from autograder.grading.spans import MalformedError, Value, outermost
 
@@ -23,6 +24,8 @@ MAX_CELL = 1024 * 1024
 # So many cells with something in them are run, and among so many more are they looked for: a key held down makes thousands of empty ones.
 MAX_CELLS = 5_000
 MAX_ITEMS = 200_000
+# Pasted pictures of a whole notebook, as text.
+MAX_PICTURES = 8 * 1024 * 1024
 
 _AGAIN = "Ask for the notebook (.ipynb) once more; the student can check it with `tfcourse validate`."
 _MEGABYTE = 1024 * 1024
@@ -104,8 +107,8 @@ def read_file(path: Path, *, above: int = 0) -> bytes:
 def read_notebook(data: bytes) -> tuple[Any, list[Problem]]:
     """Read a notebook of any version and any state of repair.
 
-    What comes back is built anew from the texts and the names of the cells: no output, no attachment and no foreign field of the file
-    gets any further, and a file that is large because of them is read like any other.
+    What comes back is built anew from the texts and the names of the cells, and pictures pasted into texts: no output, no other
+    attachment and no foreign field of the file gets any further, and a file that is large because of them is read like any other.
 
     Args:
         data: the file.
@@ -138,6 +141,7 @@ class _Cell(NamedTuple):
     kind: str
     source: str
     mark: str
+    pictures: dict[str, dict[str, str]]
 
 
 @dataclass
@@ -149,6 +153,7 @@ class _Found:
     written: int = 0
     damaged: list[int] = field(default_factory=list)
     characters: int = 0
+    pictured: int = 0
     latin: bool = False
 
     def take(self, top: Value) -> None:
@@ -184,7 +189,7 @@ class _Found:
         except ValueError:
             self.damaged.append(number)
             return
-        self.cells.append(_Cell(kind, text, mark))
+        self.cells.append(_Cell(kind, text, mark, self._pictures(number, fields.get("attachments"))))
         self.written += bool(text.strip())
         if self.written > MAX_CELLS:
             what = f"The notebook has more than {MAX_CELLS} cells with something in them."
@@ -210,6 +215,19 @@ class _Found:
             what = f"The texts of its cells have more than {MAX_SOURCE // _MEGABYTE} MB."
             raise _unreadable("too large", what)
         return _printable(text)
+
+    def _pictures(self, number: int, attachments: Value | None) -> dict[str, dict[str, str]]:
+        """Return the pictures that were pasted into a text, PNG and JPEG, as far as they are allowed; anything else stays behind."""
+        if attachments is None:
+            return {}
+        if attachments.size > MAX_PICTURES - self.pictured:
+            what = f"The pictures in its texts have more than {MAX_PICTURES // _MEGABYTE} MB; those of this cell were left out."
+            do = "Ask for the notebook with smaller pictures."
+            self.problems.append(Problem("pictures too large", what, where=f"cell {number}", do=do))
+            return {}
+        kept = safe_pictures(attachments.value())
+        self.pictured += sum(len(data) for forms in kept.values() for data in forms.values())
+        return kept
 
     def _judge(self, version: Value | None) -> None:
         if self.damaged:
@@ -246,13 +264,17 @@ class _Found:
         for number, found in enumerate(self.cells):
             metadata = {"nbgrader": {"grade_id": found.mark}} if found.mark else {}
             # Ids that depend on nothing but the place: two graders make the same notebook of the same file.
-            cell = {
+            cell: dict[str, Any] = {
                 "cell_type": _KINDS[found.kind],
                 "id": f"cell-{number:04d}",
                 "metadata": metadata,
                 "source": found.source,
             }
-            cells.append({**cell, "execution_count": None, "outputs": []} if found.kind == "code" else cell)
+            if found.kind == "code":
+                cell |= {"execution_count": None, "outputs": []}
+            elif found.pictures:
+                cell["attachments"] = found.pictures
+            cells.append(cell)
         # Every submission runs on the course's kernel, whatever it was written with.
         kernel = {"name": "python3", "display_name": "Python 3 (ipykernel)", "language": "python"}
         return from_dict({"cells": cells, "metadata": {"kernelspec": kernel}, "nbformat": 4, "nbformat_minor": 5})

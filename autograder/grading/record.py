@@ -300,8 +300,13 @@ class Books:
         """Return what to raise for an exception: what one submission suffers from, or what all of them would."""
         return explained_disk(error, self.course.root) or RecordError(reason)
 
-    def sanitise(self, student: str, path: Path) -> str:
+    def sanitise(self, student: str, path: Path, *, instead: Path | None = None) -> str:
         """Return a submission as nbgrader's sanitising preprocessors leave it, as JSON; nothing is written.
+
+        Args:
+            student: whose it is.
+            path: where the submission lies, or would lie.
+            instead: another notebook that is to be read as if it were the submission; it cannot be recorded afterwards.
 
         Raises:
             RecordError: if nbgrader would not.
@@ -309,15 +314,17 @@ class Books:
         log, _ = quiet_log()
         recorder = self._recorder(student, log)
         try:
-            digest = _digest(path)
+            digest = _digest(instead or path)
             recorder.exporter = recorder.exporter_class(parent=recorder, config=recorder.config)
             recorder._init_preprocessors()
             resources = recorder.init_single_notebook_resources(str(path))
             with without_remarks():
-                notebook, resources = recorder.exporter.from_filename(str(path), resources=resources)
+                notebook, resources = recorder.exporter.from_filename(str(instead or path), resources=resources)
         except Exception as error:
             raise RecordError(f"{type(error).__name__}: {error}") from error
         resources.pop(EXPORTED, None)
+        if instead is not None:
+            return str(notebook)
         self._sanitised[student] = Sanitised(path, digest, str(notebook), resources)
         if len(self._sanitised) > KEPT:
             self._sanitised.popitem(last=False)
@@ -329,7 +336,7 @@ class Books:
         Args:
             student: whose it is.
             executed: the notebook, as JSON.
-            settled: the answers that a person has seen and that wait for nobody, where nbgrader asks for another look.
+            settled: the cells that a person has given points to and that wait for nobody, where nbgrader asks for another look.
 
         Returns:
             What is in the gradebook now.

@@ -27,13 +27,14 @@ from autograder.grading.settings import GradingSettings
 from autograder.grading.tried import Tried
 from autograder.paths import typed
 
-Why = Literal["changed", "gone", "current", "not graded"]
+Why = Literal["changed", "gone", "current", "not graded", "to decide"]
 
 
 _LEFT: dict[Why, str] = {
     "current": "had been graded in just this way",
     "changed": "handed in something else since (tfcourse autograde grades it)",
     "gone": "left out, for what they handed in is gone",
+    "to decide": "left out, for it is open which of their notebooks counts (tfcourse choose decides)",
     "not graded": "left out, for the grader had failed (tfcourse autograde tries again)",
 }
 
@@ -67,7 +68,8 @@ class Selection:
     Attributes:
         chapter: the chapter.
         students: their ids, in order.
-        left: who is left out, and why: the submission ``"changed"`` or is ``"gone"``, the grade is ``"current"`` or ``"not graded"``.
+        left: who is left out, and why: the submission ``"changed"`` or is ``"gone"``, the grade is ``"current"`` or ``"not graded"``,
+            or it is ``"to decide"`` which notebook counts.
     """
 
     chapter: str
@@ -187,7 +189,6 @@ def regrade(
             jobs=settings.jobs,
             device=settings.device,
             force=True,
-            settle=True,
             locked=locked,
             progress=progress,
             settings=settings,
@@ -229,6 +230,8 @@ def _choose(
         path = submitted_notebook(course, manifest.chapter, student)
         if not path.parent.is_dir():
             left.append((student, "gone"))
+        elif grade.status == "to decide":
+            left.append((student, "to decide"))
         elif grade.status == "not recorded":
             left.append((student, "not graded"))
         elif submission_hash(path, files_of(course, manifest.chapter, path)) != grade.submission:

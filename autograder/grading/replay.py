@@ -170,7 +170,7 @@ def _submissions(
             except RecordError as error:
                 early.append(_failed(grade, str(error)))
         else:
-            problem = no_notebook(student, manifest.chapter)
+            problem = no_notebook(path.parent)
             nothing = no_exercises(manifest, problem.what)
             early.append(replace(grade, status="not gradable", exercises=nothing, problems=(problem,)))
 

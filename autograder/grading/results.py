@@ -18,7 +18,7 @@ from autograder.grading.json_text import one_per_line
 from autograder.grading.problem import Problem
 from autograder.grading.provenance import Provenance
 
-Status = Literal["graded", "not gradable", "not recorded"]
+Status = Literal["graded", "not gradable", "not recorded", "to decide"]
 
 
 @dataclass(frozen=True)
@@ -50,13 +50,29 @@ class QuestionResult:
         name: the question's name.
         max_score: points that it is worth.
         answered: whether there is an answer; without one nbgrader gives 0 by itself.
-        pending: whether somebody has to look at it.
     """
 
     name: str
     max_score: float
     answered: bool
-    pending: bool
+
+
+@dataclass(frozen=True)
+class Notebook:
+    """One of several notebooks of a student, of which a person has to choose.
+
+    Attributes:
+        file: its name in the student's folder.
+        score: points that the checks would give.
+        max_score: points that they could give.
+    """
+
+    file: str
+    score: float
+    max_score: float
+
+    def __str__(self) -> str:
+        return f"{self.file} ({self.score:g} of {self.max_score:g} points)"
 
 
 @dataclass(frozen=True)
@@ -66,10 +82,12 @@ class GradeResult:
     Attributes:
         student: the student's id.
         chapter: the chapter.
-        status: ``"graded"``; ``"not gradable"``: 0 points, a problem says why; ``"not recorded"``: the grader failed, nothing is recorded.
+        status: ``"graded"``; ``"not gradable"``: 0 points, a problem says why; ``"not recorded"``: the grader failed, nothing is recorded;
+            ``"to decide"``: there are several notebooks, and nothing is recorded before a person has chosen.
         exercises: one result per test cell, in the chapter's order.
         questions: one per manually graded question, in the chapter's order.
         problems: what went otherwise than it should.
+        notebooks: those to choose from, where it is to be decided which one counts.
         late_penalty: points that nbgrader's late-submission plugin takes off.
         device: where the checks ran.
         seed: the seed that decided the hidden questions. With it they can be worked out: a result is for instructors only.
@@ -86,6 +104,7 @@ class GradeResult:
     exercises: tuple[ExerciseResult, ...] = ()
     questions: tuple[QuestionResult, ...] = ()
     problems: tuple[Problem, ...] = ()
+    notebooks: tuple[Notebook, ...] = ()
     late_penalty: float = 0.0
     device: str = "cpu"
     seed: int = 0
@@ -105,11 +124,6 @@ class GradeResult:
         """Points that the checks could give."""
         return float(sum(exercise.max_score for exercise in self.exercises))
 
-    @property
-    def pending(self) -> int:
-        """How many answers wait for a person."""
-        return sum(question.pending for question in self.questions)
-
     def to_dict(self) -> dict[str, Any]:
         """Return the result as plain data, ready for JSON."""
         parts = {
@@ -119,10 +133,11 @@ class GradeResult:
             ],
             "questions": [dict(vars(question)) for question in self.questions],
             "problems": [problem.to_dict() for problem in self.problems],
+            "notebooks": [dict(vars(notebook)) for notebook in self.notebooks],
             "provenance": self.provenance.to_dict(),
         }
         own = {name: value for name, value in vars(self).items() if name != "unchanged"}
-        return {"score": self.score, "max_score": self.max_score, "pending": self.pending, **own, **parts}
+        return {"score": self.score, "max_score": self.max_score, **own, **parts}
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any], *, unchanged: bool = False) -> GradeResult:
@@ -134,7 +149,9 @@ class GradeResult:
             # A result of an earlier version does not say what it was made with.
             provenance=Provenance.from_dict(data["provenance"]) if "provenance" in data else Provenance(),
             exercises=tuple(_exercise(item) for item in data["exercises"]),
-            questions=tuple(QuestionResult(**item) for item in data["questions"]),
+            # An earlier version wrote down what waited for a person then; what waits now is in the gradebook.
+            questions=tuple(QuestionResult(q["name"], q["max_score"], q["answered"]) for q in data["questions"]),
+            notebooks=tuple(Notebook(**item) for item in data.get("notebooks", [])),
             problems=tuple(Problem.from_dict(item) for item in data["problems"]),
             unchanged=unchanged,
         )

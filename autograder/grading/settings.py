@@ -159,26 +159,31 @@ def resolve_device(device: str) -> str:
     """Return the device that is meant.
 
     Args:
-        device: ``"cpu"``, ``"cuda"``, or ``"auto"``: CUDA where there is one, else the CPU.
+        device: ``"cpu"``, ``"cuda"``, ``"auto"`` (CUDA where there is one, else the CPU), or another accelerator that PyTorch finds here.
 
     Returns:
-        ``"cpu"`` or ``"cuda"``.
+        The type of a device, such as ``"cpu"`` or ``"cuda"``.
 
     Raises:
         CourseError: if the name is unknown, or CUDA is asked for where there is none.
     """
-    if device not in ("cpu", "cuda", "auto"):
-        raise CourseError(f"there is no device {device!r}", do="Use cpu, cuda or auto.")
-    if device == "cpu":
-        return "cpu"
-    if cuda_is_there():
-        return "cuda"
     if device == "auto":
-        return "cpu"
+        return "cuda" if cuda_is_there() else "cpu"
+    if device_is_there(device):
+        return device
+    if device != "cuda":
+        raise CourseError(f"there is no device {device!r}", do="Use cpu, cuda or auto.")
     raise CourseError(
         "CUDA was asked for, but PyTorch finds no CUDA device here",
         do="Use --device cpu, or install a PyTorch with CUDA on a machine with an NVIDIA GPU (nvidia-smi shows it).",
     )
+
+
+def device_is_there(device: str) -> bool:
+    """Return whether checks can run on a type of device here."""
+    if device == "cpu":
+        return True
+    return cuda_is_there() if device == "cuda" else _accelerator() == device
 
 
 @cache
@@ -191,3 +196,11 @@ def cuda_is_there() -> bool:
         return False
     question = "import sys, torch; sys.exit(0 if torch.cuda.is_available() else 1)"
     return subprocess.run([sys.executable, "-c", question], capture_output=True, check=False).returncode == 0
+
+
+@cache
+def _accelerator() -> str:
+    """Return the type of the accelerator that PyTorch finds here, asked as above, or nothing."""
+    question = "import torch; print((torch.accelerator.current_accelerator(True) or torch.device('cpu')).type)"
+    ran = subprocess.run([sys.executable, "-c", question], capture_output=True, text=True, check=False)
+    return ran.stdout.strip()

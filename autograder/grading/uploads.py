@@ -55,6 +55,24 @@ class Upload:
         number = int(self.upload) if self.platform == "canvas" else 0
         return (self.attempt, number, date, str(self.entry.path))
 
+    @property
+    def series(self) -> tuple[str, ...]:
+        """The same for all uploads that are one file, handed in or saved again: its path without what a platform or a browser adds."""
+        again = _AGAIN if self.platform in ("canvas", "moodle") else _SAVED_AGAIN
+        return tuple(again.sub("", _stem(_own_name(part))).strip() for part in self.entry.path.parts)
+
+    @property
+    def title(self) -> str:
+        """The name that the student gave the file, without its ending."""
+        return self.series[-1]
+
+    def is_named_after(self, chapter: str) -> bool:
+        """Whether the file is called like its chapter; a student's name may stand beside it."""
+        if self.title.casefold() == chapter.casefold():
+            return True
+        rest = safe_id(_without(self.title, chapter))
+        return self.title != rest and chapter in self.title and rest == safe_id(self.owner)
+
 
 def uploads_of(
     entries: Sequence[Entry], chapter: str, others: frozenset[str], known: frozenset[str] = frozenset()
@@ -188,29 +206,58 @@ def owners_elsewhere(entries: Iterable[Entry], others: frozenset[str]) -> Iterat
             yield entry, upload.owner, chapter
 
 
-def without_notebook(entries: Sequence[Entry], chapter: str) -> dict[str, list[Entry]]:
-    """Return the files of those who handed in something and no notebook, by the student's name or folder.
+def without_notebook(
+    entries: Sequence[Entry], chapter: str, others: frozenset[str], known: frozenset[str] = frozenset()
+) -> list[Upload]:
+    """Return the files of those who handed in something and no notebook.
 
     Args:
         entries: all files of a download.
         chapter: the chapter that is collected.
+        others: the names of the course's other chapters.
+        known: ids of students that the course knows already.
     """
-    homes = [_home(entry, chapter) for entry in entries]
-    several = len({folder for owner, folder in homes if not owner and folder}) > 1
-    named = [owner or (folder if several else "") for owner, folder in homes]
-    have = {owner for owner, entry in zip(named, entries, strict=True) if any(notebooks([entry]))}
-    found: dict[str, list[Entry]] = {}
-    for owner, entry in zip(named, entries, strict=True):
-        if owner and owner not in have:
-            found.setdefault(owner, []).append(entry)
-    return found
+    meant = list(notebooks(list(entries)))
+    places, chapters = [_outside(entry) for entry in meant], others | {chapter}
+    layout = _layout(places, chapters, known)
+    if layout.level is None and layout.platform is None:
+        # One student's notebooks alone do not show at which level students are named.
+        below = [place for entry in entries if len((place := _outside(entry)).parts) > 1]
+        layout = replace(_layout(below, chapters, known), doubtful=frozenset())
+    named = [(entry, _owner_of(entry, layout, chapter, known)) for entry in entries]
+    have = {safe_id(upload.owner) for entry, upload in named if upload and any(notebooks([entry]))}
+    files = [upload for entry, upload in named if upload and safe_id(upload.owner) not in have]
+    return [upload for upload in files if not _is_other(upload, others) and not upload.entry.path.name.startswith(".")]
 
 
-def _home(entry: Entry, chapter: str) -> tuple[str, str]:
-    """Return the student that a platform or nbgrader's layout names in a path, if one does, and the outermost folder."""
-    place = _outside(entry)
-    upload = _platform(entry, place) or _nbgrader(entry, place, chapter)
-    return (upload.owner if upload else "", place.parts[0] if len(place.parts) > 1 else "")
+def _is_other(upload: Upload, others: frozenset[str]) -> bool:
+    return not upload.platform and any(_mentions(upload.entry.path, other) for other in others)
+
+
+def _owner_of(entry: Entry, layout: _Layout, chapter: str, known: frozenset[str]) -> Upload | None:
+    """Return a file with its owner, where a platform or a folder names one, or its own name does beyond doubt."""
+    place, folders = _outside(entry), layout.folders(_outside(entry))
+    if upload := _platform(entry, place, layout.platform):
+        return upload
+    if layout.platform is not None:
+        return None
+    if layout.level is not None and layout.level < len(folders):
+        number, owner = folders[layout.level]
+        if place.parts[number + 1 : number + 2] == (chapter,):
+            return Upload(entry, owner, platform="nbgrader", folder=PurePosixPath(*place.parts[: number + 2]))
+        return None if owner in layout.doubtful else Upload(entry, owner)
+    if folders and layout.level is not None:
+        return None
+    # Files beside each other: only one that is called like its chapter, or like a student, is somebody's.
+    upload = (
+        _plain(entry, PurePosixPath(_bare(place.name)), chapter, by_folder=False) if len(place.parts) == 1 else None
+    )
+    return upload if upload and (chapter in place.name or safe_id(upload.owner) in known) else None
+
+
+def _bare(name: str) -> str:
+    """Return the name of a file without its ending, whatever that is."""
+    return PurePosixPath(name).stem or name
 
 
 def _outside(entry: Entry) -> PurePosixPath:
@@ -282,6 +329,12 @@ def _plain(entry: Entry, place: PurePosixPath, chapter: str, *, by_folder: bool)
 def _without(name: str, chapter: str) -> str:
     """Return what the name of a file says beside its chapter's."""
     return re.sub(rf"[\W_]*{re.escape(chapter)}[\W_]*", " ", _SAVED_AGAIN.sub("", _stem(name))).strip()
+
+
+def _own_name(part: str) -> str:
+    """Return a part of a path without what Canvas or Moodle has put before it."""
+    match = next((found for _, pattern in _PATTERNS if (found := pattern.fullmatch(part))), None)
+    return (match.groupdict().get("file") or "") if match else part
 
 
 def _stem(name: str) -> str:

@@ -48,7 +48,7 @@ class Work:
     @property
     def graded(self) -> bool:
         """Whether its score says something: it was handed in, could be graded, and the grader did not fail."""
-        return self.grade.handed_in and self.recorded and self.grade.gradable is True
+        return self.grade.handed_in and self.recorded and self.grade.gradable is True and self.grade.decided
 
     @property
     def share(self) -> float:
@@ -108,8 +108,9 @@ class ChapterSummary:
     """Everything about one chapter. Average, median and distribution are of the graded works, as shares of the points.
 
     ``refused`` are those whose file could not be graded and who stand at 0 until a person decides; ``ungraded`` those on whom the grader
-    itself failed, or of whose work it is not known any more whether it could be graded. Neither are among the graded. ``not_brought_in``
-    are those whose submission is in a download and did not get into the course folder; they are not absent.
+    itself failed, or of whose work it is not known any more whether it could be graded; ``undecided`` those of whose notebooks nobody has
+    chosen one yet. None of them are among the graded. ``not_brought_in`` are those whose submission is in a download and did not get
+    into the course folder; they are not absent.
     """
 
     chapter: str
@@ -123,6 +124,7 @@ class ChapterSummary:
     graded: tuple[str, ...]
     ungraded: tuple[str, ...]
     refused: tuple[str, ...]
+    undecided: tuple[str, ...]
     absent: tuple[str, ...]
     pending: tuple[str, ...]
     late: tuple[str, ...]
@@ -133,12 +135,12 @@ class ChapterSummary:
     @property
     def handed_in(self) -> int:
         """How many students have handed in something."""
-        return len(self.graded) + len(self.refused) + len(self.ungraded)
+        return len(self.graded) + len(self.refused) + len(self.ungraded) + len(self.undecided)
 
     @property
     def waiting(self) -> int:
         """How many answers wait for manual grading."""
-        return sum(work.grade.pending for work in self.works if work.graded)
+        return sum(work.grade.pending for work in self.works)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the summary as plain data, ready for JSON."""
@@ -158,6 +160,7 @@ class ChapterSummary:
             "failed": {work.grade.student: work.problems for work in self.failed},
             "remarks": {work.grade.student: work.remarks for work in self.remarked},
             "not_gradable": self.refused,
+            "to_decide": self.undecided,
             "ungraded": self.ungraded,
             "absent": self.absent,
             "not_brought_in": self.not_brought_in,
@@ -201,11 +204,12 @@ def _chapter(chapter: str, works: Sequence[Work], not_brought_in: tuple[str, ...
         remarked=tuple(work for work in present if work.remarks),
         graded=_students(graded),
         ungraded=_students(work for work in present if not work.recorded),
-        refused=_students(work for work in present if work.recorded and not work.grade.gradable),
+        refused=_students(w for w in present if w.recorded and w.grade.decided and not w.grade.gradable),
+        undecided=_students(work for work in present if not work.grade.decided),
         absent=_students(
             work for work in works if not work.grade.handed_in and work.grade.student not in not_brought_in
         ),
-        pending=_students(work for work in graded if work.grade.pending),
+        pending=_students(work for work in present if work.grade.pending),
         late=_students(work for work in graded if work.grade.penalty > 0),
         average=mean(shares) if shares else 0.0,
         middle=median(shares) if shares else 0.0,

@@ -106,8 +106,8 @@ def _safe(value: object) -> object:
 
 
 def _graded(grades: Iterable[Grade]) -> list[Grade]:
-    """Return the grades that say something about a work: neither missing, nor at 0 for what could not be graded, or perhaps could not."""
-    return [grade for grade in grades if grade.handed_in and grade.gradable]
+    """Return the grades that say something about a work: not missing, not to be decided, not at 0 for what could not be graded."""
+    return [grade for grade in grades if grade.handed_in and grade.gradable and grade.decided]
 
 
 def undecided(grades: Iterable[Grade]) -> str:
@@ -131,6 +131,19 @@ def not_begun(grades: Iterable[Grade]) -> str:
     return f"left out, because nothing was handed in: {', '.join(empty)}" if empty else ""
 
 
+def open_choices(grades: Iterable[Grade]) -> str:
+    """Return of whom it is open which notebook counts, as a sentence, or nothing if it is of nobody."""
+    found = [grade for grade in grades if not grade.decided]
+    if not found:
+        return ""
+    who = ", ".join(f"{grade.student} ({grade.chapter})" for grade in found)
+    one = len(found) == 1
+    return (
+        f"to decide: {len(found)} submission{'' if one else 's'} of several notebooks {'has' if one else 'have'} no points before one "
+        f"is chosen (tfcourse choose STUDENT CHAPTER FILE): {who}"
+    )
+
+
 def _number(points: float) -> str:
     return f"{points:.2f}"
 
@@ -145,9 +158,9 @@ def _csv(grades: Sequence[Grade]) -> list[_Table]:
         "last_name": lambda grade: grade.last_name,
         "first_name": lambda grade: grade.first_name,
         "email": lambda grade: grade.email,
-        "raw_score": lambda grade: grade.raw,
-        "late_submission_penalty": lambda grade: grade.penalty,
-        "score": lambda grade: grade.score,
+        "raw_score": lambda grade: grade.raw if grade.decided else "",
+        "late_submission_penalty": lambda grade: grade.penalty if grade.decided else "",
+        "score": lambda grade: grade.score if grade.decided else "",
         "max_score": lambda grade: grade.best,
         "needs_manual_grade": lambda grade: grade.pending > 0,
     }

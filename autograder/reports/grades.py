@@ -42,6 +42,7 @@ class Grade:
         gradable: False if what was handed in could not be graded and stands at 0 until a person decides; None if it stands at 0 and its
             result is missing, which alone could tell.
         has_result: False if a submission in the gradebook has no result of ``tfcourse``'s that can be read.
+        decided: False if there are several notebooks and nobody has chosen yet which one counts: no points are the student's then.
         in_place: False if a submission in the gradebook is no longer in ``submitted/``.
     """
 
@@ -62,6 +63,7 @@ class Grade:
     handed_in: bool
     gradable: bool | None = True
     has_result: bool = True
+    decided: bool = True
     in_place: bool = True
 
     @property
@@ -116,7 +118,9 @@ def read_grades(course: Course, chapters: Sequence[str] = ()) -> list[Grade]:
                 known_as = roster.get(student.id, Student(student.id))
                 submission = submissions.get(student.id)
                 grade = _grade(assignment, student, submission, known_as, waiting)
-                if submission is not None:
+                if results.get(student.id) == "to decide" and (submitted / student.id / chapter).is_dir():
+                    grade = replace(grade, handed_in=True, decided=False)
+                elif submission is not None:
                     status = results.get(student.id) if ours else "graded"
                     grade = replace(
                         grade,
@@ -126,6 +130,18 @@ def read_grades(course: Course, chapters: Sequence[str] = ()) -> list[Grade]:
                     )
                 grades.append(grade)
         return grades
+
+
+def answers_waiting(course: Course, chapter: str) -> list[tuple[str, int]]:
+    """Return who has answers in a chapter that wait for a person, with their number, as the gradebook has it now.
+
+    Raises:
+        CourseError: if the gradebook cannot be read.
+    """
+    with open_gradebook(course) as gradebook:
+        waiting = _waiting(gradebook)
+        submissions = gradebook.assignment_submissions(chapter)
+        return sorted((s.student_id, waiting[s.id]) for s in submissions if s.id in waiting)
 
 
 def _waiting(gradebook: Any) -> dict[str, int]:

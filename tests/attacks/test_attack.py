@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 
 import pytest
+from IPython.core.inputtransformer2 import TransformerManager
 
 from .attack import FAMILIES, attacks, in_family, recorded, rows, told
 from .ground import exercises_of
@@ -33,11 +34,11 @@ def test_an_attack_says_in_one_sentence_what_it_tries(attack) -> None:
 
 
 @pytest.mark.parametrize("attack", attacks(), ids=lambda attack: attack.name)
-def test_an_attack_does_something_that_python_understands(attack) -> None:
+def test_an_attack_does_something_that_a_notebook_understands(attack) -> None:
     texts = [*attack.cells, *attack.bodies.values(), *([attack.last] if attack.last else [])]
     assert texts or attack.edit
     for text in texts:
-        ast.parse(text)
+        ast.parse(TransformerManager().transform_cell(text))
     assert attack.bodies.keys() | set(attack.solved) <= set(exercises_of(attack.family))
     assert not attack.bodies.keys() & set(attack.solved)
 

@@ -164,7 +164,7 @@ cell(
 cell("more magics", "%precision 3\n%xmode Minimal\n%colors NoColor\n%who\n%pwd\n%env HOME", tests)
 cell("a magic by its function", "get_ipython().run_line_magic('matplotlib', 'inline')", tests)
 cell("a magic that is not there", "%load_ext tensorboard\n%tensorboard --logdir runs", first, told=["cell error"])
-cell("automatic calls", "%autocall 1")
+cell("automatic calls", "%autocall 1", told=["worth a look"])
 cell("debugger on errors", "%pdb on")
 cell(
     "every expression shown",
@@ -190,7 +190,7 @@ cell("a package that is not there", "import einops\nfrom einops import rearrange
 cell(
     "a package that may be there", "try:\n    import seaborn as sns\nexcept ModuleNotFoundError:\n    sns = None", tests
 )
-cell("a cell for the shell", "%%bash\necho hello\nls -la", tests)
+cell("a cell for the shell", "%%bash\necho hello\nls -la", tests, told=["worth a look"])
 cell("a cell timed", "%%time\nx = torch.randn(10, 10) @ torch.randn(10, 10)", tests)
 cell("a cell measured", "%%timeit -n 1 -r 1\ntorch.randn(10, 10) @ torch.randn(10, 10)", tests)
 cell("a line measured", "%timeit -n 1 -r 1 sum(range(10))", tests)
@@ -360,7 +360,7 @@ cell(
 )
 cell("output caught", "import contextlib, io\nwith contextlib.redirect_stdout(io.StringIO()) as f: print('x')", tests)
 cell("a file of weights", "torch.save({'a': torch.ones(2)}, 'w.pt')\ntorch.load('w.pt')", tests)
-cell("a pickle", "import pickle\npickle.loads(pickle.dumps([torch.ones(2)]))", tests)
+cell("a pickle", "import pickle\npickle.loads(pickle.dumps([torch.ones(2)]))", tests, told=["worth a look"])
 cell("a file", "with open('notes.txt', 'w') as f: f.write('é')\nprint(open('notes.txt').read())", tests)
 cell(
     "a temporary folder",
@@ -412,13 +412,13 @@ cell(
     tests,
 )
 cell("memory measured", "import tracemalloc\ntracemalloc.start()\nx = [0] * 10\ntracemalloc.stop()", tests)
-cell("profiled", "import cProfile\ncProfile.run('1+1')", tests)
+cell("profiled", "import cProfile\ncProfile.run('1+1')", tests, told=["worth a look"])
 cell(
     "operations profiled",
     "with torch.profiler.profile() as p: torch.ones(3).sum()\nprint(len(p.key_averages()) > 0)",
     first,
 )
-cell("doctests", "import doctest\ndoctest.testmod()", tests)
+cell("doctests", "import doctest\ndoctest.testmod()", tests, told=["worth a look"])
 cell(
     "unit tests",
     """

@@ -467,6 +467,7 @@ written(
     "a module of one's own",
     "causal_mask",
     f"from pathlib import Path\n\nPath('masks.py').write_text({'import torch' + chr(10) + MASK!r})\n\nfrom masks import causal_mask",
+    told=["worth a look"],
 )
 
 

@@ -1,4 +1,4 @@
-"""Every exercise on a CUDA device: the device of the result, and the numbers of the CPU.
+"""Every exercise on an accelerator: the device of the result, and the numbers of the CPU.
 
 What is called is found in the package. Whoever adds an exercise has it tested here, or is told what it lacks by the tests that need no
 device. The "meta" device, which has shapes and no numbers, shows on any machine what would mix two devices.
@@ -6,7 +6,7 @@ device. The "meta" device, which has shapes and no numbers, shows on any machine
 
 import importlib
 import pkgutil
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -20,7 +20,8 @@ from tfcourse.recurrent import sample_autoregressive
 from tfcourse.training import average_checkpoints, shift_right, training_loop, training_step
 from tfcourse.translation import beam_search, greedy_decode
 
-DEVICE = "cuda"
+# Where there is no CUDA, these tests run on the pretend accelerator of tests/pretend/.
+DEVICE = "cuda" if torch.cuda.is_available() else "pretend"
 # Texts, pictures and pages: what they make is on the CPU, whatever it is made of.
 NO_EXERCISES = {"data", "figures", "explorer"}
 MODULES = [
@@ -54,13 +55,6 @@ TESTS_OF_THEIR_OWN = {
 CALLED = [name for name in NAMES if name not in NO_TENSORS | TESTS_OF_THEIR_OWN.keys()]
 TRANSLATORS = ["Seq2Seq", "AttentionSeq2Seq", "Transformer"]
 DTYPES = [torch.float64, torch.float32, torch.float16, torch.bfloat16]
-
-
-def on_cuda(test: Callable[..., None]) -> Callable[..., None]:
-    """A test that needs the device, and is skipped with its reason where there is none."""
-    missing = not torch.cuda.is_available()
-    skip = pytest.mark.skipif(missing, reason="needs a CUDA device: torch.cuda.is_available() is False")
-    return pytest.mark.cuda(skip(test))
 
 
 @pytest.fixture(autouse=True)
@@ -118,7 +112,7 @@ def test_what_is_not_called_is_in_the_package_and_what_has_tests_of_its_own_has_
 # ------------------------------------------------------------------------------------------------------ with a device
 
 
-@on_cuda
+@pytest.mark.cuda
 @pytest.mark.parametrize("dtype", DTYPES, ids=str)
 @pytest.mark.parametrize("name", CALLED)
 def test_every_exercise_stays_on_the_device_and_equals_the_cpu(name, dtype, exercise_call, assert_near):
@@ -142,7 +136,7 @@ def test_every_exercise_stays_on_the_device_and_equals_the_cpu(name, dtype, exer
             assert torch.equal(x.cpu(), y)
 
 
-@on_cuda
+@pytest.mark.cuda
 @pytest.mark.parametrize("dtype", DTYPES, ids=str)
 def test_gradients_on_the_device_equal_those_by_hand_on_the_cpu(dtype, exercise_call, assert_near):
     _, (q, k, v, grad_output, mask) = exercise_call("attention_backward", dtype, DEVICE)
@@ -153,30 +147,31 @@ def test_gradients_on_the_device_equal_those_by_hand_on_the_cpu(dtype, exercise_
     assert not actual[0][:, 1].any(), "a fully masked row passes no gradient"
 
 
-@on_cuda
+@pytest.mark.cuda
 def test_padding_mask_without_a_length_is_made_on_the_device_of_the_lengths():
     mask = padding_mask(torch.tensor([2, 3], device=DEVICE))
     assert mask.device.type == DEVICE
     assert mask.tolist() == [[[True, True, False]], [[True, True, True]]]
 
 
-@on_cuda
+@pytest.mark.cuda
 def test_tiled_attention_needs_less_memory_than_the_weights_it_never_holds():
     N = 4096
     generator = torch.Generator().manual_seed(3)
     q, k, v = (torch.randn(N, 32, generator=generator).to(DEVICE) for _ in range(3))
     tiled_attention(q, k, v)  # the first product reserves a workspace, which is not to be counted
-    torch.cuda.synchronize()
-    before = torch.cuda.memory_allocated()
-    torch.cuda.reset_peak_memory_stats()
+    memory = torch.get_device_module(DEVICE)
+    memory.synchronize()
+    before = memory.memory_allocated()
+    memory.reset_peak_memory_stats()
     output = tiled_attention(q, k, v)
-    torch.cuda.synchronize()
+    memory.synchronize()
     weights = 4 * N * N
-    assert torch.cuda.max_memory_allocated() - before < weights / 4
+    assert memory.max_memory_allocated() - before < weights / 4
     torch.testing.assert_close(output, scaled_dot_product_attention(q, k, v), rtol=1e-4, atol=1e-4)
 
 
-@on_cuda
+@pytest.mark.cuda
 @pytest.mark.parametrize("name", TRANSLATORS)
 def test_translators_write_on_the_device_what_they_write_on_the_cpu(name, exercise_call):
     found = []
@@ -192,7 +187,7 @@ def test_translators_write_on_the_device_what_they_write_on_the_cpu(name, exerci
         torch.testing.assert_close(mine, theirs)
 
 
-@on_cuda
+@pytest.mark.cuda
 @pytest.mark.parametrize("name", TRANSLATORS)
 def test_a_step_of_training_on_the_device_is_that_on_the_cpu(name, exercise_call, assert_near):
     found = []
@@ -207,7 +202,7 @@ def test_a_step_of_training_on_the_device_is_that_on_the_cpu(name, exercise_call
     assert_near(*found)
 
 
-@on_cuda
+@pytest.mark.cuda
 @pytest.mark.parametrize("name", ["Seq2Seq", "AttentionSeq2Seq"])  # without dropout, which is drawn on the device
 def test_a_loop_of_training_on_the_device_is_that_on_the_cpu(name, exercise_call, assert_near):
     found = []
@@ -222,7 +217,7 @@ def test_a_loop_of_training_on_the_device_is_that_on_the_cpu(name, exercise_call
     assert_near(*found)
 
 
-@on_cuda
+@pytest.mark.cuda
 def test_the_mean_of_checkpoints_is_on_their_device():
     checkpoints = [
         {"w": torch.tensor([x, 2 * x], device=DEVICE), "n": torch.tensor(3, device=DEVICE)} for x in (1.0, 4.0)
@@ -232,13 +227,13 @@ def test_the_mean_of_checkpoints_is_on_their_device():
     assert averaged["w"].tolist() == [2.5, 5.0]
 
 
-@on_cuda
+@pytest.mark.cuda
 def test_an_alignment_is_read_from_a_table_on_the_device():
     table = ibm_model_1([([1, 2], [2, 1]), ([2], [1]), ([1], [2])], 3, 3, 5)
     assert best_alignment(table.to(DEVICE), [1, 2], [1, 2]) == best_alignment(table, [1, 2], [1, 2]) == [1, 0]
 
 
-@on_cuda
+@pytest.mark.cuda
 def test_tokens_are_drawn_on_the_device_of_the_prompt(exercise_call):
     function, (model, prompt, steps) = exercise_call("sample_autoregressive", torch.float32, DEVICE)
     drawn = function(model, prompt, steps, generator=torch.Generator(DEVICE).manual_seed(1))

@@ -6,3 +6,27 @@ NORMS = (
     *("_batch_norm_no_update", "_native_batch_norm_legit", "_native_batch_norm_legit_no_training"),
     "_native_batch_norm_legit_functional",
 )
+
+# Whatever computes attention in one call, under all the names that PyTorch has for it.
+ATTENTION = (
+    "scaled_dot_product_attention",
+    "_scaled_dot_product_attention_math",
+    "_scaled_dot_product_flash_attention_for_cpu",
+    "_scaled_dot_product_flash_attention",
+    "_scaled_dot_product_efficient_attention",
+    "_scaled_dot_product_cudnn_attention",
+    "_scaled_dot_product_fused_attention_overrideable",
+    "_flash_attention_forward",
+    "_efficient_attention_forward",
+    "flex_attention",
+    "multi_head_attention_forward",
+    "_native_multi_head_attention",
+    "_transformer_encoder_layer_fwd",
+    "MultiheadAttention",
+    # These record a ready-made layer as the plain operations that it consists of: nothing else is seen of it afterwards.
+    "trace",
+    "trace_module",
+    "symbolic_trace",
+    "make_fx",
+    "export",
+)

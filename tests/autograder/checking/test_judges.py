@@ -235,6 +235,14 @@ def test_a_tensor_that_is_too_large_is_told_with_its_size():
     )
 
 
+@pytest.mark.parametrize(("scale", "passes"), [(1.0, True), (1.2, True), (1.3, False), (0.7, False), (math.nan, False)])
+def test_weights_drawn_at_random_are_judged_by_how_widely_they_vary(scale, passes):
+    drawn = torch.linspace(-1, 1, 20)[:, None] + torch.arange(3)
+    seen, expected = Observation(outputs={"output": scale * drawn.flip(0)}), Observation(outputs={"output": drawn})
+    told = judge("spread", [seen], [expected], {"dim": 0})
+    assert told is None if passes else "standard deviation" in told
+
+
 def test_forbidden_functions_are_named():
     seen = [Observation(functions=("softmax", "lerp"))]
     assert judge("free_of", seen, seen, {"names": ["dot"]}) is None
@@ -248,7 +256,7 @@ GOOD, BAD = Observation(outputs={"output": X}), Observation(error="ValueError: n
 
 @pytest.mark.parametrize("name", sorted(set(JUDGES) - {"related", "matches_part"}))
 def test_an_error_where_an_answer_is_asked_for_fails_whatever_the_judge(name):
-    options = {"limit": 5, "names": [], "axis": "keys"}
+    options = {"limit": 5, "names": [], "axis": "keys", "dim": 0}
     seen, expected = [Observation(error="TypeError: oh"), GOOD], [GOOD, GOOD]
     assert judge(name, seen, expected, options) == "it raised TypeError: oh"
     seen = [Observation(error="NotImplementedError", unfinished=True), GOOD]

@@ -7,7 +7,7 @@ import torch
 
 from autograder.checking.judges import JUDGES
 from autograder.checking.request import Observation
-from autograder.checking.untold import OWN_KINDS, known_kind, untold
+from autograder.checking.untold import OWN_KINDS, told_kind, untold
 
 WHERE = "on a question that is not among the visible ones"
 SECRET = "0.0727 is the secret"
@@ -18,9 +18,9 @@ OPTIONS = {"claim": "another tile size gives another result", "axis": "queries",
 @pytest.mark.parametrize(
     ("given", "said"),
     [
-        (Observation(error=f"ValueError: {SECRET}"), "it raised ValueError"),
-        (Observation(error=f"{SECRET}: {SECRET}"), "it raised an exception of its own"),
-        (Observation(error=f"print: {SECRET}"), "it raised an exception of its own"),
+        (Observation(error=f"ValueError: {SECRET}"), "it raised an exception"),
+        (Observation(error=f"{SECRET}: {SECRET}"), "it raised an exception"),
+        (Observation(error=f"print: {SECRET}"), "it raised an exception"),
         (Observation(error=f"MemoryLimit: {SECRET}"), "it raised MemoryLimit"),
         (Observation(outputs={SECRET: torch.ones(2)}), "it returns something of another form"),
         (Observation(outputs={"output": SECRET}), "it returns something of another type"),
@@ -64,6 +64,6 @@ def test_whatever_judge_speaks_nothing_of_the_answer_and_of_the_right_one_is_tol
     assert "7" not in told
 
 
-def test_the_graders_own_names_for_what_happened_are_known() -> None:
-    assert all(known_kind(kind) == kind for kind in (*OWN_KINDS, "IndexError", "KeyboardInterrupt"))
-    assert known_kind("NotAsked0727") == "an exception of its own"
+def test_of_all_kinds_of_exceptions_only_the_graders_own_are_named() -> None:
+    assert all(told_kind(kind) == kind for kind in OWN_KINDS)
+    assert {told_kind(kind) for kind in ("IndexError", "KeyboardInterrupt", "NotAsked0727")} == {"an exception"}

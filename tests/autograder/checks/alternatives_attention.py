@@ -451,7 +451,7 @@ def tiled_both_ways(q: Tensor, k: Tensor, v: Tensor, tile_size: int = 64) -> Ten
     """Queries in tiles as well, as FlashAttention has them."""
     refuse_empty_tiles(tile_size)
     answers = []
-    for q_tile in q.split(max(tile_size, 16), dim=-2):
+    for q_tile in q.split(max(tile_size, 64), dim=-2):
         m = torch.full_like(q_tile[..., 0], -torch.inf)
         total, output = torch.zeros_like(m), q_tile.new_zeros(*q_tile.shape[:-1], v.shape[-1])
         for start in range(0, k.size(-2), tile_size):

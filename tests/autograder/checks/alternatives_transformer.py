@@ -213,32 +213,40 @@ class ByFlattening(_TwoMaps):
 
 
 @alternative("residual_post_norm")
-def post_by_functional(x: Tensor, sublayer: Any, gamma: Tensor, beta: Tensor, *, dropout: float = 0.0) -> Tensor:
+def post_by_functional(
+    x: Tensor, sublayer: Any, gamma: Tensor, beta: Tensor, *, dropout: float = 0.0, eps: float = 1e-5
+) -> Tensor:
     """PyTorch's norm and dropout."""
-    return F.layer_norm(x + F.dropout(sublayer(x), p=dropout), x.shape[-1:], gamma, beta)
+    return F.layer_norm(x + F.dropout(sublayer(x), p=dropout), x.shape[-1:], gamma, beta, eps)
 
 
 @alternative("residual_post_norm")
-def post_by_masks(x: Tensor, sublayer: Any, gamma: Tensor, beta: Tensor, *, dropout: float = 0.0) -> Tensor:
+def post_by_masks(
+    x: Tensor, sublayer: Any, gamma: Tensor, beta: Tensor, *, dropout: float = 0.0, eps: float = 1e-5
+) -> Tensor:
     """Dropout by hand."""
     said = sublayer(x)
     if dropout > 0:
         keep = torch.rand_like(said) >= dropout
         said = torch.where(keep, said / max(1 - dropout, 1e-9), 0.0)
-    return by_var_mean(torch.add(said, x), gamma, beta)
+    return by_var_mean(torch.add(said, x), gamma, beta, eps)
 
 
 @alternative("residual_pre_norm")
-def pre_by_functional(x: Tensor, sublayer: Any, gamma: Tensor, beta: Tensor, *, dropout: float = 0.0) -> Tensor:
+def pre_by_functional(
+    x: Tensor, sublayer: Any, gamma: Tensor, beta: Tensor, *, dropout: float = 0.0, eps: float = 1e-5
+) -> Tensor:
     """PyTorch's norm and dropout."""
-    said = sublayer(F.layer_norm(x, gamma.shape, weight=gamma, bias=beta))
+    said = sublayer(F.layer_norm(x, gamma.shape, weight=gamma, bias=beta, eps=eps))
     return F.dropout(said, p=dropout, training=True) + x
 
 
 @alternative("residual_pre_norm")
-def pre_by_modules(x: Tensor, sublayer: Any, gamma: Tensor, beta: Tensor, *, dropout: float = 0.0) -> Tensor:
+def pre_by_modules(
+    x: Tensor, sublayer: Any, gamma: Tensor, beta: Tensor, *, dropout: float = 0.0, eps: float = 1e-5
+) -> Tensor:
     """A dropout module; the norm of an alternative above."""
-    return x.clone().add_(nn.Dropout(dropout)(sublayer(by_einsum(x, gamma, beta))))
+    return x.clone().add_(nn.Dropout(dropout)(sublayer(by_einsum(x, gamma, beta, eps))))
 
 
 # -------------------------------------------------------------------------------------------------------------- layers
@@ -487,7 +495,7 @@ class _Whole(nn.Module):
         self.decoder_layers = nn.ModuleList([self.WRITER(*sizes, **options) for _ in range(n_layers)])
         self.encoder_layers = nn.ModuleList([self.READER(*sizes, **options) for _ in range(n_layers)])
         if positions == "learned":
-            self.position_table = nn.Parameter(torch.randn(max_length, d_model))
+            self.position_table = nn.Parameter(torch.randn(max_length, d_model) / 50)
         if tie_weights:
             self.embedding = nn.Embedding(target_vocabulary, d_model)
         else:
@@ -497,6 +505,9 @@ class _Whole(nn.Module):
         if pre_norm:
             self.decoder_norm = nn.LayerNorm(d_model)
             self.encoder_norm = nn.LayerNorm(d_model)
+        for part in self.children():
+            if isinstance(part, nn.Embedding):
+                part.weight.data /= d_model**0.5
         self.d, self.tied, self.pre, self.every = d_model, tie_weights, pre_norm, positions_every_layer
         self.learned = positions == "learned"
         self.drop = nn.Dropout(dropout)

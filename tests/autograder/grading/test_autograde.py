@@ -137,10 +137,10 @@ def test_a_known_mistake_is_named_in_the_results(graded: Graded) -> None:
     assert named >= 1
 
 
-def test_questions_wait_for_a_person_unless_they_are_unanswered(graded: Graded) -> None:
+def test_a_result_says_which_questions_were_answered(graded: Graded) -> None:
     for student, result in zip(graded.students, graded.results, strict=True):
         answered = bool(student.chapters[CHAPTER].answered)
-        assert [(q.name, q.answered, q.pending) for q in result.questions] == [("question_root", answered, answered)]
+        assert [(q.name, q.answered) for q in result.questions] == [("question_root", answered)]
 
 
 def test_a_file_that_is_no_notebook_gets_a_name_and_no_points(graded: Graded) -> None:
@@ -148,7 +148,6 @@ def test_a_file_that_is_no_notebook_gets_a_name_and_no_points(graded: Graded) ->
     assert result.status == "not gradable"
     assert [problem.kind for problem in result.problems] == ["not a notebook"]
     assert {exercise.score for exercise in result.exercises} == {0.0}
-    assert result.pending == 0
 
 
 def test_a_submission_without_metadata_is_graded_like_any_other(graded: Graded) -> None:

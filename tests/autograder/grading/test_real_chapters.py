@@ -81,7 +81,7 @@ def test_a_sample_class_gets_the_scores_that_were_predicted_and_a_report(
             assert (result["status"], result["problems"]) == ("graded", [])
             scores = {exercise["name"]: exercise["score"] for exercise in result["exercises"]}
             assert scores == {name: pytest.approx(expected["score"]) for name, expected in work["exercises"].items()}
-            assert sorted(q["name"] for q in result["questions"] if q["pending"]) == answered[result["student"]]
+            assert sorted(q["name"] for q in result["questions"] if q["answered"]) == answered[result["student"]]
         assert len(graded["feedback"]) == len(graded["results"]) == 2
 
     report = told(course, "report", *CHAPTERS)

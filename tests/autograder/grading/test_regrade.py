@@ -255,3 +255,49 @@ def test_what_failed_in_a_dry_run_is_executed_again(graded: Course, kept: Callab
     again = Scripted()
     settled_by(graded, again, kept(False))
     assert again.ran == ["ben"]
+
+
+# --------------------------------------------------------------------------------- what a person has seen stays decided
+
+LATE = "2031-01-01 10:00:00 UTC"
+
+
+def override(course: Course, student: str, cell: str, points: float) -> None:
+    """Give points to a test by hand, as the formgrader does."""
+    with Books(course, CHAPTER).gradebook() as gradebook:
+        grade = gradebook.find_grade(cell, CHAPTER, CHAPTER, student)
+        grade.manual_score, grade.needs_manual_grade = points, False
+        gradebook.db.commit()
+
+
+def waits(course: Course, student: str, cell: str) -> tuple[float | None, bool]:
+    """Return a person's points for a cell, and whether it waits for a person."""
+    with Books(course, CHAPTER).gradebook() as gradebook:
+        grade = gradebook.find_grade(cell, CHAPTER, CHAPTER, student)
+        return grade.manual_score, bool(grade.needs_manual_grade)
+
+
+@pytest.mark.usefixtures("other_checks")
+def test_points_that_a_person_has_overridden_wait_for_nobody_after_a_regrade(graded: Course) -> None:
+    override(graded, "ann", "test_causal_mask", 2.5)
+    again(graded, MOVED)
+    assert waits(graded, "ann", "test_causal_mask") == (2.5, False)
+
+
+def test_a_time_stamp_that_comes_late_sends_nothing_back_to_a_person(graded: Course) -> None:
+    override(graded, "ann", "test_causal_mask", 2.5)
+    (graded.root / "submitted" / "ann" / CHAPTER / "timestamp.txt").write_text(LATE)
+    results = autograde(graded, CHAPTER, device="cpu", settings=SETTINGS, make_executor=MOVED)
+    assert [result.student for result in results if not result.unchanged] == ["ann"]
+    assert answers(graded) == GIVEN
+    assert waits(graded, "ann", "test_causal_mask") == (2.5, False)
+
+
+def test_other_code_sends_the_overridden_points_to_a_person_and_not_the_answer(
+    graded: Course, filled: Fill, hand_in: HandIn
+) -> None:
+    override(graded, "ann", "test_causal_mask", 2.5)
+    hand_in("ann", filled(answer="Because.", causal_mask="def causal_mask(*sizes):\n    return None"))
+    autograde(graded, CHAPTER, device="cpu", settings=SETTINGS, make_executor=MOVED)
+    assert waits(graded, "ann", "test_causal_mask") == (2.5, True)
+    assert answers(graded)["ann"] == (3, False, "Well said.")

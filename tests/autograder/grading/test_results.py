@@ -33,7 +33,7 @@ RESULT = GradeResult(
     chapter="03",
     status="graded",
     exercises=(ExerciseResult("f", 1.0, 3.0, VERDICT, "", 0.5), ExerciseResult("g", 0.0, 2.0, None, "NameError: g")),
-    questions=(QuestionResult("question_q", 4.0, answered=True, pending=True),),
+    questions=(QuestionResult("question_q", 4.0, answered=True),),
     problems=(Problem("timeout", "It was stopped.", where="test_g"),),
     late_penalty=0.5,
     device="cpu",
@@ -53,7 +53,7 @@ def empty(tmp_path: object) -> Course:
 def test_a_result_comes_back_as_it_was(empty: Course) -> None:
     write_result(empty, RESULT)
     assert read_result(empty, "03", "ann") == replace(RESULT, unchanged=True)
-    assert (RESULT.score, RESULT.max_score, RESULT.pending) == (1.0, 5.0, 1)
+    assert (RESULT.score, RESULT.max_score) == (1.0, 5.0)
 
 
 def test_how_long_it_took_is_kept_and_makes_no_other_file(empty: Course) -> None:

@@ -1,0 +1,82 @@
+"""The check of ``add_positions``: every place of a sequence gets its own row of a table."""
+
+from __future__ import annotations
+
+import torch
+
+from autograder.checking import rows
+from autograder.checking.draw import Case, Draw
+from autograder.checking.exercise import Exercise
+from tfcourse import positions
+
+
+def placed(draw: Draw) -> Case:
+    """A sequence, and a table that is longer."""
+    b, t, d, more = draw.sizes(4)
+    return Case({"x": draw.normal(b, t, d), "positions": draw.normal(t + more, d)})
+
+
+def as_many_examples(draw: Draw) -> Case:
+    """As many examples as places and rows of the table: the shapes do not show which of the two axes is meant."""
+    t, d = draw.sizes(2, low=3)
+    return Case({"x": draw.normal(t, t, d), "positions": draw.normal(t, d)})
+
+
+def piece(draw: Draw) -> Case:
+    """A sequence that begins further back; the last row of the table is its last."""
+    b, t, d, start = draw.sizes(4)
+    return Case({"x": draw.normal(b, t, d), "positions": draw.normal(start + t, d), "start": start})
+
+
+def longer(draw: Draw, size: int) -> Case:
+    """More of everything."""
+    return Case({"x": draw.normal(3 * size, 4 * size, 6), "positions": draw.normal(9 * size, 6)})
+
+
+def too_long(draw: Draw) -> Case:
+    """The table ends one place too early."""
+    case = piece(draw)
+    return case.with_arguments(positions=case.arguments["positions"][:-1])
+
+
+def before_the_start(draw: Draw) -> Case:
+    """A place before the first."""
+    return placed(draw).with_arguments(start=-1)
+
+
+def too_narrow(draw: Draw) -> Case:
+    """A table of one column, which would be added to every column without a word."""
+    case = placed(draw)
+    return case.with_arguments(positions=case.arguments["positions"][:, :1])
+
+
+def single_precision_table(draw: Draw) -> Case:
+    """A sequence in half precision, and a table in single precision, as sinusoids are made."""
+    case = placed(draw).to(torch.bfloat16)
+    return case.with_arguments(positions=case.arguments["positions"].float())
+
+
+ADD_POSITIONS = Exercise(
+    reference=positions.add_positions,
+    rows=(
+        rows.numbers(2, placed, as_many_examples, title="Every place gets its own row, the same one in every example."),
+        rows.numbers(1, piece, name="start", title="A sequence may begin further back."),
+        rows.edge(
+            0.5,
+            single_precision_table,
+            name="precision",
+            title="The result has the dtype of x, even if the table is more precise.",
+        ),
+        rows.inputs_kept(0.5, placed),
+        rows.device(0.5, placed),
+        rows.no_loop(0.5, longer, over="examples or places"),
+        rows.errors(
+            0.5,
+            placed,
+            too_long,
+            before_the_start,
+            too_narrow,
+            title="A place that the table does not have, or another width, is a ValueError.",
+        ),
+    ),
+)

@@ -1,0 +1,89 @@
+"""The check of ``EncoderLayer``: self-attention and a feed-forward network, each with its residual connection."""
+
+from __future__ import annotations
+
+from autograder.checking import rows
+from autograder.checking.draw import Case, Draw
+from autograder.checking.exercise import Exercise
+from autograder.checks.ch05_transformer.layer_cases import (
+    D,
+    F,
+    H,
+    drop_everything,
+    drop_nothing,
+    hardly_drop,
+    lengths,
+    with_options,
+)
+from autograder.checks.ch05_transformer.ready_made import ATTENTION
+from tfcourse import layers
+
+
+def encoder(draw: Draw) -> Case:
+    """A layer with random weights, and sequences without padding."""
+    b, _, s = lengths(draw)
+    state = draw.weights(layers.EncoderLayer(D, H, F))
+    return Case({"x": 2 * draw.normal(b, s, D)}, init={"d_model": D, "n_heads": H, "d_ff": F}, state=state)
+
+
+def padded(draw: Draw) -> Case:
+    """The same with padding."""
+    case = encoder(draw)
+    b, s, _ = case.arguments["x"].shape
+    return case.with_arguments(mask=draw.mask(b, s)[:, None])
+
+
+def pre_norm(draw: Draw) -> Case:
+    """Pre-norm."""
+    return with_options(encoder(draw), pre_norm=True)
+
+
+def with_gelu(draw: Draw) -> Case:
+    """With GELU."""
+    return with_options(encoder(draw), activation="gelu")
+
+
+def all_dropped(draw: Draw) -> Case:
+    """Nothing is left of what the sublayers say."""
+    return drop_everything(encoder(draw))
+
+
+def all_dropped_pre_norm(draw: Draw) -> Case:
+    """The same with pre-norm."""
+    return drop_everything(pre_norm(draw))
+
+
+def not_training(draw: Draw) -> Case:
+    """A dropout that must not be used."""
+    return drop_nothing(encoder(draw))
+
+
+def hardly_dropped(draw: Draw) -> Case:
+    """A dropout that shows by its divisor alone."""
+    return hardly_drop(encoder(draw))
+
+
+ENCODER_LAYER = Exercise(
+    reference=layers.EncoderLayer,
+    rows=(
+        rows.numbers(
+            2, encoder, encoder, name="post-norm", title="Post-norm: each sum of input and sublayer is normalised."
+        ),
+        rows.numbers(2.5, pre_norm, name="pre-norm", title="Pre-norm: each sublayer's input is normalised."),
+        rows.numbers(2.5, padded, name="mask", title="Nobody attends to padding."),
+        rows.numbers(
+            1.5,
+            all_dropped,
+            all_dropped_pre_norm,
+            not_training,
+            hardly_dropped,
+            name="dropout",
+            title="In training, and only then, dropout falls on what the sublayers say.",
+        ),
+        rows.numbers(1.5, with_gelu, name="activation", title="The feed-forward network gets the activation."),
+        rows.inputs_kept(1, encoder),
+        rows.device(1, encoder),
+    ),
+    forbidden=ATTENTION,
+    rule_case=(encoder, padded),
+)

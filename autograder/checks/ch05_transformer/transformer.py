@@ -1,0 +1,208 @@
+"""The check of ``Transformer``: the whole translator, with each of its options."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import torch
+
+from autograder.checking import rows
+from autograder.checking.draw import Case, Draw
+from autograder.checking.exercise import Exercise
+from autograder.checks.ch05_transformer.layer_cases import (
+    D,
+    H,
+    drop_everything,
+    drop_nothing,
+    hardly_drop,
+    with_options,
+)
+from autograder.checks.ch05_transformer.ready_made import ATTENTION
+from tfcourse import transformer
+
+V = 7
+
+
+def translator(draw: Draw, *, source_vocabulary: int = V, **options: Any) -> Case:
+    """A small model of two layers a stack with random weights, source and target tokens, and no mask.
+
+    No token has the number 0: an embedding may be made so that padding does not learn.
+    """
+    init: dict[str, Any] = {
+        "source_vocabulary": source_vocabulary,
+        "target_vocabulary": V,
+        "d_model": D,
+        "n_heads": H,
+        "d_ff": 5,
+        "n_layers": 2,
+        **options,
+    }
+    t, s = (3, 5) if bool(draw.integers(0, 2)) else (5, 3)
+    arguments = {"source": draw.integers(1, V, 2, s), "target": draw.integers(1, V, 2, t)}
+    return Case(arguments, init=init, state=draw.weights(transformer.Transformer(**init)))
+
+
+def encoding(case: Case) -> Case:
+    """Return the case for the encoder alone."""
+    arguments = {name: value for name, value in case.arguments.items() if name != "target"}
+    return replace(case, arguments=arguments, method="encode")
+
+
+def tied(draw: Draw) -> Case:
+    """The model of the paper, but small: post-norm, tied weights, sinusoids."""
+    return translator(draw)
+
+
+def tied_encoder(draw: Draw) -> Case:
+    """Its encoder."""
+    return encoding(translator(draw))
+
+
+def masked(draw: Draw) -> Case:
+    """Padding in the source."""
+    case = translator(draw)
+    return case.with_arguments(source_mask=draw.mask(*case.arguments["source"].shape))
+
+
+def pre_norm(draw: Draw) -> Case:
+    """Pre-norm, with a norm behind each stack."""
+    return translator(draw, pre_norm=True)
+
+
+def pre_norm_encoder(draw: Draw) -> Case:
+    """The encoder of the same."""
+    return encoding(pre_norm(draw))
+
+
+def untied(draw: Draw) -> Case:
+    """Two vocabularies, and a matrix for each of three tasks."""
+    return translator(draw, source_vocabulary=V + 2, tie_weights=False)
+
+
+def learned(draw: Draw) -> Case:
+    """Learned positions, in a table that is longer than needed."""
+    return translator(draw, positions="learned", max_length=7)
+
+
+def every_layer(draw: Draw) -> Case:
+    """Positions before every layer."""
+    return translator(draw, positions_every_layer=True)
+
+
+def all_dropped(draw: Draw) -> Case:
+    """Nothing is left of embeddings, and of what the sublayers say."""
+    return drop_everything(tied(draw))
+
+
+def not_training(draw: Draw) -> Case:
+    """A dropout that must not be used."""
+    return drop_nothing(tied(draw))
+
+
+def hardly_dropped(draw: Draw) -> Case:
+    """A dropout that shows by its divisor alone."""
+    return hardly_drop(tied(draw))
+
+
+def with_gelu(draw: Draw) -> Case:
+    """With GELU."""
+    return with_options(tied(draw), activation="gelu")
+
+
+def mixed_up(draw: Draw) -> Case:
+    """Two vocabularies, and weights that are to be tied all the same."""
+    return replace(with_options(untied(draw), tie_weights=True), state=None)
+
+
+def unknown_positions(draw: Draw) -> Case:
+    """A kind of positions that nobody has promised."""
+    return replace(with_options(tied(draw), positions="rotary"), state=None)
+
+
+def odd_width(draw: Draw) -> Case:
+    """A sine without its cosine."""
+    return replace(with_options(tied(draw), d_model=5, n_heads=1), state=None)
+
+
+def too_long_for_the_table(draw: Draw) -> Case:
+    """A learned table that ends too early, for the target alone."""
+    case = translator(draw, positions="learned", max_length=4)
+    return case.with_arguments(source=case.arguments["source"][:, :3], target=draw.integers(1, V, 2, 5))
+
+
+def longer(draw: Draw, size: int) -> Case:
+    """More and longer examples; the number 0 is among their tokens, and nothing is padding."""
+    source, target = draw.integers(0, V, 2 * size, 4 * size), draw.integers(0, V, 2 * size, 5 * size)
+    source[0, 0] = 0
+    case = translator(draw, n_layers=1)
+    return case.with_arguments(source=source, target=target)
+
+
+def _fresh(source: torch.Tensor, **options: Any) -> Case:
+    """A wide model as it is drawn, without layers: its encoder gives embeddings times the root of D, plus positions."""
+    init = {"source_vocabulary": 60, "target_vocabulary": 60, "d_model": 48, "n_heads": 2, "d_ff": 4, "n_layers": 0}
+    return Case({"source": source}, init={**init, **options}, method="encode")
+
+
+def fresh_embeddings(draw: Draw) -> Case:
+    """Many tokens at the same place."""
+    return _fresh(1 + draw.permutation(59)[:, None])
+
+
+def fresh_table(draw: Draw) -> Case:
+    """One token at many learned places."""
+    return _fresh(torch.full((1, 60), int(draw.integers(1, 60))), positions="learned", max_length=60)
+
+
+TRANSFORMER = Exercise(
+    reference=transformer.Transformer,
+    rows=(
+        rows.numbers(
+            2,
+            tied,
+            tied_encoder,
+            title="With tied weights and post-norm, logits and memory are right; the future changes no logits.",
+        ),
+        rows.numbers(3, masked, name="mask", title="Nobody attends to padding, neither the encoder nor the decoder."),
+        rows.numbers(
+            3, pre_norm, pre_norm_encoder, name="pre-norm", title="With pre-norm a norm stands behind each stack."
+        ),
+        rows.numbers(
+            2,
+            untied,
+            learned,
+            every_layer,
+            name="tables",
+            title="Weights that are not tied, learned positions, and positions before every layer.",
+        ),
+        rows.numbers(
+            2,
+            all_dropped,
+            not_training,
+            hardly_dropped,
+            with_gelu,
+            name="dropout and activation",
+            title="Dropout falls on embeddings with their positions, and it and the activation reach every layer.",
+        ),
+        rows.initialisation(
+            0.75,
+            (fresh_embeddings, 0),
+            (fresh_table, 1),
+            title="Embeddings are drawn with standard deviation 1 / sqrt(D), a learned table with 0.02.",
+        ),
+        rows.device(0.75, tied),
+        rows.no_loop(0.75, longer, over="examples or positions"),
+        rows.errors(
+            0.75,
+            tied,
+            mixed_up,
+            unknown_positions,
+            odd_width,
+            too_long_for_the_table,
+            title="Tied vocabularies of two sizes, positions that are unknown, too few or odd are a ValueError.",
+        ),
+    ),
+    forbidden=ATTENTION,
+    rule_case=(tied, pre_norm),
+)

@@ -1,0 +1,220 @@
+"""Where it is open which of a student's notebooks counts, no score is recorded until a person has chosen."""
+
+from __future__ import annotations
+
+import csv
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import nbformat
+import pytest
+from click.testing import CliRunner, Result
+
+from autograder.cli import main
+from autograder.course import Course
+from autograder.errors import CourseError
+from autograder.grading import choose as module
+from autograder.grading.autograde import autograde
+from autograder.grading.choose import choose
+from autograder.grading.collect import collect
+from autograder.grading.record import Books
+from autograder.grading.results import GradeResult, Notebook, read_results
+from autograder.grading.settings import GradingSettings
+from autograder.reports.class_report import summarise
+from autograder.reports.export import export, open_choices, undecided
+from autograder.reports.grades import read_grades
+from autograder.reports.works import read_works
+
+from .conftest import CHAPTER
+from .scripted import Scripted
+
+Fill = Callable[..., Any]
+HandIn = Callable[..., Path]
+POINTS = {"causal_mask": 3.0}
+EXECUTOR = Scripted({"ada/a.ipynb": POINTS})
+
+
+@pytest.fixture
+def open_course(course: Course, filled: Fill, hand_in: HandIn, right: dict[str, str]) -> Course:
+    """A course in which Ada has two solved notebooks, and Bo one."""
+    hand_in("bo", filled(**right))
+    for name, answer in (("a", "One."), ("b", "Two.")):
+        path = hand_in("ada", filled(answer=answer, **right))
+        path.rename(path.with_name(f"{name}.ipynb"))
+    return course
+
+
+def graded(course: Course, executor: Scripted = EXECUTOR) -> dict[str, GradeResult]:
+    """Collect what is there, grade it, and return everybody's result."""
+    collect(course, CHAPTER)
+    results = autograde(course, CHAPTER, device="cpu", settings=GradingSettings(seed=7), make_executor=executor)
+    return {result.student: result for result in results}
+
+
+def exported(course: Course, folder: Path) -> dict[str, str]:
+    """Return everybody's score as it is exported."""
+    (made,) = export(read_grades(course, [CHAPTER]), "csv", folder)
+    return {row["student_id"]: row["score"] for row in csv.DictReader(made.path.open(encoding="utf-8"))}
+
+
+def test_both_scores_are_told_and_neither_is_recorded(open_course: Course, tmp_path: Path) -> None:
+    result = graded(open_course)["ada"]
+    assert (result.status, result.score) == ("to decide", 0)
+    assert result.notebooks == (Notebook("a.ipynb", 5, 14), Notebook("b.ipynb", 3, 14))
+    (problem,) = result.problems
+    assert "a.ipynb (5 of 14 points); b.ipynb (3 of 14 points)" in problem.what
+    assert f"tfcourse choose ada {CHAPTER} FILE" in problem.do
+    grades = read_grades(open_course, [CHAPTER])
+    assert {grade.student: grade.decided for grade in grades} == {"ada": False, "bo": True}
+    assert exported(open_course, tmp_path) == {"ada": "", "bo": "3.0"}
+    assert open_choices(grades).startswith("to decide: 1 submission ")
+    (summary,) = summarise(read_works(open_course, [CHAPTER]))
+    assert (summary.undecided, summary.graded, summary.absent) == (("ada",), ("bo",), ())
+    with Books(open_course, CHAPTER).gradebook() as gradebook:
+        assert [s.student_id for s in gradebook.assignment_submissions(CHAPTER)] == ["bo"]
+
+
+def test_what_is_open_and_unchanged_is_not_run_again(open_course: Course) -> None:
+    graded(open_course)
+    executor = Scripted()
+    assert graded(open_course, executor)["ada"].unchanged
+    assert executor.ran == []
+
+
+def test_what_was_chosen_counts_and_a_new_choice_undoes_it(open_course: Course, tmp_path: Path) -> None:
+    graded(open_course)
+    for name, points in (("b.ipynb", 3.0), ("a.ipynb", 5.0)):
+        choose(open_course, "ada", CHAPTER, name)
+        assert exported(open_course, tmp_path)["ada"] == "", "a choice has no score before it is graded"
+        result = graded(open_course, Scripted({"ada": POINTS} if name == "a.ipynb" else {}))["ada"]
+        assert (result.status, result.score) == ("graded", points)
+        assert exported(open_course, tmp_path)["ada"] == str(points)
+
+
+@pytest.mark.parametrize("last", ["write_result", "write_choice"])
+def test_a_choice_that_is_cut_short_is_made_or_still_open(
+    open_course: Course, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, last: str
+) -> None:
+    graded(open_course)
+    choose(open_course, "ada", CHAPTER, "b.ipynb")
+    graded(open_course)
+    work = getattr(module, last)
+
+    def stopping(*arguments: Any) -> None:
+        work(*arguments)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(module, last, stopping)
+    with pytest.raises(KeyboardInterrupt):
+        choose(open_course, "ada", CHAPTER, "a.ipynb")
+    monkeypatch.undo()
+    assert exported(open_course, tmp_path)["ada"] == ""
+    result = graded(open_course, Scripted({"ada": POINTS}))["ada"]
+    assert result.status == "graded"
+    name = "b.ipynb" if last == "write_result" else "a.ipynb"
+    folder = open_course.folder("submitted", "ada", CHAPTER)
+    assert (folder / f"{CHAPTER}.ipynb").read_bytes() == (folder / name).read_bytes()
+
+
+def test_the_same_download_leaves_a_choice_and_another_notebook_opens_it(
+    open_course: Course, tmp_path: Path, filled: Fill, right: dict[str, str]
+) -> None:
+    download = tmp_path / "download"
+    for student in ("ada", "bo"):
+        shutil.copytree(open_course.folder("submitted", student, CHAPTER), download / student)
+    graded(open_course)
+    choose(open_course, "ada", CHAPTER, "b.ipynb")
+    graded(open_course)
+    assert collect(open_course, CHAPTER, download).unchanged == ["ada", "bo"]
+    assert graded(open_course)["ada"].unchanged
+    shutil.copy(download / "bo" / f"{CHAPTER}.ipynb", download / "ada" / "c.ipynb")
+    assert collect(open_course, CHAPTER, download).replaced == ["ada"]
+    result = graded(open_course)["ada"]
+    assert [notebook.file for notebook in result.notebooks] == ["a.ipynb", "b.ipynb", "c.ipynb"]
+
+
+def test_a_notebook_of_the_chapters_name_that_comes_later_counts(
+    open_course: Course, filled: Fill, hand_in: HandIn, right: dict[str, str]
+) -> None:
+    graded(open_course)
+    choose(open_course, "ada", CHAPTER, "b.ipynb")
+    later = hand_in("ada", filled(answer="Three.", **right)).read_bytes()
+    assert graded(open_course)["ada"].status == "graded"
+    assert (open_course.folder("submitted", "ada", CHAPTER) / f"{CHAPTER}.ipynb").read_bytes() == later
+
+
+@pytest.mark.parametrize(
+    ("student", "file"), [("ada", "c.ipynb"), ("ada", "../b.ipynb"), ("bo", "a.ipynb"), ("zoe", "a")]
+)
+def test_what_cannot_be_chosen_is_refused_and_changes_nothing(
+    open_course: Course, snapshot: Callable[[Path], dict[str, str]], student: str, file: str
+) -> None:
+    graded(open_course)
+    before = snapshot(open_course.root)
+    with pytest.raises(CourseError, match="there is no"):
+        choose(open_course, student, CHAPTER, file)
+    assert snapshot(open_course.root) == before
+
+
+def test_who_handed_in_no_notebook_is_in_report_and_export_until_one_comes(
+    course: Course, tmp_path: Path, filled: Fill, right: dict[str, str]
+) -> None:
+    download = tmp_path / "download"
+    for student, name in (("ada", "a.ipynb"), ("leo", "work.py")):
+        (download / student).mkdir(parents=True)
+        (download / student / name).write_text("print()")
+    nbformat.write(filled(**right), download / "ada" / "a.ipynb")
+    collect(course, CHAPTER, download)
+    result = graded(course)["leo"]
+    assert (result.status, "handed in was: work.py" in result.problems[0].what) == ("not gradable", True)
+    (summary,) = summarise(read_works(course, [CHAPTER]))
+    assert (summary.refused, summary.absent) == (("leo",), ())
+    assert undecided(read_grades(course, [CHAPTER])).endswith(
+        "could not be graded and stands at 0: leo (03_scaled_dot_product)"
+    )
+    assert "leo" in exported(course, tmp_path / "export")
+    nbformat.write(filled(**right), download / "leo" / "now.ipynb")
+    collect(course, CHAPTER, download)
+    assert graded(course)["leo"].status == "graded"
+    assert [path.name for path in course.folder("submitted", "leo", CHAPTER).iterdir()] == [f"{CHAPTER}.ipynb"]
+
+
+def test_the_number_of_answers_that_wait_is_the_gradebooks(open_course: Course, filled: Fill, hand_in: HandIn) -> None:
+    shutil.rmtree(open_course.folder("submitted", "ada"))
+    hand_in("bo", filled(answer="Because."))
+    graded(open_course)
+
+    def told() -> Result:
+        words = ["autograde", CHAPTER, "--course", str(open_course.root), "--device", "cpu", "--jobs", "1"]
+        return CliRunner().invoke(main, words, catch_exceptions=False)
+
+    assert "1 answer of 1 student waits for manual grading" in told().stdout
+    with Books(open_course, CHAPTER).gradebook() as gradebook:
+        grade = gradebook.find_grade("question_root", CHAPTER, CHAPTER, "bo")
+        grade.manual_score, grade.needs_manual_grade = 3, False
+        gradebook.db.commit()
+    done = told()
+    assert "manual grading" not in done.stdout
+    assert "graded, 1 of them earlier and unchanged" in done.stdout
+
+
+def test_the_commands_say_what_is_to_decide_and_end_with_1_until_somebody_chooses(open_course: Course) -> None:
+    def run(*words: str) -> Result:
+        return CliRunner().invoke(main, [*words, "--course", str(open_course.root)], catch_exceptions=False)
+
+    done = run("autograde", CHAPTER, "--device", "cpu", "--jobs", "1")
+    assert done.exit_code == 1
+    assert (
+        "to decide: ada: 2 notebooks, and it is open which one counts: a.ipynb (14 of 14 points); b.ipynb"
+        in done.stdout
+    )
+    assert "to decide: ada: 2 notebooks" in run("report", CHAPTER).stdout
+    done = run("export", CHAPTER)
+    assert (done.exit_code, "to decide: 1 submission" in done.stdout) == (1, True)
+    done = run("choose", "ada", CHAPTER, "b.ipynb", "--device", "cpu", "--jobs", "1")
+    assert done.exit_code == 0
+    assert f"ada, {CHAPTER}: b.ipynb counts" in done.stdout
+    assert run("export", CHAPTER).exit_code == 0
+    assert {result.student: result.score for result in read_results(open_course, CHAPTER)} == {"ada": 14, "bo": 14}

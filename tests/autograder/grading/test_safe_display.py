@@ -1,0 +1,144 @@
+"""What of a student's notebook reaches a lecturer's browser: texts, pixels and tables, and nothing that runs or fetches."""
+
+from __future__ import annotations
+
+import base64
+import json
+from typing import Any
+
+import pytest
+from nbconvert import HTMLExporter
+from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_output, new_raw_cell
+from traitlets.config import Config
+
+from autograder.grading.markup import markdown
+from autograder.grading.pictures import picture_data, safe_pictures
+from autograder.grading.plugin import configure
+from autograder.grading.reading import MAX_PICTURES, read_notebook
+from autograder.grading.safe_display import SafeDisplay
+
+PNG = base64.b64encode(b"\x89PNG\r\n\x1a\n" + b"pixels").decode()
+JPEG = base64.b64encode(b"\xff\xd8\xff" + b"pixels").decode()
+
+
+def read(*cells: Any) -> tuple[Any, list[Any]]:
+    """A submission as the grader reads it."""
+    return read_notebook(json.dumps(new_notebook(cells=list(cells))).encode())
+
+
+def shown(*cells: Any, **metadata: Any) -> Any:
+    """What of a notebook the formgrader shows."""
+    made, _ = SafeDisplay().preprocess(new_notebook(cells=list(cells), metadata=metadata), {})
+    return made
+
+
+# ------------------------------------------------------------------------------------------------------------ pictures
+
+
+def test_png_and_jpeg_are_kept_and_everything_else_is_left_out() -> None:
+    attachments = {
+        "a.png": {"image/png": PNG, "image/svg+xml": "<svg/>"},
+        "b.jpg": {"image/jpeg": [JPEG[:4], "\n" + JPEG[4:]]},
+        "c.svg": {"image/svg+xml": "<svg onload=x>"},
+        "d.png": {"image/png": JPEG},
+        "e.png": {"image/png": '"><script>'},
+        "f.png": "no forms",
+        "g" * 300: {"image/png": PNG},
+    }
+    assert safe_pictures(attachments) == {"a.png": {"image/png": PNG}, "b.jpg": {"image/jpeg": JPEG}}
+    assert safe_pictures(None) == safe_pictures(["x"]) == {}
+
+
+@pytest.mark.parametrize("data", [None, 3, "", "====", PNG + '"', PNG + "é", "<svg/>"])
+def test_what_is_no_picture_has_no_data(data: Any) -> None:
+    assert picture_data("image/png", data) == ""
+
+
+def test_a_pasted_picture_is_in_the_grader_s_copy_and_too_large_ones_are_named() -> None:
+    small = new_markdown_cell("![x](attachment:x.png)", attachments={"x.png": {"image/png": PNG}})
+    large = new_markdown_cell("y", attachments={"y.png": {"image/png": PNG + "A" * MAX_PICTURES}})
+    notebook, problems = read(small, large, new_markdown_cell("z", attachments={"z.svg": {"image/svg+xml": "<svg/>"}}))
+    assert [dict(cell.get("attachments", {})) for cell in notebook.cells] == [{"x.png": {"image/png": PNG}}, {}, {}]
+    assert [(problem.kind, problem.where) for problem in problems] == [("pictures too large", "cell 2")]
+
+
+def test_a_picture_stands_where_the_text_has_it_and_a_missing_one_is_said_to_be_missing() -> None:
+    html = markdown(
+        '![a "quote"](attachment:a%20b.png) ![](attachment:no.png) ![far](http://x/y.png)',
+        {"a b.png": {"image/png": PNG}},
+    )
+    assert f'src="data:image/png;base64,{PNG}"' in html
+    assert "without a description; its file is missing" in html
+    assert "[figure: far]" in html
+    assert "http://x" not in html
+
+
+# ---------------------------------------------------------------------------------------------------------- the page
+
+
+def test_a_mermaid_diagram_is_text() -> None:
+    html = markdown("```mermaid\n</pre><script>alert(1)</script>\n```")
+    assert "<script" not in html
+    assert "&lt;/pre&gt;&lt;script&gt;" in html
+
+
+def test_metadata_keep_the_marks_and_nothing_of_the_students() -> None:
+    good = {"grade_id": "q", "points": 2, "grade": True, "solution": True, "locked": "yes", "own": "<x>"}
+    notebook = shown(
+        new_markdown_cell("a", metadata={"nbgrader": good, "title": "<x>"}),
+        new_markdown_cell("b", metadata={"nbgrader": {"grade_id": '"><script>'}}),
+        new_raw_cell("<script>x</script>\n```", metadata={"raw_mimetype": "text/html"}),
+        widgets={"state": "</script>"},
+        title="<script>",
+    )
+    assert notebook.metadata == {"language_info": {"name": "python", "pygments_lexer": "ipython3"}}
+    assert [dict(cell.metadata) for cell in notebook.cells] == [
+        {"nbgrader": {"grade_id": "q", "grade": True, "solution": True, "points": 2}},
+        {},
+        {},
+    ]
+    assert notebook.cells[2].cell_type == "markdown"
+    assert "<script" not in markdown(notebook.cells[2].source)
+
+
+def test_outputs_keep_text_tables_and_pixels_without_attributes() -> None:
+    table = (
+        '<table onclick="x"><tr><td style="background:url(http://x)" colspan="2">1</td></tr></table><script>x</script>'
+    )
+    outputs = [
+        new_output("stream", text="printed"),
+        new_output("display_data", data={"text/html": table}, metadata={"text/html": {"isolated": True}}),
+        new_output(
+            "display_data",
+            data={"image/png": PNG, "text/plain": "figure"},
+            metadata={"image/png": {"width": "1 onload=x"}},
+        ),
+        new_output("display_data", data={"image/svg+xml": "<svg onload=x>", "application/javascript": "x"}),
+        new_output("display_data", data={"text/latex": "$\\href{javascript:x}{y}$", "text/plain": "formula"}),
+        new_output("error", ename="E", evalue="<script>", traceback=["<script>"]),
+    ]
+    (cell,) = shown(new_code_cell("1", outputs=outputs, execution_count=3)).cells
+    kinds = [(output.output_type, dict(output.get("data", {}))) for output in cell.outputs]
+    assert kinds[0] == ("stream", {})
+    assert kinds[1][1]["text/html"] == '<table><tbody><tr><td colspan="2">1</td></tr></tbody></table>x'
+    assert kinds[2:] == [
+        ("display_data", {"image/png": PNG, "text/plain": "figure"}),
+        ("display_data", {"text/plain": "formula"}),
+        ("error", {}),
+    ]
+    assert all(not output.get("metadata") for output in cell.outputs)
+
+
+def test_whatever_a_course_configures_nbgrader_s_pages_get_the_course_s_markdown() -> None:
+    config = Config()
+    config.HTMLExporter.sanitize_html = False
+    config.HTMLExporter.filters = {"markdown2html": lambda text: text, "own": lambda text: text}
+    configure(config)
+    configure(config)
+    page, _ = HTMLExporter(config=config, template_name="classic").from_notebook_node(
+        new_notebook(cells=[new_markdown_cell("**bold** <script>alert(1)</script>")])
+    )
+    assert "<script>alert(1)" not in page
+    assert "<strong>bold</strong>" in page
+    assert set(config.HTMLExporter.filters) == {"markdown2html", "own"}
+    assert config.HTMLExporter.preprocessors == [SafeDisplay]

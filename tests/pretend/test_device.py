@@ -1,0 +1,292 @@
+"""What an accelerator accepts and refuses, and that the pretend one computes what the CPU does.
+
+The table is asked of CUDA too, where there is one: then it says whether the pretend accelerator is as strict as the real thing.
+"""
+
+from __future__ import annotations
+
+import copy
+import io
+import os
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+pytestmark = pytest.mark.cuda
+
+Call = Callable[[str], Any]
+ONE_DEVICE = "(on|in|to be on) the same device|same device as|on different devices"
+
+
+def ones(*size: int, device: str = "cpu") -> Tensor:
+    return torch.ones(*size, device=device)
+
+
+def index(*numbers: int, device: str = "cpu") -> Tensor:
+    return torch.tensor(numbers, device=device)
+
+
+def written(change: Callable[[Tensor], Any], device: str) -> Tensor:
+    tensor = ones(2, 3, device=device)
+    change(tensor)
+    return tensor
+
+
+def put(key: Any, value: Any) -> Callable[[Tensor], None]:
+    return lambda tensor: tensor.__setitem__(key, value)
+
+
+# By what students write: a tensor of the CPU meets one on the device.
+REFUSED: dict[str, tuple[Call, str]] = {
+    "a sum": (lambda d: ones(3, device=d) + ones(3), ONE_DEVICE),
+    "a sum the other way round": (lambda d: ones(3) + ones(3, device=d), ONE_DEVICE),
+    "a number of the device to a row of the CPU": (lambda d: ones(3) + torch.tensor(1.0, device=d), ONE_DEVICE),
+    "a sum in place": (lambda d: ones(3, device=d).add_(ones(3)), ONE_DEVICE),
+    "a sum in place into a number of the CPU": (
+        lambda d: torch.tensor(1.0).add_(torch.tensor(1.0, device=d)),
+        ONE_DEVICE,
+    ),
+    "a matrix product": (lambda d: ones(2, 3, device=d) @ ones(3, 2), ONE_DEVICE),
+    "products of a batch": (lambda d: torch.bmm(ones(1, 2, 3), ones(1, 3, 2, device=d)), ONE_DEVICE),
+    "einsum": (lambda d: torch.einsum("ij,kj->ik", ones(2, 3, device=d), ones(4, 3)), ONE_DEVICE),
+    "a linear map": (lambda d: nn.Linear(3, 2)(ones(2, 3, device=d)), ONE_DEVICE),
+    "a bias": (lambda d: F.linear(ones(2, 3, device=d), ones(4, 3, device=d), ones(4)), ONE_DEVICE),
+    "masked_fill": (lambda d: ones(3, device=d).masked_fill(ones(3).bool(), 0.0), ONE_DEVICE),
+    "masked_fill with a mask of one number": (
+        lambda d: ones(3, device=d).masked_fill(torch.tensor(True), 0.0),
+        ONE_DEVICE,
+    ),
+    "where": (lambda d: torch.where(ones(3).bool(), ones(3, device=d), ones(3, device=d)), ONE_DEVICE),
+    "a mask times scores": (lambda d: ones(2, 2, device=d) * torch.ones(2, 2).tril(), ONE_DEVICE),
+    "a comparison": (lambda d: torch.arange(3, device=d)[None] < index(1, 2)[:, None], ONE_DEVICE),
+    "attention with a mask": (
+        lambda d: F.scaled_dot_product_attention(*[ones(1, 2, 3, device=d)] * 3, attn_mask=ones(2, 2).bool()),
+        ONE_DEVICE,
+    ),
+    "concatenation": (lambda d: torch.cat([ones(2, device=d), ones(2)]), ONE_DEVICE),
+    "a stack": (lambda d: torch.stack([ones(2, device=d), ones(2)]), ONE_DEVICE),
+    "a stack of numbers": (lambda d: torch.stack([torch.tensor(1.0, device=d), torch.tensor(1.0)]), ONE_DEVICE),
+    "an embedding's tokens": (lambda d: F.embedding(index(1), ones(3, 2, device=d)), ONE_DEVICE),
+    "an embedding's table": (lambda d: F.embedding(index(1, device=d), ones(3, 2)), ONE_DEVICE),
+    "gather": (lambda d: ones(2, 3, device=d).gather(1, torch.zeros(2, 1, dtype=torch.int64)), ONE_DEVICE),
+    "index_select": (lambda d: ones(2, 3, device=d).index_select(1, index(0)), ONE_DEVICE),
+    "scatter": (lambda d: ones(2, 3, device=d).scatter(1, torch.zeros(2, 1, dtype=torch.int64), 1.0), ONE_DEVICE),
+    "index_add": (lambda d: ones(2, 3, device=d).index_add(0, index(0), ones(1, 3, device=d)), ONE_DEVICE),
+    "index_copy": (lambda d: ones(2, 3, device=d).index_copy(0, index(0, device=d), ones(1, 3)), ONE_DEVICE),
+    "a tensor of the CPU by an index on the device": (lambda d: ones(3)[index(0, device=d)], "on the same device"),
+    "rows of the CPU for an index": (
+        lambda d: written(put(index(0, 1, device=d), ones(2, 3)), d),
+        ONE_DEVICE,
+    ),
+    "a loss": (lambda d: F.cross_entropy(ones(2, 3, device=d), index(0, 1)), ONE_DEVICE),
+    "a loss of squares": (lambda d: F.mse_loss(ones(2, device=d), ones(2)), ONE_DEVICE),
+    "a norm's scale": (lambda d: F.layer_norm(ones(2, 3, device=d), (3,), ones(3), ones(3)), ONE_DEVICE),
+    "a convolution": (lambda d: F.conv1d(ones(1, 2, 5, device=d), ones(3, 2, 2)), "same|should be"),
+    "an LSTM": (lambda d: nn.LSTM(3, 2)(ones(4, 3, device=d)), "same device|not on the same"),
+    "an LSTM's first state": (
+        lambda d: nn.LSTM(3, 2).to(d)(ones(4, 3, device=d), (ones(1, 2), ones(1, 2))),
+        "same device|not at the same device|on cpu",
+    ),
+    "a comparison of all numbers": (
+        lambda d: torch.equal(ones(2, device=d), ones(2)),
+        f"{ONE_DEVICE}|two different devices",
+    ),
+    "the lengths of a packed sequence": (
+        lambda d: nn.utils.rnn.pack_padded_sequence(ones(3, 1, 2, device=d), index(3, device=d)),
+        "CPU int64 tensor",
+    ),
+    "a generator of the CPU": (lambda d: torch.rand(2, device=d, generator=torch.Generator()), "generator"),
+    "a draw by a generator of the CPU": (
+        lambda d: torch.multinomial(ones(3, device=d), 1, generator=torch.Generator()),
+        "generator",
+    ),
+    "its memory as NumPy's": (lambda d: ones(2, device=d).numpy(), "type tensor to numpy"),
+    "a fork": (lambda d: in_a_fork(lambda: ones(2, device=d)), "forked subprocess"),
+}
+ACCEPTED: dict[str, Call] = {
+    "a number of Python": lambda d: ones(2, device=d) * 2.0,
+    "a number of the CPU": lambda d: ones(2, device=d) * torch.tensor(2.0),
+    "a number of the CPU first": lambda d: torch.tensor(2.0) * ones(2, device=d),
+    "a root of a number of the CPU": lambda d: ones(2, device=d) / torch.sqrt(torch.tensor(2.0)),
+    "a number of the CPU in place": lambda d: ones(2, device=d).add_(torch.tensor(2.0)),
+    "a power of a number of the CPU": lambda d: ones(2, device=d) ** torch.tensor(2),
+    "a number of the CPU to fill in": lambda d: ones(2, device=d).masked_fill(
+        ones(2, device=d).bool(), torch.tensor(0.0)
+    ),
+    "numbers of the CPU to choose from": lambda d: torch.where(
+        ones(2, device=d).bool(), torch.tensor(1.0), torch.tensor(0.0)
+    ),
+    "an index of the CPU": lambda d: ones(3, device=d)[index(0, 1)],
+    "a mask of the CPU as an index": lambda d: ones(3, device=d)[torch.tensor([True, False, True])],
+    "an index of the CPU to write to": lambda d: written(put(index(0), 2.0), d),
+    "a row of the CPU written to a place": lambda d: written(put(0, ones(3)), d),
+    "rows of the CPU copied": lambda d: ones(2, 3, device=d).copy_(ones(2, 3)),
+    "lengths of the CPU of a packed sequence": lambda d: (
+        nn.utils.rnn.pack_padded_sequence(ones(3, 1, 2, device=d), index(3)).data
+    ),
+    "a generator of its own": lambda d: torch.rand(2, device=d, generator=torch.Generator(d).manual_seed(1)),
+}
+
+
+def in_a_fork(attempt: Callable[[], Any]) -> None:
+    """Raise what an attempt raises in a forked child."""
+    reading, writing = os.pipe()
+    child = os.fork()
+    if not child:
+        try:
+            attempt()
+        except RuntimeError as error:
+            os.write(writing, str(error).encode()[:2000])
+        os._exit(0)
+    os.close(writing)
+    with os.fdopen(reading) as said:
+        text = said.read()
+    os.waitpid(child, 0)
+    if text:
+        raise RuntimeError(text)
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_tensors_of_two_devices_are_refused(name: str, accelerator: str) -> None:
+    ones(1, device=accelerator)
+    call, message = REFUSED[name]
+    with pytest.raises((RuntimeError, TypeError, IndexError, ValueError), match=message):
+        call(accelerator)
+
+
+@pytest.mark.parametrize("name", ACCEPTED)
+def test_numbers_and_indices_of_the_cpu_are_accepted(name: str, accelerator: str) -> None:
+    assert ACCEPTED[name](accelerator).device.type == accelerator
+
+
+def test_the_same_calls_are_accepted_where_all_is_on_the_cpu() -> None:
+    devices = {"the lengths of a packed sequence", "a generator of the CPU", "a draw by a generator of the CPU"}
+    for name, (call, _) in REFUSED.items():
+        if name not in devices | {"its memory as NumPy's", "a fork"}:
+            call("cpu")
+
+
+def test_views_share_their_memory_and_nothing_warns(accelerator: str) -> None:
+    x = torch.zeros(3, 4, device=accelerator)
+    views: list[Callable[[], Tensor]] = [
+        lambda: x.view(4, 3), lambda: x.reshape(2, 6), lambda: x.t(), lambda: x[1], lambda: x[:, 1:3], lambda: x.unfold(1, 2, 1),
+        lambda: x.expand(2, 3, 4), lambda: x.unsqueeze(0), lambda: x.flatten(), lambda: x.chunk(2)[1], lambda: x.diagonal(),
+        lambda: x.unflatten(1, (2, 2)), lambda: x.transpose(0, 1).unfold(0, 3, 1), lambda: x.detach(), lambda: x.as_strided((2,), (5,)),
+    ]  # fmt: skip
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for make in views:
+            x.zero_()
+            view = make()
+            assert view.device.type == accelerator
+            x.add_(1.0)
+            assert view.eq(1.0).all(), "the view does not see what is written to what it is a view of"
+
+
+@pytest.mark.parametrize("kind", [nn.RNN, nn.LSTM, nn.GRU])
+@pytest.mark.parametrize("packed", [False, True], ids=["dense", "packed"])
+def test_recurrent_layers_compute_what_they_do_on_the_cpu(kind: Any, packed: bool, accelerator: str) -> None:
+    layer = kind(3, 4, num_layers=2, bidirectional=True, batch_first=True).double()
+    inputs = torch.randn(3, 5, 3, dtype=torch.float64)
+
+    def run(layer: nn.Module, x: Tensor) -> Tensor:
+        if not packed:
+            return layer(x)[0]
+        together = nn.utils.rnn.pack_padded_sequence(x, torch.tensor([5, 2, 3]), batch_first=True, enforce_sorted=False)
+        return layer(together)[0].data
+
+    same_as_the_cpu(run, layer, inputs, accelerator)
+
+
+CONVOLUTIONS: dict[str, tuple[nn.Module, tuple[int, ...]]] = {
+    "1d": (nn.Conv1d(4, 6, 3, padding=1), (2, 4, 9)),
+    "2d, strided": (nn.Conv2d(4, 6, 3, stride=2), (2, 4, 9, 8)),
+    "grouped": (nn.Conv2d(4, 6, 3, groups=2, bias=False), (2, 4, 9, 8)),
+    "patches": (nn.Conv2d(3, 5, 4, stride=4), (2, 3, 8, 8)),
+    "transposed": (nn.ConvTranspose2d(4, 6, 3, stride=2, output_padding=1), (2, 4, 5, 5)),
+}
+
+
+@pytest.mark.parametrize("name", CONVOLUTIONS)
+def test_convolutions_compute_what_they_do_on_the_cpu(name: str, accelerator: str) -> None:
+    layer, shape = CONVOLUTIONS[name]
+    same_as_the_cpu(lambda layer, x: layer(x), layer.double(), torch.randn(shape, dtype=torch.float64), accelerator)
+
+
+def same_as_the_cpu(
+    run: Callable[[nn.Module, Tensor], Tensor], layer: nn.Module, inputs: Tensor, accelerator: str
+) -> None:
+    """Compare results and gradients, by inputs and by weights."""
+    results = []
+    for device in ("cpu", accelerator):
+        there = copy.deepcopy(layer).to(device)
+        x = inputs.clone().to(device).requires_grad_()
+        output = run(there, x)
+        assert output.device.type == device
+        (output**2).sum().backward()
+        results.append([tensor.detach().cpu() for tensor in (output, x.grad, *(p.grad for p in there.parameters()))])
+    torch.testing.assert_close(*results, rtol=1e-9, atol=1e-9)
+
+
+def test_a_copy_of_a_tensor_is_a_tensor_of_its_own(accelerator: str) -> None:
+    x = torch.arange(6.0, device=accelerator).reshape(2, 3)
+    copied = copy.deepcopy(x)
+    copied[0] = -1.0
+    assert copied.device == x.device
+    assert x.tolist() == [[0, 1, 2], [3, 4, 5]]
+
+
+def test_a_tensor_that_was_saved_is_loaded_to_its_device(accelerator: str) -> None:
+    x = torch.arange(6.0, device=accelerator)
+    file = io.BytesIO()
+    torch.save({"x": x}, file)
+    file.seek(0)
+    (loaded,) = torch.load(file).values()
+    assert loaded.device == x.device
+    assert torch.equal(loaded, x)
+
+
+def test_random_numbers_follow_their_seed_and_are_not_those_of_the_cpu(accelerator: str) -> None:
+    draws = []
+    for _ in range(2):
+        torch.manual_seed(5)
+        on_cpu = torch.rand(4)
+        draws.append((F.dropout(ones(64, device=accelerator)), torch.rand(4, device=accelerator)))
+        assert torch.equal(on_cpu, torch.rand(4, generator=torch.Generator().manual_seed(5)))
+    assert all(torch.equal(first, second) for first, second in zip(*draws, strict=True))
+    state = torch.get_device_module(accelerator).get_rng_state()
+    before = torch.rand(4, device=accelerator)
+    torch.get_device_module(accelerator).set_rng_state(state)
+    assert torch.equal(before, torch.rand(4, device=accelerator))
+
+
+def test_memory_is_counted_and_given_back(accelerator: str) -> None:
+    memory = torch.get_device_module(accelerator)
+    before = memory.memory_allocated()
+    memory.reset_peak_memory_stats()
+    x = ones(1024, 1024, device=accelerator)
+    assert memory.memory_allocated() - before >= 4 * 2**20
+    del x
+    assert memory.memory_allocated() == before
+    assert memory.max_memory_allocated() - before >= 4 * 2**20
+
+
+def test_an_optimiser_takes_the_steps_of_the_cpu(accelerator: str) -> None:
+    model = nn.Sequential(nn.Embedding(7, 4), nn.LayerNorm(4), nn.Linear(4, 7)).double()
+    tokens = torch.tensor([[1, 2, 3], [4, 5, 6]])
+    weights = []
+    for device in ("cpu", accelerator):
+        there = copy.deepcopy(model).to(device)
+        optimiser = torch.optim.AdamW(there.parameters(), lr=0.1)
+        for _ in range(3):
+            optimiser.zero_grad()
+            F.cross_entropy(there(tokens.to(device)).flatten(0, 1), tokens.to(device).flatten()).backward()
+            nn.utils.clip_grad_norm_(there.parameters(), 0.5)
+            optimiser.step()
+        weights.append([parameter.detach().cpu() for parameter in there.parameters()])
+    torch.testing.assert_close(*weights, rtol=1e-8, atol=1e-8)

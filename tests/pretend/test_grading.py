@@ -1,0 +1,107 @@
+"""Grading with a device: the student's process and the checker each have it, and tensors cross between them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+import nbformat
+import pytest
+import torch
+
+from autograder.checking.verdict import VERDICT_MIME, Verdict
+from autograder.checks import exercise
+from autograder.engine import wire
+from autograder.engine.executor import WorkerExecutor
+from autograder.engine.sandbox import LAYERS
+from autograder.errors import CourseError
+from autograder.grading.settings import GradingSettings, device_is_there, resolve_device
+from tests.autograder.engine.test_worker import Graded, submission
+
+pytestmark = pytest.mark.cuda
+
+NAME = "scaled_dot_product_attention"
+SOLUTION = f"""
+import torch
+seen = set()
+def {NAME}(q, k, v, mask=None):
+    seen.add(q.device.type)
+    scores = q @ k.transpose(-2, -1) / q.shape[-1] ** 0.5
+    if mask is None:
+        return scores.softmax(-1) @ v
+    weights = scores.masked_fill(~mask, float("-inf")).softmax(-1)
+    return weights.masked_fill(~mask.any(-1, keepdim=True), 0.0) @ v
+"""
+CHECKED = (f"from tfcourse import check\ncheck({NAME}, hidden=True)", NAME)
+
+
+@pytest.fixture(scope="module")
+def executor(accelerator: str) -> Iterator[WorkerExecutor]:
+    made = WorkerExecutor(GradingSettings(seed=5, device=accelerator))
+    yield made
+    made.close()
+
+
+def graded(executor: WorkerExecutor, solution: str) -> Graded:
+    asked = submission((solution, None), CHECKED, ("print(*sorted(seen))", None))
+    notebook = nbformat.reads(asked.notebook, as_version=4)
+    notebook.cells[1].metadata.nbgrader.points = exercise(NAME).points
+    return Graded(executor.grade_one(replace(asked, notebook=nbformat.writes(notebook))))
+
+
+def verdict(result: Graded) -> Verdict:
+    """What the check has said."""
+    (made,) = (output.data[VERDICT_MIME] for output in result.notebook.cells[1].outputs if "data" in output)
+    return Verdict.from_dict(made)
+
+
+def test_a_submission_is_graded_on_the_device_in_the_sandbox(executor: WorkerExecutor, accelerator: str) -> None:
+    result = graded(executor, SOLUTION)
+    assert result.execution.layers == LAYERS
+    assert verdict(result).score == exercise(NAME).points, str(verdict(result))
+    # Only the check of devices itself asks on another one.
+    assert set(result.printed(2).split()) == {accelerator, "meta"}
+
+
+def test_a_mask_that_a_student_brings_to_the_cpu_loses_points(executor: WorkerExecutor) -> None:
+    result = graded(executor, SOLUTION.replace("masked_fill(~mask, float", "masked_fill(~mask.cpu(), float"))
+    assert "on the same device" in str(verdict(result))
+    assert verdict(result).score < exercise(NAME).points / 2
+
+
+def test_one_submission_after_the_other_has_the_device(executor: WorkerExecutor) -> None:
+    assert [verdict(graded(executor, SOLUTION)).score for _ in range(3)] == [exercise(NAME).points] * 3
+
+
+def test_gradients_and_diagnoses_on_the_cpu_are_right_where_there_is_an_accelerator() -> None:
+    on_cpu = WorkerExecutor(GradingSettings(seed=5, device="cpu"))
+    right, wrong = (graded(on_cpu, source) for source in (SOLUTION, SOLUTION.replace(" / q.shape[-1] ** 0.5", "")))
+    on_cpu.close()
+    assert verdict(right).score == exercise(NAME).points, str(verdict(right))
+    assert any(finding.diagnosis for finding in verdict(wrong).findings), str(verdict(wrong))
+    assert set(right.printed(2).split()) == {"cpu", "meta"}
+
+
+def test_a_device_that_pytorch_finds_can_be_asked_for(accelerator: str) -> None:
+    assert resolve_device(accelerator) == accelerator
+    assert device_is_there(accelerator)
+    with pytest.raises(CourseError, match="no device 'tpu'"):
+        resolve_device("tpu")
+
+
+@pytest.mark.parametrize("shape", [(), (2, 3), (0, 4)], ids=str)
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16, torch.bool], ids=str)
+def test_tensors_come_back_on_their_device(
+    shape: tuple[int, ...], dtype: torch.dtype, accelerator: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tensors = [torch.ones(shape, dtype=dtype, device=device) for device in (accelerator, "cpu")]
+    monkeypatch.setenv("TFCOURSE_DEVICE", accelerator)
+    message = wire.pack([*tensors, torch.device(accelerator)])
+    *back, device = wire.unpack(message)
+    assert [tensor.device.type for tensor in back] == [accelerator, "cpu"]
+    assert device == torch.device(accelerator)
+    assert all(torch.equal(one, other) for one, other in zip(tensors, back, strict=True))
+    # Whoever grades on the CPU has nothing put on a device by a message.
+    monkeypatch.setenv("TFCOURSE_DEVICE", "cpu")
+    with pytest.raises(wire.WireError, match="device"):
+        wire.unpack(message)
