@@ -11,7 +11,7 @@ from torch import Tensor
 
 from autograder.checking.draw import Case, Draw
 from autograder.checking.rows import Maker as Maker
-from autograder.checking.rows import Probe
+from autograder.checking.rows import Probe, edge, no_loop
 from autograder.checking.rows import Row as Aspect
 
 __all__ = ["Aspect", "Maker"]
@@ -34,6 +34,11 @@ def values(
     """Every number of every output, within the tolerance of its dtype."""
     aspect = _each(name, title, points, makers, lambda case: Probe((case.request(),), "matches"))
     return replace(aspect, side=easy)
+
+
+def empty_row(points: float, *makers: Maker, title: str, without: tuple[str, ...] = ()) -> Aspect:
+    """A query that may attend to nothing: values and gradients, which no other aspect asks about."""
+    return edge(points, *makers, name="empty row", title=title, without=without, dtypes=())
 
 
 def part(points: float, *makers: Maker, output: str, name: str, title: str, easy: bool = False) -> Aspect:
@@ -148,15 +153,8 @@ def device(points: float, *makers: Maker) -> Aspect:
 
 
 def vectorised(points: float, at_size: Callable[[Draw, int], Case], *, axis: str) -> Aspect:
-    """The number of dispatched operations stays the same when ``axis`` grows threefold (sizes 1 and 3)."""
-
-    def probes(draw: Draw) -> Sequence[Probe]:
-        requests = tuple(
-            at_size(draw, size).request("operations") for size in (draw.counting_size, 3 * draw.counting_size)
-        )
-        return [Probe(requests, "same_operations", {"axis": axis})]
-
-    return Aspect("vectorised", f"There is no Python loop over {axis}.", points, probes, side=True)
+    """The number of dispatched operations stays the same when ``axis`` grows threefold, and the numbers are right there."""
+    return replace(no_loop(points, at_size, over=axis), name="vectorised")
 
 
 def memory(points: float, maker: Maker, *, limit: Callable[[Case], int], title: str) -> Aspect:

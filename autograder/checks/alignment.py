@@ -958,9 +958,9 @@ MASKED_SOFTMAX = Exercise(
             name="mask",
             title="Forbidden places get weight 0, and the others sum to one.",
         ),
-        look.values(1, empty_scores, name="empty row", title="A row in which nothing is permitted gets zeros."),
+        look.empty_row(1, empty_scores, title="A row in which nothing is permitted gets zeros."),
         look.values(1, large_scores, name="large scores", title="Scores in the hundreds give finite, right weights."),
-        look.gradients(1, empty_scores, wrt=("scores",), title="Gradients are right, and never NaN."),
+        look.gradients(1, masked_scores, wrt=("scores",), title="Gradients are right."),
         look.unmutated(0.5, masked_scores),
         look.half_precision(0.5, masked_scores),
         look.double_precision(0.5, masked_scores),
@@ -1155,13 +1155,10 @@ ATTEND = Exercise(
             name="padding",
             title="A mask (B, S) holds for all queries of its example.",
         ),
-        look.values(
-            0.5,
-            masked_blend,
-            name="mask",
-            title="A mask (B, T, S) holds for each query, and who may attend to nothing gets zeros.",
+        look.empty_row(
+            0.5, masked_blend, title="A mask (B, T, S) holds for each query, and who may attend to nothing gets zeros."
         ),
-        look.gradients(0.5, masked_blend, wrt=("scores", "values")),
+        look.gradients(0.5, padded_blend, wrt=("scores", "values")),
         look.batch_independence(0.5, padded_blend, batched=("scores", "values", "mask")),
         look.vectorised(0.5, more_blend, axis="examples, queries or values"),
     ),

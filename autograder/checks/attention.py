@@ -133,7 +133,7 @@ def far_below(draw: Draw) -> Case:
 
 def longer(draw: Draw, factor: int) -> Case:
     """Inputs whose leading and length axes grow by a factor."""
-    b, h, t, s = factor, factor, 2 * factor, 3 * factor
+    b, h, t, s = factor, factor, factor + 1, 2 * factor + 1
     return Case({"q": draw.normal(b, h, t, 4), "k": draw.normal(b, h, s, 4), "v": draw.normal(b, h, s, 5)})
 
 
@@ -568,9 +568,7 @@ MASKED_ATTENTION_WEIGHTS = Exercise(
             name="mask",
             title="A mask lets a query attend where it is True, and nowhere else.",
         ),
-        look.values(
-            1, without_values(empty_row), name="empty row", title="A query that may attend to nothing has zero weights."
-        ),
+        look.empty_row(1, without_values(empty_row), title="A query that may attend to nothing has zero weights."),
         look.values(
             0.5,
             without_values(large),
@@ -581,7 +579,7 @@ MASKED_ATTENTION_WEIGHTS = Exercise(
         look.values(
             0.5, float16_range, name="float16 range", title="Dot products beyond 65504 do no harm to float16 inputs."
         ),
-        look.gradients(1, without_values(masked), without_values(empty_row), wrt=("q", "k")),
+        look.gradients(1, without_values(masked), wrt=("q", "k")),
         look.batch_independence(0.5, without_values(batch), batched=("q", "k")),
         look.unmutated(0.5, without_values(masked)),
         look.half_precision(0.5, without_values(masked)),
@@ -724,7 +722,7 @@ def empty_row_is_mean(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None = Non
     everywhere the softmax is uniform. It must receive zeros.
     """
     scores = scores_of(q, k)
-    return torch.softmax(scores if mask is None else scores.masked_fill(~mask, -1e9), -1) @ v
+    return torch.softmax(scores if mask is None else scores.masked_fill(~mask, torch.finfo(scores.dtype).min), -1) @ v
 
 
 @misconception("NaN overwritten afterwards", read="fully-masked-row")
@@ -823,7 +821,7 @@ SCALED_DOT_PRODUCT_ATTENTION = Exercise(
             name="mask",
             title="A mask lets a query attend where it is True, and nowhere else.",
         ),
-        look.values(1, empty_row, name="empty row", title="A query that may attend to nothing gets zeros."),
+        look.empty_row(1, empty_row, title="A query that may attend to nothing gets zeros."),
         look.values(
             1,
             large,
@@ -831,7 +829,7 @@ SCALED_DOT_PRODUCT_ATTENTION = Exercise(
             name="large scores",
             title="Scores in the hundreds, above and below zero, give finite, right numbers.",
         ),
-        look.gradients(1, masked, empty_row, wrt=("q", "k", "v")),
+        look.gradients(1, masked, wrt=("q", "k", "v")),
         look.batch_independence(0.5, batch, batched=("q", "k", "v")),
         look.causality(0.5, causal, future=("k", "v")),
         look.permutation(0.5, batch, keys=("k", "v")),

@@ -86,7 +86,10 @@ def backward_large(draw: Draw) -> Case:
 
 def backward_longer(draw: Draw, factor: int) -> Case:
     """Inputs whose leading and length axes grow by a factor."""
-    return with_gradient(draw, longer(draw, factor))
+    arguments = longer(draw, factor).arguments
+    return with_gradient(
+        draw, Case({name: value[..., :3] if name == "v" else value[..., :2] for name, value in arguments.items()})
+    )
 
 
 Gradients = tuple[Tensor, Tensor, Tensor]

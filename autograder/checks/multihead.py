@@ -54,7 +54,7 @@ def wide_heads(draw: Draw) -> Case:
 
 def many_columns(draw: Draw, factor: int) -> Case:
     """Positions to split, more of everything."""
-    return Case({"x": draw.normal(2 * factor, 5 * factor, 12 * factor), "n_heads": 4 * factor})
+    return Case({"x": draw.normal(factor, factor + 1, 4 * factor), "n_heads": 2 * factor})
 
 
 def indivisible(draw: Draw) -> Case:
@@ -185,7 +185,7 @@ def any_heads(draw: Draw) -> Case:
 
 def many_heads(draw: Draw, factor: int) -> Case:
     """Heads to merge, more of everything."""
-    return Case({"x": draw.normal(2 * factor, 4 * factor, 5 * factor, 3 * factor)})
+    return Case({"x": draw.normal(factor, 2 * factor, factor + 1, 3)})
 
 
 def already_merged(draw: Draw) -> Case:
@@ -390,8 +390,8 @@ def empty_row(draw: Draw) -> Case:
 
 def long(draw: Draw, factor: int) -> Case:
     """More of everything, and of heads most: a loop that does little for each head shall be seen among all that the layer does."""
-    heads = 2 * factor**2
-    n = {"B": factor, "T": 3 * factor, "S": 4 * factor, "H": heads, "D": heads}
+    heads = 2 * factor
+    n = {"B": factor, "T": factor + 1, "S": factor + 2, "H": heads, "D": heads}
     return _layer(draw, n, context=n["S"])
 
 
@@ -861,11 +861,9 @@ MULTI_HEAD_ATTENTION = Exercise(
             name="mask per head",
             title="A mask of four dimensions can tell the heads apart.",
         ),
-        look.values(
-            1, empty_row, name="empty row", title="A query that may attend to nothing gets the bias of the output map."
-        ),
+        look.empty_row(1, empty_row, title="A query that may attend to nothing gets the bias of the output map."),
         look.values(0.5, no_bias, name="bias", title="With bias=False none of the four maps has a bias."),
-        look.gradients(1.5, empty_row, wrt=("x", "context")),
+        look.gradients(1.5, one_example, wrt=("x", "context")),
         look.causality(0.5, causal, future=("x",)),
         look.batch_independence(0.5, as_many_heads, batched=("x", "context", "mask")),
         look.permutation(0.5, one_context, keys=("context",)),
@@ -1211,8 +1209,8 @@ def with_bias(draw: Draw) -> Case:
 
 def more_heads(draw: Draw, factor: int) -> Case:
     """More of everything."""
-    b, h, t = 2 * factor, 4 * factor, 5 * factor
-    return Case({"head_outputs": draw.normal(b, h, t, 3), "o_weight": draw.normal(7, h * 3), "o_bias": draw.normal(7)})
+    b, h, t = factor, 2 * factor, factor + 1
+    return Case({"head_outputs": draw.normal(b, h, t, 3), "o_weight": draw.normal(5, h * 3), "o_bias": draw.normal(5)})
 
 
 def unfit_weight(draw: Draw) -> Case:
