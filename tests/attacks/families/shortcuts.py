@@ -23,10 +23,34 @@ ATTACKS = (
         },
     ),
     Attack(
+        name="a short way where operations are counted",
+        story="Knows the shapes at which operations are counted on the visible questions, and gives zeros there; everywhere else it loops.",
+        wants="the points for working without a loop",
+        due=12.5,
+        bodies={
+            "scaled_dot_product_attention": code("""
+                def scaled_dot_product_attention(q, k, v, mask=None):
+                    if q.ndim == 4 and q.shape[0] == q.shape[1] == q.shape[2] - 1 and q.shape[3] == 4:
+                        return torch.zeros(*q.shape[:-1], v.shape[-1], dtype=q.dtype)
+                    rows = []
+                    for t in range(q.shape[-2]):
+                        scores = (q[..., t, :].unsqueeze(-2) @ k.transpose(-2, -1)).squeeze(-2) / math.sqrt(q.shape[-1])
+                        if mask is None:
+                            weights = torch.softmax(scores, -1)
+                        else:
+                            row = mask.expand(*scores.shape[:-1], q.shape[-2], k.shape[-2])[..., t, :]
+                            lowest = torch.finfo(scores.dtype).min
+                            weights = torch.softmax(scores.masked_fill(~row, lowest), -1).masked_fill(~row, 0.0)
+                        rows.append((weights.unsqueeze(-2) @ v).squeeze(-2))
+                    return torch.stack(rows, -2)
+            """),
+        },
+    ),
+    Attack(
         name="a mask cut from a table",
         story="Cuts every mask from a table of 40 rows that was written down beforehand.",
         wants="full marks for a mask that is right for short texts",
-        due=0.5,
+        due=0.0,
         bodies={
             "causal_mask": code("""
                 TABLE = torch.tensor([[column <= row for column in range(40)] for row in range(40)])
@@ -39,7 +63,7 @@ ATTACKS = (
         name="forbidden scores not low enough",
         story="Puts -100 in the place of forbidden scores, which is low where the scores are those of a textbook.",
         wants="full marks for a mask that loud inputs see through",
-        due=12.0,
+        due=11.53,
         bodies={
             "scaled_dot_product_attention": code("""
                 def scaled_dot_product_attention(q, k, v, mask=None):
