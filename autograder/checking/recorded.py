@@ -9,8 +9,8 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import MISSING, fields
-from functools import cache
+from dataclasses import MISSING, dataclass, field, fields
+from functools import cache, cached_property
 from pathlib import Path
 from typing import Any
 
@@ -63,32 +63,33 @@ def _load(path: Path) -> Sheet:
 
 def write_sheet(sheet: Sheet, path: Path) -> None:
     """Write a question sheet with all its answers to a safetensors file. The same sheet gives the same bytes."""
-    tensors: dict[str, Tensor] = {}
-    content = {
+    store = _Store()
+    content: dict[str, Any] = {
         "exercise": sheet.exercise,
         "chapter": sheet.chapter,
-        "rules": [_pack(probe, tensors) for probe in sheet.rules],
+        "rules": [_pack(probe, store) for probe in sheet.rules],
         "sections": [
             {
                 "aspect": section.aspect,
                 "title": section.title,
                 "points": section.points,
                 "side": section.side,
-                "probes": [_pack(probe, tensors) for probe in section.probes],
-                "expected": _pack_answers(section.expected, tensors),
+                "probes": [_pack(probe, store) for probe in section.probes],
+                "expected": _pack_answers(section.expected, store),
             }
             for section in sheet.sections
         ],
         "misconceptions": [
             {
                 "diagnosis": vars(diagnosis),
-                "answers": [_pack_answers(sheet.answers_of(i, j), tensors) for j in range(len(sheet.sections))],
+                "answers": [_pack_answers(sheet.answers_of(i, j), store) for j in range(len(sheet.sections))],
             }
             for i, diagnosis in enumerate(sheet.misconceptions)
         ],
     }
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_bytes(save(tensors, metadata={"sheet": json.dumps(content)}))
+    content["shared"] = [json.loads(text) for text in store.shared]
+    path.write_bytes(save(store.tensors, metadata={"sheet": json.dumps(content)}))
 
 
 def read_sheet(path: Path) -> Sheet:
@@ -96,18 +97,19 @@ def read_sheet(path: Path) -> Sheet:
     with safe_open(path, framework="pt") as file:
         content = json.loads(file.metadata()["sheet"])
         tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 (not a dictionary)
-    answers = [[_unpack_answers(item, tensors) for item in m["answers"]] for m in content["misconceptions"]]
+    store = _Store(tensors, [json.dumps(item) for item in content["shared"]])
+    answers = [[_unpack_answers(item, store) for item in m["answers"]] for m in content["misconceptions"]]
     return Sheet(
         exercise=content["exercise"],
         chapter=content["chapter"],
-        rules=[_unpack_probe(probe, tensors) for probe in content["rules"]],
+        rules=[_unpack_probe(probe, store) for probe in content["rules"]],
         sections=[
             Section(
                 aspect=section["aspect"],
                 title=section["title"],
                 points=section["points"],
-                probes=[_unpack_probe(probe, tensors) for probe in section["probes"]],
-                expected=_unpack_answers(section["expected"], tensors),
+                probes=[_unpack_probe(probe, store) for probe in section["probes"]],
+                expected=_unpack_answers(section["expected"], store),
                 side=section["side"],
             )
             for section in content["sections"]
@@ -117,41 +119,68 @@ def read_sheet(path: Path) -> Sheet:
     )
 
 
-def _pack_answers(answers: Answers, tensors: dict[str, Tensor]) -> Value:
-    return [[_pack(observation, tensors) for observation in given] for given in answers]
+@dataclass
+class _Store:
+    """What many parts of a sheet share: tensors by a name made of their content, and requests and observations, each packed once.
+
+    Most of what a mistake answers is what the reference answers, and most inputs are asked about more than once.
+    """
+
+    tensors: dict[str, Tensor] = field(default_factory=dict)
+    shared: list[str] = field(default_factory=list)
+
+    def place_of(self, packed: Value) -> int:
+        """Return where a packed request or observation stands, entering it if it is new."""
+        text = json.dumps(packed)
+        if text not in self._places:
+            self._places[text] = len(self.shared)
+            self.shared.append(text)
+        return self._places[text]
+
+    def packed(self, place: int) -> Value:
+        """Return what stands at a place."""
+        return json.loads(self.shared[place])
+
+    @cached_property
+    def _places(self) -> dict[str, int]:
+        return {}
 
 
-def _unpack_answers(packed: Sequence[Sequence[Value]], tensors: Mapping[str, Tensor]) -> Answers:
-    return [[Observation(**_unpack(item, tensors)) for item in given] for given in packed]
+def _pack_answers(answers: Answers, store: _Store) -> Value:
+    return [[_pack(observation, store) for observation in given] for given in answers]
 
 
-def _unpack_probe(packed: Value, tensors: Mapping[str, Tensor]) -> Probe:
-    content = _unpack(packed, tensors)
+def _unpack_answers(packed: Sequence[Sequence[Value]], store: _Store) -> Answers:
+    return [[Observation(**_unpack(item, store)) for item in given] for given in packed]
+
+
+def _unpack_probe(packed: Value, store: _Store) -> Probe:
+    content = _unpack(packed, store)
     return Probe(
         tuple(Request(**request) for request in content["requests"]), content["judge"], content.get("options", {})
     )
 
 
-def _pack(value: Value, tensors: dict[str, Tensor]) -> Value:
+def _pack(value: Value, store: _Store) -> Value:
     """Turn a value into JSON, with its tensors put aside under a name made of their content."""
     if isinstance(value, Tensor):
         if value.device.type == "meta":
             raise TypeError("a tensor on the meta device has no data to record")
         data = value.detach().cpu().contiguous().clone()
-        # Most of what a mistake answers is right, and most inputs are asked about more than once: equal tensors are stored once.
         name = hashlib.sha256(
             f"{data.dtype} {tuple(data.shape)}".encode() + data.view(-1).view(torch.uint8).numpy().tobytes()
         ).hexdigest()[:16]
-        tensors[name] = data
+        store.tensors[name] = data
         return {"tensor": name}
     if isinstance(value, (Probe, Request, Observation)):
-        return {"map": {name: _pack(item, tensors) for name, item in _said(value).items()}}
+        packed = {"map": {name: _pack(item, store) for name, item in _said(value).items()}}
+        return packed if isinstance(value, Probe) else {"shared": store.place_of(packed)}
     if isinstance(value, Mapping):
-        return {"map": {str(key): _pack(item, tensors) for key, item in value.items()}}
+        return {"map": {str(key): _pack(item, store) for key, item in value.items()}}
     if isinstance(value, tuple):
-        return {"tuple": [_pack(item, tensors) for item in value]}
+        return {"tuple": [_pack(item, store) for item in value]}
     if isinstance(value, list):
-        return [_pack(item, tensors) for item in value]
+        return [_pack(item, store) for item in value]
     if value is None or isinstance(value, (bool, int, float, str)):
         return value
     raise TypeError(
@@ -162,22 +191,24 @@ def _pack(value: Value, tensors: dict[str, Tensor]) -> Value:
 def _said(value: Any) -> dict[str, Value]:
     """Return the fields that differ from their default: most observations say one thing, and there are hundreds in a file."""
     said = {}
-    for field in fields(value):
-        item = getattr(value, field.name)
-        default = field.default if field.default_factory is MISSING else field.default_factory()
+    for part in fields(value):
+        item = getattr(value, part.name)
+        default = part.default if part.default_factory is MISSING else part.default_factory()
         if type(item) is not type(default) or item != default:
-            said[field.name] = item
+            said[part.name] = item
     return said
 
 
-def _unpack(value: Value, tensors: Mapping[str, Tensor]) -> Value:
+def _unpack(value: Value, store: _Store) -> Value:
     if isinstance(value, list):
-        return [_unpack(item, tensors) for item in value]
+        return [_unpack(item, store) for item in value]
     if isinstance(value, dict):
         ((kind, content),) = value.items()
         if kind == "tensor":
-            return tensors[content]
+            return store.tensors[content]
+        if kind == "shared":
+            return _unpack(store.packed(content), store)
         if kind == "tuple":
-            return tuple(_unpack(item, tensors) for item in content)
-        return {key: _unpack(item, tensors) for key, item in content.items()}
+            return tuple(_unpack(item, store) for item in content)
+        return {key: _unpack(item, store) for key, item in content.items()}
     return value

@@ -133,7 +133,7 @@ def too_long_for_the_table(draw: Draw) -> Case:
 
 def longer(draw: Draw, size: int) -> Case:
     """More and longer examples; the number 0 is among their tokens, and nothing is padding."""
-    source, target = draw.integers(0, V, 2 * size, 4 * size), draw.integers(0, V, 2 * size, 5 * size)
+    source, target = draw.integers(0, V, size, size + 1), draw.integers(0, V, size, size + 2)
     source[0, 0] = 0
     case = translator(draw, n_layers=1)
     return case.with_arguments(source=source, target=target)
