@@ -220,12 +220,15 @@ def autograde(
     from autograder.course import Course
     from autograder.engine.executor import Workers
     from autograder.gradebook import released_chapters
+    from autograder.grading.points import refuse_other_points
     from autograder.grading.preview import refuse_other_work
     from autograder.lock import course_lock
 
     course = Course.open(course_folder(course_dir))
     refuse_unwritable(course.root, _OTHER_COURSE)
     names = released_chapters(course, chapters)
+    for name in names:
+        refuse_other_points(course, name)
     settings = _settings(course, jobs, device, allow_weaker, scheduler)
     if submissions is not None:
         for name in names:
@@ -403,6 +406,9 @@ def _formgrader(course: Course) -> str:
 @required_chapters_argument
 @click.option("--student", "students", multiple=True, metavar="STUDENT", help="Only this one's grade; may be repeated.")
 @click.option("--dry-run", is_flag=True, help="Write nothing; only say who would move.")
+@click.option(
+    "--new-points", is_flag=True, help="First release the chapter again, under the points that its checks give now."
+)
 @jobs_option
 @device_option
 @weaker_option
@@ -413,6 +419,7 @@ def regrade(
     chapters: tuple[str, ...],
     students: tuple[str, ...],
     dry_run: bool,
+    new_points: bool,
     jobs: int | None,
     device: str,
     allow_weaker: bool,
@@ -422,22 +429,30 @@ def regrade(
     """Grade again after the checks have changed, and say who moved.
 
     What was graded by other checks, in another environment or with other limits is graded again. Points and comments that a person gave
-    are kept.
+    are kept. A chapter that was released under other points is graded again only with --new-points.
 
     Example:
       tfcourse regrade 03 --dry-run
     """
+    from autograder.authoring.assign import assign as assign_chapters
     from autograder.course import Course
     from autograder.engine.executor import Workers
     from autograder.gradebook import released_chapters
+    from autograder.grading.points import refuse_other_points
     from autograder.lock import course_lock
 
     course = Course.open(course_folder(course_dir))
+    if dry_run and new_points:
+        raise click.UsageError("--new-points changes the course, and --dry-run changes nothing; give one of them")
     if not dry_run:
         refuse_unwritable(course.root, _OTHER_COURSE)
     names = released_chapters(course, chapters)
+    for name in () if new_points else names:
+        refuse_other_points(course, name)
     settings = _settings(course, jobs, device, allow_weaker, scheduler)
     with nullcontext() if dry_run else course_lock(course), Workers() as workers:
+        if new_points:
+            assign_chapters(project_root(), course, names)
         done = [_regrade(course, name, students or None, settings, dry_run, workers) for name in names]
     text = "\n".join(_tell_regrade(item) for item in done)
     failed = any(item.failed for item in done)
