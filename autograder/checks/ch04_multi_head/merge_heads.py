@@ -1,0 +1,43 @@
+"""The check of ``merge_heads``: the heads side by side again."""
+
+from __future__ import annotations
+
+from autograder.checking import rows
+from autograder.checking.draw import Case, Draw
+from autograder.checking.exercise import Exercise
+from tfcourse import multihead
+
+
+def heads(draw: Draw) -> Case:
+    """Heads to merge, of any number and width."""
+    return Case({"x": draw.normal(*draw.sizes(4))})
+
+
+def other_heads(draw: Draw) -> Case:
+    """Heads to merge, of other sizes."""
+    return heads(draw)
+
+
+def many_heads(draw: Draw, size: int) -> Case:
+    """More examples, heads and positions."""
+    return Case({"x": draw.normal(size, 2 * size, size + 1, 3)})
+
+
+def already_merged(draw: Draw) -> Case:
+    """Three dimensions: there are no heads to merge."""
+    return Case({"x": draw.normal(*draw.sizes(3))})
+
+
+MERGE_HEADS = Exercise(
+    reference=multihead.merge_heads,
+    rows=(
+        rows.numbers(
+            2,
+            heads,
+            other_heads,
+            title="At every position, the columns of head 0 come first, then those of head 1 …",
+        ),
+        rows.no_loop(0.5, many_heads, over="examples, positions or heads"),
+        rows.errors(0.5, heads, already_merged, title="Anything but four dimensions is a ValueError."),
+    ),
+)

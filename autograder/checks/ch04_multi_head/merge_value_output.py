@@ -1,0 +1,37 @@
+"""The check of ``merge_value_output``: one matrix for the value matrices of all heads and the output matrix."""
+
+from __future__ import annotations
+
+from autograder.checking import rows
+from autograder.checking.draw import Case, Draw
+from autograder.checking.exercise import Exercise
+from tfcourse import multihead
+
+
+def matrices(draw: Draw) -> Case:
+    """One value matrix for each head, and the output matrix."""
+    h, d, dv, do = draw.sizes(4)
+    return Case({"w_v": draw.normal(h, d, dv), "w_o": draw.normal(h * dv, do)})
+
+
+def many_matrices(draw: Draw, size: int) -> Case:
+    """More heads."""
+    return Case({"w_v": draw.normal(2 * size, 4, 3), "w_o": draw.normal(6 * size, 5)})
+
+
+def unfit_output(draw: Draw) -> Case:
+    """An output matrix with a row too few."""
+    h, d, dv, do = draw.sizes(4)
+    return Case({"w_v": draw.normal(h, d, dv), "w_o": draw.normal(h * dv - 1, do)})
+
+
+MERGE_VALUE_OUTPUT = Exercise(
+    reference=multihead.merge_value_output,
+    rows=(
+        rows.numbers(2.5, matrices, title="Below each other stand the products of each head's two matrices."),
+        rows.precision(0.5, matrices, half=False),
+        rows.device(0.5, matrices),
+        rows.no_loop(0.5, many_matrices, over="heads"),
+        rows.errors(0.5, matrices, unfit_output, title="Matrices that do not fit each other are a ValueError."),
+    ),
+)
