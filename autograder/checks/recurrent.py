@@ -490,33 +490,6 @@ def cell_unchecked(x: Tensor, h: Tensor, weights: Four) -> Tensor:
     return torch.tanh(x @ weight_ih.T + bias_ih + h @ weight_hh.T + bias_hh)
 
 
-RNN_CELL = Exercise(
-    reference=recurrent.rnn_cell,
-    chapter=CHAPTER,
-    headings=HEADINGS,
-    rows=(
-        look.shape(0.5, plain_step),
-        look.values(1.5, plain_step, plain_step),
-        *cell_aspects(plain_step, wide(1), unfit(1, 4), ("x", "h")),
-    ),
-    forbidden=READY_MADE,
-    rule_case=plain_step,
-    misconceptions=(
-        cell_without_tanh,
-        cell_with_sigmoid,
-        cell_with_relu,
-        cell_not_transposed,
-        cell_without_state,
-        cell_with_one_bias,
-        cell_squashed_separately,
-        cell_with_shortcut,
-        cell_overwrites,
-        cell_by_examples,
-        cell_unchecked,
-    ),
-)
-
-
 # -------------------------------------------------------------------------------------------------------- the run
 
 

@@ -223,40 +223,6 @@ def lstm_unchecked(x: Tensor, h: Tensor, c: Tensor, weights: Four) -> tuple[Tens
     return _remember(i, f, g, o, c)
 
 
-LSTM_CELL = Exercise(
-    reference=recurrent.lstm_cell,
-    chapter=CHAPTER,
-    headings=HEADINGS,
-    rows=(
-        look.shape(0.5, memory_step),
-        look.part(1.5, memory_step, output="output[1]", name="cell", title="The new cell is right."),
-        look.part(1, memory_step, output="output[0]", name="state", title="The new state is right."),
-        *cell_aspects(memory_step, wide(4, cell=True), unfit(4, 3, cell=True), ("x", "h", "c")),
-    ),
-    forbidden=READY_MADE,
-    rule_case=memory_step,
-    misconceptions=(
-        lstm_gates_ifog,
-        lstm_gates_figo,
-        lstm_gates_dealt_out,
-        lstm_shows_raw_cell,
-        lstm_squashes_cell,
-        lstm_candidate_sigmoid,
-        lstm_candidate_raw,
-        lstm_coupled,
-        lstm_shows_old_cell,
-        lstm_keeps_state,
-        lstm_returns_cell_first,
-        lstm_one_bias,
-        lstm_with_layer_axis,
-        lstm_on_the_cpu,
-        lstm_overwrites_cell,
-        lstm_by_examples,
-        lstm_unchecked,
-    ),
-)
-
-
 # --------------------------------------------------------------------------------------------------- the LSTM's run
 
 
@@ -729,36 +695,6 @@ def gru_unchecked(x: Tensor, h: Tensor, weights: Four) -> Tensor:
     r_i, z_i, n_i = (x @ weight_ih.T + bias_ih).chunk(3, -1)
     r_h, z_h, n_h = (h @ weight_hh.T + bias_hh).chunk(3, -1)
     return _update(r_i + r_h, z_i + z_h, n_i, n_h, h)
-
-
-GRU_CELL = Exercise(
-    reference=recurrent.gru_cell,
-    chapter=CHAPTER,
-    headings=HEADINGS,
-    rows=(
-        look.shape(0.5, gated_step),
-        look.values(2, gated_step, gated_step),
-        *cell_aspects(gated_step, wide(3), unfit(3, 4), ("x", "h")),
-    ),
-    forbidden=READY_MADE,
-    rule_case=gated_step,
-    misconceptions=(
-        gru_update_reversed,
-        gru_gates_swapped,
-        gru_reset_first,
-        gru_reset_past_bias,
-        gru_without_reset,
-        gru_resets_input,
-        gru_candidate_sigmoid,
-        gru_candidate_first,
-        gru_loses_state,
-        gru_with_layer_axis,
-        gru_on_the_cpu,
-        gru_overwrites,
-        gru_by_examples,
-        gru_unchecked,
-    ),
-)
 
 
 # ------------------------------------------------------------------------------------------------- both directions
