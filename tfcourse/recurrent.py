@@ -57,9 +57,6 @@ class NeuralProbabilisticLM(nn.Module):
         d_hidden: Width D of the hidden layer.
         direct: Whether the embeddings are also connected to the output directly, past the hidden layer.
 
-    Raises:
-        ValueError: If `window` is less than one.
-
     Source:
         Bengio et al. 2003, A Neural Probabilistic Language Model, section 2, equation 1.
     """

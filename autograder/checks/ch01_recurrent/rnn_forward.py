@@ -37,12 +37,12 @@ RNN_FORWARD = Exercise(
     reference=recurrent.rnn_forward,
     rows=(
         rows.numbers(
-            2.75, from_zeros, one_step, title="From zeros on, the state after every step and the last are right."
+            3, from_zeros, one_step, title="From zeros on, the state after every step and the last are right."
         ),
         rows.numbers(1.75, from_state, name="first state", title="A first state that is given is where it begins."),
         rows.precision(0.5, from_zeros, half=False),
         rows.inputs_kept(0.5, from_state),
-        rows.device(0.5, from_zeros),
+        rows.device(0.25, from_zeros),
         rows.no_loop(0.5, many_examples, over=EXAMPLES),
     ),
     forbidden=RECURRENT_LAYERS,

@@ -54,8 +54,6 @@ class Window(nn.Module):
 
     def __init__(self, vocabulary, window, d_embedding, d_hidden, *, direct=True):
         super().__init__()
-        if window < 1:
-            raise ValueError(window)
         self.window = window
         self.embedding = nn.Embedding(vocabulary, d_embedding)
         self.hidden = nn.Linear(window * d_embedding, d_hidden)
@@ -138,8 +136,6 @@ class BySequential(nn.Module):
     """One hot vectors times the embedding, and the layers made in another order."""
 
     def __init__(self, vocabulary, window, d_embedding, d_hidden, direct=True):
-        if window <= 0:
-            raise ValueError("a window of none")
         super().__init__()
         inputs = d_embedding * window
         self.direct = None
