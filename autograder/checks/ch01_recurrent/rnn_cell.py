@@ -30,12 +30,7 @@ def other_weights(draw: Draw) -> Case:
 RNN_CELL = Exercise(
     reference=recurrent.rnn_cell,
     rows=(
-        rows.numbers(
-            3.5,
-            step,
-            step,
-            title="The new state is right: tanh of one sum of the input, the old state and both biases.",
-        ),
+        rows.numbers(3.5, step, step, title="The new state is right: tanh of a sum of four terms."),
         *rows_beside_the_numbers(step, many_examples, other_weights),
     ),
     forbidden=RECURRENT_LAYERS,
