@@ -57,9 +57,6 @@ class NeuralProbabilisticLM(nn.Module):
         d_hidden: Width D of the hidden layer.
         direct: Whether the embeddings are also connected to the output directly, past the hidden layer.
 
-    Raises:
-        ValueError: If `window` is less than one.
-
     Source:
         Bengio et al. 2003, A Neural Probabilistic Language Model, section 2, equation 1.
     """
@@ -139,9 +136,6 @@ def rnn_forward(
 
     Returns:
         The state after every step, (B, T, D), and the state after the last one, (B, D).
-
-    Raises:
-        ValueError: If `x` does not have three dimensions, or the shapes do not fit.
 
     Source:
         Elman 1990; Goodfellow et al. 2016, Deep Learning, section 10.2.
@@ -292,9 +286,6 @@ def lstm_forward(
         The state after every step, (B, T, D), with zeros at padded steps; and state and cell after the last real step,
         each (B, D).
 
-    Raises:
-        ValueError: If `x` does not have three dimensions, `mask` is not (B, T) and boolean, or the shapes do not fit.
-
     Source:
         Hochreiter and Schmidhuber 1997; zeros at padded steps as `torch.nn.utils.rnn.pad_packed_sequence` gives them.
     """
@@ -367,9 +358,6 @@ def bidirectional_forward(
         directions, each (2, B, D): first that of the left-to-right LSTM after the last token, then that of the
         right-to-left LSTM after the first token.
 
-    Raises:
-        ValueError: If `x` does not have three dimensions, `mask` is not (B, T) and boolean, or the shapes do not fit.
-
     Source:
         Schuster and Paliwal 1997, Bidirectional Recurrent Neural Networks; the layout is that of `torch.nn.LSTM`.
     """
@@ -398,8 +386,7 @@ def stacked_forward(
         layer, each (L, B, D), from the bottom to the top.
 
     Raises:
-        ValueError: If there are no layers, `x` does not have three dimensions, `mask` is not (B, T) and boolean, or the
-            shapes do not fit.
+        ValueError: If there are no layers.
 
     Source:
         Graves 2013, Generating Sequences With Recurrent Neural Networks, section 2; the layout is that of `torch.nn.LSTM`.

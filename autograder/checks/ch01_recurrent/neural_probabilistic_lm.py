@@ -1,0 +1,65 @@
+"""The check of ``NeuralProbabilisticLM``: a language model that sees a fixed window of tokens."""
+
+from __future__ import annotations
+
+from autograder.checking import rows
+from autograder.checking.draw import Case, Draw
+from autograder.checking.exercise import Exercise
+from tfcourse import recurrent
+
+VOCABULARY, WINDOW = 7, 3
+
+
+def _model(draw: Draw, windows: int, *, direct: bool = True, batch: int = 2, widths: tuple[int, ...] = ()) -> Case:
+    """A model with random weights and tokens for so many windows; its widths are drawn if they are not given."""
+    e, d = widths or draw.sizes(2, low=4)
+    init: dict[str, int | bool] = {"vocabulary": VOCABULARY, "window": WINDOW, "d_embedding": e, "d_hidden": d}
+    state = draw.weights(recurrent.NeuralProbabilisticLM(VOCABULARY, WINDOW, e, d, direct=direct))
+    if not direct:
+        init["direct"] = False
+    return Case({"tokens": draw.integers(0, VOCABULARY, batch, WINDOW - 1 + windows)}, init=init, state=state)
+
+
+def one_window(draw: Draw) -> Case:
+    """As many tokens as the window holds."""
+    return _model(draw, 1)
+
+
+def several_windows(draw: Draw) -> Case:
+    """More tokens than the window holds."""
+    return _model(draw, 4)
+
+
+def no_direct(draw: Draw) -> Case:
+    """A model without direct connections."""
+    return _model(draw, 2, direct=False)
+
+
+def many_windows(draw: Draw, size: int) -> Case:
+    """More sequences, and longer ones."""
+    return _model(draw, 2 * size, batch=size, widths=(4, 5))
+
+
+def too_few_tokens(draw: Draw) -> Case:
+    """Fewer tokens than the window holds."""
+    return _model(draw, 0)
+
+
+def fresh(draw: Draw) -> Case:
+    """A model as it is drawn, and as many different windows of one token as there are tokens."""
+    init = {"vocabulary": 24, "window": 1, "d_embedding": 32, "d_hidden": 32}
+    return Case({"tokens": draw.permutation(24)[:, None]}, init=init)
+
+
+NEURAL_PROBABILISTIC_LM = Exercise(
+    reference=recurrent.NeuralProbabilisticLM,
+    rows=(
+        rows.numbers(3.75, one_window, several_windows, title="Every window of a sequence gets its logits."),
+        rows.numbers(2, no_direct, name="no direct", title="With direct=False there are no direct connections."),
+        rows.attributes(0.25, one_window, names=("window",)),
+        rows.initialisation(0.5, (fresh, 0), title="The layers are initialised as PyTorch does it by default."),
+        rows.device(0.5, several_windows),
+        rows.no_loop(0.5, many_windows, over="examples or windows"),
+        rows.errors(0.5, one_window, too_few_tokens, title="Fewer tokens than the window holds are a ValueError."),
+    ),
+)

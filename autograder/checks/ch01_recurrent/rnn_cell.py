@@ -1,0 +1,38 @@
+"""The check of ``rnn_cell``: one step of a plain recurrent network."""
+
+from __future__ import annotations
+
+from autograder.checking import rows
+from autograder.checking.draw import Case, Draw
+from autograder.checking.exercise import Exercise
+from autograder.checks.ch01_recurrent.cell_cases import one_step, rows_beside_the_numbers
+from autograder.checks.ch01_recurrent.pytorch_cells import RECURRENT_LAYERS
+from tfcourse import recurrent
+
+GATES = 1
+
+
+def step(draw: Draw) -> Case:
+    """One step."""
+    return one_step(draw, GATES)
+
+
+def many_examples(draw: Draw, size: int) -> Case:
+    """One step of more examples."""
+    return one_step(draw, GATES, (2 * size, 4, 5))
+
+
+def other_weights(draw: Draw) -> Case:
+    """Weights of another kind of cell, with another number of gates."""
+    return one_step(draw, GATES, (3, 5, 4), other_gates=4)
+
+
+RNN_CELL = Exercise(
+    reference=recurrent.rnn_cell,
+    rows=(
+        rows.numbers(3.5, step, step, title="The new state is right: tanh of a sum of four terms."),
+        *rows_beside_the_numbers(step, many_examples, other_weights),
+    ),
+    forbidden=RECURRENT_LAYERS,
+    rule_case=step,
+)
