@@ -226,7 +226,9 @@ def look(value: Value, steps: Sequence[Sequence[Value]]) -> Value:
     return value
 
 
-def same_answer(a: Observation, b: Observation, *, damage: bool = False, hold: bool = False) -> bool:
+def same_answer(
+    a: Observation, b: Observation, *, damage: bool = False, hold: bool = False, refusal: bool = False
+) -> bool:
     """Whether two subjects answered a request alike. NaN equals NaN here: a mistake that makes NaN is recognised by it.
 
     Numbers of two dtypes are not alike: what is right but for the last digits of double precision is not what was made in single.
@@ -237,7 +239,10 @@ def same_answer(a: Observation, b: Observation, *, damage: bool = False, hold: b
         b: what the other answered.
         damage: compare the damage that they did to their arguments, in place of what they returned.
         hold: compare which results still hang on a graph, in place of what they are.
+        refusal: compare whether they refused, and by which kind of error, in place of what they answered.
     """
+    if refusal:
+        return _kind(a) == _kind(b)
     if (a.error is None) != (b.error is None):
         return False
     if a.error is not None:
@@ -254,15 +259,18 @@ def same_answer(a: Observation, b: Observation, *, damage: bool = False, hold: b
         return False
 
 
-def glance(observation: Observation, *, damage: bool = False, hold: bool = False) -> tuple[int, float]:
+def glance(
+    observation: Observation, *, damage: bool = False, hold: bool = False, refusal: bool = False
+) -> tuple[int, float]:
     """Return what is seen of an answer at first sight: a number for the kind of thing it is, and the last of its numbers, or NaN.
 
     Args:
         observation: the answer.
         damage: as for :func:`same_answer`.
         hold: as for :func:`same_answer`.
+        refusal: as for :func:`same_answer`.
     """
-    if observation.error is not None:
+    if observation.error is not None or refusal:
         return hash(("error", _kind(observation))), math.nan
     if damage or hold:
         return hash(observation.mutated if damage else observation.attached), math.nan
@@ -279,7 +287,7 @@ def glance(observation: Observation, *, damage: bool = False, hold: bool = False
 
 
 def alike_at_a_glance(
-    mine: Observation, kinds: Tensor, lasts: Tensor, *, damage: bool = False, hold: bool = False
+    mine: Observation, kinds: Tensor, lasts: Tensor, *, damage: bool = False, hold: bool = False, refusal: bool = False
 ) -> Tensor:
     """Return which of some answers may be the same as one. Of most that are not, it says so without a look at them.
 
@@ -289,11 +297,12 @@ def alike_at_a_glance(
         lasts: their last numbers, shape (answers,).
         damage: as for :func:`same_answer`.
         hold: as for :func:`same_answer`.
+        refusal: as for :func:`same_answer`.
 
     Returns:
         Truth values, shape (answers,). Where it says False, :func:`same_answer` does too.
     """
-    kind, last = glance(mine, damage=damage, hold=hold)
+    kind, last = glance(mine, damage=damage, hold=hold, refusal=refusal)
     alike = kinds == kind
     if math.isnan(last):
         return alike

@@ -379,7 +379,11 @@ def _together(
 
 def _looked_at(probe: Probe) -> dict[str, bool]:
     """Return what the judge of a probe looks at, where that is not what was returned."""
-    return {"damage": probe.judge == "unmutated", "hold": probe.judge == "detached"}
+    return {
+        "damage": probe.judge == "unmutated",
+        "hold": probe.judge == "detached",
+        "refusal": probe.judge == "answers",
+    }
 
 
 def _shows_something(sheet: Sheet, answers: Sequence[Answers]) -> bool:
