@@ -1,0 +1,54 @@
+"""The check of ``head_ablation``: the output without head h, for every head h."""
+
+from __future__ import annotations
+
+from autograder.checking import rows
+from autograder.checking.draw import Case, Draw
+from autograder.checking.exercise import Exercise
+from tfcourse import multihead
+
+
+def outputs_of_heads(draw: Draw) -> Case:
+    """What the heads hand over, and an output map without a bias."""
+    b, h, t, dh, d = draw.sizes(5, low=3)  # with two heads, H - 1 would be 1
+    return Case({"head_outputs": draw.normal(b, h, t, dh), "o_weight": draw.normal(d, h * dh)})
+
+
+def with_bias(draw: Draw) -> Case:
+    """Heads and an output map with a bias."""
+    case = outputs_of_heads(draw)
+    return case.with_arguments(o_bias=draw.normal(case.arguments["o_weight"].shape[0]))
+
+
+def small_numbers(draw: Draw) -> Case:
+    """Numbers whose sums half precision rounds by little, in whichever order they are added."""
+    case = outputs_of_heads(draw)
+    return case.with_arguments(**{name: 0.3 * value for name, value in case.arguments.items()})
+
+
+def many_heads(draw: Draw, size: int) -> Case:
+    """More examples, heads and positions."""
+    heads = 2 * size
+    return Case({"head_outputs": draw.normal(size, heads, size + 1, 2), "o_weight": draw.normal(3, heads * 2)})
+
+
+def unfit_weight(draw: Draw) -> Case:
+    """An output map with a column too few."""
+    case = outputs_of_heads(draw)
+    return case.with_arguments(o_weight=case.arguments["o_weight"][:, 1:])
+
+
+HEAD_ABLATION = Exercise(
+    reference=multihead.head_ablation,
+    rows=(
+        rows.numbers(2.5, outputs_of_heads, title="Entry h is the output without head h."),
+        rows.numbers(1.5, with_bias, name="bias", title="The bias stays, whichever head is gone."),
+        rows.precision(0.5, small_numbers),
+        rows.inputs_kept(0.5, outputs_of_heads),
+        rows.device(0.5, outputs_of_heads),
+        rows.no_loop(0.5, many_heads, over="examples, positions or heads"),
+        rows.errors(
+            0.5, outputs_of_heads, unfit_weight, title="A weight that does not have H·Dh columns is a ValueError."
+        ),
+    ),
+)
