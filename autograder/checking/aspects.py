@@ -32,7 +32,7 @@ def values(
     easy: bool = False,
 ) -> Aspect:
     """Every number of every output, within the tolerance of its dtype."""
-    aspect = _each(name, title, points, makers, lambda case: Probe((case.request(),), "matches"))
+    aspect = _each(name, title, points, makers, lambda case: Probe((case.request(),), "matches"), side=False)
     return replace(aspect, side=easy)
 
 
@@ -44,7 +44,12 @@ def empty_row(points: float, *makers: Maker, title: str, without: tuple[str, ...
 def part(points: float, *makers: Maker, output: str, name: str, title: str, easy: bool = False) -> Aspect:
     """One of several outputs (``"output[0]"``), so that each can earn its points where another is wrong."""
     aspect = _each(
-        name, title, points, makers, lambda case: Probe((case.request(),), "matches_part", {"outputs": [output]})
+        name,
+        title,
+        points,
+        makers,
+        lambda case: Probe((case.request(),), "matches_part", {"outputs": [output]}),
+        side=False,
     )
     return replace(aspect, side=easy)
 
@@ -77,7 +82,9 @@ def gradients(
     title: str = "Gradients flow back to every input and weight, and are right.",
 ) -> Aspect:
     """Gradients by the arguments ``wrt`` and by every parameter."""
-    return _each(name, title, points, makers, lambda case: Probe((case.request("gradients", wrt),), "matches"))
+    return _each(
+        name, title, points, makers, lambda case: Probe((case.request("gradients", wrt),), "matches"), side=False
+    )
 
 
 def attributes(points: float, maker: Maker, *, names: tuple[str, ...]) -> Aspect:
@@ -232,12 +239,10 @@ def _perturb(draw: Draw, tensor: Tensor, dim: int, keep: int) -> Tensor:
     return changed
 
 
-def _each(name: str, title: str, points: float, makers: Sequence[Maker], ask: Callable[[Case], Probe]) -> Aspect:
-    def probes(draw: Draw) -> Sequence[Probe]:
-        return [ask(draw.case(maker)) for maker in makers]
-
-    (probe, *_) = probes(Draw("kind"))
-    return Aspect(name, title, points, probes, side=probe.judge not in ("matches", "matches_part"))
+def _each(
+    name: str, title: str, points: float, makers: Sequence[Maker], ask: Callable[[Case], Probe], *, side: bool = True
+) -> Aspect:
+    return Aspect(name, title, points, lambda draw: [ask(draw.case(maker)) for maker in makers], side=side)
 
 
 def _both(name: str, title: str, points: float, makers: Sequence[Maker], dtypes: Sequence[torch.dtype]) -> Aspect:

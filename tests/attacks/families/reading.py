@@ -4,10 +4,19 @@
 
 from __future__ import annotations
 
+from autograder.checks import exercise
+
 from ..attack import Attack, code
 
 # The lengths that every student is shown, and the words that would bring another one home; they stand like this in no cell.
-SHOWN = (1, 5, 15, 18, 35, 72)
+SHOWN = tuple(
+    sorted({
+        request.arguments["T"]
+        for section in exercise("causal_mask").sheet().sections
+        for probe in section.probes
+        for request in probe.requests
+    })
+)  # fmt: skip
 NEWS = "the longest hidden one has"
 REMEMBER = code("""
     seen = []

@@ -494,7 +494,7 @@ def test_a_module_class_is_examined_with_the_weights_of_the_request(student: Stu
     assert subject.observe(case.request()).outputs["output"].tolist() == [[6.5]]
     found = subject.observe(case.request("gradients", ("x",))).outputs
     assert list(found) == ["gradient of x", "gradient of l.weight", "gradient of l.bias"]
-    assert "named otherwise" in (
+    assert "do not have the names" in (
         subject.observe(Case({"x": torch.ones(1, 3)}, init={"n": 3}, state={}).request()).error or ""
     )
     assert isinstance(student.names["f"](3), nn.Module)

@@ -185,7 +185,7 @@ def test_a_truth_value_of_any_byte_is_one_or_zero() -> None:
 def test_numbers_of_equal_hash_may_be_keys_while_they_are_few() -> None:
     keys = {(2**61 - 1) * i for i in range(1, 60)}
     assert read(pack(keys)) == keys
-    assert len(read(pack({i: i for i in range(100_000)}))) == 100_000
+    assert len(read(pack({i: i for i in range(40_000)}))) == 40_000
 
 
 def test_a_tensor_takes_no_more_than_a_few_times_its_bytes() -> None:

@@ -41,7 +41,7 @@ Fill = Callable[..., Any]
 ANSWER = (
     "Since $\\frac{a}{\\sqrt{D_h}}$ <script>alert(1)</script> ![x](https://evil.example/p.png) [y](javascript:alert(2))"
 )
-WRONG = "def causal_mask(T, device=None):\n    return torch.ones(T, T, dtype=torch.bool).triu()  # '<b>'"
+WRONG = "def causal_mask(T, device=None):\n    return torch.ones(T, T, dtype=torch.bool, device=device).triu()  # '<b>'"
 
 
 @dataclass(frozen=True)
@@ -121,9 +121,9 @@ def text_of(page: str) -> str:
 
 def test_the_head_says_how_much_and_what_to_read_again(pages: dict[str, str]) -> None:
     text = text_of(pages["ann"])
-    assert "5 of 18 points so far" in text
+    assert "4 of 18 points so far" in text
     assert "1 answer still to be read by a person" in text
-    assert "Causal mask 1 of 4 looks like: the future in place of the past" in text
+    assert "Causal mask 0 of 4 looks like: the future in place of the past" in text
     assert "Merge query key 4 of 4 everything as it should be" in text
     assert "What to read again" in text
     assert 'href="#test_causal_mask"' in pages["ann"]
@@ -189,7 +189,7 @@ def test_points_from_a_person_arrive_on_the_next_page(course: Course, pages: dic
         gradebook.db.commit()
     (path,) = write_feedback(course, CHAPTER, students=["ann"])
     text = text_of(path.read_text(encoding="utf-8"))
-    assert "7.5 of 18 points" in text
+    assert "6.5 of 18 points" in text
     assert "points so far" not in text
 
 
