@@ -19,7 +19,7 @@ from traitlets import Unicode
 
 from autograder.gradebook import read_only
 from autograder.grading.feedback_page import feedback_page, title_of
-from autograder.grading.markup import in_code
+from autograder.grading.markup import in_code, points_text
 
 TEMPLATES = Path(__file__).parent / "templates"
 
@@ -123,5 +123,5 @@ def _template() -> Any:
         lstrip_blocks=True,
     )
     environment.filters["in_code"] = in_code
-    environment.filters["points"] = lambda value: f"{value:.4g}"
+    environment.filters["points"] = points_text
     return environment.get_template("feedback.html.j2")

@@ -101,6 +101,11 @@ def in_code(text: str) -> Markup:
     return Markup(_TICKS.sub(r"<code>\1</code>", html.escape(text)))
 
 
+def points_text(points: float) -> str:
+    """Return points as people write them: at most two decimals, and none that are zero."""
+    return f"{round(points, 2):.8g}"
+
+
 def plain(text: str) -> str:
     """Return a text from a terminal without its colours; to be escaped where it is shown."""
     return _ANSI.sub("", text)

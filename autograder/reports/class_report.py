@@ -15,7 +15,7 @@ import jinja2
 from autograder.authoring.files import write_files
 from autograder.checking.verdict import Diagnosis
 from autograder.errors import CourseError
-from autograder.grading.markup import in_code
+from autograder.grading.markup import in_code, points_text
 from autograder.grading.results import ExerciseResult
 from autograder.reports.grades import Grade
 
@@ -287,6 +287,7 @@ def render(summaries: Sequence[ChapterSummary], *, title: str, folder: Path) -> 
     )
     environment.filters["mark"] = mark
     environment.filters["in_code"] = in_code
+    environment.filters["points"] = points_text
     names = {work.grade.student: work.grade.full_name for summary in summaries for work in summary.works}
     links = {
         (work.grade.student, summary.chapter): _relative(work.feedback, folder)

@@ -30,7 +30,7 @@ from autograder.grading.execution import Execution, Submission
 from autograder.grading.feedback import write_feedback
 from autograder.grading.feedback_page import feedback_page
 from autograder.grading.formula import formula
-from autograder.grading.markup import in_code, markdown, python
+from autograder.grading.markup import in_code, markdown, points_text, python
 from autograder.grading.problem import Problem, add_problems
 from autograder.grading.record import Books
 from autograder.grading.results import read_result
@@ -453,3 +453,14 @@ def test_beside_an_exercise_without_a_verdict_stands_what_went_wrong_in_its_cell
 
 def mark(name: str, *, solution: bool = False) -> dict[str, Any]:
     return {"grade_id": name, "grade": True, "solution": solution, "locked": not solution, "points": 1, "score": 0}
+
+
+def test_points_are_written_with_two_decimals_at_most_and_a_row_with_what_it_earned() -> None:
+    assert [points_text(value) for value in (115.25, 123.0, 0.384, 4.5, 0.0)] == ["115.25", "123", "0.38", "4.5", "0"]
+
+
+def test_a_side_row_shows_what_it_earned_and_no_row_shows_an_example(pages: dict[str, str]) -> None:
+    text = text_of(pages["ann"])
+    assert "0 of 0.5" in text, "no number is right, so what is beside the numbers pays nothing"
+    assert "An example" not in pages["ann"]
+    assert "expected [[" not in pages["ann"]
