@@ -107,15 +107,10 @@ def part(points: float, *makers: Maker, output: str, name: str, title: str) -> R
     )
 
 
-def precision(
-    points: float,
-    *makers: Maker,
-    half: bool = True,
-    title: str = "",
-) -> Row:
-    """Dtype and numbers in float64, and with ``half`` in bfloat16 and float16."""
-    dtypes = (torch.float64, torch.bfloat16, torch.float16) if half else (torch.float64,)
-    kinds = "float64, bfloat16 or float16" if half else "float64"
+def precision(points: float, *makers: Maker, half: bool = True, double: bool = True, title: str = "") -> Row:
+    """Dtype and numbers with ``double`` in float64, and with ``half`` in bfloat16 and float16."""
+    dtypes = (torch.float64,) * double + (torch.bfloat16, torch.float16) * half
+    kinds = " or ".join(["float64"] * double + ["half precision (bfloat16, float16)"] * half)
 
     def probes(draw: Draw) -> Sequence[Probe]:
         cases = [draw.case(maker) for maker in makers]
