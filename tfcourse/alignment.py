@@ -324,8 +324,7 @@ class BidirectionalEncoder(nn.Module):
             Annotations, (B, S, D). They are zeros at the padding, and what stands there changes no other annotation.
 
         Raises:
-            ValueError: If `source_mask` is not boolean, does not have the shape of `source`, or marks padding before a real
-                token.
+            ValueError: If `source_mask` is not boolean or does not have the shape of `source`.
         """
         _check_source_mask(source, source_mask)
         if source_mask is None:
