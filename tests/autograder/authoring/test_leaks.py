@@ -174,7 +174,7 @@ def test_the_course_itself_gives_nothing_away(real_files: dict[str, list[Path]])
     assert find_leaks([*materials, *written_materials(ROOT)], secrets) == []
     # The control: with nobody's chapter, the last package gives the earlier ones away.
     last = sorted(files)[-1]
-    assert {leak.kind for leak in find_leaks([files[last][1]], secrets)} == {"solution"}
+    assert "solution" in {leak.kind for leak in find_leaks([files[last][1]], secrets)}
 
 
 def test_earlier_chapters_are_public_in_later_ones_and_not_the_other_way(

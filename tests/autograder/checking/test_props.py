@@ -13,7 +13,7 @@ from torch import Tensor, nn
 
 from autograder.checking.draw import Case, Draw
 from autograder.checking.props import KINDS, Perceptron, TokenTable, build, states
-from autograder.checking.recorded import _pack, _unpack
+from autograder.checking.recorded import _pack, _Store, _unpack
 from autograder.checking.request import Request
 from autograder.checking.subject import LocalSubject
 from autograder.engine.agent import told
@@ -83,8 +83,8 @@ def test_the_same_answers_come_from_the_other_side_of_the_wire_and_from_a_record
     here = LocalSubject(train_step).observe(request)
     there = Request(**unpack(packed_request(request)))
     answered = read(unpack(pack(told(LocalSubject(train_step).observe(there)))))
-    tensors: dict[str, Tensor] = {}
-    recorded = Request(**_unpack(_pack(request, tensors), tensors))
+    store = _Store()
+    recorded = Request(**_unpack(_pack(request, store), store))
     for other in (answered, LocalSubject(train_step).observe(recorded)):
         assert other.outputs.keys() == here.outputs.keys()
         for name, value in here.outputs.items():
@@ -207,8 +207,8 @@ class Dropping(nn.Module):
 @pytest.mark.parametrize("training", [False, True])
 def test_an_instance_is_in_training_mode_only_where_the_case_says_so_on_either_side_of_the_wire(training: bool) -> None:
     request = Case({"x": torch.ones(3)}, init={}, training=training).request()
-    tensors: dict[str, Tensor] = {}
-    recorded = Request(**_unpack(_pack(request, tensors), tensors))
+    store = _Store()
+    recorded = Request(**_unpack(_pack(request, store), store))
     for asked in (request, Request(**unpack(packed_request(request))), recorded):
         seen = LocalSubject(Dropping).observe(asked)
         assert seen.outputs["output"].tolist() == ([0, 0, 0] if training else [1, 1, 1])
