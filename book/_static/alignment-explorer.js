@@ -1,5 +1,5 @@
 /*
- * <alignment-explorer>: alignments of several pairs of sentences to look into. tfcourse.alignment_explorer writes the element with one
+ * <alignment-explorer>: alignments of several pairs of sentences to look into. tfcourse.explorers.alignments writes the element with one
  * section a pair, and in each section a <head-explorer> whose heads are the aligners; this script puts a choice of the pair in front,
  * shows one section at a time, and keeps the chosen aligner from pair to pair. No dependency, no request: it works from file:// as well.
  */

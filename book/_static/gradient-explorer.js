@@ -1,5 +1,5 @@
 /*
- * <gradient-explorer>: how large is a gradient on its way back through time? tfcourse.gradient_explorer writes the element with its
+ * <gradient-explorer>: how large is a gradient on its way back through time? tfcourse.explorers.gradients writes the element with its
  * data as JSON and one plain table a cell; this script puts an interactive figure in front of the tables. No dependency, no request:
  * it works from file:// as well.
  *

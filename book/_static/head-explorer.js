@@ -1,5 +1,5 @@
 /*
- * <head-explorer>: attention heads to look into. tfcourse.explorer writes the element with its data as JSON and one plain table a
+ * <head-explorer>: attention heads to look into. tfcourse.explorers.heads writes the element with its data as JSON and one plain table a
  * head; this script puts an interactive figure in front of the tables. No dependency, no request: it works from file:// as well.
  *
  * Keyboard: one tab stop for the heads (arrows move between heads and layers), one for the words (up and down choose the word,

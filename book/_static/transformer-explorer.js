@@ -1,6 +1,6 @@
 /*
  * <transformer-explorer>: a Transformer layer with every tensor's shape, or position encodings with the dot products of their rows.
- * tfcourse.block_explorer writes the element with its data as JSON and plain tables; this script puts an interactive figure in front of
+ * tfcourse.explorers.blocks writes the element with its data as JSON and plain tables; this script puts an interactive figure in front of
  * the tables. No dependency, no request: it works from file:// as well.
  *
  * Keyboard: sizes, positions and kinds are native fields; the parts of a layer are one tab stop, in which the arrows move. What is shown

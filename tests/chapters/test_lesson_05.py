@@ -14,8 +14,8 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from autograder.checks.sections import HEADINGS
-from tfcourse.alignment_explorer import count_crossings
 from tfcourse.data import number_pairs, number_to_words, recorded_translation, tokenize
+from tfcourse.explorers.alignments import count_crossings
 from tfcourse.layers import EncoderLayer, FeedForward, gelu, layer_norm, residual_post_norm, residual_pre_norm
 from tfcourse.positions import sinusoidal_positions
 from tfcourse.training import cross_entropy, noam_learning_rate

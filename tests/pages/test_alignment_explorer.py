@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 import torch
 
-from tfcourse.alignment_explorer import AlignedPair, AlignmentExplorer, alignment_explorer
+from tfcourse.explorers.alignments import AlignedPair, AlignmentExplorer, alignment_explorer
 
 pytestmark = pytest.mark.browser
 

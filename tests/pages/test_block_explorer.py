@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 import torch
 
-from tfcourse.block_explorer import BlockExplorer, PositionExplorer, block_explorer, position_explorer
+from tfcourse.explorers.blocks import BlockExplorer, PositionExplorer, block_explorer, position_explorer
 from tfcourse.layers import DecoderLayer
 from tfcourse.positions import sinusoidal_positions
 

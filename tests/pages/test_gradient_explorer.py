@@ -12,7 +12,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from tfcourse.gradient_explorer import GradientExplorer, gradient_explorer
+from tfcourse.explorers.gradients import GradientExplorer, gradient_explorer
 
 pytestmark = pytest.mark.browser
 

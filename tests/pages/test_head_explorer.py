@@ -12,7 +12,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from tfcourse.explorer import HeadExplorer, head_explorer
+from tfcourse.explorers.heads import HeadExplorer, head_explorer
 
 pytestmark = pytest.mark.browser
 

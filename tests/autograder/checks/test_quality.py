@@ -32,12 +32,9 @@ ROOT = Path(__file__).parents[3]
 NAMES = list(exercises())
 # Modules of the course's package that lessons use and nobody is asked to write.
 NOT_EXERCISES = {
-    "alignment_explorer",
-    "block_explorer",
     "data",
-    "explorer",
+    "explorers",
     "figures",
-    "gradient_explorer",
     "translation",
 }
 # In bytes. A model has dozens of weights, and each known mistake gradients by all of them.

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from tfcourse.attention import causal_mask
-from tfcourse.explorer import HeadExplorer, head_explorer, record_heads
+from tfcourse.explorers.heads import HeadExplorer, head_explorer, record_heads
 from tfcourse.multihead import MultiHeadAttention
 
 WORDS = ["the", "aunt", "near"]

@@ -10,7 +10,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from tfcourse.gradient_explorer import GradientExplorer, gradient_explorer
+from tfcourse.explorers.gradients import GradientExplorer, gradient_explorer
 
 DIAL = (0.5, 1.0, 1.5)
 NASTY = ["</script><script>alert(1)</script>", "<!--<b>", "\"double\" & 'single'", "\U0001f600 \u2028"]

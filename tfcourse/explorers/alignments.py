@@ -1,6 +1,6 @@
 """Look at alignments: which source words a target word comes from, pair by pair, and for several aligners side by side.
 
-`alignment_explorer` writes plain HTML, a table for each pair and aligner, with the figures of `tfcourse.explorer` inside. Where the
+`alignment_explorer` writes plain HTML, a table for each pair and aligner, with the figures of `tfcourse.explorers.heads` inside. Where the
 page loads `alignment-explorer.js` and `head-explorer.js` (the course's site does) the reader chooses a pair, an aligner and a word;
 everywhere else the tables are readable as they are.
 """
@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from tfcourse.explorer import HeadExplorer, head_explorer, readable, script_json
+from tfcourse.explorers.heads import HeadExplorer, head_explorer, readable, script_json
 
 __all__ = ["AlignedPair", "AlignmentExplorer", "alignment_explorer", "count_crossings"]
 

@@ -9,8 +9,8 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from tfcourse.block_explorer import Layer, Norm, block_explorer, layer_parts, position_explorer
-from tfcourse.explorer import record_heads
+from tfcourse.explorers.blocks import Layer, Norm, block_explorer, layer_parts, position_explorer
+from tfcourse.explorers.heads import record_heads
 from tfcourse.layers import DecoderLayer, EncoderLayer
 from tfcourse.positions import sinusoidal_positions
 

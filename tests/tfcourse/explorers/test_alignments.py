@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from torch import Tensor
 
-from tfcourse.alignment_explorer import AlignedPair, AlignmentExplorer, alignment_explorer, count_crossings
-from tfcourse.explorer import head_explorer
+from tfcourse.explorers.alignments import AlignedPair, AlignmentExplorer, alignment_explorer, count_crossings
+from tfcourse.explorers.heads import head_explorer
 
 SOURCE = ["forty-", "##five"]
 TARGET = ["fünf", "##und", "##vierzig"]
