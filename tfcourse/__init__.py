@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from autograder.checking.verdict import Verdict
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 __all__ = ["__version__", "check"]
 
 

@@ -10,6 +10,7 @@ from autograder.authoring.chapter import Chapter, grade_id, is_answer, is_stub, 
 from autograder.authoring.myst import CodeCell, notebook_of, set_cell_ids, with_code_cells, write_notebook
 from autograder.authoring.rubrics import Rubric
 from autograder.authoring.source import BEGIN_SOLUTION, END_SOLUTION, solution_source, stub_source
+from autograder.grading.provenance import checks_stamp
 
 BEGIN_HIDDEN = "### BEGIN HIDDEN TESTS"
 END_HIDDEN = "### END HIDDEN TESTS"
@@ -72,7 +73,11 @@ def source_notebook(chapter: Chapter) -> Any:
     """Return nbgrader's source: the solutions, hidden tests below the visible ones, and the canary in each solution."""
     notebook = solution_notebook(chapter)
     del notebook.cells[0]
-    notebook.metadata["tfcourse"] = {"chapter": chapter.name, "generated": "tfcourse assign"}
+    notebook.metadata["tfcourse"] = {
+        "chapter": chapter.name,
+        "checks": checks_stamp(),
+        "generated": "tfcourse assign",
+    }
     for cell in notebook.cells:
         if is_test(cell):
             exercise = grade_id(cell).removeprefix("test_")

@@ -20,6 +20,7 @@ from autograder.authoring.student_module import student_module
 from autograder.authoring.sync import same_package
 from autograder.checking.exercise import Exercise
 from autograder.errors import CourseError
+from autograder.grading.provenance import checks_stamp
 from autograder.source_text import ModuleText, find_definition, module_text
 
 # The oldest date that a zip archive can hold: a wheel's bytes must not depend on the clock.
@@ -51,7 +52,7 @@ def build_student_wheel(root: Path, chapter: Chapter, out_dir: Path) -> Path:
         out_dir: where the wheel goes.
 
     Returns:
-        The wheel, for example ``tfcourse-0.1.0+ch03-py3-none-any.whl``.
+        The wheel, for example ``tfcourse-0.2.0+ch03-py3-none-any.whl``.
 
     Raises:
         CourseError: if the installed package is not this project's, a module cannot be cut, or the file cannot be written.
@@ -146,7 +147,11 @@ def _engine_files() -> dict[str, bytes]:
     """Return the engine of the checks; nothing else of the autograder is for students."""
     folder = Path(str(autograder.__file__)).parent
     paths = [folder / "__init__.py", *sorted((folder / "checking").rglob("*.py"))]
-    return {f"autograder/{path.relative_to(folder).as_posix()}": path.read_bytes() for path in paths}
+    found = {f"autograder/{path.relative_to(folder).as_posix()}": path.read_bytes() for path in paths}
+    found["autograder/checking/stamp.py"] = (
+        f'"""Which release of the checks this package has."""\n\nSTAMP = "{checks_stamp()}"\n'.encode()
+    )
+    return found
 
 
 def _recordings(root: Path, chapter: Chapter) -> dict[str, bytes]:

@@ -22,6 +22,7 @@ from typing import Any, NamedTuple
 from autograder.checking.alike import alike
 from autograder.checking.rehearsal import Limits, Missing, RehearsalError, rehearse
 from autograder.checking.rehearsal_process import NOT_DEFINED
+from autograder.checking.stamp import STAMP
 from autograder.checking.verdict import Verdict
 
 # What stands in the place of an answer in words until it is written.
@@ -99,6 +100,7 @@ class Validation:
         errors: code cells that raised.
         unanswered: questions in words that still wait for an answer. A person grades them, so they do not count here.
         seconds: how long it took.
+        other_release: the release of the checks that the notebook belongs to, if the installed package has another one.
     """
 
     verdicts: tuple[Verdict, ...]
@@ -106,6 +108,7 @@ class Validation:
     errors: tuple[CellError, ...]
     unanswered: tuple[Unanswered, ...]
     seconds: float
+    other_release: str = ""
 
     @property
     def missing(self) -> tuple[str, ...]:
@@ -175,7 +178,15 @@ def validate(path: Path, limits: Limits = LIMITS) -> Validation:
         errors=tuple(errors),
         unanswered=tuple(_unanswered(every)),
         seconds=time.perf_counter() - started,
+        other_release=_other_release(path),
     )
+
+
+def _other_release(path: Path) -> str:
+    """Return the release of the checks that a notebook belongs to, if it says one and the installed package has another."""
+    mark = json.loads(path.read_text(encoding="utf-8")).get("metadata", {}).get("tfcourse")
+    stamp = str(mark.get("checks", "")) if isinstance(mark, dict) else ""
+    return stamp if STAMP and stamp and stamp != STAMP else ""
 
 
 def _first_line(source: str) -> str:
@@ -266,6 +277,11 @@ def describe(validation: Validation) -> str:
     lines = [*map(str, validation.errors), *map(str, failed), *map(str, validation.absent)]
     lines += _right([verdict for verdict in validation.verdicts if verdict.passed])
     lines += _questions(validation.unanswered)
+    if validation.other_release:
+        lines.append(
+            f"This notebook belongs to checks {validation.other_release}, the installed package has {STAMP}: "
+            "install the package that came with the notebook."
+        )
     score = f"{validation.score:g} of {validation.max_score:g} points on the visible questions"
     return "\n".join([*lines, f"{score}, in {validation.seconds:.1f} s"])
 

@@ -9,6 +9,7 @@ from nbformat.v4 import new_notebook
 
 from autograder.grading.manifest import Manifest
 from autograder.grading.problem import MARK, Problem
+from autograder.grading.provenance import checks_stamp
 from autograder.grading.reading import UnreadableError, read_notebook
 from autograder.grading.restore import evidence, restore
 
@@ -51,13 +52,23 @@ def take_in(data: bytes, manifest: Manifest) -> Intake:
 def put_in_order(notebook: Any, problems: list[Problem], manifest: Manifest) -> Intake:
     """Restore a notebook that was read, or find that it is another chapter's."""
     found = list(problems)
+    stamp = (notebook.metadata.pop(MARK, None) or {}).get("checks", "")
     if not any(problem.fatal for problem in found) and (foreign := _foreign(notebook, manifest)):
         found.append(foreign)
     restored = restore(notebook, manifest)
     if not any(problem.fatal for problem in found):
-        found += restored
+        found += restored + _older(stamp)
     notebook.metadata[MARK] = {"problems": [problem.to_dict() for problem in found]}
     return Intake(notebook, tuple(found))
+
+
+def _older(stamp: str) -> list[Problem]:
+    """Say that a notebook was handed out with other checks than it is graded by; a notebook that does not say is taken as it is."""
+    if not stamp or stamp == checks_stamp():
+        return []
+    what = f"The notebook comes with checks {stamp}; it was graded with {checks_stamp()}, so a check at home may have said something else."
+    do = "Download the chapter's package again before you go on working with it."
+    return [Problem("other checks", what, do=do, remark=True)]
 
 
 def chapter_of(notebook: Any, manifest: Manifest) -> str | None:

@@ -16,6 +16,8 @@ from pathlib import Path
 from typing import Any
 from zipfile import ZipFile
 
+from tfcourse import __version__
+
 # Whose versions may decide a grade: what runs the student's code, what judges it, and what writes the grade down.
 PACKAGES = (
     *("tfcourse", "torch", "numpy", "safetensors", "matplotlib"),
@@ -134,6 +136,12 @@ def checks_hash() -> str:
             name, data = f"{package}/{path.relative_to(root).as_posix()}".encode(), path.read_bytes()
             digest.update(len(name).to_bytes(8, "big") + name + len(data).to_bytes(8, "big") + data)
     return digest.hexdigest()
+
+
+@cache
+def checks_stamp() -> str:
+    """Return which release of the checks this is, for people: the version and the beginning of :func:`checks_hash`."""
+    return f"{__version__}+{checks_hash()[:8]}"
 
 
 def package_hash(wheel: str) -> str:

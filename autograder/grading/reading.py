@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 from nbformat.notebooknode import from_dict
 
 from autograder.grading.pictures import safe_pictures
-from autograder.grading.problem import Problem
+from autograder.grading.problem import MARK, Problem
 from autograder.grading.spans import MalformedError, Value, outermost
 
 # A file may be large, for outputs are passed over; what students write is small. A year's homework is not a megabyte of code.
@@ -155,10 +155,12 @@ class _Found:
     characters: int = 0
     pictured: int = 0
     latin: bool = False
+    stamp: str = ""
 
     def take(self, top: Value) -> None:
         """Read the cells of a notebook's outermost object."""
         parts = dict(top.members())
+        self.stamp = _stamp(parts.get("metadata"))
         lists = [parts["cells"]] if "cells" in parts else []
         if not lists and "worksheets" in parts:
             sheets = (dict(sheet.members()) for sheet in parts["worksheets"].items())
@@ -277,7 +279,8 @@ class _Found:
             cells.append(cell)
         # Every submission runs on the course's kernel, whatever it was written with.
         kernel = {"name": "python3", "display_name": "Python 3 (ipykernel)", "language": "python"}
-        return from_dict({"cells": cells, "metadata": {"kernelspec": kernel}, "nbformat": 4, "nbformat_minor": 5})
+        metadata = {"kernelspec": kernel} | ({MARK: {"checks": self.stamp}} if self.stamp else {})
+        return from_dict({"cells": cells, "metadata": metadata, "nbformat": 4, "nbformat_minor": 5})
 
 
 def _chained(lists: Sequence[Value]) -> Iterator[Value]:
@@ -300,6 +303,16 @@ def _grade_id(metadata: Value | None) -> str:
     """Return the name that nbgrader gave the cell, as far as it could be true; everything else is the editor's own."""
     mark = dict(metadata.members()).get("nbgrader") if metadata is not None else None
     return _plain(dict(mark.members()).get("grade_id")) if mark is not None else ""
+
+
+def _stamp(metadata: Value | None) -> str:
+    """Return which release of the checks the notebook says that it belongs to; empty if it does not say, or says something else."""
+    try:
+        mark = dict(metadata.members()).get(MARK) if metadata is not None else None
+        stamp = _plain(dict(mark.members()).get("checks")) if mark is not None else ""
+    except ValueError:
+        return ""
+    return stamp if re.fullmatch(r"[0-9.]{1,20}\+[0-9a-f]{8}", stamp) else ""
 
 
 def _printable(text: str) -> str:

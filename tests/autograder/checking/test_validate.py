@@ -263,3 +263,14 @@ def test_a_cell_that_asks_for_input_is_not_waited_for(write):
     validation = validate(write(SETUP, "input()", RIGHT, "check(causal_mask)"))
     assert validation.passed
     assert validation.errors[0].error.startswith("EOFError")
+
+
+def test_a_notebook_of_another_release_than_the_package_is_told_to_fetch_the_right_one(write, monkeypatch):
+    path = write(SETUP, RIGHT, "check(causal_mask)")
+    content = json.loads(path.read_text(encoding="utf-8"))
+    path.write_text(json.dumps(content | {"metadata": {"tfcourse": {"checks": "0.1.0+0a1b2c3d"}}}), encoding="utf-8")
+    assert validate(path).other_release == ""
+    monkeypatch.setattr("autograder.checking.validate.STAMP", "0.2.0+ffffffff")
+    assert "install the package that came with the notebook" in describe(validate(path))
+    monkeypatch.setattr("autograder.checking.validate.STAMP", "0.1.0+0a1b2c3d")
+    assert validate(path).other_release == ""

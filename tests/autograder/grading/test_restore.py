@@ -15,6 +15,7 @@ from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
 from autograder.course import Course
 from autograder.grading.intake import Intake, take_in
 from autograder.grading.manifest import Manifest, released_manifest
+from autograder.grading.provenance import checks_stamp
 
 from .conftest import CHAPTER, OTHER
 
@@ -241,3 +242,27 @@ def test_cells_that_lost_their_metadata_are_counted_named_only_if_few_and_no_pro
     cell_named(handed_in, "test_causal_mask").metadata.pop("nbgrader")
     (one,) = intake(handed_in, manifest).problems
     assert one.what == f"1 of {len(manifest.cells)} cells {told}: test_causal_mask."
+
+
+def test_a_notebook_of_other_checks_than_it_is_graded_by_gets_a_remark(
+    filled: Fill, right: dict[str, str], manifest: Manifest
+) -> None:
+    handed_in = filled(answer="Because.", **right)
+    handed_in.metadata["tfcourse"] = {"checks": checks_stamp()}
+    assert kinds(intake(handed_in, manifest)) == []
+    handed_in.metadata["tfcourse"]["checks"] = "0.1.0+0a1b2c3d"
+    found = intake(handed_in, manifest)
+    assert kinds(found) == ["other checks"]
+    assert "0.1.0+0a1b2c3d" in found.problems[0].what
+    assert checks_stamp() in found.problems[0].what
+    assert found.problems[0].remark
+    assert found.gradable
+
+
+@pytest.mark.parametrize("stamp", ["", "<script>", 7, "0.2.0+zzzzzzzz", {"a": 1}])
+def test_a_notebook_that_says_nothing_sensible_about_its_checks_is_taken_as_it_is(
+    filled: Fill, manifest: Manifest, stamp: Any
+) -> None:
+    handed_in = filled()
+    handed_in.metadata["tfcourse"] = {"checks": stamp} if stamp else 3
+    assert "other checks" not in kinds(intake(handed_in, manifest))
