@@ -1,0 +1,83 @@
+"""A course that an earlier version wrote goes on: nothing is graded silently by other points, and what people decided stays.
+
+`courses/version-0.1.0.tar.xz` is a course folder as version 0.1.0 left it, journal and results included: chapter 03 released, four
+students of `sample-class` graded, one answer marked by a person, one exercise with extra credit. The students' package is left out.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+import tarfile
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+from autograder.authoring import student_build
+from autograder.authoring.chapter import find_chapter
+from autograder.cli import main
+from autograder.grading.points import points_now
+
+from .conftest import PROJECT
+
+CHAPTER = "03_scaled_dot_product"
+ARCHIVE = Path(__file__).parent / "courses" / "version-0.1.0.tar.xz"
+
+
+@pytest.fixture
+def course(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The old course, with a students' package in it."""
+    root = tmp_path / "course"
+    with tarfile.open(ARCHIVE) as archive:
+        archive.extractall(root, filter="data")
+    monkeypatch.setattr(student_build, "_recordings", lambda root, chapter: {})
+    student_build.build_student_wheel(PROJECT, find_chapter(PROJECT, CHAPTER), root / "student" / CHAPTER)
+    monkeypatch.chdir(PROJECT)
+    return root
+
+
+def run(course: Path, *words: str) -> Result:
+    return CliRunner().invoke(main, [*words, "--course", str(course)])
+
+
+def decided(course: Path) -> list[tuple[str, float | None, float | None]]:
+    """What people entered: marks by hand and extra credit."""
+    with sqlite3.connect(course / "gradebook.db") as gradebook:
+        return gradebook.execute(
+            "select cell_id, manual_score, extra_credit from grade where manual_score is not null or extra_credit > 0 order by cell_id"
+        ).fetchall()
+
+
+def everything(course: Path) -> dict[str, bytes]:
+    """All files of a course but its package."""
+    paths = (path for path in course.rglob("*") if path.is_file() and "student" not in path.relative_to(course).parts)
+    return {str(path.relative_to(course)): path.read_bytes() for path in paths}
+
+
+def test_nothing_is_graded_by_other_points_before_they_are_taken_over(course: Path) -> None:
+    before = everything(course)
+    refused = run(course, "autograde", CHAPTER, "--allow-weaker-isolation")
+    assert refused.exit_code == 2, refused.output
+    assert f"points of {CHAPTER} changed from " in refused.stderr
+    assert "--new-points" in refused.stderr
+    assert everything(course) == before
+
+
+def test_the_new_points_are_taken_over_and_what_people_decided_stays(course: Path) -> None:
+    marks = decided(course)
+    assert len(marks) == 2
+    moved = run(course, "regrade", CHAPTER, "--new-points", "--allow-weaker-isolation", "--jobs", "1")
+    assert moved.exit_code == 0, moved.output
+    assert "3 moved, 1 stayed" in moved.stdout
+    assert decided(course) == marks
+    with sqlite3.connect(course / "gradebook.db") as gradebook:
+        worth = dict(
+            gradebook.execute(
+                "select base_cell.name, max_score from grade_cells join base_cell on base_cell.id = grade_cells.id where max_score > 0"
+            ).fetchall()
+        )
+    for name, points in points_now(PROJECT, CHAPTER).items():
+        assert worth[f"test_{name}"] == points
+    again = run(course, "autograde", CHAPTER, "--allow-weaker-isolation", "--jobs", "1")
+    assert again.exit_code == 0, again.output
+    assert "3 of them earlier and unchanged" in again.stdout
