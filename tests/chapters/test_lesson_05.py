@@ -75,7 +75,8 @@ ASKED = {
 GIVEN = {
     r"Adam, with $\beta_2 = 0.98$",
     "with probability 0.1 (in the base model), and the others are divided by 0.9",
-    "Suppose $f'$ is 0.5 everywhere.",
+    "Suppose $f'$ is small, 0.1 in one layer and −0.1 in the next. After 24 layers the first leaves $10^{-24}$,",
+    "with 0.5 in every layer",
     "take 0.6 for its exponent, and a beam of 4",
     "a vocabulary of about 37,000 tokens",
     '"about 37,000 tokens"',
@@ -190,7 +191,9 @@ def test_gradient_vanishes_without_residual_connections(values: dict[str, Any]) 
     assert all(1 <= size < 10 for size in adding)
     assert replacing == sorted(replacing, reverse=True)
     assert replacing[-1] < 1e-12
-    check(r"After 24 layers the first leaves $0.5^{24} \approx 0.00000006$;", 0.5**24, form=".8f")
+    check(r"the second leaves $(1.1 \cdot 0.9)^{12} \approx 0.89$,", (1.1 * 0.9) ** 12, form=".2f")
+    check(r"the second grows to $1.5^{24} \approx 16{,}834$.")
+    assert round(1.5**24) == 16834
 
 
 def test_first_gradients_grow_towards_the_output_with_post_norm_only(values: dict[str, Any]) -> None:
@@ -291,6 +294,7 @@ def test_beam_finds_what_greedy_misses(values: dict[str, Any]) -> None:
     check(r"$0.5 \cdot 0.4 \cdot 0.4 \cdot 0.6 = 0.048$.", greedy[1], form=".3f")
     check(r"$0.5 \cdot 0.3 \cdot 0.6 \cdot 0.6 = 0.054$.", beam[1], form=".3f")
     check("with 0.3 instead of 0.4, it would have been richly rewarded")
+    check("the table gives 0.10 to the sentence A and as much to the empty one.", 0.5 * 0.2, form=".2f")
     rows = re.findall(r"^\| ([\w ]+) \|((?: \**\d\.\d\** \|){4})$", SOURCE, flags=re.M)
     assert len(rows) == 6
     for name, row in rows:
@@ -390,6 +394,7 @@ def test_decoder_looks_where_the_lesson_says(values: dict[str, Any]) -> None:
 def test_silent_mistakes_show_as_told(values: dict[str, Any]) -> None:
     honest, generous, padding = values["generous"]
     assert honest - generous == pytest.approx(1, abs=0.05)
+    assert honest > math.log(values["V"]) + 1  # "An untrained one does worse"
     assert padding == pytest.approx(0.25, abs=0.02)
     cheated, written = values["cheated"]
     assert cheated < 0.01
