@@ -22,4 +22,4 @@ def installs(page: str) -> list[str]:
 def test_the_package_is_installed_by_its_full_name_because_only_some_shells_know_wildcards(page: str) -> None:
     (line,) = installs(page)
     wheel = f"./tfcourse-{tfcourse.__version__}+{find_chapter(ROOT, '03').tag}-py3-none-any.whl"
-    assert line == f"python -m pip install jupyterlab {wheel}"
+    assert line == f"python -m pip install jupyterlab matplotlib babel num2words {wheel}"

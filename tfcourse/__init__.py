@@ -12,10 +12,13 @@ from importlib.metadata import entry_points
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from autograder.checking.verdict import Verdict
+    from tfcourse.lessons import OwnCode
 
 __version__ = "0.2.0"
-__all__ = ["__version__", "check"]
+__all__ = ["__version__", "check", "use"]
 
 
 def check(
@@ -38,6 +41,24 @@ def check(
     """
     verdict: Verdict = _installed_check()(candidate, hidden=hidden, seed=seed, device=device)
     return verdict
+
+
+def use(notebook: str | Path) -> OwnCode:
+    """Let a lesson's notebook run on your own code: the exercises that you have solved take the place of the course's empty ones.
+
+    Args:
+        notebook: the chapter's exercise notebook, for example ``"03_scaled_dot_product.ipynb"``; save it first.
+
+    Returns:
+        What was taken over; it shows as a sentence.
+
+    Raises:
+        FileNotFoundError: if there is no such notebook.
+        ValueError: if the file is no notebook.
+    """
+    from tfcourse.lessons import use as take_over
+
+    return take_over(notebook)
 
 
 @cache

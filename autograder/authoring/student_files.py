@@ -9,6 +9,7 @@ from autograder.authoring.chapter import Chapter, chapters
 from autograder.authoring.drift import refuse
 from autograder.authoring.files import write_files
 from autograder.authoring.leaks import Material, find_leaks, refuse_leaks, secrets_of
+from autograder.authoring.lesson_notebook import lesson_name, lesson_notebooks
 from autograder.authoring.release import released_notebook
 from autograder.authoring.student_build import build_student_wheel, zipped
 
@@ -22,16 +23,22 @@ In this folder:
       the notebook: prompts, empty functions, checks
   {wheel}
       the package that the notebook needs; it belongs to this chapter
-
+{lesson_lines}
 You need Python 3.11 or newer. In a terminal, in this folder:
 
   python -m venv .venv
   . .venv/bin/activate            (on Windows: .venv\\Scripts\\activate)
-  python -m pip install jupyterlab ./{wheel}
+  python -m pip install jupyterlab matplotlib babel num2words ./{wheel}
   jupyter lab {notebook}
 
 Write your code where it says YOUR CODE HERE, run the check below it as often as you like, and answer the questions where it
 says YOUR ANSWER HERE. Before you hand the notebook in, restart the kernel and run all cells. Keep the file's name.
+"""
+
+
+_LESSON = """\
+  {lesson}
+      the lesson; it runs on your own code, as far as you have written it
 """
 
 
@@ -46,7 +53,7 @@ def student_files(root: Path, out_dir: Path, only: Sequence[str] | None = None) 
         only: names of the chapters that are wanted; all by default.
 
     Returns:
-        The files by chapter, the notebook first.
+        The files by chapter: the notebook, the package, and the lesson's notebook if the chapter has a lesson.
 
     Raises:
         CourseError: if a chapter is not fit to be given out, a solution would get out, or a file cannot be written.
@@ -57,9 +64,14 @@ def student_files(root: Path, out_dir: Path, only: Sequence[str] | None = None) 
             refuse(chapter.faults(), f"chapter {chapter.name} is not fit to be given out")
             notebooks[chapter] = out_dir / chapter.name / f"{chapter.name}.ipynb"
             write_files({notebooks[chapter]: released_notebook(chapter)})
+    lessons = lesson_notebooks(list(notebooks))
     # The last package first: it has the question sheets of all chapters, which are recorded at once then.
     wheels = {chapter: build_student_wheel(root, chapter, notebooks[chapter].parent) for chapter in reversed(notebooks)}
     found = {chapter.name: [notebook, wheels[chapter]] for chapter, notebook in notebooks.items()}
+    for chapter, notebook in notebooks.items():
+        if chapter.name in lessons:
+            found[chapter.name].append(notebook.with_name(lesson_name(chapter)))
+            write_files({found[chapter.name][-1]: lessons[chapter.name]})
     materials = [Material(path, chapter) for chapter, paths in found.items() for path in paths]
     refuse_leaks(find_leaks(materials, secrets_of(root)), "the downloads would give solutions away")
     return found
@@ -80,8 +92,13 @@ def write_student_files(root: Path, chapter: Chapter, notebook: bytes, folder: P
     own = folder / chapter.name
     wheel = build_student_wheel(root, chapter, own)
     contents = {f"{chapter.name}.ipynb": notebook, wheel.name: wheel.read_bytes()}
+    contents |= {lesson_name(chapter): lesson for lesson in lesson_notebooks([chapter]).values()}
     text = _README.format(
-        chapter=chapter.name, line="=" * len(chapter.name), notebook=f"{chapter.name}.ipynb", wheel=wheel.name
+        chapter=chapter.name,
+        line="=" * len(chapter.name),
+        notebook=f"{chapter.name}.ipynb",
+        wheel=wheel.name,
+        lesson_lines=_LESSON.format(lesson=lesson_name(chapter)) if lesson_name(chapter) in contents else "",
     )
     contents["README.txt"] = text.encode()
     archive = folder / f"{chapter.name}.zip"

@@ -6,7 +6,6 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from html import escape
-from pathlib import PurePosixPath
 from typing import Any
 
 _DOCNAME = re.compile(r"^chapters/([^/]+)/(lesson|exercises)$")
@@ -56,8 +55,8 @@ def chapter_bar(
         elif docname in documents:
             items.append(f'<a href="{escape(link(docname))}">{label}</a>')
     for name, address in downloads:
-        kinds = {".ipynb": "Exercise notebook", ".whl": "Student package"}
-        label = kinds.get(PurePosixPath(name).suffix, name)
+        kinds = {"_lesson.ipynb": "Lesson notebook", ".ipynb": "Exercise notebook", ".whl": "Student package"}
+        label = next((kind for end, kind in kinds.items() if name.endswith(end)), name)
         items.append(
             f'<a class="tfc-download" download href="{escape(file(address))}" title="{escape(name)}">{escape(label)}'
             '<span class="visually-hidden"> (download)</span></a>'

@@ -1,0 +1,120 @@
+"""A lesson's Markdown as any notebook program shows it: MyST's roles, directives and labels become plain text and links."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import cache
+from pathlib import Path
+
+from pybtex.database import Person, parse_file
+
+_LABEL = re.compile(r"^\(([\w-]+)\)=\s*$\n?", re.MULTILINE)
+_LABELLED = re.compile(r"^\(([\w-]+)\)=\s*\n+(?:\([\w-]+\)=\s*\n+)*#+\s+(.+?)\s*$", re.MULTILINE)
+_EQUATION = re.compile(r"\n?\$\$ \(([\w-]+)\)")
+_ROLE = re.compile(r"\{(?P<role>[a-z:]+)\}`(?P<text>[^`]+)`", re.DOTALL)
+_TITLED = re.compile(r"^(?P<title>.*\S)\s*<(?P<target>[^<>]+)>$", re.DOTALL)
+_BLOCK = re.compile(r"^```\{(?P<kind>\w+)\}[ ]*(?P<title>[^\n]*)\n(?P<body>.*?)\n```$", re.MULTILINE | re.DOTALL)
+_OPTION = re.compile(r"^:[\w-]+:.*\n?", re.MULTILINE)
+
+
+@dataclass(frozen=True)
+class References:
+    """What the texts of a course may refer to.
+
+    Attributes:
+        headings: the heading under each label, with the folder of its chapter.
+        works: authors and year of each cited work.
+    """
+
+    headings: Mapping[str, tuple[str, str]]
+    works: Mapping[str, tuple[str, str]]
+
+
+@cache
+def references(root: Path) -> References:
+    """Collect what can be referred to in a project: labelled headings of its pages, and its bibliography."""
+    headings: dict[str, tuple[str, str]] = {}
+    pages = (path for pattern in ("chapters/*/*.md", "book/*.md", "docs/*.md") for path in root.glob(pattern))
+    for path in sorted(pages):
+        for label, heading in _LABELLED.findall(path.read_text(encoding="utf-8")):
+            headings[label] = (path.parent.name, heading)
+    bibliography = root / "book" / "references.bib"
+    entries = parse_file(str(bibliography)).entries if bibliography.is_file() else {}
+    works = {
+        key: (_authors(entry.persons.get("author", [])), entry.fields.get("year", "")) for key, entry in entries.items()
+    }
+    return References(headings, works)
+
+
+def _authors(people: list[Person]) -> str:
+    names = [
+        " ".join([*person.prelast_names, *person.last_names]).replace("{", "").replace("}", "") for person in people
+    ]
+    if len(names) > 2:
+        return f"{names[0]} et al."
+    return " and ".join(names)
+
+
+@dataclass
+class PlainMarkdown:
+    """Turns the texts of one lesson into plain Markdown; equations are numbered through it.
+
+    Attributes:
+        chapter: the lesson's chapter.
+        known: what can be referred to.
+    """
+
+    chapter: str
+    known: References
+    _numbers: dict[str, int] = field(default_factory=dict)
+
+    def number_equations(self, texts: Iterator[str]) -> None:
+        """Give every labelled equation its number, before any text that refers to one is turned."""
+        for text in texts:
+            for label in _EQUATION.findall(text):
+                self._numbers[label] = len(self._numbers) + 1
+
+    def __call__(self, text: str) -> str:
+        """Return a text as plain Markdown."""
+        text = _BLOCK.sub(self._block, text)
+        text = _LABEL.sub("", text)
+        text = _EQUATION.sub(lambda match: rf"\n\tag{{{self._numbers[match[1]]}}}".replace(r"\n", "\n") + "\n$$", text)
+        return _ROLE.sub(self._role, text)
+
+    def _block(self, match: re.Match[str]) -> str:
+        """A directive becomes a quotation under its title."""
+        title = match["title"].strip() or match["kind"].capitalize()
+        lines = [f"**{title}**", "", *_OPTION.sub("", match["body"]).strip().split("\n")]
+        return "\n".join(f"> {line}".rstrip() for line in lines)
+
+    def _role(self, match: re.Match[str]) -> str:
+        role, text = match["role"], " ".join(match["text"].split())
+        titled = _TITLED.match(text)
+        title, target = (titled["title"], titled["target"]) if titled else ("", text)
+        if role.startswith("cite"):
+            return self._citation(role, target)
+        if role == "eq":
+            return f"({self._numbers[target]})"
+        if role == "ref":
+            return self._link(target, title)
+        if role == "doc":
+            return title or target.rpartition("/")[2]
+        if role.startswith("py:"):
+            return f"`{title or target.lstrip('~').rpartition('.')[2]}`"
+        raise ValueError(f"{match[0]}: there is no plain form of the role {role!r}; give it one in {__name__}")
+
+    def _citation(self, role: str, keys: str) -> str:
+        works = [self.known.works[key.strip()] for key in keys.split(",")]
+        if role == "cite:t":
+            return " and ".join(f"{authors} ({year})" for authors, year in works)
+        return "(" + "; ".join(f"{authors}, {year}" for authors, year in works) + ")"
+
+    def _link(self, label: str, title: str) -> str:
+        chapter, heading = self.known.headings[label]
+        heading = _ROLE.sub(self._role, heading)
+        if chapter == self.chapter:
+            return f"[{title or heading}](#{heading.replace(' ', '-')})"
+        where = f"lesson {chapter[:2]}" if chapter[:2].isdigit() else "the course's site"
+        return f"{title or f'*{heading}*'} ({where})"
