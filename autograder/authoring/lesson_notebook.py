@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -18,11 +19,9 @@ from autograder.authoring.myst import set_cell_ids, write_notebook
 from autograder.authoring.plain_markdown import PlainMarkdown, references
 from autograder.errors import CourseError
 from autograder.processes import cores
-from autograder.site.fingerprint import execution_cache_path
+from autograder.site import fingerprint
 from tfcourse.lessons.waiting_cells import source_key
 
-# Where `tfcourse build` keeps the outputs of lessons: what one has executed the other need not.
-EXECUTIONS = Path(".cache", "site", "execution")
 _TIMEOUT = 300
 _FIRST = """\
 # Your own code: what you have solved in {notebook} (save it first) runs in this lesson from here on.
@@ -40,16 +39,20 @@ def lesson_name(chapter: Chapter) -> str:
 
 
 def lesson_notebooks(chapters: Sequence[Chapter]) -> dict[str, bytes]:
-    """Return the lesson notebooks of chapters by the chapters' names; a chapter without a lesson has none.
+    """Return the lesson notebooks of chapters by the chapters' names; a chapter without a lesson that has code has none.
 
     Lessons that have no outputs yet for the present state of the package are executed, some at once.
 
     Raises:
         CourseError: if a lesson's cell fails.
     """
-    with_lesson = [chapter for chapter in chapters if chapter.lesson.is_file()]
+    with_lesson = [chapter for chapter in chapters if _has_code(chapter.lesson)]
     executed = _executed(with_lesson)
     return {chapter.name: write_notebook(_for_students(chapter, executed[chapter.name])) for chapter in with_lesson}
+
+
+def _has_code(lesson: Path) -> bool:
+    return lesson.is_file() and "```{code-cell}" in lesson.read_text(encoding="utf-8")
 
 
 def _executed(chapters: Sequence[Chapter]) -> dict[str, Any]:
@@ -57,7 +60,9 @@ def _executed(chapters: Sequence[Chapter]) -> dict[str, Any]:
     found: dict[str, Any] = {}
     if not chapters:
         return found
-    cache = get_cache(str(execution_cache_path(chapters[0].root, chapters[0].root / EXECUTIONS)))
+    root = chapters[0].root
+    base = root / fingerprint.EXECUTIONS
+    cache = get_cache(str(fingerprint.execution_cache_path(root, base)))
     waiting = []
     for chapter in chapters:
         notebook = read_myst_markdown_notebook(chapter.lesson.read_text(encoding="utf-8"), path=chapter.lesson)
@@ -68,9 +73,24 @@ def _executed(chapters: Sequence[Chapter]) -> dict[str, Any]:
     with ThreadPoolExecutor(max(2, cores())) as threads:
         for (chapter, notebook), seconds in zip(waiting, threads.map(_execute, waiting), strict=True):
             bundle = CacheBundleIn(notebook, str(chapter.lesson), data={"execution_seconds": seconds})
-            cache.cache_notebook_bundle(bundle, check_validity=False, overwrite=True)
+            with _alone(base):
+                cache.cache_notebook_bundle(bundle, check_validity=False, overwrite=True)
             found[chapter.name] = notebook
     return found
+
+
+@contextmanager
+def _alone(base: Path) -> Iterator[None]:
+    """Wait until no other process writes into the cache."""
+    try:
+        import fcntl
+    except ImportError:  # Windows has no such locks
+        yield
+        return
+    base.mkdir(parents=True, exist_ok=True)
+    with (base.parent / "lessons.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
 
 
 def _execute(item: tuple[Chapter, Any]) -> float:

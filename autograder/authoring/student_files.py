@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
+from autograder.authoring.assistants import assistant_files
 from autograder.authoring.chapter import Chapter, chapters
 from autograder.authoring.drift import refuse
 from autograder.authoring.files import write_files
@@ -101,6 +102,7 @@ def write_student_files(root: Path, chapter: Chapter, notebook: bytes, folder: P
         lesson_lines=_LESSON.format(lesson=lesson_name(chapter)) if lesson_name(chapter) in contents else "",
     )
     contents["README.txt"] = text.encode()
+    contents |= assistant_files(chapter.name)
     archive = folder / f"{chapter.name}.zip"
     inside = {f"{chapter.name}/{name}": content for name, content in contents.items()}
     write_files({**{own / name: content for name, content in contents.items()}, archive: zipped(inside)})

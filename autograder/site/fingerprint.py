@@ -16,6 +16,9 @@ from pathlib import Path
 SOURCES = ("tfcourse",)
 """Folders whose Python files a lesson runs. A lesson that shows verdicts needs ``autograder/checking`` and ``autograder/checks`` too."""
 
+EXECUTIONS = Path(".cache", "site", "execution")
+"""Where the outputs of lessons are kept, below the course's root: what one command has executed another need not."""
+
 VERSIONS = ("torch", "numpy", "matplotlib", "ipykernel", "nbclient")
 """Packages whose version may change what a cell prints or draws."""
 

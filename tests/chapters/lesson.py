@@ -18,12 +18,13 @@ from jupyter_cache import get_cache
 from jupyter_cache.base import CacheBundleIn
 from myst_nb.core.read import read_myst_markdown_notebook
 
+from autograder.site import fingerprint
 from autograder.site.fingerprint import execution_cache_path
 
 ROOT = Path(__file__).parents[2]
 CHAPTERS = ROOT / "chapters"
 # Where the tests of the site, which run after these, look for the outputs of lessons.
-EXECUTIONS = ROOT / ".cache" / "site-tests" / "execution"
+EXECUTIONS = ROOT / fingerprint.EXECUTIONS
 
 # Every decimal, and every number with grouped digits.
 NUMBERS = r"(?<![\w.])\d+\.\d+|\d{1,3}(?:\{?,\}?\d{3})+"

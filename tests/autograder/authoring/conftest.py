@@ -265,7 +265,7 @@ def small_secrets(_synced: Path) -> Secrets:
 
 @pytest.fixture(scope="session")
 def real_files(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[Path]]:
-    """Notebook and package of every chapter of the course itself."""
+    """Notebook, package and lesson of every chapter of the course itself."""
     return student_files(ROOT, tmp_path_factory.mktemp("files"))
 
 

@@ -17,6 +17,7 @@ from nbgrader.api import Gradebook
 from sqlalchemy.exc import OperationalError
 
 from autograder.authoring import assign as module
+from autograder.authoring import assistants
 from autograder.authoring.assign import assign
 from autograder.authoring.files import write_files
 from autograder.authoring.notebooks import CANARY
@@ -60,7 +61,8 @@ def test_a_release_holds_what_nbgrader_and_what_students_need(small: Any, course
     assert first.notebook == course.root / "release" / FIRST / f"{FIRST}.ipynb"
     wheel = "tfcourse-0.2.0+ch90-py3-none-any.whl"
     assert first.wheel == course.root / "student" / FIRST / wheel
-    assert {path.name for path in first.wheel.parent.iterdir()} == {f"{FIRST}.ipynb", wheel, "README.txt"}
+    names = {path.name for path in first.wheel.parent.iterdir()}
+    assert names == {f"{FIRST}.ipynb", wheel, "README.txt", *assistants.NAMES}
     with zipfile.ZipFile(first.package) as archive:
         inside = {name: archive.read(name) for name in archive.namelist()}
     assert inside == {f"{FIRST}/{path.name}": path.read_bytes() for path in first.wheel.parent.iterdir()}
@@ -122,7 +124,7 @@ def test_after_a_repair_the_old_package_is_gone(small: Any, course: Course) -> N
     assign(small.root, course, [FIRST])
     small.edit(small.root / "pyproject.toml", 'version = "0.2.0"', 'version = "0.2.1"')
     (made,) = assign(small.root, course, [FIRST])
-    assert [path.name for path in made.wheel.parent.glob("*.whl")] == ["tfcourse-0.1.1+ch90-py3-none-any.whl"]
+    assert [path.name for path in made.wheel.parent.glob("*.whl")] == ["tfcourse-0.2.1+ch90-py3-none-any.whl"]
 
 
 def refused(small: Any, course: Course, names: list[str], match: str) -> CourseError:

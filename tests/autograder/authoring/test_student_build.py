@@ -278,7 +278,7 @@ def test_a_chapters_solutions_get_everything_from_its_package_and_its_notebook_n
     chapter: str, real_files: dict[str, list[Path]], tmp_path: Path
 ) -> None:
     root = Path(__file__).parents[3]
-    notebook, wheel = real_files[chapter]
+    notebook, wheel, _ = real_files[chapter]
     package = installed(wheel, tmp_path / "student")
     for path, part in ((root / "solutions" / chapter / "exercises.ipynb", 1), (notebook, 0)):
         cells = nbformat.read(path, as_version=4).cells
@@ -291,7 +291,7 @@ def test_a_chapters_solutions_get_everything_from_its_package_and_its_notebook_n
 
 
 def test_the_package_brings_the_pre_check_as_a_command(real_files: dict[str, list[Path]], tmp_path: Path) -> None:
-    notebook, wheel = real_files[CHAPTERS[0]]
+    notebook, wheel, _ = real_files[CHAPTERS[0]]
     package = installed(wheel, tmp_path / "student")
     done = subprocess.run(
         [str(package / "bin" / "tfcourse"), "validate", str(notebook), "--json"],
