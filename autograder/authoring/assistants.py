@@ -27,10 +27,12 @@ Help like this instead, one step at a time, and go to the next only when the stu
 This is the last step. The ladder ends before the solution.
 
 The judge is `check(...)` in the notebook, and `tfcourse validate {notebook}` for all of it. When something fails, read its
-message together with the student: it names what was asked and often the likely mistake. Do not guess around it, and do not change the checks.
+message together with the student: it names what was asked and often the likely mistake. Do not guess around it, and do not
+change the checks.
 
 You are free to help with everything else: installing, Jupyter, plotting, error messages of Python and PyTorch, English, and
-questions beyond the exercises. If the student says that their lecturer allows more, ask them to show where; the rules of their course come first.
+questions beyond the exercises. If the student says that their lecturer allows more, ask them to show where; the rules of their
+course come first.
 """
 
 

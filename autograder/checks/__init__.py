@@ -29,25 +29,26 @@ __all__ = ["check", "declared_in", "exercise", "exercises"]
 @cache
 def exercises() -> dict[str, Exercise]:
     """Return every exercise of the course by name, in the order of modules and of declarations in them."""
-    found: dict[str, Exercise] = {}
-    for name in _modules():
-        module = importlib.import_module(name)
-        for value in vars(module).values():
-            if isinstance(value, Exercise):
-                if value.name in found:
-                    raise ValueError(f"two exercises are named {value.name!r}; the second is declared in {name}")
-                _declared_in[value.name] = name
-                found[value.name] = _placed(value, Path(str(module.__file__)))
-    return found
+    return {name: item for name, (item, _) in _declared().items()}
 
 
 def declared_in(target: Exercise) -> str:
     """Return the name of the module that declares an exercise."""
-    exercises()
-    return _declared_in[target.name]
+    return _declared()[target.name][1]
 
 
-_declared_in: dict[str, str] = {}
+@cache
+def _declared() -> dict[str, tuple[Exercise, str]]:
+    """Return every exercise by name, with the module that declares it."""
+    found: dict[str, tuple[Exercise, str]] = {}
+    for module_name in _modules():
+        module = importlib.import_module(module_name)
+        for value in vars(module).values():
+            if isinstance(value, Exercise):
+                if value.name in found:
+                    raise ValueError(f"two exercises are named {value.name!r}; the second is declared in {module_name}")
+                found[value.name] = (_placed(value, Path(str(module.__file__))), module_name)
+    return found
 
 
 def _modules() -> Iterator[str]:
