@@ -1,0 +1,122 @@
+"""The check of ``cross_entropy``: the mean surprise at the right tokens, smoothed, without padding."""
+
+from __future__ import annotations
+
+import torch
+
+from autograder.checking import rows
+from autograder.checking.draw import Case, Draw
+from autograder.checking.exercise import Exercise
+from autograder.checks.ch05_transformer.training_targets import READY_LOSSES, padded_targets
+from tfcourse import training
+
+
+def whole_sentences(draw: Draw) -> Case:
+    """Logits and targets of which every one counts."""
+    b, t, v = draw.sizes(3, low=4)
+    return Case({"logits": 2 * draw.normal(b, t, v), "targets": draw.integers(1, v, b, t)})
+
+
+def predictions(draw: Draw) -> Case:
+    """Logits and targets, some of which are padding."""
+    b, t, v = draw.sizes(3, low=4)
+    targets = padded_targets(draw, b, t, v)
+    targets[1, -1] = 0
+    return Case({"logits": 2 * draw.normal(b, t, v), "targets": targets})
+
+
+def smoothed(draw: Draw) -> Case:
+    """Label smoothing, without padding."""
+    return whole_sentences(draw).with_arguments(label_smoothing=0.2)
+
+
+def flat(draw: Draw) -> Case:
+    """One axis of places."""
+    n, v = draw.sizes(2, low=5)
+    return Case({"logits": draw.normal(n, v), "targets": draw.integers(1, v, n), "label_smoothing": 0.1})
+
+
+def smoothed_padding(draw: Draw) -> Case:
+    """Padding and label smoothing at once."""
+    return predictions(draw).with_arguments(label_smoothing=0.2)
+
+
+def other_padding(draw: Draw) -> Case:
+    """Padding has another number, which is no token at all; token 0 is one like the others."""
+    case = predictions(draw)
+    targets = case.arguments["targets"]
+    targets = torch.where(targets == 0, -100, targets)
+    targets[0, 0] = 0
+    return case.with_arguments(targets=targets, ignore_index=-100)
+
+
+def nothing_counts(draw: Draw) -> Case:
+    """Padding everywhere."""
+    case = predictions(draw)
+    return case.with_arguments(targets=torch.zeros_like(case.arguments["targets"]))
+
+
+def loud_logits(draw: Draw) -> Case:
+    """Logits whose exponentials overflow."""
+    case = whole_sentences(draw)
+    return case.with_arguments(logits=100 * case.arguments["logits"])
+
+
+def gentle_predictions(draw: Draw) -> Case:
+    """Small logits, for half precision."""
+    case = whole_sentences(draw)
+    return case.with_arguments(logits=case.arguments["logits"] / 2)
+
+
+def more_predictions(draw: Draw, size: int) -> Case:
+    """More of everything."""
+    logits, targets = draw.normal(size, 2 * size, 3 * size), draw.integers(1, 3 * size, size, 2 * size)
+    return Case({"logits": logits, "targets": targets})
+
+
+def one_target_less(draw: Draw) -> Case:
+    """A place without a target."""
+    case = whole_sentences(draw)
+    return case.with_arguments(targets=case.arguments["targets"][:, :-1])
+
+
+def everything_smoothed(draw: Draw) -> Case:
+    """A share that is none."""
+    return whole_sentences(draw).with_arguments(label_smoothing=1.5)
+
+
+CROSS_ENTROPY = Exercise(
+    reference=training.cross_entropy,
+    rows=(
+        rows.numbers(2, whole_sentences, title="The mean surprise at the right tokens."),
+        rows.numbers(
+            2,
+            smoothed,
+            flat,
+            name="smoothing",
+            title="Label smoothing spreads its share over all tokens, the right one among them.",
+        ),
+        rows.numbers(
+            2,
+            predictions,
+            other_padding,
+            name="padding",
+            title="Padding does not count, whichever number it has.",
+        ),
+        rows.edge(0.5, smoothed_padding, name="both", title="Padding is left out of the smoothing too.", dtypes=()),
+        rows.edge(0.5, nothing_counts, name="nothing", title="Where nothing counts, the loss is 0.", dtypes=()),
+        rows.edge(0.5, loud_logits, name="large logits", title="Large logits give finite, right numbers.", dtypes=()),
+        rows.precision(0.5, gentle_predictions),
+        rows.device(0.5, predictions),
+        rows.no_loop(0.5, more_predictions, over="examples, places or tokens"),
+        rows.errors(
+            0.5,
+            whole_sentences,
+            one_target_less,
+            everything_smoothed,
+            title="Shapes that do not fit, and shares out of range, are a ValueError.",
+        ),
+    ),
+    forbidden=READY_LOSSES,
+    rule_case=(predictions, smoothed),
+)
