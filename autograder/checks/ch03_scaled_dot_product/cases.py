@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from torch import Tensor
 
 from autograder.checking.draw import Case, Draw
-from autograder.checking.rows import Maker
+from autograder.checking.rows import Maker, Row
 
 # Whatever computes attention in one call, under all the names that PyTorch has for it.
 FUSED = (
@@ -85,15 +87,11 @@ def empty_row(draw: Draw) -> Case:
     return case.with_arguments(mask=mask)
 
 
-# The largest of the numbers in loud inputs.
-LOUDEST = 19
-
-
 def loud(draw: Draw, *shape: int) -> Tensor:
     """Whole numbers of 10 to 19, of either sign: sums of their products are exact, so that the order of operations
     cannot matter.
     """
-    return (draw.integers(10, LOUDEST + 1, *shape) * (2 * draw.integers(0, 2, *shape) - 1)).float()
+    return (draw.integers(10, 20, *shape) * (2 * draw.integers(0, 2, *shape) - 1)).float()
 
 
 def large(draw: Draw) -> Case:
@@ -144,3 +142,8 @@ def without_values(maker: Maker) -> Maker:
 
     make.__qualname__ = maker.__qualname__  # a draw names its stream after it, so that rows share a case
     return make
+
+
+def joined(row: Row, other: Row) -> Row:
+    """One row that asks what two ask: gradients of the one's cases, say, and none of the other's."""
+    return replace(row, probes=lambda draw: [*row.probes(draw), *other.probes(draw)])

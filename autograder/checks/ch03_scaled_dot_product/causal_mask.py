@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import Any
+
 from autograder.checking import rows
 from autograder.checking.draw import Case, Draw
 from autograder.checking.exercise import Exercise
@@ -33,11 +36,25 @@ def longer_sequence(draw: Draw, size: int) -> Case:
     return Case({"T": 5 * size})
 
 
+def shorter(draw: Draw, case: Case) -> tuple[Case, Sequence[Any], Sequence[Any]]:
+    """A shorter text, with the corner of the longer one's mask that must equal it."""
+    T = case.arguments["T"] - 2
+    return Case({"T": T}), [("narrow", 0, 0, T), ("narrow", 1, 0, T)], []
+
+
 CAUSAL_MASK = Exercise(
     reference=attention.causal_mask,
     rows=(
         rows.numbers(
-            3, length, long_text, single, gradients=False, title="True on and below the diagonal, False above it."
+            2.5, length, long_text, single, gradients=False, title="True on and below the diagonal, False above it."
+        ),
+        rows.two_calls_agree(
+            "shorter",
+            "The mask of a shorter text is the corner of a longer one's.",
+            0.5,
+            length,
+            shorter,
+            claim="the masks of two lengths disagree where both reach",
         ),
         rows.device(0.5, elsewhere),
         rows.no_loop(0.5, longer_sequence, over="positions"),
