@@ -84,9 +84,6 @@ def soft_lookup(query: Tensor, keys: Tensor, values: Tensor) -> Tensor:
     Returns:
         The blended value, (Dv,), in the dtype of `values`.
 
-    Raises:
-        ValueError: If a key is not as wide as the query, or the numbers of keys and values differ.
-
     Source:
         Graves et al. 2014, Neural Turing Machines, section 3.1, equation 2 (reading); the weights are those of
         Vaswani et al. 2017, section 3.2, before scaling.
@@ -117,7 +114,7 @@ def masked_attention_weights(q: Tensor, k: Tensor, mask: Tensor | None = None) -
         Weights, (..., T, S), in the dtype of `q`.
 
     Raises:
-        ValueError: If the widths or dtypes of `q` and `k` differ, or `mask` is not boolean or cannot be broadcast.
+        ValueError: If `mask` is not boolean.
 
     Source:
         Vaswani et al. 2017, Attention Is All You Need, section 3.2.1, equation 1; the mask: section 3.2.3.
@@ -147,9 +144,6 @@ def scaled_dot_product_attention(q: Tensor, k: Tensor, v: Tensor, mask: Tensor |
 
     Returns:
         Outputs, (..., T, Dv), in the dtype of the inputs.
-
-    Raises:
-        ValueError: If widths, lengths or dtypes do not fit, or `mask` is not boolean or cannot be broadcast.
 
     Source:
         Vaswani et al. 2017, section 3.2.1, equation 1.
@@ -188,7 +182,7 @@ def padding_mask(lengths: Tensor, S: int | None = None) -> Tensor:
         middle dimension stands for the queries, all of which see the same keys.
 
     Raises:
-        ValueError: If `lengths` is not one-dimensional or not of an integer dtype.
+        ValueError: If `lengths` is not of an integer dtype.
 
     Source:
         Vaswani et al. 2017, section 3.2.3 (illegal connections are masked before the softmax; padding is one more).

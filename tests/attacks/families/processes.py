@@ -199,8 +199,6 @@ ATTACKS = (
         story="Forks a child that answers in its place, while the parent goes on to the end of the cell.",
         wants="two answers to one question",
         solved=("merge_query_key",),
-        # For the right shape.
-        due=0.5,
         bodies={
             "causal_mask": code("""
                 def causal_mask(T, device=None):

@@ -372,7 +372,6 @@ ATTACKS = (
         wants="a letter home of a few digits, and the hidden lengths",
         cells=("seen = []\nchosen = 117 * 2\n",),
         bodies=asked_for("return mask.flatten().logical_xor(torch.arange(T * T) < chosen).view(T, T)"),
-        due=0.5,
         home=" 234 of ",
     ),
 )

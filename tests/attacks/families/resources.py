@@ -210,8 +210,7 @@ ATTACKS = (
                 threading.Thread(target=burn, daemon=True).start()
             return torch.zeros(T, T, dtype=torch.bool)
         """,
-        # Its own threads burn the time of its other exercises too; that is its own loss. The shape is right, where there is time to say so.
-        due=0.5,
+        # Its own threads burn the time of its other exercises too; that is its own loss.
         limit=False,
         solved=(),
         unsafe="it would keep both processors of this machine busy",

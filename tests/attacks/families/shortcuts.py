@@ -26,7 +26,7 @@ ATTACKS = (
         name="a short way where operations are counted",
         story="Knows the shapes at which operations are counted on the visible questions, and gives zeros there; everywhere else it loops.",
         wants="the points for working without a loop",
-        due=12.5,
+        due=12.0,
         bodies={
             "scaled_dot_product_attention": code("""
                 def scaled_dot_product_attention(q, k, v, mask=None):
@@ -63,7 +63,7 @@ ATTACKS = (
         name="forbidden scores not low enough",
         story="Puts -100 in the place of forbidden scores, which is low where the scores are those of a textbook.",
         wants="full marks for a mask that loud inputs see through",
-        due=11.53,
+        due=12.08,
         bodies={
             "scaled_dot_product_attention": code("""
                 def scaled_dot_product_attention(q, k, v, mask=None):
@@ -79,7 +79,7 @@ ATTACKS = (
         name="a condition before the stray tensor",
         story="Looks at a number of the mask before it makes tensors on the CPU, for there are no numbers where devices are looked at.",
         wants="the points for running on any device",
-        due=12.5,
+        due=12.25,
         bodies={
             "scaled_dot_product_attention": code("""
                 def scaled_dot_product_attention(q, k, v, mask=None):
@@ -96,7 +96,7 @@ ATTACKS = (
         name="the other side of a condition",
         story="Makes its tensors on the CPU where a condition on the mask does not hold, should somebody guess that it does.",
         wants="the points for running on any device",
-        due=12.5,
+        due=12.25,
         bodies={
             "scaled_dot_product_attention": code("""
                 def scaled_dot_product_attention(q, k, v, mask=None):

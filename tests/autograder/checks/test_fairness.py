@@ -100,4 +100,4 @@ def in_single_precision(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None = N
 
 def test_a_softmax_in_single_precision_costs_double_precision_and_nothing_else() -> None:
     verdict = graded("scaled_dot_product_attention", in_single_precision)
-    assert missed(verdict) == ["float64"], str(verdict)
+    assert missed(verdict) == ["precision"], str(verdict)
