@@ -60,10 +60,10 @@ class Perceptron(nn.Module):
         self.drop = nn.Dropout(dropout)
         self.second = nn.Linear(hidden, outputs)
 
-    def forward(self, x: Tensor) -> Tensor:
-        """Return the outputs, (..., outputs), for inputs (..., inputs)."""
+    def forward(self, x: Tensor, shift: Tensor | None = None) -> Tensor:
+        """Return the outputs, (..., outputs), for inputs (..., inputs); ``shift``, (..., outputs), is added to them."""
         made: Tensor = self.second(self.drop(torch.tanh(self.first(x))))
-        return made
+        return made if shift is None else made + shift
 
 
 class GradientDescent(torch.optim.Optimizer):
@@ -200,19 +200,25 @@ def build(props: Mapping[str, Mapping[str, Value]]) -> dict[str, Any]:
             made[name].to(device=first.device, dtype=first.dtype).load_state_dict(dict(prop["state"]))
         for parameter, gradient in prop.get("gradients", {}).items():
             made[name].get_parameter(parameter).grad = gradient.clone()
-        if not prop.get("training", True):
-            made[name].eval()
+        if "training" in prop:
+            made[name].train(prop["training"])
+            made[name].mode_is_told = True
     return made
 
 
 def states(made: Mapping[str, Any]) -> dict[str, Tensor]:
-    """Return the weights of the models among what was built, named ``model.first.weight`` and so on."""
-    return {
+    """Return what became of the models among what was built: their weights, named ``model.first.weight`` and so on.
+
+    Where the request said in which mode a model is, ``model.training`` says in which it was left.
+    """
+    models = {name: item for name, item in made.items() if isinstance(item, nn.Module)}
+    found = {
         f"{name}.{key}": value.detach().clone()
-        for name, item in made.items()
-        if isinstance(item, nn.Module)
+        for name, item in models.items()
         for key, value in item.state_dict().items()
     }
+    told = {name: item for name, item in models.items() if getattr(item, "mode_is_told", False)}
+    return found | {f"{name}.training": torch.tensor(item.training) for name, item in told.items()}
 
 
 def _device_of(props: Mapping[str, Mapping[str, Value]]) -> torch.device:
