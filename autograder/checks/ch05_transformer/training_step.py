@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from autograder.checking import rows
 from autograder.checking.draw import Case, Draw
 from autograder.checking.exercise import Exercise
@@ -53,9 +55,7 @@ def step_with_leftovers(draw: Draw) -> Case:
 def step_with_adam(draw: Draw) -> Case:
     """A step of another optimiser, which does not move by rate times gradient."""
     case = step_of_a_network(draw)
-    assert case.props is not None
-    case.props["optimizer"] = optimiser("Adam", lr=0.1)
-    return case
+    return replace(case, props={**(case.props or {}), "optimizer": optimiser("Adam", lr=0.1)})
 
 
 def step_at_a_rate(draw: Draw) -> Case:
