@@ -9,11 +9,13 @@ from autograder.checks.ch02_alignment.scores import FORBIDDEN, OVER, as_many, mo
 from tfcourse import alignment
 
 
-def zero_vectors(draw: Draw) -> Case:
-    """A query and a key that are zero vectors."""
+def zero_and_short(draw: Draw) -> Case:
+    """A query and a key that are zero vectors, and a query and a key that are short."""
     case = pair(draw)
     queries, keys = case.arguments["queries"].clone(), case.arguments["keys"].clone()
     queries[0, 0], keys[0, 1] = 0.0, 0.0
+    queries[-1, -1] *= 1e-9
+    keys[-1, 0] *= 1e-9
     return case.with_arguments(queries=queries, keys=keys)
 
 
@@ -23,9 +25,9 @@ CONTENT_SCORE = Exercise(
         scores(2.25, pair, as_many, one_example),
         rows.edge(
             0.5,
-            zero_vectors,
+            zero_and_short,
             name="zero vector",
-            title="A zero vector has cosine 0 with every vector.",
+            title="A zero vector has cosine 0 with every vector; a very short one has a cosine like any other.",
             gradients=False,
             dtypes=(),
         ),
