@@ -51,9 +51,6 @@ def content_score(queries: Tensor, keys: Tensor) -> Tensor:
     Returns:
         Scores, (B, T, S), in the dtype of the inputs.
 
-    Raises:
-        ValueError: If queries and keys are not three-dimensional, or differ in batch or width.
-
     Source:
         Graves et al. 2014, Neural Turing Machines, section 3.3.1, equation 6.
     """
@@ -83,7 +80,7 @@ def additive_score(queries: Tensor, keys: Tensor, w_q: Tensor, w_k: Tensor, v: T
         Scores, (B, T, S), in the dtype of the inputs.
 
     Raises:
-        ValueError: If queries and keys are not three-dimensional or differ in batch, or a matrix or `v` does not fit.
+        ValueError: If `w_q` does not fit the queries, or `w_k` the keys.
 
     Source:
         Bahdanau, Cho and Bengio 2015, Neural Machine Translation by Jointly Learning to Align and Translate, appendix A.1.2.
@@ -110,8 +107,7 @@ def location_score(queries: Tensor, w: Tensor, S: int) -> Tensor:
         Scores, (B, T, S), in the dtype of the inputs.
 
     Raises:
-        ValueError: If `w` does not have as many rows as a query has columns, or fewer than `S` columns, or `S` is
-            negative.
+        ValueError: If `w` has fewer than `S` columns.
 
     Source:
         Luong, Pham and Manning 2015, Effective Approaches to Attention-based Neural Machine Translation, section 3.1,
@@ -136,7 +132,7 @@ def general_score(queries: Tensor, keys: Tensor, w: Tensor) -> Tensor:
         Scores, (B, T, S), in the dtype of the inputs.
 
     Raises:
-        ValueError: If queries and keys are not three-dimensional or differ in batch, or `w` does not fit.
+        ValueError: If `w` does not fit queries and keys.
 
     Source:
         Luong, Pham and Manning 2015, section 3.1, equation 7 ("general").
@@ -158,9 +154,6 @@ def dot_score(queries: Tensor, keys: Tensor) -> Tensor:
     Returns:
         Scores, (B, T, S), in the dtype of the inputs.
 
-    Raises:
-        ValueError: If queries and keys are not three-dimensional, or differ in batch or width.
-
     Source:
         Luong, Pham and Manning 2015, section 3.1, equation 7 ("dot").
     """
@@ -177,9 +170,6 @@ def scaled_dot_score(queries: Tensor, keys: Tensor) -> Tensor:
 
     Returns:
         Scores, (B, T, S), in the dtype of the inputs.
-
-    Raises:
-        ValueError: If queries and keys are not three-dimensional, or differ in batch or width.
 
     Source:
         Vaswani et al. 2017, Attention Is All You Need, section 3.2.1, equation 1.

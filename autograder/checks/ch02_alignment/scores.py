@@ -1,0 +1,56 @@
+"""Queries and keys to score, and the rows that the six scores of chapter 02 share."""
+
+from __future__ import annotations
+
+from autograder.checking import rows
+from autograder.checking.draw import Case, Draw
+from autograder.checks.ch05_transformer.ready_made import ATTENTION
+
+OVER = "examples, queries or keys"
+FORBIDDEN = ATTENTION
+
+# Widths whose square root is no whole number: rounded to another precision it shows, and no width has the size of another axis.
+_WIDTHS = (6, 7, 11)
+
+
+def _pair(draw: Draw, b: int, t: int, s: int) -> Case:
+    d = _WIDTHS[int(draw.integers(0, len(_WIDTHS)))]
+    return Case({"queries": draw.normal(b, t, d), "keys": draw.normal(b, s, d)})
+
+
+def pair(draw: Draw) -> Case:
+    """Queries and keys of one width."""
+    return _pair(draw, *draw.sizes(3))
+
+
+def one_example(draw: Draw) -> Case:
+    """Queries and keys of a single example."""
+    return _pair(draw, 1, *draw.sizes(2))
+
+
+def as_many(draw: Draw) -> Case:
+    """As many queries as keys: the shapes do not show that two axes changed places."""
+    b, t = draw.sizes(2)
+    return _pair(draw, b, t, t)
+
+
+def lengths(size: int) -> tuple[int, int, int]:
+    """Numbers of examples, queries and keys that grow with a size."""
+    return size, 2 * size, 2 * size + 1
+
+
+def more_pairs(draw: Draw, size: int) -> Case:
+    """More examples, queries and keys."""
+    b, t, s = lengths(size)
+    return Case({"queries": draw.normal(b, t, 5), "keys": draw.normal(b, s, 5)})
+
+
+def scores(points: float, *makers: rows.Maker) -> rows.Row:
+    """Return the row of numbers of a score that compares queries with keys."""
+    title = "Every query is scored against every key of its example, (B, T, S)."
+    return rows.numbers(points, *makers, name="scores", title=title)
+
+
+def matrices_fit(points: float, *makers: rows.Maker) -> rows.Row:
+    """Return the row that asks for the error about a matrix; the first case makes sense."""
+    return rows.errors(points, *makers, title="A matrix that does not fit queries or keys is a ValueError.")
