@@ -14,7 +14,8 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from tfcourse.explorers.heads import HeadExplorer, head_explorer, readable, script_json
+from tfcourse.explorers.base import readable, script_json
+from tfcourse.explorers.heads import HeadExplorer, head_explorer
 
 __all__ = ["AlignedPair", "AlignmentExplorer", "alignment_explorer", "count_crossings"]
 

@@ -20,7 +20,7 @@ from typing import Literal, get_args
 import torch
 from torch import Tensor
 
-from tfcourse.explorers.heads import readable, script_json
+from tfcourse.explorers.base import readable, script_json
 
 __all__ = [
     "BlockExplorer",

@@ -14,7 +14,7 @@ from itertools import pairwise
 import torch
 from torch import Tensor
 
-from tfcourse.explorers.heads import readable, script_json
+from tfcourse.explorers.base import readable, script_json
 
 __all__ = ["GradientExplorer", "gradient_explorer"]
 

@@ -1,0 +1,53 @@
+"""One example of every figure to play with, for the tests that all of them have to pass, in Python and in a browser."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import torch
+from torch import Tensor
+
+from tfcourse.explorers.base import Explorer
+from tfcourse.explorers.heads import head_explorer
+
+Text = Callable[[str], str]
+
+WORDS = ("the", "aunt", "near", "the", "boys", "says", "she", "sees", "them")
+HOSTILE = '</script><script>window.hacked = 1</script><!--<b title="\'">bold</b> &amp; \u05de\u05d9\u05dc\u05d4 \u2028 '
+
+
+def plainly(text: str) -> str:
+    """A text as it is."""
+    return text
+
+
+def hostile(text: str) -> str:
+    """A text behind what could break out of an element, an attribute or a script."""
+    return HOSTILE + text
+
+
+def broken(text: str) -> str:
+    """A text behind characters that no page can hold: half of a surrogate pair, and control characters."""
+    return f"\ud800\x00\x1b{text}"
+
+
+def weights(layers: int, heads: int, T: int, S: int, seed: int = 0) -> Tensor:
+    """Attention weights of random scores, (layers, heads, T, S)."""
+    return (2.5 * torch.randn(layers, heads, T, S, generator=torch.Generator().manual_seed(seed))).softmax(-1)
+
+
+def heads(text: Text) -> Explorer:
+    """Two layers of three heads that look back."""
+    scores = weights(2, 3, 9, 9).log().masked_fill(~torch.ones(9, 9).tril().bool(), -torch.inf)
+    looks = scores.softmax(-1)
+    looks[0, 0, 8] = torch.eye(9)[1]  # what is shown first has the strongest shade that there is
+    return head_explorer(
+        [text(word) for word in WORDS],
+        looks,
+        caption=text("Who looks where?"),
+        names=[text(name) for name in ("left", "middle", "right")],
+    )
+
+
+EXAMPLES: dict[str, Callable[[Text], Explorer]] = {"head": heads}
+"""By name, a function that makes the figure; each of its texts goes through the function that it is given."""
