@@ -257,7 +257,7 @@ def test_texts_are_text_whatever_they_contain(show: Open, name: str) -> None:
 def test_figure_fits_its_page_without_scrolling_sideways(show: Open, name: str, width: int, text: Any) -> None:
     page = show(name, width=width, text=text)
     assert page.evaluate("document.documentElement.scrollWidth") <= width
-    outside = page.locator(".explorer-figure *:not(svg *)").evaluate_all(
+    outside = page.locator(".explorer-figure *:not(svg *, .explorer-scroll *)").evaluate_all(
         "all => all.filter((e) => e.getBoundingClientRect().right > e.closest('.explorer-figure').getBoundingClientRect().right + 0.5)"
         ".map((e) => e.className)"
     )

@@ -7,6 +7,7 @@ from collections.abc import Callable
 import torch
 from torch import Tensor
 
+from tfcourse.explorers.alignments import AlignedPair, alignment_explorer
 from tfcourse.explorers.base import Explorer
 from tfcourse.explorers.heads import head_explorer
 
@@ -49,5 +50,20 @@ def heads(text: Text) -> Explorer:
     )
 
 
-EXAMPLES: dict[str, Callable[[Text], Explorer]] = {"head": heads}
+def alignments(text: Text) -> Explorer:
+    """Two pairs of sentences and two aligners; the links of the first pair cross."""
+    first, second = text("IBM model 1"), text("attention")
+    soft = torch.tensor([[0.05, 0.95], [0.7, 0.3], [0.9, 0.1]])
+    five = AlignedPair(
+        [text(word) for word in ("forty-", "##five")],
+        [text(word) for word in ("fünf", "##und", "##vierzig")],
+        {first: soft.round(), second: soft},
+    )
+    two = AlignedPair(
+        [text("two"), text("three")], [text("zwei"), text("drei")], {first: torch.eye(2), second: torch.eye(2)}
+    )
+    return alignment_explorer([five, two], caption=text("Which word comes from which?"))
+
+
+EXAMPLES: dict[str, Callable[[Text], Explorer]] = {"head": heads, "alignment": alignments}
 """By name, a function that makes the figure; each of its texts goes through the function that it is given."""
