@@ -9,6 +9,7 @@ from torch import Tensor
 
 from tfcourse.explorers.alignments import AlignedPair, alignment_explorer
 from tfcourse.explorers.base import Explorer
+from tfcourse.explorers.gradients import gradient_explorer
 from tfcourse.explorers.heads import head_explorer
 
 Text = Callable[[str], str]
@@ -65,5 +66,18 @@ def alignments(text: Text) -> Explorer:
     return alignment_explorer([five, two], caption=text("Which word comes from which?"))
 
 
-EXAMPLES: dict[str, Callable[[Text], Explorer]] = {"head": heads, "alignment": alignments}
+def gradients(text: Text) -> Explorer:
+    """Four cells at three settings of a dial, over 21 steps."""
+    back = torch.arange(20, -1, -1, dtype=torch.float64)
+    norms = {
+        text("plain RNN"): torch.stack([scale**back for scale in (0.5, 1.0, 2.0)]),
+        text("LSTM"): torch.stack([0.9**back] * 3),
+        text("GRU"): torch.stack([0.8**back] * 3),
+        text("none"): torch.zeros(3, 21),
+    }
+    caption = text("How much of the gradient comes back?")
+    return gradient_explorer(norms, (0.5, 1.0, 2.0), setting_name=text("scale of the weights"), caption=caption)
+
+
+EXAMPLES: dict[str, Callable[[Text], Explorer]] = {"head": heads, "alignment": alignments, "gradient": gradients}
 """By name, a function that makes the figure; each of its texts goes through the function that it is given."""
