@@ -9,8 +9,11 @@ from torch import Tensor
 
 from tfcourse.explorers.alignments import AlignedPair, alignment_explorer
 from tfcourse.explorers.base import Explorer
+from tfcourse.explorers.blocks import block_explorer
 from tfcourse.explorers.gradients import gradient_explorer
 from tfcourse.explorers.heads import head_explorer
+from tfcourse.explorers.positions import position_explorer
+from tfcourse.positions import sinusoidal_positions
 
 Text = Callable[[str], str]
 
@@ -79,5 +82,23 @@ def gradients(text: Text) -> Explorer:
     return gradient_explorer(norms, (0.5, 1.0, 2.0), setting_name=text("scale of the weights"), caption=caption)
 
 
-EXAMPLES: dict[str, Callable[[Text], Explorer]] = {"head": heads, "alignment": alignments, "gradient": gradients}
+def blocks(text: Text) -> Explorer:
+    """A decoder layer, which has all parts."""
+    return block_explorer(layer="decoder", caption=text("What shape has each tensor?"))
+
+
+def positions(text: Text) -> Explorer:
+    """Sinusoids and random numbers at 20 positions."""
+    drawn = torch.randn(20, 16, generator=torch.Generator().manual_seed(0))
+    encodings = {text("Sinusoids"): sinusoidal_positions(20, 16), text("Drawn"): drawn}
+    return position_explorer(encodings, start=(3, 8), caption=text("Does only the distance count?"))
+
+
+EXAMPLES: dict[str, Callable[[Text], Explorer]] = {
+    "head": heads,
+    "alignment": alignments,
+    "gradient": gradients,
+    "block": blocks,
+    "position": positions,
+}
 """By name, a function that makes the figure; each of its texts goes through the function that it is given."""
