@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 
 import torch
@@ -12,6 +13,7 @@ from tfcourse.explorers.base import Explorer
 from tfcourse.explorers.blocks import block_explorer
 from tfcourse.explorers.gradients import gradient_explorer
 from tfcourse.explorers.heads import head_explorer
+from tfcourse.explorers.lookups import lookup_explorer
 from tfcourse.explorers.positions import position_explorer
 from tfcourse.positions import sinusoidal_positions
 
@@ -94,11 +96,24 @@ def positions(text: Text) -> Explorer:
     return position_explorer(encodings, start=(3, 8), caption=text("Does only the distance count?"))
 
 
+def lookups(text: Text) -> Explorer:
+    """A dictionary of three pages."""
+    return lookup_explorer(
+        [text(name) for name in ("gale", "breeze", "calm")],
+        torch.tensor([4.0, 2.0, 0.0]) * math.log(2),
+        torch.tensor([4.2, 2.1, 0.0]),
+        answer=text("Forecast"),
+        unit=text("m"),
+        caption=text("How do the pages share the weight?"),
+    )
+
+
 EXAMPLES: dict[str, Callable[[Text], Explorer]] = {
     "head": heads,
     "alignment": alignments,
     "gradient": gradients,
     "block": blocks,
     "position": positions,
+    "lookup": lookups,
 }
 """By name, a function that makes the figure; each of its texts goes through the function that it is given."""
