@@ -147,7 +147,13 @@
       this.shown = make("b", { className: "explorer-value" });
       const buttons = every ? [this.back, this.next, this.play] : [this.back, this.next];
       const group = { className: "explorer-options", role: "group", "aria-label": label };
-      this.element = make("div", { className: "explorer-stepper" }, make("span", {}, label), make("div", group, ...buttons), this.shown);
+      this.element = make(
+        "div",
+        { className: "explorer-stepper" },
+        make("span", { "aria-hidden": "true" }, label),
+        make("div", group, ...buttons),
+        this.shown,
+      );
       const follow = () => {
         this.play.hidden = still.matches;
         if (still.matches) this.pause();

@@ -10,6 +10,8 @@ import pytest
 from autograder.site.elements import element_files
 from tfcourse.explorers.base import Explorer
 
+from ..tfcourse.explorers.examples import documented_code
+
 ROOT = Path(__file__).parents[2]
 STATIC = ROOT / "book" / "_static"
 
@@ -18,16 +20,17 @@ STATIC = ROOT / "book" / "_static"
 def open_page(page: "Page", tmp_path: Path) -> Callable[..., "Page"]:  # noqa: F821
     """Open a page from the disk that shows explorers, with the files that a page of the site loads for them.
 
-    The function takes explorers and, by keyword, the `theme`, the `width`, another page to open it `on`, the folders of `static` files, and
-    `elements` whose files are loaded although the page does not show them yet.
+    The function takes explorers and, by keyword, the `theme`, the `width`, another page to open it `on`, and HTML with `elements` whose
+    files are loaded although the page does not show them yet. The example for contributors has its script, too.
     """
+    (tmp_path / "step-explorer.js").write_text(documented_code()["js"], encoding="utf-8")
+    static = (STATIC, tmp_path)
 
     def open_it(
         *explorers: Explorer,
         theme: str = "light",
         on: Any = page,
         width: int = 1000,
-        static: tuple[Path, ...] = (STATIC,),
         elements: str = "",
     ) -> Any:
         cells = "".join(
@@ -61,12 +64,15 @@ def _theme_styles() -> list[Path]:
     return [Path(spec.origin).parent / "theme/pydata_sphinx_theme/static/styles/pydata-sphinx-theme.css"]
 
 
+# Of two colours, or of two lists of colours that are painted one over the other.
 CONTRAST = """([first, second]) => {
   const canvas = document.createElement("canvas").getContext("2d", { willReadFrequently: true });
-  const luminance = (colour) => {
+  const luminance = (colours) => {
     canvas.clearRect(0, 0, 1, 1);
-    canvas.fillStyle = colour;
-    canvas.fillRect(0, 0, 1, 1);
+    for (const colour of [colours].flat()) {
+      canvas.fillStyle = colour;
+      canvas.fillRect(0, 0, 1, 1);
+    }
     const [r, g, b] = [...canvas.getImageData(0, 0, 1, 1).data].slice(0, 3).map((byte) => {
       const part = byte / 255;
       return part <= 0.04045 ? part / 12.92 : ((part + 0.055) / 1.055) ** 2.4;

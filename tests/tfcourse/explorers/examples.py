@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable
+from pathlib import Path
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -17,6 +20,7 @@ from tfcourse.explorers.lookups import lookup_explorer
 from tfcourse.explorers.positions import position_explorer
 from tfcourse.positions import sinusoidal_positions
 
+CONTRIBUTING = Path(__file__).parents[3] / "book" / "contributing.md"
 Text = Callable[[str], str]
 
 WORDS = ("the", "aunt", "near", "the", "boys", "says", "she", "sees", "them")
@@ -108,6 +112,25 @@ def lookups(text: Text) -> Explorer:
     )
 
 
+def documented_code() -> dict[str, str]:
+    """The example of the page for contributors: "python" and "js"."""
+    page = CONTRIBUTING.read_text(encoding="utf-8")
+    section = page[page.index("## How to add a figure to play with") :]
+    return dict(re.findall(r"^```(python|js)\n(.*?)^```", section, flags=re.MULTILINE | re.DOTALL))
+
+
+def documented(text: Text) -> Explorer:
+    """The example of the page for contributors, as it is printed there; it has a stepper that plays."""
+    names: dict[str, Any] = {"__name__": "tfcourse.explorers.steps"}
+    exec(compile(documented_code()["python"], str(CONTRIBUTING), "exec", dont_inherit=True), names)
+    looks = weights(1, 1, 4, 4)[0, 0]
+    looks[0] = torch.eye(4)[0]  # the strongest shade that there is
+    explorer: Explorer = names["step_explorer"](
+        [text(word) for word in WORDS[:4]], looks, caption=text("Who looks at whom?")
+    )
+    return explorer
+
+
 EXAMPLES: dict[str, Callable[[Text], Explorer]] = {
     "head": heads,
     "alignment": alignments,
@@ -115,5 +138,6 @@ EXAMPLES: dict[str, Callable[[Text], Explorer]] = {
     "block": blocks,
     "position": positions,
     "lookup": lookups,
+    "documented": documented,
 }
 """By name, a function that makes the figure; each of its texts goes through the function that it is given."""

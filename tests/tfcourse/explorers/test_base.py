@@ -14,7 +14,7 @@ import pytest
 
 from tfcourse.explorers.base import Explorer, required_text, table, weight_cell
 
-from .examples import EXAMPLES, HOSTILE, broken, hostile, plainly
+from .examples import EXAMPLES, HOSTILE, broken, documented_code, hostile, plainly
 
 STATIC = Path(__file__).parents[3] / "book" / "_static"
 every_explorer = pytest.mark.parametrize("name", EXAMPLES)
@@ -69,7 +69,8 @@ def test_element_has_a_script_of_its_own_and_the_class_that_the_style_sheet_know
     tag, attributes = page_of(explorer).elements[0]
     assert tag == explorer.element
     assert attributes["class"] == "explorer"
-    assert (STATIC / f"{tag}.js").is_file()
+    script = documented_code()["js"] if name == "documented" else (STATIC / f"{tag}.js").read_text(encoding="utf-8")
+    assert f'define("{tag}", ' in script
 
 
 @every_explorer
@@ -150,3 +151,7 @@ def test_table_has_headers_for_rows_columns_and_where_asked_for_for_their_corner
     assert re.findall(r'<th scope="(\w+)">(.*?)</th>', bare) == [("col", "a"), ("col", "b"), ("row", "x")]
     assert re.findall("<td>(.*?)</td>", bare) == ["", "1.00", "2.00"]
     assert '<th scope="col">step</th><th scope="col">a</th>' in table("label", ["a"], [], corner="step")
+
+
+def test_example_for_contributors_fits_on_a_screen() -> None:
+    assert sum(len(code.splitlines()) for code in documented_code().values()) <= 60
