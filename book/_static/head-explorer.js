@@ -58,7 +58,7 @@
       const { weights, names: given } = this.data;
       const columns = Math.max(...weights.map((heads) => heads.length));
       const rows = weights.map((heads, layer) => heads.map((matrix, head) => this.buildThumb(matrix, layer, head)));
-      const only = given && weights.length === 1; // one row of named squares needs no number
+      const only = given && weights.length === 1; // one row of named squares needs no number before it
       const lines = rows.map((radios, layer) =>
         make("div", { className: "he-layer" }, make("span", { className: "he-layer-name" }, only ? "" : `Layer ${layer + 1}`), ...radios),
       );
@@ -76,6 +76,7 @@
         ...lines,
       );
       this.heads.element.style.setProperty("--he-columns", columns);
+      this.heads.element.style.setProperty("--he-label", only ? "0" : "4rem");
       const hint = make(
         "p",
         { className: "he-hint" },
