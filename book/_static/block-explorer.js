@@ -30,7 +30,7 @@
       this.sizes = { ...this.data.sizes };
       Object.assign(this, this.data.start, { chosen: 0 });
       const kind = (label, name, options, ending = "") =>
-        choice({ label, legend: true, options: options.map((option) => [option + ending]), onChoose: (index) => this.choose({ [name]: options[index] }) });
+        choice({ label, legend: true, options: options.map((option) => option + ending), onChoose: (index) => this.choose({ [name]: options[index] }) });
       this.layers = kind("Layer", "layer", LAYERS);
       this.norms = kind("Layer norm", "norm", NORMS, "-norm");
       this.fields = Object.fromEntries(Object.keys(this.sizes).map((letter) => [letter, this.buildField(letter)]));

@@ -111,9 +111,12 @@
     }
   }
 
-  /** Buttons in a row, of which one is chosen. An option is its name, and optionally a picture before it. */
+  /** Buttons in a row, of which one is chosen. An option is its name, or a list of its name and a picture to stand before it. */
   function choice({ label, options, onChoose, legend = false }) {
-    const radios = options.map(([name, ...picture]) => radio(name, { className: "explorer-option" }, ...picture, name));
+    const radios = options.map((option) => {
+      const [name, ...picture] = [option].flat();
+      return radio(name, { className: "explorer-option" }, ...picture, name);
+    });
     const group = new RadioGroup({ label, rows: [radios], className: "explorer-options", onChoose: (_, column) => onChoose(column) });
     const heading = make("span", { className: "explorer-legend", "aria-hidden": "true" }, label);
     const element = make("div", { className: "explorer-choice" }, ...(legend ? [heading] : []), group.element);

@@ -24,7 +24,7 @@
         encoding.products = rows.map((row) => rows.map((other) => row.reduce((sum, value, column) => sum + value * other[column], 0)));
         encoding.largest = Math.max(...rows.flat().map(Math.abs)) || 1;
       }
-      const options = encodings.map(({ name }) => [name]);
+      const options = encodings.map(({ name }) => name);
       this.kinds = choice({ label: "Encoding", legend: true, options, onChoose: (encoding) => this.choose({ encoding }) });
       const max = encodings[0].rows.length - 1;
       const position = (label, which) => slider({ label, max, onInput: (value) => this.choose({ [which]: value }) });

@@ -23,11 +23,11 @@ from tfcourse.translation import beam_search, greedy_decode
 # Where there is no CUDA, these tests run on the pretend accelerator of tests/pretend/.
 DEVICE = "cuda" if torch.cuda.is_available() else "pretend"
 # Texts, pictures and pages: what they make is on the CPU, whatever it is made of.
-NO_EXERCISES = {"data", "figures", "explorer"}
+NO_EXERCISES = {"data", "figures", "explorers"}
 MODULES = [
     importlib.import_module(f"tfcourse.{info.name}")
     for info in pkgutil.iter_modules(tfcourse.__path__)
-    if info.name not in NO_EXERCISES and not info.name.endswith("_explorer")
+    if info.name not in NO_EXERCISES
 ]
 NAMES = [name for module in MODULES for name in module.__all__]
 # Numbers, tables of names, records of tensors, and Model 1, which is given lists and makes its table on the CPU.

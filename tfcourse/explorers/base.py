@@ -92,7 +92,7 @@ def scrollable(label: str, inside: str) -> str:
     )
 
 
-def number_cell(number: float) -> str:
+def _number_cell(number: float) -> str:
     """A number to two decimals as a cell of a table."""
     return f"<td>{number:.2f}</td>"
 
@@ -104,9 +104,11 @@ def weight_cell(weight: float) -> str:
     """
     if not weight:
         return "<td>0</td>"
+    if weight < 0.005:
+        return "<td>0.00</td>"
     # Less than half of the colour at most, so that the text keeps its contrast on it.
-    shade = f' style="background:rgba(79,70,229,{0.45 * min(weight, 1):.2f})"' if weight >= 0.005 else ""
-    return f"<td{shade}>{weight:.2f}</td>"
+    shade = f"color-mix(in srgb,var(--tfcourse-weight,rgb(79,70,229)) {45 * min(weight, 1):.1f}%,transparent)"
+    return f'<td style="background:{shade}">{weight:.2f}</td>'
 
 
 def table(
@@ -114,7 +116,7 @@ def table(
     columns: Sequence[str],
     rows: Iterable[tuple[str, Iterable[float]]],
     *,
-    cell: Callable[[float], str] = number_cell,
+    cell: Callable[[float], str] = _number_cell,
     corner: str = "",
 ) -> str:
     """A table of numbers with a header for each column and row, in a box that scrolls.

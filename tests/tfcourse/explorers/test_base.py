@@ -142,8 +142,8 @@ def test_blank_text_is_refused_by_what_it_is_for() -> None:
 def test_more_weight_is_darker_and_a_zero_is_told_from_a_small_weight() -> None:
     cells = [weight_cell(weight) for weight in (0, 0.004, 0.3, 1.0, 1.004)]
     assert [re.sub("<.*?>", "", cell) for cell in cells] == ["0", "0.00", "0.30", "1.00", "1.00"]
-    shades = [float(found[1]) if (found := re.search(r",([\d.]+)\)", cell)) else 0.0 for cell in cells]
-    assert shades == pytest.approx([0, 0, 0.135, 0.45, 0.45], abs=0.006)
+    shades = [float(found[1]) if (found := re.search(r" ([\d.]+)%", cell)) else 0.0 for cell in cells]
+    assert shades == pytest.approx([0, 0, 13.5, 45, 45])
 
 
 def test_table_has_headers_for_rows_columns_and_where_asked_for_for_their_corner() -> None:
