@@ -1,15 +1,13 @@
 /*
- * <gradient-explorer>: how large is a gradient on its way back through time? tfcourse.explorers.gradients writes the element with its
- * data as JSON and one plain table a cell; this script puts an interactive figure in front of the tables. No dependency, no request:
- * it works from file:// as well.
+ * <gradient-explorer>: how large is a gradient on its way back through time? Made by tfcourse.explorers.gradients.
  *
- * Keyboard: one tab stop for the cells (arrows choose), and two native sliders, for the setting and for the step. What is shown is
- * said in a sentence below the figure, which is a live region.
+ * Keyboard: one tab stop for the cells (arrows choose), and two native sliders, for the setting and for the step.
  */
 (() => {
   "use strict";
 
-  const SVG = "http://www.w3.org/2000/svg";
+  const { Explorer, choice, clamp, define, draw, make, slider } = globalThis.tfcourse;
+
   const HEIGHT = 300;
   const MARGIN = { top: 14, right: 14, bottom: 40, left: 56 };
   const DECADES = 24; // more powers of ten would squeeze what there is to see
@@ -19,25 +17,6 @@
     (x, y) => `M${x} ${y - 5}l5 9h-10z`,
     (x, y) => `M${x} ${y - 5}l5 5l-5 5l-5 -5z`,
   ];
-
-  /** An element: properties with a dash or "role" become attributes, functions listeners, the rest properties. */
-  function make(tag, properties = {}, ...children) {
-    const element = document.createElement(tag);
-    for (const [name, value] of Object.entries(properties)) {
-      if (typeof value === "function") element.addEventListener(name, value);
-      else if (name.includes("-") || name === "role") element.setAttribute(name, value);
-      else element[name] = value;
-    }
-    element.append(...children);
-    return element;
-  }
-
-  function draw(tag, attributes, ...children) {
-    const element = document.createElementNS(SVG, tag);
-    for (const [name, value] of Object.entries(attributes)) element.setAttribute(name, value);
-    element.append(...children);
-    return element;
-  }
 
   /** A norm or a ratio as text: a plain decimal where it is short, a power of ten elsewhere. */
   function figure(value) {
@@ -52,37 +31,33 @@
     return (power < 0 ? "\u207b" : "") + [...String(Math.abs(power))].map((digit) => signs[digit]).join("");
   }
 
-  function clamp(value, low, high) {
-    return Math.min(Math.max(value, low), high);
-  }
+  class GradientExplorer extends Explorer {
+    static tables = "All norms as tables";
 
-  class GradientExplorer extends HTMLElement {
-    connectedCallback() {
-      if (this.querySelector(":scope > .ge")) return;
-      // While the page is being parsed, the element is connected before its content is there.
-      if (document.readyState === "loading") {
-        document.addEventListener("DOMContentLoaded", () => this.upgrade(), { once: true });
-      } else {
-        this.upgrade();
-      }
+    build() {
+      const { cells, norms, settings, settingName, start } = this.data;
+      Object.assign(this, start);
+      this.steps = norms[0][0].length;
+      this.measureAxis();
+      this.cells = choice({
+        label: "Cell",
+        options: cells.map((name, cell) => [name, this.drawMark(cell)]),
+        onChoose: (cell) => this.choose({ cell }),
+      });
+      this.chart = draw("svg", { class: "ge-chart", "aria-hidden": "true" });
+      const point = (event) => this.point(event);
+      this.stage = make("div", { className: "ge-stage", pointerdown: point, pointermove: (event) => event.buttons && point(event) }, this.chart);
+      this.dial = slider({ label: settingName, max: settings.length - 1, onInput: (setting) => this.choose({ setting }) });
+      this.cursor = slider({ label: "Step", max: this.steps - 1, onInput: (step) => this.choose({ step }) });
+      new ResizeObserver(() => this.drawChart()).observe(this.stage);
+      return [this.cells.element, this.stage, make("div", { className: "ge-dials" }, this.dial.element, this.cursor.element)];
     }
 
-    upgrade() {
-      const source = this.querySelector(':scope > script[type="application/json"]');
-      if (!source || this.querySelector(":scope > .ge")) return;
-      try {
-        this.data = JSON.parse(source.textContent);
-      } catch {
-        return; // the tables stay
-      }
-      Object.assign(this, this.data.start);
-      this.steps = this.data.norms[0][0].length;
-      this.measureAxis();
-      const plain = this.querySelector(":scope > .ge-plain");
-      this.insertBefore(this.build(), plain || null);
-      if (plain) this.fold(plain);
-      this.render();
-      new ResizeObserver(() => this.drawChart()).observe(this.stage);
+    /** A piece of a cell's line, as it looks in the chart. */
+    drawMark(cell) {
+      const line = draw("path", { class: `ge-line ge-line-${cell}`, d: "M1 6H27" });
+      const dot = draw("path", { class: `ge-dot ge-dot-${cell}`, d: SHAPES[cell](14, 6) });
+      return draw("svg", { class: "ge-mark", viewBox: "0 0 28 12", "aria-hidden": "true" }, line, dot);
     }
 
     /** One axis for all settings: only so does turning the dial show what changes. */
@@ -94,59 +69,6 @@
       if (this.low === this.high) this.low -= 1;
     }
 
-    /** The tables stay at hand for whoever prefers numbers, folded away below the figure. */
-    fold(plain) {
-      plain.querySelector(":scope > figcaption")?.remove();
-      const all = make("details", { className: "ge-all" }, make("summary", {}, "All norms as tables"));
-      plain.replaceWith(all);
-      all.append(plain);
-    }
-
-    build() {
-      const { caption, settings, settingName } = this.data;
-      this.chart = draw("svg", { class: "ge-chart", "aria-hidden": "true" });
-      this.stage = make("div", { className: "ge-stage", pointerdown: (event) => this.point(event), pointermove: (event) => event.buttons && this.point(event) });
-      this.stage.append(this.chart);
-      this.dial = this.buildSlider(settingName, settings.length - 1, (value) => this.choose({ setting: value }));
-      this.cursor = this.buildSlider("Step", this.steps - 1, (value) => this.choose({ step: value }));
-      this.live = make("p", { className: "ge-live", role: "status", "aria-live": "polite", "aria-atomic": "true" });
-      return make(
-        "figure",
-        { className: "ge", role: "group", "aria-label": caption },
-        this.buildCells(),
-        this.stage,
-        make("div", { className: "ge-dials" }, this.dial.row, this.cursor.row),
-        this.live,
-        make("figcaption", { className: "ge-caption" }, caption),
-      );
-    }
-
-    buildCells() {
-      this.radios = this.data.cells.map((name, cell) => {
-        const mark = draw("svg", { class: "ge-mark", viewBox: "0 0 28 12", "aria-hidden": "true" });
-        mark.append(draw("path", { class: `ge-line ge-line-${cell}`, d: "M1 6H27" }), draw("path", { class: `ge-dot ge-dot-${cell}`, d: SHAPES[cell](14, 6) }));
-        return make("button", { type: "button", className: "ge-cell", role: "radio", "aria-label": name, click: () => this.choose({ cell }) }, mark, name);
-      });
-      return make(
-        "div",
-        { className: "ge-cells", role: "radiogroup", "aria-label": "Cell", keydown: (event) => this.onCellKey(event) },
-        ...this.radios,
-      );
-    }
-
-    buildSlider(name, max, onChange) {
-      const value = make("b", { className: "ge-value" });
-      const input = make("input", { type: "range", min: 0, max, step: 1, input: () => onChange(Number(input.value)) });
-      const row = make("label", { className: "ge-dial" }, make("span", {}, name), input, value);
-      return { row, input, value };
-    }
-
-    choose(change, focus = false) {
-      Object.assign(this, change);
-      this.render();
-      if (focus) this.radios[this.cell].focus();
-    }
-
     /** A click or a drag in the chart chooses the step under it. */
     point(event) {
       const { left, width } = this.chart.getBoundingClientRect();
@@ -155,36 +77,12 @@
       this.choose({ step: clamp(Math.round(share * (this.steps - 1)), 0, this.steps - 1) });
     }
 
-    onCellKey(event) {
-      const count = this.radios.length;
-      const moves = {
-        ArrowLeft: () => (this.cell + count - 1) % count,
-        ArrowUp: () => (this.cell + count - 1) % count,
-        ArrowRight: () => (this.cell + 1) % count,
-        ArrowDown: () => (this.cell + 1) % count,
-        Home: () => 0,
-        End: () => count - 1,
-      };
-      if (event.altKey || event.ctrlKey || event.metaKey || !Object.hasOwn(moves, event.key)) return;
-      event.preventDefault(); // the arrows would scroll the page
-      this.choose({ cell: moves[event.key]() }, true);
-    }
-
     render() {
-      const setting = String(this.data.settings[this.setting]);
-      this.dial.input.value = this.setting;
-      this.dial.input.setAttribute("aria-valuetext", setting);
-      this.dial.value.textContent = setting;
-      this.cursor.input.value = this.step;
-      this.cursor.input.setAttribute("aria-valuetext", `${this.step + 1} of ${this.steps}`);
-      this.cursor.value.textContent = `${this.step + 1}`;
-      this.radios.forEach((radio, cell) => {
-        radio.setAttribute("aria-checked", String(cell === this.cell));
-        radio.tabIndex = cell === this.cell ? 0 : -1;
-      });
+      this.cells.mark(this.cell);
+      this.dial.mark(this.setting, String(this.data.settings[this.setting]));
+      this.cursor.mark(this.step, `${this.step + 1}`, `${this.step + 1} of ${this.steps}`);
       this.drawChart();
-      const sentence = this.describe();
-      if (this.live.textContent !== sentence) this.live.textContent = sentence;
+      this.say(this.describe());
     }
 
     drawChart() {
@@ -248,5 +146,5 @@
     }
   }
 
-  if (!customElements.get("gradient-explorer")) customElements.define("gradient-explorer", GradientExplorer);
+  define("gradient-explorer", GradientExplorer);
 })();

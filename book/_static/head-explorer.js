@@ -1,36 +1,17 @@
 /*
- * <head-explorer>: attention heads to look into. tfcourse.explorers.heads writes the element with its data as JSON and one plain table a
- * head; this script puts an interactive figure in front of the tables. No dependency, no request: it works from file:// as well.
+ * <head-explorer>: attention heads to look into, made by tfcourse.explorers.heads.
  *
  * Keyboard: one tab stop for the heads (arrows move between heads and layers), one for the words (up and down choose the word,
- * left and right the head). What is shown is said in a sentence below the figure, which is a live region.
+ * left and right the head).
  */
 (() => {
   "use strict";
 
-  const SVG = "http://www.w3.org/2000/svg";
+  const { Explorer, RadioGroup, clamp, define, draw, make, radio, weightColour } = globalThis.tfcourse;
+
   const FAINT = 0.1; // from this weight on, a link of the words that are not chosen is drawn in the background
   const VISIBLE = 0.02; // and of the chosen word
   const WORTH_SAYING = 0.05;
-
-  /** An element: properties with a dash or "role" become attributes, functions listeners, the rest properties. */
-  function make(tag, properties = {}, ...children) {
-    const element = document.createElement(tag);
-    for (const [name, value] of Object.entries(properties)) {
-      if (typeof value === "function") element.addEventListener(name, value);
-      else if (name.includes("-") || name === "role") element.setAttribute(name, value);
-      else element[name] = value;
-    }
-    element.append(...children);
-    return element;
-  }
-
-  function draw(tag, attributes, ...children) {
-    const element = document.createElementNS(SVG, tag);
-    for (const [name, value] of Object.entries(attributes)) element.setAttribute(name, value);
-    element.append(...children);
-    return element;
-  }
 
   /** A weight as text: a zero, such as a mask makes, is told from what is only small. */
   function figure(weight) {
@@ -61,91 +42,48 @@
     return weights.length === 1 ? names[head] : `Layer ${layer + 1}, ${names[head]}`;
   }
 
-  function clamp(value, low, high) {
-    return Math.min(Math.max(value, low), high);
-  }
-
-  class HeadExplorer extends HTMLElement {
-    connectedCallback() {
-      if (this.querySelector(":scope > .he")) return;
-      // While the page is being parsed, the element is connected before its content is there.
-      if (document.readyState === "loading") {
-        document.addEventListener("DOMContentLoaded", () => this.upgrade(), { once: true });
-      } else {
-        this.upgrade();
-      }
-    }
-
-    upgrade() {
-      const source = this.querySelector(':scope > script[type="application/json"]');
-      if (!source || this.querySelector(":scope > .he")) return;
-      try {
-        this.data = JSON.parse(source.textContent);
-      } catch {
-        return; // the tables stay
-      }
-      const { layer, head, query } = this.data.start;
-      Object.assign(this, { layer, head, query, preview: null });
-      const plain = this.querySelector(":scope > .he-plain");
-      this.insertBefore(this.build(), plain || null);
-      if (plain) this.fold(plain);
-      this.render();
-    }
-
-    /** The tables stay at hand for whoever prefers numbers, folded away below the figure. */
-    fold(plain) {
-      plain.querySelector(":scope > figcaption")?.remove();
-      const all = make("details", { className: "he-all" }, make("summary", {}, "All weights as tables"));
-      plain.replaceWith(all);
-      all.append(plain);
-    }
+  class HeadExplorer extends Explorer {
+    static tables = "All weights as tables";
 
     build() {
-      const { caption } = this.data;
-      this.heading = make("p", { className: "he-heading" });
-      this.live = make("p", { className: "he-live", role: "status", "aria-live": "polite", "aria-atomic": "true" });
+      const { layer, head, query } = this.data.start;
+      Object.assign(this, { layer, head, query, preview: null });
+      this.heading = make("p", { className: "explorer-heading" });
       const main = make("div", { className: "he-main" }, this.heading, this.buildStage());
-      return make(
-        "figure",
-        { className: "he", role: "group", "aria-label": caption },
-        make("div", { className: "he-panels" }, this.buildHeads(), main),
-        this.live,
-        make("figcaption", { className: "he-caption" }, caption),
-      );
+      return [make("div", { className: "he-panels" }, this.buildHeads(), main)];
     }
 
     /** Every head as a small matrix: to compare them, and to choose one. */
     buildHeads() {
       const { weights, names: given } = this.data;
       const columns = Math.max(...weights.map((heads) => heads.length));
-      this.radios = weights.map((heads, layer) => heads.map((rows, head) => this.buildThumb(rows, layer, head)));
-      const only = given && weights.length === 1; // one row of named squares needs no number
-      const lines = this.radios.map((radios, layer) =>
+      const rows = weights.map((heads, layer) => heads.map((matrix, head) => this.buildThumb(matrix, layer, head)));
+      const only = given && weights.length === 1; // one row of named squares needs no number before it
+      const lines = rows.map((radios, layer) =>
         make("div", { className: "he-layer" }, make("span", { className: "he-layer-name" }, only ? "" : `Layer ${layer + 1}`), ...radios),
       );
       const names = Array.from({ length: columns }, (_, head) => make("span", {}, given ? given[head] : `${head + 1}`));
       const corner = make("span", {}, given ? "" : "Head");
       const header = make("div", { className: "he-layer he-head-names", "aria-hidden": "true" }, corner, ...names);
-      const group = make(
-        "div",
+      this.heads = new RadioGroup(
         {
+          label: given ? "Whose weights" : "Layer and head",
           className: given ? "he-heads he-named" : "he-heads",
-          role: "radiogroup",
-          "aria-label": given ? "Whose weights" : "Layer and head",
-          keydown: (event) => this.onHeadKey(event),
+          rows,
+          onChoose: (layer, head) => this.choose({ layer, head }),
         },
         header,
         ...lines,
       );
-      group.style.setProperty("--he-columns", columns);
+      this.heads.element.style.setProperty("--he-columns", columns);
+      this.heads.element.style.setProperty("--he-label", only ? "0" : "4rem");
       const hint = make(
         "p",
         { className: "he-hint" },
         `Each square ${given ? "holds all weights" : "is one head"}: a row for each word that looks, a column for each word that is ` +
-          "looked at. " +
-          "Choose a square, then a word. Arrow keys work in both.",
+          "looked at. Choose a square, then a word. Arrow keys work in both.",
       );
-      return make("div", { className: "he-side" }, group, hint);
+      return make("div", { className: "he-side" }, this.heads.element, hint);
     }
 
     buildThumb(rows, layer, head) {
@@ -155,48 +93,33 @@
         row
           .map((weight, x) => [weight, x])
           .filter(([weight]) => weight >= 0.01)
-          .map(([weight, x]) =>
-            draw("rect", { x: x + 0.04, y: y + 0.04, width: 0.92, height: 0.92, "fill-opacity": clamp(weight, 0.06, 1).toFixed(2) }),
-          ),
+          .map(([weight, x]) => {
+            const style = `fill: ${weightColour(Math.max(weight, 0.06))}`;
+            return draw("rect", { x: x + 0.04, y: y + 0.04, width: 0.92, height: 0.92, style });
+          }),
       );
       const marker = draw("rect", { class: "he-row", x: 0, width, height: 1, rx: 0.2 });
-      const picture = draw(
-        "svg",
-        { viewBox: `-0.3 -0.3 ${width + 0.6} ${height + 0.6}`, preserveAspectRatio: "none", "aria-hidden": "true" },
-        ...cells,
-        marker,
-      );
-      const radio = make(
-        "button",
-        {
-          type: "button",
-          className: "he-thumb",
-          role: "radio",
-          "aria-label": title(this.data, layer, head),
-          click: () => this.choose({ layer, head }),
-        },
-        picture,
-      );
-      radio.marker = marker;
-      return radio;
+      const box = `-0.3 -0.3 ${width + 0.6} ${height + 0.6}`;
+      const picture = draw("svg", { viewBox: box, preserveAspectRatio: "none", "aria-hidden": "true" }, ...cells, marker);
+      return radio(title(this.data, layer, head), { className: "he-thumb" }, picture);
     }
 
     /** The chosen head: words that look on the left, words that are looked at on the right, links between them. */
     buildStage() {
       const { keys, queries } = this.data;
       const rows = Math.max(keys.length, queries.length);
-      this.words = queries.map((token, query) => this.buildWord(token, query));
-      const looking = make(
-        "div",
-        {
-          className: "he-queries",
-          role: "radiogroup",
-          "aria-label": "Word that looks",
-          keydown: (event) => this.onWordKey(event),
-          pointerleave: () => this.look(null),
-        },
-        ...this.words,
-      );
+      const sideways = (step) => () => {
+        const [layer, head] = this.heads.beside(step);
+        this.choose({ layer, head });
+      };
+      this.words = new RadioGroup({
+        label: "Word that looks",
+        className: "he-queries",
+        rows: queries.map((token, query) => [this.buildWord(token, query)]),
+        onChoose: (query) => this.choose({ query }),
+        arrows: { ArrowLeft: sideways(-1), ArrowRight: sideways(1) },
+      });
+      this.words.element.addEventListener("pointerleave", () => this.look(null));
       this.links = draw("svg", { class: "he-links", viewBox: `0 0 100 ${rows}`, preserveAspectRatio: "none", "aria-hidden": "true" });
       this.targets = keys.map((token, key) => this.buildTarget(token, key));
       const looked = make("ul", { className: "he-keys", role: "list", "aria-label": "Weights of the words that are looked at" });
@@ -206,7 +129,7 @@
         { className: "he-stage" },
         make("span", { className: "he-column he-column-queries" }, "this word looks"),
         make("span", { className: "he-column he-column-keys" }, "at these words"),
-        looking,
+        this.words.element,
         this.links,
         looked,
       );
@@ -215,85 +138,32 @@
     }
 
     buildWord(token, query) {
-      return make(
-        "button",
-        {
-          type: "button",
-          className: "he-word",
-          role: "radio",
-          "aria-label": `${visible(token)}, word ${query + 1}`,
-          title: token,
-          click: () => this.choose({ query }),
-          pointerenter: (event) => event.pointerType === "mouse" && this.look(query),
-        },
+      return radio(
+        `${visible(token)}, word ${query + 1}`,
+        { className: "he-word", pointerenter: (event) => event.pointerType === "mouse" && this.look(query) },
         make("span", { className: "he-place" }, `${query + 1}`),
-        make("span", { className: "he-token", dir: "auto" }, visible(token)),
+        make("span", { className: "he-token", dir: "auto", "data-tip": visible(token) }, visible(token)),
       );
     }
 
     buildTarget(token, key) {
-      const chip = make("span", { className: "he-token", dir: "auto", title: token }, visible(token));
+      const chip = make("span", { className: "he-token", dir: "auto", "data-tip": visible(token) }, visible(token));
       const fill = make("span", { className: "he-fill" });
       const number = make("span", { className: "he-number" });
       const bar = make("span", { className: "he-bar", "aria-hidden": "true" }, fill);
       const place = make("span", { className: "he-place", "aria-hidden": "true" }, `${key + 1}`);
       const item = make("li", { className: "he-key" }, place, chip, bar, number);
-      return { item, fill, number };
+      return { item, chip, fill, number };
     }
 
-    /** Choose a head, a word, or both; `focus` names what the keyboard is on. */
-    choose(change, focus) {
-      Object.assign(this, change, { preview: null });
-      this.render();
-      if (focus === "head") this.radios[this.layer][this.head].focus();
-      if (focus === "word") this.words[this.query].focus();
+    /** Choose a head, a word, or both. */
+    choose(change) {
+      super.choose({ ...change, preview: null });
     }
 
     /** Show a word while the mouse is over it, without choosing it; null goes back to the chosen one. */
     look(query) {
-      if (query === this.preview) return;
-      this.preview = query;
-      this.render();
-    }
-
-    /** The head one step to the left or right, passing from a layer to the next. */
-    beside(step) {
-      const all = this.radios.flatMap((heads, layer) => heads.map((_, head) => ({ layer, head })));
-      const here = all.findIndex(({ layer, head }) => layer === this.layer && head === this.head);
-      return all[(here + step + all.length) % all.length];
-    }
-
-    onHeadKey(event) {
-      const other = (layer) => ({ layer, head: Math.min(this.head, this.radios[layer].length - 1) });
-      const last = this.radios.length - 1;
-      const moves = {
-        ArrowLeft: () => this.beside(-1),
-        ArrowRight: () => this.beside(1),
-        ArrowUp: () => other(Math.max(this.layer - 1, 0)),
-        ArrowDown: () => other(Math.min(this.layer + 1, last)),
-        Home: () => ({ layer: 0, head: 0 }),
-        End: () => ({ layer: last, head: this.radios[last].length - 1 }),
-      };
-      this.onKey(event, moves, "head");
-    }
-
-    onWordKey(event) {
-      const last = this.words.length - 1;
-      const moves = {
-        ArrowUp: () => ({ query: Math.max(this.query - 1, 0) }),
-        ArrowDown: () => ({ query: Math.min(this.query + 1, last) }),
-        ArrowLeft: () => this.beside(-1),
-        ArrowRight: () => this.beside(1),
-        Home: () => ({ query: 0 }),
-        End: () => ({ query: last }),
-      };
-      this.onKey(event, moves, "word");
-    }
-
-    onKey(event, moves, focus) {
-      if (event.altKey || event.ctrlKey || event.metaKey || !Object.hasOwn(moves, event.key)) return;
-      event.preventDefault(); // the arrows would scroll the page
-      this.choose(moves[event.key](), focus);
+      if (query !== this.preview) super.choose({ preview: query });
     }
 
     render() {
@@ -301,26 +171,19 @@
       const rows = this.data.weights[this.layer][this.head];
       const row = rows[shown];
       this.heading.textContent = title(this.data, this.layer, this.head);
-      this.radios.forEach((heads, layer) =>
-        heads.forEach((radio, head) => {
-          mark(radio, layer === this.layer && head === this.head);
-          radio.marker.setAttribute("y", shown);
-        }),
-      );
-      this.words.forEach((word, query) => {
-        mark(word, query === this.query);
-        word.classList.toggle("he-shown", query === shown);
-      });
-      this.targets.forEach(({ item, fill, number }, key) => {
+      this.heads.mark(this.layer, this.head);
+      for (const marker of this.heads.element.querySelectorAll(".he-row")) marker.setAttribute("y", shown);
+      this.words.mark(this.query);
+      this.words.rows.forEach(([word], query) => word.classList.toggle("he-shown", query === shown));
+      this.targets.forEach(({ item, chip, fill, number }, key) => {
         const weight = row[key];
-        item.style.setProperty("--he-weight", clamp(weight, 0, 1));
+        chip.style.backgroundColor = weightColour(weight, { behindText: true });
         item.classList.toggle("he-nothing", weight === 0);
         number.textContent = figure(weight);
         fill.style.transform = `scaleX(${clamp(weight, 0, 1)})`;
       });
       this.renderLinks(rows, shown);
-      const sentence = this.describe(row, shown);
-      if (this.live.textContent !== sentence) this.live.textContent = sentence;
+      this.say(this.describe(row, shown));
     }
 
     renderLinks(rows, shown) {
@@ -361,11 +224,5 @@
     }
   }
 
-  /** The chosen one of a group of radio buttons is the group's only tab stop. */
-  function mark(radio, chosen) {
-    radio.setAttribute("aria-checked", String(chosen));
-    radio.tabIndex = chosen ? 0 : -1;
-  }
-
-  if (!customElements.get("head-explorer")) customElements.define("head-explorer", HeadExplorer);
+  define("head-explorer", HeadExplorer);
 })();

@@ -116,12 +116,12 @@ def test_every_figure_has_a_description_and_a_caption(pages: list[str]) -> None:
 def test_explorers_show_a_layer_positions_and_the_translator(pages: list[str]) -> None:
     found = {}
     for page in pages:
-        if element := re.match(r"<(transformer-explorer|head-explorer)\b", page):
-            data = json.loads(re.search(r"<script[^>]*>(.*?)</script>", page)[1])  # type: ignore[index]
-            found[data.get("figure", element[1])] = data
-    assert list(found) == ["block", "positions", "head-explorer"]
-    assert found["block"]["sizes"] == {"B": 2, "T": 9, "S": 7, "D": 512, "H": 8, "F": 2048}
-    assert [encoding["name"] for encoding in found["positions"]["encodings"]] == ["Sinusoids", "Drawn at random"]
+        if element := re.match(r"<((?:block|position|head)-explorer)\b", page):
+            found[element[1]] = json.loads(re.search(r"<script[^>]*>(.*?)</script>", page)[1])  # type: ignore[index]
+    assert list(found) == ["block-explorer", "position-explorer", "head-explorer"]
+    assert found["block-explorer"]["sizes"] == {"B": 2, "T": 9, "S": 7, "D": 512, "H": 8, "F": 2048}
+    encodings = found["position-explorer"]["encodings"]
+    assert [encoding["name"] for encoding in encodings] == ["Sinusoids", "Drawn at random"]
     assert found["head-explorer"]["keys"][-1] == "(end)"
 
 

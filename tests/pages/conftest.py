@@ -1,9 +1,103 @@
 """A browser without a network, for tests of what the site does in a reader's hands."""
 
-from collections.abc import Iterator
+import importlib.util
+from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
+
+from autograder.site.elements import element_files
+from tfcourse.explorers.base import Explorer
+
+from ..tfcourse.explorers.examples import documented_code
+
+ROOT = Path(__file__).parents[2]
+STATIC = ROOT / "book" / "_static"
+
+
+@pytest.fixture
+def open_page(page: "Page", tmp_path: Path) -> Callable[..., "Page"]:  # noqa: F821
+    """Open a page from the disk that shows explorers, with the files that a page of the site loads for them.
+
+    The function takes explorers and, by keyword, the `theme`, the `width`, another page to open it `on`, and HTML with `elements` whose
+    files are loaded although the page does not show them yet. The example for contributors has its script, too.
+    """
+    (tmp_path / "step-explorer.js").write_text(documented_code()["js"], encoding="utf-8")
+    static = (STATIC, tmp_path)
+
+    def open_it(
+        *explorers: Explorer,
+        theme: str = "light",
+        on: Any = page,
+        width: int = 1000,
+        elements: str = "",
+    ) -> Any:
+        cells = "".join(
+            f'<div class="cell"><div class="cell_output"><div class="output text_html">{explorer._repr_html_()}</div></div></div>'
+            for explorer in explorers
+        )
+        files = [
+            next(folder / name for folder in static if (folder / name).is_file())
+            for name in element_files(cells + elements, static)
+        ]
+        styles = [*_theme_styles(), STATIC / "custom.css", *(file for file in files if file.suffix == ".css")]
+        links = "".join(f'<link rel="stylesheet" href="{style.as_uri()}">' for style in styles)
+        scripts = "".join(f'<script src="{file.as_uri()}"></script>' for file in files if file.suffix == ".js")
+        (tmp_path / "page.html").write_text(
+            f'<!doctype html><html lang="en" data-theme="{theme}"><head><meta charset="utf-8"><title>Figures</title>'
+            f'{links}{scripts}</head><body style="display: block"><main class="bd-content" '
+            f'style="display: block; max-width: 46rem; margin: auto"><h1>Figures</h1>{cells}</main></body></html>',
+            encoding="utf-8",
+        )
+        on.set_viewport_size({"width": width, "height": 900})
+        on.goto((tmp_path / "page.html").as_uri())
+        return on
+
+    return open_it
+
+
+def _theme_styles() -> list[Path]:
+    spec = importlib.util.find_spec("pydata_sphinx_theme")
+    assert spec is not None
+    assert spec.origin is not None
+    return [Path(spec.origin).parent / "theme/pydata_sphinx_theme/static/styles/pydata-sphinx-theme.css"]
+
+
+# Of two colours, or of two lists of colours that are painted one over the other.
+CONTRAST = """([first, second]) => {
+  const canvas = document.createElement("canvas").getContext("2d", { willReadFrequently: true });
+  const luminance = (colours) => {
+    canvas.clearRect(0, 0, 1, 1);
+    for (const colour of [colours].flat()) {
+      canvas.fillStyle = colour;
+      canvas.fillRect(0, 0, 1, 1);
+    }
+    const [r, g, b] = [...canvas.getImageData(0, 0, 1, 1).data].slice(0, 3).map((byte) => {
+      const part = byte / 255;
+      return part <= 0.04045 ? part / 12.92 : ((part + 0.055) / 1.055) ** 2.4;
+    });
+    return 0.2126 * r + 0.7152 * g + 0.0722 * b;
+  };
+  const [high, low] = [luminance(first), luminance(second)].sort((a, b) => b - a);
+  return (high + 0.05) / (low + 0.05);
+}"""
+
+
+@pytest.fixture
+def contrast(page: "Page") -> Callable[[str, str], float]:  # noqa: F821
+    """The contrast of a property's colour, of the first element of a selector, with the ground of the first figure."""
+
+    def measure(selector: str, property_: str) -> float:
+        page.wait_for_timeout(200)  # colours may change slowly
+        colour, ground = (
+            page.locator(where).first.evaluate(f"element => getComputedStyle(element).getPropertyValue('{name}')")
+            for where, name in ((selector, property_), (".explorer-figure", "background-color"))
+        )
+        ratio: float = page.evaluate(CONTRAST, [colour, ground])
+        return ratio
+
+    return measure
 
 
 @pytest.fixture

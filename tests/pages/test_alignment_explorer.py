@@ -1,14 +1,12 @@
-"""The alignment explorer in a reader's hands: choosing pairs and aligners, keyboard, light and dark, and without JavaScript.
+"""What the alignment explorer does of its own in a reader's hands: what stands around the figures of the head explorer.
 
-What a pair's own figure does is the head explorer's, and is tested there; here is what the alignment explorer puts around it.
+What all explorers do is in `test_explorers.py`, and what a pair's own figure does in `test_head_explorer.py`.
 """
 
 from __future__ import annotations
 
-import importlib.util
 import re
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -18,9 +16,6 @@ from tfcourse.explorers.alignments import AlignedPair, AlignmentExplorer, alignm
 
 pytestmark = pytest.mark.browser
 
-STATIC = Path(__file__).parents[2] / "book" / "_static"
-THEMES = ("light", "dark")
-NASTY = "</script><script>window.hacked = 1</script>"
 FIRST = AlignedPair(
     ["forty-", "##five"],
     ["fünf", "##und", "##vierzig"],
@@ -42,45 +37,11 @@ def on_numbers(*pairs: AlignedPair) -> AlignmentExplorer:
     return alignment_explorer(pairs or (FIRST, SECOND), caption="Which word comes from which?")
 
 
-def theme_styles() -> list[Path]:
-    spec = importlib.util.find_spec("pydata_sphinx_theme")
-    if spec is None or spec.origin is None:
-        return []
-    return [Path(spec.origin).parent / "theme/pydata_sphinx_theme/static/styles/pydata-sphinx-theme.css"]
-
-
-@pytest.fixture
-def open_page(page: Any, tmp_path: Path) -> Open:
-    """Open a page from the disk that shows explorers, with the files that a page of the site loads for them."""
-
-    def open_it(*explorers: AlignmentExplorer, theme: str = "light", on: Any = page, width: int = 1000) -> Any:
-        own = [STATIC / f"{name}.css" for name in ("alignment-explorer", "head-explorer")]
-        styles = [*theme_styles(), STATIC / "custom.css", *own]
-        links = "".join(f'<link rel="stylesheet" href="{style.as_uri()}">' for style in styles if style.exists())
-        scripts = "".join(
-            f'<script src="{(STATIC / name).as_uri()}"></script>'
-            for name in ("alignment-explorer.js", "head-explorer.js")
-        )
-        cells = "".join(
-            f'<div class="cell_output"><div class="output text_html">{explorer._repr_html_()}</div></div>'
-            for explorer in explorers
-        )
-        (tmp_path / "page.html").write_text(
-            f'<!doctype html><html lang="en" data-theme="{theme}"><head><meta charset="utf-8"><title>Words</title>'
-            f'{links}{scripts}</head><body style="display: block"><main class="bd-content" '
-            f'style="display: block; max-width: 46rem; margin: auto"><h1>Words</h1>{cells}</main></body></html>',
-            encoding="utf-8",
-        )
-        on.set_viewport_size({"width": width, "height": 900})
-        on.goto((tmp_path / "page.html").as_uri())
-        return on
-
-    return open_it
-
-
 def sentence_below(page: Any, pair: int = 0) -> str:
     """What a pair's figure says, without the marks that isolate words of another direction."""
-    return re.sub("[\u2066-\u2069]", "", page.locator("head-explorer").nth(pair).locator(".he-live").text_content())
+    return re.sub(
+        "[\u2066-\u2069]", "", page.locator("head-explorer").nth(pair).locator(".explorer-live").text_content()
+    )
 
 
 def visible(page: Any) -> list[bool]:
@@ -112,8 +73,7 @@ def test_chosen_aligner_is_kept_from_pair_to_pair_and_the_word_is_each_pairs_own
 
 def test_status_says_how_many_links_cross(open_page: Open) -> None:
     page = open_page(on_numbers())
-    status = page.locator(".ae-status")
-    assert status.get_attribute("role") == "status"
+    status = page.locator(".ae-choice .explorer-live")
     assert status.text_content() == "Pairs of links that cross – IBM model 1: 2; attention: 2."
     page.get_by_label("Pair of sentences").select_option("1")
     assert status.text_content() == "Pairs of links that cross – IBM model 1: none; attention: none."
@@ -136,24 +96,8 @@ def test_keyboard_reaches_pair_aligner_and_word_and_the_arrows_choose(open_page:
     assert visible(page) == [False, True]
 
 
-def test_words_are_text_whatever_they_contain(open_page: Open) -> None:
-    page = open_page(on_numbers(AlignedPair([NASTY, "b"], [NASTY, "<b>"], {"<i>": torch.eye(2)})))
-    assert page.evaluate("window.hacked") is None
-    assert page.locator("alignment-explorer b, alignment-explorer i").count() == 0
-    assert page.locator("option").text_content() == f"{NASTY} b → {NASTY} <b>"
-
-
-def test_two_explorers_on_a_page_do_not_disturb_each_other(open_page: Open) -> None:
-    page = open_page(on_numbers(), on_numbers())
-    page.get_by_label("Pair of sentences").nth(1).select_option("1")
-    assert visible(page) == [True, False, False, True]
-
-
 def test_element_that_is_moved_has_one_choice(open_page: Open) -> None:
-    page = open_page()
-    page.evaluate(
-        "html => document.querySelector('main').insertAdjacentHTML('beforeend', html)", on_numbers()._repr_html_()
-    )
+    page = open_page(on_numbers())
     page.evaluate(
         "const e = document.querySelector('alignment-explorer'); e.remove(); document.querySelector('main').append(e)"
     )
@@ -172,36 +116,6 @@ def test_without_javascript_every_pair_is_there_to_read(open_page: Open, chromiu
     context.close()
 
 
-@pytest.mark.parametrize("theme", THEMES)
-@pytest.mark.parametrize("unfolded", [False, True], ids=["figure", "tables"])
-def test_axe_finds_nothing_to_complain_about(open_page: Open, axe: Any, theme: str, unfolded: bool) -> None:
-    page = open_page(on_numbers(), theme=theme)
-    if unfolded:
-        page.locator("details.he-all > summary").first.click()
-    page.wait_for_timeout(250)  # the shade of a word changes slowly
-    # Preloading would read style sheets with XMLHttpRequest, which a page from a disk may not do.
-    violations = axe.run(page, options={"preload": False}).response["violations"]
-    found = [(violation["id"], [node["html"] for node in violation["nodes"]]) for violation in violations]
-    assert not found
-
-
-def test_axe_finds_nothing_without_javascript_either(open_page: Open, axe: Any, chromium: Any) -> None:
-    context = chromium.new_context(offline=True)
-    page = context.new_page()
-    page.route("**/*.js", lambda route: route.abort())  # the element's script is missing; axe itself needs one
-    open_page(on_numbers(), on=page)
-    assert page.locator(".ae-choice").count() == 0
-    found = [one["id"] for one in axe.run(page, options={"preload": False}).response["violations"]]
-    context.close()
-    assert not found
-
-
-def test_dark_page_has_no_light_box_around_the_figure(open_page: Open) -> None:
-    page = open_page(on_numbers(), theme="dark")
-    box = page.locator(".text_html").evaluate("element => getComputedStyle(element).backgroundColor")
-    assert box == "rgba(0, 0, 0, 0)"
-
-
 @pytest.mark.parametrize("width", [320, 420, 800])
 def test_figure_fits_its_page_without_scrolling_sideways(open_page: Open, width: int) -> None:
     words = [f"{word}-hundredthousand" for word in "abcdefgh"]
@@ -210,13 +124,4 @@ def test_figure_fits_its_page_without_scrolling_sideways(open_page: Open, width:
     )
     assert page.evaluate("document.documentElement.scrollWidth") <= width
     edge = "selector => document.querySelector(selector).getBoundingClientRect().right"
-    assert page.evaluate(edge, "select") <= page.evaluate(edge, ".ae")
-
-
-def test_focus_on_the_choice_can_be_seen(open_page: Open) -> None:
-    page = open_page(on_numbers())
-    page.keyboard.press("Tab")
-    outline = page.locator("select:focus-visible").evaluate(
-        "element => parseFloat(getComputedStyle(element).outlineWidth)"
-    )
-    assert outline >= 2
+    assert page.evaluate(edge, "select") <= page.evaluate(edge, ".explorer-figure")

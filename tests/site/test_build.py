@@ -2,6 +2,7 @@
 
 import importlib.util
 import json
+import re
 import shutil
 from pathlib import Path
 
@@ -11,6 +12,19 @@ import yaml
 from autograder.errors import CourseError
 from autograder.site import build as build_module
 from autograder.site.build import SiteError, build_site, chapters_of
+
+EXPLORERS = """
+```{code-cell} ipython3
+import torch
+from tfcourse.explorers.heads import head_explorer
+head_explorer(["a", "b"], torch.eye(2)[None], caption="Who looks where?")
+```
+
+```{code-cell} ipython3
+from tfcourse.explorers.blocks import block_explorer
+block_explorer(caption="Which shapes?")
+```
+"""
 
 
 def test_a_course_becomes_a_site_with_its_students_files(course: Path, tmp_path: Path) -> None:
@@ -55,6 +69,18 @@ def test_a_course_becomes_a_site_with_its_students_files(course: Path, tmp_path:
     assert "six times seven is 42" in (site / "chapters/01_first/lesson.html").read_text()
     assert not [step for step in steps if "Executing notebook" in step]
     assert second.runtimes == report.runtimes
+
+
+def test_page_with_figures_to_play_with_loads_what_they_share_before_their_own(course: Path) -> None:
+    lesson = course / "chapters/01_first/lesson.md"
+    lesson.write_text(lesson.read_text() + EXPLORERS)
+    site = build_site(course).output
+    page = (site / "chapters/01_first/lesson.html").read_text()
+    for suffix in ("js", "css"):
+        loaded = re.findall(rf"_static/([a-z]+(?:-[a-z]+)?)\.{suffix}\b", page)
+        names = [name for name in loaded if name.endswith("explorer")]
+        assert names == ["explorer", "block-explorer", "head-explorer"], suffix
+    assert "explorer.js" not in (site / "book/intro.html").read_text()
 
 
 def test_a_failed_cell_is_named_and_the_old_site_stays(course: Path) -> None:

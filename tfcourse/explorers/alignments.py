@@ -1,8 +1,7 @@
 """Look at alignments: which source words a target word comes from, pair by pair, and for several aligners side by side.
 
-`alignment_explorer` writes plain HTML, a table for each pair and aligner, with the figures of `tfcourse.explorers.heads` inside. Where the
-page loads `alignment-explorer.js` and `head-explorer.js` (the course's site does) the reader chooses a pair, an aligner and a word;
-everywhere else the tables are readable as they are.
+`alignment_explorer` makes a figure to play with (see `tfcourse.explorers.base`) that has a figure of `tfcourse.explorers.heads` inside for
+each pair. The reader chooses a pair, an aligner and a word; where no script runs, there is a table for each pair and aligner.
 """
 
 from __future__ import annotations
@@ -10,11 +9,13 @@ from __future__ import annotations
 import html
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import torch
 from torch import Tensor
 
-from tfcourse.explorers.heads import HeadExplorer, head_explorer, readable, script_json
+from tfcourse.explorers.base import Explorer, readable
+from tfcourse.explorers.heads import HeadExplorer, head_explorer
 
 __all__ = ["AlignedPair", "AlignmentExplorer", "alignment_explorer", "count_crossings"]
 
@@ -54,12 +55,12 @@ class AlignedPair:
     """For each aligner, by its name, a matrix of weights, (T, S)."""
 
 
-@dataclass(frozen=True)
-class AlignmentExplorer:
+@dataclass(frozen=True, repr=False)
+class AlignmentExplorer(Explorer):
     """Alignments of some pairs, ready to be shown; made by `alignment_explorer`."""
 
-    caption: str
-    """One sentence that says what the figure shows."""
+    element = "alignment-explorer"
+
     titles: tuple[str, ...]
     """What the reader chooses a pair by."""
     figures: tuple[HeadExplorer, ...]
@@ -67,24 +68,22 @@ class AlignmentExplorer:
     crossings: tuple[tuple[int, ...], ...]
     """For each pair and aligner, how many pairs of links cross."""
 
-    def _repr_html_(self) -> str:
-        caption = html.escape(self.caption)
-        data = script_json({"version": 1, "titles": self.titles})
-        pairs = "".join(
+    def data(self) -> dict[str, Any]:
+        """The titles of the pairs, and what is said about each; their figures have data of their own."""
+        return {"titles": self.titles, "crossings": [self._crossed(index) for index in range(len(self.titles))]}
+
+    def plain(self) -> str:
+        """A section for each pair, with its figure."""
+        return "".join(
             f'<section class="ae-pair" aria-label="{html.escape(title)}"><p class="ae-title">{html.escape(title)}</p>'
             f'<p class="ae-crossings">{html.escape(self._crossed(index))}</p>{figure._repr_html_()}</section>'
             for index, (title, figure) in enumerate(zip(self.titles, self.figures, strict=True))
         )
-        return (
-            f'<alignment-explorer style="display:block"><script type="application/json">{data}</script>'
-            f'<figure class="ae" role="group" aria-label="{caption}">{pairs}<figcaption>{caption}</figcaption></figure>'
-            "</alignment-explorer>"
-        )
 
-    def __repr__(self) -> str:
-        names = ", ".join(self.figures[0].names)
+    def summary(self) -> str:
+        """How many pairs there are, and which aligners."""
         pairs = "1 pair" if len(self.titles) == 1 else f"{len(self.titles)} pairs"
-        return f"AlignmentExplorer: {pairs} of sentences, aligned by {names}. {self.caption}"
+        return f"{pairs} of sentences, aligned by {', '.join(self.figures[0].names)}"
 
     def _crossed(self, index: int) -> str:
         """How many links of a pair cross, in words."""
@@ -114,8 +113,6 @@ def alignment_explorer(pairs: Sequence[AlignedPair], *, caption: str, start: int
     aligners = [tuple(pair.weights) for pair in pairs]
     if not aligners or not aligners[0] or any(names != aligners[0] for names in aligners):
         raise ValueError(f"every pair needs the same aligners, in the same order and at least one, got {aligners}")
-    if not caption.strip():
-        raise ValueError("a figure needs a caption that says what it shows: pass caption='...'")
     if start is not None and start < 0:
         raise ValueError(f"target words are counted from 0, got start={start}")
     figures, titles, crossings = [], [], []
@@ -138,7 +135,7 @@ def alignment_explorer(pairs: Sequence[AlignedPair], *, caption: str, start: int
         )
         titles.append(title)
         crossings.append(tuple(count_crossings(weights) for weights in pair.weights.values()))
-    return AlignmentExplorer(readable(caption), tuple(titles), tuple(figures), tuple(crossings))
+    return AlignmentExplorer(caption, tuple(titles), tuple(figures), tuple(crossings))
 
 
 def _stacked(weights: Mapping[str, Tensor]) -> Tensor:

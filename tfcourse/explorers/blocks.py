@@ -1,8 +1,6 @@
-"""Look into a Transformer layer and into position encodings: two figures for a notebook or a page.
+"""Look into a Transformer layer, part by part, with the shape of every tensor.
 
-`block_explorer` shows one layer part by part with the shape of every tensor, `position_explorer` the matrices of position encodings and
-the dot products of their rows. Both write plain HTML with tables, and the same numbers as JSON beside them. Where the page loads
-`transformer-explorer.js` (the course's site does) the tables become an interactive figure; everywhere else they are readable as they are.
+`block_explorer` makes a figure to play with (see `tfcourse.explorers.base`), with a table for each kind of layer where no script runs.
 
 Shapes: B batch, S source length (the encoder's), T target length (the decoder's), D model width, H heads, Dh = D / H head width,
 F feed-forward width.
@@ -12,34 +10,19 @@ from __future__ import annotations
 
 import html
 import math
-from collections.abc import Mapping
 from dataclasses import asdict, dataclass
-from itertools import chain
-from typing import Literal, get_args
+from itertools import chain, product
+from typing import Any, Literal, get_args
 
-import torch
-from torch import Tensor
+from tfcourse.explorers.base import Explorer, folded, scrollable
 
-from tfcourse.explorers.heads import readable, script_json
-
-__all__ = [
-    "BlockExplorer",
-    "Layer",
-    "Norm",
-    "Part",
-    "PositionExplorer",
-    "Stretch",
-    "block_explorer",
-    "layer_parts",
-    "position_explorer",
-]
+__all__ = ["BlockExplorer", "Layer", "Norm", "Part", "Stretch", "block_explorer", "layer_parts"]
 
 Layer = Literal["encoder", "decoder"]
 Norm = Literal["post", "pre"]
 Shape = tuple[str, ...]
 
-# What a page shows of an encoding; four decimals keep every dot product that it computes true to two.
-_DIGITS = 4
+_KINDS: tuple[tuple[Layer, Norm], ...] = tuple(product(get_args(Layer), get_args(Norm)))
 _ROLES = {
     "Layer norm": "brings each position to mean 0 and variance 1, then applies a learned gain and bias",
     "Self-attention": "lets every position look at every other one that is no padding",
@@ -165,9 +148,11 @@ def _add(own: str) -> Part:
     return Part("Add", _ROLES["Add"], (("sum", width),), also=(("carried past", width),))
 
 
-@dataclass(frozen=True)
-class BlockExplorer:
+@dataclass(frozen=True, repr=False)
+class BlockExplorer(Explorer):
     """A Transformer layer with the shape of every tensor, ready to be shown; made by `block_explorer`."""
+
+    element = "block-explorer"
 
     sizes: tuple[tuple[str, int], ...]
     """The numbers that B, T, S, D, H and F stand for at first."""
@@ -175,35 +160,26 @@ class BlockExplorer:
     """The layer that is shown first."""
     norm: Norm
     """Where it normalises."""
-    caption: str
-    """One sentence that says what the figure shows."""
 
-    def to_json(self) -> str:
-        """The figure's data as one line of JSON that is safe inside an HTML `<script>` element."""
-        kinds = [(layer, norm) for layer in get_args(Layer) for norm in get_args(Norm)]
-        return script_json(
-            {
-                "version": 1,
-                "figure": "block",
-                "caption": self.caption,
-                "sizes": dict(self.sizes),
-                "start": {"layer": self.layer, "norm": self.norm},
-                "layers": {f"{layer} {norm}": [asdict(s) for s in layer_parts(layer, norm)] for layer, norm in kinds},
-            }
-        )
+    def data(self) -> dict[str, Any]:
+        """The sizes, what is shown first, and the parts of every kind of layer."""
+        return {
+            "sizes": dict(self.sizes),
+            "start": {"layer": self.layer, "norm": self.norm},
+            "layers": {f"{layer} {norm}": [asdict(s) for s in layer_parts(layer, norm)] for layer, norm in _KINDS},
+        }
 
-    def _repr_html_(self) -> str:
-        kinds = [(layer, norm) for layer in get_args(Layer) for norm in get_args(Norm)]
-        tables = "".join(
-            _details(_title(layer, norm), self._table(layer, norm), unfolded=(layer, norm) == (self.layer, self.norm))
-            for layer, norm in kinds
-        )
+    def plain(self) -> str:
+        """A table for each kind of layer, that of the first one to be shown unfolded."""
         sizes = ", ".join(f"{letter} = {size:,}" for letter, size in self.sizes)
-        return _element(self.to_json(), self.caption, f"<p>Every tensor from top to bottom, with {sizes}.</p>{tables}")
+        return f"<p>Every tensor from top to bottom, with {sizes}.</p>" + "".join(
+            folded(_title(*kind), self._table(*kind), unfolded=kind == (self.layer, self.norm)) for kind in _KINDS
+        )
 
-    def __repr__(self) -> str:
+    def summary(self) -> str:
+        """Which layer is shown first, and its sizes."""
         sizes = ", ".join(f"{letter}={size}" for letter, size in self.sizes)
-        return f"BlockExplorer: {_title(self.layer, self.norm)}, {sizes}. {self.caption}"
+        return f"{_title(self.layer, self.norm)}, {sizes}"
 
     def _table(self, layer: Layer, norm: Norm) -> str:
         """Every tensor of one kind of layer, and what its parts have in parameters."""
@@ -222,7 +198,7 @@ class BlockExplorer:
                 )
         heads = "".join(f'<th scope="col">{name}</th>' for name in ("part", "tensor", "shape", "here", "parameters"))
         foot = f'<tfoot><tr><th scope="row" colspan="4">parameters of the layer</th><td>{total:,}</td></tr></tfoot>'
-        return _scroll(
+        return scrollable(
             _title(layer, norm), f"<table><thead><tr>{heads}</tr></thead><tbody>{''.join(rows)}</tbody>{foot}</table>"
         )
 
@@ -265,138 +241,8 @@ def block_explorer(
     if min(sizes.values()) < 1 or D % H:
         raise ValueError(f"sizes are positive and H divides D, got {sizes}")
     layer_parts(layer, norm)  # for its complaint
-    return BlockExplorer(tuple(sizes.items()), layer, norm, _titled(caption))
-
-
-@dataclass(frozen=True)
-class PositionExplorer:
-    """Position encodings and the dot products of their rows, ready to be shown; made by `position_explorer`."""
-
-    encodings: tuple[tuple[str, tuple[tuple[float, ...], ...]], ...]
-    """Name and rows of each encoding: one row of D rounded numbers a position."""
-    caption: str
-    """One sentence that says what the figure shows."""
-    start: tuple[int, int]
-    """The two positions that are compared first."""
-
-    def to_json(self) -> str:
-        """The figure's data as one line of JSON that is safe inside an HTML `<script>` element."""
-        first, second = self.start
-        return script_json(
-            {
-                "version": 1,
-                "figure": "positions",
-                "caption": self.caption,
-                "start": {"first": first, "second": second},
-                "encodings": [{"name": name, "rows": rows} for name, rows in self.encodings],
-            }
-        )
-
-    def _repr_html_(self) -> str:
-        parts = []
-        for index, (name, rows) in enumerate(self.encodings):
-            parts.append(_details(f"{name}: dot products", self._by_distance(name, rows), unfolded=not index))
-            parts.append(_details(f"{name}: the matrix", self._matrix(name, rows), unfolded=False))
-        about = "<p>How alike are two positions that lie so far apart? The smallest and the largest dot product of all such pairs.</p>"
-        return _element(self.to_json(), self.caption, about + "".join(parts))
-
-    def __repr__(self) -> str:
-        names = ", ".join(name for name, _ in self.encodings)
-        rows = self.encodings[0][1]
-        return f"PositionExplorer: {names}; {len(rows)} positions of width {len(rows[0])}. {self.caption}"
-
-    def _by_distance(self, name: str, rows: tuple[tuple[float, ...], ...]) -> str:
-        matrix = torch.tensor(rows, dtype=torch.float64)  # (n, D)
-        products = matrix @ matrix.T  # (n, n)
-        body = []
-        for distance in range(len(rows)):
-            of_pairs = products.diagonal(distance)
-            body.append(
-                f'<tr><th scope="row">{distance}</th><td>{of_pairs.min():.2f}</td><td>{of_pairs.max():.2f}</td></tr>'
-            )
-        heads = "".join(f'<th scope="col">{title}</th>' for title in ("distance", "smallest", "largest"))
-        table = f"<table><thead><tr>{heads}</tr></thead><tbody>{''.join(body)}</tbody></table>"
-        return _scroll(f"Dot products of {name}", table)
-
-    def _matrix(self, name: str, rows: tuple[tuple[float, ...], ...]) -> str:
-        heads = "".join(f'<th scope="col">{column}</th>' for column in range(len(rows[0])))
-        body = "".join(
-            f'<tr><th scope="row">{position}</th>{"".join(f"<td>{value:.2f}</td>" for value in row)}</tr>'
-            for position, row in enumerate(rows)
-        )
-        table = f"<table><thead><tr><td></td>{heads}</tr></thead><tbody>{body}</tbody></table>"
-        return _scroll(f"Matrix of {name}", table)
-
-
-def position_explorer(
-    encodings: Mapping[str, Tensor], *, caption: str, start: tuple[int, int] = (0, 0)
-) -> PositionExplorer:
-    """Show position encodings: the matrix, one row a position, and the dot product of any two of its rows.
-
-    Leave the result as the last value of a notebook cell. With the course's script the reader chooses an encoding and two positions,
-    and sees whether the dot product depends on their distance alone; without it there are tables.
-
-    Args:
-        encodings: By name, matrices (n, D) of n positions of width D; n is the same in all of them.
-        caption: One sentence that says what the figure shows.
-        start: The two positions to compare first, counted from 0.
-
-    Returns:
-        An object that notebooks display.
-
-    Raises:
-        ValueError: If there is no encoding, one is not a finite matrix of as many positions as the others, the caption is blank or
-            `start` points outside.
-    """
-    shapes = {name: tuple(matrix.shape) for name, matrix in encodings.items()}
-    counts = {shape[0] for shape in shapes.values() if len(shape) == 2 and min(shape) > 0}
-    if len(counts) != 1 or any(len(shape) != 2 or min(shape) < 1 for shape in shapes.values()):
-        raise ValueError(f"expected matrices (n, D) with the same n for every encoding, got {shapes}")
-    rounded = []
-    for name, matrix in encodings.items():
-        values = matrix.detach().to("cpu", torch.float64)  # (n, D)
-        if not bool(values.isfinite().all()):
-            raise ValueError(f"the encoding {name!r} has entries that are not finite")
-        rows = tuple(tuple(round(value, _DIGITS) + 0.0 for value in row) for row in values.tolist())
-        rounded.append((_titled(name), rows))
-    n = counts.pop()
-    if not all(0 <= position < n for position in start):
-        raise ValueError(f"start={start} points outside of {n} positions")
-    return PositionExplorer(tuple(rounded), _titled(caption), start)
+    return BlockExplorer(caption, tuple(sizes.items()), layer, norm)
 
 
 def _title(layer: Layer, norm: Norm) -> str:
     return f"{layer.capitalize()} layer, {norm}-norm"
-
-
-def _element(data: str, caption: str, inside: str) -> str:
-    """The custom element with its data, and the plain figure that stands in for it."""
-    caption = html.escape(caption)
-    return (
-        f'<transformer-explorer style="display:block"><script type="application/json">{data}</script>'
-        f'<figure class="te-plain" role="group" aria-label="{caption}"><figcaption>{caption}</figcaption>'
-        f"{inside}</figure></transformer-explorer>"
-    )
-
-
-def _details(title: str, inside: str, *, unfolded: bool) -> str:
-    return f"<details{' open' if unfolded else ''}><summary>{html.escape(title)}</summary>{inside}</details>"
-
-
-def _scroll(name: str, table: str) -> str:
-    """A table in a box that scrolls, with the keyboard too."""
-    name = html.escape(name)
-    return (
-        f'<div class="te-scroll" role="region" aria-label="{name}" tabindex="0" style="overflow-x:auto">{table}</div>'
-    )
-
-
-def _titled(text: str) -> str:
-    """A text of a figure as HTML can carry it.
-
-    Raises:
-        ValueError: If there is nothing to read in it.
-    """
-    if not text.strip():
-        raise ValueError("a figure needs a caption and names that say what it shows, got a blank text")
-    return readable(text)

@@ -1,7 +1,6 @@
 """Watch a gradient travel back through time, for several cells and several settings of one dial.
 
-`gradient_explorer` writes plain HTML, a table for each cell, with the same numbers as JSON beside it. Where the page loads
-`gradient-explorer.js` (the course's site does) the tables become an interactive figure; everywhere else they are readable as they are.
+`gradient_explorer` makes a figure to play with (see `tfcourse.explorers.base`), with a table for each cell where no script runs.
 """
 
 from __future__ import annotations
@@ -10,11 +9,12 @@ import html
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
+from typing import Any
 
 import torch
 from torch import Tensor
 
-from tfcourse.explorers.heads import readable, script_json
+from tfcourse.explorers.base import Explorer, folded, readable, required_text, table
 
 __all__ = ["GradientExplorer", "gradient_explorer"]
 
@@ -24,9 +24,11 @@ _DIGITS = 3
 _MOST_CELLS = 4
 
 
-@dataclass(frozen=True)
-class GradientExplorer:
+@dataclass(frozen=True, repr=False)
+class GradientExplorer(Explorer):
     """Gradient norms at every step, for some cells and settings, ready to be shown; made by `gradient_explorer`."""
+
+    element = "gradient-explorer"
 
     cells: tuple[str, ...]
     """What is compared, such as "plain RNN" and "LSTM"."""
@@ -36,64 +38,45 @@ class GradientExplorer:
     """What the dial sets."""
     norms: tuple[tuple[tuple[float, ...], ...], ...]
     """Cell, setting, step: rounded norms."""
-    caption: str
-    """One sentence that says what the figure shows."""
     start: tuple[int, int, int]
     """Cell, setting and step that are shown first."""
 
-    def to_json(self) -> str:
-        """The figure's data as one line of JSON that is safe inside an HTML `<script>` element.
-
-        Returns:
-            The same bytes on every run; `<`, `>` and `&` as escapes, so that no name can end the element or open one.
-        """
+    def data(self) -> dict[str, Any]:
+        """Cells, settings, norms, and what is shown first."""
         cell, setting, step = self.start
-        data = {
-            "version": 1,
-            "caption": self.caption,
+        return {
             "cells": self.cells,
             "settings": self.settings,
             "settingName": self.setting_name,
             "start": {"cell": cell, "setting": setting, "step": step},
             "norms": self.norms,
         }
-        return script_json(data)
 
-    def _repr_html_(self) -> str:
-        caption = html.escape(self.caption)
-        return (
-            f'<gradient-explorer style="display:block"><script type="application/json">{self.to_json()}</script>'
-            f'<figure class="ge-plain" role="group" aria-label="{caption}"><figcaption>{caption}</figcaption>'
-            f"<p>Norm of the gradient with respect to the state at each step. Rows: {html.escape(self.setting_name)}. "
-            "Columns: the step.</p>"
-            f"{self._tables()}</figure></gradient-explorer>"
-        )
-
-    def __repr__(self) -> str:
-        return (
-            f"GradientExplorer: {', '.join(self.cells)}; {len(self.settings)} settings of {self.setting_name}; "
-            f"{len(self.norms[0][0])} steps. {self.caption}"
-        )
-
-    def _tables(self) -> str:
+    def plain(self) -> str:
         """Every cell as a plain table, the first one to be shown unfolded."""
-        parts = []
-        for index, (name, rows) in enumerate(zip(self.cells, self.norms, strict=True)):
-            unfolded = " open" if index == self.start[0] else ""
-            title = html.escape(name)
-            parts.append(f"<details{unfolded}><summary>{title}</summary>{self._table(title, rows)}</details>")
-        return "".join(parts)
+        about = (
+            "<p>Norm of the gradient with respect to the state at each step. Rows: "
+            f"{html.escape(self.setting_name)}. Columns: the step.</p>"
+        )
+        steps = [str(step + 1) for step in range(len(self.norms[0][0]))]
+        settings = [f"{setting:g}" for setting in self.settings]
+        return about + "".join(
+            folded(
+                name,
+                table(name, steps, zip(settings, rows, strict=True), cell=_norm_cell),
+                unfolded=index == self.start[0],
+            )
+            for index, (name, rows) in enumerate(zip(self.cells, self.norms, strict=True))
+        )
 
-    def _table(self, title: str, rows: tuple[tuple[float, ...], ...]) -> str:
-        header = "".join(f'<th scope="col">{step + 1}</th>' for step in range(len(rows[0])))
-        body = "".join(
-            f'<tr><th scope="row">{setting:g}</th>{"".join(f"<td>{norm:.2g}</td>" for norm in row)}</tr>'
-            for setting, row in zip(self.settings, rows, strict=True)
-        )
-        return (
-            f'<div class="ge-scroll" role="region" aria-label="{title}" tabindex="0" style="overflow-x:auto"><table>'
-            f"<thead><tr><td></td>{header}</tr></thead><tbody>{body}</tbody></table></div>"
-        )
+    def summary(self) -> str:
+        """Which cells there are, and how many settings and steps."""
+        settings = f"{len(self.settings)} settings of {self.setting_name}"
+        return f"{', '.join(self.cells)}; {settings}; {len(self.norms[0][0])} steps"
+
+
+def _norm_cell(norm: float) -> str:
+    return f"<td>{norm:.2g}</td>"
 
 
 def gradient_explorer(
@@ -124,8 +107,7 @@ def gradient_explorer(
         ValueError: If shapes and numbers of settings do not fit, a norm is negative or not finite, a text is blank, the settings do
             not ascend, there is no cell or there are more than four, or `start` points outside.
     """
-    if not caption.strip() or not setting_name.strip():
-        raise ValueError("a figure needs a caption, and its dial a name: pass caption='...' and setting_name='...'")
+    dial = required_text(setting_name, "a name for its dial")
     positions = tuple(float(setting) for setting in settings)
     if not positions or any(later <= earlier for earlier, later in pairwise(positions)):
         raise ValueError(f"the settings have to ascend, got {positions}")
@@ -142,7 +124,7 @@ def gradient_explorer(
             f"start={start} points outside: cells {len(rounded)}, settings {len(positions)}, steps {len(rounded[0][0])}"
         )
     names = tuple(map(readable, norms))
-    return GradientExplorer(names, positions, readable(setting_name), rounded, readable(caption), start)
+    return GradientExplorer(caption, names, positions, dial, rounded, start)
 
 
 def _rounded(cell: Tensor, name: str, settings: int) -> tuple[tuple[float, ...], ...]:

@@ -1,13 +1,10 @@
 """Look at attention heads: record what a layer's heads do, and show their weights in a notebook or on a page.
 
-`head_explorer` writes plain HTML, a table for each head, with the same numbers as JSON beside it. Where the page loads
-`head-explorer.js` (the course's site does) the tables become an interactive figure; everywhere else they are readable as they are.
+`head_explorer` makes a figure to play with (see `tfcourse.explorers.base`), with a table for each head where no script runs.
 """
 
 from __future__ import annotations
 
-import html
-import json
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
@@ -17,9 +14,10 @@ import torch
 from torch import Tensor, nn
 
 from tfcourse.attention import masked_attention_weights
+from tfcourse.explorers.base import Explorer, folded, readable, table, weight_cell
 from tfcourse.multihead import MultiHeadAttention, split_heads
 
-__all__ = ["HeadExplorer", "HeadRecord", "head_explorer", "readable", "record_heads", "script_json"]
+__all__ = ["HeadExplorer", "HeadRecord", "head_explorer", "record_heads"]
 
 # Attention weights are shown to two decimals; four keep every figure of the page true and the page small.
 _DIGITS = 4
@@ -91,9 +89,11 @@ def _watch(layer: MultiHeadAttention, records: list[HeadRecord | None], index: i
     ]
 
 
-@dataclass(frozen=True)
-class HeadExplorer:
+@dataclass(frozen=True, repr=False)
+class HeadExplorer(Explorer):
     """Attention weights of some heads on one sequence, ready to be shown; made by `head_explorer`."""
+
+    element = "head-explorer"
 
     keys: tuple[str, ...]
     """The S tokens that are looked at."""
@@ -101,60 +101,44 @@ class HeadExplorer:
     """The T tokens that look."""
     weights: tuple[tuple[tuple[tuple[float, ...], ...], ...], ...]
     """Layer, head, query, key: rounded weights."""
-    caption: str
-    """One sentence that says what the figure shows."""
     start: tuple[int, int, int]
     """Layer, head and query that are shown first."""
     names: tuple[str, ...] = ()
     """What the heads are called, the same in every layer; empty if they have numbers only."""
 
-    def to_json(self) -> str:
-        """The figure's data as one line of JSON that is safe inside an HTML `<script>` element.
-
-        Returns:
-            The same bytes on every run; `<`, `>` and `&` as escapes, so that no token can end the element or open one.
-        """
+    def data(self) -> dict[str, Any]:
+        """Tokens, weights and what is shown first."""
         layer, head, query = self.start
         data = {
-            "version": 1,
-            "caption": self.caption,
             "keys": self.keys,
             "queries": self.queries,
             "start": {"layer": layer, "head": head, "query": query},
             "weights": self.weights,
         }
-        return script_json(data | {"names": self.names} if self.names else data)
+        return data | {"names": self.names} if self.names else data
 
-    def _repr_html_(self) -> str:
-        caption = html.escape(self.caption)
-        return (
-            f'<head-explorer style="display:block"><script type="application/json">{self.to_json()}</script>'
-            f'<figure class="he-plain" role="group" aria-label="{caption}"><figcaption>{caption}</figcaption>'
+    def plain(self) -> str:
+        """Every head as a plain table, the first one to be shown unfolded."""
+        parts = [
             "<p>Each row shows where one word looks: the weights that it gives to the words above the columns.</p>"
-            f"{self._tables()}</figure></head-explorer>"
-        )
+        ]
+        for layer, heads in enumerate(self.weights):
+            for head, rows in enumerate(heads):
+                name = self._name(layer, head)
+                # Figures of one page may have heads of the same names; their tables are still landmarks of their own.
+                label = f"{name}: {self.caption}" if self.names else name
+                weights = table(label, self.keys, zip(self.queries, rows, strict=True), cell=weight_cell)
+                parts.append(folded(name, weights, unfolded=(layer, head) == self.start[:2]))
+        return "".join(parts)
 
-    def __repr__(self) -> str:
+    def summary(self) -> str:
+        """How many layers, heads, queries and keys there are."""
         sizes = sorted({len(heads) for heads in self.weights})
         heads = str(sizes[0]) if len(sizes) == 1 else f"{sizes[0]} to {sizes[-1]}"
         return (
-            f"HeadExplorer: {_count(len(self.weights), 'layer')} of {heads} {'head' if heads == '1' else 'heads'}, "
-            f"{_count(len(self.queries), 'query', 'queries')} on {_count(len(self.keys), 'key')}. {self.caption}"
+            f"{_count(len(self.weights), 'layer')} of {heads} {'head' if heads == '1' else 'heads'}, "
+            f"{_count(len(self.queries), 'query', 'queries')} on {_count(len(self.keys), 'key')}"
         )
-
-    def _tables(self) -> str:
-        """Every head as a plain table, the first one to be shown unfolded."""
-        parts = []
-        for layer, heads in enumerate(self.weights):
-            for head, rows in enumerate(heads):
-                unfolded = " open" if (layer, head) == self.start[:2] else ""
-                name = self._name(layer, head)
-                # Figures of one page may have heads of the same names; their tables are still landmarks of their own.
-                region = f"{name}: {self.caption}" if self.names else name
-                parts.append(
-                    f"<details{unfolded}><summary>{html.escape(name)}</summary>{self._table(region, rows)}</details>"
-                )
-        return "".join(parts)
 
     def _name(self, layer: int, head: int) -> str:
         """What a head is called, in the words of the figure's script."""
@@ -162,26 +146,9 @@ class HeadExplorer:
             return f"Layer {layer + 1}, head {head + 1}"
         return self.names[head] if len(self.weights) == 1 else f"Layer {layer + 1}, {self.names[head]}"
 
-    def _table(self, name: str, rows: tuple[tuple[float, ...], ...]) -> str:
-        header = "".join(f'<th scope="col">{html.escape(key)}</th>' for key in self.keys)
-        body = "".join(
-            f'<tr><th scope="row">{html.escape(query)}</th>{"".join(map(_cell, row))}</tr>'
-            for query, row in zip(self.queries, rows, strict=True)
-        )
-        return (
-            f'<div class="he-scroll" role="region" aria-label="{html.escape(name)}" tabindex="0" style="overflow-x:auto"><table>'
-            f"<thead><tr><td></td>{header}</tr></thead><tbody>{body}</tbody></table></div>"
-        )
-
 
 def _count(number: int, one: str, many: str | None = None) -> str:
     return f"{number} {one if number == 1 else many or one + 's'}"
-
-
-def _cell(weight: float) -> str:
-    # Even where no style sheet is loaded a column of blue says where to look; the text keeps its contrast on it.
-    shade = f' style="background:rgba(40,120,200,{0.45 * min(weight, 1):.2f})"' if weight >= 0.005 else ""
-    return f"<td{shade}>{weight:.2f}</td>" if weight else "<td>0</td>"
 
 
 def head_explorer(
@@ -217,8 +184,6 @@ def head_explorer(
     """
     keys = tuple(readable(token) for token in tokens)
     queries = keys if query_tokens is None else tuple(readable(token) for token in query_tokens)
-    if not caption.strip():
-        raise ValueError("a figure needs a caption that says what it shows: pass caption='...'")
     layers = [weights] if isinstance(weights, Tensor) and weights.ndim == 3 else list(weights)
     if not layers:
         raise ValueError("there is no layer to show: weights is empty")
@@ -232,7 +197,7 @@ def head_explorer(
         raise ValueError(
             f"every layer needs a name for each of its {[len(heads) for heads in rounded]} heads, got {called}"
         )
-    return HeadExplorer(keys, queries, rounded, readable(caption), start, called)
+    return HeadExplorer(caption, keys, queries, rounded, start, called)
 
 
 def _rounded(layer: Tensor, index: int, T: int, S: int) -> tuple[tuple[tuple[float, ...], ...], ...]:
@@ -249,33 +214,7 @@ def _rounded(layer: Tensor, index: int, T: int, S: int) -> tuple[tuple[tuple[flo
     return tuple(tuple(tuple(map(_short, row)) for row in head) for head in values.tolist())
 
 
-def script_json(data: Any) -> str:
-    """JSON in one line that is safe inside an HTML `<script>` element.
-
-    Args:
-        data: What JSON can hold.
-
-    Returns:
-        ASCII text in which `<`, `>` and `&` are escapes, so that no text in the data can end the element or open one.
-    """
-    text = json.dumps(data, separators=(",", ":"))
-    return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
-
-
 def _short(weight: float) -> float:
     """A weight to four digits; 0 and 1 as whole numbers, which are shorter."""
     rounded = round(weight, _DIGITS)
     return int(rounded) if rounded in (0.0, 1.0) else rounded
-
-
-def readable(text: str) -> str:
-    """Make text fit for a page.
-
-    Args:
-        text: Any text, a token of a broken file included.
-
-    Returns:
-        The text without what HTML cannot carry: lone surrogates and control characters become a replacement sign.
-    """
-    text = text.encode("utf-8", "replace").decode("utf-8")
-    return "".join("\N{REPLACEMENT CHARACTER}" if c < " " and c not in "\t\n" else c for c in text)

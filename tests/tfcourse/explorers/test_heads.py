@@ -88,36 +88,12 @@ def test_without_a_start_the_last_query_of_the_first_head_is_shown() -> None:
     assert head_explorer(WORDS, weights_of(2, 2, 3, 3), caption="c").start == (0, 0, 2)
 
 
-def test_html_is_the_same_on_every_run() -> None:
-    one, two = (head_explorer(WORDS, weights_of(1, 2, 3, 3), caption="c")._repr_html_() for _ in range(2))
-    assert one == two
-
-
 def test_nasty_tokens_come_back_as_they_are_and_open_no_element() -> None:
     tame = shown(head_explorer(["a"] * len(NASTY), weights_of(1, 1, len(NASTY), len(NASTY)), caption="c"))
     page = shown(head_explorer(NASTY, weights_of(1, 1, len(NASTY), len(NASTY)), caption="c"))
     assert json.loads(page.json)["keys"] == NASTY
     assert page.heads == NASTY + NASTY
     assert page.tags == tame.tags
-
-
-def test_nasty_caption_cannot_leave_its_attribute() -> None:
-    page = shown(head_explorer(WORDS, weights_of(1, 1, 3, 3), caption='"><script>alert(1)</script>'))
-    assert page.tags.count("script") == 1
-    assert json.loads(page.json)["caption"] == '"><script>alert(1)</script>'
-
-
-def test_tokens_that_no_file_can_hold_are_replaced() -> None:
-    page = head_explorer(["\ud800", "\x00", "\x1b[31m"], weights_of(1, 1, 3, 3), caption="c")._repr_html_()
-    assert page.encode("utf-8").isascii() is False  # the replacement signs are there
-    assert "\x00" not in page
-    assert "\x1b" not in page
-
-
-def test_script_element_contains_no_markup_at_all() -> None:
-    page = head_explorer(NASTY, weights_of(1, 1, len(NASTY), len(NASTY)), caption="<&>")
-    assert not set(page.to_json()) & set("<>&")
-    assert page.to_json().isascii()
 
 
 @pytest.mark.parametrize("form", ["stacked", "single layer", "list", "different numbers of heads"])
@@ -148,7 +124,6 @@ def test_weights_of_every_precision_that_need_gradients_are_accepted(dtype: torc
         ({"weights": torch.randn(1, 2, 3, 3, generator=torch.Generator().manual_seed(0))}, "between 0 and 1"),
         ({"weights": torch.full((1, 2, 3, 3), math.nan)}, "between 0 and 1"),
         ({"query_tokens": ["la", "tante"]}, r"\(H, 2, 3\)"),
-        ({"caption": "  "}, "caption"),
         ({"start": (0, 2, 0)}, r"start=\(0, 2, 0\)"),
         ({"start": (0, 0, 3)}, "points outside"),
         ({"start": (-1, 0, 0)}, "points outside"),
