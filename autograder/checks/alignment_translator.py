@@ -11,7 +11,7 @@ from autograder.checking import aspects as look
 from autograder.checking.aspects import Maker
 from autograder.checking.draw import Case, Draw
 from autograder.checking.exercise import Exercise, misconception
-from autograder.checks.attention import FUSED
+from autograder.checks.ch03_scaled_dot_product.cases import FUSED
 from autograder.checks.sections import HEADINGS
 from tfcourse import alignment
 

@@ -10,7 +10,7 @@ import torch
 
 from autograder.checking.recorded import read_sheet, write_sheet
 from autograder.checks import check, exercise, exercises
-from autograder.checks.attention import FUSED
+from autograder.checks.ch03_scaled_dot_product.cases import FUSED
 from tfcourse import attention
 
 

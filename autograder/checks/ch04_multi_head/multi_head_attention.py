@@ -1,0 +1,142 @@
+"""The check of ``MultiHeadAttention``: heads that attend side by side, each with its own columns."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import torch
+
+from autograder.checking import rows
+from autograder.checking.draw import Case, Draw
+from autograder.checking.exercise import Exercise
+from autograder.checking.rows import Maker
+from autograder.checks.ch03_scaled_dot_product.cases import FUSED
+from tfcourse import multihead
+
+
+def _sizes(draw: Draw, *, batch: int | None = None) -> dict[str, int]:
+    """Sizes by letter: pairwise distinct, at least two heads of at least two columns, and a width of 6 (H = 2 or 3).
+
+    What is not about the batch is asked with ``batch=1``: the answers of every known mistake are recorded, so they are kept small.
+    """
+    lengths, (first, second) = (4, 5, 7), draw.sizes(2, low=0)
+    sizes = {"B": batch or lengths[3 - first - second], "T": lengths[first], "S": lengths[second]}
+    return {**sizes, "H": 2 + int(draw.integers(0, 2)), "D": 6}
+
+
+def _layer(draw: Draw, n: dict[str, int], *, context: int | None = None, bias: bool | None = None) -> Case:
+    """A layer with random weights, and inputs for it. Without ``bias`` the constructor's default is used."""
+    init: dict[str, int | bool] = {"d_model": n["D"], "n_heads": n["H"]}
+    if bias is not None:
+        init["bias"] = bias
+    arguments = {"x": draw.normal(n["B"], n["T"], n["D"])}
+    if context is not None:
+        arguments["context"] = draw.normal(n["B"], context, n["D"])
+    reference = multihead.MultiHeadAttention(n["D"], n["H"], bias=bias is not False)
+    return Case(arguments, init=init, state=draw.weights(reference))
+
+
+def self_attention(draw: Draw) -> Case:
+    """No context, no mask."""
+    return _layer(draw, _sizes(draw))
+
+
+def cross_attention(draw: Draw) -> Case:
+    """A context of another length."""
+    n = _sizes(draw, batch=1)
+    return _layer(draw, n, context=n["S"])
+
+
+def equal_lengths(draw: Draw) -> Case:
+    """A context that is as long as ``x``: confusing the two goes unseen by the shapes."""
+    n = _sizes(draw, batch=1)
+    return _layer(draw, n, context=n["T"])
+
+
+def no_bias(draw: Draw) -> Case:
+    """A layer that is asked to have no biases."""
+    n = _sizes(draw, batch=1)
+    return _layer(draw, n, context=n["S"], bias=False)
+
+
+def masked(axes: str, *, batch: int | None = None) -> Maker:
+    """Cross-attention with a mask of the axes named, for example ``"B1S"``, in which every query may attend to something."""
+
+    def make(draw: Draw) -> Case:
+        n = _sizes(draw, batch=batch)
+        case = _layer(draw, n, context=n["S"])
+        return case.with_arguments(mask=draw.mask(*(n.get(axis, 1) for axis in axes)))
+
+    return make
+
+
+def as_many_heads(draw: Draw) -> Case:
+    """As many examples as heads: a mask (B, T, S) whose batch is taken for heads goes unseen by the shapes."""
+    n = _sizes(draw)
+    n["B"] = n["H"]
+    case = _layer(draw, n, context=n["S"])
+    return case.with_arguments(mask=draw.mask(n["B"], n["T"], n["S"]))
+
+
+def empty_row(draw: Draw) -> Case:
+    """One query may attend to nothing. Small weights, for four maps and a softmax in a row are rounded to half precision."""
+    case = masked("BTS", batch=1)(draw)
+    mask = case.arguments["mask"].clone()
+    mask[:, 1] = False
+    return replace(
+        case.with_arguments(mask=mask), state={name: value / 2 for name, value in (case.state or {}).items()}
+    )
+
+
+def longer(draw: Draw, size: int) -> Case:
+    """More of everything, and of heads most: a loop that does little for each head shall be seen among all that the layer does."""
+    n = {"B": size, "T": size + 1, "S": size + 2, "H": 2 * size, "D": 2 * size}
+    return _layer(draw, n, context=n["S"])
+
+
+def indivisible_model(draw: Draw) -> Case:
+    """A model width that cannot be cut into so many heads."""
+    return Case({"x": draw.normal(2, 5, 10)}, init={"d_model": 10, "n_heads": 3})
+
+
+MULTI_HEAD_ATTENTION = Exercise(
+    reference=multihead.MultiHeadAttention,
+    rows=(
+        rows.numbers(
+            5.5,
+            self_attention,
+            cross_attention,
+            equal_lengths,
+            title="Self-attention and cross-attention give the right numbers: x asks, and the context answers.",
+        ),
+        rows.numbers(
+            3.75,
+            masked("TS", batch=1),
+            masked("B1S"),
+            masked("BTS"),
+            as_many_heads,
+            masked("BHTS", batch=1),
+            masked("B11S"),
+            name="mask",
+            title="A mask of up to three dimensions holds for every head; one of four tells the heads apart.",
+        ),
+        rows.numbers(2, no_bias, name="bias", title="With bias=False none of the four maps has a bias."),
+        rows.edge(
+            0.75,
+            empty_row,
+            name="empty row",
+            dtypes=(torch.float64, torch.bfloat16, torch.float16),
+            title="A query that may attend to nothing gets the bias of the output map, in every precision.",
+        ),
+        rows.device(1, self_attention),
+        rows.no_loop(1, longer, over="examples, positions or heads"),
+        rows.errors(
+            1,
+            cross_attention,
+            indivisible_model,
+            title="A model width that cannot be divided by the number of heads is a ValueError.",
+        ),
+    ),
+    forbidden=FUSED,
+    rule_case=(self_attention, masked("BTS", batch=1)),
+)
