@@ -96,7 +96,7 @@ class Drawing:
         style = {"fill": fill} | style
         if stroke:
             style |= {"stroke": "currentColor", "stroke-width": _number(stroke)}
-            style |= {"stroke-opacity": "0.55"} if tone == "ink" else {}
+            style |= {"stroke-opacity": "0.55"} if tone == "ink" and stroke < 2 else {}
         if dashed:
             style["stroke-dasharray"] = "5 4"
         size = {"x": where.x, "y": where.y, "width": where.width, "height": where.height}

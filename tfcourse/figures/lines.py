@@ -77,6 +77,21 @@ def arc(
     drawing.path(commands, tone=tone, stroke=1.2 + 16 * weight, opacity=min(1.0, 0.4 + weight))
 
 
+def curve(drawing: Drawing, start: Point, end: Point, *, weight: float = 0.25, tone: Tone = "key") -> None:
+    """Draw a curve from a word in one row to a word in another, as thick as the attention weight.
+
+    Args:
+        drawing: to draw on.
+        start: where it leaves, upright.
+        end: where it arrives, upright.
+        weight: from 0 to 1.
+        tone: whose colour it has.
+    """
+    middle = (start[1] + end[1]) / 2
+    commands = f"M{_pair(start)}C{_pair((start[0], middle))} {_pair((end[0], middle))} {_pair(end)}"
+    drawing.path(commands, tone=tone, stroke=1.2 + 16 * weight, opacity=min(1.0, 0.4 + weight))
+
+
 def bracket(
     drawing: Drawing,
     part: Rect,

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from tfcourse.figures.colours import weight_colour
 from tfcourse.figures.drawing import SMALL, TEXT, Drawing, Tone
-from tfcourse.figures.geometry import Grid
+from tfcourse.figures.geometry import Grid, Rect
 
 Entry = float | str
 
@@ -29,7 +29,7 @@ def matrix(
 
     Args:
         drawing: to draw on.
-        values: the rows. A number is written by `form`, or plainly where it is whole; text is written as it is.
+        values: the rows. Numbers are written by `form`, or plainly where all of them are whole; text is written as it is.
         corner: upper left corner of the first cell.
         cell: width and height of a cell, in pixels.
         form: how numbers are written.
@@ -48,12 +48,13 @@ def matrix(
     """
     grid = _grid(values, corner, cell)
     drawing.rect(grid, tone=tone, radius=5, stroke=0, wash=0 if shaded else 0.06)
+    written = _written(values, form)
     for i, row in enumerate(values):
         for j, value in enumerate(row):
             place = grid.cell(i, j)
             if shaded:
                 drawing.rect(place, radius=0, stroke=0, fill=weight_colour(float(value)))
-            drawing.text(place.centre, _written(value, form), size=SMALL + 1)
+            drawing.text(place.centre, written[i][j], size=SMALL + 1)
     _draw_lattice(drawing, grid, tone)
     _label_sides(drawing, grid, rows, columns)
     x, y = grid.top
@@ -99,7 +100,7 @@ def mask(
     allowed: Sequence[Sequence[bool]],
     corner: tuple[float, float],
     *,
-    cell: float = 24,
+    cell: tuple[float, float] = (24, 24),
     rows: Sequence[str] = (),
     columns: Sequence[str] = (),
     query: int | None = None,
@@ -121,21 +122,33 @@ def mask(
     Raises:
         ValueError: if rows differ in length.
     """
-    grid = _grid(allowed, corner, (cell, cell))
+    grid = _grid(allowed, corner, cell)
     for i, row in enumerate(allowed):
         for j, may in enumerate(row):
             place = grid.cell(i, j)
             if may:
                 drawing.rect(place, radius=0, stroke=0, fill=weight_colour(0.75))
             else:
-                (left, top), (right, bottom) = place.at(0.35, 0.35), place.at(0.65, 0.65)
+                (x, y), arm = place.centre, 0.15 * min(cell)
+                left, right, top, bottom = x - arm, x + arm, y - arm, y + arm
                 cross = f"M{left:.4g} {top:.4g}L{right:.4g} {bottom:.4g}M{left:.4g} {bottom:.4g}L{right:.4g} {top:.4g}"
                 drawing.path(cross, tone="muted", stroke=1.2)
     _draw_lattice(drawing, grid, "ink")
     _label_sides(drawing, grid, rows, columns)
     if query is not None:
-        drawing.rect(grid.row(query), tone="query", radius=3, stroke=2.5)
+        frame(drawing, grid.row(query), tone="query")
     return grid
+
+
+def frame(drawing: Drawing, where: Rect, *, tone: Tone = "ink") -> None:
+    """Frame a row, a column or a cell to which a caption points.
+
+    Args:
+        drawing: to draw on.
+        where: its place.
+        tone: whose colour the frame has.
+    """
+    drawing.rect(where, tone=tone, radius=4, stroke=2.6)
 
 
 def _grid(values: Sequence[Sequence[object]], corner: tuple[float, float], cell: tuple[float, float]) -> Grid:
@@ -164,8 +177,8 @@ def _label_sides(drawing: Drawing, grid: Grid, rows: Sequence[str], columns: Seq
         drawing.text((x, y - 11), label, size=SMALL, tone="muted")
 
 
-def _written(value: Entry, form: str) -> str:
-    if isinstance(value, str):
-        return value
-    text = str(int(value)) if float(value).is_integer() else format(value, form)
-    return text.replace("-", "−")
+def _written(values: Sequence[Sequence[Entry]], form: str) -> list[list[str]]:
+    # Numbers of a tensor in single precision are whole but for its rounding.
+    whole = all(isinstance(value, str) or abs(value - round(value)) < 1e-5 for row in values for value in row)
+    form = ".0f" if whole else form
+    return [[v if isinstance(v, str) else format(v, form).replace("-", "−") for v in row] for row in values]
