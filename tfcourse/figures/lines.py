@@ -37,6 +37,9 @@ def arrow(
         dashed: whether it is dashed.
     """
     points = [start, *via, end]
+    points[0] = _towards(
+        start, points[1], max(0.0, stroke / 2 - 0.8)
+    )  # the round end of a thick line begins at `start`
     tip = _towards(points[-1], points[-2], _HEAD - 2) if head else points[-1]
     commands = [f"M{_pair(points[0])}"]
     for before, corner, after in zip(points, points[1:], [*points[2:], None], strict=False):
