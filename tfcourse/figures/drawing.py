@@ -41,10 +41,10 @@ html[data-theme=dark] .bd-content div.cell_output .text_html:has(.tfcourse-drawi
 .tfcourse-drawing text.tfd-key { color: var(--tfc-key, inherit); }
 .tfcourse-drawing text.tfd-query { color: var(--tfc-query, inherit); }
 .tfcourse-drawing text.tfd-on { color: var(--pst-color-background, #fff); }
-.tfcourse-drawing a { text-decoration: none; }
-.tfcourse-drawing a text { text-decoration: underline; text-decoration-thickness: 1px; text-underline-offset: 0.2em; }
-.tfcourse-drawing a:is(:hover, :focus-visible) rect { stroke: var(--tfc-query, #c2551b); stroke-opacity: 1; stroke-width: 2.5; }
-.tfcourse-drawing a:focus-visible { outline: none; }
+.tfcourse-drawing a { color: var(--pst-color-link, inherit); text-decoration: none; }
+.tfcourse-drawing a:is(:hover, :focus-visible) { color: var(--pst-color-link-hover, inherit); }
+.tfcourse-drawing a:is(:hover, :focus-visible) text { text-decoration: underline; }
+.tfcourse-drawing a:is(:hover, :focus-visible) :is(rect, circle) { stroke-opacity: 1; stroke-width: 2.5; }
 """
 
 
