@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from contextlib import nullcontext
-from typing import Literal
 
 from tfcourse.figures.drawing import SMALL, TEXT, Drawing, Tone
 from tfcourse.figures.geometry import Point, Rect
@@ -58,7 +57,7 @@ def chip(
     word: str,
     at: Point,
     *,
-    tone: Literal["ink", "muted", "key", "query"] = "ink",
+    tone: Tone = "ink",
     size: float = TEXT,
     height: float = 28,
 ) -> Rect:

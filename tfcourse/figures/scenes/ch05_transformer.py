@@ -64,7 +64,7 @@ _LAYERS, _FIRST, _PITCH = 188.0, 242.0, 136.0
 
 
 def _draw_map(at: _Places, narrow: Drawing | None = None) -> Drawing:
-    drawing = Drawing(at.width, 846, narrow=narrow)
+    drawing = Drawing(at.width, 812, narrow=narrow)
     drawing.text((at.encoder, 21), "*two hundred*\n*and three*", size=at.size, tone="muted")
     drawing.text((at.decoder, 12), "*zweihundert…*", size=at.size, tone="muted")
     shift = _box(drawing, at, at.decoder, 42, _Part("Shift right", "#shift-right"))
