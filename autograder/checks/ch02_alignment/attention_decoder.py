@@ -1,0 +1,95 @@
+"""The check of ``AttentionDecoder``: it looks back at the source before every token."""
+
+from __future__ import annotations
+
+from autograder.checking import rows
+from autograder.checking.draw import Case, Draw
+from autograder.checking.exercise import Exercise
+from autograder.checking.rows import Maker
+from autograder.checks.ch02_alignment.source_masks import prefix_mask
+from autograder.checks.ch03_scaled_dot_product.cases import FUSED
+from tfcourse import alignment
+
+# Six columns, so that neither the root of the width nor its half is a number that something else is.
+B, T, S, V, E, D = 2, 3, 4, 5, 3, 6
+
+
+def _decoder(draw: Draw, score: str | None, longest: int | None = None) -> Case:
+    """A decoder with random weights, by a score or by the one that is the default, and annotations for it."""
+    init: dict[str, int | str] = {"vocabulary": V, "d_embedding": E, "d_model": D}
+    init |= {} if score is None else {"score": score}
+    init |= {} if longest is None else {"max_source": longest}
+    model = alignment.AttentionDecoder(V, E, D, score=score or "additive", max_source=longest or 64)
+    return Case({"annotations": draw.normal(B, S, D)}, init=init, state=draw.weights(model))
+
+
+def teacher(score: str | None = None, *, longest: int | None = None) -> Maker:
+    """A whole target with teacher forcing."""
+    return lambda draw: _decoder(draw, score, longest).with_arguments(target=draw.integers(0, V, B, T))
+
+
+def padded(draw: Draw) -> Case:
+    """The same, with padding behind the source."""
+    return teacher()(draw).with_arguments(source_mask=prefix_mask(draw, B, S))
+
+
+def one_step(draw: Draw) -> Case:
+    """A step from any state."""
+    case = _decoder(draw, None).with_arguments(token=draw.integers(0, V, B), state=draw.normal(B, D))
+    return Case(case.arguments, init=case.init, state=case.state, method="step")
+
+
+def first_state(draw: Draw) -> Case:
+    """The state before the first step."""
+    case = _decoder(draw, "dot")
+    return Case(case.arguments, init=case.init, state=case.state, method="initial_state")
+
+
+def scores_by(score: str) -> Maker:
+    """The scores of queries against annotations."""
+
+    def make(draw: Draw) -> Case:
+        case = _decoder(draw, score, S + 2).with_arguments(queries=draw.normal(B, T, D))
+        return Case(case.arguments, init=case.init, state=case.state, method="scores")
+
+    return make
+
+
+def unknown_score(draw: Draw) -> Case:
+    """A score that there is not."""
+    case = teacher("dot")(draw)
+    return Case(case.arguments, init={**(case.init or {}), "score": "bilinear"})
+
+
+ATTENTION_DECODER = Exercise(
+    reference=alignment.AttentionDecoder,
+    rows=(
+        rows.numbers(4, teacher(), title="With teacher forcing, logits and weights of all steps are right."),
+        rows.numbers(
+            1.5,
+            first_state,
+            one_step,
+            name="step",
+            title="The first state comes from the backward half of the first annotation; then the state before asks.",
+        ),
+        rows.numbers(2.75, padded, name="padding", title="Padding gets no weight."),
+        rows.numbers(
+            2.5,
+            *(scores_by(score) for score in alignment.SCORES),
+            teacher("scaled_dot"),
+            teacher("location", longest=S + 1),
+            name="scores",
+            title="Each of the six names stands for its score.",
+        ),
+        rows.attributes(0.25, teacher("general"), names=("score",)),
+        rows.device(0.75, teacher("dot")),
+        rows.errors(
+            0.75,
+            teacher("dot"),
+            unknown_score,
+            title="A name that belongs to no score is a ValueError.",
+        ),
+    ),
+    forbidden=FUSED,
+    rule_case=teacher("scaled_dot"),
+)
