@@ -513,8 +513,7 @@ class AttentionSeq2Seq(nn.Module):
             Logits, (B, T, V): those at t predict the token after target[:, t].
 
         Raises:
-            ValueError: If `source_mask` does not fit, as in the encoder, or the score is "location" and the source is longer
-                than `max_source`.
+            ValueError: If `source_mask` does not fit, as in the encoder.
         """
         logits: Tensor = self.decoder(target, self.encoder(source, source_mask), source_mask)[0]
         return logits
@@ -534,8 +533,7 @@ class AttentionSeq2Seq(nn.Module):
             Alignment weights, (B, T, S).
 
         Raises:
-            ValueError: If `source_mask` does not fit, as in the encoder, or the score is "location" and the source is longer
-                than `max_source`.
+            ValueError: If `source_mask` does not fit, as in the encoder.
         """
         weights: Tensor = self.decoder(target, self.encoder(source, source_mask), source_mask)[1]
         return weights

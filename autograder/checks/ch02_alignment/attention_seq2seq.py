@@ -47,12 +47,6 @@ ATTENTION_SEQ2SEQ = Exercise(
             name="score",
             title="The score and the longest source are handed on to the decoder.",
         ),
-        rows.errors(
-            0.5,
-            translate("location", longest=S),
-            translate("location", longest=S - 1),
-            title="With the score location, a source longer than max_source is a ValueError.",
-        ),
     ),
     forbidden=FUSED,
     rule_case=translate("scaled_dot"),
