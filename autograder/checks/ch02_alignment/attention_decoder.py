@@ -82,7 +82,7 @@ ATTENTION_DECODER = Exercise(
             title="Each of the six names stands for its score.",
         ),
         rows.attributes(0.25, teacher("general"), names=("score",)),
-        rows.device(0.75, teacher("dot")),
+        rows.device(0.75, teacher()),
         rows.errors(
             0.75,
             teacher("dot"),
