@@ -229,9 +229,6 @@ def attend(scores: Tensor, values: Tensor, mask: Tensor | None = None) -> tuple[
         The tuple (weights, context): weights (B, T, S), and one context a query, (B, T, D). A query that may attend to
         nothing has weights and context of zeros.
 
-    Raises:
-        ValueError: If scores and values are not three-dimensional or do not fit, or `mask` does not.
-
     Source:
         Bahdanau, Cho and Bengio 2015, section 3.1, equations 5 and 6.
     """
@@ -257,9 +254,6 @@ def hard_attend(scores: Tensor, values: Tensor, mask: Tensor | None = None) -> t
     Returns:
         The tuple (weights, context): weights (B, T, S), 1 at the place that was taken and 0 elsewhere, in the dtype of the
         scores, and one context a query, (B, T, D). A query that may attend to nothing has weights and context of zeros.
-
-    Raises:
-        ValueError: If scores and values are not three-dimensional or do not fit, or `mask` does not.
 
     Source:
         Xu et al. 2015, Show, Attend and Tell, section 4.1 ("hard" attention; there the place is drawn, here it is the likeliest).
@@ -602,9 +596,6 @@ def best_alignment(table: Tensor, source: Sequence[int], target: Sequence[int]) 
 
     Returns:
         One entry for each target word: the place of its source word, or None for NULL.
-
-    Raises:
-        ValueError: If `table` does not have two dimensions, or a token is less than 1 or not in the table.
 
     Source:
         Brown, Della Pietra, Della Pietra and Mercer 1993, section 4.1: under Model 1 the most probable (Viterbi) alignment

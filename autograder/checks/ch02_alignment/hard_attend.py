@@ -1,0 +1,57 @@
+"""The check of ``hard_attend``: each query takes one value whole."""
+
+from __future__ import annotations
+
+from autograder.checking import rows
+from autograder.checking.draw import Case, Draw
+from autograder.checking.exercise import Exercise
+from autograder.checks.ch02_alignment.blend_cases import (
+    as_many_queries,
+    blend,
+    blend_square,
+    empty_row,
+    more_blend,
+    padded_blend,
+)
+from autograder.checks.ch03_scaled_dot_product.cases import FUSED
+from tfcourse import alignment
+
+
+def ties(draw: Draw) -> Case:
+    """Scores that are small whole numbers, so that many are equal."""
+    b, t, s, d = draw.sizes(4, low=3)
+    return Case({"scores": draw.integers(0, 2, b, t, s).float(), "values": draw.normal(b, s, d)})
+
+
+def below_zero(draw: Draw) -> Case:
+    """Scores that are all negative, with a mask (B, S)."""
+    case = padded_blend(draw)
+    return case.with_arguments(scores=-1 - case.arguments["scores"].abs())
+
+
+HARD_ATTEND = Exercise(
+    reference=alignment.hard_attend,
+    rows=(
+        rows.numbers(3, blend, blend_square, title="Each query takes the value of its highest score, whole."),
+        rows.edge(0.5, ties, name="ties", dtypes=(), title="Among equal scores the first place is taken."),
+        rows.numbers(
+            1.75,
+            below_zero,
+            as_many_queries,
+            name="mask",
+            title="A mask (B, S) holds for all queries of its example, also where all scores are negative.",
+        ),
+        rows.edge(
+            0.5,
+            empty_row,
+            name="empty row",
+            dtypes=(),
+            title="A query that may attend to nothing has weights and context 0.",
+        ),
+        rows.precision(0.25, blend, half=False),
+        rows.device(0.5, blend),
+        rows.no_loop(0.5, more_blend, over="examples, queries or values"),
+    ),
+    forbidden=FUSED,
+    rule_case=(blend, padded_blend),
+)

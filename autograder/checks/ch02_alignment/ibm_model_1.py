@@ -1,0 +1,73 @@
+"""The check of ``ibm_model_1``: a table of translations, learned from sentence pairs alone."""
+
+from __future__ import annotations
+
+from autograder.checking import rows
+from autograder.checking.draw import Case, Draw
+from autograder.checking.exercise import Exercise
+from tfcourse import alignment
+
+
+def corpus(draw: Draw) -> Case:
+    """A few short pairs, in which words come again in other pairs; one source word never occurs."""
+    words = int(draw.integers(4, 6))
+    pairs = [
+        ((draw.permutation(words - 1)[: 2 + i % 2] + 1).tolist(), (draw.permutation(words)[: 3 - i % 2] + 1).tolist())
+        for i in range(5)
+    ]
+    sizes = {"source_vocabulary": words + 1, "target_vocabulary": words + 2}
+    return Case({"pairs": pairs, **sizes, "iterations": 3})
+
+
+def one_iteration(draw: Draw) -> Case:
+    """A single iteration from the uniform table."""
+    return corpus(draw).with_arguments(iterations=1)
+
+
+def no_iteration(draw: Draw) -> Case:
+    """No iteration at all."""
+    return corpus(draw).with_arguments(iterations=0)
+
+
+def many_iterations(draw: Draw) -> Case:
+    """So many iterations that the table has nearly settled."""
+    return corpus(draw).with_arguments(iterations=12)
+
+
+def double_words(draw: Draw) -> Case:
+    """Words that occur twice in one sentence, on either side."""
+    case = corpus(draw).with_arguments(iterations=1)
+    return case.with_arguments(pairs=[*case.arguments["pairs"], ([1, 1, 2], [2, 3, 3])])
+
+
+def null_among_words(draw: Draw) -> Case:
+    """A source sentence in which 0 stands, which is NULL's number."""
+    case = corpus(draw)
+    return case.with_arguments(pairs=[([0, 1], [1]), *case.arguments["pairs"]])
+
+
+IBM_MODEL_1 = Exercise(
+    reference=alignment.ibm_model_1,
+    rows=(
+        rows.numbers(2.5, one_iteration, title="One iteration shares, adds up and divides rightly."),
+        rows.numbers(
+            1.5, corpus, many_iterations, name="more iterations", title="Every iteration goes on from the last."
+        ),
+        rows.edge(
+            0.75,
+            double_words,
+            name="double words",
+            dtypes=(),
+            title="A word that occurs twice in a sentence takes part twice.",
+        ),
+        rows.edge(
+            0.75,
+            no_iteration,
+            one_iteration,
+            name="start",
+            dtypes=(),
+            title="Before the first iteration the table is uniform, and the row of a word that never occurs stays so.",
+        ),
+        rows.errors(0.5, corpus, null_among_words, title="A token outside its vocabulary, or 0, is a ValueError."),
+    ),
+)
