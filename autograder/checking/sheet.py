@@ -28,6 +28,8 @@ from autograder.checking.untold import untold
 from autograder.checking.verdict import Diagnosis, Finding, Verdict
 
 RIGHT = "as it should be"
+# Nothing interrupts a check but the code itself, and what it had called by then is lost.
+INTERRUPTED = "it interrupted itself (KeyboardInterrupt) while the check looked at which functions it calls"
 
 # One list of observations per probe, one observation per request.
 Answers: TypeAlias = Sequence[Sequence[Observation]]
@@ -250,6 +252,8 @@ def _broken_rule(sheet: Sheet, subject: Subject) -> str | None:
     for probe, seen in zip(sheet.rules, answers, strict=True):
         if any(observation.unfinished for observation in seen):
             return NOT_WRITTEN
+        if any((observation.error or "").startswith(KeyboardInterrupt.__name__) for observation in seen):
+            return INTERRUPTED
         if refusal := _refused([seen], [probe]):
             return refusal
     return None

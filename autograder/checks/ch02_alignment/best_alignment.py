@@ -52,13 +52,17 @@ BEST_ALIGNMENT = Exercise(
             1.75,
             table,
             twice_the_same,
+            gradients=False,
             title="Each target word gets the place of the source word that most probably made it.",
         ),
-        rows.numbers(1, null_is_likely, name="NULL", title="A word that NULL most probably made has no place."),
+        rows.numbers(
+            1, null_is_likely, name="NULL", gradients=False, title="A word that NULL most probably made has no place."
+        ),
         rows.edge(
             0.25,
             equals,
             name="ties",
+            gradients=False,
             dtypes=(),
             title="Among equals the first word is taken, and NULL only if none is.",
         ),

@@ -1,6 +1,7 @@
 """From answers to a verdict: points, rules, and which known mistake it was."""
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 import torch
@@ -8,8 +9,10 @@ import torch
 from autograder.checking import rows
 from autograder.checking.draw import Case
 from autograder.checking.exercise import Exercise, Misconception
+from autograder.checking.request import Observation, Request
 from autograder.checking.sheet import decide
 from autograder.checking.subject import LocalSubject
+from autograder.checks import exercise
 
 
 def named(verdict):
@@ -328,3 +331,19 @@ def test_a_mistake_is_asked_no_more_than_it_takes_to_tell_it_from_an_answer(shee
     decide(noted, LocalSubject(exercise.misconceptions[0].wrong))
     everything = {(0, j, k) for j, section in enumerate(sheet.sections) for k in range(len(section.probes))}
     assert everything <= set(noted.answered)
+
+
+def test_code_that_interrupts_itself_while_it_is_looked_at_earns_nothing() -> None:
+    def interrupts(**arguments: Any) -> Any:
+        raise KeyboardInterrupt
+
+    class Interrupted(LocalSubject):
+        """A subject behind a wire tells an interrupt as an observation."""
+
+        def observe(self, request: Request) -> Observation:
+            return Observation(error="KeyboardInterrupt")
+
+    sheet = exercise("scaled_dot_product_attention").sheet()
+    verdict = decide(sheet, Interrupted(interrupts))
+    assert verdict.score == 0
+    assert "it interrupted itself" in str(verdict)
