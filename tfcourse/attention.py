@@ -218,9 +218,6 @@ def attention_projections(
     Returns:
         The tuple (q, k, v) with shapes (..., T, Dk), (..., S, Dk) and (..., S, Dv).
 
-    Raises:
-        ValueError: If a matrix does not have as many rows as its input has columns.
-
     Source:
         Vaswani et al. 2017, section 3.2.2 (the projections of one head).
     """
@@ -246,9 +243,6 @@ def projected_attention(
 
     Returns:
         Outputs, (..., T, Dv).
-
-    Raises:
-        ValueError: If a matrix does not fit its input, `w_q` and `w_k` differ in width, or `mask` does not fit.
 
     Source:
         Vaswani et al. 2017, sections 3.2.1 and 3.2.2 (one head, before the output projection).
@@ -333,9 +327,6 @@ def merge_query_key(w_q: Tensor, w_k: Tensor) -> Tensor:
 
     Returns:
         The merged matrix W, (D, D).
-
-    Raises:
-        ValueError: If the two are not matrices with the same number of columns.
 
     Source:
         Elhage et al. 2021, A Mathematical Framework for Transformer Circuits, the query-key circuit; the sizes:
