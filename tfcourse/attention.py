@@ -301,9 +301,6 @@ def score_variance(q: Tensor, k: Tensor, *, scaled: bool = True) -> Tensor:
     Returns:
         Variances, one for each leading index, (...), in the dtype of `q`.
 
-    Raises:
-        ValueError: If the widths or dtypes of `q` and `k` differ.
-
     Source:
         Vaswani et al. 2017, section 3.2.1, footnote 4.
     """

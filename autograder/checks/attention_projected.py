@@ -15,12 +15,10 @@ from autograder.checks.attention import (
     broadcast_mask,
     empty_row,
     longer,
-    longer_pairs,
     masked,
     qkv,
     scores_of,
     unbatched,
-    without_values,
 )
 from autograder.checks.sections import HEADINGS
 from tfcourse import attention
@@ -268,145 +266,5 @@ COSINE_ATTENTION = Exercise(
         cosine_in_place,
         cosine_on_the_cpu,
         cosine_by_rows,
-    ),
-)
-
-
-# ------------------------------------------------------------------------------------------------ the spread of scores
-
-
-def unscaled(draw: Draw) -> Case:
-    """Asking for the variance of the dot products as they are."""
-    return without_values(batch)(draw).with_arguments(scaled=False)
-
-
-def off_centre(draw: Draw) -> Case:
-    """Queries and keys whose scores do not scatter about zero."""
-    case = without_values(unbatched)(draw)
-    return case.with_arguments(q=case.arguments["q"] + 1.0, k=case.arguments["k"] + 1.5)
-
-
-@misconception("sample variance", read="why-scale")
-def sample_variance(q: Tensor, k: Tensor, *, scaled: bool = True) -> Tensor:
-    """The sum of squares is divided by one less than the number of scores, as var() does when it is not told
-    otherwise. These scores are all there are, not a sample: divide by their number.
-    """
-    return scores_of(q, k, None if scaled else 1.0).var(dim=(-2, -1))
-
-
-@misconception("standard deviation", read="why-scale")
-def standard_deviation(q: Tensor, k: Tensor, *, scaled: bool = True) -> Tensor:
-    """What comes back is the standard deviation, the square root of the variance. It is the variance that grows in
-    proportion to the width.
-    """
-    return scores_of(q, k, None if scaled else 1.0).std(dim=(-2, -1), correction=0)
-
-
-@misconception("mean square", read="why-scale")
-def mean_square(q: Tensor, k: Tensor, *, scaled: bool = True) -> Tensor:
-    """The mean of the squared scores is taken, without taking off their mean first. The two agree only where the
-    scores have mean zero.
-    """
-    return scores_of(q, k, None if scaled else 1.0).square().mean(dim=(-2, -1))
-
-
-@misconception("query by query", read="why-scale")
-def variance_of_rows(q: Tensor, k: Tensor, *, scaled: bool = True) -> Tensor:
-    """The variance is taken along each query's row and then averaged, so the spread between the queries is lost.
-    All T·S scores belong together.
-    """
-    return scores_of(q, k, None if scaled else 1.0).var(dim=-1, correction=0).mean(-1)
-
-
-@misconception("leading dimensions mixed", read="shapes-03")
-def variance_of_everything(q: Tensor, k: Tensor, *, scaled: bool = True) -> Tensor:
-    """One number comes back for everything together. Each example (and head) has a variance of its own: reduce the
-    last two axes only.
-    """
-    return scores_of(q, k, None if scaled else 1.0).var(correction=0)
-
-
-@misconception("always scaled", read="why-scale")
-def always_scaled(q: Tensor, k: Tensor, *, scaled: bool = True) -> Tensor:
-    """The scores are divided by the square root of the width even with scaled=False, so nobody can see what the
-    division is good for.
-    """
-    return scores_of(q, k).var(dim=(-2, -1), correction=0)
-
-
-@misconception("never scaled", read="why-scale")
-def never_scaled(q: Tensor, k: Tensor, *, scaled: bool = True) -> Tensor:
-    """The scores are not divided by the square root of the width, whatever the argument says. Then the variance
-    grows with the width.
-    """
-    return scores_of(q, k, 1.0).var(dim=(-2, -1), correction=0)
-
-
-@misconception("variance divided by the root", read="why-scale")
-def variance_over_root(q: Tensor, k: Tensor, *, scaled: bool = True) -> Tensor:
-    """The variance is divided by the square root of the width. It is the scores that are: a variance is made of
-    squares, so that divides it by the width itself.
-    """
-    variance = scores_of(q, k, 1.0).var(dim=(-2, -1), correction=0)
-    return variance * q.shape[-1] ** -0.5 if scaled else variance
-
-
-@misconception("scores divided by the width", read="why-scale")
-def scores_over_width(q: Tensor, k: Tensor, *, scaled: bool = True) -> Tensor:
-    """The scores are divided by the width, not by its square root: their variance falls in proportion to the width
-    where it should stay the same.
-    """
-    return scores_of(q, k, 1 / q.shape[-1] if scaled else 1.0).var(dim=(-2, -1), correction=0)
-
-
-@misconception("always float32", read="device-and-dtype")
-def variance_in_float32(q: Tensor, k: Tensor, *, scaled: bool = True) -> Tensor:
-    """Everything is converted to float32 and stays there: half- or double-precision inputs get a result of another
-    dtype.
-    """
-    return scores_of(q.float(), k.float(), None if scaled else 1.0).var(dim=(-2, -1), correction=0)
-
-
-@misconception("one query after another", read="why-scale")
-def variance_by_rows(q: Tensor, k: Tensor, *, scaled: bool = True) -> Tensor:
-    """The numbers are right, but a Python loop goes from query to query. One matrix product gives all T·S scores at
-    once.
-    """
-    factor = q.shape[-1] ** -0.5 if scaled else 1.0
-    rows = [(k @ q[..., i, :, None]).squeeze(-1) * factor for i in range(q.shape[-2])]
-    return torch.stack(rows, dim=-1).var(dim=(-2, -1), correction=0)
-
-
-SCORE_VARIANCE = Exercise(
-    reference=attention.score_variance,
-    chapter=CHAPTER,
-    headings=HEADINGS,
-    rows=(
-        look.shape(0.5, without_values(qkv), without_values(unbatched)),
-        look.values(1.5, without_values(qkv), off_centre),
-        look.values(
-            1, unscaled, name="scaled=False", title="With scaled=False the dot products are taken as they are."
-        ),
-        look.gradients(0.5, without_values(batch), wrt=("q", "k")),
-        look.batch_independence(0.5, without_values(batch), batched=("q", "k")),
-        look.half_precision(0.5, without_values(batch)),
-        look.double_precision(0.5, without_values(batch)),
-        look.device(0.5, without_values(batch)),
-        look.vectorised(0.5, longer_pairs, axis="examples, heads, queries or keys"),
-    ),
-    forbidden=FUSED,
-    rule_case=without_values(qkv),
-    misconceptions=(
-        sample_variance,
-        standard_deviation,
-        mean_square,
-        variance_of_rows,
-        variance_of_everything,
-        always_scaled,
-        never_scaled,
-        variance_over_root,
-        scores_over_width,
-        variance_in_float32,
-        variance_by_rows,
     ),
 )
