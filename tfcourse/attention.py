@@ -267,9 +267,6 @@ def cosine_attention(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None = None
     Returns:
         Outputs, (..., T, Dv), in the dtype of the inputs.
 
-    Raises:
-        ValueError: If widths, lengths or dtypes do not fit, or `mask` is not boolean or cannot be broadcast.
-
     Source:
         Graves et al. 2014, Neural Turing Machines, section 3.3.1, equations 5 and 6.
     """

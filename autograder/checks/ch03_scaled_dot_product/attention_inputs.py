@@ -6,8 +6,9 @@ from dataclasses import replace
 
 from torch import Tensor
 
+from autograder.checking import rows
 from autograder.checking.draw import Case, Draw
-from autograder.checking.rows import Row
+from autograder.checking.rows import Maker, Row
 
 
 def qkv(draw: Draw) -> Case:
@@ -90,6 +91,13 @@ def one_example(draw: Draw) -> Case:
 def together(row: Row, *others: Row) -> Row:
     """One row that asks what several ask, under the name and for the points of the first."""
     return replace(row, probes=lambda draw: [probe for each in (row, *others) for probe in each.probes(draw)])
+
+
+def inputs_and_device(points: float, *makers: Maker) -> Row:
+    """One side row for two manners: no argument is changed in place, and nothing is made on another device."""
+    title = "The inputs are left as they were, and it runs on the device of its inputs, whichever that is."
+    row = together(rows.inputs_kept(points, *makers), rows.device(0, *makers))
+    return replace(row, name="inputs and device", title=title)
 
 
 def _sizes(draw: Draw) -> tuple[int, ...]:
