@@ -212,9 +212,6 @@ def attention_projections(
     Returns:
         The tuple (q, k, v) with shapes (..., T, Dk), (..., S, Dk) and (..., S, Dv).
 
-    Raises:
-        ValueError: If a matrix does not have as many rows as its input has columns.
-
     Source:
         Vaswani et al. 2017, section 3.2.2 (the projections of one head).
     """
@@ -241,9 +238,6 @@ def projected_attention(
     Returns:
         Outputs, (..., T, Dv).
 
-    Raises:
-        ValueError: If a matrix does not fit its input, `w_q` and `w_k` differ in width, or `mask` does not fit.
-
     Source:
         Vaswani et al. 2017, sections 3.2.1 and 3.2.2 (one head, before the output projection).
     """
@@ -266,9 +260,6 @@ def cosine_attention(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None = None
 
     Returns:
         Outputs, (..., T, Dv), in the dtype of the inputs.
-
-    Raises:
-        ValueError: If widths, lengths or dtypes do not fit, or `mask` is not boolean or cannot be broadcast.
 
     Source:
         Graves et al. 2014, Neural Turing Machines, section 3.3.1, equations 5 and 6.
@@ -301,9 +292,6 @@ def score_variance(q: Tensor, k: Tensor, *, scaled: bool = True) -> Tensor:
     Returns:
         Variances, one for each leading index, (...), in the dtype of `q`.
 
-    Raises:
-        ValueError: If the widths or dtypes of `q` and `k` differ.
-
     Source:
         Vaswani et al. 2017, section 3.2.1, footnote 4.
     """
@@ -327,9 +315,6 @@ def merge_query_key(w_q: Tensor, w_k: Tensor) -> Tensor:
 
     Returns:
         The merged matrix W, (D, D).
-
-    Raises:
-        ValueError: If the two are not matrices with the same number of columns.
 
     Source:
         Elhage et al. 2021, A Mathematical Framework for Transformer Circuits, the query-key circuit; the sizes:
