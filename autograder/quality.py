@@ -50,8 +50,7 @@ class Outcome:
     @property
     def caught(self) -> bool:
         """Whether the mistake keeps what its class may keep, in a student's hands and in the grader."""
-        # Mistakes that are not sorted into classes yet must lose something.
-        low, high = BANDS.get(self.kind, (0.0, 0.99))
+        low, high = BANDS[self.kind]
         return all(low - 1e-9 <= kept <= high + 1e-9 for kept in (self.visible, self.all))
 
     @property
@@ -281,8 +280,7 @@ def faults_of(quality: Quality) -> list[str]:
     rows = [_row(outcome) for outcome in quality.outcomes if not (outcome.caught and outcome.recognised)]
     faults = [f"{quality.exercise}: {row}" for row in rows]
     most = BANDS["nothing"][1] * (2 if isinstance(exercises()[quality.exercise].reference, type) else 1)
-    sorted_already = any(outcome.kind in BANDS for outcome in quality.outcomes)
-    if sorted_already and quality.for_nothing > most * quality.points:
+    if quality.for_nothing > most * quality.points:
         faults.append(f"{quality.exercise}: doing nothing keeps {quality.for_nothing:g} of {quality.points:g} points")
     return faults
 

@@ -6,7 +6,6 @@ import ast
 import builtins
 import importlib
 import inspect
-import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -14,7 +13,6 @@ from typing import Any
 
 import torch
 
-from autograder.checking.exercise import Misconception
 from autograder.errors import CourseError
 from autograder.source_text import (
     Definition,
@@ -84,10 +82,7 @@ class _Inliner:
         if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
             old_name = node.name
             edits.append((*_name_span(module, node), name))
-            skipped = [
-                *_docstring_lines(node),
-                *((d.lineno, d.end_lineno or d.lineno) for d in _declarations(module, node)),
-            ]
+            skipped = [*_docstring_lines(node)]
         else:
             edits.append((*_target_span(module, node), name))
         gone = {line for first, last in skipped for line in range(first, last + 1)}
@@ -106,10 +101,6 @@ class _Inliner:
         if read.id in place.closure:
             return (*_span(module, read), self._value(read.id, place.closure[read.id]))
         if read.id in module.definitions:
-            parent = _parent_attribute(place.node, read)
-            wrapped = _declared_mistake(module, read.id)
-            if wrapped is not None and parent is not None and parent.attr == "wrong":
-                return (*_span(module, parent), self._value(read.id, wrapped.wrong))
             statement = _Place(module, module.definitions[read.id])
             return (*_span(module, read), self._helper(statement, read.id))
         if read.id in module.imports:
@@ -202,26 +193,6 @@ def _closure(obj: Callable[..., Any]) -> dict[str, Any]:
     if code is None or not cells:
         return {}
     return {name: cell.cell_contents for name, cell in zip(code.co_freevars, cells, strict=True)}
-
-
-def _declared_mistake(module: ModuleText, name: str) -> Misconception | None:
-    """Return the misconception that a decorated definition of a checks module has become."""
-    if not getattr(module.definitions[name], "decorator_list", ()):
-        return None
-    loaded = next((m for m in list(sys.modules.values()) if getattr(m, "__file__", None) == str(module.path)), None)
-    value = getattr(loaded, name, None)
-    return value if isinstance(value, Misconception) else None
-
-
-def _declarations(module: ModuleText, node: ast.stmt) -> list[ast.expr]:
-    """Return the decorators that make a misconception of a definition; the code below them is what is wanted."""
-    calls = [d for d in getattr(node, "decorator_list", ()) if isinstance(d, ast.Call)]
-    named: list[ast.expr] = [call for call in calls if ast.unparse(call.func).rpartition(".")[2] == "misconception"]
-    name = getattr(node, "name", "")
-    if named or not calls or name not in module.definitions:
-        return named
-    # A decorator of the module's own: the name stands for what the outermost one has made.
-    return [*calls[:1]] if _declared_mistake(module, name) is not None else []
 
 
 def _attribute(owner: Any, name: str) -> Any:

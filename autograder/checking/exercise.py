@@ -62,25 +62,6 @@ class Misconception:
         return Diagnosis(name=self.name, explanation=self.explanation, read=self.read)
 
 
-def misconception(name: str, *, read: str, kind: str = "") -> Callable[[Callable[..., Any]], Misconception]:
-    """Declare the function or class below as a known mistake; its docstring is what a student who made it is told.
-
-    Args:
-        name: short name, unique within the exercise.
-        read: label of the lesson section to read again.
-        kind: its class.
-    """
-
-    def declare(wrong: Callable[..., Any]) -> Misconception:
-        if not wrong.__doc__:
-            raise ValueError(f"the misconception {name!r} has no docstring to explain it to a student")
-        return Misconception(
-            name=name, explanation=" ".join(wrong.__doc__.split()), read=read, kind=kind, make=lambda: wrong
-        )
-
-    return declare
-
-
 @dataclass(frozen=True, eq=False)
 class Exercise:
     """The declaration of one exercise's check.

@@ -12,6 +12,7 @@ import torch
 from torch import Tensor
 
 from autograder.checking.example import example
+from autograder.checking.hidden_messages import hidden_message
 from autograder.checking.judges import (
     JUDGES,
     NOT_WRITTEN,
@@ -24,7 +25,6 @@ from autograder.checking.judges import (
 from autograder.checking.request import OUT_OF_MEMORY, Observation
 from autograder.checking.rows import Probe
 from autograder.checking.subject import Subject, UsesReferenceError, Watch
-from autograder.checking.untold import untold
 from autograder.checking.verdict import Diagnosis, Finding, Verdict
 
 RIGHT = "as it should be"
@@ -292,7 +292,7 @@ def _problem(section: Section, answers: Iterable[Sequence[Observation]]) -> Prob
         problem = judge(probe.judge, given, wanted, probe.options)
         if problem is not None:
             if section.visible is not None and place >= section.visible:
-                return Problem(untold(probe.judge, given, wanted, probe.options))
+                return Problem(hidden_message(probe.judge, given, wanted, probe.options))
             return Problem(problem, _example(section, probe, given, wanted))
     return None
 

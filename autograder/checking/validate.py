@@ -19,9 +19,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from autograder.checking.alike import alike
 from autograder.checking.rehearsal import Limits, Missing, RehearsalError, rehearse
 from autograder.checking.rehearsal_process import NOT_DEFINED
+from autograder.checking.similar_names import similar
 from autograder.checking.stamp import STAMP
 from autograder.checking.verdict import Verdict
 
@@ -201,7 +201,7 @@ def _absent(
     reason = result.reason
     if reason == NOT_DEFINED and cause is None:
         others = (other for cell in cells for other in _DEFINED.findall(cell) if other not in asked)
-        misnamed = next((other for other in others if alike(other, name)), None)
+        misnamed = next((other for other in others if similar(other, name)), None)
         reason += f"; {misnamed} is: if that is it, rename it" if misnamed else ""
     return Absent(name, reason, result.points, cause)
 

@@ -15,7 +15,7 @@ from typing import Any
 from nbformat import NotebookNode
 from nbformat.notebooknode import from_dict
 
-from autograder.checking.untold import told_kind
+from autograder.checking.hidden_messages import told_kind
 from autograder.engine.cells import syntax_fault
 from autograder.engine.conspicuous import conspicuous
 from autograder.engine.conversation import Allowance, Conversation, LimitError

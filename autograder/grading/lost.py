@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from autograder.checking.alike import alike
+from autograder.checking.similar_names import similar
 from autograder.grading.definitions import buried_names, cell_magic, defined_names, mentioned_names
 from autograder.grading.manifest import Manifest
 from autograder.grading.problem import Problem
@@ -70,7 +70,7 @@ def _misnamed(name: str, own: Any, cells: Sequence[tuple[int, Any]], known: set[
         if cell.cell_type != "code":
             continue
         others = sorted(defined_names(cell.source, imports=False) - known)
-        likely = [other for other in others if alike(other, name)]
+        likely = [other for other in others if similar(other, name)]
         if not likely and cell is own:
             likely = [other for other in others if other in mentioned_names(cell.source)]
         if likely:

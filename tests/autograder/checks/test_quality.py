@@ -26,7 +26,6 @@ from autograder.checking.request import content
 from autograder.checking.sheet import Heard, Sheet, decide, reach
 from autograder.checking.subject import LocalSubject
 from autograder.checks import check, exercise, exercises
-from autograder.mistakes.table import MistakeFile
 
 ROOT = Path(__file__).parents[3]
 NAMES = list(exercises())
@@ -48,10 +47,6 @@ ERRORS_BY_NATURE = {
     ("BidirectionalEncoder", "no mask, no annotations"),
     ("MultiHeadAttention", "number of heads hidden"),
 }
-
-# Those whose known mistakes are edits of the reference already; the others follow the older rules about rows and points until they are.
-CONVERTED = [name for name in NAMES if isinstance(exercise(name).misconceptions, MistakeFile)]
-every_converted = pytest.mark.parametrize("name", CONVERTED)
 
 every_exercise = pytest.mark.parametrize("name", NAMES)
 visible_and_hidden = pytest.mark.parametrize("hidden", [False, True], ids=["visible", "hidden"])
@@ -255,7 +250,7 @@ def test_another_seed_asks_other_questions_and_each_mistake_fails_the_same(name)
         assert failed == outcome.caught_by, f"whether {item.name} is seen is luck; ask something that always shows it"
 
 
-@every_converted
+@every_exercise
 def test_what_is_asked_about_the_device_is_asked_for_numbers_too(name):
     # Code that knows the meta device when it sees it must not be able to answer otherwise elsewhere.
     for section in exercise(name).sheet(hidden=True).sections:
@@ -274,7 +269,7 @@ def test_what_is_asked_about_the_device_is_asked_for_numbers_too(name):
             assert elsewhere, f"{section.aspect}: give device() a maker that a row of numbers uses too"
 
 
-@every_converted
+@every_exercise
 def test_a_verdict_has_no_more_rows_than_a_student_reads(name):
     target = exercise(name)
     low, high = (2, 4) if target.points < 4 else (4, 9 if name in WHOLE_MODELS else 7)
@@ -296,7 +291,7 @@ def test_nothing_is_judged_before_somebody_looks(monkeypatch: pytest.MonkeyPatch
 @every_exercise
 def test_names_points_and_explanations_are_fit_to_be_read_by_students(name):
     target = exercise(name)
-    assert 4 <= len(target.misconceptions) <= (20 if name in WHOLE_MODELS else 15) or name not in CONVERTED
+    assert 4 <= len(target.misconceptions) <= (20 if name in WHOLE_MODELS else 15)
     for things in ([item.name for item in target.misconceptions], [aspect.name for aspect in target.rows]):
         assert len(set(things)) == len(things), "each needs a name of its own"
     assert all(aspect.points > 0 and aspect.points * 4 % 1 == 0 for aspect in target.rows), "quarter points at least"

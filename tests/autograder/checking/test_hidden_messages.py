@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 import torch
 
+from autograder.checking.hidden_messages import OWN_KINDS, hidden_message, told_kind
 from autograder.checking.judges import JUDGES
 from autograder.checking.request import Observation
-from autograder.checking.untold import OWN_KINDS, told_kind, untold
 
 WHERE = "on a question that is not among the visible ones"
 SECRET = "0.0727 is the secret"
@@ -32,17 +32,18 @@ OPTIONS = {"claim": "another tile size gives another result", "axis": "queries",
     ],
 )
 def test_the_kind_of_mistake_is_named_and_nothing_of_the_answer(given: Observation, said: str) -> None:
-    assert untold("matches", [given], [RIGHT], OPTIONS) == f"{WHERE} {said}"
+    assert hidden_message("matches", [given], [RIGHT], OPTIONS) == f"{WHERE} {said}"
 
 
 def test_an_answer_that_should_have_been_refused_is_said_to_be() -> None:
     refused = Observation(error="ValueError: a mask is boolean")
     assert (
-        untold("answers", [RIGHT], [refused], {}) == f"{WHERE} it accepts wrong input, where a ValueError is asked for"
+        hidden_message("answers", [RIGHT], [refused], {})
+        == f"{WHERE} it accepts wrong input, where a ValueError is asked for"
     )
     alike = Observation(error=f"ValueError: {SECRET}")
     other = Observation(outputs={"output": torch.zeros(2)})
-    assert untold("matches", [alike, other], [refused, RIGHT], {}) == f"{WHERE} a result is not right"
+    assert hidden_message("matches", [alike, other], [refused, RIGHT], {}) == f"{WHERE} a result is not right"
 
 
 @pytest.mark.parametrize("judge", sorted(JUDGES))
@@ -58,7 +59,7 @@ def test_an_answer_that_should_have_been_refused_is_said_to_be() -> None:
 def test_whatever_judge_speaks_nothing_of_the_answer_and_of_the_right_one_is_told(
     judge: str, given: Observation
 ) -> None:
-    told = untold(judge, [given], [RIGHT], OPTIONS)
+    told = hidden_message(judge, [given], [RIGHT], OPTIONS)
     assert told.startswith(WHERE)
     assert "secret" not in told
     assert "7" not in told

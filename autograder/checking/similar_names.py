@@ -8,7 +8,7 @@ from functools import lru_cache
 _ALIKE = 0.8
 
 
-def alike(other: str, name: str) -> bool:
+def similar(other: str, name: str) -> bool:
     """Return whether one name may have been meant as another: it goes on where that ends, or most of its letters are the same.
 
     Args:

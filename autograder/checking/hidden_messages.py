@@ -51,7 +51,7 @@ def told_kind(name: str) -> str:
     return name if name in OWN_KINDS else "an exception"
 
 
-def untold(
+def hidden_message(
     judge: str, given: Sequence[Observation], wanted: Sequence[Observation], options: Mapping[str, Value]
 ) -> str:
     """Say what is wrong with the answers to a hidden question.
