@@ -350,10 +350,6 @@ def attention_backward(
     Returns:
         The tuple (grad_q, grad_k, grad_v), with the shapes and the dtype of q, k and v.
 
-    Raises:
-        ValueError: If widths, lengths, dtypes or leading dimensions do not fit (all four tensors share the leading
-            dimensions), or `mask` is not boolean or cannot be broadcast.
-
     Source:
         The chain rule; Dao et al. 2022, FlashAttention, appendix B.2 has the same equations.
     """
