@@ -388,7 +388,7 @@ def tiled_attention(q: Tensor, k: Tensor, v: Tensor, tile_size: int = 64) -> Ten
         Outputs, (..., T, Dv), in the dtype of the inputs.
 
     Raises:
-        ValueError: If `tile_size` is less than 1, there are no keys, or widths, lengths or dtypes do not fit.
+        ValueError: If `tile_size` is less than 1.
 
     Source:
         Milakov and Gimelshein 2018, algorithm 3 (online softmax); Rabe and Staats 2021, section 2; Dao et al. 2022,
