@@ -344,10 +344,6 @@ def attention_backward(
     Returns:
         The tuple (grad_q, grad_k, grad_v), with the shapes and the dtype of q, k and v.
 
-    Raises:
-        ValueError: If widths, lengths, dtypes or leading dimensions do not fit (all four tensors share the leading
-            dimensions), or `mask` is not boolean or cannot be broadcast.
-
     Source:
         The chain rule; Dao et al. 2022, FlashAttention, appendix B.2 has the same equations.
     """
@@ -386,7 +382,7 @@ def tiled_attention(q: Tensor, k: Tensor, v: Tensor, tile_size: int = 64) -> Ten
         Outputs, (..., T, Dv), in the dtype of the inputs.
 
     Raises:
-        ValueError: If `tile_size` is less than 1, there are no keys, or widths, lengths or dtypes do not fit.
+        ValueError: If `tile_size` is less than 1.
 
     Source:
         Milakov and Gimelshein 2018, algorithm 3 (online softmax); Rabe and Staats 2021, section 2; Dao et al. 2022,

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 from torch import Tensor
 
-from autograder.checking import rows
 from autograder.checking.draw import Case, Draw
-from autograder.checking.rows import Maker, Row
+from autograder.checking.request import Action
+from autograder.checking.rows import Maker, Probe, Row
+
+# The largest of the numbers in large inputs.
+LOUDEST = 19
 
 
 def qkv(draw: Draw) -> Case:
@@ -96,8 +100,13 @@ def together(row: Row, *others: Row) -> Row:
 def inputs_and_device(points: float, *makers: Maker) -> Row:
     """One side row for two manners: no argument is changed in place, and nothing is made on another device."""
     title = "The inputs are left as they were, and it runs on the device of its inputs, whichever that is."
-    row = together(rows.inputs_kept(points, *makers), rows.device(0, *makers))
-    return replace(row, name="inputs and device", title=title)
+
+    def probes(draw: Draw) -> Sequence[Probe]:
+        cases = [draw.case(maker) for maker in makers]  # a maker that is asked twice makes two cases
+        asked: tuple[tuple[Action, str], ...] = (("call", "unmutated"), ("meta", "matches"))
+        return [Probe((case.request(action),), judge) for case in cases for action, judge in asked]
+
+    return Row("inputs and device", title, points, probes, side=True)
 
 
 def _sizes(draw: Draw) -> tuple[int, ...]:
@@ -108,4 +117,4 @@ def _sizes(draw: Draw) -> tuple[int, ...]:
 
 def _loud(draw: Draw, *shape: int) -> Tensor:
     """Whole numbers of 10 to 19, of either sign."""
-    return (draw.integers(10, 20, *shape) * (2 * draw.integers(0, 2, *shape) - 1)).float()
+    return (draw.integers(10, LOUDEST + 1, *shape) * (2 * draw.integers(0, 2, *shape) - 1)).float()

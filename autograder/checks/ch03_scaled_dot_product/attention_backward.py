@@ -1,0 +1,93 @@
+"""The check of ``attention_backward``: the gradients of attention by hand."""
+
+from __future__ import annotations
+
+from autograder.checking import rows
+from autograder.checking.draw import Case, Draw
+from autograder.checking.exercise import Exercise
+from autograder.checks.ch03_scaled_dot_product import attention_inputs as inputs
+from autograder.checks.ch05_transformer.ready_made import ATTENTION
+from tfcourse import attention
+
+# Every way to make PyTorch differentiate passes through one of these: backwards, forwards, or the derivative of its softmax.
+AUTOGRAD = (
+    *("backward", "grad", "_make_dual", "_softmax_backward_data"),
+    "_scaled_dot_product_flash_attention_for_cpu_backward",
+    "_scaled_dot_product_flash_attention_backward",
+    "_scaled_dot_product_efficient_attention_backward",
+    "_scaled_dot_product_cudnn_attention_backward",
+    "_scaled_dot_product_fused_attention_overrideable_backward",
+)
+
+
+def batch(draw: Draw) -> Case:
+    """No mask, one leading dimension."""
+    return _with_gradient(draw, inputs.batch(draw))
+
+
+def unbatched(draw: Draw) -> Case:
+    """No mask, no leading dimension."""
+    return _with_gradient(draw, inputs.unbatched(draw))
+
+
+def masked(draw: Draw) -> Case:
+    """With a mask in which every query may attend to something."""
+    return _with_gradient(draw, inputs.masked(draw))
+
+
+def empty_row(draw: Draw) -> Case:
+    """With a query that may attend to nothing."""
+    return _with_gradient(draw, inputs.empty_row(draw))
+
+
+def large(draw: Draw) -> Case:
+    """Scores in the hundreds. Two keys are alike and the best that the first query can find: it looks at both, and its
+    weights are no ones and zeros, past which nothing would flow back. Values and gradient are small, for loud queries
+    and keys multiply what rounding leaves of their products.
+    """
+    case = _with_gradient(draw, inputs.large(draw))
+    q, k = case.arguments["q"], case.arguments["k"].clone()
+    k[:, :2] = inputs.LOUDEST * q[:, :1].sign()
+    return case.with_arguments(k=k, v=case.arguments["v"] * 0.3, grad_output=case.arguments["grad_output"] * 0.3)
+
+
+def longer(draw: Draw, size: int) -> Case:
+    """Inputs whose leading and length axes grow with a size."""
+    return _with_gradient(draw, inputs.longer(draw, size))
+
+
+def _with_gradient(draw: Draw, case: Case) -> Case:
+    """The case, with a gradient that arrives at the output."""
+    q, v = case.arguments["q"], case.arguments["v"]
+    return case.with_arguments(grad_output=draw.normal(*q.shape[:-1], v.shape[-1]))
+
+
+def _one_of_three(points: float, place: int, name: str = "", title: str = "") -> rows.Row:
+    return rows.part(points, batch, unbatched, output=f"output[{place}]", name=name, title=title)
+
+
+ATTENTION_BACKWARD = Exercise(
+    reference=attention.attention_backward,
+    rows=(
+        _one_of_three(1.5, 2, "values' gradient", "The gradient of the values is right."),
+        inputs.together(
+            _one_of_three(4.25, 0, "other gradients", "The gradients of the queries and of the keys are right."),
+            _one_of_three(0, 1),
+        ),
+        rows.numbers(2.75, masked, name="mask", title="Nothing flows back through a forbidden pair.", gradients=False),
+        rows.edge(
+            1,
+            empty_row,
+            large,
+            name="empty row and large scores",
+            title="A query that may attend to nothing has zero gradients; scores in the hundreds give finite, right ones.",
+            gradients=False,
+            dtypes=(),
+        ),
+        rows.precision(0.75, batch),
+        inputs.inputs_and_device(0.75, batch, masked),
+        rows.no_loop(1, longer, over="examples, heads, queries or keys"),
+    ),
+    forbidden=(*ATTENTION, *AUTOGRAD),
+    rule_case=(batch, masked),
+)
