@@ -66,9 +66,10 @@ def looks_away(q, k, v, mask=None):
 
 
 def from_the_checks(q, k, v, mask=None):
-    from autograder.checks.attention import weights_of
+    from autograder.checks import exercise
 
-    return weights_of(q, k, mask) @ v
+    nearly_right = exercise("scaled_dot_product_attention").misconceptions
+    return next(mistake for mistake in nearly_right if mistake.kind == "manner").wrong(q, k, v, mask)
 
 
 @pytest.mark.parametrize(
