@@ -7,8 +7,8 @@ from __future__ import annotations
 from ..attack import Attack, code
 
 BOTH = ("causal_mask", "merge_query_key")
-# Half a point for each of two right shapes.
-SHAPES = 1.0
+# Half a point for the right shape of the causal mask.
+SHAPES = 0.5
 
 
 def returning(expression: str, names: tuple[str, ...] = BOTH) -> dict[str, str]:

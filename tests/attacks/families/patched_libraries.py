@@ -18,8 +18,8 @@ WRONG = {
     """),
 }
 
-# Half a point for each of the two shapes, which are right.
-SHAPES = 1.0
+# Half a point for the shape of the causal mask, which is right.
+SHAPES = 0.5
 
 ATTACKS = (
     Attack(
