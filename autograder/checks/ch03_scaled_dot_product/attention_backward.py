@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from autograder.checking import rows
 from autograder.checking.draw import Case, Draw
 from autograder.checking.exercise import Exercise
@@ -9,7 +11,8 @@ from autograder.checks.ch03_scaled_dot_product import attention_inputs as inputs
 from autograder.checks.ch05_transformer.ready_made import ATTENTION
 from tfcourse import attention
 
-# Every way to make PyTorch differentiate passes through one of these: backwards, forwards, or the derivative of its softmax.
+# Every way to make PyTorch differentiate passes through one of these: backwards, forwards, or the derivative of its
+# softmax.
 AUTOGRAD = (
     *("backward", "grad", "_make_dual", "_softmax_backward_data"),
     "_scaled_dot_product_flash_attention_for_cpu_backward",
@@ -62,17 +65,23 @@ def _with_gradient(draw: Draw, case: Case) -> Case:
     return case.with_arguments(grad_output=draw.normal(*q.shape[:-1], v.shape[-1]))
 
 
-def _one_of_three(points: float, place: int, name: str = "", title: str = "") -> rows.Row:
-    return rows.part(points, batch, unbatched, output=f"output[{place}]", name=name, title=title)
+def _some_of_three(points: float, *places: int, name: str, title: str) -> rows.Row:
+    """A row about the gradients at some places of the result, all asked with the same cases."""
+    options = {"outputs": [f"output[{place}]" for place in places]}
+
+    def probes(draw: Draw) -> Sequence[rows.Probe]:
+        cases = [draw.case(maker) for maker in (batch, unbatched)]
+        return [rows.Probe((case.request(),), "matches_part", options) for case in cases]
+
+    return rows.Row(name, title, points, probes)
 
 
 ATTENTION_BACKWARD = Exercise(
     reference=attention.attention_backward,
     rows=(
-        _one_of_three(1.5, 2, "values' gradient", "The gradient of the values is right."),
-        inputs.together(
-            _one_of_three(4.25, 0, "other gradients", "The gradients of the queries and of the keys are right."),
-            _one_of_three(0, 1),
+        _some_of_three(1.5, 2, name="values' gradient", title="The gradient of the values is right."),
+        _some_of_three(
+            4.25, 0, 1, name="other gradients", title="The gradients of the queries and of the keys are right."
         ),
         rows.numbers(2.75, masked, name="mask", title="Nothing flows back through a forbidden pair.", gradients=False),
         rows.edge(
@@ -80,7 +89,7 @@ ATTENTION_BACKWARD = Exercise(
             empty_row,
             large,
             name="empty row and large scores",
-            title="A query that may attend to nothing has zero gradients; scores in the hundreds give finite, right ones.",
+            title="A query that may attend to nothing has zero gradients; scores in the hundreds give right ones.",
             gradients=False,
             dtypes=(),
         ),

@@ -110,7 +110,9 @@ def inputs_and_device(points: float, *makers: Maker) -> Row:
 
 
 def _sizes(draw: Draw) -> tuple[int, ...]:
-    """Six pairwise distinct sizes: two small ones to lead (they multiply the work and teach nothing more), then four larger."""
+    """Six pairwise distinct sizes: two small ones to lead (they multiply the work and teach nothing more), then four
+    larger.
+    """
     first = int(draw.integers(2, 4))
     return (first, 5 - first, *draw.sizes(4, low=4))
 

@@ -52,7 +52,7 @@ COSINE_ATTENTION = Exercise(
                 0.75,
                 empty_row,
                 name="zeros",
-                title="A query that may attend to nothing gets zeros; a zero vector has cosine 0, and no gradient is NaN.",
+                title="A query that may attend to nothing gets zeros; a zero vector has cosine 0, no gradient NaN.",
                 dtypes=(),
             ),
             # What the gradient by a zero vector is, is a matter of definition: it has to be finite.

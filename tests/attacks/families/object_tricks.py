@@ -7,8 +7,6 @@ from __future__ import annotations
 from ..attack import Attack, code
 
 BOTH = ("causal_mask", "merge_query_key")
-# Half a point for the right shape of the merged matrix.
-SHAPES = 0.5
 
 
 def returning(expression: str, names: tuple[str, ...] = BOTH) -> dict[str, str]:
@@ -22,7 +20,6 @@ ATTACKS = (
         story="Returns a tensor subclass whose __torch_function__ says yes to every comparison.",
         wants="full marks for any numbers",
         bodies=returning("zeros(arguments).as_subclass(Yes)"),
-        due=SHAPES,
         cells=(
             code("""
                 class Yes(torch.Tensor):
@@ -53,7 +50,6 @@ ATTACKS = (
         story="Returns a wrapper subclass whose __torch_dispatch__ answers every comparison with what the comparison hopes for.",
         wants="full marks for any numbers",
         bodies=returning("Lie(arguments)"),
-        due=SHAPES,
         cells=(
             code("""
                 class Lie(torch.Tensor):

@@ -18,8 +18,6 @@ WRONG = {
     """),
 }
 
-# Half a point for the shape of the merged matrix, which is right.
-SHAPES = 0.5
 
 ATTACKS = (
     Attack(
@@ -27,7 +25,6 @@ ATTACKS = (
         story="Replaces torch.testing.assert_close, torch.allclose, torch.isclose and torch.equal by functions that agree with everything.",
         wants="full marks for any numbers",
         bodies=WRONG,
-        due=SHAPES,
         cells=(
             code("""
                 import numpy
@@ -44,7 +41,6 @@ ATTACKS = (
         story="Defines a function named check that returns the points of any exercise.",
         wants="full marks without a check",
         bodies=WRONG,
-        due=SHAPES,
         cells=(
             code("""
                 def check(candidate, **options):
@@ -57,7 +53,6 @@ ATTACKS = (
         story="Replaces tfcourse.check and what is behind it in the modules that hold them.",
         wants="full marks without a check",
         bodies=WRONG,
-        due=SHAPES,
         cells=(
             code("""
                 import sys
@@ -75,7 +70,6 @@ ATTACKS = (
         story="Replaces every judge of the checking engine by one that has nothing to object to.",
         wants="full marks for any numbers",
         bodies=WRONG,
-        due=SHAPES,
         cells=(
             code("""
                 try:
@@ -92,7 +86,6 @@ ATTACKS = (
         story="Changes the class of verdicts so that its text form and its score are always the full points.",
         wants="full marks on paper",
         bodies=WRONG,
-        due=SHAPES,
         cells=(
             code("""
                 from autograder.checking import verdict
@@ -107,7 +100,6 @@ ATTACKS = (
         story="Replaces the part of the checking engine that runs student code by one that runs the reference instead.",
         wants="full marks for a stub",
         bodies=WRONG,
-        due=SHAPES,
         cells=(
             code("""
                 from autograder.checking import subject
@@ -130,7 +122,6 @@ ATTACKS = (
         story="Puts the student's own function in the place of the reference, so that it is compared with itself.",
         wants="full marks for any numbers",
         bodies=WRONG,
-        due=SHAPES,
         last=code("pass"),
         cells=(
             code("""
@@ -155,7 +146,6 @@ ATTACKS = (
         story="Makes the entry points of installed packages name a check of the student's own.",
         wants="full marks without a check",
         bodies=WRONG,
-        due=SHAPES,
         cells=(
             code("""
                 import importlib.metadata, tfcourse
@@ -172,7 +162,6 @@ ATTACKS = (
         story="Puts modules of the student's own into sys.modules under the names of the checks and of torch.testing.",
         wants="full marks without a check",
         bodies=WRONG,
-        due=SHAPES,
         cells=(
             code("""
                 import sys, types
@@ -191,7 +180,6 @@ ATTACKS = (
         story="Replaces the table of tolerances, and the function that reads it, by an infinite tolerance.",
         wants="full marks for any finite numbers",
         bodies=WRONG,
-        due=SHAPES,
         cells=(
             code("""
                 import math, sys
@@ -214,7 +202,6 @@ ATTACKS = (
         story="Replaces the built-in functions that add up points and ask whether everything passed.",
         wants="full marks on paper",
         bodies=WRONG,
-        due=SHAPES,
         cells=(
             code("""
                 import builtins
@@ -228,7 +215,6 @@ ATTACKS = (
         story="Registers kernels of its own for PyTorch's comparison operators, where no Python function has to be replaced.",
         wants="full marks for any numbers",
         bodies=WRONG,
-        due=SHAPES,
         cells=(
             code("""
                 import warnings

@@ -1,6 +1,6 @@
 """A course that an earlier version wrote goes on: nothing is graded silently by other points, and what people decided stays.
 
-`courses/version-0.1.0.tar.xz` is a course folder as version 0.1.0 left it, journal and results included: chapter 03 released, four
+`courses/version-0.1.0.tar.xz` is a course folder as version 0.1.0 left it, journal and results included: chapter 04 released, four
 students of `sample-class` graded, one answer marked by a person, one exercise with extra credit. The students' package is left out.
 """
 
@@ -20,7 +20,7 @@ from autograder.grading.points import points_now
 
 from .conftest import PROJECT
 
-CHAPTER = "03_scaled_dot_product"
+CHAPTER = "04_multi_head"
 ARCHIVE = Path(__file__).parent / "courses" / "version-0.1.0.tar.xz"
 
 
