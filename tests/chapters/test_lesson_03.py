@@ -167,6 +167,7 @@ def tokens(text: str) -> Iterator[tuple[str, float, float]]:
 
 def claims() -> Iterator[tuple[str, list[float]]]:
     """The lesson's statements with numbers in them, and what the numbers ought to be, in the order of the text."""
+    yield from words_by_hand()
     unscaled = soft_lookup(QUERIES[0], KEYS, VALUES).tolist()
     mean = VALUES.mean(dim=0).tolist()
     weights = masked_attention_weights(QUERIES, KEYS)
@@ -427,3 +428,27 @@ def test_attention_has_learned_to_compare_wind_with_wind(runs: list[Any]) -> Non
         torch.testing.assert_close(wind, torch.full((2,), 19.0), atol=1.0, rtol=0)
         assert learned.abs().max() < 2
         torch.testing.assert_close(names["w_v"].flatten(), torch.tensor([0.0, 0, 0, 0, 0, 1]), atol=0.1, rtol=0)
+
+
+def words_by_hand() -> Iterator[tuple[str, list[float]]]:
+    """What the lesson works out for the word *it*."""
+    query = [0.5 * thing + pronoun for thing, pronoun in zip((0, 0, 2, 4), (2, 6, 0, 0), strict=True)]
+    fern, own = query[1] / 2, query[1] * 0.5 / 2
+    scores = [query[0] / 2, query[2] / 2, 0, fern, 0, own, query[3] / 2, query[3] / 2]
+    grown = [math.exp(score) for score in scores]
+    yield "= (2, 6, 1, 2)$", query
+    yield "*Ana* gets the score $2 / 2 = 1$, *watered* 0.5, *the* and *as* 0,", [query[0], 2, scores[0], scores[1], 0]
+    yield "*fern* $6 / 2 = 3$,", [query[1], 2, fern]
+    yield r"*it* itself $6 \cdot 0.5 / 2 = 1.5$;", [query[1], 0.5, 2, own]
+    yield "The exponentials are 2.72, 1.65, 1, 20.09, 1, 4.48, 2.72 and 2.72,", grown
+    yield "their sum is 36.37:", [sum(grown)]
+    yield "$20.09 / 36.37 = 0.55$.", [grown[3], sum(grown), grown[3] / sum(grown)]
+    yield "*fern* receives 0.65.", [grown[3] / sum(grown[:6])]
+
+
+def test_words_print_the_weights_that_the_text_tells(printed: str) -> None:
+    rows = {line.split()[0]: line for line in printed.splitlines() if " watered " in line}
+    assert "fern 0.55" in rows["it"]
+    weights = {word: float(weight) for word, weight in re.findall(r"(\w+) (\d\.\d\d)", rows["dry"])}
+    assert max(weights, key=weights.get) == "fern"
+    assert re.findall(r"\d\.\d\d", rows["the"]) in (["0.12"] * 8, ["0.13"] * 8)
