@@ -19,6 +19,7 @@ class LaunchSettings:
         repository: address of a public GitHub repository, ``https://github.com/owner/name``.
         branch: branch that holds the released notebooks.
         notebook: path of a chapter's notebook in it; ``{chapter}`` stands for the chapter's name.
+        lesson: path of a chapter's lesson notebook in it, or empty for none; ``{number}`` stands for the chapter's number.
         colab: whether pages offer Google Colab.
         binder: address of a BinderHub such as ``https://mybinder.org``, or empty for none.
     """
@@ -26,6 +27,7 @@ class LaunchSettings:
     repository: str
     branch: str = "main"
     notebook: str = "release/{chapter}/{chapter}.ipynb"
+    lesson: str = ""
     colab: bool = True
     binder: str = ""
 
@@ -70,15 +72,22 @@ class LaunchSettings:
 
 
 def launch_links(settings: LaunchSettings, chapter: str) -> list[tuple[str, str]]:
-    """Return the services that open a chapter's notebook, as pairs of name and address.
+    """Return the services that open a chapter's notebooks, as pairs of name and address: the exercises, and the lesson if it is published.
 
     Args:
         settings: where the notebooks are published.
         chapter: the chapter's name, for example ``"03_scaled_dot_product"``.
     """
+    links = _services(settings, settings.notebook.format(chapter=chapter))
+    if settings.lesson:
+        path = settings.lesson.format(chapter=chapter, number=chapter.partition("_")[0])
+        links += [(f"{name}, lesson", address) for name, address in _services(settings, path)]
+    return links
+
+
+def _services(settings: LaunchSettings, notebook: str) -> list[tuple[str, str]]:
     owner, name = settings.owner_and_name()
-    path = quote(settings.notebook.format(chapter=chapter))
-    branch = quote(settings.branch, safe="")
+    path, branch = quote(notebook), quote(settings.branch, safe="")
     links = []
     if settings.colab:
         links.append(("Colab", f"https://colab.research.google.com/github/{owner}/{name}/blob/{branch}/{path}"))

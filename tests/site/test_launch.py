@@ -30,6 +30,17 @@ def test_binder_is_offered_where_a_hub_is_named() -> None:
     ]
 
 
+def test_a_lesson_that_is_published_is_offered_beside_the_exercises() -> None:
+    settings = LaunchSettings("https://github.com/school/course", lesson="student/{chapter}/{number}_lesson.ipynb")
+    (_, exercises), (name, lesson) = launch_links(settings, "04_multi_head")
+    assert exercises.endswith("/release/04_multi_head/04_multi_head.ipynb")
+    assert name == "Colab, lesson"
+    assert (
+        lesson
+        == "https://colab.research.google.com/github/school/course/blob/main/student/04_multi_head/04_lesson.ipynb"
+    )
+
+
 @pytest.mark.parametrize(
     "repository",
     [
