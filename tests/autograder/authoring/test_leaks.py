@@ -158,7 +158,7 @@ def test_a_release_of_both_chapters_gives_nothing_away(
     assign(small.root, course, [FIRST, SECOND])
     materials = course_materials(course)
     assert {material.chapter for material in materials} == {FIRST, SECOND}
-    assert {material.path.suffix for material in materials} == {".ipynb", ".whl", ".zip", ".txt"}
+    assert {material.path.suffix for material in materials} == {".ipynb", ".whl", ".zip", ".txt", ".md", ""}
     assert find_leaks(materials, secrets) == []
     # The control: what the instructor has is full of them.
     source = course.root / "source" / FIRST / f"{FIRST}.ipynb"

@@ -55,8 +55,14 @@ def test_an_unknown_exercise_is_named():
     assert exercise("split_heads") is exercises()["split_heads"]
 
 
-def test_two_exercises_of_one_name_are_refused(monkeypatch):
+def forget() -> None:
+    """Let the declarations be looked for again."""
+    checks._declared.cache_clear()
     exercises.cache_clear()
+
+
+def test_two_exercises_of_one_name_are_refused(monkeypatch):
+    forget()
     twice = exercise("causal_mask")
     modules = {
         "autograder.checks.a": type("M", (), {"A": twice, "__file__": "a.py"}),
@@ -64,12 +70,12 @@ def test_two_exercises_of_one_name_are_refused(monkeypatch):
     }
     monkeypatch.setattr(checks, "_modules", lambda: iter(modules))
     monkeypatch.setattr(checks.importlib, "import_module", modules.__getitem__)
-    exercises.cache_clear()
+    forget()
     with pytest.raises(
         ValueError, match=r"two exercises are named 'causal_mask'; the second is declared in autograder\.checks\.b"
     ):
         exercises()
-    exercises.cache_clear()
+    forget()
 
 
 def test_a_seed_changes_the_questions_and_nothing_about_a_right_solution():

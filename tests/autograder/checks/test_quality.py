@@ -34,6 +34,7 @@ NOT_EXERCISES = {
     "data",
     "explorers",
     "figures",
+    "lessons",
     "translation",
 }
 # In bytes. A model has dozens of weights, and each known mistake gradients by all of them.
