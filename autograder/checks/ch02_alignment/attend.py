@@ -20,7 +20,7 @@ ATTEND = Exercise(
     reference=alignment.attend,
     rows=(
         rows.numbers(
-            3.5,
+            2.75,
             blend,
             blend_square,
             title="Each query has the weights of its scores; its context is the sum of the values, each times its weight.",
@@ -34,7 +34,8 @@ ATTEND = Exercise(
             title="A mask (B, S) holds for all queries of its example, a mask (B, T, S) for each query.",
         ),
         rows.edge(0.5, empty_row, name="empty row", dtypes=(), title="A query that may attend to nothing gets zeros."),
-        rows.precision(0.25, blend, half=False),
+        rows.precision(0.5, blend),
+        rows.inputs_kept(0.5, masked_blend),
         rows.no_loop(0.5, more_blend, over="examples, queries or values"),
     ),
     forbidden=FUSED,

@@ -10,6 +10,7 @@ from autograder.checks.ch02_alignment.blend_cases import (
     blend,
     blend_square,
     empty_row,
+    masked_blend,
     more_blend,
     padded_blend,
 )
@@ -32,14 +33,15 @@ def below_zero(draw: Draw) -> Case:
 HARD_ATTEND = Exercise(
     reference=alignment.hard_attend,
     rows=(
-        rows.numbers(3, blend, blend_square, title="Each query takes the value of its highest score, whole."),
+        rows.numbers(2.75, blend, blend_square, title="Each query takes the value of its highest score, whole."),
         rows.edge(0.5, ties, name="ties", dtypes=(), title="Among equal scores the first place is taken."),
         rows.numbers(
             1.75,
             below_zero,
             as_many_queries,
+            masked_blend,
             name="mask",
-            title="A mask (B, S) holds for all queries of its example, also where all scores are negative.",
+            title="A mask (B, S) holds for all queries of its example, a mask (B, T, S) for each; all scores may be negative.",
         ),
         rows.edge(
             0.5,
@@ -48,7 +50,7 @@ HARD_ATTEND = Exercise(
             dtypes=(),
             title="A query that may attend to nothing has weights and context 0.",
         ),
-        rows.precision(0.25, blend, half=False),
+        rows.precision(0.5, blend, half=False),
         rows.device(0.5, blend),
         rows.no_loop(0.5, more_blend, over="examples, queries or values"),
     ),

@@ -9,13 +9,14 @@ from tfcourse import alignment
 
 
 def corpus(draw: Draw) -> Case:
-    """A few short pairs, in which words come again in other pairs; one source word never occurs."""
+    """A few short pairs, in which words come again in other pairs; every source word occurs."""
     words = int(draw.integers(4, 6))
     pairs = [
         ((draw.permutation(words - 1)[: 2 + i % 2] + 1).tolist(), (draw.permutation(words)[: 3 - i % 2] + 1).tolist())
         for i in range(5)
     ]
-    sizes = {"source_vocabulary": words + 1, "target_vocabulary": words + 2}
+    pairs.append((list(range(1, words)), pairs[0][1]))
+    sizes = {"source_vocabulary": words, "target_vocabulary": words + 2}
     return Case({"pairs": pairs, **sizes, "iterations": 3})
 
 
@@ -27,6 +28,12 @@ def one_iteration(draw: Draw) -> Case:
 def no_iteration(draw: Draw) -> Case:
     """No iteration at all."""
     return corpus(draw).with_arguments(iterations=0)
+
+
+def word_never_occurs(draw: Draw) -> Case:
+    """A source word that occurs in no pair, after one iteration."""
+    case = one_iteration(draw)
+    return case.with_arguments(source_vocabulary=case.arguments["source_vocabulary"] + 1)
 
 
 def many_iterations(draw: Draw) -> Case:
@@ -42,8 +49,28 @@ def double_words(draw: Draw) -> Case:
 
 def null_among_words(draw: Draw) -> Case:
     """A source sentence in which 0 stands, which is NULL's number."""
+    return _with_pair(corpus(draw), [0, 1], [1])
+
+
+def null_among_targets(draw: Draw) -> Case:
+    """A target sentence in which 0 stands."""
+    return _with_pair(corpus(draw), [1], [0, 1])
+
+
+def unknown_source_word(draw: Draw) -> Case:
+    """A source word that is not within its vocabulary."""
     case = corpus(draw)
-    return case.with_arguments(pairs=[([0, 1], [1]), *case.arguments["pairs"]])
+    return _with_pair(case, [1, case.arguments["source_vocabulary"]], [1])
+
+
+def unknown_target_word(draw: Draw) -> Case:
+    """A target word that is not within its vocabulary."""
+    case = corpus(draw)
+    return _with_pair(case, [1], [1, case.arguments["target_vocabulary"]])
+
+
+def _with_pair(case: Case, source: list[int], target: list[int]) -> Case:
+    return case.with_arguments(pairs=[(source, target), *case.arguments["pairs"]])
 
 
 IBM_MODEL_1 = Exercise(
@@ -63,11 +90,19 @@ IBM_MODEL_1 = Exercise(
         rows.edge(
             0.75,
             no_iteration,
-            one_iteration,
+            word_never_occurs,
             name="start",
             dtypes=(),
             title="Before the first iteration the table is uniform, and the row of a word that never occurs stays so.",
         ),
-        rows.errors(0.5, corpus, null_among_words, title="A token outside its vocabulary, or 0, is a ValueError."),
+        rows.errors(
+            0.5,
+            corpus,
+            null_among_words,
+            null_among_targets,
+            unknown_source_word,
+            unknown_target_word,
+            title="A token outside its vocabulary, or 0, is a ValueError.",
+        ),
     ),
 )
