@@ -15,6 +15,8 @@ import pytest
 import yaml
 
 from autograder.authoring.leaks import find_leaks, secrets_of, site_materials
+from autograder.checking.verdict import section_address
+from autograder.checks import exercises
 from autograder.site.alt_text import picture_faults
 from autograder.site.build import build_site, chapters_of
 
@@ -212,8 +214,44 @@ def test_a_chapters_pages_lead_to_each_other(page, site: Path, name: str) -> Non
     assert page.url.endswith(f"/{there.lower()}.html")
 
 
+def test_every_exercise_leads_to_its_sections_of_the_lesson(page, site: Path) -> None:
+    lines = 0
+    for name in (name for name in CHAPTER_PAGES if name.endswith("exercises")):
+        _open(page, site, name)
+        links = page.locator("p:has(> em:first-child:text-is('In the lesson:'))").evaluate_all(
+            "lines => lines.map(line => [...line.querySelectorAll('a')].map(link => link.href))"
+        )
+        assert all(links), f"{name}: a line without a link"
+        lines += len(links)
+        assert _missing(site, {address for line in links for address in line}) == set()
+    assert lines == len(exercises())
+
+
+def test_every_section_that_a_verdict_names_is_there(site: Path) -> None:
+    read = {
+        section_address(f"{site.as_uri()}/", exercise.chapter, known.read)
+        for exercise in exercises().values()
+        for known in exercise.misconceptions
+    }
+    assert len(read) > len(CHAPTER_PAGES)
+    assert _missing(site, read) == set()
+
+
+def _missing(site: Path, addresses: set[str]) -> set[str]:
+    """Return those of some addresses of sections that lead nowhere."""
+    ids: dict[str, set[str]] = {}
+    for address in addresses:
+        path = unquote(urlsplit(address).path)
+        if path not in ids:
+            assert Path(path).is_relative_to(site)
+            ids[path] = set(re.findall(r'\bid="([^"]+)"', Path(path).read_text(encoding="utf-8")))
+    return {address for address in addresses if urlsplit(address).fragment not in ids[unquote(urlsplit(address).path)]}
+
+
 def test_no_page_names_another_host_for_something_it_loads(site: Path) -> None:
-    loading = re.compile(r'<(?:script|img|iframe|link|source)\b[^>]*\b(?:src|href)="(?:https?:)?//[^"]*"')
+    loading = re.compile(
+        r'<(?:script|img|iframe|link(?! rel="canonical")|source)\b[^>]*\b(?:src|href)="(?:https?:)?//[^"]*"'
+    )
     found = {path.name: loading.findall(path.read_text(encoding="utf-8")) for path in site.rglob("*.html")}
     assert {name: tags for name, tags in found.items() if tags} == {}
 
