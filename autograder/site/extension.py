@@ -43,10 +43,12 @@ from autograder.site.lesson_links import link_headings
 from autograder.site.mathjax import BUNDLE, copy_mathjax
 from autograder.site.roles import with_valid_roles
 from autograder.site.side_by_side import execute_lessons
+from autograder.site.word_count import count_words
 from autograder.site_address import site_address
 
 _LOGGER = logging.getLogger(__name__)
 _TEMPLATES = Path(__file__).parent / "templates"
+_WORDS = "tfcourse_words"
 _THEME_GROUPS = ("download-buttons", "launch-buttons")
 
 
@@ -62,6 +64,7 @@ def setup(app: Sphinx) -> dict[str, Any]:
     # Before napoleon, which runs at 500.
     app.connect("autodoc-process-docstring", prepare_docstring, priority=400)
     # After the theme's own handlers, which run at 500 and 501.
+    app.connect("doctree-read", note_words)
     app.connect("doctree-resolved", link_lesson)
     app.connect("html-page-context", dress_page, priority=600)
     app.connect("build-finished", finish)
@@ -86,6 +89,13 @@ def configure(app: Sphinx, config: Config) -> None:
 def prepare_docstring(app: Sphinx, what: str, name: str, obj: object, options: object, lines: list[str]) -> None:
     """Let a docstring say in prose what a function returns."""
     lines[:] = returns_as_prose(lines)
+
+
+def note_words(app: Sphinx, document: nodes.document) -> None:
+    """Note how many words of a lesson are to be read; the note is kept with the page."""
+    page = ChapterPage.of(app.env.docname)
+    if page is not None and page.kind == "lesson":
+        app.env.metadata[app.env.docname][_WORDS] = count_words(document)
 
 
 def link_lesson(app: Sphinx, document: nodes.document, docname: str) -> None:
@@ -146,13 +156,18 @@ def _write_entrance(app: Sphinx) -> None:
 
 
 def _report(app: Sphinx) -> dict[str, Any]:
-    """Return which pages there are, and how the execution of each lesson went."""
+    """Return which pages there are, how long each lesson is, and how its execution went."""
     executed: dict[str, dict[str, Any]] = {
         name: data["exec_data"] for name, data in _notebooks(app).items() if data.get("exec_data")
     }
     return {
         "pages": sorted(app.env.found_docs),
         "runtimes": {name: data["runtime"] for name, data in sorted(executed.items())},
+        "words": {
+            name: app.env.metadata[name][_WORDS]
+            for name in sorted(app.env.found_docs)
+            if _WORDS in app.env.metadata[name]
+        },
         "failures": {
             name: data["traceback"] or data["error"] for name, data in sorted(executed.items()) if not data["succeeded"]
         },

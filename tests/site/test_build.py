@@ -47,6 +47,9 @@ def test_a_course_becomes_a_site_with_its_students_files(course: Path, tmp_path:
     assert "RuntimeError" in exercises
     assert "Traceback" not in exercises, "the exercises were executed"
     assert list(report.runtimes) == ["chapters/01_first/lesson"]
+    assert report.words == {"chapters/01_first/lesson": 2}, (
+        "“It says”, without the formula, the code and what it prints"
+    )
     for page in (lesson, exercises):
         assert 'download href="../../_downloads/01_first/01_first.ipynb"' in page
     assert (site / "_downloads/01_first/tfcourse-1.whl").read_bytes() == b"wheel"
@@ -69,6 +72,7 @@ def test_a_course_becomes_a_site_with_its_students_files(course: Path, tmp_path:
     assert "six times seven is 42" in (site / "chapters/01_first/lesson.html").read_text()
     assert not [step for step in steps if "Executing notebook" in step]
     assert second.runtimes == report.runtimes
+    assert second.words == report.words
 
 
 def test_page_with_figures_to_play_with_loads_what_they_share_before_their_own(course: Path) -> None:
