@@ -31,7 +31,8 @@ def _is_read(node: nodes.Node) -> bool:
 
 
 def _is_caption(paragraph: nodes.paragraph) -> bool:
-    return isinstance(paragraph.children[0], nodes.emphasis) and bool(_CAPTION.match(paragraph.astext()))
+    first = next(iter(paragraph.children), None)
+    return isinstance(first, nodes.emphasis) and bool(_CAPTION.match(paragraph.astext()))
 
 
 def _text(paragraph: nodes.paragraph) -> str:

@@ -43,9 +43,10 @@ def test_formulas_in_a_sentence_are_left_out_and_names_of_code_are_words() -> No
         nodes.table("", nodes.entry("", paragraph())),
         nodes.literal_block("", "x = 1"),
         nodes.math_block("", "a + b"),
+        nodes.paragraph(),
         nodes.paragraph("", "", nodes.emphasis("", "Figure 1.2. What does this show? A caption.")),
     ],
-    ids=["cell", "folded", "figure", "table", "code", "formula", "caption under a cell"],
+    ids=["cell", "folded", "figure", "table", "code", "formula", "nothing", "caption under a cell"],
 )
 def test_what_stands_apart_is_not_counted(apart: nodes.Node) -> None:
     assert count_words(page(paragraph(), apart)) == 4
