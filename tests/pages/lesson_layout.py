@@ -10,7 +10,8 @@ COLUMNS, LINES = 80, 20
 SCREENS_WITHOUT_PICTURE = 4
 QUESTIONS = 3
 
-# Of an answer is known where it ends: with the next paragraph that is no figure's caption, or the next heading.
+# An answer ends with the next paragraph that is no figure's caption, or the next heading.
+# What a caption says is not looked at: it must not tell.
 _MEASURE = """([columns, lines]) => {
     const article = document.querySelector('.bd-article');
     const seen = (selector) => [...article.querySelectorAll(selector)].filter(part => part.checkVisibility());
