@@ -232,3 +232,14 @@ def test_lessons_are_executed_side_by_side(course: Path) -> None:
     for mine, other in (("romeo", "juliet"), ("juliet", "romeo")):
         assert f"{mine} has met {other}" in (report.output / f"chapters/{mine}/lesson.html").read_text()
     assert set(report.runtimes) == {f"chapters/{name}/lesson" for name in ("01_first", "romeo", "juliet")}
+
+
+def test_a_site_knows_its_address_and_takes_no_hostile_one(course: Path) -> None:
+    config = course / "_config.yml"
+    text = config.read_text(encoding="utf-8")
+    config.write_text(text.replace('baseurl: ""', "baseurl: javascript:alert(1)"), encoding="utf-8")
+    with pytest.raises(SiteError, match="not the address of a site"):
+        build_site(course)
+    config.write_text(text.replace('baseurl: ""', "baseurl: https://example.org/course/"), encoding="utf-8")
+    page = (build_site(course).output / "chapters/01_first/lesson.html").read_text(encoding="utf-8")
+    assert '<link rel="canonical" href="https://example.org/course/chapters/01_first/lesson.html"' in page
