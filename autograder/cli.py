@@ -145,8 +145,19 @@ def build(output: Path | None, offered: tuple[str, ...]) -> Outcome:
             "do not publish this site: it gives solutions away",
         )
     return Outcome(
-        {"output": site.output, "pages": site.pages, "seconds": site.seconds, "lessons": site.runtimes},
-        f"{len(site.pages)} pages in {site.seconds:.0f} s. Open {site.output / 'index.html'}",
+        {
+            "output": site.output,
+            "pages": site.pages,
+            "seconds": site.seconds,
+            "lessons": site.runtimes,
+            "words": site.words,
+        },
+        "\n".join(
+            [
+                *(f"{lesson.split('/')[1]}: a lesson of {words:,} words" for lesson, words in site.words.items()),
+                f"{len(site.pages)} pages in {site.seconds:.0f} s. Open {site.output / 'index.html'}",
+            ]
+        ),
     )
 
 

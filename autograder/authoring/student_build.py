@@ -21,6 +21,7 @@ from autograder.authoring.sync import same_package
 from autograder.checking.exercise import Exercise
 from autograder.errors import CourseError
 from autograder.grading.provenance import checks_stamp
+from autograder.site_address import site_address
 from autograder.source_text import ModuleText, find_definition, module_text
 
 # The oldest date that a zip archive can hold: a wheel's bytes must not depend on the clock.
@@ -55,12 +56,13 @@ def build_student_wheel(root: Path, chapter: Chapter, out_dir: Path) -> Path:
         The wheel, for example ``tfcourse-0.2.0+ch03-py3-none-any.whl``.
 
     Raises:
-        CourseError: if the installed package is not this project's, a module cannot be cut, or the file cannot be written.
+        CourseError: if the installed package is not this project's, a module cannot be cut, the address of the site is unfit, or the
+            file cannot be written.
     """
     same_package(root)
     project = _project(root)
     version = f"{project['version']}+{chapter.tag}"
-    files = {**_package_files(chapter, version), **_engine_files(), **_recordings(root, chapter)}
+    files = {**_package_files(chapter, version), **_engine_files(site_address(root)), **_recordings(root, chapter)}
     info = f"tfcourse-{version}.dist-info"
     licences = {name: (root / name).read_bytes() for name in _LICENCES if (root / name).is_file()}
     files[f"{info}/METADATA"] = _metadata(project, version, licences).encode()
@@ -143,14 +145,15 @@ def _with_version(text: str, version: str) -> str:
     return text.replace(old, f'__version__ = "{version}"')
 
 
-def _engine_files() -> dict[str, bytes]:
+def _engine_files(site: str) -> dict[str, bytes]:
     """Return the engine of the checks; nothing else of the autograder is for students."""
     folder = Path(str(autograder.__file__)).parent
     paths = [folder / "__init__.py", *sorted((folder / "checking").rglob("*.py"))]
     found = {f"autograder/{path.relative_to(folder).as_posix()}": path.read_bytes() for path in paths}
     found["autograder/checking/stamp.py"] = (
-        f'"""Which release of the checks this package has."""\n\nSTAMP = "{checks_stamp()}"\n'.encode()
-    )
+        '"""Which release of the checks this package has, and where the course\'s site is published."""\n\n'
+        f'STAMP = "{checks_stamp()}"\nSITE = "{site}"\n'
+    ).encode()
     return found
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import MISSING, dataclass, field, fields
+from dataclasses import MISSING, dataclass, field, fields, replace
 from functools import cache, cached_property
 from pathlib import Path
 from typing import Any
@@ -22,6 +22,7 @@ from torch import Tensor
 from autograder.checking.request import Observation, Request, Value
 from autograder.checking.rows import Probe
 from autograder.checking.sheet import Answers, Section, Sheet, decide
+from autograder.checking.stamp import SITE
 from autograder.checking.subject import LocalSubject
 from autograder.checking.verdict import Diagnosis, Verdict
 
@@ -53,7 +54,7 @@ def check(
     if not path.is_file():
         known = ", ".join(sorted(file.stem for file in FOLDER.glob("*.safetensors"))) or "none"
         raise LookupError(f"there is no exercise named {name!r} here; this build has: {known}")
-    return decide(_load(path), LocalSubject(candidate))
+    return replace(decide(_load(path), LocalSubject(candidate)), site=SITE)
 
 
 @cache

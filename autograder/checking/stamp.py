@@ -1,3 +1,7 @@
-"""Which release of the checks a package has. Building a student's package fills the text in; beside the reference it is empty."""
+"""What a student's package is told when it is built: which release of the checks it has, and where the course's site is published.
+
+Beside the reference both are empty.
+"""
 
 STAMP = ""
+SITE = ""

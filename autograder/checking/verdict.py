@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import html
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
+from urllib.parse import quote
 
 # What a notebook's output carries beside the text and the table: the verdict as plain data, for whoever reads notebooks.
 VERDICT_MIME = "application/vnd.tfcourse.verdict+json"
@@ -75,11 +76,14 @@ class Verdict:
         exercise: name of the exercise.
         chapter: chapter that the exercise belongs to.
         findings: one per aspect, in the order in which the exercise declares them.
+        site: address of the course's site, which ends in a slash, or empty. It decides how the verdict looks, not what it says: its data
+            does not hold it.
     """
 
     exercise: str
     chapter: str
     findings: tuple[Finding, ...]
+    site: str = field(default="", compare=False)
 
     @property
     def score(self) -> float:
@@ -157,7 +161,7 @@ class Verdict:
         return {VERDICT_MIME: self.to_dict()}
 
     def _repr_html_(self) -> str:
-        groups = "".join(_group(diagnosis, findings, self.chapter) for diagnosis, findings in self._grouped())
+        groups = "".join(self._group(diagnosis, findings) for diagnosis, findings in self._grouped())
         return (
             f'<div class="tfc-verdict" style="{_BOX}">'
             f'<p style="margin:0 0 .5em"><code>{html.escape(self.exercise)}</code> '
@@ -167,6 +171,32 @@ class Verdict:
             f'<th scope="col" style="{_CELL}">What was seen</th></tr></thead>{groups}</table></div>'
         )
 
+    def _group(self, diagnosis: Diagnosis | None, findings: Sequence[Finding]) -> str:
+        rows = "".join(map(_row, findings)) + (self._diagnosis(diagnosis) if diagnosis else "")
+        return f"<tbody>{rows}</tbody>" if rows else ""
+
+    def _diagnosis(self, diagnosis: Diagnosis) -> str:
+        heading = html.escape(diagnosis.heading)
+        if self.site:
+            address = html.escape(section_address(self.site, self.chapter, diagnosis.read))
+            heading = f'<a href="{address}">{heading}</a>'
+        return (
+            f'<tr class="tfc-diagnosis"><td colspan="3" style="{_CELL}"><strong>This looks like:</strong> '
+            f"{html.escape(diagnosis.explanation)} "
+            f"<br><span>Read again: lesson <em>{html.escape(self.chapter)}</em>, “{heading}”</span></td></tr>"
+        )
+
+
+def section_address(site: str, chapter: str, label: str) -> str:
+    """Return the address of a lesson's section.
+
+    Args:
+        site: address of the course's site, which ends in a slash.
+        chapter: the chapter's name.
+        label: the section's label.
+    """
+    return f"{site}chapters/{quote(chapter, safe='')}/lesson.html#{quote(label)}"
+
 
 class LateVerdict(Verdict):
     """A verdict that is reached when somebody looks at it: a graded cell looks at its last one only.
@@ -175,12 +205,13 @@ class LateVerdict(Verdict):
         exercise: name of the exercise.
         chapter: chapter that the exercise belongs to.
         reach: reaches it, from what was observed.
+        site: address of the course's site, or empty.
     """
 
     _reach: Callable[[], Verdict]
 
-    def __init__(self, exercise: str, chapter: str, reach: Callable[[], Verdict]) -> None:
-        vars(self).update(exercise=exercise, chapter=chapter, _reach=reach)
+    def __init__(self, exercise: str, chapter: str, reach: Callable[[], Verdict], site: str = "") -> None:
+        vars(self).update(exercise=exercise, chapter=chapter, _reach=reach, site=site)
 
     @cached_property
     def findings(self) -> tuple[Finding, ...]:
@@ -206,11 +237,6 @@ def _folded(findings: Sequence[Finding]) -> list[tuple[str, list[Finding]]]:
     return sorted(lines, key=lambda line: findings.index(line[1][0]))
 
 
-def _group(diagnosis: Diagnosis | None, findings: Sequence[Finding], chapter: str) -> str:
-    rows = "".join(map(_row, findings)) + (_diagnosis(diagnosis, chapter) if diagnosis else "")
-    return f"<tbody>{rows}</tbody>" if rows else ""
-
-
 def _row(finding: Finding) -> str:
     mark, word = ("✓", "passed") if finding.passed else ("✗", "missed")
     example = (
@@ -223,12 +249,4 @@ def _row(finding: Finding) -> str:
         f'<span role="img" aria-label="{word}">{mark}</span> {html.escape(finding.title)}</th>'
         f'<td style="{_CELL};white-space:nowrap">{finding.earned:g} / {finding.points:g}</td>'
         f'<td style="{_CELL}">{html.escape(finding.message)}{example}</td></tr>'
-    )
-
-
-def _diagnosis(diagnosis: Diagnosis, chapter: str) -> str:
-    return (
-        f'<tr class="tfc-diagnosis"><td colspan="3" style="{_CELL}"><strong>This looks like:</strong> '
-        f"{html.escape(diagnosis.explanation)} "
-        f"<br><span>Read again: lesson <em>{html.escape(chapter)}</em>, “{html.escape(diagnosis.heading)}”</span></td></tr>"
     )

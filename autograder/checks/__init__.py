@@ -11,6 +11,7 @@ import importlib
 import os
 import pkgutil
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
@@ -21,7 +22,9 @@ from autograder.checking.sheet import hear, reach
 from autograder.checking.subject import LocalSubject, Subject, code_of
 from autograder.checking.verdict import LateVerdict, Verdict
 from autograder.checks.headings import headings
+from autograder.errors import CourseError
 from autograder.mistakes.table import MistakeFile
+from autograder.site_address import site_address
 
 __all__ = ["check", "declared_in", "exercise", "exercises"]
 
@@ -111,7 +114,18 @@ def check(
     subject = elsewhere(candidate) if elsewhere else LocalSubject(candidate, off_limits, str(Path(__file__).parent))
     sheet = target.sheet(hidden=hidden, seed=number, device=where)
     heard = hear(sheet, subject)
-    return LateVerdict(sheet.exercise, sheet.chapter, lambda: reach(sheet, heard))
+    return LateVerdict(sheet.exercise, sheet.chapter, lambda: reach(sheet, heard), _site())
+
+
+@cache
+def _site() -> str:
+    """Return the address of the course's site, or nothing where it is unfit, which whoever publishes is told, or cannot be read.
+
+    Checks run with torch, numpy and safetensors alone, and then a section to read again is text.
+    """
+    with suppress(CourseError, ImportError):
+        return site_address()
+    return ""
 
 
 @cache

@@ -15,11 +15,12 @@ from nbgrader.api import Comment, Grade, Gradebook
 from nbgrader.preprocessors import GetGrades
 from sqlalchemy import select
 from sqlalchemy.orm import selectinload, undefer
-from traitlets import Unicode
 
+from autograder.checking.verdict import section_address
 from autograder.gradebook import read_only
 from autograder.grading.feedback_page import feedback_page, title_of
 from autograder.grading.markup import in_code, points_text
+from autograder.site_address import site_address
 
 TEMPLATES = Path(__file__).parent / "templates"
 
@@ -81,9 +82,6 @@ def _named(notebook: Any) -> list[Any]:
 class FeedbackExporter(Exporter):  # type: ignore[misc]
     """Makes a feedback page of a graded notebook. It needs no network, no script and no other file."""
 
-    site_url = Unicode("", help="Address of the course's site; sections to read again become links to it.").tag(
-        config=True
-    )
     output_mimetype = "text/html"
 
     def _file_extension_default(self) -> str:
@@ -94,8 +92,7 @@ class FeedbackExporter(Exporter):  # type: ignore[misc]
         graded, resources = super().from_notebook_node(nb, resources, **kw)
         about = resources["nbgrader"]
         page = feedback_page(graded, about | {"title": self._released_title(about["assignment"])})
-        site = self.site_url.rstrip("/") + "/" if self.site_url else ""
-        return _template().render(page=page, site=site), resources
+        return _template().render(page=page, site=site_address()), resources
 
     def _released_title(self, chapter: str) -> str:
         """Return the title of the chapter as it was released: a file that could not be read does not tell it."""
@@ -122,6 +119,7 @@ def _template() -> Any:
         trim_blocks=True,
         lstrip_blocks=True,
     )
+    environment.globals["section_address"] = section_address
     environment.filters["in_code"] = in_code
     environment.filters["points"] = points_text
     return environment.get_template("feedback.html.j2")

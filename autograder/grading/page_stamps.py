@@ -33,6 +33,7 @@ import autograder
 from autograder.course import CONFIG_NAME, Course
 from autograder.drafts import write_file
 from autograder.grading.feedback_exporter import FeedbackExporter, TakeGrades
+from autograder.site_address import site_address
 
 
 class PageStamps:
@@ -54,7 +55,7 @@ class PageStamps:
         self._marks = _marks(gradebook, chapter) if self._ours else {}
         released = course.folder("release", chapter=chapter) / f"{chapter}.ipynb"
         settings = json.dumps(config.FeedbackExporter, default=str, sort_keys=True)
-        parts = [_code(), settings, *(_hash_of(path) for path in (released, course.root / CONFIG_NAME))]
+        parts = [_code(), settings, site_address(), *(_hash_of(path) for path in (released, course.root / CONFIG_NAME))]
         self._common = _hash("\0".join(parts).encode())
         self._known = self._read()
         self._now: dict[str, list[str]] = {}

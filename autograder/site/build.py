@@ -53,12 +53,14 @@ class SiteReport:
         pages: the pages, as document names.
         seconds: how long the build took.
         runtimes: seconds of each executed lesson, from this build or from the cache.
+        words: words of each lesson's paragraphs and lists; code, formulas, captions and folded text are apart.
     """
 
     output: Path
     pages: tuple[str, ...]
     seconds: float
     runtimes: dict[str, float]
+    words: dict[str, int]
 
 
 def build_site(
@@ -98,7 +100,8 @@ def build_site(
         with _alone(cache):
             report = _run(root, cache, offered, progress or (lambda line: None))
             _publish(cache / "_build" / "html", output)
-    return SiteReport(output=output, pages=report.pages, seconds=time.monotonic() - started, runtimes=report.runtimes)
+    seconds = time.monotonic() - started
+    return SiteReport(output, pages=report.pages, seconds=seconds, runtimes=report.runtimes, words=report.words)
 
 
 def chapters_of(root: Path) -> list[str]:

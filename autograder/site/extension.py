@@ -1,7 +1,8 @@
 """The course's Sphinx extension.
 
 It executes lessons side by side, caches their outputs per state of the package, brings MathJax along, gives chapters their students'
-files, links a chapter's two pages, loads what interactive figures need, and warns about pictures without words.
+files, links a chapter's two pages and the headings that one quotes from the other, loads what interactive figures need, and warns about
+pictures without words.
 
 Configuration values, all optional, under ``sphinx: config:`` in ``_config.yml``:
 
@@ -24,11 +25,13 @@ from pathlib import Path
 from typing import Any
 
 import jinja2
+from docutils import nodes
 from sphinx.application import Sphinx
 from sphinx.config import Config
 from sphinx.errors import ConfigError
 from sphinx.util import logging
 
+from autograder.errors import CourseError
 from autograder.site.alt_text import picture_faults
 from autograder.site.chapter_page import ChapterPage, chapter_bar, header_buttons, with_bar
 from autograder.site.docstrings import returns_as_prose
@@ -36,12 +39,16 @@ from autograder.site.downloads import copy_downloads, download_links
 from autograder.site.elements import element_files
 from autograder.site.fingerprint import SOURCES, execution_cache_path
 from autograder.site.launch import LaunchSettings, launch_links
+from autograder.site.lesson_links import link_headings
 from autograder.site.mathjax import BUNDLE, copy_mathjax
 from autograder.site.roles import with_valid_roles
 from autograder.site.side_by_side import execute_lessons
+from autograder.site.word_count import count_words
+from autograder.site_address import site_address
 
 _LOGGER = logging.getLogger(__name__)
 _TEMPLATES = Path(__file__).parent / "templates"
+_WORDS = "tfcourse_words"
 _THEME_GROUPS = ("download-buttons", "launch-buttons")
 
 
@@ -57,6 +64,8 @@ def setup(app: Sphinx) -> dict[str, Any]:
     # Before napoleon, which runs at 500.
     app.connect("autodoc-process-docstring", prepare_docstring, priority=400)
     # After the theme's own handlers, which run at 500 and 501.
+    app.connect("doctree-read", note_words)
+    app.connect("doctree-resolved", link_lesson)
     app.connect("html-page-context", dress_page, priority=600)
     app.connect("build-finished", finish)
     return {"parallel_read_safe": True, "parallel_write_safe": True}
@@ -72,13 +81,34 @@ def configure(app: Sphinx, config: Config) -> None:
     config.templates_path.insert(0, str(_TEMPLATES))
     try:
         LaunchSettings.from_config(config.tfcourse_launch)
-    except (TypeError, ValueError) as error:
+        site_address(root)
+    except (CourseError, TypeError, ValueError) as error:
         raise ConfigError(str(error)) from error
 
 
 def prepare_docstring(app: Sphinx, what: str, name: str, obj: object, options: object, lines: list[str]) -> None:
     """Let a docstring say in prose what a function returns."""
     lines[:] = returns_as_prose(lines)
+
+
+def note_words(app: Sphinx, document: nodes.document) -> None:
+    """Note how many words of a lesson are to be read; the note is kept with the page."""
+    page = ChapterPage.of(app.env.docname)
+    if page is not None and page.kind == "lesson":
+        app.env.metadata[app.env.docname][_WORDS] = count_words(document)
+
+
+def link_lesson(app: Sphinx, document: nodes.document, docname: str) -> None:
+    """Link what a page of exercises quotes from its lesson."""
+    page = ChapterPage.of(docname)
+    if page is None or page.kind != "exercises" or app.builder.format != "html":
+        return
+    lesson = f"chapters/{page.chapter}/lesson"
+    known = app.env.get_domain("std").data["labels"].values()
+    labels = {heading: label for where, label, heading in known if where == lesson}
+    address = app.builder.get_relative_uri(docname, lesson)
+    for fault in link_headings(document, labels, lambda label: f"{address}#{label}"):
+        _LOGGER.warning("%s", fault, location=docname, type="tfcourse", subtype="heading")
 
 
 def dress_page(app: Sphinx, pagename: str, templatename: str, context: dict[str, Any], doctree: object) -> None:
@@ -126,13 +156,18 @@ def _write_entrance(app: Sphinx) -> None:
 
 
 def _report(app: Sphinx) -> dict[str, Any]:
-    """Return which pages there are, and how the execution of each lesson went."""
+    """Return which pages there are, how long each lesson is, and how its execution went."""
     executed: dict[str, dict[str, Any]] = {
         name: data["exec_data"] for name, data in _notebooks(app).items() if data.get("exec_data")
     }
     return {
         "pages": sorted(app.env.found_docs),
         "runtimes": {name: data["runtime"] for name, data in sorted(executed.items())},
+        "words": {
+            name: app.env.metadata[name][_WORDS]
+            for name in sorted(app.env.found_docs)
+            if _WORDS in app.env.metadata[name]
+        },
         "failures": {
             name: data["traceback"] or data["error"] for name, data in sorted(executed.items()) if not data["succeeded"]
         },

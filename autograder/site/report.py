@@ -42,11 +42,13 @@ class RunReport:
     Attributes:
         pages: the site's pages.
         runtimes: seconds that each executed lesson took when it was executed, now or earlier.
+        words: words of each lesson's paragraphs and lists.
         failures: the cells that raised.
     """
 
     pages: tuple[str, ...] = ()
     runtimes: dict[str, float] = field(default_factory=dict)
+    words: dict[str, int] = field(default_factory=dict)
     failures: tuple[CellFailure, ...] = ()
 
 
@@ -57,7 +59,7 @@ def read_report(path: Path, root: Path) -> RunReport:
     data: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
     failures = tuple(_failure(page, text, root) for page, text in data["failures"].items())
     runtimes = {page: float(seconds) for page, seconds in data["runtimes"].items() if seconds is not None}
-    return RunReport(pages=tuple(data["pages"]), runtimes=runtimes, failures=failures)
+    return RunReport(pages=tuple(data["pages"]), runtimes=runtimes, words=data["words"], failures=failures)
 
 
 def plain(text: str) -> str:

@@ -26,6 +26,7 @@ from click.testing import CliRunner, Result
 from autograder.cli import main
 from autograder.course import Course
 from autograder.errors import CourseError
+from autograder.site.build import SiteReport
 
 ROOT = Path(__file__).parents[2]
 ENTRY_POINT = Path(sys.executable).parent / "tfcourse"
@@ -146,6 +147,18 @@ def test_a_chapter_that_the_course_lacks_is_refused_with_those_it_has(
     before = snapshot(course_dir)
     refused(run(name, chapter, "--course", course_dir), repr(chapter), CHAPTER, OTHER)
     assert snapshot(course_dir) == before
+
+
+def test_a_build_tells_how_much_there_is_to_read(
+    project: Path, monkeypatch: pytest.MonkeyPatch, run: Callable[..., Result]
+) -> None:
+    lesson = f"chapters/{CHAPTER}/lesson"
+    site = SiteReport(project / "site", (lesson,), 12.0, {lesson: 3.0}, {lesson: 4826})
+    monkeypatch.setattr("autograder.site.build.build_site", lambda *_, **__: site)
+    monkeypatch.setattr("autograder.authoring.student_files.student_files", lambda *_, **__: {})
+    for name in ("find_leaks", "secrets_of", "site_materials"):
+        monkeypatch.setattr(f"autograder.authoring.leaks.{name}", lambda *_: [])
+    assert f"{CHAPTER}: a lesson of 4,826 words" in run("build").output
 
 
 @pytest.mark.parametrize(

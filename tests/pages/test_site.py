@@ -6,6 +6,7 @@ import json
 import re
 import threading
 from collections.abc import Iterator
+from dataclasses import fields
 from functools import partial
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -15,8 +16,12 @@ import pytest
 import yaml
 
 from autograder.authoring.leaks import find_leaks, secrets_of, site_materials
+from autograder.checking.verdict import section_address
+from autograder.checks import exercises
 from autograder.site.alt_text import picture_faults
 from autograder.site.build import build_site, chapters_of
+
+from .lesson_layout import SCREEN, WIDTH, Debts, debts
 
 pytestmark = pytest.mark.browser
 
@@ -43,6 +48,14 @@ THIN = """() => {
     const many = document.querySelectorAll('tr:nth-child(n + 5), tr > :nth-child(n + 5), svg[role=img] > :not(title, desc)');
     for (const part of [...more, ...many]) part.remove();
 }"""
+# What lessons still owe; it may only become less.
+OWED = {
+    "01_recurrent": Debts(wide_output=2, first_picture=1, gaps=4),
+    "02_alignment": Debts(wide_output=2, first_picture=1, gaps=3),
+    "03_scaled_dot_product": Debts(15, 3, 0, 11, questions=3, first_picture=1, gaps=4),
+    "04_multi_head": Debts(wide_output=2, first_picture=1, gaps=2),
+    "05_transformer": Debts(30, 7, 2, 10, told=1, questions=2, first_picture=1, gaps=3),
+}
 NOTEBOOK = {"cells": [], "metadata": {}, "nbformat": 4, "nbformat_minor": 5}
 
 
@@ -52,6 +65,7 @@ def _pages() -> list[str]:
 
 
 PAGES = [*_pages(), "search"]
+LESSONS = [page for page in PAGES if page.startswith("chapters/") and page.endswith("/lesson")]
 CHAPTER_PAGES = [page for page in PAGES if page.startswith("chapters/")]
 # One page of each kind is looked at in every run of the tests, all the others in `make test-pages`.
 KINDS = ("book/intro", "book/students", "book/notation", "book/api/attention", "search", *CHAPTER_PAGES[:2])
@@ -212,8 +226,76 @@ def test_a_chapters_pages_lead_to_each_other(page, site: Path, name: str) -> Non
     assert page.url.endswith(f"/{there.lower()}.html")
 
 
+@pytest.mark.parametrize("name", LESSONS)
+def test_a_lesson_folds_answers_and_long_code_and_shows_a_picture_every_four_screens(
+    page, site: Path, name: str
+) -> None:
+    page.set_viewport_size({"width": WIDTH, "height": SCREEN})
+    _open(page, site, name, formulas=True)
+    owed, where = debts(page)
+    allowed = OWED.get(name.split("/")[1], Debts())
+    more = [field.name for field in fields(Debts) if getattr(owed, field.name) > getattr(allowed, field.name)]
+    assert not more, f"{name}: {', '.join(more)}\n{where}"
+    assert owed == allowed, f"{name} owes less than OWED says: write it down, so that it stays so: {owed}"
+
+
+def test_a_lesson_that_breaks_every_rule_owes_for_each(page, tmp_path: Path) -> None:
+    cell = '<div class="cell"><div class="cell_input"><pre>{code}</pre></div><div class="cell_output"><pre>{out}</pre></div></div>'
+    long, wide = "x = 1\n" * 21, "y" * 200
+    fold = '<details class="hide"><summary><p class="collapsed">Show code cell source</p></summary>z</details>'
+    parts = [
+        "<p>A first paragraph.</p><div style='height: 4000px'></div>",
+        cell.format(code=long, out="1") + cell.format(code=wide, out=wide),
+        f'<div class="cell">{fold}</div>',
+        f'<div class="admonition guess">Which?</div>{cell.format(code="x", out="this")}<p>The end.</p>',
+        "<p>Guess, before you unfold the output.</p><p>The answer is this.</p>",
+    ]
+    style = "pre { width: 400px; overflow: auto }"
+    body = f'<article class="bd-article">{"".join(parts)}</article>'
+    (tmp_path / "lesson.html").write_text(f"<!doctype html><style>{style}</style>{body}", encoding="utf-8")
+    page.goto((tmp_path / "lesson.html").as_uri())
+    owed, _ = debts(page)
+    assert owed == Debts(1, 1, 1, 1, told=2, questions=1, first_picture=1, gaps=1)
+
+
+def test_every_exercise_leads_to_its_sections_of_the_lesson(page, site: Path) -> None:
+    lines = 0
+    for name in (name for name in CHAPTER_PAGES if name.endswith("exercises")):
+        _open(page, site, name)
+        links = page.locator("p:has(> em:first-child:text-is('In the lesson:'))").evaluate_all(
+            "lines => lines.map(line => [...line.querySelectorAll('a')].map(link => link.href))"
+        )
+        assert all(links), f"{name}: a line without a link"
+        lines += len(links)
+        assert _missing(site, {address for line in links for address in line}) == set()
+    assert lines == len(exercises())
+
+
+def test_every_section_that_a_verdict_names_is_there(site: Path) -> None:
+    read = {
+        section_address(f"{site.as_uri()}/", exercise.chapter, known.read)
+        for exercise in exercises().values()
+        for known in exercise.misconceptions
+    }
+    assert len(read) > len(CHAPTER_PAGES)
+    assert _missing(site, read) == set()
+
+
+def _missing(site: Path, addresses: set[str]) -> set[str]:
+    """Return those of some addresses of sections that lead nowhere."""
+    ids: dict[str, set[str]] = {}
+    for address in addresses:
+        path = unquote(urlsplit(address).path)
+        if path not in ids:
+            assert Path(path).is_relative_to(site)
+            ids[path] = set(re.findall(r'\bid="([^"]+)"', Path(path).read_text(encoding="utf-8")))
+    return {address for address in addresses if urlsplit(address).fragment not in ids[unquote(urlsplit(address).path)]}
+
+
 def test_no_page_names_another_host_for_something_it_loads(site: Path) -> None:
-    loading = re.compile(r'<(?:script|img|iframe|link|source)\b[^>]*\b(?:src|href)="(?:https?:)?//[^"]*"')
+    loading = re.compile(
+        r'<(?:script|img|iframe|link(?! rel="canonical")|source)\b[^>]*\b(?:src|href)="(?:https?:)?//[^"]*"'
+    )
     found = {path.name: loading.findall(path.read_text(encoding="utf-8")) for path in site.rglob("*.html")}
     assert {name: tags for name, tags in found.items() if tags} == {}
 

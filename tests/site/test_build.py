@@ -47,6 +47,9 @@ def test_a_course_becomes_a_site_with_its_students_files(course: Path, tmp_path:
     assert "RuntimeError" in exercises
     assert "Traceback" not in exercises, "the exercises were executed"
     assert list(report.runtimes) == ["chapters/01_first/lesson"]
+    assert report.words == {"chapters/01_first/lesson": 2}, (
+        "“It says”, without the formula, the code and what it prints"
+    )
     for page in (lesson, exercises):
         assert 'download href="../../_downloads/01_first/01_first.ipynb"' in page
     assert (site / "_downloads/01_first/tfcourse-1.whl").read_bytes() == b"wheel"
@@ -69,6 +72,7 @@ def test_a_course_becomes_a_site_with_its_students_files(course: Path, tmp_path:
     assert "six times seven is 42" in (site / "chapters/01_first/lesson.html").read_text()
     assert not [step for step in steps if "Executing notebook" in step]
     assert second.runtimes == report.runtimes
+    assert second.words == report.words
 
 
 def test_page_with_figures_to_play_with_loads_what_they_share_before_their_own(course: Path) -> None:
@@ -228,3 +232,14 @@ def test_lessons_are_executed_side_by_side(course: Path) -> None:
     for mine, other in (("romeo", "juliet"), ("juliet", "romeo")):
         assert f"{mine} has met {other}" in (report.output / f"chapters/{mine}/lesson.html").read_text()
     assert set(report.runtimes) == {f"chapters/{name}/lesson" for name in ("01_first", "romeo", "juliet")}
+
+
+def test_a_site_knows_its_address_and_takes_no_hostile_one(course: Path) -> None:
+    config = course / "_config.yml"
+    text = config.read_text(encoding="utf-8")
+    config.write_text(text.replace('baseurl: ""', "baseurl: javascript:alert(1)"), encoding="utf-8")
+    with pytest.raises(SiteError, match="not the address of a site"):
+        build_site(course)
+    config.write_text(text.replace('baseurl: ""', "baseurl: https://example.org/course/"), encoding="utf-8")
+    page = (build_site(course).output / "chapters/01_first/lesson.html").read_text(encoding="utf-8")
+    assert '<link rel="canonical" href="https://example.org/course/chapters/01_first/lesson.html"' in page

@@ -27,7 +27,14 @@ def test_a_failed_cell_is_named_with_its_lesson_its_line_and_its_error(tmp_path:
     lesson.write_text("# Title\n\n```{code-cell} ipython3\nweights = scores / scores.sum()\nweights / 0\n```\n")
     report = tmp_path / "report.json"
     report.write_text(
-        json.dumps({"pages": ["a"], "runtimes": {"a": 1.5, "b": None}, "failures": {"chapters/03/lesson": TRACEBACK}})
+        json.dumps(
+            {
+                "pages": ["a"],
+                "runtimes": {"a": 1.5, "b": None},
+                "words": {"a": 12},
+                "failures": {"chapters/03/lesson": TRACEBACK},
+            }
+        )
     )
     run = read_report(report, tmp_path)
     (failure,) = run.failures
@@ -36,6 +43,7 @@ def test_a_failed_cell_is_named_with_its_lesson_its_line_and_its_error(tmp_path:
     assert "chapters/03/lesson.md, line 4" in str(failure)
     assert "    weights / 0" in str(failure)
     assert run.runtimes == {"a": 1.5}
+    assert run.words == {"a": 12}
 
 
 def test_a_run_that_died_before_it_could_report_is_an_empty_report(tmp_path: Path) -> None:

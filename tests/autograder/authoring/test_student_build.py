@@ -397,6 +397,30 @@ def test_a_project_without_a_version_is_refused(small: Any, tmp_path: Path) -> N
         build_student_wheel(small.root, small.chapter(), tmp_path)
 
 
+def test_a_package_knows_the_site_where_the_course_has_one_and_differs_in_nothing_else(
+    small: Any, wheels: dict[str, Path], tmp_path: Path
+) -> None:
+    plain = contents(wheels[FIRST])
+    (small.root / "_config.yml").write_text("html:\n  baseurl: https://example.org/course\n", encoding="utf-8")
+    wheel = build_student_wheel(small.root, small.chapter(FIRST), tmp_path / "linked")
+    linked = contents(wheel)
+    assert {name for name in plain if linked[name] != plain[name]} == {
+        "autograder/checking/stamp.py",
+        next(name for name in plain if name.endswith("/RECORD")),
+    }
+    told = run(
+        installed(wheel, tmp_path / "there"),
+        "from autograder.checking.stamp import SITE; print(json.dumps({'site': SITE}))",
+    )
+    assert told == {"site": "https://example.org/course/"}
+
+
+def test_a_hostile_address_gets_into_no_package(small: Any, tmp_path: Path) -> None:
+    (small.root / "_config.yml").write_text("html:\n  baseurl: 'javascript:alert(1)'\n", encoding="utf-8")
+    with pytest.raises(CourseError, match="not the address of a site"):
+        build_student_wheel(small.root, small.chapter(FIRST), tmp_path / "hostile")
+
+
 def test_a_package_and_the_notebook_beside_it_say_the_same_release_of_the_checks(
     small: Any, wheels: dict[str, Path]
 ) -> None:

@@ -2,6 +2,7 @@
 
 import importlib
 import json
+from dataclasses import replace
 from html.parser import HTMLParser
 
 import pytest
@@ -122,6 +123,24 @@ def test_the_table_escapes_what_comes_from_elsewhere():
     text = "".join(page.words)
     for words in ("soft<max>", "Title <1>", "<script>alert('x')</script>", "<b>not</b> divided & so", "03_<topic>"):
         assert words in text
+
+
+def test_what_to_read_again_is_a_link_where_the_course_has_a_site():
+    verdict = replace(make(1, 2, passed={0}, diagnosis=DIAGNOSIS), site="https://example.org/course/")
+    page = Text(verdict._repr_html_())
+    (link,) = (attrs for tag, attrs in page.tags if tag == "a")
+    assert link == {"href": "https://example.org/course/chapters/03_%3Ctopic%3E/lesson.html#why-scale"}
+    assert "Read again: lesson 03_<topic>, “why scale”" in "".join(page.words)
+    assert "<a" not in make(1, 2, passed={0}, diagnosis=DIAGNOSIS)._repr_html_()
+
+
+def test_the_sites_address_is_no_part_of_what_a_verdict_says():
+    plain = make(1, 2, passed={0}, diagnosis=DIAGNOSIS)
+    linked = replace(plain, site="https://example.org/course/")
+    assert linked == plain
+    assert (repr(linked), str(linked), linked.to_dict()) == (repr(plain), str(plain), plain.to_dict())
+    late = LateVerdict("soft<max>", "03_<topic>", lambda: plain, "https://example.org/course/")
+    assert late._repr_html_() == linked._repr_html_()
 
 
 def test_the_table_can_be_read_without_seeing_it():

@@ -19,6 +19,7 @@ import pytest
 from nbconvert.writers import FilesWriter
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_output
 
+from autograder import site_address
 from autograder.checking.verdict import VERDICT_MIME, Verdict
 from autograder.checks import check
 from autograder.cli import _write_feedback
@@ -193,12 +194,30 @@ def test_points_from_a_person_arrive_on_the_next_page(course: Course, pages: dic
     assert "points so far" not in text
 
 
-def test_sections_become_links_where_the_site_is_known(course: Course, pages: dict[str, str]) -> None:
-    with (course.root / "nbgrader_config.py").open("a") as config:
-        config.write("\nc.FeedbackExporter.site_url = 'https://course.example/site/'\n")
+def test_sections_become_links_where_the_site_is_known(
+    course: Course, pages: dict[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    publish(tmp_path, monkeypatch, "https://course.example/site")
     (path,) = write_feedback(course, CHAPTER, students=["ann"])
     page = path.read_text(encoding="utf-8")
     assert f'href="https://course.example/site/chapters/{CHAPTER}/lesson.html#causal-mask"' in page
+    assert "lesson.html" not in pages["ann"]
+
+
+def test_a_hostile_address_gets_into_no_page(
+    course: Course, pages: dict[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    publish(tmp_path, monkeypatch, "javascript:alert(1)")
+    with pytest.raises(CourseError, match="not the address of a site"):
+        write_feedback(course, CHAPTER, students=["ann"])
+    page = (course.root / "feedback" / "ann" / CHAPTER / f"{CHAPTER}.html").read_text(encoding="utf-8")
+    assert page == pages["ann"]
+
+
+def publish(folder: Path, monkeypatch: pytest.MonkeyPatch, address: str) -> None:
+    """Let the project say that its site is published at an address."""
+    (folder / "_config.yml").write_text(f"html:\n  baseurl: '{address}'\n", encoding="utf-8")
+    monkeypatch.setattr(site_address, "PROJECT", folder)
 
 
 def test_nbgrader_itself_makes_the_same_page(course: Course, pages: dict[str, str]) -> None:
@@ -306,7 +325,7 @@ def test_only_pages_of_which_something_has_changed_are_made_again(
 @pytest.mark.parametrize(
     ("setting", "times"),
     [
-        ("c.FeedbackExporter.site_url = 'https://course.example/'", 1),
+        ("c.FeedbackExporter.file_extension = '.html'", 1),
         ("from nbgrader.preprocessors import GetGrades\nc.GenerateFeedback.preprocessors = [GetGrades]", 2),
     ],
     ids=["once", "always: of others' steps nobody knows"],
@@ -318,6 +337,13 @@ def test_with_another_configuration_all_pages_are_made_again(
         config.write(f"\n{setting}\n")
     counts = [len(made_again(course, monkeypatch)) for _ in range(2)]
     assert counts == [3, 3 if times == 2 else 0]
+
+
+def test_with_another_address_of_the_site_all_pages_are_made_again(
+    course: Course, pages: dict[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    publish(tmp_path, monkeypatch, "https://course.example/")
+    assert [len(made_again(course, monkeypatch)) for _ in range(2)] == [3, 0]
 
 
 def test_with_another_version_of_this_program_all_pages_are_made_again(

@@ -106,13 +106,18 @@ def test_kept_grades_of_other_checks_are_counted_once() -> None:
     )
 
 
-def test_a_package_is_known_by_its_contents_and_not_by_when_it_was_built(tmp_path: Path) -> None:
-    def wheel(name: str, year: int, text: str) -> str:
+def test_a_package_is_known_by_what_decides_a_grade_and_not_by_when_it_was_built_or_where_the_site_is(
+    tmp_path: Path,
+) -> None:
+    def wheel(name: str, year: int, text: str, told: str = "") -> str:
         with ZipFile(tmp_path / name, "w") as archive:
             archive.writestr(ZipInfo("tfcourse/attention.py", (year, 1, 1, 0, 0, 0)), text)
+            archive.writestr(ZipInfo("autograder/checking/stamp.py", (year, 1, 1, 0, 0, 0)), f'SITE = "{told}"')
+            archive.writestr(ZipInfo("tfcourse-1.dist-info/RECORD", (year, 1, 1, 0, 0, 0)), f"{hash(told)}")
         return str(tmp_path / name)
 
     first = package_hash(wheel("a", 2025, "x = 1"))
     assert package_hash(wheel("b", 2026, "x = 1")) == first != ""
     assert package_hash(wheel("c", 2026, "x = 2")) != first
+    assert package_hash(wheel("d", 2026, "x = 1", "https://example.org/")) == first
     assert package_hash("") == ""
