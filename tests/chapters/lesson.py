@@ -127,6 +127,7 @@ def checked_phrases(tests: str) -> set[str]:
 
 
 def described(pages: list[str]) -> list[bool]:
-    """For each drawing among a lesson's pages, whether it has a description that says something."""
-    found = [re.search(r'aria-label="([^"]*)"', page) for page in pages if page.startswith("<svg")]
+    """For each plot and drawing among a lesson's pages, whether it has a description that says something."""
+    figures = [page for page in pages if page.startswith(("<svg", '<div class="tfcourse-drawing"'))]
+    found = [re.search(r'<svg[^>]* aria-label="([^"]*)"', page) for page in figures]
     return [description is not None and len(description[1]) > 60 for description in found]

@@ -109,8 +109,8 @@ def test_nothing_is_written_to_stderr(cells: list[Any]) -> None:
 
 
 def test_every_figure_has_a_description_and_a_caption(pages: list[str]) -> None:
-    assert described(pages) == [True] * 8
-    assert LESSON.captions() == list(range(1, 13))
+    assert described(pages) == [True] * 9
+    assert LESSON.captions() == list(range(1, 14))
 
 
 def test_explorers_show_a_layer_positions_and_the_translator(pages: list[str]) -> None:

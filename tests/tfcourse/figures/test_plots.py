@@ -13,6 +13,7 @@ from xml.etree import ElementTree
 import pytest
 
 from tfcourse import figures
+from tfcourse.figures.colours import weight_colormap
 
 matplotlib = importlib.import_module("matplotlib")
 matplotlib.use("Agg")
@@ -85,6 +86,11 @@ def test_the_style_gives_the_palette_and_is_gone_after_the_block() -> None:
         assert palette == figures.PALETTE
         assert matplotlib.rcParams["text.color"] == figures.INK
     assert matplotlib.rcParams["text.color"] == before
+
+
+def test_heat_maps_have_the_colours_of_weights() -> None:
+    with figures.style():
+        assert matplotlib.colormaps[matplotlib.rcParams["image.cmap"]] == weight_colormap()
 
 
 def test_a_figure_becomes_one_image_with_a_description(figure: Any) -> None:

@@ -1,0 +1,1 @@
+"""The drawings of the lessons, a module for each chapter. Lessons call one function, so that their cells stay short."""
