@@ -20,6 +20,7 @@ import sys
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from importlib.metadata import distributions
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -116,7 +117,7 @@ def recovered_merges(ranks: Mapping[bytes, int]) -> list[tuple[str, str]]:
         parts = [piece[i : i + 1] for i in range(len(piece))]
         while len(parts) > 2:
             # Its own rank is not lower than itself, so the last two parts stay.
-            pairs = [(ranks.get(a + b, rank), i) for i, (a, b) in enumerate(zip(parts, parts[1:], strict=False))]
+            pairs = [(ranks.get(a + b, rank), i) for i, (a, b) in enumerate(pairwise(parts))]
             best, at = min(pairs)
             if best >= rank:
                 raise ValueError(f"piece {piece!r} does not come from a merge of two earlier ones: {parts}")
