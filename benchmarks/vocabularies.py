@@ -41,7 +41,18 @@ ARTICLE = {
 }
 TEXTS = (
     *("Hello world", "HELLO WORLD", "Brobdingnag", "The detective investigated", "unaffable", "universally"),
-    *("strawberry", " strawberry", "1234567890", "2 + 2 = 4", "677 + 804 = 1481", "don't", "DON'T", "東京", "🙂"),
+    *(
+        "strawberry",
+        " strawberry",
+        "1234567890",
+        "2 + 2 = 4",
+        "677 + 804 = 1481",
+        "don't",
+        "DON'T",
+        "東京",
+        "é東",
+        "🙂",
+    ),
     *("The capital of France is", "The capital of France is ", "    return x", " SolidGoldMagikarp"),
     *("Dzień dobry, jak się masz?", "L'accord sur la zone économique européenne a été signé en août 1992."),
     *ARTICLE.values(),

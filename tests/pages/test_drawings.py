@@ -33,6 +33,11 @@ ARGUMENTS: dict[str, tuple[Any, ...]] = {
         [[2.0, 1.0, 1.0, 0.0], [1.0, 1.0, 0.0, 0.0], [0.0, 0.0, 0.0, -1.0]],
         [[4.2, 2.1], [2.1, 6.3], [0.0, 21.0]],
     ),
+    "segmentation_lattice": (
+        "nowhere",
+        {"n": 6, "o": 5, "w": 6, "h": 6, "e": 4, "r": 5, "no": 4, "now": 5, "where": 6, "here": 6},
+        ("no", "where"),
+    ),
 }
 
 # What is wrong with the layouts that a reader sees, in sentences. Boxes around text are as high as the font's tallest letters: they may
