@@ -40,7 +40,7 @@ ARTICLE = {
     "Hindi": "सभी मनुष्यों को गौरव और अधिकारों के मामले में जन्मजात स्वतन्त्रता और समानता प्राप्त है।",
 }
 TEXTS = (
-    *("Hello world", "HELLO WORLD", "Brobdingnag", "The detective investigated", "unaffable", "universally"),
+    *(" the", "Hello world", "HELLO WORLD", "Brobdingnag", "The detective investigated", "unaffable", "universally"),
     *(
         "strawberry",
         " strawberry",
