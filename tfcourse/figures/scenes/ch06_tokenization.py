@@ -33,6 +33,10 @@ PAIR = ("e", "s")
 CHARACTERS = (("é", ("C3", "A9"), ("Ã", "©")), ("東", ("E6", "9D", "B1"), ("æ", "Ŀ", "±")))
 BYTE_TOKENS = ((0, 2, "Ã©"), (2, 4, "æĿ"), (4, 5, "±"))
 
+# A word for WordPiece, piece by piece, and the cut that it does not find.
+STUMBLES = ("una", "##ffa", "ble")
+EXISTS = ("un", "##affable")
+
 TABLE = ((2, 0, 1), (0, 3, 1), (1, 1, 0), (4, 2, 5), (0, 1, 2))
 IDS = (3, 1, 3)
 
@@ -168,6 +172,30 @@ def _bytes(width: float, *, left: float, pitch: float, narrow: Drawing | None = 
             start = left + symbol * pitch
             arrow(drawing, (start, 164), (x + 0.2 * (start - x), 206))
         chip(drawing, token, (x, 222), tone="key")
+    return drawing
+
+
+def longest_piece_stumbles() -> Drawing:
+    """Draw how WordPiece takes the longest piece, twice, and then finds nothing, and the cut that it has missed.
+
+    Returns:
+        The drawing: labels beside the chips on a page, above them on a phone.
+    """
+    narrow = Drawing(350, 186)
+    drawing = Drawing(700, 112, narrow=narrow)
+    ways = (("longest first", STUMBLES), ("another cut", EXISTS))
+    for row, (name, pieces) in enumerate(ways):
+        tones: list[Tone] = ["muted" if row == 0 and piece == STUMBLES[-1] else "key" for piece in pieces]
+        for canvas, label, at in (
+            (drawing, (8, 30 + 52 * row), (150, 30 + 52 * row)),
+            (narrow, (4, 16 + 92 * row), (4, 52 + 92 * row)),
+        ):
+            canvas.text(label, name, size=SMALL, anchor="start", tone="muted")
+            _row(canvas, pieces, at, tones=tones, gap=8, size=TEXT)
+            end = at[0] + sum(chip_width(piece) + 8 for piece in pieces)
+            if row == 0:
+                arrow(canvas, (end + 4, at[1]), (end + 38, at[1]))
+                chip(canvas, "[UNK]", (end + 76, at[1]), tone="query")
     return drawing
 
 
