@@ -159,11 +159,13 @@ def gpt2_facts(gpt2: Tokenizer) -> dict[str, Any]:
     }
     single = {text: gpt2.encode(text).ids for text in GLITCHES}
     text = prose()
+    tokens = gpt2.encode(text).tokens
     return {
         "with_space": sum(piece.startswith("Ġ") and len(piece) > 1 for piece in pieces),
         "numbers_in_one": numbers,
         "glitches": {text: ids[0] for text, ids in single.items() if len(ids) == 1},
-        "bytes_per_token": round(len(text.encode()) / len(gpt2.encode(text).ids), 3),
+        "bytes_per_token": round(len(text.encode()) / len(tokens), 3),
+        "single_spaces": round(tokens.count("Ġ") / len(tokens), 3),
     }
 
 

@@ -228,6 +228,9 @@ def test_larger_vocabularies_gain_less_and_less(values: dict[str, Any]) -> None:
     assert values["theirs"]["512"] < 0.85 * values["ours"]["512"], "noticeably more tokens"
     check("50,257 of its symbols reach only 3.35 bytes per token,", RECORD["gpt2"]["bytes_per_token"])
     check("less than 2,048 symbols made for this text with 3.62.", recorded["2048"])
+    spaces = RECORD["gpt2"]["single_spaces"]
+    check("18% of its tokens here are a single space,", 100 * spaces, form=".0f")
+    check("without them it would stand at 4.09.", RECORD["gpt2"]["bytes_per_token"] / (1 - spaces))
     gains = [recorded[str(2 * size)] / recorded[str(size)] for size in (512, 1024, 2048, 4096)]
     assert gains == sorted(gains, reverse=True)
 
@@ -347,7 +350,9 @@ def test_tokens_that_are_used_alike_are_neighbours(values: dict[str, Any]) -> No
 
 
 def test_a_gradient_is_sent_to_few_rows_of_the_table() -> None:
-    check("In a vocabulary of 50,257 all but a few hundred rows get nothing", RECORD["sizes"]["GPT-2"], form=",")
+    check("Of the 50,257 rows of GPT-2 a sentence reaches a few dozen,", RECORD["sizes"]["GPT-2"], form=",")
+    longest = max(len(set(cut["GPT-2"]["ids"])) for cut in CUTS.values())
+    assert 24 <= longest < 60
 
 
 def test_prose_has_no_number_that_is_not_checked() -> None:
