@@ -50,6 +50,7 @@ ASKED = {
     "moved": "moved",
     "spent": "spent",
     "near": "near",
+    "among": "[[chosen.index(kind[0]), len(kind)] for kind in kinds] + [among]",
     "rhyme": "[rhyme_pieces, rhyme_merges]",
 }
 # Numbers of the prose that come from the papers it cites, or are settings of the code next to them.
@@ -116,8 +117,8 @@ def test_nothing_is_written_to_stderr(cells: list[Any]) -> None:
 
 
 def test_every_figure_has_a_description_and_a_caption(pages: list[str]) -> None:
-    assert described(pages) == [True] * 10
-    assert LESSON.captions() == list(range(1, 12))
+    assert described(pages) == [True] * 12
+    assert LESSON.captions() == list(range(1, 14))
 
 
 def test_explorer_shows_the_merges_of_the_rhyme(pages: list[str], values: dict[str, Any]) -> None:
@@ -324,6 +325,7 @@ def test_cuts_of_real_tokenizers_are_those_of_the_text() -> None:
 def test_hindi_pays_ten_times_as_much(values: dict[str, Any]) -> None:
     spent = values["spent"]["GPT-2"]
     assert (spent["English"], spent["Polish"], spent["Hindi"]) == (13, 43, 139)
+    assert spent["Hindi"] > len(RECORD["article"]["Hindi"]), "more tokens than characters"
     check(
         "Thirteen tokens in English, 43 in Polish, 139 in Hindi: 10.7 times as much for the same words.",
         spent["Hindi"] / spent["English"],
@@ -347,6 +349,14 @@ def test_tokens_that_are_used_alike_are_neighbours(values: dict[str, Any]) -> No
     assert all(token.isdigit() for token in near["0"][:4])
     assert "Ġa" in near["Ġthe"][:3]
     assert "Ġare" in near["Ġis"][:3]
+    *kinds, among = values["among"]
+    of_kind = [kind for kind, (_, size) in enumerate(kinds) for _ in range(size)]
+    inside, between = [], []
+    for row, column in product(range(len(of_kind)), repeat=2):
+        if row != column:
+            (inside if of_kind[row] == of_kind[column] else between).append(among[row][column])
+    assert sum(inside) / len(inside) > 0.4
+    assert abs(sum(between) / len(between)) < 0.15, "near zero"
 
 
 def test_a_gradient_is_sent_to_few_rows_of_the_table() -> None:

@@ -309,3 +309,25 @@ def _product() -> Drawing:
     frame(drawing, table.column(0), tone="key")
     frame(drawing, result.cell(0, 0))
     return drawing
+
+
+def real_cuts(cuts: Sequence[tuple[Sequence[str], Sequence[int]]]) -> Drawing:
+    """Draw texts as a real tokenizer cuts them, with the ids.
+
+    Args:
+        cuts: for each text its tokens, in which `Ġ` is a space, and their ids.
+
+    Returns:
+        The drawing: ids beside the tokens on a page, below them on a phone.
+    """
+    narrow = Drawing(350, 66 * len(cuts) + 4)
+    drawing = Drawing(700, 40 * len(cuts) + 8, narrow=narrow)
+    for row, (tokens, ids) in enumerate(cuts):
+        shown = [token.replace("Ġ", "␣") for token in tokens]
+        tones: list[Tone] = ["key" if place % 2 == 0 else "ink" for place in range(len(shown))]
+        numbers = "  ".join(map(str, ids))
+        _row(drawing, shown, (8, 24 + 40 * row), tones=tones, gap=4, size=TEXT)
+        drawing.text((400, 24 + 40 * row), numbers, size=SMALL, anchor="start", tone="muted")
+        _row(narrow, shown, (4, 20 + 66 * row), tones=tones, gap=3, size=TEXT)
+        narrow.text((4, 48 + 66 * row), numbers, size=SMALL, anchor="start", tone="muted")
+    return drawing
