@@ -3,9 +3,9 @@
     python -m pip install --no-deps --target build/vocabularies openai-whisper mistral-common clip-anytorch wordllama sentencepiece
     python benchmarks/vocabularies.py --packages build/vocabularies --record tfcourse/recorded/vocabularies.json
 
-The five packages carry real vocabularies; none of them is a dependency of the course, and only files of theirs are read (sentencepiece is
-imported, to cut with Mistral's model). The record has pieces, numbers and cosines. It has no table of embeddings, and nothing from a
-package that does not state its licence.
+The first four packages carry real vocabularies, and the last one cuts with Mistral's; none of them is a dependency of the course. The record
+has pieces, numbers and cosines, and names the owners. It has no table of embeddings, and nothing from a package that does not state its
+licence.
 """
 
 from __future__ import annotations
@@ -241,17 +241,23 @@ def prose_curve(text: str, sizes: Sequence[int]) -> dict[str, float]:
 
 def _sources(packages: Path) -> dict[str, dict[str, str]]:
     licences = {
-        "openai-whisper": ("MIT", "GPT-2's pieces"),
-        "clip-anytorch": ("MIT", "CLIP's merges"),
-        "mistral-common": ("Apache-2.0", "Mistral's SentencePiece model"),
-        "wordllama": ("MIT", "an embedding table that was made from Llama 2; only cosines are recorded"),
-        "sentencepiece": ("Apache-2.0", "cuts with Mistral's model; nothing of it is recorded"),
+        "openai-whisper": ("MIT", "Copyright (c) 2022 OpenAI", "GPT-2's pieces"),
+        "clip-anytorch": ("MIT", "Copyright (c) 2021 OpenAI", "CLIP's merges"),
+        "mistral-common": ("Apache-2.0", "Copyright 2024 Mistral AI", "Mistral's SentencePiece model"),
+        "wordllama": (
+            "MIT",
+            "Copyright (c) 2024 Lee Miller",
+            "an embedding table that was made from Llama 2; only cosines are recorded",
+        ),
     }
-    versions = {one.metadata["Name"].replace("_", "-"): one.version for one in distributions(path=[str(packages)])}
-    return {
-        name: {"version": versions[name], "licence": licence, "what": what}
-        for name, (licence, what) in licences.items()
-    }
+    found = {one.metadata["Name"].replace("_", "-"): one for one in distributions(path=[str(packages)])}
+    sources = {}
+    for name, (licence, owner, what) in licences.items():
+        texts = [Path(str(file.locate())) for file in found[name].files or () if file.name == "LICENSE"]
+        if not any(owner in text.read_text("utf-8") for text in texts):
+            raise ValueError(f"{name} {found[name].version} no longer says {owner!r}: look at its licence")
+        sources[name] = {"version": found[name].version, "licence": licence, "copyright": owner, "what": what}
+    return sources
 
 
 def _options() -> argparse.Namespace:

@@ -53,7 +53,10 @@ def test_larger_vocabularies_make_longer_tokens_of_their_own_text(vocabularies: 
 
 def test_every_source_has_a_version_and_a_licence_that_allows_it() -> None:
     assert {source["licence"] for source in RECORD["sources"].values()} == {"MIT", "Apache-2.0"}
-    assert all(source["version"] and source["what"] for source in RECORD["sources"].values())
+    assert all(
+        source["version"] and source["what"] and source["copyright"].startswith("Copyright")
+        for source in RECORD["sources"].values()
+    )
 
 
 def test_record_is_small_and_complete(vocabularies: Any) -> None:
