@@ -3,8 +3,8 @@
     python -m pip install --no-deps --target build/vocabularies openai-whisper mistral-common clip-anytorch wordllama sentencepiece
     python benchmarks/vocabularies.py --packages build/vocabularies --record tfcourse/recorded/vocabularies.json
 
-The first four packages carry real vocabularies, and the last one cuts with Mistral's; none of them is a dependency of the course. The record
-has pieces, numbers and cosines, and names the owners. It has no table of embeddings, and nothing from a package that does not state its
+The first four packages carry real vocabularies, and the last one cuts with Mistral's; none of them is a dependency of the course. The
+record has pieces, numbers and cosines, and names the owners. It has no table of embeddings, and nothing from a package that does not state its
 licence.
 """
 
