@@ -4,8 +4,8 @@
     python benchmarks/vocabularies.py --packages build/vocabularies --record tfcourse/recorded/vocabularies.json
 
 The first four packages carry real vocabularies, and the last one cuts with Mistral's; none of them is a dependency of the course. The
-record has pieces, numbers and cosines, and names the owners. It has no table of embeddings, and nothing from a package that does not state its
-licence.
+record has pieces, numbers and cosines, and names the owners. It has no table of embeddings, and nothing from a package that does not
+state its licence.
 """
 
 from __future__ import annotations
