@@ -97,17 +97,4 @@ HEADINGS = {
     "decoding": "Translating: greedy and beam search",
     "shapes-05": "Shapes at a glance",
     "what-goes-wrong-05": "What goes wrong",
-    # 06_tokenization
-    "closed-vocabulary": "The trouble with a closed vocabulary",
-    "cutting-first": "Cutting first",
-    "merging-pairs": "Merging the commonest pair",
-    "encoding-is-not-training": "Encoding is not training",
-    "bytes": "Bytes",
-    "how-large": "How large a vocabulary?",
-    "wordpiece": "Longest piece first: WordPiece",
-    "unigram": "The best of all cuts: Unigram",
-    "what-tokens-explain": "What tokens explain",
-    "ids-to-vectors": "From ids to vectors",
-    "shapes-06": "Shapes at a glance",
-    "what-goes-wrong-06": "What goes wrong",
 }

@@ -11,7 +11,6 @@ from typing import Any
 
 import pytest
 
-from autograder.checks.sections import HEADINGS
 from tfcourse.data import recorded_vocabularies
 from tfcourse.figures.scenes import ch06_tokenization as drawings
 from tfcourse.tokenization import (
@@ -26,10 +25,21 @@ from tfcourse.tokenization import (
 
 from .lesson import Lesson, described
 
-LABELS = (
-    *("closed-vocabulary", "cutting-first", "merging-pairs", "encoding-is-not-training", "bytes", "how-large"),
-    *("wordpiece", "unigram", "what-tokens-explain", "ids-to-vectors", "shapes-06", "what-goes-wrong-06"),
-)
+# Labels that known mistakes name, and what a student is then told to read.
+HEADINGS = {
+    "closed-vocabulary": "The trouble with a closed vocabulary",
+    "cutting-first": "Cutting first",
+    "merging-pairs": "Merging the commonest pair",
+    "encoding-is-not-training": "Encoding is not training",
+    "bytes": "Bytes",
+    "how-large": "How large a vocabulary?",
+    "wordpiece": "Longest piece first: WordPiece",
+    "unigram": "The best of all cuts: Unigram",
+    "what-tokens-explain": "What tokens explain",
+    "ids-to-vectors": "From ids to vectors",
+    "shapes-06": "Shapes at a glance",
+    "what-goes-wrong-06": "What goes wrong",
+}
 
 # What the finished kernel is asked for: a name, and the expression that the lesson's own variables answer.
 ASKED = {
@@ -80,8 +90,8 @@ def cell_sources() -> list[tuple[list[str], str]]:
 
 
 def test_every_label_that_others_point_at_exists_and_has_the_heading_that_students_are_told() -> None:
-    for label in LABELS:
-        assert LESSON.headings(label) == [HEADINGS[label]], label
+    for label, heading in HEADINGS.items():
+        assert LESSON.headings(label) == [heading], label
 
 
 def test_lesson_has_at_most_6000_words_of_paragraphs() -> None:
