@@ -13,7 +13,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK = 1
 help:
 	@sed -n 's/^## //p' $(MAKEFILE_LIST)
 
-## make demo    the course end to end: site, five assignments, a sample class of 24, grades, feedback, report
+## make demo    the course end to end: site, six assignments, a sample class of 24, grades, feedback, report
 demo: $(READY)
 	$(RUN)/tfcourse build
 	$(RUN)/tfcourse assign 01 02 03 04 05 --course $(COURSE)

@@ -1,4 +1,4 @@
-"""Data to translate: numbers spelled out, dates as people write them, and public parallel text.
+"""Data to translate: numbers spelled out, dates as people write them, and public parallel text; prose to cut; recordings.
 
 Numbers and dates are made on the spot, offline, by num2words and Babel. Both are imported where they are needed: a chapter
 that translates nothing needs neither. Which split a number or a date belongs to is a property of that number or date, so that no
@@ -44,7 +44,9 @@ __all__ = [
     "number_to_words",
     "pad_batch",
     "parallel_pairs",
+    "prose",
     "recorded_translation",
+    "recorded_vocabularies",
     "tokenize",
     "wmt_pairs",
 ]
@@ -306,6 +308,20 @@ def wmt_pairs(
     return _distinct(((row["translation"][source], row["translation"][target]) for row in rows), count)
 
 
+def prose() -> str:
+    """English prose that every Python has with it: the language reference, as `help()` shows it.
+
+    About 465,000 characters in paragraphs, tables and examples, with signs of more than a hundred kinds. The text changes a little with
+    every version of Python; compute its numbers, and do not rely on them.
+
+    Returns:
+        All topics of `pydoc_data.topics` in alphabetical order of their names, with an empty line between two.
+    """
+    from pydoc_data.topics import topics
+
+    return "\n\n".join(topics[name] for name in sorted(topics))
+
+
 def recorded_translation() -> dict[str, Any]:
     """How six translators learnt one task, as it was recorded: learning curves, exact matches, and where each one looked.
 
@@ -314,7 +330,23 @@ def recorded_translation() -> dict[str, Any]:
     Returns:
         The record, plain dictionaries and lists.
     """
-    file = files("tfcourse") / "recorded" / "translation.json"
+    return _recorded("translation")
+
+
+def recorded_vocabularies() -> dict[str, Any]:
+    """How GPT-2, CLIP and Mistral cut some texts, GPT-2's first 1,000 merges, and neighbours in a published table of embeddings.
+
+    The entry "generated" names the command that makes the record, "sources" the packages that it was made from, with their licences;
+    docs/data.md describes the other entries.
+
+    Returns:
+        The record, plain dictionaries and lists.
+    """
+    return _recorded("vocabularies")
+
+
+def _recorded(name: str) -> dict[str, Any]:
+    file = files("tfcourse") / "recorded" / f"{name}.json"
     record: dict[str, Any] = json.loads(file.read_text(encoding="utf-8"))
     return record
 

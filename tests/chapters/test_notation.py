@@ -23,6 +23,7 @@ LOCAL = {
     "03": {"c", "b", "n", "p", r"\Delta", r"\delta", r"\varphi", r"\theta"},  # c multiplies a query, or is a column
     "04": {"q"},  # a query, as in chapter 03
     "05": {"a", "k", "m", "n"},  # an angle; a distance and two places
+    "06": {"a", "b"},  # two symbols that are counted
 }
 # The letters of others, in the tables that translate between theirs and ours.
 THEIRS = {"03": {"d"}}

@@ -33,6 +33,18 @@ ARGUMENTS: dict[str, tuple[Any, ...]] = {
         [[2.0, 1.0, 1.0, 0.0], [1.0, 1.0, 0.0, 0.0], [0.0, 0.0, 0.0, -1.0]],
         [[4.2, 2.1], [2.1, 6.3], [0.0, 21.0]],
     ),
+    "segmentation_lattice": (
+        "nowhere",
+        {"n": 6, "o": 5, "w": 6, "h": 6, "e": 4, "r": 5, "no": 4, "now": 5, "where": 6, "here": 6},
+        ("no", "where"),
+    ),
+    "real_cuts": (
+        [
+            (("st", "raw", "berry"), (301, 1831, 8396)),
+            (("677", "Ġ+", "Ġ8", "04", "Ġ=", "Ġ14", "81"), (40179, 1343, 807, 3023, 796, 1478, 6659)),
+            (("ĠSolidGoldMagikarp",), (43453,)),
+        ],
+    ),
 }
 
 # What is wrong with the layouts that a reader sees, in sentences. Boxes around text are as high as the font's tallest letters: they may

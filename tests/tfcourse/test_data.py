@@ -32,6 +32,7 @@ from tfcourse.data import (
     number_to_words,
     pad_batch,
     parallel_pairs,
+    prose,
     tokenize,
     wmt_pairs,
 )
@@ -552,3 +553,14 @@ def test_the_module_is_imported_without_any_of_them():
     program = "import sys, tfcourse.data; sys.exit(any(n in sys.modules for n in ('num2words', 'babel', 'datasets')))"
     root = Path(__file__).parents[2]
     assert subprocess.run([sys.executable, "-c", program], check=False, cwd=root).returncode == 0
+
+
+# -------------------------------------------------------------------------------------------------------------- prose
+
+
+def test_prose_is_the_language_reference_with_its_lines_and_signs() -> None:
+    text = prose()
+    assert 400_000 < len(text) < 700_000
+    assert text.startswith('The "assert" statement')
+    assert "\n\n" in text
+    assert 80 < len(set(text)) < 200

@@ -17,6 +17,7 @@ from tfcourse.explorers.blocks import block_explorer
 from tfcourse.explorers.gradients import gradient_explorer
 from tfcourse.explorers.heads import head_explorer
 from tfcourse.explorers.lookups import lookup_explorer
+from tfcourse.explorers.merges import merge_explorer
 from tfcourse.explorers.positions import position_explorer
 from tfcourse.positions import sinusoidal_positions
 
@@ -112,6 +113,14 @@ def lookups(text: Text) -> Explorer:
     )
 
 
+def merges(text: Text) -> Explorer:
+    """Two words, one of them twice, and three merges."""
+    letters = {letter: text(letter) for letter in "lower "}
+    words = [[letters[letter] for letter in word] for word in ("low", " low", " lower")]
+    pairs = [(letters["l"], letters["o"]), (letters["l"] + letters["o"], letters["w"]), (letters["e"], letters["r"])]
+    return merge_explorer(words, pairs, caption=text("Which pair is merged next?"))
+
+
 def documented_code() -> dict[str, str]:
     """The example of the page for contributors: "python" and "js"."""
     page = CONTRIBUTING.read_text(encoding="utf-8")
@@ -138,6 +147,7 @@ EXAMPLES: dict[str, Callable[[Text], Explorer]] = {
     "block": blocks,
     "position": positions,
     "lookup": lookups,
+    "merge": merges,
     "documented": documented,
 }
 """By name, a function that makes the figure; each of its texts goes through the function that it is given."""

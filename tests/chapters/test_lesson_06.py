@@ -1,0 +1,380 @@
+"""The lesson of chapter 06 runs, shows figures that everybody can read, and states no number that is not true."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections import Counter
+from itertools import pairwise, product
+from typing import Any
+
+import pytest
+
+from tfcourse.data import recorded_vocabularies
+from tfcourse.figures.scenes import ch06_tokenization as drawings
+from tfcourse.tokenization import (
+    best_pair,
+    bpe_encode,
+    byte_characters,
+    pre_tokenize,
+    train_bpe,
+    unigram_segment,
+    wordpiece_encode,
+)
+
+from .lesson import Lesson, described
+
+# Labels that known mistakes name, and what a student is then told to read.
+HEADINGS = {
+    "closed-vocabulary": "The trouble with a closed vocabulary",
+    "cutting-first": "Cutting first",
+    "merging-pairs": "Merging the commonest pair",
+    "encoding-is-not-training": "Encoding is not training",
+    "bytes": "Bytes",
+    "how-large": "How large a vocabulary?",
+    "wordpiece": "Longest piece first: WordPiece",
+    "unigram": "The best of all cuts: Unigram",
+    "what-tokens-explain": "What tokens explain",
+    "ids-to-vectors": "From ids to vectors",
+    "shapes-06": "Shapes at a glance",
+    "what-goes-wrong-06": "What goes wrong",
+}
+
+# What the finished kernel is asked for: a name, and the expression that the lesson's own variables answer.
+ASKED = {
+    "V": "len(numbers)",
+    "unknown": "numbers.pieces(numbers.encode('two hundred Brobdingnag'))",
+    "once": "[once, unseen, len(text) / len(pieces)]",
+    "differing": "len(differing) / len(word_counts)",
+    "words": "[[in_order[word], longest[word]] for word in words]",
+    "lengths": "lengths",
+    "one_by_one": "one_by_one",
+    "first": "[encode_text(' the', gpt2, gpt2_merges), encode_text('Hello world', gpt2, gpt2_merges)]",
+    "ours": "ours",
+    "theirs": "theirs",
+    "shares": "shares",
+    "bits": "bits",
+    "cuts": "[number, share]",
+    "course": "course",
+    "moved": "moved",
+    "spent": "spent",
+    "near": "near",
+    "among": "[[chosen.index(kind[0]), len(kind)] for kind in kinds] + [among]",
+    "rhyme": "[rhyme_pieces, rhyme_merges]",
+}
+# Numbers of the prose that come from the papers it cites, or are settings of the code next to them.
+GIVEN = {
+    "Unicode has more than 150,000 characters,",
+    "a window of 1,024 tokens",
+    "which for many is beyond 100,000,",
+    "*uniformly* 0.73, *explicitly* 0.70, *widely* 0.69, *invariably* 0.69 and *duly* 0.65.".replace("*", ""),
+    "Its first 1,000 merges are recorded.",
+    "from a table of 32,000 tokens that was made from Llama 2's;",
+}
+
+LESSON = Lesson("06_tokenization", ASKED, GIVEN)
+SOURCE, PROSE, check = LESSON.source, LESSON.prose, LESSON.check
+RECORD = recorded_vocabularies()
+CUTS = {cut["text"]: cut for cut in RECORD["cuts"]}
+
+
+def cell_sources() -> list[tuple[list[str], str]]:
+    """The tags and the code of each cell."""
+    cells = re.findall(r"```\{code-cell\} ipython3\n(.*?)\n```", SOURCE, flags=re.S)
+    tags = [re.findall(r"[\w-]+", "".join(re.findall(r"^:tags: \[(.*)\]$", cell, flags=re.M))) for cell in cells]
+    return list(zip(tags, (re.sub(r"^:tags:.*\n+", "", cell) for cell in cells), strict=True))
+
+
+# ---------------------------------------------------------------------------------------------- the page
+
+
+def test_every_label_that_others_point_at_exists_and_has_the_heading_that_students_are_told() -> None:
+    for label, heading in HEADINGS.items():
+        assert LESSON.headings(label) == [heading], label
+
+
+def test_lesson_has_at_most_6000_words_of_paragraphs() -> None:
+    without_folds = re.sub(r"```.*?\n```", "", SOURCE, flags=re.S)
+    assert 4000 <= len(without_folds.split()) <= 6000
+
+
+def test_lesson_carries_the_header_that_myst_needs() -> None:
+    assert LESSON.has_header()
+
+
+def test_a_picture_comes_before_the_first_heading_of_a_section_and_objectives_too() -> None:
+    top = SOURCE[: SOURCE.index("(closed-vocabulary)=")]
+    assert "figures.show(drawings." in top
+    assert len(re.findall(r"^- ", top, flags=re.M)) in range(3, 6)
+    assert "**You need**" in top
+    assert "**It takes**" in top
+
+
+def test_readers_are_asked_to_guess_and_the_answers_are_folded() -> None:
+    assert len(re.findall(r"^```\{admonition\} Guess: [^\n]*[?.]\n:class: dropdown", SOURCE, flags=re.M)) >= 3
+
+
+def test_code_that_is_shown_fits_the_page() -> None:
+    for tags, code in cell_sources():
+        if not {"hide-input", "remove-input"} & set(tags):
+            assert len(code.splitlines()) <= 20, code
+            assert max(map(len, code.splitlines())) <= 80, code
+
+
+def test_nothing_is_written_to_stderr(cells: list[Any]) -> None:
+    assert not [output.text for cell in cells for output in cell.outputs if output.get("name") == "stderr"]
+
+
+def test_every_figure_has_a_description_and_a_caption(pages: list[str]) -> None:
+    assert described(pages) == [True] * 12
+    assert LESSON.captions() == list(range(1, 14))
+
+
+def test_explorer_shows_the_merges_of_the_rhyme(pages: list[str], values: dict[str, Any]) -> None:
+    (page,) = [page for page in pages if page.startswith("<merge-explorer")]
+    data = json.loads(re.search(r"<script[^>]*>(.*?)</script>", page)[1])  # type: ignore[index]
+    pieces, merges = values["rhyme"]
+    assert len(data["words"]) == len(pieces)
+    assert len(data["steps"]) == len(merges) + 1
+    assert data["steps"][-1][1] < 100, "there is an end: no pair is left before the vocabulary is full"
+    assert data["steps"][-1][0] == len(pieces)
+    names = ["".join(pair) for pair in merges]
+    assert names.index("chuck") < names.index(" chuck")
+    assert [" wood", "chuck"] in merges
+
+
+# ------------------------------------------------------------------------------------------ its drawings
+
+
+def test_first_figure_has_the_cut_and_the_ids_of_gpt2() -> None:
+    cut = CUTS["Brobdingnag"]["GPT-2"]
+    assert tuple(zip(cut["pieces"], cut["ids"], strict=True)) == drawings.WORD
+    assert RECORD["sizes"]["GPT-2"] == 50_257
+
+
+def test_three_ways_to_cut_are_what_the_rules_give() -> None:
+    ways = dict(drawings.WAYS)
+    assert ways["at spaces"] == tuple(drawings.SENTENCE.split())
+    assert ways["words and signs"] == tuple(re.findall(r"\w+|[^\w\s]", drawings.SENTENCE))
+    assert ways["as GPT-2 does"] == tuple(piece.replace(" ", "␣") for piece in pre_tokenize(drawings.SENTENCE))
+
+
+def test_drawn_merge_is_the_third_of_the_example() -> None:
+    counts = Counter(["low", "low", "lower", "newest", "widest"])
+    _, merges = train_bpe(counts, 100)
+    assert merges[:5] == [("l", "o"), ("lo", "w"), ("e", "s"), ("es", "t"), ("d", "est")]
+    assert merges[2] == drawings.PAIR
+    drawn = {"".join(symbols): (int(count[0]), list(symbols)) for count, symbols in drawings.BEFORE}
+    assert drawn == {word: (n, bpe_encode(word, merges[:2])) for word, n in counts.items()}
+    pairs = Counter(dict.fromkeys((("e", "s"), ("s", "t")), 0))
+    for n, symbols in drawn.values():
+        for pair in pairwise(symbols):
+            pairs[pair] += n
+    assert pairs.most_common(2) == [(("e", "s"), 2), (("s", "t"), 2)]
+    assert sorted(pairs.values())[-3] == 1, "nothing else occurs twice"
+    assert best_pair(["low", "low", "lower"], [1, 1, 1], sorted(set("lower"))) == ("l", "o")
+
+
+def test_drawn_bytes_and_tokens_are_those_of_utf_8_and_of_gpt2() -> None:
+    names = byte_characters()
+    for character, codes, shown in drawings.CHARACTERS:
+        assert [f"{byte:02X}" for byte in character.encode()] == list(codes)
+        assert [names[byte] for byte in character.encode()] == list(shown)
+    written = "".join(character for character, _, _ in drawings.CHARACTERS)
+    assert [token for _, _, token in drawings.BYTE_TOKENS] == CUTS[written]["GPT-2"]["pieces"]
+
+
+# ------------------------------------------------------------------------------------------- its numbers
+
+
+def test_a_word_that_the_list_does_not_have_is_lost(values: dict[str, Any]) -> None:
+    assert values["unknown"] == ["two", "hundred", "<unk>"]
+    assert "had a list of 113 tokens" in PROSE
+    assert values["V"] == 113
+
+
+def test_words_have_no_end(values: dict[str, Any]) -> None:
+    once, unseen, length = values["once"]  # of a text that differs a little from Python to Python
+    assert once == pytest.approx(1 / 3, abs=0.05)
+    assert unseen == pytest.approx(1 / 5, abs=0.05)
+    assert length == pytest.approx(4.5, abs=0.1)
+    check("Our pieces are about 4.5 characters long on average.", 4.5, form=".1f")
+    assert length**2 == pytest.approx(20, abs=1)
+
+
+def test_order_of_merges_matters_for_a_fifth_of_the_pieces_and_not_for_the_length(values: dict[str, Any]) -> None:
+    assert values["differing"] == pytest.approx(0.2, abs=0.04)
+    assert len(values["words"]) >= 4
+    assert all(one != other and "".join(one) == "".join(other) for one, other in values["words"])
+    in_order, longest = values["lengths"]["in order"], values["lengths"]["longest"]
+    assert abs(in_order / longest - 1) < 0.0025
+
+
+def test_bytes_have_names_and_characters_wait_for_all_of_them(values: dict[str, Any]) -> None:
+    names = byte_characters()
+    assert sum(name == chr(byte) for byte, name in enumerate(names)) == 188
+    assert "The 188 bytes that look like something" in PROSE
+    assert "the other 68," in PROSE
+    assert names[32] == chr(256 + 32) == "Ġ"
+    assert values["one_by_one"] == "���"
+
+
+def test_first_merges_of_gpt2_give_its_own_ids(values: dict[str, Any]) -> None:
+    the, hello = values["first"]
+    assert the == CUTS[" the"]["GPT-2"]["ids"]
+    assert hello[-1] == CUTS["Hello world"]["GPT-2"]["ids"][-1]
+    assert hello[0] < 256, "Hello needs later merges"
+
+
+def test_larger_vocabularies_gain_less_and_less(values: dict[str, Any]) -> None:
+    recorded = RECORD["prose"]["bytes_per_token"]
+    check(
+        "From 4,096 to 8,192 the tokens of our text become longer by 8%.",
+        100 * (recorded["8192"] / recorded["4096"] - 1),
+        form=".0f",
+    )
+    assert values["ours"]["256"] == values["theirs"]["256"] == 1
+    assert values["ours"]["512"] == pytest.approx(recorded["512"], rel=0.03)
+    assert values["theirs"]["512"] < 0.85 * values["ours"]["512"], "noticeably more tokens"
+    check("50,257 of its symbols reach only 3.35 bytes per token,", RECORD["gpt2"]["bytes_per_token"])
+    check("less than 2,048 symbols made for this text with 3.62.", recorded["2048"])
+    spaces = RECORD["gpt2"]["single_spaces"]
+    check("18% of its tokens here are a single space,", 100 * spaces, form=".0f")
+    check("without them it would stand at 4.09.", RECORD["gpt2"]["bytes_per_token"] / (1 - spaces))
+    gains = [recorded[str(2 * size)] / recorded[str(size)] for size in (512, 1024, 2048, 4096)]
+    assert gains == sorted(gains, reverse=True)
+
+
+def test_description_of_the_sizes_has_the_numbers_of_the_plot(values: dict[str, Any]) -> None:
+    ours, theirs, recorded = values["ours"], values["theirs"], RECORD["prose"]["bytes_per_token"]
+    assert (f"{ours['512']:.1f}", f"{theirs['1256']:.1f}", f"{recorded['8192']:.1f}") == ("2.2", "2.2", "4.5")
+    assert "from 1 at 256 to about 2.2 at 512 and 4.5 at 8,192" in SOURCE
+    assert "they rise to about 2.2 at 1,256 and 3.4 at" in SOURCE
+    assert "BERT-Base 21.4 per cent, GPT-2 31.0, GPT-3 0.4." in SOURCE
+
+
+def test_share_of_the_embeddings_falls_with_the_model(values: dict[str, Any]) -> None:
+    shares = {model: 100 * share for model, share in values["shares"].items()}
+    check("21.4% of BERT-Base, 31.0% of GPT-2.", shares["BERT-Base"], shares["GPT-2"], form=".1f")
+    check("is 1,403 times as large, 0.35%.", shares["GPT-3"])
+    check("is 1,403 times as large, 0.35%.", 174_604_259_328 / 124_439_808, form=",.0f")
+    assert 50_257 * 768 + 1_024 * 768 + 12 * 7_087_872 + 2 * 768 == 124_439_808
+
+
+def test_longest_first_gives_up_where_a_cut_exists() -> None:
+    pieces = ["un", "una", "##aff", "##able", "##affable", "##ffa", "happy"]
+    assert wordpiece_encode("unaffable", pieces) == wordpiece_encode("unhappy", pieces) == ["[UNK]"]
+    assert tuple(wordpiece_encode("unaffable", [piece for piece in pieces if piece != "una"])) == drawings.EXISTS
+    assert tuple(wordpiece_encode("unaffa", pieces)) == drawings.STUMBLES[:2]
+    assert "".join(drawings.STUMBLES).replace("##", "") == "unaffable"
+
+
+def every_cut(text: str, pieces: set[str]) -> list[list[str]]:
+    """All cuts, by trying out every set of borders."""
+    cuts = []
+    for borders in product((False, True), repeat=len(text) - 1):
+        cut = [text[0]]
+        for character, border in zip(text[1:], borders, strict=True):
+            if border:
+                cut.append(character)
+            else:
+                cut[-1] += character
+        if set(cut) <= pieces:
+            cuts.append(cut)
+    return cuts
+
+
+def test_best_cut_of_nowhere_is_best_of_all(values: dict[str, Any]) -> None:
+    bits = values["bits"]
+    costs = {" ".join(cut): sum(bits[piece] for piece in cut) for cut in every_cut("nowhere", set(bits))}
+    order = sorted(costs, key=costs.__getitem__)
+    assert order[:2] == ["no where", "now here"]
+    assert (costs["no where"], costs["now here"]) == (10, 11)
+    number, share = values["cuts"]
+    assert number == len(costs)
+    assert share == pytest.approx(2**-10 / sum(2.0**-cost for cost in costs.values()))
+    assert f"Of the {number} cuts, no where has {share:.0%}, and now here most of the rest." in PROSE
+    scores = {piece: -cost * math.log(2) for piece, cost in bits.items()}
+    assert unigram_segment("nowhere", scores, -20.0)[0] == ["no", "where"]
+    assert sum(2.0**-cost for cost in bits.values()) <= 1
+
+
+def test_counting_and_cutting_in_turn_saves_bits_and_changes_little(values: dict[str, Any]) -> None:
+    course = values["course"]
+    bits = [one for one, _ in course]
+    assert all(after < before + 1e-4 for before, after in pairwise(bits))
+    assert bits[1] < bits[0]
+    assert max(n for _, n in course) / min(n for _, n in course) < 1.03, "within a few per cent"
+    assert 0.05 < values["moved"] < 0.4
+
+
+def test_cuts_of_real_tokenizers_are_those_of_the_text() -> None:
+    assert CUTS["strawberry"]["GPT-2"]["pieces"] == ["st", "raw", "berry"]
+    assert "st·raw·berry" in PROSE
+    assert CUTS[" strawberry"]["GPT-2"]["ids"] == [41236]
+    assert "Nothing in the number 41236 says" in PROSE
+    assert CUTS["strawberry"]["GPT-2"]["ids"] == [301, 1831, 8396]
+    assert "That 8396 is greater than 301 means nothing" in PROSE
+    assert not set(CUTS["HELLO WORLD"]["GPT-2"]["ids"]) & set(CUTS["Hello world"]["GPT-2"]["ids"])
+    assert not set(CUTS["HELLO WORLD"]["Mistral"]["ids"]) & set(CUTS["Hello world"]["Mistral"]["ids"])
+    assert CUTS["1234567890"]["GPT-2"]["pieces"] == ["123", "45", "678", "90"]
+    assert "123·45·678·90" in PROSE
+    assert CUTS["677 + 804 = 1481"]["GPT-2"]["pieces"][:4] == ["677", "Ġ+", "Ġ8", "04"]
+    assert RECORD["gpt2"]["numbers_in_one"] == {"1": 10, "2": 90, "3": 719, "4": 88}
+    assert "of the 900 numbers with three digits 719 are one token," in PROSE
+    assert CUTS["The capital of France is "]["GPT-2"]["pieces"][-1] == "Ġ"
+    assert CUTS["    return x"]["GPT-2"]["pieces"][:3] == ["Ġ"] * 3
+    assert CUTS[" SolidGoldMagikarp"]["GPT-2"]["ids"] == [43453]
+    assert "number 43453," in PROSE
+    assert all(len(CUTS["The detective investigated"][model]["pieces"]) == 3 for model in ("GPT-2", "CLIP", "Mistral"))
+    assert [len(CUTS["東京"][model]["ids"]) for model in ("GPT-2", "Mistral")] == [4, 3]
+    assert "Four for GPT-2: six bytes," in PROSE
+
+
+def test_hindi_pays_ten_times_as_much(values: dict[str, Any]) -> None:
+    spent = values["spent"]["GPT-2"]
+    assert (spent["English"], spent["Polish"], spent["Hindi"]) == (13, 43, 139)
+    assert spent["Hindi"] > len(RECORD["article"]["Hindi"]), "more tokens than characters"
+    check(
+        "Thirteen tokens in English, 43 in Polish, 139 in Hindi: 10.7 times as much for the same words.",
+        spent["Hindi"] / spent["English"],
+        form=".1f",
+    )
+
+
+def test_neighbours_are_those_of_the_record() -> None:
+    near = {word: dict(others) for word, others in RECORD["neighbours"].items()}
+    assert list(near["Monday"])[:3] == ["Friday", "Saturday", "Sunday"]
+    check(
+        "Monday has its days, Paris its country at 0.62, quickly lies beside fast at 0.75.",
+        near["Paris"]["France"],
+        near["quickly"]["fast"],
+    )
+    assert next(iter(near["red"])) == "redirect"
+
+
+def test_tokens_that_are_used_alike_are_neighbours(values: dict[str, Any]) -> None:
+    near = values["near"]
+    assert all(token.isdigit() for token in near["0"][:4])
+    assert "Ġa" in near["Ġthe"][:3]
+    assert "Ġare" in near["Ġis"][:3]
+    *kinds, among = values["among"]
+    of_kind = [kind for kind, (_, size) in enumerate(kinds) for _ in range(size)]
+    inside, between = [], []
+    for row, column in product(range(len(of_kind)), repeat=2):
+        if row != column:
+            (inside if of_kind[row] == of_kind[column] else between).append(among[row][column])
+    assert sum(inside) / len(inside) > 0.4
+    assert abs(sum(between) / len(between)) < 0.15, "near zero"
+
+
+def test_a_gradient_is_sent_to_few_rows_of_the_table() -> None:
+    check("Of the 50,257 rows of GPT-2 a sentence reaches a few dozen,", RECORD["sizes"]["GPT-2"], form=",")
+    longest = max(len(set(cut["GPT-2"]["ids"])) for cut in CUTS.values())
+    assert 24 <= longest < 60
+
+
+def test_prose_has_no_number_that_is_not_checked() -> None:
+    tables = r"\| vocabulary \|.*?\| what the model reads \|"
+    assert LESSON.unchecked(__file__, beside=tables) == []
