@@ -14,6 +14,7 @@ from torch import Tensor
 from tfcourse.explorers.alignments import AlignedPair, alignment_explorer
 from tfcourse.explorers.base import Explorer
 from tfcourse.explorers.blocks import block_explorer
+from tfcourse.explorers.caches import cache_explorer
 from tfcourse.explorers.gradients import gradient_explorer
 from tfcourse.explorers.heads import head_explorer
 from tfcourse.explorers.lookups import lookup_explorer
@@ -121,6 +122,12 @@ def merges(text: Text) -> Explorer:
     return merge_explorer(words, pairs, caption=text("Which pair is merged next?"))
 
 
+def caches(text: Text) -> Explorer:
+    """Six tokens in a small model."""
+    words = [text(word) for word in WORDS[:6]]
+    return cache_explorer(words, d_model=64, n_layers=2, caption=text("What is computed for each token?"))
+
+
 def documented_code() -> dict[str, str]:
     """The example of the page for contributors: "python" and "js"."""
     page = CONTRIBUTING.read_text(encoding="utf-8")
@@ -148,6 +155,7 @@ EXAMPLES: dict[str, Callable[[Text], Explorer]] = {
     "position": positions,
     "lookup": lookups,
     "merge": merges,
+    "cache": caches,
     "documented": documented,
 }
 """By name, a function that makes the figure; each of its texts goes through the function that it is given."""
