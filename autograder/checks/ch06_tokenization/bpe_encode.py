@@ -1,0 +1,86 @@
+"""The check of ``bpe_encode``: a word is cut by merges in the order in which they were learnt."""
+
+from __future__ import annotations
+
+from autograder.checking import rows
+from autograder.checking.draw import Case, Draw
+from autograder.checking.exercise import Exercise
+from autograder.checks.ch06_tokenization.drawn_words import drawn_word, drawn_words
+from autograder.checks.ch06_tokenization.renamed import renamed_merges, renaming
+from tfcourse import tokenization
+
+MERGES = "b c, a b, ab c, c d, bc d, e e"
+
+
+def order_decides(draw: Draw) -> Case:
+    """Longest piece first, leftmost pair first and the latest merge first all cut it otherwise."""
+    rename = renaming(draw, "abcdef")
+    return Case({"word": rename("abcd"), "merges": renamed_merges(rename, MERGES)})
+
+
+def later_merges(draw: Draw) -> Case:
+    """A word that takes a chain of merges, each of what the one before has made."""
+    rename = renaming(draw, "abcdef")
+    merges = renamed_merges(rename, "c d, b cd, e f, a bcd, ef abcd")
+    return Case({"word": rename("fefabcdcd"), "merges": merges})
+
+
+def learnt_merges(draw: Draw) -> Case:
+    """Merges that were learnt from drawn words, and a word that was not among them."""
+    words = drawn_words(draw, "abcd", (4, 5, 6, 3, 5))
+    counts = dict(zip(words, draw.integers(1, 9, len(words)).tolist(), strict=True))
+    _, merges = tokenization.train_bpe(counts, 14)
+    return Case({"word": words[0] + words[2], "merges": merges})
+
+
+def several(draw: Draw) -> Case:
+    """A pair that occurs more than once, and one that overlaps itself."""
+    rename = renaming(draw, "abcdef")
+    return Case({"word": rename("eeedbcbca"), "merges": renamed_merges(rename, MERGES)})
+
+
+def unknown_characters(draw: Draw) -> Case:
+    """Characters that no merge knows."""
+    rename = renaming(draw, "abcdef")
+    return Case({"word": "é" + rename("bc") + "東" + rename("ab") + "?", "merges": renamed_merges(rename, MERGES)})
+
+
+def empty(draw: Draw) -> Case:
+    """A word without characters."""
+    return learnt_merges(draw).with_arguments(word="")
+
+
+def one_character(draw: Draw) -> Case:
+    """Nothing to merge with."""
+    return learnt_merges(draw).with_arguments(word=drawn_word(draw, "abcd", 1))
+
+
+def no_merges(draw: Draw) -> Case:
+    """Nothing was learnt."""
+    return learnt_merges(draw).with_arguments(merges=[])
+
+
+BPE_ENCODE = Exercise(
+    reference=tokenization.bpe_encode,
+    rows=(
+        rows.numbers(
+            2.5,
+            order_decides,
+            name="order",
+            title="Of all pairs in the word, the one that was learnt first is merged first.",
+        ),
+        rows.numbers(2.25, later_merges, learnt_merges, title="Merging goes on with what earlier merges have made."),
+        rows.numbers(1.5, several, name="several", title="All occurrences of the pair are merged, from the left."),
+        rows.numbers(1, unknown_characters, name="unknown", title="Characters that no merge knows stay single."),
+        rows.edge(
+            0.5,
+            empty,
+            one_character,
+            no_merges,
+            name="short",
+            title="Where nothing can be merged, there are characters.",
+            dtypes=(),
+        ),
+        rows.inputs_kept(0.25, learnt_merges),
+    ),
+)
