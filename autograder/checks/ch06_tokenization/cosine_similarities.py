@@ -49,7 +49,7 @@ def more_rows(draw: Draw, size: int) -> Case:
 COSINE_SIMILARITIES = Exercise(
     reference=tokenization.cosine_similarities,
     rows=(
-        rows.numbers(2.5, embeddings, one_token, title="Each token is compared with every row, by the cosine."),
+        rows.numbers(2.25, embeddings, one_token, title="Each token is compared with every row, by the cosine."),
         rows.numbers(
             1,
             short_rows,
@@ -63,7 +63,7 @@ COSINE_SIMILARITIES = Exercise(
         ),
         rows.precision(0.5, embeddings, long_rows, title="In half precision, it is computed in float32."),
         rows.device(0.25, embeddings),
-        rows.inputs_kept(0.25, embeddings),
+        rows.inputs_kept(0.5, embeddings),
         rows.no_loop(0.5, more_rows, over="tokens or rows"),
     ),
     forbidden=("cosine_similarity", "CosineSimilarity", "normalize", "cosine_embedding_loss"),
