@@ -5,7 +5,7 @@ from __future__ import annotations
 from autograder.checking import rows
 from autograder.checking.draw import Case, Draw
 from autograder.checking.exercise import Exercise
-from autograder.checks.ch06_tokenization.drawn_words import drawn_word, drawn_words
+from autograder.checks.ch06_tokenization.drawn_words import drawn_word
 from autograder.checks.ch06_tokenization.renamed import renamed_merges, renaming
 from tfcourse import tokenization
 
@@ -25,12 +25,10 @@ def later_merges(draw: Draw) -> Case:
     return Case({"word": rename("fefabcdcd"), "merges": merges})
 
 
-def learnt_merges(draw: Draw) -> Case:
-    """Merges that were learnt from drawn words, and a word that was not among them."""
-    words = drawn_words(draw, "abcd", (4, 5, 6, 3, 5))
-    counts = dict(zip(words, draw.integers(1, 9, len(words)).tolist(), strict=True))
-    _, merges = tokenization.train_bpe(counts, 14)
-    return Case({"word": words[0] + words[2], "merges": merges})
+def pairs_that_compete(draw: Draw) -> Case:
+    """Two pairs share a symbol, and the one behind was learnt first."""
+    rename = renaming(draw, "abcdef")
+    return Case({"word": rename("abcfdeab"), "merges": renamed_merges(rename, "a b, ab c, d e, f d")})
 
 
 def several(draw: Draw) -> Case:
@@ -47,17 +45,17 @@ def unknown_characters(draw: Draw) -> Case:
 
 def empty(draw: Draw) -> Case:
     """A word without characters."""
-    return learnt_merges(draw).with_arguments(word="")
+    return pairs_that_compete(draw).with_arguments(word="")
 
 
 def one_character(draw: Draw) -> Case:
     """Nothing to merge with."""
-    return learnt_merges(draw).with_arguments(word=drawn_word(draw, "abcd", 1))
+    return pairs_that_compete(draw).with_arguments(word=drawn_word(draw, "abcd", 1))
 
 
 def no_merges(draw: Draw) -> Case:
     """Nothing was learnt."""
-    return learnt_merges(draw).with_arguments(merges=[])
+    return pairs_that_compete(draw).with_arguments(merges=[])
 
 
 BPE_ENCODE = Exercise(
@@ -69,7 +67,9 @@ BPE_ENCODE = Exercise(
             name="order",
             title="Of all pairs in the word, the one that was learnt first is merged first.",
         ),
-        rows.numbers(2.25, later_merges, learnt_merges, title="Merging goes on with what earlier merges have made."),
+        rows.numbers(
+            2.25, later_merges, pairs_that_compete, title="Merging goes on with what earlier merges have made."
+        ),
         rows.numbers(1.5, several, name="several", title="All occurrences of the pair are merged, from the left."),
         rows.numbers(1, unknown_characters, name="unknown", title="Characters that no merge knows stay single."),
         rows.edge(
@@ -81,6 +81,6 @@ BPE_ENCODE = Exercise(
             title="Where nothing can be merged, there are characters.",
             dtypes=(),
         ),
-        rows.inputs_kept(0.25, learnt_merges),
+        rows.inputs_kept(0.25, later_merges),
     ),
 )
