@@ -26,9 +26,10 @@ def later_merges(draw: Draw) -> Case:
 
 
 def pairs_that_compete(draw: Draw) -> Case:
-    """Two pairs share a symbol, and the one behind was learnt first."""
-    rename = renaming(draw, "abcdef")
-    return Case({"word": rename("abcfdeab"), "merges": renamed_merges(rename, "a b, ab c, d e, f d")})
+    """Two pairs share a symbol, and the one behind was learnt first; and a piece that no order of the merges leads to."""
+    rename = renaming(draw, "abcdefg")
+    merges = renamed_merges(rename, "a b, ab c, d e, f d, d g, f dg")
+    return Case({"word": rename("abcfdeabfdg"), "merges": merges})
 
 
 def several(draw: Draw) -> Case:
