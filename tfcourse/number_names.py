@@ -1,7 +1,7 @@
 """Names of numbers as a language with a known grammar: what fits into a gap can be counted, and a name can be told from a row of words.
 
-The names are those of the numbers from 0 to 999,999 in English, in the tokens of `tfcourse.data.tokenize`. A sequence begins with BOS, which
-models of this kind call [CLS], and ends with EOS, which they call [SEP]; [MASK] is a token of its own.
+The names are those of the numbers from 0 to 999,999 in English, in the tokens of `tfcourse.data.tokenize`. A sequence begins with BOS,
+which models of this kind call [CLS], and ends with EOS, which they call [SEP]; [MASK] is a token of its own.
 
 Shapes: B batch, T length of a sequence, N names, V vocabulary.
 """

@@ -14,6 +14,7 @@ from torch import Tensor
 from tfcourse.explorers.alignments import AlignedPair, alignment_explorer
 from tfcourse.explorers.base import Explorer
 from tfcourse.explorers.blocks import block_explorer
+from tfcourse.explorers.gaps import gap_explorer
 from tfcourse.explorers.gradients import gradient_explorer
 from tfcourse.explorers.heads import head_explorer
 from tfcourse.explorers.lookups import lookup_explorer
@@ -121,6 +122,19 @@ def merges(text: Text) -> Explorer:
     return merge_explorer(words, pairs, caption=text("Which pair is merged next?"))
 
 
+def gaps(text: Text) -> Explorer:
+    """Two words and one word, with all sets of gaps."""
+    two, hundred, six = (text(word) for word in ("two", "hundred", "six"))
+    pair = [
+        [],
+        [[(six, 0.3), (two, 0.25)]],
+        [[(hundred, 1.0), (six, 0.0)]],
+        [[(six, 0.5), (two, 0.004)], [(two, 0.4), (hundred, 0.1)]],
+    ]
+    one = [[], [[(two, 0.7), (six, 0.3)]]]
+    return gap_explorer([[two, hundred], [six]], [pair, one], caption=text("What goes into the gaps?"))
+
+
 def documented_code() -> dict[str, str]:
     """The example of the page for contributors: "python" and "js"."""
     page = CONTRIBUTING.read_text(encoding="utf-8")
@@ -148,6 +162,7 @@ EXAMPLES: dict[str, Callable[[Text], Explorer]] = {
     "position": positions,
     "lookup": lookups,
     "merge": merges,
+    "gap": gaps,
     "documented": documented,
 }
 """By name, a function that makes the figure; each of its texts goes through the function that it is given."""
