@@ -64,9 +64,7 @@ def pretrain(seed: int, steps: int = STEPS) -> tuple[Bert, MaskedLanguageHead, f
     for step in range(steps):
         _set_rate(optimizer, linear_warmup_rate(step, peak=3e-3, warmup=50, total=steps))
         tokens = batch_of(texts, generator)
-        inputs, labels = mask_tokens(
-            tokens, tokens <= UNK, mask_id=NAMES.mask, vocab_size=V, generator=generator
-        )
+        inputs, labels = mask_tokens(tokens, tokens <= UNK, mask_id=NAMES.mask, vocab_size=V, generator=generator)
         hidden, _ = model(inputs, mask=tokens != PAD)
         loss = masked_language_loss(head(hidden, model.embeddings.token_embedding.weight), labels)
         _update(optimizer, loss)
@@ -147,7 +145,9 @@ def main() -> None:
     options = _options()
     torch.set_num_threads(1)
     record = measure()
-    record["generated"] = f"by python benchmarks/bert.py --record {options.record}; run it again, do not change this file"
+    record["generated"] = (
+        f"by python benchmarks/bert.py --record {options.record}; run it again, do not change this file"
+    )
     options.record.write_text(json.dumps(record, separators=(",", ":")) + "\n", encoding="utf-8")
 
 
