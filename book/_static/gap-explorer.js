@@ -15,10 +15,6 @@
     return `${Math.round(100 * share)} %`;
   }
 
-  function listed(parts) {
-    return parts.length < 2 ? parts.join("") : `${parts.slice(0, -1).join(", ")} and ${parts.at(-1)}`;
-  }
-
   class GapExplorer extends Explorer {
     static tables = "Hidden words as tables";
 
@@ -113,10 +109,13 @@
       );
       const told = places.map((place, gap) => {
         const [word, share] = gaps[gap][0];
-        const truth = gaps[gap].find(([other]) => other === this.data.sentences[this.sentence][place])[1];
-        return `word ${place + 1}, “${this.word(place)}”, gets ${percent(truth)}, and the best guess is “${vocabulary[word]}” with ${percent(share)}`;
+        const truth = this.data.sentences[this.sentence][place];
+        const best = `Word ${place + 1}: “${vocabulary[word]}”, ${percent(share)}`;
+        if (word === truth) return best;
+        const [, hidden] = gaps[gap].find(([other]) => other === truth);
+        return `${best} (hidden: “${vocabulary[truth]}”, ${percent(hidden)})`;
       });
-      this.say(places.length ? `Sentence ${this.sentence + 1}: ${listed(told)}.` : `Sentence ${this.sentence + 1}: nothing is hidden.`);
+      this.say(places.length ? `Sentence ${this.sentence + 1}, best guesses. ${told.join(". ")}.` : `Sentence ${this.sentence + 1}: nothing is hidden.`);
     }
   }
 

@@ -53,13 +53,11 @@ def test_every_gap_has_its_guesses_with_the_hidden_word_framed(open_page: Open) 
 def test_sentence_says_how_probable_the_hidden_words_are(open_page: Open) -> None:
     page = open_page(two())
     live = page.locator(".explorer-live")
-    assert (
-        live.text_content() == "Sentence 1: word 2, “hundred”, gets 100 %, and the best guess is “hundred” with 100 %."
-    )
+    assert live.text_content() == "Sentence 1, best guesses. Word 2: “hundred”, 100 %."
     page.locator(".ge-word").nth(1).click()
     assert live.text_content() == "Sentence 1: nothing is hidden."
     page.get_by_role("radio", name="2").click()
-    assert live.text_content() == "Sentence 2: word 1, “zero”, gets 30 %, and the best guess is “ten” with 70 %."
+    assert live.text_content() == "Sentence 2, best guesses. Word 1: “ten”, 70 % (hidden: “zero”, 30 %)."
 
 
 def test_gaps_of_a_sentence_are_still_there_when_the_reader_comes_back(open_page: Open) -> None:
