@@ -43,6 +43,7 @@ ASKED = {
     "gaps": "[expected, ceiling, accuracy, least, beyond]",
     "by_kind": "by_kind",
     "right": "right",
+    "probed": "probed",
     "new": "len(new_targets)",
     "heads": "[tag_accuracy, span_accuracy]",
     "replaced": "replaced_share",
@@ -303,6 +304,12 @@ def test_live_fine_tuning_shows_what_pre_training_is_worth(values: dict[str, Any
     assert right["all weights"] > right["from scratch"] + 0.05
     assert right["all weights"] > right["frozen"]
     assert right["from scratch"] < 0.65
+
+
+def test_a_probe_of_the_largest_values_finds_what_the_pooled_state_hides(values: dict[str, Any]) -> None:
+    assert "More than eight in ten," in PROSE
+    assert values["probed"] > 0.8
+    assert values["probed"] > values["right"]["frozen"] + 0.1
 
 
 def test_recorded_fine_tuning_is_told_as_it_was() -> None:
