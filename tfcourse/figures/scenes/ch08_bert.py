@@ -8,6 +8,7 @@ from tfcourse.figures.boxes import box, chip, chip_width, chips, operation
 from tfcourse.figures.drawing import SMALL, TEXT, Drawing, Tone
 from tfcourse.figures.geometry import Rect
 from tfcourse.figures.lines import arc, arrow
+from tfcourse.figures.matrices import mask
 
 MASK = "[MASK]"
 
@@ -29,6 +30,9 @@ LABELS = ("−100", "−100", "thousand,", "−100", "hundred", "−100")
 FILLED = ("six", "thousand,", "nine", "hundred")
 REPLACED = (0, 0, 1, 0)
 GENERATOR_GAPS = (1, 2)
+
+# The tokens beside the masks of the last drawing.
+_COUNTED = ("six", "thousand,", "two", "hundred", "and")
 
 
 def both_sides() -> Drawing:
@@ -364,4 +368,31 @@ def _written(title: str, rows: Sequence[Sequence[str]]) -> Drawing:
             tone: Tone = "query" if word == MASK else "key" if word[0] != "[" else "ink"
             chip(drawing, word, (x + chip_width(word, SMALL) / 2, y), tone=tone, size=SMALL)
             x += chip_width(word, SMALL) + 4
+    return drawing
+
+
+def reading_and_writing() -> Drawing:
+    """Draw the masks of an encoder and a decoder, and how many passes each of them takes.
+
+    Returns:
+        The drawing: the two beside each other on a page, below each other on a phone.
+    """
+    reader = _allowed("Encoder", "one pass for the whole text", causal=False)
+    writer = _allowed("Decoder", "one pass for each new token", causal=True)
+    narrow = Drawing(350, 486)
+    narrow.place(reader, 30, 0)
+    narrow.place(writer, 30, 246)
+    drawing = Drawing(700, 240, narrow=narrow)
+    drawing.place(reader, 30, 0)
+    drawing.place(writer, 380, 0)
+    return drawing
+
+
+def _allowed(title: str, says: str, *, causal: bool) -> Drawing:
+    drawing = Drawing(290, 240)
+    drawing.text((180, 14), title, bold=True)
+    n = len(_COUNTED)
+    allowed = [[key <= query or not causal for key in range(n)] for query in range(n)]
+    mask(drawing, allowed, (110, 38), cell=(28, 28), rows=_COUNTED)
+    drawing.text((180, 206), says, size=SMALL, tone="muted")
     return drawing
