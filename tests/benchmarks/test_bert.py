@@ -40,6 +40,7 @@ def test_a_few_steps_lower_the_loss_and_find_replaced_tokens(bert: Any) -> None:
 def test_record_is_small_and_complete(bert: Any) -> None:
     file = Path(__file__).parents[2] / "tfcourse" / "recorded" / "bert.json"
     assert file.stat().st_size < 60_000
+    assert RECORD["generated"].startswith(f"by {bert.COMMAND};")
     assert list(RECORD["finetuning"]) == [str(labels) for labels in bert.LABELS]
     assert all(len(runs) == len(bert.SEEDS) for row in RECORD["finetuning"].values() for runs in row.values())
     assert [gap["number"] for gap in RECORD["gaps"]] == list(bert.SHOWN)
