@@ -220,8 +220,6 @@ def tail_free(logits: Tensor, z: float) -> Tensor:
     """
     if not 0 <= z <= 1:
         raise ValueError(f"z is a share from 0 to 1, got {z}")
-    if logits.shape[-1] <= 2:
-        return logits.clone()
     ordered = _wide(logits).sort(dim=-1, descending=True).values  # (..., V)
     bend = torch.softmax(ordered, dim=-1).diff(n=2, dim=-1).abs()  # (..., V - 2)
     running = bend.cumsum(dim=-1)
@@ -256,9 +254,10 @@ def epsilon_cutoff(logits: Tensor, epsilon: float) -> Tensor:
 
 
 def eta_cutoff(logits: Tensor, epsilon: float) -> Tensor:
-    """Keep every token with a probability of at least min(ε, √ε · e^-H), and in any case the most probable one.
+    """Keep every token with a probability of at least min(ε, √ε · e^-H).
 
-    H is the entropy of the row, in nats: the less sure the model is, the lower the threshold.
+    H is the entropy of the row, in nats: the less sure the model is, the lower the threshold. The most probable token
+    always reaches it, because its probability is at least e^-H.
 
     Args:
         logits: One number for each token of the vocabulary, (..., V).
@@ -277,8 +276,7 @@ def eta_cutoff(logits: Tensor, epsilon: float) -> Tensor:
         raise ValueError(f"epsilon is a probability strictly between 0 and 1, got {epsilon}")
     wide = _wide(logits)
     threshold = (epsilon**0.5 * (-_entropy(wide)).exp()).clamp(max=epsilon)  # (..., 1)
-    best = wide == wide.amax(dim=-1, keepdim=True)
-    return _keep(logits, best | (torch.softmax(wide, dim=-1) >= threshold))
+    return _keep(logits, torch.softmax(wide, dim=-1) >= threshold)
 
 
 def locally_typical(logits: Tensor, mass: float) -> Tensor:
