@@ -513,8 +513,8 @@ def exclude_top_choices(
     wide = _wide(logits)
     obvious = torch.softmax(wide, dim=-1) >= threshold
     least = wide.where(obvious, torch.inf).amin(dim=-1, keepdim=True)
-    acts = (coin < probability) & (obvious.sum(dim=-1) >= 2)  # (...)
-    return _keep(logits, ~(obvious & (wide > least) & acts.unsqueeze(-1)))
+    # Where there is one obvious choice alone, or none, nothing is above the least of them.
+    return _keep(logits, ~(obvious & (wide > least) & (coin < probability).unsqueeze(-1)))
 
 
 def mirostat(
