@@ -16,16 +16,17 @@ from tfcourse import sampling
 VOCABULARY = 7
 
 
-def _repetitive(draw: Draw, rounds: int = 3) -> Tensor:
-    """Texts of three tokens among others. The end of each came three times before, each time a little longer, and went on differently.
+def _text(names: list[int]) -> list[int]:
+    """The end came three times before, each time a little longer, and went on differently; the longest is neither the first nor the last.
 
-    The longest repetition is neither the first nor the last one, and no repetition overlaps the end of the text.
+    No repetition overlaps the end.
     """
-    texts = []
-    for _ in range(rounds):
-        a, b, c, x, y, z, stop = draw.permutation(VOCABULARY).tolist()
-        texts.append([x, b, c, y, z, a, b, c, y, stop, b, c, a, y, c, z, x, a, b, c])
-    return torch.tensor(texts)
+    a, b, c, x, y, z, once = names
+    return [x, b, c, y, z, a, b, c, y, once, b, c, a, y, c, z, x, a, b, c]
+
+
+def _repetitive(draw: Draw) -> Tensor:
+    return torch.tensor([_text(draw.permutation(VOCABULARY).tolist()) for _ in range(3)])
 
 
 def _case(draw: Draw, tokens: Tensor, **options: Any) -> Case:
@@ -44,11 +45,10 @@ def all_of_them(draw: Draw) -> Case:
 
 
 def broken(draw: Draw) -> Case:
-    """A breaker within the longest repetition of one row, and one that would go on with it in another."""
-    tokens = _repetitive(draw, 1).repeat(2, 1)
-    order = draw.permutation(VOCABULARY)
-    tokens = torch.stack([tokens[0], order[tokens[0]]])
-    return _case(draw, tokens, allowed=1, breakers=[int(tokens[0, -2]), int(tokens[1, 8])])
+    """A breaker within the longest repetition of one row, and one that would go on with it in the other."""
+    a, b, c, x, y, z, once = draw.permutation(VOCABULARY).tolist()
+    tokens = torch.tensor([_text([a, b, c, x, y, z, once]), _text([x, z, b, c, once, y, a])])
+    return _case(draw, tokens, allowed=1, breakers=[a, once])
 
 
 def overlapping(draw: Draw) -> Case:

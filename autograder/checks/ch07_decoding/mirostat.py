@@ -36,7 +36,7 @@ def slow(draw: Draw) -> Case:
 
 def holes(draw: Draw) -> Case:
     """Logits of which some are excluded already; a limit below the surprise of the best token."""
-    case = _case(draw, 4)
+    case = _case(draw, 14)
     logits, mu = case.arguments["logits"].clone(), case.arguments["mu"].clone()
     logits[0, :3] = logits[1, 4:] = -torch.inf
     logits[2] = torch.linspace(0, 0.3, 9)
