@@ -74,6 +74,7 @@ DYNAMIC_TEMPERATURE = Exercise(
             name="edges",
             title="What was excluded stays so and does not count; a single token has the low temperature.",
             gradients=False,
+            dtypes=(),  # the logarithm of an integer is in single precision
         ),
         joined(
             "manner",

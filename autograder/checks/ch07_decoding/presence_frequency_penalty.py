@@ -29,7 +29,7 @@ def both(draw: Draw) -> Case:
 
 def holes(draw: Draw) -> Case:
     """Logits of which some are excluded already, and 32-bit tokens."""
-    return Case({**holes_and_said(draw), "presence": 0.5, "frequency": 0.3})
+    return Case({**holes_and_said(draw), "presence": 0.5, "frequency": 0.25})
 
 
 def nothing_said(draw: Draw) -> Case:

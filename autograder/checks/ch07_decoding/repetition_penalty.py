@@ -22,7 +22,7 @@ def rewarded(draw: Draw) -> Case:
 
 def holes(draw: Draw) -> Case:
     """Logits of which some are excluded already, and 32-bit tokens."""
-    return Case({**holes_and_said(draw), "penalty": 1.6})
+    return Case({**holes_and_said(draw), "penalty": 2.0})
 
 
 def more(draw: Draw, size: int) -> Case:
@@ -43,10 +43,21 @@ def one_text(draw: Draw) -> Case:
 REPETITION_PENALTY = Exercise(
     reference=sampling.repetition_penalty,
     rows=(
+        # To gather, penalise and scatter back gives the right numbers, and the gradient of a token that comes twice is not its own then.
         rows.numbers(
-            2, penalised, rewarded, title="Logits of what was said are divided, and multiplied where negative."
+            2,
+            penalised,
+            rewarded,
+            title="Logits of what was said are divided, and multiplied where negative.",
+            gradients=False,
         ),
-        rows.edge(0.25, holes, name="edges", title="What was excluded stays so, and 32-bit tokens are tokens."),
+        rows.edge(
+            0.25,
+            holes,
+            name="edges",
+            title="What was excluded stays so, and 32-bit tokens are tokens.",
+            gradients=False,
+        ),
         manners(0.5, penalised, more),
         rows.errors(
             0.25,

@@ -71,7 +71,7 @@ SAMPLER_CHAIN = Exercise(
     reference=sampling.sampler_chain,
     rows=(
         rows.numbers(2.5, *ORDERS, title="Each sampler works on what the one before it has left, in the order given."),
-        rows.numbers(1.25, *TEXTS, name="text", title="Penalties are given the text so far."),
+        rows.numbers(1.25, *TEXTS, name="text", title="Penalties are given the text so far.", gradients=False),
         rows.edge(
             0.25,
             chain_of(("top_k", {"k": 4}), HOT, COLD, ("top_k", {"k": 2})),
