@@ -22,7 +22,7 @@ def _text(names: list[int]) -> list[int]:
     No repetition overlaps the end.
     """
     a, b, c, x, y, z, once = names
-    return [x, b, c, y, z, a, b, c, y, once, b, c, a, y, c, z, x, a, b, c]
+    return [x, b, c, y, z, a, b, c, y, once, b, c, a, y, c, z, c, y, x, a, b, c]
 
 
 def _repetitive(draw: Draw) -> Tensor:

@@ -25,6 +25,7 @@ def chain_of(*chain: Link) -> Maker:
     """The running example of the lesson in five rows, shuffled, and a text that repeats itself."""
 
     def case(draw: Draw) -> Case:
+        """The rows, the text and the chain."""
         p = torch.tensor([0.4, 0.25, 0.15, 0.1, 0.06, 0.04])
         order = torch.stack([draw.permutation(6) for _ in range(5)])
         tokens = torch.tensor([[1, 2, 3, 1, 2], [2, 4, 5, 2, 4], [0, 0, 1, 0, 0], [5, 1, 5, 1, 5], [3, 4, 2, 3, 2]])
@@ -64,8 +65,7 @@ TEXTS = (
     chain_of(NUCLEUS, ("repetition_penalty", {"penalty": 1.8}), DRY),
     chain_of(DRY, SAID, ("top_a", {"a": 0.4}), ("dynamic_temperature", {"low": 0.5, "high": 1.5})),
 )
-plain = ORDERS[0]
-unknown = chain_of(NUCLEUS, ("top_q", {"q": 0.5}))
+UNKNOWN = chain_of(NUCLEUS, ("top_q", {"q": 0.5}))
 
 SAMPLER_CHAIN = Exercise(
     reference=sampling.sampler_chain,
@@ -80,7 +80,7 @@ SAMPLER_CHAIN = Exercise(
             name="edges",
             title="A name may come twice, an empty chain copies, and what is drawn is drawn with the generator.",
         ),
-        rows.inputs_kept(0.5, plain),
-        rows.errors(0.5, plain, unknown, title="A name that is none is a ValueError."),
+        rows.inputs_kept(0.5, ORDERS[0]),
+        rows.errors(0.5, ORDERS[0], UNKNOWN, title="A name that is none is a ValueError."),
     ),
 )
