@@ -16,12 +16,10 @@ from tfcourse.data import EOS, PAD
 
 __all__ = ["beam_search", "contrastive_scores", "greedy_search", "length_penalty"]
 
-LanguageModel = Callable[[Tensor], Tensor]
-
 
 @torch.no_grad()
 def greedy_search(
-    model: LanguageModel, prompt: Tensor, *, max_new_tokens: int, eos: int = EOS, pad: int = PAD
+    model: Callable[[Tensor], Tensor], prompt: Tensor, *, max_new_tokens: int, eos: int = EOS, pad: int = PAD
 ) -> Tensor:
     """Go on with a text by the most probable token, again and again.
 
@@ -85,7 +83,7 @@ def length_penalty(length: int, alpha: float, *, kind: Literal["power", "wu"] = 
 
 @torch.no_grad()
 def beam_search(
-    model: LanguageModel,
+    model: Callable[[Tensor], Tensor],
     prompt: Tensor,
     *,
     beam_width: int,
@@ -144,7 +142,7 @@ def beam_search(
 
 
 def _continuations(
-    model: LanguageModel, prompt: Tensor, running: list[tuple[float, list[int]]], count: int
+    model: Callable[[Tensor], Tensor], prompt: Tensor, running: list[tuple[float, list[int]]], count: int
 ) -> list[tuple[float, list[int]]]:
     """The most probable texts that are longer by a token, best first, with their log-probabilities."""
     scores, texts = zip(*running, strict=True)
