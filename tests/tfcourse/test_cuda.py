@@ -31,7 +31,7 @@ MODULES = [
     if info.name not in NO_EXERCISES
 ]
 NAMES = [name for module in MODULES for name in module.__all__]
-# Numbers, tables of names, records of tensors, and Model 1, which is given lists and makes its table on the CPU.
+# Numbers, texts, tables of names, records of tensors, and Model 1, which is given lists and makes its table on the CPU.
 NO_TENSORS = {
     "AttentionCost",
     "AttentionParameters",
@@ -40,8 +40,18 @@ NO_TENSORS = {
     "Translations",
     "attention_cost",
     "attention_parameters",
+    "best_pair",
+    "bpe_encode",
+    "byte_characters",
+    "decode_ids",
+    "encode_text",
     "ibm_model_1",
+    "merge_pair",
     "noam_learning_rate",
+    "pre_tokenize",
+    "train_bpe",
+    "unigram_segment",
+    "wordpiece_encode",
 }
 # What draws, changes its model, or is made of other things than tensors is not called as the rest is.
 TESTS_OF_THEIR_OWN = {
