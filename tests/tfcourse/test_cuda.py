@@ -14,6 +14,7 @@ import torch
 from torch import Tensor
 
 import tfcourse
+from tfcourse import decoding
 from tfcourse.alignment import best_alignment, ibm_model_1
 from tfcourse.attention import attention_backward, padding_mask, scaled_dot_product_attention, tiled_attention
 from tfcourse.recurrent import sample_autoregressive
@@ -46,6 +47,7 @@ NO_TENSORS = {
     "decode_ids",
     "encode_text",
     "ibm_model_1",
+    "length_penalty",
     "merge_pair",
     "noam_learning_rate",
     "pre_tokenize",
@@ -60,6 +62,7 @@ TESTS_OF_THEIR_OWN = {
     "best_alignment": "test_an_alignment_is_read_from_a_table_on_the_device",
     "exclude_top_choices": "test_samplers_draw_on_the_device_of_the_logits",
     "greedy_decode": "test_translators_write_on_the_device_what_they_write_on_the_cpu",
+    "greedy_search": "test_searches_go_on_with_a_prompt_on_its_device_as_on_the_cpu",
     "mirostat": "test_samplers_draw_on_the_device_of_the_logits",
     "sample_autoregressive": "test_tokens_are_drawn_on_the_device_of_the_prompt",
     "training_loop": "test_a_loop_of_training_on_the_device_is_that_on_the_cpu",
@@ -261,6 +264,26 @@ def test_tokens_are_drawn_on_the_device_of_the_prompt(exercise_call):
     surest = sample_autoregressive(model, prompt, steps, temperature=0)
     # The model expects every token to be followed by itself.
     assert torch.equal(surest[:, prompt.shape[1] :], prompt[:, -1:].expand(-1, steps))
+
+
+@pytest.mark.cuda
+def test_searches_go_on_with_a_prompt_on_its_device_as_on_the_cpu():
+    # For each token, the logits of the next one. The first text ends after two tokens, the second after one.
+    table = torch.randn(7, 7, generator=torch.Generator().manual_seed(2), dtype=torch.float64)
+    table[[3, 4, 5], [4, 2, 2]] += 3
+    prompts, found = torch.tensor([[6, 3], [6, 5]]), []
+    for device in (DEVICE, "cpu"):
+        rows, prompt = table.to(device), prompts.to(device)
+        text = decoding.greedy_search(lambda tokens, rows=rows: rows[tokens], prompt, max_new_tokens=4)
+        assert text.device.type == device
+        assert text.tolist() == [[6, 3, 4, 2], [6, 5, 2, 0]]
+        beams = decoding.beam_search(
+            lambda tokens, rows=rows: rows[tokens], prompt[:1], beam_width=3, max_new_tokens=4, alpha=0.6
+        )
+        found.append(beams)
+    (on_device, on_cpu) = found
+    assert [tokens for _, tokens in on_device] == [tokens for _, tokens in on_cpu]
+    assert [score for score, _ in on_device] == pytest.approx([score for score, _ in on_cpu])
 
 
 @pytest.mark.cuda
