@@ -252,6 +252,7 @@
         card.body.hidden = !card.active;
         card.box.checked = card.active;
         card.state.textContent = card.active ? `${kept(now).length} kept` : "";
+        card.up.hidden = card.down.hidden = !card.active;
         card.up.setAttribute("aria-disabled", String(place === 0));
         card.down.setAttribute("aria-disabled", String(place === this.cards.length - 1));
         for (const [setting, part] of card.sliders) part.mark(card.values[setting]);

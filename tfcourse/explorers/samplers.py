@@ -72,7 +72,7 @@ class SamplerExplorer(Explorer):
             probabilities = torch.softmax(torch.tensor(logits, dtype=torch.float64), dim=-1).tolist()
             rows = [(token, (p,)) for token, p in zip(tokens[:SHOWN], probabilities, strict=False)]
             cells = table(f"{name}: {self.caption}", ("probability",), rows, cell=lambda p: f"<td>{p:.4f}</td>")
-            tables.append(folded(f"The model's probabilities: {name}", cells, unfolded=True))
+            tables.append(folded(f"The model's probabilities: {name}", cells, unfolded=not tables))
         return "".join(tables)
 
     def summary(self) -> str:

@@ -2,99 +2,117 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from itertools import pairwise
 from typing import Any
+
+import torch
 
 from autograder.checking import rows
 from autograder.checking.draw import Case, Draw
 from autograder.checking.exercise import Exercise
-from autograder.checks.ch07_decoding.written_texts import built, random_table
+from autograder.checks.ch07_decoding.written_texts import Prop, built, random_table
 from tfcourse import decoding
 from tfcourse.data import EOS
 
 Results = list[tuple[float, list[int]]]
 
+# Known mistakes that every search with more than one beam is to show, and those that a length penalty shows.
+IN_EVERY_BEAM = (
+    "K copies at the beginning",
+    "ended texts keep their place",
+    "stops at the first end",
+    "best of each text only",
+    "texts mixed up",
+    "ends beyond the first K set aside",
+    "only K continuations looked at",
+)
+WITH_A_PENALTY = ("penalty not used", "penalty on running texts too", "order of the plain sums", "always stops early")
 
-def _search(prop: dict[str, Any], arguments: dict[str, Any], **other: Any) -> Results:
-    return decoding.beam_search(built(prop), **(arguments | other))
 
-
-def _case(draw: Draw, matters: Callable[[dict[str, Any], dict[str, Any], Results], bool], **options: Any) -> Case:
-    """A table for which something matters, drawn until it does."""
+def _case(
+    draw: Draw,
+    *shown: str,
+    also: Callable[[Results], bool] = lambda results: True,
+    table: Callable[[Draw], Prop] = random_table,
+    **options: Any,
+) -> Case:
+    """A table with which each of some known mistakes finds something else, drawn until that is so."""
+    mistakes = [item.wrong for item in BEAM_SEARCH.misconceptions if item.name in shown]
     while True:
-        prop = random_table(draw, eos=options.get("eos", EOS))
+        prop = table(draw)
         arguments = {"prompt": draw.integers(3, 7, 1, 2), "beam_width": 3, "max_new_tokens": 6, **options}
-        results = _search(prop, arguments)
-        apart = all(abs(a - b) > 1e-3 for (a, _), (b, _) in pairwise(results))
-        if apart and matters(prop, arguments, results):
+        results: Results = decoding.beam_search(built(prop), **arguments)
+        apart = all(a - b > 1e-3 for (a, _), (b, _) in pairwise(results))
+        if apart and also(results) and all(_texts(wrong, prop, arguments) != _of(results) for wrong in mistakes):
             return Case(arguments, props={"model": prop})
 
 
-def _lengths(results: Results) -> list[int]:
-    return [len(tokens) for _, tokens in results]
+def _texts(search: Callable[..., Results], prop: Prop, arguments: Mapping[str, Any]) -> list[list[int]]:
+    return _of(search(built(prop), **arguments))
+
+
+def _of(results: Results) -> list[list[int]]:
+    return [tokens for _, tokens in results]
+
+
+def _all_ended(results: Results) -> bool:
+    return all(tokens[-1] == EOS for tokens in _of(results)) and max(map(len, _of(results))) < 6
 
 
 def wide(draw: Draw) -> Case:
-    """Three texts of different lengths, the best of which a narrower beam does not find."""
-
-    def matters(prop: dict[str, Any], arguments: dict[str, Any], results: Results) -> bool:
-        narrow = _search(prop, arguments, beam_width=1)
-        return narrow[0] != results[0] and len(set(_lengths(results))) > 1 and max(_lengths(results)) < 6
-
-    return _case(draw, matters)
+    """Three texts, all of which end before the limit."""
+    return _case(draw, *IN_EVERY_BEAM, also=_all_ended)
 
 
 def narrow(draw: Draw) -> Case:
-    """A beam of one, in which the text ends before the limit."""
-
-    def matters(prop: dict[str, Any], arguments: dict[str, Any], results: Results) -> bool:
-        return 2 <= len(results[0][1]) < 6 and _search(prop, arguments, early_stopping=True) == results
-
-    return _case(draw, matters, beam_width=1)
+    """A beam of one, in which the text ends before the limit, after two tokens at least."""
+    return _case(draw, beam_width=1, also=lambda results: _all_ended(results) and len(results[0][1]) > 1)
 
 
 def penalised(draw: Draw) -> Case:
     """The length penalty changes which texts are found, and their order."""
-
-    def matters(prop: dict[str, Any], arguments: dict[str, Any], results: Results) -> bool:
-        plain = _search(prop, arguments, alpha=0.0)
-        hasty = _search(prop, arguments, early_stopping=True)
-        raw = [score * len(tokens) ** arguments["alpha"] for score, tokens in results]
-        others = plain[0][1] != results[0][1] and hasty != results
-        return others and raw != sorted(raw, reverse=True) and max(_lengths(results)) < 6
-
-    return _case(draw, matters, alpha=0.8)
+    return _case(draw, *IN_EVERY_BEAM, *WITH_A_PENALTY, also=_all_ended, alpha=0.8)
 
 
 def stopped_early(draw: Draw) -> Case:
     """Stopping as soon as there are K texts gives others."""
-
-    def matters(prop: dict[str, Any], arguments: dict[str, Any], results: Results) -> bool:
-        patient = _search(prop, arguments, early_stopping=False)
-        return [tokens for _, tokens in patient] != [tokens for _, tokens in results]
-
-    return _case(draw, matters, early_stopping=True)
+    return _case(draw, *IN_EVERY_BEAM, "early stopping not used", early_stopping=True)
 
 
 def cut_off(draw: Draw) -> Case:
     """At the limit, texts that have not ended compete with those that have."""
-
-    def matters(prop: dict[str, Any], arguments: dict[str, Any], results: Results) -> bool:
-        open_ends = [tokens[-1] != EOS for _, tokens in results]
-        return any(open_ends) and not all(open_ends) and open_ends[0]
-
-    return _case(draw, matters, max_new_tokens=3)
+    return _case(draw, *IN_EVERY_BEAM, "open texts left out at the limit", max_new_tokens=4)
 
 
 def another_end(draw: Draw) -> Case:
     """Another token ends a text."""
 
-    def matters(prop: dict[str, Any], arguments: dict[str, Any], results: Results) -> bool:
-        hasty = _search(prop, arguments, early_stopping=True)
-        return _search(prop, arguments, eos=EOS) != results and len(results[0][1]) < 6 and hasty == results
+    def table(draw: Draw) -> Prop:
+        return random_table(draw, eos=5)
 
-    return _case(draw, matters, eos=5, beam_width=1)
+    return _case(draw, beam_width=1, eos=5, table=table, also=lambda results: 1 < len(results[0][1]) < 6)
+
+
+def wider_than_the_vocabulary(draw: Draw) -> Case:
+    """At first there are fewer continuations than the beam may hold."""
+    return _case(draw, beam_width=9, max_new_tokens=2)
+
+
+def few_possible(draw: Draw) -> Case:
+    """After each token two tokens are possible, one of which ends the text."""
+
+    def table(draw: Draw) -> Prop:
+        prop = random_table(draw)
+        logits = prop["state"]["logits"]
+        possible = torch.zeros_like(logits, dtype=torch.bool)
+        possible[:, :, EOS] = True
+        for place in range(len(logits)):
+            possible[place, torch.arange(7), 3 + draw.integers(0, 4, 7)] = True
+        prop["state"]["logits"] = logits.masked_fill(~possible, float("-inf"))
+        return prop
+
+    return _case(draw, "impossible texts returned", table=table, beam_width=5, max_new_tokens=3)
 
 
 def no_beam(draw: Draw) -> Case:
@@ -107,44 +125,30 @@ def two_prompts(draw: Draw) -> Case:
     return narrow(draw).with_arguments(prompt=draw.integers(3, 7, 2, 2))
 
 
+def _numbers(points: float, *makers: rows.Maker, name: str, title: str) -> rows.Row:
+    return rows.numbers(points, *makers, name=name, title=title, gradients=False)
+
+
 BEAM_SEARCH = Exercise(
     reference=decoding.beam_search,
     rows=(
-        rows.numbers(
-            4,
-            wide,
-            wide,
-            wide,
-            narrow,
-            title="The likeliest texts are found, with their scores, best first.",
-            gradients=False,
+        _numbers(
+            4, wide, wide, narrow, name="values", title="The likeliest texts are found, with their scores, best first."
         ),
-        rows.numbers(
-            3.5,
-            penalised,
-            penalised,
-            name="penalty",
-            title="The length penalty divides the score of a text that has ended.",
-            gradients=False,
+        _numbers(
+            3.5, penalised, name="penalty", title="The length penalty divides the score of a text that has ended."
         ),
-        rows.numbers(
-            2.5,
-            stopped_early,
-            stopped_early,
-            name="early",
-            title="With early_stopping it ends as soon as K texts have.",
-            gradients=False,
+        _numbers(2.5, stopped_early, name="early", title="With early_stopping it ends as soon as K texts have."),
+        _numbers(2, cut_off, name="limit", title="At the limit, texts that have not ended compete as well."),
+        _numbers(0.75, another_end, name="end", title="Another token may end a text."),
+        rows.edge(
+            0.75,
+            wider_than_the_vocabulary,
+            few_possible,
+            name="scarce",
+            title="Where fewer texts are possible than the beam may hold, those are found, and no others.",
+            dtypes=(),
         ),
-        rows.numbers(
-            2,
-            cut_off,
-            cut_off,
-            name="limit",
-            title="At the limit, texts that have not ended compete as well.",
-            gradients=False,
-        ),
-        rows.numbers(1, another_end, name="end", title="Another token may end a text.", gradients=False),
-        rows.inputs_kept(0.5, narrow),
         rows.errors(0.5, narrow, no_beam, two_prompts, title="Two prompts, and a beam of nothing, are a ValueError."),
     ),
 )

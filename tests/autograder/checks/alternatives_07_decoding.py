@@ -158,7 +158,7 @@ def beam_with_a_heap(
             break
         if len(heap) == beam_width and (early_stopping or float(totals[0]) / length**alpha <= heap[0][0]):
             break
-    return [(score, text) for score, _, text in sorted(heap, reverse=True)]
+    return [(score, text) for score, _, text in sorted(heap, reverse=True) if score > -math.inf]
 
 
 @alternative("contrastive_scores")
