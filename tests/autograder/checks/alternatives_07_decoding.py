@@ -93,7 +93,7 @@ def beam_with_lists(
     eos: int = 2,
     early_stopping: bool = False,
 ) -> list[tuple[float, list[int]]]:
-    """Plain lists and a sort over everything."""
+    """Plain lists and a sort over everything, in the precision of the logits."""
     if tuple(prompt.shape[:1]) != (1,) or prompt.ndim != 2 or min(beam_width, max_new_tokens) < 1:
         raise ValueError("one prompt, one beam and one token at least")
     beams, done = [([], 0.0)], []  # type: ignore[var-annotated]
@@ -102,7 +102,7 @@ def beam_with_lists(
         for tokens, total in beams:
             text = torch.cat([prompt, torch.tensor([tokens], dtype=prompt.dtype, device=prompt.device)], dim=1)
             with torch.no_grad():
-                following = model(text)[0, -1].double().log_softmax(-1).tolist()
+                following = model(text)[0, -1].log_softmax(-1).tolist()
             candidates += [([*tokens, token], total + more) for token, more in enumerate(following) if more > -math.inf]
         candidates.sort(key=lambda candidate: -candidate[1])
         beams = []
