@@ -7,7 +7,7 @@ from typing import Any
 from autograder.checking import rows
 from autograder.checking.draw import Case, Draw
 from autograder.checking.exercise import Exercise
-from autograder.checks.ch07_decoding.written_texts import stories
+from autograder.checks.ch07_decoding.written_texts import stories, tied_table
 from tfcourse import decoding
 
 
@@ -38,7 +38,7 @@ def other_signs(draw: Draw) -> Case:
 
 def end_in_the_prompt(draw: Draw) -> Case:
     """A prompt may hold the token that ends texts; only what is written ends one."""
-    case = _case(draw, None, None, steps=4)
+    case = _case(draw, None, 2, steps=4)
     prompt = case.arguments["prompt"].clone()
     prompt[:, 0] = 2
     return case.with_arguments(prompt=prompt)
@@ -49,6 +49,12 @@ def nothing_to_write(draw: Draw) -> Case:
     return nobody_ends(draw).with_arguments(max_new_tokens=0)
 
 
+def ties(draw: Draw) -> Case:
+    """Two tokens are equally likely at each step."""
+    prompt = draw.integers(3, 9, 3, 2)
+    return Case({"prompt": prompt, "max_new_tokens": 4}, props={"model": tied_table(draw)})
+
+
 def below_zero(draw: Draw) -> Case:
     """A negative number of tokens."""
     return nobody_ends(draw).with_arguments(max_new_tokens=-int(draw.integers(1, 4, 1)))
@@ -57,7 +63,7 @@ def below_zero(draw: Draw) -> Case:
 GREEDY_SEARCH = Exercise(
     reference=decoding.greedy_search,
     rows=(
-        rows.numbers(1.25, nobody_ends, title="Each step asks with the whole text, and takes the likeliest token."),
+        rows.numbers(1.5, nobody_ends, title="Each step asks with the whole text, and takes the likeliest token."),
         rows.numbers(
             2,
             some_end,
@@ -65,12 +71,22 @@ GREEDY_SEARCH = Exercise(
             name="ends",
             title="A text that is over is filled up, and the search stops when all are.",
         ),
-        rows.numbers(1.25, other_signs, name="signs", title="End and padding may be other tokens."),
-        rows.numbers(0.5, end_in_the_prompt, name="prompt", title="An end that stands in the prompt ends nothing."),
+        rows.numbers(1, other_signs, name="signs", title="End and padding may be other tokens."),
         rows.edge(
-            0.25, nothing_to_write, name="nothing", title="With no token to write, the prompt comes back.", dtypes=()
+            0.5,
+            end_in_the_prompt,
+            nothing_to_write,
+            name="prompt",
+            title="An end that stands in the prompt ends nothing; with no token to write, the prompt comes back.",
+            dtypes=(),
         ),
-        rows.inputs_kept(0.25, some_end),
+        rows.edge(
+            0.5,
+            ties,
+            name="ties",
+            title="Of equally likely tokens the one with the smallest number is taken.",
+            dtypes=(),
+        ),
         rows.errors(0.5, some_end, below_zero, title="A negative number of tokens is a ValueError."),
     ),
 )

@@ -31,7 +31,7 @@ def built(prop: Prop) -> TokenTable:
 def stories(draw: Draw, ends: Sequence[int | None], *, eos: int = EOS, places: int = 8) -> tuple[Tensor, Prop]:
     """A prompt of two tokens for each text, (B, 2), and a model in which each text takes a way of its own.
 
-    At each place all texts stand on different tokens, and one next token is far likelier than the others. At a place beyond its end a text
+    At each place all texts stand on different tokens, and one next token is the likeliest. At a place beyond its end a text
     would go on to a token that is neither padding nor `eos`.
 
     Args:
@@ -48,9 +48,20 @@ def stories(draw: Draw, ends: Sequence[int | None], *, eos: int = EOS, places: i
         logits[place, [0, 1, 2], words[0]] += 30
         for text, end in enumerate(ends):
             following = eos if end == place else ways[place + 1][text]
-            logits[place, ways[place][text]] += 10 * torch.eye(12)[following]
+            row = logits[place, ways[place][text]]
+            row[following] = row.max() + 1  # the likeliest, but far from sure: who draws a token takes another one soon
     prompt = torch.stack([torch.tensor(ways[0]), torch.tensor(ways[1])], dim=1)
     return prompt, table_prop(logits)
+
+
+def tied_table(draw: Draw, *, vocabulary: int = 9, places: int = 7) -> Prop:
+    """A model in which two next tokens are always the likeliest, and equally so."""
+    logits = draw.normal(places, vocabulary, vocabulary)
+    best = logits.amax(dim=-1) + 1
+    for shift in (0, 3):
+        column = 3 + shift + draw.integers(0, 3, places, vocabulary)
+        logits.scatter_(2, column[..., None], best[..., None])
+    return table_prop(logits)
 
 
 def random_table(draw: Draw, *, eos: int = EOS, vocabulary: int = 7, places: int = 7) -> Prop:
