@@ -67,7 +67,7 @@ class SamplerExplorer(Explorer):
 
     def plain(self) -> str:
         """The model's own probabilities, one table for each distribution."""
-        tables = []
+        tables: list[str] = []
         for name, tokens, logits in zip(self.names, self.tokens, self.logits, strict=True):
             probabilities = torch.softmax(torch.tensor(logits, dtype=torch.float64), dim=-1).tolist()
             rows = [(token, (p,)) for token, p in zip(tokens[:SHOWN], probabilities, strict=False)]
