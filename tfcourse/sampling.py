@@ -282,7 +282,7 @@ def eta_cutoff(logits: Tensor, epsilon: float) -> Tensor:
 def locally_typical(logits: Tensor, mass: float) -> Tensor:
     """Keep the tokens that are about as surprising as the model expects, until they have a probability of `mass` together.
 
-    A token's surprise is -log p, the entropy H is the surprise to be expected, and d = |-log p - H| says how untypical a
+    A token's surprise is -log p, the entropy H is the surprise to be expected, and d = abs(-log p - H) says how untypical a
     token is. A token is kept if the tokens with a strictly smaller d have a probability below `mass` together. This is
     the one filter that may exclude the most probable token.
 
