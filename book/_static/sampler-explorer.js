@@ -109,9 +109,9 @@
       return keep(logits, (_, place) => distances[place] <= farthest);
     },
 
-    quadratic(logits, { factor, curve }) {
+    quadratic(logits, { factor: half, curve: bend }) {
       const top = largest(logits);
-      const [square, cube] = [(factor * (3 - curve)) / 2, (factor * (curve - 1)) / 2];
+      const [square, cube] = [half * 0.5 * (3 - bend), half * 0.5 * (bend - 1)];
       return logits.map((logit) => {
         if (logit === -Infinity) return logit;
         const below = logit - top;
