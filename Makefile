@@ -5,6 +5,7 @@ VENV   ?= .venv
 COURSE ?= demo
 READY  := $(VENV)/.ready
 RUN    := $(VENV)/bin
+CHAPTERS := $(sort $(patsubst chapters/%/exercises.md,%,$(wildcard chapters/*/exercises.md)))
 
 export PIP_DISABLE_PIP_VERSION_CHECK = 1
 
@@ -13,12 +14,12 @@ export PIP_DISABLE_PIP_VERSION_CHECK = 1
 help:
 	@sed -n 's/^## //p' $(MAKEFILE_LIST)
 
-## make demo    the course end to end: site, six assignments, a sample class of 24, grades, feedback, report
+## make demo    the course end to end: site, all assignments, a sample class of 24, grades, feedback, report
 demo: $(READY)
 	$(RUN)/tfcourse build
-	$(RUN)/tfcourse assign 01 02 03 04 05 --course $(COURSE)
+	$(RUN)/tfcourse assign $(CHAPTERS) --course $(COURSE)
 	$(RUN)/tfcourse sample-class --students 24 --course $(COURSE)
-	$(RUN)/tfcourse autograde 01 02 03 04 05 --course $(COURSE)
+	$(RUN)/tfcourse autograde $(CHAPTERS) --course $(COURSE)
 	$(RUN)/tfcourse report --course $(COURSE)
 	@echo "site: $(CURDIR)/book/_build/html/index.html"
 

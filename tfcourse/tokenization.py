@@ -1,168 +1,358 @@
-"""Draft for measurements: text into tokens (the reference comes from another branch)."""
+"""Text into tokens, and tokens into vectors: byte-pair encoding, WordPiece, Unigram, and the lookup of embeddings.
 
-from __future__ import annotations
+Symbols are text. A tokenizer that works on bytes first writes each byte as one character (`byte_characters`), so that one `train_bpe`
+serves letters and bytes alike. A vocabulary is a list of symbols, and the place of a symbol in it is its id.
+
+Shapes: V vocabulary, D width of an embedding, N tokens that are asked about; `...` stands for any number of leading dimensions.
+"""
 
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from itertools import pairwise
 
 import torch
 from torch import Tensor
 
-__all__ = ["best_pair", "bpe_encode", "byte_characters", "cosine_similarities", "decode_ids", "embedding_lookup", "encode_text", "merge_pair", "pre_tokenize", "train_bpe", "unigram_segment", "wordpiece_encode"]
-
-_PATTERN = re.compile(r"'(?:s|t|re|ve|m|ll|d)| ?[^\W\d_]+| ?\d+| ?(?:[^\s\w]|_)+|\s+(?!\S)|\s+")
+__all__ = [
+    "best_pair",
+    "bpe_encode",
+    "byte_characters",
+    "cosine_similarities",
+    "decode_ids",
+    "embedding_lookup",
+    "encode_text",
+    "merge_pair",
+    "pre_tokenize",
+    "train_bpe",
+    "unigram_segment",
+    "wordpiece_encode",
+]
 
 
 def pre_tokenize(text: str) -> list[str]:
-    return _PATTERN.findall(text)
+    """Cut text roughly, as GPT-2 does, into pieces that no merge will ever join.
+
+    From left to right, the first of these that fits takes as much as it can:
+
+    1. the end of an English contraction in small letters, `'s 't 're 've 'm 'll 'd`;
+    2. letters, with one space in front if there is one;
+    3. digits, with one space in front if there is one;
+    4. other signs, the underscore among them, with one space in front if there is one;
+    5. white space, but for its last character if something other than white space follows;
+    6. what white space is left.
+
+    Args:
+        text: Any text.
+
+    Returns:
+        The pieces, none of them empty; joined, they are `text`. No pieces for an empty text.
+
+    Source:
+        Radford et al. 2019, Language Models are Unsupervised Multitask Learners, section 2.2, and the published code. Letters and
+        digits are those of Python's `re`: for a thousand rare numerals (², ½, Ⅷ) and a few control characters GPT-2's own rule differs.
+    """
+    contractions = r"'(?:s|t|re|ve|m|ll|d)"
+    words = r" ?[^\W\d_]+| ?\d+| ?(?:[^\s\w]|_)+"
+    spaces = r"\s+(?!\S)|\s+"
+    return re.findall(f"{contractions}|{words}|{spaces}", text)
 
 
 def byte_characters() -> list[str]:
-    printable = {*range(33, 127), *range(161, 173), *range(174, 256)}
-    out, n = [], 0
-    for b in range(256):
-        if b in printable:
-            out.append(chr(b))
-        else:
-            out.append(chr(256 + n))
-            n += 1
-    return out
+    """The characters by which a byte-level tokenizer writes the 256 bytes, so that none of them is a space or cannot be seen.
+
+    Bytes 33 to 126, 161 to 172 and 174 to 255 are written as the character of the same number. The other 68 take, in order, the characters
+    from number 256 on: byte 0 is `Ā`, a space (byte 32) is `Ġ`, a line end (byte 10) is `Ċ`.
+
+    Returns:
+        256 texts of one character each, all different; the place is the byte.
+
+    Source:
+        Radford et al. 2019, the published code.
+    """
+    shown = {*range(33, 127), *range(161, 173), *range(174, 256)}
+    hidden = [byte for byte in range(256) if byte not in shown]
+    return [chr(byte) if byte in shown else chr(256 + hidden.index(byte)) for byte in range(256)]
 
 
 def merge_pair(symbols: Sequence[str], pair: tuple[str, str]) -> list[str]:
-    out, i = [], 0
-    while i < len(symbols):
-        if i + 1 < len(symbols) and (symbols[i], symbols[i + 1]) == tuple(pair):
-            out.append(symbols[i] + symbols[i + 1])
-            i += 2
+    """Replace every occurrence of a pair of neighbouring symbols by one symbol, from left to right and without overlap.
+
+    In `a a a` the pair `(a, a)` occurs once this way: the result is `aa a`.
+
+    Args:
+        symbols: A word, symbol by symbol; it is left as it was.
+        pair: The left and the right symbol.
+
+    Returns:
+        The symbols of the word after the merge.
+
+    Source:
+        Sennrich et al. 2016, Neural Machine Translation of Rare Words with Subword Units, section 3.2.
+    """
+    shorter: list[str] = []
+    place = 0
+    while place < len(symbols):
+        if tuple(symbols[place : place + 2]) == tuple(pair):
+            shorter.append(pair[0] + pair[1])
+            place += 2
         else:
-            out.append(symbols[i])
-            i += 1
-    return out
+            shorter.append(symbols[place])
+            place += 1
+    return shorter
 
 
-def best_pair(words, counts, vocabulary):
-    pairs = Counter()
+def best_pair(
+    words: Sequence[Sequence[str]], counts: Sequence[int], vocabulary: Sequence[str]
+) -> tuple[str, str] | None:
+    """Find the commonest pair of neighbouring symbols, the one that byte-pair encoding merges next.
+
+    All places count, overlapping ones too: `a a a` has the pair `(a, a)` twice. Of pairs that are equally common, the one whose left symbol
+    stands earlier in `vocabulary` wins, and of these the one whose right symbol does.
+
+    Args:
+        words: Different words, each symbol by symbol.
+        counts: How often each of them occurs.
+        vocabulary: All symbols, in the order of their ids.
+
+    Returns:
+        The left and the right symbol, or None if no word has two symbols.
+
+    Source:
+        Sennrich et al. 2016, section 3.2; the rule for ties is that of the library `tokenizers`.
+    """
+    pairs: Counter[tuple[str, str]] = Counter()
     for word, count in zip(words, counts, strict=True):
-        for pair in zip(word, word[1:]):
+        for pair in pairwise(word):
             pairs[pair] += count
-    if not pairs:
-        return None
-    place = {s: i for i, s in reversed(list(enumerate(vocabulary)))}
-    return min(pairs, key=lambda p: (-pairs[p], place[p[0]], place[p[1]]))
+    ids = {symbol: number for number, symbol in enumerate(vocabulary)}
+    return min(pairs, key=lambda pair: (-pairs[pair], ids[pair[0]], ids[pair[1]]), default=None)
 
 
-def train_bpe(word_counts, vocab_size, alphabet=None):
-    words = [list(w) for w in word_counts]
-    counts = list(word_counts.values())
-    vocabulary = sorted(set(alphabet) if alphabet is not None else {c for w in word_counts for c in w})
-    place = {s: i for i, s in enumerate(vocabulary)}
-    merges = []
-    pairs = Counter()
-    where = {}
-    for n, (w, c) in enumerate(zip(words, counts)):
-        for p in zip(w, w[1:]):
-            pairs[p] += c
-            where.setdefault(p, set()).add(n)
-    while len(vocabulary) < vocab_size:
-        pairs = Counter({p: c for p, c in pairs.items() if c > 0})
-        if not pairs:
-            break
-        best = min(pairs, key=lambda p: (-pairs[p], place[p[0]], place[p[1]]))
-        merges.append(best)
-        new = best[0] + best[1]
-        if new not in place:
-            place[new] = len(vocabulary)
-            vocabulary.append(new)
-        for n in list(where[best]):
-            w, c = words[n], counts[n]
-            for p in zip(w, w[1:]):
-                pairs[p] -= c
-            w = words[n] = merge_pair(w, best)
-            for p in zip(w, w[1:]):
-                pairs[p] += c
-                where.setdefault(p, set()).add(n)
+def train_bpe(
+    word_counts: Mapping[str, int], vocab_size: int, alphabet: Sequence[str] | None = None
+) -> tuple[list[str], list[tuple[str, str]]]:
+    """Learn a byte-pair encoding: merge the commonest pair of neighbouring symbols, again and again.
+
+    The vocabulary begins with the alphabet, sorted by code point. Each round merges the pair that `best_pair` finds, in all words, and adds
+    the new symbol, until the vocabulary has `vocab_size` symbols or no pair is left. Two pairs may make the same symbol: the second is a
+    merge as well, and adds nothing to the vocabulary. With `vocab_size` at or below the size of the alphabet nothing is merged.
+
+    Args:
+        word_counts: How often each word occurs. Nothing is merged across the border of a word.
+        vocab_size: How many symbols the vocabulary may have.
+        alphabet: The single characters to begin with; None means those that occur.
+
+    Returns:
+        The vocabulary, whose places are the ids, and the merges in the order in which they were learnt.
+
+    Source:
+        Sennrich et al. 2016, section 3.2, algorithm 1.
+    """
+    letters = {letter for word in word_counts for letter in word} if alphabet is None else set(alphabet)
+    vocabulary = sorted(letters)
+    words, counts = [list(word) for word in word_counts], list(word_counts.values())
+    merges: list[tuple[str, str]] = []
+    while len(vocabulary) < vocab_size and (pair := best_pair(words, counts, vocabulary)) is not None:
+        merges.append(pair)
+        if pair[0] + pair[1] not in vocabulary:
+            vocabulary.append(pair[0] + pair[1])
+        words = [merge_pair(word, pair) for word in words]
     return vocabulary, merges
 
 
-def bpe_encode(word, merges):
-    ranks = {}
-    for i, p in enumerate(merges):
-        ranks.setdefault(tuple(p), i)
-    s = list(word)
-    while len(s) > 1:
-        best = min(zip(s, s[1:]), key=lambda p: ranks.get(p, len(merges)))
-        if best not in ranks:
+def bpe_encode(word: str, merges: Sequence[tuple[str, str]]) -> list[str]:
+    """Cut a word by merges that were learnt before, in the order in which they were learnt.
+
+    Begin with single characters. As long as some neighbouring pair is in `merges`, merge all occurrences of the one that stands earliest
+    there.
+
+    Args:
+        word: The word; a character that no merge knows stays single.
+        merges: Pairs of symbols, the earliest learnt first.
+
+    Returns:
+        The symbols of the word; joined, they are `word`.
+
+    Source:
+        Sennrich et al. 2016, section 3.2.
+    """
+    ranks = {tuple(pair): rank for rank, pair in reversed(list(enumerate(merges)))}
+    symbols = list(word)
+    while len(symbols) > 1:
+        first = min(pairwise(symbols), key=lambda pair: ranks.get(pair, len(merges)))
+        if first not in ranks:
             break
-        s = merge_pair(s, best)
-    return s
+        symbols = merge_pair(symbols, first)
+    return symbols
 
 
-def encode_text(text, vocabulary, merges):
-    names = byte_characters()
-    ids = {s: i for i, s in enumerate(vocabulary)}
-    cache = {}
-    out = []
-    for piece in pre_tokenize(text):
-        if piece not in cache:
-            cache[piece] = [ids[s] for s in bpe_encode("".join(names[b] for b in piece.encode()), merges)]
-        out += cache[piece]
-    return out
+def encode_text(text: str, vocabulary: Sequence[str], merges: Sequence[tuple[str, str]]) -> list[int]:
+    """Turn text into the ids of a byte-level byte-pair encoding.
+
+    The text is cut by `pre_tokenize`, each piece is written in UTF-8 and its bytes as `byte_characters`, then cut by `bpe_encode`. Whatever
+    the text has in it, nothing is unknown and nothing is added.
+
+    Args:
+        text: Any text that UTF-8 can write.
+        vocabulary: All symbols, in the order of their ids; the 256 byte characters are among them.
+        merges: Pairs of symbols, the earliest learnt first.
+
+    Returns:
+        The ids.
+
+    Raises:
+        ValueError: If the text has half of a surrogate pair, which UTF-8 cannot write.
+
+    Source:
+        Radford et al. 2019, section 2.2.
+    """
+    spelling = byte_characters()
+    ids = {symbol: number for number, symbol in enumerate(vocabulary)}
+    cuts: dict[str, list[int]] = {}
+    pieces = pre_tokenize(text)
+    for piece in set(pieces):
+        spelled = "".join(spelling[byte] for byte in piece.encode("utf-8"))
+        cuts[piece] = [ids[symbol] for symbol in bpe_encode(spelled, merges)]
+    return [number for piece in pieces for number in cuts[piece]]
 
 
-def decode_ids(ids, vocabulary):
-    values = {c: b for b, c in enumerate(byte_characters())}
-    ids = ids.tolist() if isinstance(ids, Tensor) else list(ids)
-    if any(not 0 <= i < len(vocabulary) for i in ids):
-        raise ValueError(f"ids lie between 0 and {len(vocabulary) - 1}, got {ids}")
-    return bytes(values[c] for i in ids for c in vocabulary[i]).decode("utf-8", errors="replace")
+def decode_ids(ids: Sequence[int] | Tensor, vocabulary: Sequence[str]) -> str:
+    """Turn the ids of a byte-level tokenizer back into text.
+
+    A character may take several tokens, so the bytes of all tokens are put together before they are read as UTF-8. What is no UTF-8 becomes
+    the replacement character, �.
+
+    Args:
+        ids: Ids from 0 to V - 1, as numbers or as a tensor of one dimension.
+        vocabulary: All symbols, written in byte characters, in the order of their ids.
+
+    Returns:
+        The text.
+
+    Raises:
+        ValueError: If an id is below 0 or not below the length of the vocabulary.
+
+    Source:
+        Radford et al. 2019, the published code.
+    """
+    numbers = [int(number) for number in ids]
+    if any(not 0 <= number < len(vocabulary) for number in numbers):
+        raise ValueError(f"ids must lie from 0 to {len(vocabulary) - 1}, got {numbers}")
+    bytes_of = {character: byte for byte, character in enumerate(byte_characters())}
+    spelled = "".join(vocabulary[number] for number in numbers)
+    return bytes(bytes_of[character] for character in spelled).decode("utf-8", errors="replace")
 
 
-def wordpiece_encode(word, vocabulary, unknown="[UNK]", prefix="##"):
-    have = set(vocabulary)
-    out, at = [], 0
-    while at < len(word):
-        for end in range(len(word), at, -1):
-            piece = (prefix if at else "") + word[at:end]
-            if piece in have:
-                out.append(piece)
-                at = end
-                break
-        else:
+def wordpiece_encode(word: str, vocabulary: Sequence[str], unknown: str = "[UNK]", prefix: str = "##") -> list[str]:
+    """Cut a word as BERT does: the longest piece of the vocabulary from the left, again and again.
+
+    Inside a word a piece is looked up with `prefix` in front. Where no piece fits, the whole word is unknown; no other cut is tried.
+
+    Args:
+        word: The word.
+        vocabulary: The pieces.
+        unknown: What stands for a word that cannot be cut.
+        prefix: The mark of a piece that continues a word.
+
+    Returns:
+        The pieces, those inside the word with their prefix; `[unknown]` alone if the word cannot be cut; nothing for an empty word.
+
+    Source:
+        Wu et al. 2016, Google's Neural Machine Translation System, section 4.1; Devlin et al. 2019, the published code.
+    """
+    known = set(vocabulary)
+    pieces: list[str] = []
+    start = 0
+    while start < len(word):
+        mark = prefix if start else ""
+        fitting = [end for end in range(len(word), start, -1) if mark + word[start:end] in known]
+        if not fitting:
             return [unknown]
-    return out
+        pieces.append(mark + word[start : fitting[0]])
+        start = fitting[0]
+    return pieces
 
 
-def unigram_segment(text, scores, unknown):
-    best = [0.0] + [-float("inf")] * len(text)
-    back = [0] * (len(text) + 1)
-    longest = max(map(len, scores), default=1)
+def unigram_segment(text: str, scores: Mapping[str, float], unknown: float) -> tuple[list[str], float]:
+    """Find the best of all cuts of a text: the one whose pieces have the largest sum of log-probabilities.
+
+    The algorithm is Viterbi's. The best cut of the first i characters is a piece that ends at i behind the best cut of what is before it,
+    so one pass from left to right finds it, and a second one from the end reads it off.
+
+    Args:
+        text: The text.
+        scores: The pieces with their log-probabilities.
+        unknown: The score of a single character that is no piece.
+
+    Returns:
+        The pieces, joined they are `text`, and the sum of their scores. Of cuts with the same sum, the one whose last piece is longest
+        wins, then the one whose last but one is, and so on. Nothing and 0 for an empty text.
+
+    Source:
+        Kudo 2018, Subword Regularization, section 3.2.
+    """
+    longest = max((len(piece) for piece in scores), default=1)
+    best = [0.0]  # of the first i characters
+    starts = [0]  # of the last piece of that best cut
     for end in range(1, len(text) + 1):
+        options: dict[int, float] = {}
         for start in range(max(0, end - max(longest, 1)), end):
             piece = text[start:end]
-            score = scores.get(piece)
-            if score is None:
-                if end - start > 1:
-                    continue
-                score = unknown
-            if best[start] + score > best[end]:
-                best[end], back[end] = best[start] + score, start
-    pieces, end = [], len(text)
-    while end:
-        pieces.append(text[back[end]:end])
-        end = back[end]
-    return pieces[::-1], best[-1]
+            if piece in scores:
+                options[start] = best[start] + scores[piece]
+            elif len(piece) == 1:
+                options[start] = best[start] + unknown
+        starts.append(max(options, key=lambda start: options[start]))
+        best.append(options[starts[-1]])
+    pieces: list[str] = []
+    end = len(text)
+    while end > 0:
+        pieces.insert(0, text[starts[end] : end])
+        end = starts[end]
+    return pieces, best[-1]
 
 
 def embedding_lookup(weight: Tensor, ids: Tensor) -> Tensor:
-    if ids.numel() and (ids.min() < 0 or ids.max() >= len(weight)):
-        raise ValueError("ids")
+    """Take one row of the embedding matrix for each token.
+
+    It is the product of a one-hot row with the matrix, without the product: the gradient of a row is the sum over all places of its token.
+
+    Args:
+        weight: The embedding matrix, (V, D).
+        ids: Tokens, integers (...), from 0 to V - 1.
+
+    Returns:
+        The rows, (..., D), in the dtype of `weight`.
+
+    Raises:
+        ValueError: If an id is below 0 or not below V.
+
+    Source:
+        Bengio et al. 2003, A Neural Probabilistic Language Model, section 2.
+    """
+    if ids.numel() and not ids.is_meta and not bool(((ids >= 0) & (ids < len(weight))).all()):
+        raise ValueError(f"ids must lie from 0 to {len(weight) - 1}, got {int(ids.min())} to {int(ids.max())}")
     return weight[ids]
 
 
 def cosine_similarities(weight: Tensor, ids: Tensor) -> Tensor:
-    w = weight.float() if weight.dtype in (torch.float16, torch.bfloat16) else weight
-    norm = w.norm(dim=-1, keepdim=True)
-    unit = torch.where(norm > 0, w / norm.clamp_min(torch.finfo(w.dtype).tiny), 0)
-    return unit[ids] @ unit.T
+    """Compare the embeddings of some tokens with those of all, by the cosine of the angle between them.
+
+    It is computed in float32 at least, and a row of zeros has the cosine 0 with every row.
+
+    Args:
+        weight: The embedding matrix, (V, D).
+        ids: The tokens to compare, integers (N,).
+
+    Returns:
+        Cosines, (N, V), in the dtype of `weight`, each from -1 to 1.
+
+    Source:
+        Mikolov et al. 2013, Linguistic Regularities in Continuous Space Word Representations, section 4.
+    """
+    rows = weight.to(torch.promote_types(weight.dtype, torch.float32))
+    lengths = torch.linalg.vector_norm(rows, dim=-1, keepdim=True)  # (V, 1)
+    directions = rows / lengths.masked_fill(lengths == 0, 1)  # (V, D)
+    cosines: Tensor = directions[ids] @ directions.T  # (N, V)
+    return cosines.to(weight.dtype)

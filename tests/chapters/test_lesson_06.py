@@ -83,7 +83,7 @@ def cell_sources() -> list[tuple[list[str], str]]:
     """The tags and the code of each cell."""
     cells = re.findall(r"```\{code-cell\} ipython3\n(.*?)\n```", SOURCE, flags=re.S)
     tags = [re.findall(r"[\w-]+", "".join(re.findall(r"^:tags: \[(.*)\]$", cell, flags=re.M))) for cell in cells]
-    return list(zip(tags, (re.sub(r"^:tags:.*\n+", "", cell) for cell in cells), strict=True))
+    return list(zip(tags, (re.sub(r"\A(?::.*\n)+\n*", "", cell) for cell in cells), strict=True))
 
 
 # ---------------------------------------------------------------------------------------------- the page
@@ -112,7 +112,8 @@ def test_a_picture_comes_before_the_first_heading_of_a_section_and_objectives_to
 
 
 def test_readers_are_asked_to_guess_and_the_answers_are_folded() -> None:
-    assert len(re.findall(r"^```\{admonition\} Guess: [^\n]*[?.]\n:class: dropdown", SOURCE, flags=re.M)) >= 3
+    questions = r"^```\{admonition\} Guess first\n:class: guess\n[^`]*[?.]\n```\n\n```\{admonition\} The answer\n:class: dropdown"
+    assert len(re.findall(questions, SOURCE, flags=re.M)) >= 3
 
 
 def test_code_that_is_shown_fits_the_page() -> None:

@@ -38,7 +38,7 @@ _MEASURE = """([columns, lines]) => {
 
     const above = article.getBoundingClientRect().top;
     const top = above + window.scrollY;
-    const pictures = seen('img, svg[role=img], .cell_output > * > *').filter(
+    const pictures = seen('img, svg[role=img], .tfcourse-drawing svg, .cell_output > * > *').filter(
             part => !part.parentElement.closest('svg') && (part.matches('img, svg') || part.localName.endsWith('-explorer')))
         .map(part => part.getBoundingClientRect()).filter(box => box.height > 60)
         .map(box => [box.top + window.scrollY, box.bottom + window.scrollY]).sort((a, b) => a[0] - b[0]);

@@ -45,7 +45,9 @@ class GapExplorer(Explorer):
             rows = [(self.vocabulary[word], self._of_word(number, place)) for place, word in enumerate(words)]
             label = f"Sentence {number + 1}: {self.caption}"
             inside = table(label, ("hidden alone", "all hidden"), rows, cell=weight_cell, corner="word")
-            tables.append(folded(f"Sentence {number + 1}: how probable the hidden word is", inside, unfolded=number == 0))
+            tables.append(
+                folded(f"Sentence {number + 1}: how probable the hidden word is", inside, unfolded=number == 0)
+            )
         return "".join(tables)
 
     def summary(self) -> str:

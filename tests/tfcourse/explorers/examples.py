@@ -20,6 +20,7 @@ from tfcourse.explorers.heads import head_explorer
 from tfcourse.explorers.lookups import lookup_explorer
 from tfcourse.explorers.merges import merge_explorer
 from tfcourse.explorers.positions import position_explorer
+from tfcourse.explorers.samplers import sampler_explorer
 from tfcourse.positions import sinusoidal_positions
 
 CONTRIBUTING = Path(__file__).parents[3] / "book" / "contributing.md"
@@ -122,6 +123,18 @@ def merges(text: Text) -> Explorer:
     return merge_explorer(words, pairs, caption=text("Which pair is merged next?"))
 
 
+def samplers(text: Text) -> Explorer:
+    """Two distributions, of six tokens and of fifteen, and two samplers that are switched on."""
+    six = torch.tensor([0.4, 0.25, 0.15, 0.1, 0.06, 0.04]).log()
+    many = torch.linspace(2, -2, 15)
+    distributions = {
+        text("six"): ([text(letter) for letter in "ABCDEF"], six),
+        text("many"): ([text(f"{letter}{n}") for n, letter in enumerate("abcdefghijklmno")], many),
+    }
+    chain = [("temperature", {"t": 1.5}), ("top_p", {"p": 0.8})]
+    return sampler_explorer(distributions, chain=chain, caption=text("What does each card take away?"))
+
+
 def gaps(text: Text) -> Explorer:
     """Two words and one word, with all sets of gaps."""
     two, hundred, six = (text(word) for word in ("two", "hundred", "six"))
@@ -162,6 +175,7 @@ EXAMPLES: dict[str, Callable[[Text], Explorer]] = {
     "position": positions,
     "lookup": lookups,
     "merge": merges,
+    "sampler": samplers,
     "gap": gaps,
     "documented": documented,
 }

@@ -1,0 +1,1 @@
+"""The checks of chapter 06: text into tokens, and tokens into vectors."""

@@ -1,0 +1,87 @@
+"""The check of ``bpe_encode``: a word is cut by merges in the order in which they were learnt."""
+
+from __future__ import annotations
+
+from autograder.checking import rows
+from autograder.checking.draw import Case, Draw
+from autograder.checking.exercise import Exercise
+from autograder.checks.ch06_tokenization.drawn_words import drawn_word
+from autograder.checks.ch06_tokenization.renamed import renamed_merges, renaming
+from tfcourse import tokenization
+
+MERGES = "b c, a b, ab c, c d, bc d, e e"
+
+
+def order_decides(draw: Draw) -> Case:
+    """Longest piece first, leftmost pair first and the latest merge first all cut it otherwise."""
+    rename = renaming(draw, "abcdef")
+    return Case({"word": rename("abcd"), "merges": renamed_merges(rename, MERGES)})
+
+
+def later_merges(draw: Draw) -> Case:
+    """A word that takes a chain of merges, each of what the one before has made."""
+    rename = renaming(draw, "abcdef")
+    merges = renamed_merges(rename, "c d, b cd, e f, a bcd, ef abcd")
+    return Case({"word": rename("fefabcdcd"), "merges": merges})
+
+
+def pairs_that_compete(draw: Draw) -> Case:
+    """Two pairs share a symbol, and the one behind was learnt first; and a piece that no order of the merges leads to."""
+    rename = renaming(draw, "abcdefg")
+    merges = renamed_merges(rename, "a b, ab c, d e, f d, d g, f dg")
+    return Case({"word": rename("abcfdeabfdg"), "merges": merges})
+
+
+def several(draw: Draw) -> Case:
+    """A pair that occurs more than once, and one that overlaps itself."""
+    rename = renaming(draw, "abcdef")
+    return Case({"word": rename("eeedbcbca"), "merges": renamed_merges(rename, MERGES)})
+
+
+def unknown_characters(draw: Draw) -> Case:
+    """Characters that no merge knows."""
+    rename = renaming(draw, "abcdef")
+    return Case({"word": "é" + rename("bc") + "東" + rename("ab") + "?", "merges": renamed_merges(rename, MERGES)})
+
+
+def empty(draw: Draw) -> Case:
+    """A word without characters."""
+    return pairs_that_compete(draw).with_arguments(word="")
+
+
+def one_character(draw: Draw) -> Case:
+    """Nothing to merge with."""
+    return pairs_that_compete(draw).with_arguments(word=drawn_word(draw, "abcd", 1))
+
+
+def no_merges(draw: Draw) -> Case:
+    """Nothing was learnt."""
+    return pairs_that_compete(draw).with_arguments(merges=[])
+
+
+BPE_ENCODE = Exercise(
+    reference=tokenization.bpe_encode,
+    rows=(
+        rows.numbers(
+            2.5,
+            order_decides,
+            name="order",
+            title="Of all pairs in the word, the one that was learnt first is merged first.",
+        ),
+        rows.numbers(
+            2.25, later_merges, pairs_that_compete, title="Merging goes on with what earlier merges have made."
+        ),
+        rows.numbers(1.5, several, name="several", title="All occurrences of the pair are merged, from the left."),
+        rows.numbers(1, unknown_characters, name="unknown", title="Characters that no merge knows stay single."),
+        rows.edge(
+            0.5,
+            empty,
+            one_character,
+            no_merges,
+            name="short",
+            title="Where nothing can be merged, there are characters.",
+            dtypes=(),
+        ),
+        rows.inputs_kept(0.25, later_merges),
+    ),
+)

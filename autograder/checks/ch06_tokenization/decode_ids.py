@@ -1,0 +1,74 @@
+"""The check of ``decode_ids``: ids become text again."""
+
+from __future__ import annotations
+
+import torch
+
+from autograder.checking import rows
+from autograder.checking.draw import Case, Draw
+from autograder.checking.exercise import Exercise
+from autograder.checks.ch06_tokenization.drawn_words import byte_level_encoding, drawn_words
+from tfcourse import tokenization
+
+
+def _case(text: str, learnt_from: str) -> Case:
+    vocabulary, merges = byte_level_encoding([learnt_from], 10)
+    return Case({"ids": tokenization.encode_text(text, vocabulary, merges), "vocabulary": vocabulary})
+
+
+def english(draw: Draw) -> Case:
+    """Words, some of them one token."""
+    one, two = drawn_words(draw, "abcde", (4, 5))
+    return _case(f"{one} {two}  {one}.", f"{one} {two} {one}")
+
+
+def several_bytes(draw: Draw) -> Case:
+    """Characters whose bytes are tokens of their own, and a line end."""
+    one, two = drawn_words(draw, "éñßłж", (3, 2))
+    return _case(f"{one} 東京\n🙂{two}", f"{one} {one}")
+
+
+def broken(draw: Draw) -> Case:
+    """A character that lacks its last byte, and a byte that begins nothing."""
+    one, two = drawn_words(draw, "abcde", (3, 2))
+    case = _case(f"{one}東{two}", f"{one} {two}")
+    spelling = tokenization.byte_characters()
+    ids, vocabulary = case.arguments["ids"], case.arguments["vocabulary"]
+    lacking = [number for number in ids if number != vocabulary.index(spelling["東".encode()[2]])]
+    return case.with_arguments(ids=[*lacking, vocabulary.index(spelling[0xFF])])
+
+
+def as_a_tensor(draw: Draw) -> Case:
+    """Ids in a tensor, as a model gives them."""
+    case = english(draw)
+    return case.with_arguments(ids=torch.tensor(case.arguments["ids"]))
+
+
+def nothing(draw: Draw) -> Case:
+    """No ids."""
+    return english(draw).with_arguments(ids=[])
+
+
+def negative(draw: Draw) -> Case:
+    """An id below zero."""
+    case = english(draw)
+    return case.with_arguments(ids=[*case.arguments["ids"], -int(draw.integers(1, 5, 1))])
+
+
+def too_large(draw: Draw) -> Case:
+    """An id that is the length of the vocabulary."""
+    case = english(draw)
+    return case.with_arguments(ids=[len(case.arguments["vocabulary"]), *case.arguments["ids"]])
+
+
+DECODE_IDS = Exercise(
+    reference=tokenization.decode_ids,
+    rows=(
+        rows.numbers(1.75, english, title="Symbols become the text that they were made of."),
+        rows.numbers(1, several_bytes, name="bytes", title="All bytes are put together before they are read as UTF-8."),
+        rows.numbers(0.75, broken, name="broken", title="What is no UTF-8 becomes the replacement character."),
+        rows.numbers(0.5, as_a_tensor, name="tensor", title="Ids may come in a tensor."),
+        rows.edge(0.5, nothing, name="empty", title="Without ids there is an empty text.", dtypes=()),
+        rows.errors(0.5, english, negative, too_large, title="An id outside of the vocabulary is a ValueError."),
+    ),
+)

@@ -1,0 +1,40 @@
+"""What the checks of tokenisation share: words, counts and vocabularies drawn from a seed."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from autograder.checking.draw import Draw
+from tfcourse.tokenization import byte_characters, pre_tokenize, train_bpe
+
+
+def drawn_word(draw: Draw, letters: str, length: int) -> str:
+    """A word of so many letters."""
+    return "".join(letters[place] for place in draw.integers(0, len(letters), length).tolist())
+
+
+def drawn_words(draw: Draw, letters: str, lengths: Sequence[int]) -> list[str]:
+    """Words of these lengths, no two alike."""
+    words: list[str] = []
+    for length in lengths:
+        word = drawn_word(draw, letters, length)
+        while word in words:
+            word = drawn_word(draw, letters, length)
+        words.append(word)
+    return words
+
+
+def shuffled(draw: Draw, letters: str) -> list[str]:
+    """The letters in another order."""
+    return [letters[place] for place in draw.permutation(len(letters)).tolist()]
+
+
+def byte_level_encoding(texts: Sequence[str], merges: int) -> tuple[list[str], list[tuple[str, str]]]:
+    """A vocabulary of the 256 byte characters and some merges, learnt from texts."""
+    spelling = byte_characters()
+    counts: dict[str, int] = {}
+    for text in texts:
+        for piece in pre_tokenize(text):
+            spelled = "".join(spelling[byte] for byte in piece.encode("utf-8"))
+            counts[spelled] = counts.get(spelled, 0) + 1
+    return train_bpe(counts, 256 + merges, alphabet=spelling)

@@ -1,0 +1,75 @@
+"""The check of ``pre_tokenize``: text is cut roughly, and nothing of it is lost."""
+
+from __future__ import annotations
+
+from autograder.checking import rows
+from autograder.checking.draw import Case, Draw
+from autograder.checking.exercise import Exercise
+from autograder.checks.ch06_tokenization.drawn_words import drawn_word, drawn_words
+from tfcourse import tokenization
+
+LETTERS = "abcdefgh"
+
+
+def sentence(draw: Draw) -> Case:
+    """Words with single spaces, and a full stop."""
+    one, two, three = drawn_words(draw, LETTERS, (3, 5, 4))
+    return Case({"text": f"{one.title()} {two} {three}."})
+
+
+def other_alphabets(draw: Draw) -> Case:
+    """Letters that ASCII does not have."""
+    one, two = drawn_words(draw, "äñłжλ", (4, 3))
+    return Case({"text": f"{one} {two}a {drawn_word(draw, LETTERS, 4)}"})
+
+
+def names_and_numbers(draw: Draw) -> Case:
+    """Letters, digits, underscores and other signs that touch each other."""
+    one, two = drawn_words(draw, LETTERS, (3, 4))
+    first, second = draw.integers(10, 999, 2).tolist()
+    return Case({"text": f"{one}_{first} = {second}{two}!? ({one}, {first}.{second})"})
+
+
+def white_space(draw: Draw) -> Case:
+    """Runs of spaces, line ends, tabs, and spaces at the end."""
+    one, two, three = drawn_words(draw, LETTERS, (3, 4, 2))
+    return Case({"text": f"  {one}   {two}\n\n    {three}\t{one}  "})
+
+
+def contractions(draw: Draw) -> Case:
+    """The ends of English contractions, small and in capitals, and an apostrophe that ends nothing."""
+    one, two = drawn_words(draw, LETTERS, (3, 4))
+    return Case({"text": f"{one}'ll {two}n't {one.upper()}N'T they've '{two}'"})
+
+
+def nothing(draw: Draw) -> Case:
+    """An empty text."""
+    return Case({"text": ""})
+
+
+def spaces_alone(draw: Draw) -> Case:
+    """A text of nothing but white space."""
+    return Case({"text": " " * int(draw.integers(2, 5, 1))})
+
+
+PRE_TOKENIZE = Exercise(
+    reference=tokenization.pre_tokenize,
+    rows=(
+        rows.numbers(1.5, sentence, other_alphabets, title="A space belongs to the word behind it."),
+        rows.numbers(1.25, names_and_numbers, name="signs", title="Letters, digits and other signs are cut apart."),
+        rows.numbers(
+            1.25, white_space, name="spaces", title="Of a run of white space, the next word gets the last space."
+        ),
+        rows.numbers(
+            0.75, contractions, name="contractions", title="The ends of contractions are cut off, in small letters."
+        ),
+        rows.edge(
+            0.25,
+            nothing,
+            spaces_alone,
+            name="empty",
+            title="An empty text has no pieces, and blanks have one.",
+            dtypes=(),
+        ),
+    ),
+)

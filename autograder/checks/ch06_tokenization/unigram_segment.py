@@ -1,0 +1,98 @@
+"""The check of ``unigram_segment``: the best of all cuts, and its score."""
+
+from __future__ import annotations
+
+from autograder.checking import rows
+from autograder.checking.draw import Case, Draw
+from autograder.checking.exercise import Exercise
+from autograder.checks.ch06_tokenization.renamed import renaming
+from tfcourse import tokenization
+
+
+def _case(draw: Draw, text: str, scores: dict[str, float]) -> Case:
+    """A text in drawn letters, and scores that are moved a little."""
+    rename = renaming(draw, "abcdefgh")
+    moves = draw.normal(len(scores), scale=0.01).tolist()
+    moved = {rename(piece): round(score + move, 3) for (piece, score), move in zip(scores.items(), moves, strict=True)}
+    return Case({"text": rename(text), "scores": moved, "unknown": -20.0})
+
+
+def short_pieces_win(draw: Draw) -> Case:
+    """The longest piece is bad, and so is the cut with the fewest pieces."""
+    return _case(
+        draw,
+        "abcde",
+        {"abcd": -12.0, "ab": -2.0, "cd": -2.5, "e": -1.5, "a": -3.0, "bcde": -11.0, "c": -4.0, "d": -4.0, "b": -4.0},
+    )
+
+
+def best_piece_misleads(draw: Draw) -> Case:
+    """The best piece of all is in no good cut, and neither is the best one at the beginning."""
+    return _case(
+        draw, "abcd", {"bc": -0.5, "a": -6.0, "d": -6.5, "ab": -3.0, "cd": -3.2, "abc": -2.9, "c": -5.0, "b": -4.8}
+    )
+
+
+def long_text(draw: Draw) -> Case:
+    """A longer text, with pieces that overlap in many ways."""
+    scores = dict.fromkeys("abcdef", -5.0)
+    scores |= {
+        "ab": -4.0,
+        "bc": -3.4,
+        "cd": -4.2,
+        "abc": -7.0,
+        "de": -3.1,
+        "ef": -3.6,
+        "fab": -5.5,
+        "cdef": -9.0,
+        "bcd": -6.0,
+    }
+    return _case(draw, "abcdefabcdeffabcd", scores)
+
+
+def unknown_characters(draw: Draw) -> Case:
+    """Characters that are in no piece, beside each other and at both ends."""
+    return _case(draw, "gabhgcdh", {"ab": -3.0, "a": -2.0, "b": -2.5, "cd": -5.5, "c": -2.4, "d": -2.2})
+
+
+def dear_but_known(draw: Draw) -> Case:
+    """A character whose own score is below that of an unknown one: it is known all the same."""
+    case = _case(draw, "abca", {"ab": -30.0, "a": -2.0, "b": -25.0, "c": -1.0})
+    return case.with_arguments(unknown=-4.0)
+
+
+def equal_cuts(draw: Draw) -> Case:
+    """Two cuts with the same score: the one whose last piece is longest wins."""
+    rename = renaming(draw, "abcdefgh")
+    scores = {"a": -1.0, "bc": -2.0, "ab": -2.0, "c": -1.0, "d": -1.0, "cd": -2.0}
+    return Case(
+        {"text": rename("abcd"), "scores": {rename(piece): score for piece, score in scores.items()}, "unknown": -9.0}
+    )
+
+
+def empty(draw: Draw) -> Case:
+    """An empty text."""
+    return _case(draw, "", {"a": -1.0, "b": -2.0})
+
+
+UNIGRAM_SEGMENT = Exercise(
+    reference=tokenization.unigram_segment,
+    rows=(
+        rows.numbers(
+            2.75, short_pieces_win, best_piece_misleads, title="Of all cuts, the one with the largest sum is found."
+        ),
+        rows.numbers(1.5, long_text, name="long", title="It is found in a longer text as well."),
+        rows.numbers(
+            2.25,
+            unknown_characters,
+            dear_but_known,
+            name="unknown",
+            title="A character that is no piece costs the score of an unknown one.",
+        ),
+        rows.numbers(
+            0.75, equal_cuts, name="ties", title="Of equally good cuts, the one whose last piece is longest wins."
+        ),
+        rows.edge(0.5, empty, name="empty", title="An empty text has no pieces, and the score 0.", dtypes=()),
+        rows.inputs_kept(0.25, long_text),
+    ),
+)
