@@ -90,16 +90,16 @@ def merge_pair(symbols: Sequence[str], pair: tuple[str, str]) -> list[str]:
     Source:
         Sennrich et al. 2016, Neural Machine Translation of Rare Words with Subword Units, section 3.2.
     """
-    merged: list[str] = []
+    shorter: list[str] = []
     place = 0
     while place < len(symbols):
         if tuple(symbols[place : place + 2]) == tuple(pair):
-            merged.append(pair[0] + pair[1])
+            shorter.append(pair[0] + pair[1])
             place += 2
         else:
-            merged.append(symbols[place])
+            shorter.append(symbols[place])
             place += 1
-    return merged
+    return shorter
 
 
 def best_pair(

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import ast
+from collections.abc import Sequence
+
 from autograder.authoring.standalone import standalone_source
+from autograder.authoring.student_module import gives_nothing, is_private
 from autograder.checking.exercise import Exercise
 from autograder.scopes import global_names
 from autograder.source_text import (
@@ -38,7 +42,8 @@ def stub_source(exercise: Exercise) -> str:
 def solution_source(exercise: Exercise) -> str:
     """Return the reference with each body between nbgrader's solution markers.
 
-    Private helpers of the module that a body uses are imported inside it. nbgrader makes exactly :func:`stub_source` of this.
+    Private helpers of the module that a body uses are inside it: one that gives something back is part of the solution and is written
+    out, for the student build does not have it; one that only checks is imported. nbgrader makes exactly :func:`stub_source` of this.
 
     Raises:
         CourseError: if the reference cannot be cut into head and body.
@@ -50,10 +55,15 @@ def solution_source(exercise: Exercise) -> str:
         for method in private:
             # Inside the markers, so that it goes when the solution goes.
             lines += ["", *without_tool_comments(module.slice(first_line(method), last_line(method)))]
-        imports = _helper_imports(exercise.reference.__module__, module, [function, *private])
+        helpers = _written_out(module, [function, *private])
+        imports = _helper_imports(exercise.reference.__module__, module, [function, *private, *helpers], helpers)
+        before = [*indented(imports, function), *[""] * bool(imports)]
+        for helper in helpers:
+            source = without_tool_comments(module.slice(first_line(helper), last_line(helper)))
+            before += [*(line and indented([line], function)[0] for line in source), ""]
         return [
-            *indented([BEGIN_SOLUTION, *imports], function),
-            *[""] * bool(imports),
+            *indented([BEGIN_SOLUTION], function),
+            *before,
             *(lines or indented(["pass"], function)),
             *indented([END_SOLUTION], function),
         ]
@@ -61,11 +71,29 @@ def solution_source(exercise: Exercise) -> str:
     return refilled(module, node, fill)
 
 
-def _helper_imports(name: str, module: ModuleText, functions: list[Function]) -> list[str]:
-    """Return import statements for the private names that functions take from their module."""
+def _written_out(module: ModuleText, functions: Sequence[Function]) -> list[Function]:
+    """Return the private helpers that functions use, directly or through others, and that give something back, in the module's order."""
+    found: dict[str, Function] = {}
+    waiting = list(functions)
+    while waiting:
+        for read in global_names(waiting.pop()):
+            helper = module.definitions.get(read.id)
+            if (
+                read.id not in found
+                and is_private(read.id)
+                and isinstance(helper, (ast.FunctionDef, ast.AsyncFunctionDef))
+                and not gives_nothing(helper)
+            ):
+                found[read.id] = helper
+                waiting.append(helper)
+    return sorted(found.values(), key=lambda helper: helper.lineno)
+
+
+def _helper_imports(name: str, module: ModuleText, functions: Sequence[Function], own: Sequence[Function]) -> list[str]:
+    """Return import statements for the private names that functions take from their module, but for those that are written out."""
     wanted: dict[str, set[str]] = {}
-    for read in {read.id for read in global_names(*functions)}:
-        if not read.startswith("_") or read.startswith("__"):
+    for read in {read.id for read in global_names(*functions)} - {function.name for function in own}:
+        if not is_private(read):
             continue
         if read in module.definitions:
             wanted.setdefault(name, set()).add(read)

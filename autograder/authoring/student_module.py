@@ -54,8 +54,8 @@ def student_module(module: ModuleText, stubs: Mapping[str, str], needed: Collect
 def solution_helpers(module: ModuleText, exercise: str) -> list[Definition]:
     """Return the private helpers, direct and indirect, that do part of an exercise's work: those that give something back."""
     reached = _reached(module, [exercise])
-    nodes = (module.definitions[name] for name in sorted(reached - {exercise}) if _is_private(name))
-    return [node for node in nodes if isinstance(node, _KINDS) and not _gives_nothing(node)]
+    nodes = (module.definitions[name] for name in sorted(reached - {exercise}) if is_private(name))
+    return [node for node in nodes if isinstance(node, _KINDS) and not gives_nothing(node)]
 
 
 def _blank_lines(module: ModuleText, before: ast.stmt, after: ast.stmt) -> int:
@@ -69,7 +69,7 @@ def _piece(module: ModuleText, statement: ast.stmt, stubs: Mapping[str, str], ke
         if chapter is not None:
             message = f"{statement.name} is an exercise of chapter {chapter}: write it in the notebook"
             return _hollow(module, statement, message)
-        if _is_private(statement.name) and statement.name not in kept:
+        if is_private(statement.name) and statement.name not in kept:
             return _hollow(module, statement, f"{statement.name} belongs to the solution of an exercise")
     elif not _is_harmless(statement):
         raise CourseError(
@@ -97,22 +97,23 @@ def _is_harmless(statement: ast.stmt) -> bool:
     return isinstance(statement, (ast.Import, ast.ImportFrom))
 
 
-def _is_private(name: str) -> bool:
+def is_private(name: str) -> bool:
+    """Whether a name is a module's own affair: one underscore before it, not two."""
     return name.startswith("_") and not name.startswith("__")
 
 
-def _gives_nothing(node: Definition) -> bool:
+def gives_nothing(node: Definition) -> bool:
     """Whether a function is declared to return None, and so can only check."""
     returns = getattr(node, "returns", None)
     return isinstance(returns, ast.Constant) and returns.value is None
 
 
 def _kept_helpers(module: ModuleText, stubs: Mapping[str, str], needed: Collection[str]) -> set[str]:
-    whole = [name for name in module.definitions if name not in stubs and not _is_private(name)]
+    whole = [name for name in module.definitions if name not in stubs and not is_private(name)]
     checking = [
         name
         for name, node in module.definitions.items()
-        if _is_private(name) and isinstance(node, _KINDS) and _gives_nothing(node)
+        if is_private(name) and isinstance(node, _KINDS) and gives_nothing(node)
     ]
     return {*checking, *_reached(module, [*whole, *checking, *needed], past=set(stubs))}
 

@@ -16,7 +16,7 @@ from torch import Tensor, nn
 
 from autograder.checking.props import build
 from autograder.checking.request import Observation, Value, WeightsError, WrongResultError
-from autograder.checking.tolerance import tolerance_for
+from autograder.checking.tolerance import PYTHON_FLOAT, tolerance_for
 
 # More numbers than any exercise returns: an expanded tensor may claim any number and take no memory, until it is compared.
 LARGEST = 10_000_000
@@ -422,12 +422,11 @@ def _agree(mine: Tensor, theirs: Tensor, *, equal_nan: bool) -> bool:
 
 
 def _near(mine: Value, theirs: Value, *, equal_nan: bool) -> bool:
-    """Whether two Python numbers with a fraction are as near as double precision allows: no formula has one right order of operations."""
+    """Whether two Python numbers with a fraction are near: no formula has one right order of operations, and none one right precision."""
     if not isinstance(mine, float):
         return False
-    allowed = tolerance_for(torch.float64)
     both_nan = equal_nan and math.isnan(mine) and math.isnan(theirs)
-    return both_nan or math.isclose(mine, theirs, rel_tol=allowed.relative, abs_tol=allowed.absolute * 1e-2)
+    return both_nan or math.isclose(mine, theirs, rel_tol=PYTHON_FLOAT.relative, abs_tol=PYTHON_FLOAT.absolute)
 
 
 def _unreadable(name: str, value: Value) -> str | None:

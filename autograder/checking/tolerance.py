@@ -28,6 +28,9 @@ _CUDA = {
     **_CPU,
     torch.float32: Tolerance(2e-3, 1e-3, "TensorFloat-32, where switched on, multiplies with 11 bits of significand"),
 }
+PYTHON_FLOAT = Tolerance(
+    1e-5, 1e-12, "a number of Python is often read from a float32 tensor, whose last two digits of seven may differ"
+)
 _EXACT = Tolerance(0.0, 0.0, "integers, truth values and text are compared exactly")
 
 

@@ -92,7 +92,7 @@ def test_nothing_is_written_to_stderr(cells: list[Any]) -> None:
 
 
 def test_every_figure_has_a_description_and_a_caption(pages: list[str]) -> None:
-    assert described(pages) == [True] * 4
+    assert described(pages) == [True] * 5
     assert LESSON.captions() == [1, 2, 3, 4, 5, 6]
 
 

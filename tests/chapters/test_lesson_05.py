@@ -109,7 +109,7 @@ def test_nothing_is_written_to_stderr(cells: list[Any]) -> None:
 
 
 def test_every_figure_has_a_description_and_a_caption(pages: list[str]) -> None:
-    assert described(pages) == [True] * 9
+    assert described(pages) == [True] * 10
     assert LESSON.captions() == list(range(1, 14))
 
 

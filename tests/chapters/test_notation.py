@@ -24,6 +24,8 @@ LOCAL = {
     "04": {"q"},  # a query, as in chapter 03
     "05": {"a", "k", "m", "n"},  # an angle; a distance and two places
     "06": {"a", "b"},  # two symbols that are counted
+    "07": set(),
+    "08": {"b", "i", "j"},  # the number of a text in a batch; start and end of a span
 }
 # The letters of others, in the tables that translate between theirs and ours.
 THEIRS = {"03": {"d"}}

@@ -14,9 +14,11 @@ import torch
 from torch import Tensor
 
 import tfcourse
+from tfcourse import decoding
 from tfcourse.alignment import best_alignment, ibm_model_1
 from tfcourse.attention import attention_backward, padding_mask, scaled_dot_product_attention, tiled_attention
 from tfcourse.recurrent import sample_autoregressive
+from tfcourse.sampling import exclude_top_choices, mirostat
 from tfcourse.training import average_checkpoints, shift_right, training_loop, training_step
 from tfcourse.translation import beam_search, greedy_decode
 
@@ -45,6 +47,7 @@ NO_TENSORS = {
     "decode_ids",
     "encode_text",
     "ibm_model_1",
+    "length_penalty",
     "merge_pair",
     "noam_learning_rate",
     "pre_tokenize",
@@ -57,7 +60,10 @@ TESTS_OF_THEIR_OWN = {
     "average_checkpoints": "test_the_mean_of_checkpoints_is_on_their_device",
     "beam_search": "test_translators_write_on_the_device_what_they_write_on_the_cpu",
     "best_alignment": "test_an_alignment_is_read_from_a_table_on_the_device",
+    "exclude_top_choices": "test_samplers_draw_on_the_device_of_the_logits",
     "greedy_decode": "test_translators_write_on_the_device_what_they_write_on_the_cpu",
+    "greedy_search": "test_searches_go_on_with_a_prompt_on_its_device_as_on_the_cpu",
+    "mirostat": "test_samplers_draw_on_the_device_of_the_logits",
     "sample_autoregressive": "test_tokens_are_drawn_on_the_device_of_the_prompt",
     "training_loop": "test_a_loop_of_training_on_the_device_is_that_on_the_cpu",
     "training_step": "test_a_step_of_training_on_the_device_is_that_on_the_cpu",
@@ -139,9 +145,13 @@ def test_every_exercise_stays_on_the_device_and_equals_the_cpu(name, dtype, exer
         assert x.device.type == DEVICE
         assert x.dtype == wanted
         if x.is_floating_point():
-            # Relative to the largest number: sums of products are not of order one.
-            largest = float(y.detach().abs().max())  # a tensor would widen results without dimensions to float64
-            assert_near(x.cpu() / largest, y / largest)
+            # Relative to the largest number: sums of products are not of order one. What is excluded is minus infinity.
+            finite = y.isfinite()
+            assert torch.equal(x.cpu().isfinite(), finite)
+            largest = float(
+                y.detach()[finite].abs().max()
+            )  # a tensor would widen results without dimensions to float64
+            assert_near(x.cpu()[finite] / largest, y[finite] / largest)
         else:
             assert torch.equal(x.cpu(), y)
 
@@ -254,3 +264,39 @@ def test_tokens_are_drawn_on_the_device_of_the_prompt(exercise_call):
     surest = sample_autoregressive(model, prompt, steps, temperature=0)
     # The model expects every token to be followed by itself.
     assert torch.equal(surest[:, prompt.shape[1] :], prompt[:, -1:].expand(-1, steps))
+
+
+@pytest.mark.cuda
+def test_searches_go_on_with_a_prompt_on_its_device_as_on_the_cpu():
+    # For each token, the logits of the next one. The first text ends after two tokens, the second after one.
+    table = torch.randn(7, 7, generator=torch.Generator().manual_seed(2), dtype=torch.float64)
+    table[[3, 4, 5], [4, 2, 2]] += 3
+    prompts, found = torch.tensor([[6, 3], [6, 5]]), []
+    for device in (DEVICE, "cpu"):
+        rows, prompt = table.to(device), prompts.to(device)
+        text = decoding.greedy_search(lambda tokens, rows=rows: rows[tokens], prompt, max_new_tokens=4)
+        assert text.device.type == device
+        assert text.tolist() == [[6, 3, 4, 2], [6, 5, 2, 0]]
+        beams = decoding.beam_search(
+            lambda tokens, rows=rows: rows[tokens], prompt[:1], beam_width=3, max_new_tokens=4, alpha=0.6
+        )
+        found.append(beams)
+    (on_device, on_cpu) = found
+    assert [tokens for _, tokens in on_device] == [tokens for _, tokens in on_cpu]
+    assert [score for score, _ in on_device] == pytest.approx([score for score, _ in on_cpu])
+
+
+@pytest.mark.cuda
+def test_samplers_draw_on_the_device_of_the_logits():
+    logits = torch.tensor([[0.4, 0.25, 0.15, 0.1, 0.06, 0.04], [0.1, 0.6, 0.25, 0.03, 0.01, 0.01]]).log()
+    random = torch.Generator(DEVICE).manual_seed(1)
+    result = exclude_top_choices(logits.to(DEVICE), 0.12, 1.0, random)
+    assert result.device.type == DEVICE
+    assert torch.equal(result.cpu(), exclude_top_choices(logits, 0.12, 1.0))
+    mu = torch.tensor([2.1, 0.1])
+    token, steered = mirostat(logits.to(DEVICE), mu.to(DEVICE), tau=1.5, eta=0.1, generator=random)
+    assert {token.device.type, steered.device.type} == {DEVICE}
+    # The first row may draw one of two tokens, the second only the best.
+    assert token[0] in (0, 1)
+    assert token[1] == 1
+    assert steered[1].item() == pytest.approx(0.1 + 0.1 * 1.5)

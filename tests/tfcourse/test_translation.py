@@ -84,6 +84,14 @@ def test_greedy_finds_the_lectures_first_sequence_and_a_beam_of_two_the_better_o
     assert found.scores.exp().tolist() == [[pytest.approx(0.5 * 0.3 * 0.6 * 0.6), pytest.approx(0.5 * 0.4 * 0.4 * 0.6)]]
 
 
+def test_the_lectures_better_sequence_is_not_the_best_which_a_wider_beam_shows():
+    # Lesson 05 says so: A alone has 0.5 · 0.2, and the empty sentence 0.1.
+    found = beam_search(lecture(), torch.zeros(1, 1, dtype=torch.int64), beam_width=4, max_length=6)
+    assert found.scores.exp()[0, :2].tolist() == [pytest.approx(0.10), pytest.approx(0.10)]
+    shortest = {tuple(token for token in row if token != PAD) for row in found.tokens[0, :2].tolist()}
+    assert shortest == {(EOS,), (A, EOS)}
+
+
 @pytest.mark.parametrize("seed", range(8))
 def test_a_beam_as_wide_as_all_beginnings_finds_what_an_exhaustive_search_finds(seed):
     model, source = markov(seed), torch.zeros(1, 1, dtype=torch.int64)

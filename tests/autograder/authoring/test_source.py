@@ -98,6 +98,32 @@ def test_private_helpers_are_imported_inside_the_body_and_public_names_are_not()
     assert "import masked_attention_weights" not in source
 
 
+def test_a_private_helper_that_gives_something_back_is_written_out_in_the_solution(load: Load) -> None:
+    module = load('''
+def f(x: int) -> int:
+    """Its double and one."""
+    return _plus_one(_doubled(x))
+
+
+def _plus_one(x: int) -> int:
+    return _doubled(x) - x + 1
+
+
+def _doubled(x: int) -> int:
+    """Twice as much."""
+
+    return 2 * x
+''')
+    stub, solution = stub_source(of(module.f)), solution_source(of(module.f))
+    assert "import" not in solution
+    scope: dict[str, Any] = {}
+    run(solution, scope)
+    assert scope["f"](3) == 7
+    cell = new_code_cell(solution, metadata={"nbgrader": {"solution": True}})
+    ClearSolutions().preprocess(new_notebook(cells=[cell]), {})
+    assert cell.source == stub
+
+
 def test_private_methods_go_with_the_solution_and_fields_stay(load: Load) -> None:
     module = load('''
 class Layer:

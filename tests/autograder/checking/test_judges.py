@@ -40,10 +40,13 @@ def test_whole_numbers_truth_values_and_text_are_compared_exactly():
     assert verdict("matches", 4.0, 4) == "output is 4.0, expected 4", "a count is a whole number"
 
 
-def test_python_numbers_with_a_fraction_may_differ_by_the_rounding_of_double_precision():
+def test_python_numbers_with_a_fraction_may_differ_by_the_rounding_of_single_precision():
     exact = 0.1 + 0.2
     right = [Observation(outputs={"output": exact})]
-    for value, problem in ((0.3, False), (exact * (1 + 1e-6), True), (math.nan, True), (1, True), (True, True)):
+    single = (torch.tensor(0.1) + torch.tensor(0.2)).item()
+    assert single != 0.3
+    refused = (exact * (1 + 1e-4), exact + 1e-4, math.nan, 1, True)
+    for value, problem in ((0.3, False), (single, False), *((value, True) for value in refused)):
         said = judge("matches", [Observation(outputs={"output": value})], right, {})
         assert (said is not None) == problem, (value, said)
     nothing = [Observation(outputs={"output": math.nan})]

@@ -435,6 +435,13 @@ class BorrowedForward(SolutionLayer):
         self.row = nn.Parameter(torch.rand(3))
 
 
+def test_a_decorated_solution_is_known_by_its_own_code_and_not_by_its_decorator_s():
+    decorated = torch.no_grad()(solution)
+    assert code_of(decorated) == code_of(solution)
+    answered = ask(torch.no_grad()(lambda x: x * 2), "call", x=X, off_limits=code_of(decorated))
+    assert answered.error is None, "everybody may decorate"
+
+
 @pytest.mark.parametrize(
     "borrowed",
     [

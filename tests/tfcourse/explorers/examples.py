@@ -14,12 +14,14 @@ from torch import Tensor
 from tfcourse.explorers.alignments import AlignedPair, alignment_explorer
 from tfcourse.explorers.base import Explorer
 from tfcourse.explorers.blocks import block_explorer
+from tfcourse.explorers.gaps import gap_explorer
 from tfcourse.explorers.caches import cache_explorer
 from tfcourse.explorers.gradients import gradient_explorer
 from tfcourse.explorers.heads import head_explorer
 from tfcourse.explorers.lookups import lookup_explorer
 from tfcourse.explorers.merges import merge_explorer
 from tfcourse.explorers.positions import position_explorer
+from tfcourse.explorers.samplers import sampler_explorer
 from tfcourse.positions import sinusoidal_positions
 
 CONTRIBUTING = Path(__file__).parents[3] / "book" / "contributing.md"
@@ -122,6 +124,31 @@ def merges(text: Text) -> Explorer:
     return merge_explorer(words, pairs, caption=text("Which pair is merged next?"))
 
 
+def samplers(text: Text) -> Explorer:
+    """Two distributions, of six tokens and of fifteen, and two samplers that are switched on."""
+    six = torch.tensor([0.4, 0.25, 0.15, 0.1, 0.06, 0.04]).log()
+    many = torch.linspace(2, -2, 15)
+    distributions = {
+        text("six"): ([text(letter) for letter in "ABCDEF"], six),
+        text("many"): ([text(f"{letter}{n}") for n, letter in enumerate("abcdefghijklmno")], many),
+    }
+    chain = [("temperature", {"t": 1.5}), ("top_p", {"p": 0.8})]
+    return sampler_explorer(distributions, chain=chain, caption=text("What does each card take away?"))
+
+
+def gaps(text: Text) -> Explorer:
+    """Two words and one word, with all sets of gaps."""
+    two, hundred, six = (text(word) for word in ("two", "hundred", "six"))
+    pair = [
+        [],
+        [[(six, 0.3), (two, 0.25)]],
+        [[(hundred, 1.0), (six, 0.0)]],
+        [[(six, 0.5), (two, 0.004)], [(two, 0.4), (hundred, 0.1)]],
+    ]
+    one = [[], [[(two, 0.7), (six, 0.3)]]]
+    return gap_explorer([[two, hundred], [six]], [pair, one], caption=text("What goes into the gaps?"))
+
+
 def caches(text: Text) -> Explorer:
     """Six tokens in a small model."""
     words = [text(word) for word in WORDS[:6]]
@@ -155,6 +182,8 @@ EXAMPLES: dict[str, Callable[[Text], Explorer]] = {
     "position": positions,
     "lookup": lookups,
     "merge": merges,
+    "sampler": samplers,
+    "gap": gaps,
     "cache": caches,
     "documented": documented,
 }

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from tfcourse.figures.boxes import box, operation
+from tfcourse.figures.boxes import box, chip, operation
 from tfcourse.figures.drawing import SMALL, Drawing
 from tfcourse.figures.geometry import Point, Rect
 from tfcourse.figures.lines import arrow
@@ -133,3 +133,34 @@ def _name(drawing: Drawing, label: str, edge: float, y: float, *, before: bool =
     """Write what a line carries, outside of the cell and above the line."""
     x = edge - 6 if before else edge + 7
     drawing.text((x, y - 17), label, anchor="end" if before else "start")
+
+
+LOG = ("1, 1, 2014, 1054", "2, 1, 2014, 1160", "3, 1, 2014, 1404")
+
+
+def read_line_by_line() -> Drawing:
+    """Draw a recurrent network that reads the ferry's log: one line after the other goes into the same small network.
+
+    Returns:
+        The drawing, with a layout of its own for a phone.
+    """
+    return _reading(640, left=96, pitch=172, wide=104, narrow=_reading(350, left=44, pitch=98, wide=62))
+
+
+def _reading(width: float, *, left: float, pitch: float, wide: float, narrow: Drawing | None = None) -> Drawing:
+    drawing = Drawing(width, 196, narrow=narrow)
+    before: Point = (left - wide / 2 - 28, 92)
+    for i, line in enumerate(LOG):
+        x = left + pitch * i
+        cell = box(drawing, "network", Rect(x - wide / 2, 72, wide, 40), tone="key", size=SMALL)
+        arrow(drawing, before, cell.left)
+        chip(drawing, line if narrow else line.split(", ")[-1], (x, 158), size=SMALL)
+        arrow(drawing, (x, 143), cell.bottom)
+        drawing.text((cell.right[0] + 18, 76), f"*h*_{i + 1}", size=SMALL, tone="muted")
+        before = cell.right
+    end = (left + pitch * (len(LOG) - 1) + wide / 2 + 40, 92)
+    arrow(drawing, before, end)
+    drawing.text((end[0] - 14, 36), "how many\ntomorrow?", size=SMALL, tone="query")
+    arrow(drawing, (end[0] - 14, 88), (end[0] - 14, 58), tone="query")
+    drawing.text((left, 186), "one line a day" if narrow else "passengers", size=SMALL - 0, tone="muted")
+    return drawing

@@ -179,3 +179,30 @@ def _show_product(drawing: Drawing, left: Grid, upper: Grid, result: Grid) -> No
     frame(drawing, left.row(0), tone="query")
     frame(drawing, upper.column(0), tone="key")
     frame(drawing, result.cell(0, 0))
+
+
+def lookup_in_a_book() -> Drawing:
+    """Draw a query that asks three pages: each answers as far as its key fits, and the answers are blended.
+
+    Returns:
+        The drawing.
+    """
+    narrow = _lookup(350, left=64, pitch=110)
+    return _lookup(560, left=130, pitch=150, narrow=narrow)
+
+
+def _lookup(width: float, *, left: float, pitch: float, narrow: Drawing | None = None) -> Drawing:
+    drawing = Drawing(width, 222, narrow=narrow)
+    middle = left + pitch
+    query = chip(drawing, "tonight’s readings", (middle, 20), tone="query")
+    answer = chip(drawing, "3.6 m", (middle, 202), tone="query")
+    for i, (page, weight, height) in enumerate(
+        zip(PAGES, (16 / 21, 4 / 21, 1 / 21), ("4.2", "2.1", "0.0"), strict=True)
+    ):
+        x = left + pitch * i
+        key = chip(drawing, page, (x, 96), tone="key")
+        curve(drawing, query.bottom, key.top, weight=0.6 * weight)
+        value = chip(drawing, f"{height} m", (x, 136))
+        curve(drawing, value.bottom, answer.top, weight=0.6 * weight)
+        drawing.text((key.right[0] + 6, 96), f"{weight:.2f}", size=SMALL, anchor="start", tone="muted")
+    return drawing

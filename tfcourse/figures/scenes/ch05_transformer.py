@@ -146,3 +146,30 @@ def _draw_training(drawing: Drawing, at: _Places) -> None:
 
 def _box(drawing: Drawing, at: _Places, x: float, y: float, part: _Part, height: float = 32) -> Rect:
     return box(drawing, part.label, Rect(x - at.box / 2, y, at.box, height), size=at.size, link=part.link)
+
+
+def two_stacks() -> Drawing:
+    """Draw the whole in small: an encoder that reads, a decoder that writes, and the memory between them.
+
+    Returns:
+        The drawing.
+    """
+    drawing = Drawing(350, 232)
+    for x, name, text in ((88, "encoder", "two hundred\nand three"), (262, "decoder", "zweihundert…")):
+        for layer in range(3):
+            box(
+                drawing,
+                f"{name} layer",
+                Rect(x - 66, 36 + 40 * layer, 132, 30),
+                size=SMALL,
+                tone="key" if x < 100 else "query",
+            )
+            if layer:
+                arrow(drawing, (x, 36 + 40 * layer), (x, 28 + 40 * layer))
+        drawing.text((x, 204), text, size=SMALL, tone="muted")
+        arrow(drawing, (x, 178), (x, 148))
+    for layer in range(3):
+        arrow(drawing, (154, 51), (196, 51 + 40 * layer), tone="key")
+    drawing.text((262, 8), "…drei", size=SMALL)
+    arrow(drawing, (262, 36), (262, 18))
+    return drawing

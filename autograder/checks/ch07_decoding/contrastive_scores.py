@@ -1,0 +1,76 @@
+"""The check of ``contrastive_scores``: what is likely, less what was said before."""
+
+from __future__ import annotations
+
+from autograder.checking import rows
+from autograder.checking.draw import Case, Draw
+from autograder.checking.exercise import Exercise
+from tfcourse import decoding
+
+
+def candidates(draw: Draw) -> Case:
+    """Hidden states of different lengths, and more places than candidates."""
+    b, k, d = draw.sizes(3)
+    t = 7
+    hidden = draw.normal(b, k, d) * (1 + draw.integers(0, 5, b, k, 1))
+    context = draw.normal(b, t, d) * (1 + draw.integers(0, 5, b, t, 1))
+    probabilities = draw.normal(b, k).abs().softmax(dim=-1) * 0.9
+    return Case({"probabilities": probabilities, "hidden": hidden, "context": context, "alpha": 0.6})
+
+
+def one_place(draw: Draw) -> Case:
+    """A text of one token, and more candidates than dimensions."""
+    return Case(
+        {
+            "probabilities": draw.normal(2, 5).softmax(dim=-1),
+            "hidden": draw.normal(2, 5, 3, scale=2.0),
+            "context": draw.normal(2, 1, 3),
+            "alpha": 0.25,
+        }
+    )
+
+
+def likelihood_alone(draw: Draw) -> Case:
+    """Alpha 0: the probabilities decide."""
+    return candidates(draw).with_arguments(alpha=0.0)
+
+
+def novelty_alone(draw: Draw) -> Case:
+    """Alpha 1: the cosines decide."""
+    return candidates(draw).with_arguments(alpha=1.0)
+
+
+def more(draw: Draw, size: int) -> Case:
+    """More texts, candidates and places."""
+    return Case(
+        {
+            "probabilities": draw.normal(size, size).softmax(dim=-1),
+            "hidden": draw.normal(size, size, 3),
+            "context": draw.normal(size, 2 * size, 3),
+            "alpha": 0.5,
+        }
+    )
+
+
+def beyond_one(draw: Draw) -> Case:
+    """An alpha that is no share."""
+    return candidates(draw).with_arguments(alpha=1.5)
+
+
+CONTRASTIVE_SCORES = Exercise(
+    reference=decoding.contrastive_scores,
+    rows=(
+        rows.numbers(
+            2, candidates, one_place, title="Probability less the largest cosine with the text, weighed by alpha."
+        ),
+        rows.numbers(
+            1, likelihood_alone, novelty_alone, name="ends", title="Alpha 0 and alpha 1 leave one of the two."
+        ),
+        rows.inputs_kept(0.25, candidates),
+        rows.device(0.25, candidates),
+        rows.no_loop(0.25, more, over="texts, candidates or places"),
+        rows.errors(0.25, candidates, beyond_one, title="An alpha beyond 0 to 1 is a ValueError."),
+    ),
+    forbidden=("cosine_similarity", "CosineSimilarity"),
+    rule_case=candidates,
+)

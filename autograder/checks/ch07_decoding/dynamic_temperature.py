@@ -1,0 +1,88 @@
+"""The check of ``dynamic_temperature``: a temperature for each row, by its entropy."""
+
+from __future__ import annotations
+
+import torch
+
+from autograder.checking import rows
+from autograder.checking.draw import Case, Draw
+from autograder.checking.exercise import Exercise
+from autograder.checks.ch07_decoding.filters import joined
+from tfcourse import sampling
+
+
+def plain(draw: Draw) -> Case:
+    """Rows that are sure and rows that are not."""
+    b, v = draw.sizes(2, low=4)
+    return Case({"logits": draw.normal(b, v) * torch.linspace(0.5, 4.0, b).unsqueeze(1), "low": 0.4, "high": 2.3})
+
+
+def of_three_axes(draw: Draw) -> Case:
+    """A row for each position of each example, and other temperatures."""
+    return Case({"logits": draw.normal(*draw.sizes(3), scale=2.0), "low": 0.7, "high": 1.5})
+
+
+def with_exponent(draw: Draw) -> Case:
+    """The temperature grows late."""
+    return plain(draw).with_arguments(exponent=2.6)
+
+
+def with_small_exponent(draw: Draw) -> Case:
+    """The temperature grows early."""
+    return plain(draw).with_arguments(exponent=0.4)
+
+
+def holes(draw: Draw) -> Case:
+    """Logits of which some are excluded already, in one row all but one."""
+    logits = draw.normal(4, 6)
+    for row in range(4):
+        logits[row, draw.permutation(6)[: 2 + row]] = -torch.inf
+    return Case({"logits": logits, "low": 0.4, "high": 2.3})
+
+
+def more(draw: Draw, size: int) -> Case:
+    """More rows, of more tokens."""
+    return Case({"logits": draw.normal(2 * size, 3 + size), "low": 0.4, "high": 2.3})
+
+
+def swapped(draw: Draw) -> Case:
+    """The low temperature is above the high one."""
+    return plain(draw).with_arguments(low=2.3, high=0.4)
+
+
+def zero(draw: Draw) -> Case:
+    """A row that is quite sure would be divided by 0."""
+    return plain(draw).with_arguments(low=0.0)
+
+
+DYNAMIC_TEMPERATURE = Exercise(
+    reference=sampling.dynamic_temperature,
+    rows=(
+        rows.numbers(
+            1.5, plain, of_three_axes, title="Each row is divided by a temperature of its own, between low and high."
+        ),
+        rows.numbers(
+            1,
+            with_exponent,
+            with_small_exponent,
+            name="exponent",
+            title="The exponent bends how the temperature grows.",
+        ),
+        rows.edge(
+            0.25,
+            holes,
+            name="edges",
+            title="What was excluded stays so and does not count; a single token has the low temperature.",
+            gradients=False,
+            dtypes=(),  # the logarithm of an integer is in single precision
+        ),
+        joined(
+            "manner",
+            "Inputs are left as they were, nothing loops over rows or tokens, and a temperature out of range is a ValueError.",
+            0.25,
+            rows.inputs_kept(1, plain),
+            rows.no_loop(1, more, over="rows or tokens"),
+            rows.errors(1, plain, swapped, zero, title=""),
+        ),
+    ),
+)

@@ -1,0 +1,21 @@
+"""The check of ``epsilon_cutoff``: a fixed smallest probability."""
+
+from __future__ import annotations
+
+from autograder.checking.exercise import Exercise
+from autograder.checks.ch07_decoding.filters import filter_rows, fixed
+from tfcourse import sampling
+
+EPSILON_CUTOFF = Exercise(
+    reference=sampling.epsilon_cutoff,
+    rows=filter_rows(
+        sampling.epsilon_cutoff,
+        {"epsilon": 0.07},
+        {"epsilon": 0.09},
+        fixed([[0.3, -1.2, 0.5, 0.9, 0.9]], epsilon=0.8),
+        title="Tokens with a probability of at least epsilon stay as they are, all others become -inf.",
+        refused=({"epsilon": 0.0}, {"epsilon": 1.0}),
+        errors="An epsilon of 0 or 1 is a ValueError.",
+        edge="What was excluded stays so, equal logits share one fate, and the best token stays even below epsilon.",
+    ),
+)

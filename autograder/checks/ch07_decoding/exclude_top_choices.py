@@ -1,0 +1,108 @@
+"""The check of ``exclude_top_choices``: now and then the obvious is excluded."""
+
+from __future__ import annotations
+
+import torch
+
+from autograder.checking import rows
+from autograder.checking.draw import Case, Draw
+from autograder.checking.exercise import Exercise
+from autograder.checks.ch07_decoding.filters import joined
+from tfcourse import sampling
+
+# Three tokens reach the threshold of 0.12, or two, or one; their order is shuffled in each row.
+KINDS = torch.tensor([[0.4, 0.25, 0.16, 0.09, 0.06, 0.04], [0.5, 0.3, 0.09, 0.06, 0.03, 0.02]]).log()
+ONE = torch.tensor([0.8, 0.08, 0.06, 0.03, 0.02, 0.01]).log()
+
+
+def _case(draw: Draw, *shape: int, probability: float) -> Case:
+    kinds = [KINDS[i % 2] + draw.normal(1) for i in range(int(torch.tensor(shape).prod()))]
+    logits = torch.stack([kind[draw.permutation(6)] for kind in kinds]).view(*shape, 6)
+    prop = {"kind": "Generator", "init": {"seed": int(draw.integers(1, 10**6))}}
+    arguments = {"logits": logits, "threshold": 0.12, "probability": probability}
+    return Case(arguments, props={"generator": prop})
+
+
+def always(draw: Draw) -> Case:
+    """Something is excluded in every row, as every number drawn is below 1."""
+    return _case(draw, 4, probability=1.0)
+
+
+def of_three_axes(draw: Draw) -> Case:
+    """A row for each position of each example."""
+    return _case(draw, 2, 3, probability=1.0)
+
+
+def by_chance(draw: Draw) -> Case:
+    """Something is excluded in some rows and not in others."""
+    while True:
+        case = _case(draw, 4, 5, probability=0.4)
+        seed = case.props["generator"]["init"]["seed"] if case.props else 0
+        coins = torch.rand(4, 5, generator=torch.Generator().manual_seed(seed))
+        # Nobody's coin is near the threshold, and rows differ within each example and each position.
+        mixed = all(
+            bool((coins < 0.4).any(dim)[i]) and not bool((coins < 0.4).all(dim)[i]) for dim in (0, 1) for i in range(4)
+        )
+        if mixed and bool(((coins - 0.4).abs() > 0.01).all()):
+            return case
+
+
+def holes_and_equals(draw: Draw) -> Case:
+    """Logits of which some are excluded already; two that are the least probable obvious ones; one obvious token alone."""
+    case = always(draw)
+    logits = case.arguments["logits"].clone()
+    logits[0] = torch.tensor([2.0, 1.0, 1.0, -torch.inf, -2.0, -torch.inf])
+    logits[1] = torch.tensor([1.0, 2.0, -3.0, 2.0, -torch.inf, 1.0])
+    logits[2] = ONE
+    return case.with_arguments(logits=logits)
+
+
+def more(draw: Draw, size: int) -> Case:
+    """More rows."""
+    return _case(draw, 2 * size, probability=1.0)
+
+
+def no_threshold(draw: Draw) -> Case:
+    """A threshold of 0 would exclude everything but one token."""
+    return always(draw).with_arguments(threshold=0.0)
+
+
+def too_probable(draw: Draw) -> Case:
+    """A probability above 1."""
+    return always(draw).with_arguments(probability=1.5)
+
+
+EXCLUDE_TOP_CHOICES = Exercise(
+    reference=sampling.exclude_top_choices,
+    rows=(
+        rows.numbers(
+            1.75,
+            always,
+            of_three_axes,
+            title="Tokens that reach the threshold become -inf, but for the least probable of them.",
+        ),
+        rows.numbers(
+            1, by_chance, name="coin", title="In each row the number drawn for it decides whether anything happens."
+        ),
+        rows.edge(
+            0.25,
+            holes_and_equals,
+            name="edges",
+            title="What was excluded stays so, equal logits share one fate, and one obvious token alone stays.",
+        ),
+        joined(
+            "manner",
+            "The inputs are left as they were, and there is no Python loop over rows.",
+            0.5,
+            rows.inputs_kept(1, always),
+            rows.no_loop(1, more, over="rows"),
+        ),
+        rows.errors(
+            0.5,
+            always,
+            no_threshold,
+            too_probable,
+            title="A threshold of 0, or a probability above 1, is a ValueError.",
+        ),
+    ),
+)

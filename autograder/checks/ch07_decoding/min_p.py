@@ -1,0 +1,22 @@
+"""The check of ``min_p``: what is not much less probable than the best."""
+
+from __future__ import annotations
+
+from autograder.checking.exercise import Exercise
+from autograder.checks.ch07_decoding.filters import filter_rows, fixed
+from tfcourse import sampling
+
+MIN_P = Exercise(
+    reference=sampling.min_p,
+    rows=filter_rows(
+        sampling.min_p,
+        {"p": 0.13},
+        {"p": 0.3},
+        fixed([[0.3, -1.2, 2.1, 0.9, 2.1]], p=1.0),
+        fixed([[0.3, -1.2, 2.1, 0.9]], p=0.0),
+        title="Tokens that are at least p times as probable as the best one stay as they are, all others become -inf.",
+        refused=({"p": -0.1}, {"p": 1.1}),
+        errors="A p that is no share is a ValueError.",
+        edge="What was excluded stays so, equal logits share one fate, p = 1 keeps the best and p = 0 everything.",
+    ),
+)

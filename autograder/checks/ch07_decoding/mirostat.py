@@ -1,0 +1,95 @@
+"""The check of ``mirostat``: a controller for the surprise of a text."""
+
+from __future__ import annotations
+
+import torch
+
+from autograder.checking import rows
+from autograder.checking.draw import Case, Draw
+from autograder.checking.exercise import Exercise
+from autograder.checks.ch07_decoding.filters import joined
+from tfcourse import sampling
+
+
+def _case(draw: Draw, rows_of_logits: int, tokens: int = 9) -> Case:
+    """Rows with different limits, none of which is the surprise of a token."""
+    while True:
+        logits = draw.normal(rows_of_logits, tokens, scale=1.5)
+        mu = torch.linspace(1.6, 4.2, rows_of_logits)[draw.permutation(rows_of_logits)]
+        surprise = -torch.log_softmax(logits.double(), dim=-1) / torch.log(torch.tensor(2.0))
+        apart = (surprise - mu.unsqueeze(-1)).abs() > 0.02
+        if bool(apart.all()) and bool((surprise.amin(dim=-1) < mu).all()):
+            break
+    prop = {"kind": "Generator", "init": {"seed": int(draw.integers(1, 10**6))}}
+    return Case({"logits": logits, "mu": mu, "tau": 3.0, "eta": 0.4}, props={"generator": prop})
+
+
+def steered(draw: Draw) -> Case:
+    """Twelve texts, each with its own mu."""
+    return _case(draw, 12)
+
+
+def slow(draw: Draw) -> Case:
+    """Another target, and a slower controller."""
+    return _case(draw, 10).with_arguments(tau=2.2, eta=0.1)
+
+
+def holes(draw: Draw) -> Case:
+    """Logits of which some are excluded already; a limit below the surprise of the best token."""
+    case = _case(draw, 14)
+    logits, mu = case.arguments["logits"].clone(), case.arguments["mu"].clone()
+    logits[0, :3] = logits[1, 4:] = -torch.inf
+    logits[2] = torch.linspace(0, 0.3, 9)
+    mu[:3] = torch.tensor([9.0, 11.0, 0.7])
+    return case.with_arguments(logits=logits, mu=mu)
+
+
+def more(draw: Draw, size: int) -> Case:
+    """More rows."""
+    return _case(draw, 2 * size, 6)
+
+
+def no_target(draw: Draw) -> Case:
+    """A target of 0 bits: the surest text, for which nothing need be drawn."""
+    return steered(draw).with_arguments(tau=0.0)
+
+
+def one_mu(draw: Draw) -> Case:
+    """One mu for all rows."""
+    case = steered(draw)
+    return case.with_arguments(mu=case.arguments["mu"][:1])
+
+
+MIROSTAT = Exercise(
+    reference=sampling.mirostat,
+    rows=(
+        rows.numbers(
+            3.5,
+            steered,
+            slow,
+            title="The tokens are those that the generator draws, and mu moves against what surprises too much.",
+            gradients=False,
+        ),
+        rows.edge(
+            0.5,
+            holes,
+            name="edges",
+            title="What was excluded is not drawn, and the best token is left whatever mu is.",
+            gradients=False,
+        ),
+        joined(
+            "manner",
+            "The inputs are left as they were, and there is no Python loop over rows.",
+            0.5,
+            rows.inputs_kept(1, steered),
+            rows.no_loop(1, more, over="rows"),
+        ),
+        rows.errors(
+            0.5,
+            steered,
+            no_target,
+            one_mu,
+            title="A target of 0, or a mu that is not one for each row, is a ValueError.",
+        ),
+    ),
+)

@@ -1,0 +1,21 @@
+"""The check of ``top_k``: the k most probable tokens."""
+
+from __future__ import annotations
+
+from autograder.checking.exercise import Exercise
+from autograder.checks.ch07_decoding.filters import filter_rows, fixed
+from tfcourse import sampling
+
+TOP_K = Exercise(
+    reference=sampling.top_k,
+    rows=filter_rows(
+        sampling.top_k,
+        {"k": 3},
+        {"k": 5},
+        fixed([[0.3, -1.2, 2.1, 0.9]], k=50),
+        title="The k most probable tokens stay as they are, all others become -inf.",
+        refused=({"k": 0}, {"k": -2}),
+        errors="A k below 1 is a ValueError.",
+        edge="What was excluded stays so, equal logits share one fate, and a k larger than V keeps everything.",
+    ),
+)

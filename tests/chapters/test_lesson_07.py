@@ -1,0 +1,207 @@
+"""The lesson of chapter 07 runs, shows figures that everybody can read, and states no number that is not true."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from typing import Any
+
+import pytest
+import torch
+
+from tfcourse.sampling import locally_typical, repetition_penalty
+
+from .lesson import Lesson, described
+
+# Labels that known mistakes name, and what a student is then told to read.
+HEADINGS = {
+    "a-model-to-mark": "A model whose texts can be marked",
+    "likeliest-token": "The likeliest token",
+    "beam-search": "Beam search",
+    "draw-instead": "Draw instead",
+    "filters": "Filters",
+    "penalties": "Penalties",
+    "odd-ones": "Odd ones",
+    "order-of-samplers": "The order of samplers",
+    "which-when": "When is which right?",
+    "shapes-07": "Shapes at a glance",
+    "what-goes-wrong-07": "What goes wrong",
+}
+
+# What the finished kernel is asked for: a name, and the expression that the lesson's own variables answer.
+ASKED = {
+    "sizes": "[V, parameters, unseen_loss, least]",
+    "sure": "sure.topk(2).values",
+    "open": "open_.topk(12).values",
+    "found": "found",
+    "turning": "turning",
+    "plain": "plain",
+    "temperatures": "{str(t): run for t, run in by_temperature.items()}",
+    "filtered": "{name: {str(p): run for p, run in runs.items()} for name, runs in filtered.items()}",
+    "late": "{str(p): run for p, run in late.items()}",
+    "keeps": "keeps",
+    "shifted": "{str(shift): p for shift, p in shifted.items()}",
+    "lowered": "lowered",
+    "surprise": "[mean_surprise, target, max(surprises), min(surprises)]",
+    "orders": "orders",
+}
+# Numbers of the prose that come from papers, are settings of the code next to them, or are worked out on the spot.
+GIVEN = {
+    "with $p = (0.4, 0.25, 0.15, 0.1, 0.06, 0.04)$",
+    "$0.8 \\cdot 1.75^{3-2} = 1.4$",
+    "a run of 2, 0.8.",
+    "with top-p 0.9 behind the temperature? And with min-p 0.1?",
+    "valid at 0.5, at 1.5 and at 2".replace("valid ", ""),
+}
+
+LESSON = Lesson("07_decoding", ASKED, GIVEN)
+SOURCE, check = LESSON.source, LESSON.check
+EXAMPLE = torch.tensor([0.4, 0.25, 0.15, 0.1, 0.06, 0.04]).log()
+
+
+# ---------------------------------------------------------------------------------------------- the page
+
+
+def test_every_label_that_others_point_at_exists_and_has_the_heading_that_students_are_told() -> None:
+    for label, heading in HEADINGS.items():
+        assert LESSON.headings(label) == [heading], label
+
+
+def test_lesson_has_at_most_6000_words_of_paragraphs_and_the_header_that_myst_needs() -> None:
+    without_folds = re.sub(r"```.*?\n```", "", SOURCE, flags=re.S)
+    assert 2500 <= len(without_folds.split()) <= 6000
+    assert LESSON.has_header()
+
+
+def test_nothing_is_written_to_stderr(cells: list[Any]) -> None:
+    assert not [output.text for cell in cells for output in cell.outputs if output.get("name") == "stderr"]
+
+
+def test_every_figure_has_a_description_and_a_caption(pages: list[str]) -> None:
+    assert described(pages) == [True] * 6
+    assert LESSON.captions() == list(range(1, 8))
+
+
+def test_playground_begins_with_a_temperature_and_a_nucleus_over_three_distributions(pages: list[str]) -> None:
+    (page,) = [page for page in pages if page.startswith("<sampler-explorer")]
+    data = json.loads(re.search(r"<script[^>]*>(.*?)</script>", page)[1])  # type: ignore[index]
+    assert [name for name, _ in data["chain"]] == ["temperature", "top_p"]
+    assert len(data["names"]) == 3
+
+
+# ---------------------------------------------------------------------------------------------- the model
+
+
+def test_the_model_is_nearly_a_perfect_writer(values: dict[str, Any]) -> None:
+    V, parameters, loss, least = values["sizes"]
+    assert V == 52
+    assert parameters < 110_000
+    assert least < loss < least + 0.1, "within a tenth of a perfect writer"
+    check("$\\log_2 10^6 \\approx 19.9$", math.log2(10**6), form=".1f")
+    assert values["sure"][0] > 0.95
+    assert all(0.04 < p < 0.2 for p in values["open"][:8]), "each of the digits has about a tenth"
+    assert values["open"][11] < 0.02, "and behind them stands the row"
+
+
+def test_a_better_search_finds_a_worse_text(values: dict[str, Any]) -> None:
+    found = values["found"]
+    assert [found[K][1] for K in "123"] == ["ABC∎", "ACB∎", "A∎"]
+    check("ends at 0.048. A second-best step, C behind A, leads to 0.054.", found["1"][0], found["2"][0], form=".3f")
+    check("$0.5 \\cdot 0.2 = 0.10$", found["3"][0])
+    check("Greedy search is a beam of one, and finds 0.048.", found["1"][0], form=".3f")
+    check("And two texts that are hardly texts have 0.10.", found["3"][0])
+    check("the empty text as well, which has 0.10 too", 0.1)
+
+
+def test_the_longer_text_wins_from_these_strengths_on(values: dict[str, Any]) -> None:
+    check("From $\\alpha \\approx 0.34$ on", values["turning"]["power"])
+    check("from 0.94 on with the second", values["turning"]["wu"])
+    crossing = math.log(math.log(0.054) / math.log(0.1)) / math.log(4 / 2)
+    assert values["turning"]["power"] == pytest.approx(crossing, abs=2e-3)
+
+
+# ---------------------------------------------------------------------------------------------- what is drawn
+
+
+def test_validity_falls_with_the_temperature_and_choice_grows(values: dict[str, Any]) -> None:
+    runs = values["temperatures"]
+    assert runs["0.5"][0] > 0.97, "below 1 the mistakes vanish"
+    assert runs["0.5"][1] > 17, "and the choice hardly shrinks"
+    assert 0.8 < runs["1.0"][0] < 1, "some of a hundred are wrong"
+    assert runs["1.5"][0] < runs["1.0"][0] - 0.1
+    assert runs["2.0"][0] < 0.5, "most are broken"
+    assert runs["2.0"][1] > 22, "beyond the 19.9 of a perfect writer"
+    bits = [run[1] for run in runs.values()]
+    assert bits == sorted(bits)
+    assert 0.8 < values["plain"][0] < 1
+    check("beyond the 19.9 of a perfect writer", math.log2(10**6), form=".1f")
+    check("A perfect writer has 19.9.", math.log2(10**6), form=".1f")
+
+
+def test_min_p_saves_what_top_p_does_not_and_the_filter_should_come_first(values: dict[str, Any]) -> None:
+    filtered = values["filtered"]
+    assert filtered["top-p"]["0.9"][0] < 0.8
+    assert filtered["min-p"]["0.1"][0] > 0.9
+    assert abs(filtered["min-p"]["0.1"][1] - math.log2(10**6)) < 2, "near the corner"
+    for p, (valid, _) in values["late"].items():
+        assert valid > 0.93, "nearly all are right"
+        assert valid > filtered["top-p"][p][0] + 0.1
+
+
+def test_a_fixed_count_keeps_nine_where_one_would_do(values: dict[str, Any]) -> None:
+    keeps = values["keeps"]
+    assert keeps["top-k 9"] == [9, 9]
+    assert keeps["min-p 0.1"][0] == keeps["top-p 0.9"][0] == 1
+    assert 7 <= keeps["min-p 0.1"][1] <= 20
+
+
+def test_the_examples_of_the_filters() -> None:
+    p = EXAMPLE.exp()
+    assert f"{float(-(p * p.log()).sum()):.2f}" == "1.53"
+    check("Its entropy is 1.53 nats", float(-(p * p.log()).sum()))
+    assert (locally_typical(EXAMPLE, 0.2) > -math.inf).tolist() == [False, True, False, False, False, False]
+    check("typical 0.2 keeps the second alone")
+
+
+# ---------------------------------------------------------------------------------------------- penalties and order
+
+
+def test_dividing_depends_on_the_zero_of_the_logits(values: dict[str, Any]) -> None:
+    logits, said = torch.tensor([[2.0, 1.0, -1.0]]), torch.tensor([[0]])
+    before = torch.softmax(logits, -1)[0, 0].item()
+    check("falls from 0.71 to 0.55", before, values["shifted"]["0"])
+    check("With a penalty of 1.5 its")
+    for shift in (0, -3, 3):
+        p = torch.softmax(repetition_penalty(logits + shift, said, 1.5), -1)[0, 0].item()
+        assert values["shifted"][str(shift)] == pytest.approx(p)
+    assert len({round(p, 2) for p in values["shifted"].values()}) == 3
+
+
+def test_dry_lowers_what_would_go_on_with_a_repetition(values: dict[str, Any]) -> None:
+    lowered = values["lowered"]
+    assert lowered["c"] == pytest.approx(1.4)
+    assert lowered["y"] == pytest.approx(0.8)
+    assert lowered["a"] == lowered["b"] == lowered["z"] == 0
+
+
+def test_the_thermostat_holds_its_average_although_no_token_has_it(values: dict[str, Any]) -> None:
+    mean, target, most, least = values["surprise"]
+    assert abs(mean - target) < 0.25
+    assert most > 2.5, "a digit"
+    assert least < 0.2, "the grammar"
+    check("no token has 1.2 bits", target, form=".1f")
+
+
+def test_orders_keep_what_the_text_says(values: dict[str, Any]) -> None:
+    orders = values["orders"]
+    assert orders["top_p"] == [3, 2, 4]
+    assert orders["min_p"] == [4, 2, 6]
+    assert orders["top_n_sigma"] == [2, 2, 2]
+    check("Top-p 0.8 keeps three of the six tokens")
+    check("A temperature of 0.5 sharpens")
+    check("And min-p 0.2, which keeps four?")
+
+
+def test_every_number_of_the_prose_is_checked() -> None:
+    assert LESSON.unchecked(__file__, r"\|[^|]*\|") == []

@@ -1,0 +1,374 @@
+"""The lesson of chapter 08 runs, shows figures that everybody can read, and states no number that is not true."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from statistics import mean
+from typing import Any
+
+import pytest
+import torch
+
+from tfcourse.bert import bert_parameters
+from tfcourse.data import recorded_bert
+from tfcourse.figures.scenes import ch08_bert as drawings
+from tfcourse.number_names import NumberNames
+
+from .lesson import Lesson, described
+
+# Labels that known mistakes name, and what a student is then told to read.
+HEADINGS = {
+    "fill-the-gap": "Fill the gap",
+    "masking": "Which places to mask",
+    "the-bert-machine": "The machine",
+    "masked-places-count": "The loss counts masked places only",
+    "how-large-is-bert": "How large is BERT?",
+    "fine-tuning": "Fine-tuning",
+    "bert-family": "The family",
+    "why-it-writes-badly": "Why it writes badly",
+    "shapes-08": "Shapes at a glance",
+    "what-goes-wrong-08": "What goes wrong",
+}
+
+# What the finished kernel is asked for: a name, and the expression that the lesson's own variables answer.
+ASKED = {
+    "V": "V",
+    "left_only": "[left_only[HUNDRED], begun[HUNDRED], begun.sum()]",
+    "fates": "[float(share) for share in fates.values()]",
+    "masks": "[len(masks), without]",
+    "machine": "[padding, list(hidden.shape), sorted({type(w).__name__ for w in [pooled]})]",
+    "losses": "losses",
+    "gaps": "[expected, ceiling, accuracy, least, beyond]",
+    "by_kind": "by_kind",
+    "right": "right",
+    "probed": "probed",
+    "new": "len(new_targets)",
+    "heads": "[tag_accuracy, span_accuracy]",
+    "replaced": "replaced_share",
+    "sizes": "[ours_whole, ours_shared]",
+    "distilled": "{str(t): float(loss) for t, loss in distilled.items()}",
+    "valid": "valid",
+}
+# Numbers of the prose that come from the papers it cites, or are settings of the code next to them.
+GIVEN = {
+    "the numbers from 0 to 999,999 in English.",
+    "a vocabulary of 30,522 WordPieces,",
+    "10,000 steps of warm-up, dropout 0.1.",
+    "say 128,000, which is a rounding,",
+    "Chance is 0.50.",
+    "batches of 8,000, dynamic masks,",
+    "a byte-level BPE of 50,265 tokens.",
+}
+
+LESSON = Lesson("08_bert", ASKED, GIVEN)
+SOURCE, PROSE, check = LESSON.source, LESSON.prose, LESSON.check
+RECORD = recorded_bert()
+NAMES = NumberNames()
+
+
+@pytest.fixture(scope="module")
+def names() -> NumberNames:
+    return NAMES
+
+
+def cell_sources() -> list[tuple[list[str], str]]:
+    """The tags and the code of each cell."""
+    cells = re.findall(r"```\{code-cell\} ipython3\n(.*?)\n```", SOURCE, flags=re.S)
+    tags = [re.findall(r"[\w-]+", "".join(re.findall(r"^:tags: \[(.*)\]$", cell, flags=re.M))) for cell in cells]
+    return list(zip(tags, (re.sub(r"^:(?:tags|mystnb):.*\n+", "", cell, flags=re.M) for cell in cells), strict=True))
+
+
+# ---------------------------------------------------------------------------------------------- the page
+
+
+def test_every_label_that_others_point_at_exists_and_has_the_heading_that_students_are_told() -> None:
+    for label, heading in HEADINGS.items():
+        assert LESSON.headings(label) == [heading], label
+
+
+def test_lesson_has_at_most_6000_words_of_paragraphs() -> None:
+    without_folds = re.sub(r"```.*?\n```", "", SOURCE, flags=re.S)
+    assert 3500 <= len(without_folds.split()) <= 6000
+
+
+def test_lesson_carries_the_header_that_myst_needs() -> None:
+    assert LESSON.has_header()
+
+
+def test_a_picture_comes_before_the_first_heading_of_a_section_and_objectives_too() -> None:
+    top = SOURCE[: SOURCE.index("(fill-the-gap)=")]
+    assert "figures.show(drawings." in top
+    assert len(re.findall(r"^- ", top, flags=re.M)) in range(3, 6)
+    assert "**You need**" in top
+    assert "**It takes**" in top
+
+
+def test_readers_are_asked_to_guess_and_the_answers_are_folded() -> None:
+    folded = re.findall(r"^```\{admonition\} Guess: [^\n]*[?.]\n:class: dropdown", SOURCE, flags=re.M)
+    asked = re.findall(r"^```\{admonition\} Guess first\n:class: guess.*?\n```\n\n(.*?)\n", SOURCE, flags=re.M | re.S)
+    assert len(folded) >= 3
+    assert len(asked) >= 3
+    assert "(" not in "".join(asked).replace("```{code-cell} ipython3", ""), "what follows a question is a folded cell"
+    for cell in re.findall(
+        r"Guess first\n:class: guess.*?\n```\n\n```\{code-cell\} ipython3\n(:tags: .*?)\n", SOURCE, re.S
+    ):
+        assert "hide-output" in cell
+
+
+def test_code_that_is_shown_fits_the_page() -> None:
+    for tags, code in cell_sources():
+        if not {"hide-input", "remove-input"} & set(tags):
+            assert len(code.splitlines()) <= 20, code
+            assert max(map(len, code.splitlines())) <= 80, code
+
+
+def test_nothing_is_written_to_stderr(cells: list[Any]) -> None:
+    assert not [output.text for cell in cells for output in cell.outputs if output.get("name") == "stderr"]
+
+
+def test_every_figure_has_a_description_and_a_caption(pages: list[str]) -> None:
+    assert described(pages) == [True] * 14
+    assert LESSON.captions() == list(range(1, 16))
+
+
+# ------------------------------------------------------------------------------- the figure to play with
+
+
+def test_explorer_shows_the_names_of_the_record(pages: list[str]) -> None:
+    (page,) = [page for page in pages if page.startswith("<gap-explorer")]
+    data = json.loads(re.search(r"<script[^>]*>(.*?)</script>", page)[1])  # type: ignore[index]
+    assert [len(sets) for sets in data["guesses"]] == [2 ** len(words) for words in data["sentences"]]
+    first = " ".join(data["vocabulary"][word] for word in data["sentences"][0])
+    assert first == "seventeen thousand, four hundred and thirty"
+
+
+def recorded_gaps(name: int, *hidden: str) -> list[dict[str, float]]:
+    """What the recorded model says where some words are hidden, all if none are named."""
+    words = RECORD["vocabulary"]
+    tokens = [words[token] for token in RECORD["gaps"][name]["tokens"]]
+    number = sum(1 << place for place, word in enumerate(tokens) if word in hidden or not hidden)
+    return [{words[token]: share for token, share in guess} for guess in RECORD["gaps"][name]["guesses"][number]]
+
+
+def test_recorded_model_is_sure_of_the_grammar_and_not_of_digits() -> None:
+    for word in ("thousand,", "hundred", "and"):
+        assert recorded_gaps(0, word)[0][word] > 0.9
+    for word in ("seventeen", "four", "thirty"):
+        assert max(recorded_gaps(0, word)[0].values()) < 0.3
+
+
+def test_recorded_model_is_out_of_its_depth_where_all_is_hidden(names: NumberNames) -> None:
+    total, shares = names.fitting([names.mask] * 6)
+    check("Of the 13,041 names with six words none of the possible last words has more than 0.05;", total, form=",d")
+    check(
+        "Of the 13,041 names with six words none of the possible last words has more than 0.05;",
+        shares[-1].max().item(),
+    )
+    assert max(recorded_gaps(0)[-1].values()) > 0.15
+    of = {word: names.vocabulary.tokens.index(word) for word in ("hundred", "and")}
+    assert 0.5 < shares[3][of["hundred"]] < 0.52, "about half"
+    assert 0.43 < shares[3][of["and"]] < 0.49, "nearly half"
+
+
+# ------------------------------------------------------------------------------------------ its drawings
+
+
+def test_drawn_gap_has_one_answer_for_both_sides_and_another_for_the_left(
+    names: NumberNames, values: dict[str, Any]
+) -> None:
+    ids = {token: number for number, token in enumerate(names.vocabulary.tokens)}
+    total, shares = names.fitting([ids[word] for word in drawings.GAPPED])
+    assert (total, shares[1][ids[drawings.BOTH_SIDES[0]]].item()) == (1, drawings.BOTH_SIDES[1])
+    share, hundreds, everything = values["left_only"]
+    assert (drawings.LEFT_ONLY[0], round(share, 2)) == ("hundred", drawings.LEFT_ONLY[1])
+    assert (hundreds, everything) == (100_100, 101_100)
+    check("From the left alone, hundred has 0.99: there are 100,100 such names,", share)
+    check("From the left alone, hundred has 0.99: there are 100,100 such names,", hundreds, form=",.0f")
+
+
+def test_drawn_names_are_names_and_drawn_labels_are_what_was_hidden(names: NumberNames) -> None:
+    ids = {token: number for number, token in enumerate(names.vocabulary.tokens)}
+    whole = [
+        word if label.startswith("−") else label for word, label in zip(drawings.READ, drawings.LABELS, strict=True)
+    ]
+    for row in (drawings.NAME, drawings.FILLED, whole[1:-1]):
+        assert names.is_name([ids[word] for word in row])
+    different = [one != other for one, other in zip(drawings.NAME, drawings.FILLED, strict=True)]
+    assert different == [bool(mark) for mark in drawings.REPLACED]
+    assert sum(float(share.split()[0]) for share, _ in drawings.FATES) == 100
+    assert all(word in names.vocabulary.tokens for _, word in drawings.FATES)
+
+
+# ------------------------------------------------------------------------------------------- its numbers
+
+
+def test_fifteen_per_cent_are_chosen_and_eighty_of_these_hidden(values: dict[str, Any]) -> None:
+    assert values["fates"] == pytest.approx([0.15, 0.8, 0.1 + 0.1 / 54], abs=0.01)
+    assert values["V"] == 54
+    assert "once in 54 times" in PROSE
+
+
+def test_dynamic_masks_are_more_than_twice_as_many(values: dict[str, Any]) -> None:
+    different, without = values["masks"]
+    assert 20 < different <= 40
+    assert pytest.approx(1 / 6, abs=0.01) == 0.85**11, "about one case out of six"
+    assert 0 <= without < 0.5
+    assert len(NAMES.encode(372_681)) - 2 == 11
+
+
+def test_padding_changes_nothing_and_shapes_are_those_of_the_text(values: dict[str, Any]) -> None:
+    assert values["machine"][0] < 1e-5
+
+
+def test_small_loss_is_two_logarithms_of_two() -> None:
+    assert (math.log(2) + math.log(8)) / 2 == pytest.approx(2 * math.log(2))
+
+
+def test_model_comes_near_the_best_that_there_is(values: dict[str, Any]) -> None:
+    expected, ceiling, accuracy, least, beyond = values["gaps"]
+    check("A perfect model gets 0.52 of all gaps right,", 0.46 + 0.54 / 9)
+    assert expected == pytest.approx(0.52, abs=0.02)
+    assert abs(accuracy - ceiling) < 0.02
+    assert 0 < beyond < 0.1
+    assert 1.1 < least < 1.35
+    losses = values["losses"]
+    assert mean(losses[:5]) > 3.3
+    assert mean(losses[-50:]) < 1.6
+    assert mean(losses[150:170]) < 2
+
+
+def test_half_of_the_gaps_are_grammar_and_behind_a_ten_nobody_knows(values: dict[str, Any]) -> None:
+    by_kind = values["by_kind"]
+    share, perfect, ours = by_kind["grammar"]
+    check("Nearly half of the tokens (0.46) are grammar,", 0.46)
+    assert share == pytest.approx(0.46, abs=0.03)
+    assert perfect > 0.99
+    assert ours > 0.97
+    assert by_kind["digit behind a ten"][1] == pytest.approx(1 / 9, abs=0.001)
+    assert by_kind["digit behind a ten"][2] == pytest.approx(1 / 9, abs=0.07)
+    check("$0.46 + 0.54 \\cdot \\tfrac19 = 0.52$.", 0.46, 0.54, 0.46 + 0.54 / 9)
+
+
+def test_parameters_are_counted_as_the_text_says() -> None:
+    base, large = bert_parameters(30_522, 768, 12, 3072), bert_parameters(30_522, 1024, 24, 4096)
+    heads = [D * D + D + 2 * D + 30_522 + 2 * D + 2 for D in (768, 1024)]
+    check(
+        "BERT-Base has 109,482,240 parameters, and with both heads 110,106,428:",
+        base.total,
+        base.total + heads[0],
+        form=",d",
+    )
+    check("BERT-Large has 335,141,888, and with its heads 336.2M:", large.total, form=",d")
+    check("BERT-Large has 335,141,888, and with its heads 336.2M:", (large.total + heads[1]) / 1e6, form=".1f")
+    layer = 12 * 768**2 + 13 * 768
+    check("At $D = 768$ that is 7,087,872, and twelve of them make 85,054,464.", layer, 12 * layer, form=",d")
+    assert base.layers == 12 * layer
+    assert base.embeddings / base.total > 0.2, "more than a fifth"
+
+
+def test_cost_of_pre_training_is_multiplied_rightly() -> None:
+    assert f"{256 * 512:,}".replace(",", "{,}") in PROSE
+    check("$256 \\cdot 512 = 131{,}072$ tokens a step:")
+    check(
+        "Over a corpus of 3,300 million words (800 million from books, 2,500 million from Wikipedia)",
+        800 + 2500,
+        form=",d",
+    )
+    check("that makes 39.7 passes,", 256 * 512 * 1e6 / 3.3e9, form=".1f")
+
+
+def test_albert_base_has_a_ninth_of_the_parameters() -> None:
+    table = 30_000 * 128 + (512 + 2 + 2) * 128
+    total = table + 128 * 768 + 768 + 12 * 768**2 + 13 * 768 + 768**2 + 768
+    check("ALBERT-Base has 11,683,584 parameters, a ninth of BERT-Base,", total, form=",d")
+    assert 109_482_240 / total == pytest.approx(9, abs=0.5)
+
+
+def test_table_of_the_family_has_rounded_counts() -> None:
+    for count, shown in ((124_645_632, "125M"), (355_359_744, "355M"), (13_549_057, "14M"), (66_362_880, "66M")):
+        assert f"{count / 1e6:.0f}M" == shown
+        assert shown in PROSE
+
+
+def test_share_of_replaced_tokens_is_about_seven_per_cent(values: dict[str, Any]) -> None:
+    assert values["replaced"] == pytest.approx(0.07, abs=0.015)
+    assert mean(RECORD["replaced"]) == pytest.approx(0.075, abs=0.015)
+
+
+def test_live_fine_tuning_shows_what_pre_training_is_worth(values: dict[str, Any]) -> None:
+    right = values["right"]
+    assert values["new"] == RECORD["test_sentences"] == 2000
+    check("How many of 2,000 new texts", 2000, form=",d")
+    assert right["all weights"] > right["from scratch"] + 0.05
+    assert right["all weights"] > right["frozen"]
+    assert right["from scratch"] < 0.65
+
+
+def test_a_probe_of_the_largest_values_finds_what_the_pooled_state_hides(values: dict[str, Any]) -> None:
+    assert "More than eight in ten," in PROSE
+    assert values["probed"] > 0.8
+    assert values["probed"] > values["right"]["frozen"] + 0.1
+
+
+def test_recorded_fine_tuning_is_told_as_it_was() -> None:
+    table = RECORD["finetuning"]
+
+    def ends(labels: int, way: str) -> tuple[float, float]:
+        return min(table[str(labels)][way]), max(table[str(labels)][way])
+
+    check("has learnt nothing from 128 labels: 0.51 to 0.56, and chance is 0.50.", *ends(128, "from scratch"))
+    check(
+        "gets 0.74 to 0.76 with 32 labels, and 0.96 to 0.99 with 512.",
+        *ends(32, "all weights"),
+        *ends(512, "all weights"),
+    )
+    check("It has read 38,400 names before that,", 600 * 64, form=",d")
+    check("is hardly better than none, 0.69 at best.", max(max(row["frozen"]) for row in table.values()))
+    check("the three runs end at 0.64, 0.80 and 0.95,", *sorted(table["128"]["all weights"]))
+
+
+def test_recorded_comparison_with_electra_decides_nothing() -> None:
+    table = RECORD["finetuning"]
+    better, overlaps = [], 0
+    for row in table.values():
+        gaps, replaced = row["all weights"], row["after replaced-token detection"]
+        better.append(mean(replaced) > mean(gaps))
+        overlaps += max(min(gaps), min(replaced)) <= min(max(gaps), max(replaced))
+    assert better == [True, True, True, False], "better with few labels, worse with many"
+    assert overlaps >= 3
+    assert all(8 < second < 20 for runs in RECORD["seconds"].values() for second in runs)
+
+
+def test_tags_and_spans_are_learnt(values: dict[str, Any]) -> None:
+    tags, spans = values["heads"]
+    assert tags > 0.9
+    assert spans > 0.9
+
+
+def test_sharing_saves_half_of_a_model_of_two_layers(values: dict[str, Any]) -> None:
+    whole, shared = values["sizes"]
+    assert shared < 0.55 * whole
+
+
+def test_distillation_notices_the_second_best_at_high_temperatures(values: dict[str, Any]) -> None:
+    teacher, student = torch.tensor([4.0, 2, 0, -2]), torch.tensor([4.0, 0, 2, -2])
+    losses = {float(t): loss for t, loss in values["distilled"].items()}
+    for t, loss in losses.items():
+        p, q = (teacher / t).softmax(0), (student / t).softmax(0)
+        assert loss == pytest.approx(t * t * (p * (p / q).log()).sum().item(), rel=1e-4)
+    assert list(losses.values()) == sorted(losses.values())
+
+
+def test_a_decoder_writes_names_and_gaps_at_the_end_do_not(values: dict[str, Any]) -> None:
+    valid = values["valid"]
+    assert valid["a decoder"] > 0.75
+    assert valid["at the end"] < 0.1, "practically nothing"
+    assert valid["all at once"] < 0.5, "not every second time"
+    for way in ("in turn", "in any order"):
+        assert 0.6 < valid[way] < 0.9, "about three in four"
+
+
+def test_prose_has_no_number_that_is_not_checked() -> None:
+    assert LESSON.unchecked(__file__) == []
