@@ -14,8 +14,8 @@ from torch import Tensor
 from tfcourse.explorers.alignments import AlignedPair, alignment_explorer
 from tfcourse.explorers.base import Explorer
 from tfcourse.explorers.blocks import block_explorer
-from tfcourse.explorers.gaps import gap_explorer
 from tfcourse.explorers.caches import cache_explorer
+from tfcourse.explorers.gaps import gap_explorer
 from tfcourse.explorers.gradients import gradient_explorer
 from tfcourse.explorers.heads import head_explorer
 from tfcourse.explorers.lookups import lookup_explorer
