@@ -17,11 +17,13 @@ def turned_round(draw: Draw) -> Case:
     while True:
         start, end = 2 * draw.normal(b, t), 2 * draw.normal(b, t)
         first, last = bert.best_span(start, end, **arguments)
-        products = (start[:, :, None] * end[:, None, :]).flatten(1).argmax(dim=1)
+        behind = torch.ones(t, t, dtype=torch.bool).triu()
+        products = (start[:, :, None] * end[:, None, :]).where(behind, -torch.inf).flatten(1).argmax(dim=1)
         between = last - first
         if (
             bool((end.argmax(dim=1) < start.argmax(dim=1)).all())
-            and bool((products != first * t + last).all())
+            and bool((products != first * t + last).any())
+            and bool((first != start.argmax(dim=1)).any())
             and int(between.min()) == 0
             and 0 < int(between.max()) < t - 1
         ):
@@ -35,8 +37,9 @@ def far_apart(draw: Draw) -> Case:
     for row in range(b):
         first = int(draw.integers(0, t - longest))
         start[row, first], end[row, first + longest] = 5.0, 5.0
-        # The second best: as long as an answer may be.
-        end[row, first + longest - 1] = 3.0
+        # The second best is as long as an answer may be, and does not begin at the best beginning.
+        start[row, first + 1] = 4.5
+        end[row, first : first + longest] -= 3.0
     return Case({"start": start, "end": end, "max_length": longest})
 
 

@@ -55,13 +55,13 @@ DISTILLATION_LOSS = Exercise(
     reference=bert.distillation_loss,
     rows=(
         rows.numbers(
-            2.25,
+            2,
             every_place,
             one_axis,
             gradients=False,
             title="The divergence of softened distributions, times the temperature squared; the mean over places.",
         ),
-        rows.numbers(1.25, every_place, name="gradients", title="Gradients reach the student, and not the teacher."),
+        rows.numbers(1.5, every_place, name="gradients", title="Gradients reach the student, and not the teacher."),
         rows.numbers(
             1, real_places, name="mask", gradients=False, title="Places that the mask leaves out do not count."
         ),

@@ -74,9 +74,9 @@ LINEAR_WARMUP_RATE = Exercise(
     rows=(
         rows.numbers(1, rising, beginning, name="rise", gradients=False, title="It rises from 0 in a straight line."),
         rows.numbers(
-            1.75, falling, last, end, name="fall", gradients=False, title="It falls to 0 at `total` in a straight line."
+            1.5, falling, last, end, name="fall", gradients=False, title="It falls to 0 at `total` in a straight line."
         ),
-        rows.numbers(0.75, peak, name="peak", gradients=False, title="The peak is reached at step `warmup`."),
+        rows.numbers(1, peak, name="peak", gradients=False, title="The peak is reached at step `warmup`."),
         rows.edge(
             0.5,
             beyond,
