@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import torch
 from torch import Tensor
 
@@ -26,7 +28,7 @@ def _has_all_kinds(tokens: Tensor, seen: Tensor, labels: Tensor) -> bool:
 def _case(draw: Draw, special: Tensor, **options: float) -> Case:
     """Tokens that are never the mask, and a seed with which every kind occurs, and would occur without special places too."""
     tokens = draw.integers(5, V, B, T)
-    arguments = {"tokens": tokens, "special": special, "mask_id": MASK, "vocab_size": V, **options}
+    arguments: dict[str, Any] = {"tokens": tokens, "special": special, "mask_id": MASK, "vocab_size": V, **options}
     while True:
         seed = int(draw.integers(1, 10**6))
         seen, labels = bert.mask_tokens(**arguments, generator=torch.Generator().manual_seed(seed))
