@@ -66,6 +66,32 @@ class Perceptron(nn.Module):
         return made if shift is None else made + shift
 
 
+class TextReader(nn.Module):
+    """A small model that reads texts as an encoder does: each token sees the mean of the real ones, and the first token tells of the text.
+
+    Args:
+        vocabulary: number of tokens.
+        width: width of a hidden state.
+        dropout: share of the embeddings that are dropped in training mode; with 1, all of them, it can be foretold which.
+    """
+
+    def __init__(self, vocabulary: int, width: int, dropout: float = 0.0) -> None:
+        super().__init__()
+        self.embedding = nn.Embedding(vocabulary, width)
+        self.drop = nn.Dropout(dropout)
+        self.pooler = nn.Linear(width, width)
+
+    def forward(
+        self, tokens: Tensor, segments: Tensor | None = None, mask: Tensor | None = None
+    ) -> tuple[Tensor, Tensor]:
+        """Return hidden states, (B, T, D), and pooled states, (B, D), of tokens (B, T); ``mask`` is True at real tokens."""
+        x = self.drop(self.embedding(tokens))
+        real = torch.ones_like(tokens, dtype=torch.bool) if mask is None else mask
+        mean = (x * real[..., None]).sum(dim=1) / real.sum(dim=1, keepdim=True).clamp(min=1)
+        hidden = torch.tanh(x + mean[:, None])
+        return hidden, torch.tanh(self.pooler(hidden[:, 0]))
+
+
 class GradientDescent(torch.optim.Optimizer):
     """Gradient descent that takes the steps of ``torch.optim.SGD``.
 
@@ -180,7 +206,8 @@ def build(props: Mapping[str, Mapping[str, Value]]) -> dict[str, Any]:
     Args:
         props: by argument, ``kind`` (a key of :data:`KINDS`), ``init`` (its arguments) and, for a model, ``state`` (its weights),
             ``gradients`` (what an earlier step has left in them) and ``training`` (False puts it into evaluation mode). An optimiser's
-            ``of`` names the argument that is the model whose parameters it changes; with ``apart`` each of them is a group of its own.
+            ``of`` names the argument that is the model whose parameters it changes, or several; with ``apart`` each of them is a group of
+            its own.
             A generator draws on the device of the models beside it.
 
     Returns:
@@ -190,7 +217,8 @@ def build(props: Mapping[str, Mapping[str, Value]]) -> dict[str, Any]:
     for name, prop in sorted(props.items(), key=lambda item: "of" in item[1]):
         options = dict(prop.get("init", {}))
         if "of" in prop:
-            parameters = list(made[prop["of"]].parameters())
+            models = [prop["of"]] if isinstance(prop["of"], str) else prop["of"]
+            parameters = [parameter for model in models for parameter in made[model].parameters()]
             options["params"] = [{"params": [one]} for one in parameters] if prop.get("apart") else parameters
         if prop["kind"] == "Generator":
             options["device"] = _device_of(props)
@@ -234,6 +262,7 @@ def _generator(seed: int, device: torch.device) -> torch.Generator:
 KINDS: dict[str, Callable[..., Any]] = {
     "TokenTable": TokenTable,
     "Perceptron": Perceptron,
+    "TextReader": TextReader,
     "Generator": _generator,
     "SGD": GradientDescent,
     "Adam": AdaptiveMoments,

@@ -161,12 +161,15 @@ def test_recorded_model_is_sure_of_the_grammar_and_not_of_digits() -> None:
 
 def test_recorded_model_is_out_of_its_depth_where_all_is_hidden(names: NumberNames) -> None:
     total, shares = names.fitting([names.mask] * 6)
-    check("Of the 13,041 names with six words none of the possible last words has more than 0.05;", total, form=",d")
+    check("Of the 13,041 names with six words none of the possible last words has more than 0.05,", total, form=",d")
     check(
-        "Of the 13,041 names with six words none of the possible last words has more than 0.05;",
+        "Of the 13,041 names with six words none of the possible last words has more than 0.05,",
         shares[-1].max().item(),
     )
-    assert max(recorded_gaps(0)[-1].values()) > 0.15
+    guesses = recorded_gaps(0)[-1]
+    best = sorted(guesses, key=lambda word: -guesses[word])[:4]
+    assert "the four that it likes best cannot stand there at all" in PROSE
+    assert [shares[-1][names.vocabulary.tokens.index(word)].item() for word in best] == [0, 0, 0, 0]
     of = {word: names.vocabulary.tokens.index(word) for word in ("hundred", "and")}
     assert 0.5 < shares[3][of["hundred"]] < 0.52, "about half"
     assert 0.43 < shares[3][of["and"]] < 0.49, "nearly half"
@@ -318,26 +321,27 @@ def test_recorded_fine_tuning_is_told_as_it_was() -> None:
     def ends(labels: int, way: str) -> tuple[float, float]:
         return min(table[str(labels)][way]), max(table[str(labels)][way])
 
-    check("has learnt nothing from 128 labels: 0.51 to 0.56, and chance is 0.50.", *ends(128, "from scratch"))
+    check("has learnt nothing from 128 labels: 0.50 to 0.55, and chance is 0.50.", *ends(128, "from scratch"))
     check(
-        "gets 0.74 to 0.76 with 32 labels, and 0.96 to 0.99 with 512.",
+        "gets 0.72 to 0.78 with 32 labels, and 0.94 to 0.97 with 512.",
         *ends(32, "all weights"),
         *ends(512, "all weights"),
     )
     check("It has read 38,400 names before that,", 600 * 64, form=",d")
-    check("is hardly better than none, 0.69 at best.", max(max(row["frozen"]) for row in table.values()))
-    check("the three runs end at 0.64, 0.80 and 0.95,", *sorted(table["128"]["all weights"]))
+    check("is hardly better than none, 0.72 at best.", max(max(row["frozen"]) for row in table.values()))
+    check("with 512 labels the three runs end at 0.50, 0.67 and 0.68:", *sorted(table["512"]["from scratch"]))
 
 
-def test_recorded_comparison_with_electra_decides_nothing() -> None:
+def test_recorded_comparison_with_electra_is_told_as_it_was() -> None:
     table = RECORD["finetuning"]
-    better, overlaps = [], 0
-    for row in table.values():
+    better, apart = [], []
+    for labels, row in table.items():
         gaps, replaced = row["all weights"], row["after replaced-token detection"]
         better.append(mean(replaced) > mean(gaps))
-        overlaps += max(min(gaps), min(replaced)) <= min(max(gaps), max(replaced))
-    assert better == [True, True, True, False], "better with few labels, worse with many"
-    assert overlaps >= 3
+        apart += [int(labels)] * (min(replaced) > max(gaps))
+    assert all(better), "better on average in every row"
+    check("with 64 and 128 labels all three runs are better. With 32 and with 512", *apart, form="d")
+    assert apart == [64, 128]
     assert all(8 < second < 20 for runs in RECORD["seconds"].values() for second in runs)
 
 

@@ -4,6 +4,7 @@ What is called is found in the package. Whoever adds an exercise has it tested h
 device. The "meta" device, which has shapes and no numbers, shows on any machine what would mix two devices.
 """
 
+import copy
 import importlib
 import pkgutil
 from collections.abc import Iterator
@@ -17,6 +18,7 @@ import tfcourse
 from tfcourse import decoding
 from tfcourse.alignment import best_alignment, ibm_model_1
 from tfcourse.attention import attention_backward, padding_mask, scaled_dot_product_attention, tiled_attention
+from tfcourse.bert import Bert, finetune, mask_tokens, replaced_token_detection
 from tfcourse.recurrent import sample_autoregressive
 from tfcourse.sampling import exclude_top_choices, mirostat
 from tfcourse.training import average_checkpoints, shift_right, training_loop, training_step
@@ -25,7 +27,7 @@ from tfcourse.translation import beam_search, greedy_decode
 # Where there is no CUDA, these tests run on the pretend accelerator of tests/pretend/.
 DEVICE = "cuda" if torch.cuda.is_available() else "pretend"
 # Texts, pictures and pages: what they make is on the CPU, whatever it is made of.
-NO_EXERCISES = {"data", "figures", "explorers", "lessons"}
+NO_EXERCISES = {"data", "explorers", "figures", "lessons", "number_names"}
 MODULES = [
     importlib.import_module(f"tfcourse.{info.name}")
     for info in pkgutil.iter_modules(tfcourse.__path__)
@@ -36,11 +38,13 @@ NAMES = [name for module in MODULES for name in module.__all__]
 NO_TENSORS = {
     "AttentionCost",
     "AttentionParameters",
+    "BertParameters",
     "LstmWeights",
     "SCORES",
     "Translations",
     "attention_cost",
     "attention_parameters",
+    "bert_parameters",
     "best_pair",
     "bpe_encode",
     "byte_characters",
@@ -48,6 +52,7 @@ NO_TENSORS = {
     "encode_text",
     "ibm_model_1",
     "length_penalty",
+    "linear_warmup_rate",
     "merge_pair",
     "noam_learning_rate",
     "pre_tokenize",
@@ -61,9 +66,12 @@ TESTS_OF_THEIR_OWN = {
     "beam_search": "test_translators_write_on_the_device_what_they_write_on_the_cpu",
     "best_alignment": "test_an_alignment_is_read_from_a_table_on_the_device",
     "exclude_top_choices": "test_samplers_draw_on_the_device_of_the_logits",
+    "finetune": "test_fine_tuning_on_the_device_is_that_on_the_cpu",
     "greedy_decode": "test_translators_write_on_the_device_what_they_write_on_the_cpu",
     "greedy_search": "test_searches_go_on_with_a_prompt_on_its_device_as_on_the_cpu",
+    "mask_tokens": "test_tokens_are_masked_and_replaced_on_the_device_of_the_text",
     "mirostat": "test_samplers_draw_on_the_device_of_the_logits",
+    "replaced_token_detection": "test_tokens_are_masked_and_replaced_on_the_device_of_the_text",
     "sample_autoregressive": "test_tokens_are_drawn_on_the_device_of_the_prompt",
     "training_loop": "test_a_loop_of_training_on_the_device_is_that_on_the_cpu",
     "training_step": "test_a_step_of_training_on_the_device_is_that_on_the_cpu",
@@ -300,3 +308,40 @@ def test_samplers_draw_on_the_device_of_the_logits():
     assert token[0] in (0, 1)
     assert token[1] == 1
     assert steered[1].item() == pytest.approx(0.1 + 0.1 * 1.5)
+
+
+@pytest.mark.cuda
+def test_tokens_are_masked_and_replaced_on_the_device_of_the_text():
+    text = torch.arange(5, 45, device=DEVICE).view(2, 20)
+    special = torch.zeros_like(text, dtype=torch.bool)
+    special[:, 0] = True
+    random = torch.Generator(DEVICE).manual_seed(1)
+    seen, labels = mask_tokens(text, special, mask_id=4, vocab_size=45, probability=1.0, generator=random)
+    assert {seen.device.type, labels.device.type} == {DEVICE}
+    assert torch.equal(labels, text.masked_fill(special, -100))
+    assert torch.equal(seen[:, 0], text[:, 0])
+    assert bool((seen[:, 1:] == 4).any())
+    # A generator that is sure of token 3.
+    logits = torch.full((2, 20, 45), -torch.inf, device=DEVICE)
+    logits[..., 3] = 0
+    corrupted, wrong = replaced_token_detection(text, special, logits, generator=random)
+    assert {corrupted.device.type, wrong.device.type} == {DEVICE}
+    assert torch.equal(corrupted, text.masked_fill(special, 3))
+    assert torch.equal(wrong, special.float())
+
+
+@pytest.mark.cuda
+def test_fine_tuning_on_the_device_is_that_on_the_cpu(assert_near):
+    sizes = {"d_model": 8, "n_heads": 2, "n_layers": 1, "d_ff": 6, "max_length": 5}
+    torch.manual_seed(1)
+    models = Bert(7, **sizes, dropout=0.0).double(), torch.nn.Linear(8, 3).double()
+    tokens, classes = torch.tensor([[1, 4, 3, 5, 2], [1, 6, 2, 0, 0]]), torch.tensor([2, 0])
+    found = []
+    for device in (DEVICE, "cpu"):
+        model, head = (copy.deepcopy(part).to(device) for part in models)
+        weights = [*model.parameters(), *head.parameters()]
+        batches = 3 * [(tokens.to(device), classes.to(device))]
+        losses = finetune(model, head, torch.optim.SGD(weights, lr=1.0), batches, rate=0.1)
+        assert {weight.device.type for weight in weights} == {torch.device(device).type}
+        found.append((torch.tensor(losses, dtype=torch.float64), *(weight.detach().cpu() for weight in weights)))
+    assert_near(*found)

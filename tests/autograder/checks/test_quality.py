@@ -35,6 +35,7 @@ NOT_EXERCISES = {
     "explorers",
     "figures",
     "lessons",
+    "number_names",
     "translation",
 }
 # In bytes. A model has dozens of weights, and each known mistake gradients by all of them.

@@ -1,0 +1,1 @@
+"""The checks of chapter 08: BERT and its family."""

@@ -1,0 +1,82 @@
+"""The check of ``Bert``: embeddings, layers that look both ways, and a pooled state."""
+
+from __future__ import annotations
+
+from autograder.checking import rows
+from autograder.checking.draw import Case, Draw
+from autograder.checking.exercise import Exercise
+from autograder.checks.ch05_transformer.ready_made import ATTENTION
+from autograder.checks.ch08_bert.bert_cases import (
+    MODEL,
+    all_dropped,
+    encoder,
+    hardly_dropped,
+    longer,
+    padding,
+    two_texts,
+)
+from tfcourse import bert
+
+
+def whole_texts(draw: Draw) -> Case:
+    """One text in each row."""
+    return encoder(draw, bert.Bert, MODEL)
+
+
+def pairs(draw: Draw) -> Case:
+    """Two texts in each row."""
+    return whole_texts(draw).with_arguments(segments=two_texts(draw))
+
+
+def padded(draw: Draw) -> Case:
+    """Texts of several lengths."""
+    return whole_texts(draw).with_arguments(mask=padding(draw))
+
+
+def everything_dropped(draw: Draw) -> Case:
+    """Nothing is left of the embeddings, and of what the sublayers say."""
+    return all_dropped(whole_texts(draw))
+
+
+def hardly_anything_dropped(draw: Draw) -> Case:
+    """A dropout that shows by its divisors alone."""
+    return hardly_dropped(whole_texts(draw))
+
+
+def too_long(draw: Draw) -> Case:
+    """A text that is longer than the table of positions."""
+    return longer(draw, whole_texts(draw))
+
+
+BERT = Exercise(
+    reference=bert.Bert,
+    rows=(
+        rows.part(
+            3.25,
+            whole_texts,
+            output="output[0]",
+            name="hidden",
+            title="The hidden states are right: every token looks at the whole text.",
+        ),
+        rows.part(1.75, pairs, output="output[0]", name="segments", title="Segments reach the embeddings."),
+        rows.numbers(
+            3,
+            padded,
+            name="mask",
+            title="Nobody looks at padding: hidden and pooled states are right, and so are the gradients.",
+        ),
+        rows.part(1, whole_texts, output="output[1]", name="pooled", title="The pooled states are right."),
+        rows.part(
+            1.75,
+            everything_dropped,
+            hardly_anything_dropped,
+            output="output[0]",
+            name="dropout",
+            title="In training dropout falls on the embeddings and in every layer.",
+        ),
+        rows.device(0.75, whole_texts),
+        rows.errors(0.5, whole_texts, too_long, title="A text that is too long is a ValueError."),
+    ),
+    forbidden=ATTENTION,
+    rule_case=(whole_texts, padded),
+)

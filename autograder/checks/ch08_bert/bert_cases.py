@@ -1,0 +1,55 @@
+"""What the checks of BERT's parts share: sizes, tokens, segments and padding."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from autograder.checking.draw import Case, Draw
+
+# Pairwise distinct, and the root of no width is a whole number. A text of five tokens is shorter than the longest one.
+V, D, E, H, F, N = 11, 6, 5, 2, 8, 7
+B, T = 3, 5
+MODEL = {"vocab_size": V, "d_model": D, "n_heads": H, "n_layers": 2, "d_ff": F, "max_length": N}
+
+
+def two_texts(draw: Draw) -> Tensor:
+    """Which of two texts each token belongs to, (B, T): the second one begins at another place in each row."""
+    begins = 1 + draw.permutation(T - 1)[:B]
+    return (torch.arange(T) >= begins[:, None]).long()
+
+
+def padding(draw: Draw) -> Tensor:
+    """Boolean (B, T), True at real tokens: a full row and two that end earlier."""
+    ends = torch.tensor([T, 2 + int(draw.integers(0, 2)), T - 1])
+    return torch.arange(T) < ends[draw.permutation(B), None]
+
+
+def encoder(draw: Draw, kind: Any, init: dict[str, Any]) -> Case:
+    """A model with random weights and a batch of whole texts. No token has the number 0."""
+    arguments = {"tokens": draw.integers(1, V, B, T)}
+    return Case(arguments, init=init, state=draw.weights(kind(**init)))
+
+
+def without_dropout(case: Case) -> Case:
+    """The same in training, with a dropout of 0: nothing is dropped."""
+    return replace(case, init={**(case.init or {}), "dropout": 0.0}, training=True)
+
+
+def all_dropped(case: Case) -> Case:
+    """The same in training, with everything dropped: what is left shows where it was applied."""
+    return replace(case, init={**(case.init or {}), "dropout": 1.0}, training=True)
+
+
+def hardly_dropped(case: Case) -> Case:
+    """The same in training, in float64, with a dropout that drops practically nothing: its divisor still shows."""
+    double = case.to(torch.float64)
+    return replace(double, init={**(double.init or {}), "dropout": 1e-7}, training=True)
+
+
+def longer(draw: Draw, case: Case) -> Case:
+    """The same with a text of N + 1 tokens."""
+    return case.with_arguments(tokens=draw.integers(1, V, B, N + 1))

@@ -1,0 +1,101 @@
+"""The check of ``BertEmbeddings``: three tables, one sum, one norm."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import torch
+
+from autograder.checking import rows
+from autograder.checking.draw import Case, Draw
+from autograder.checking.exercise import Exercise
+from autograder.checks.ch08_bert.bert_cases import (
+    MODEL,
+    B,
+    N,
+    V,
+    all_dropped,
+    encoder,
+    hardly_dropped,
+    longer,
+    two_texts,
+)
+from tfcourse import bert
+
+INIT = {name: MODEL[name] for name in ("vocab_size", "d_model", "max_length")}
+
+
+def _embeddings(draw: Draw, **options: int) -> Case:
+    """Tables of such large numbers that the eps of the norm does not show."""
+    case = encoder(draw, bert.BertEmbeddings, {**INIT, **options})
+    large = {name: value * (20 if "embedding" in name else 1) for name, value in (case.state or {}).items()}
+    return replace(case, state=large)
+
+
+def with_segments(draw: Draw) -> Case:
+    """Two texts in each row."""
+    return _embeddings(draw).with_arguments(segments=two_texts(draw))
+
+
+def three_texts(draw: Draw) -> Case:
+    """Three texts in each row, as long as a text can be."""
+    case = _embeddings(draw, segments=3)
+    return case.with_arguments(tokens=draw.integers(0, V, B, N), segments=draw.integers(0, 3, B, N))
+
+
+def one_text(draw: Draw) -> Case:
+    """No segments are given."""
+    return _embeddings(draw)
+
+
+def tiny_numbers(draw: Draw) -> Case:
+    """Tables so small that the eps of the norm decides."""
+    case = with_segments(draw).to(torch.float64)
+    small = {name: value * (1e-6 if "embedding" in name else 1) for name, value in (case.state or {}).items()}
+    return replace(case, state=small)
+
+
+def everything_dropped(draw: Draw) -> Case:
+    """Nothing is left."""
+    return all_dropped(with_segments(draw))
+
+
+def hardly_anything_dropped(draw: Draw) -> Case:
+    """A dropout that shows by its divisor alone."""
+    return hardly_dropped(with_segments(draw))
+
+
+def too_long(draw: Draw) -> Case:
+    """A text that is longer than the table of positions."""
+    return longer(draw, one_text(draw))
+
+
+def more(draw: Draw, size: int) -> Case:
+    """More and longer texts."""
+    case = _embeddings(draw, max_length=20)
+    return case.with_arguments(tokens=draw.integers(0, V, size, size + 1))
+
+
+BERT_EMBEDDINGS = Exercise(
+    reference=bert.BertEmbeddings,
+    rows=(
+        rows.numbers(
+            3.5,
+            with_segments,
+            three_texts,
+            title="Embeddings of token, place and segment are added, and the sum is normalised.",
+        ),
+        rows.numbers(2, one_text, name="one text", title="Without segments every token belongs to the first text."),
+        rows.numbers(
+            0.75,
+            everything_dropped,
+            hardly_anything_dropped,
+            name="dropout",
+            title="In training dropout falls behind the norm.",
+        ),
+        rows.edge(0.5, tiny_numbers, name="eps", dtypes=(), title="The norm has an eps of 1e-12."),
+        rows.device(0.5, one_text),
+        rows.no_loop(0.25, more, over="texts or places"),
+        rows.errors(0.5, one_text, too_long, title="A text that is too long is a ValueError."),
+    ),
+)

@@ -1,0 +1,97 @@
+"""The check of ``best_span``: the best pair of a first and a last token."""
+
+from __future__ import annotations
+
+import torch
+
+from autograder.checking import rows
+from autograder.checking.draw import Case, Draw
+from autograder.checking.exercise import Exercise
+from tfcourse import bert
+
+
+def turned_round(draw: Draw) -> Case:
+    """In each row the best end stands before the best beginning, and a product of scores finds another pair."""
+    b, t = 3, 7
+    arguments = {"max_length": t}
+    while True:
+        start, end = 2 * draw.normal(b, t), 2 * draw.normal(b, t)
+        first, last = bert.best_span(start, end, **arguments)
+        behind = torch.ones(t, t, dtype=torch.bool).triu()
+        products = (start[:, :, None] * end[:, None, :]).where(behind, -torch.inf).flatten(1).argmax(dim=1)
+        between = last - first
+        if (
+            bool((end.argmax(dim=1) < start.argmax(dim=1)).all())
+            and bool((products != first * t + last).any())
+            and bool((first != start.argmax(dim=1)).any())
+            and int(between.min()) == 0
+            and 0 < int(between.max()) < t - 1
+        ):
+            return Case({"start": start, "end": end, **arguments})
+
+
+def far_apart(draw: Draw) -> Case:
+    """In each row the two best tokens are just too far apart."""
+    b, t, longest = 4, 9, 2 + int(draw.integers(0, 3))
+    start, end = draw.normal(b, t), draw.normal(b, t)
+    for row in range(b):
+        first = int(draw.integers(0, t - longest))
+        start[row, first], end[row, first + longest] = 5.0, 5.0
+        # The second best is as long as an answer may be, and does not begin at the best beginning.
+        start[row, first + 1] = 4.5
+        end[row, first : first + longest] -= 3.0
+    return Case({"start": start, "end": end, "max_length": longest})
+
+
+def single_tokens(draw: Draw) -> Case:
+    """Answers of one token."""
+    return Case({"start": draw.normal(3, 6), "end": draw.normal(3, 6), "max_length": 1})
+
+
+def equals(draw: Draw) -> Case:
+    """Several answers are equally good, and some tokens are excluded."""
+    start = torch.tensor([[1.0, 2, 0, 2, 1], [0.0, 3, 3, 3, 0], [-torch.inf, -torch.inf, 1, 1, -torch.inf]])
+    end = torch.tensor([[1.0, 0, 2, 0, 2], [0.0, 1, 1, 1, 0], [-torch.inf, -torch.inf, 0, 0, -torch.inf]])
+    order = draw.permutation(3)
+    return Case({"start": start[order], "end": end[order], "max_length": 5})
+
+
+def more(draw: Draw, size: int) -> Case:
+    """More and longer texts."""
+    return Case({"start": draw.normal(size, 3 * size), "end": draw.normal(size, 3 * size), "max_length": 3})
+
+
+def no_length(draw: Draw) -> Case:
+    """An answer without tokens."""
+    return single_tokens(draw).with_arguments(max_length=0)
+
+
+BEST_SPAN = Exercise(
+    reference=bert.best_span,
+    rows=(
+        rows.numbers(
+            2.5,
+            turned_round,
+            gradients=False,
+            title="The largest sum of two scores is found, and no answer ends before it begins.",
+        ),
+        rows.numbers(
+            1.5,
+            far_apart,
+            single_tokens,
+            name="length",
+            gradients=False,
+            title="An answer has at most max_length tokens.",
+        ),
+        rows.edge(
+            0.5,
+            equals,
+            name="equals",
+            gradients=False,
+            title="Of equally good answers the one that begins first is taken, then the one that ends first.",
+        ),
+        rows.no_loop(0.5, more, over="texts or tokens"),
+        rows.inputs_kept(0.5, far_apart),
+        rows.errors(0.5, far_apart, no_length, title="A length of less than one token is a ValueError."),
+    ),
+)

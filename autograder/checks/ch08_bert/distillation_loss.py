@@ -1,0 +1,81 @@
+"""The check of ``distillation_loss``: how far a student is from its teacher."""
+
+from __future__ import annotations
+
+from autograder.checking import rows
+from autograder.checking.draw import Case, Draw
+from autograder.checking.exercise import Exercise
+from tfcourse import bert
+
+DIVERGENCES = ("kl_div", "_kl_div", "KLDivLoss", "kl_divergence")
+
+
+def every_place(draw: Draw) -> Case:
+    """A batch of texts; all places count."""
+    b, t, v = draw.sizes(3, low=3)
+    return Case({"student": 2 * draw.normal(b, t, v), "teacher": 2 * draw.normal(b, t, v), "temperature": 2.5})
+
+
+def one_axis(draw: Draw) -> Case:
+    """A class for each text, at a temperature below 1."""
+    b, c = draw.sizes(2, low=3)
+    return Case({"student": draw.normal(b, c), "teacher": draw.normal(b, c), "temperature": 0.7})
+
+
+def real_places(draw: Draw) -> Case:
+    """Padding does not count."""
+    case = every_place(draw)
+    return case.with_arguments(mask=draw.mask(*case.arguments["student"].shape[:-1]))
+
+
+def nothing_counts(draw: Draw) -> Case:
+    """No place counts."""
+    case = real_places(draw)
+    return case.with_arguments(mask=case.arguments["mask"] & False)
+
+
+def certain(draw: Draw) -> Case:
+    """Logits so far apart that probabilities are rounded to 0."""
+    case = every_place(draw)
+    return case.with_arguments(student=150 * case.arguments["student"], temperature=1.0)
+
+
+def more(draw: Draw, size: int) -> Case:
+    """More and longer texts."""
+    shape = (size, size + 1, 5)
+    return Case({"student": draw.normal(*shape), "teacher": draw.normal(*shape), "temperature": 2.0})
+
+
+def no_temperature(draw: Draw) -> Case:
+    """A temperature of 0."""
+    return every_place(draw).with_arguments(temperature=0.0)
+
+
+DISTILLATION_LOSS = Exercise(
+    reference=bert.distillation_loss,
+    rows=(
+        rows.numbers(
+            2,
+            every_place,
+            one_axis,
+            gradients=False,
+            title="The divergence of softened distributions, times the temperature squared; the mean over places.",
+        ),
+        rows.numbers(1.5, every_place, name="gradients", title="Gradients reach the student, and not the teacher."),
+        rows.numbers(
+            1, real_places, name="mask", gradients=False, title="Places that the mask leaves out do not count."
+        ),
+        rows.edge(
+            0.5,
+            nothing_counts,
+            certain,
+            name="edges",
+            gradients=False,
+            title="Where nothing counts the loss is 0; probabilities that are rounded to 0 do no harm.",
+        ),
+        rows.no_loop(0.5, more, over="texts or places"),
+        rows.errors(0.5, every_place, no_temperature, title="A temperature of 0 is a ValueError."),
+    ),
+    forbidden=DIVERGENCES,
+    rule_case=(every_place, real_places),
+)

@@ -1,0 +1,76 @@
+"""The check of ``mask_tokens``: chosen, masked, replaced, or left as they were."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from autograder.checking import rows
+from autograder.checking.draw import Case, Draw
+from autograder.checking.exercise import Exercise
+from tfcourse import bert
+
+V = 13
+MASK = 4
+B, T = 4, 24
+
+
+def _has_all_kinds(tokens: Tensor, seen: Tensor, labels: Tensor) -> bool:
+    """Whether, among the chosen places, some are masked, some random and some left, and no two rows are alike."""
+    chosen = labels != -100
+    masked, left = chosen & (seen == MASK), chosen & (seen == tokens)
+    other = chosen & ~masked & ~left
+    return bool(masked.sum() > 2 and left.any() and other.any()) and len(set(map(tuple, chosen.tolist()))) == B
+
+
+def _case(draw: Draw, special: Tensor, **options: float) -> Case:
+    """Tokens that are never the mask, and a seed with which every kind occurs, and would occur without special places too."""
+    tokens = draw.integers(5, V, B, T)
+    arguments: dict[str, Any] = {"tokens": tokens, "special": special, "mask_id": MASK, "vocab_size": V, **options}
+    while True:
+        seed = int(draw.integers(1, 10**6))
+        seen, labels = bert.mask_tokens(**arguments, generator=torch.Generator().manual_seed(seed))
+        everywhere = {**arguments, "special": torch.zeros_like(special)}
+        _, without = bert.mask_tokens(**everywhere, generator=torch.Generator().manual_seed(seed))
+        hit = bool(((without != -100) & special).any()) or not bool(special.any())
+        if _has_all_kinds(tokens, seen, labels) and hit:
+            return Case(arguments, props={"generator": {"kind": "Generator", "init": {"seed": seed}}})
+
+
+def whole_texts(draw: Draw) -> Case:
+    """No place is special."""
+    return _case(draw, torch.zeros(B, T, dtype=torch.bool))
+
+
+def framed_texts(draw: Draw) -> Case:
+    """The first and the last tokens are special, and in two rows more of them."""
+    ends = 8 + draw.permutation(8)[:B]
+    places = torch.arange(T)
+    return _case(draw, (places == 0) | (places >= ends[:, None]))
+
+
+def another_share(draw: Draw) -> Case:
+    """Another share of places."""
+    return _case(draw, torch.zeros(B, T, dtype=torch.bool), probability=0.4)
+
+
+MASK_TOKENS = Exercise(
+    reference=bert.mask_tokens,
+    rows=(
+        rows.numbers(
+            4.25,
+            whole_texts,
+            gradients=False,
+            title="With the draws in the order of the docstring, what the model sees and the labels are right.",
+        ),
+        rows.numbers(
+            2, framed_texts, name="special", gradients=False, title="Special places are neither chosen nor asked for."
+        ),
+        rows.numbers(
+            1.25, another_share, name="probability", gradients=False, title="Another share of places may be chosen."
+        ),
+        rows.inputs_kept(0.5, framed_texts),
+    ),
+)

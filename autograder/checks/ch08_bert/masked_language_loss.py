@@ -1,0 +1,83 @@
+"""The check of ``masked_language_loss``: the mean surprise where something was asked."""
+
+from __future__ import annotations
+
+import torch
+
+from autograder.checking import rows
+from autograder.checking.draw import Case, Draw
+from autograder.checking.exercise import Exercise
+from autograder.checks.ch05_transformer.training_targets import READY_LOSSES
+from tfcourse import bert
+
+IGNORED = -100
+
+
+def some_places(draw: Draw) -> Case:
+    """Few places count, of other numbers in each row; in one row none."""
+    b, t, v = 4, 6, 5 + int(draw.integers(0, 3))
+    labels = draw.integers(1, v, b, t)
+    numbers = draw.permutation(4)
+    for row in range(b):
+        labels[row, draw.permutation(t)[int(numbers[row]) :]] = IGNORED
+    return Case({"logits": 2 * draw.normal(b, t, v), "labels": labels})
+
+
+def one_axis(draw: Draw) -> Case:
+    """The chosen places alone, in a row."""
+    n, v = draw.sizes(2, low=5)
+    labels = draw.integers(1, v, n)
+    labels[int(draw.integers(1, n))] = IGNORED
+    return Case({"logits": draw.normal(n, v), "labels": labels})
+
+
+def token_zero(draw: Draw) -> Case:
+    """Token 0 is asked for as well."""
+    case = some_places(draw)
+    labels = case.arguments["labels"]
+    return case.with_arguments(labels=torch.where(labels == labels.max(), 0, labels))
+
+
+def nothing_asked(draw: Draw) -> Case:
+    """No place counts."""
+    case = some_places(draw)
+    return case.with_arguments(labels=torch.full_like(case.arguments["labels"], IGNORED))
+
+
+def large_logits(draw: Draw) -> Case:
+    """Logits whose exponentials overflow."""
+    case = some_places(draw)
+    return case.with_arguments(logits=100 * case.arguments["logits"])
+
+
+def more(draw: Draw, size: int) -> Case:
+    """More and longer texts."""
+    labels = draw.integers(1, 5, size, 3 * size)
+    labels[:, ::2] = IGNORED
+    return Case({"logits": draw.normal(size, 3 * size, 5), "labels": labels})
+
+
+MASKED_LANGUAGE_LOSS = Exercise(
+    reference=bert.masked_language_loss,
+    rows=(
+        rows.numbers(
+            3,
+            some_places,
+            one_axis,
+            title="The mean of -log p over the places that count, of all rows together; gradients too.",
+        ),
+        rows.numbers(1, token_zero, name="token 0", title="Token 0 counts like any other."),
+        rows.edge(
+            0.5,
+            nothing_asked,
+            large_logits,
+            name="edges",
+            title="Where nothing is asked the loss is 0 and so are the gradients; large logits do no harm.",
+        ),
+        rows.inputs_kept(0.5, some_places),
+        rows.no_loop(0.5, more, over="texts or places"),
+        rows.device(0.5, some_places),
+    ),
+    forbidden=READY_LOSSES,
+    rule_case=(some_places, nothing_asked),
+)

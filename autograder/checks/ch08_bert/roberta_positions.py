@@ -1,0 +1,61 @@
+"""The check of ``roberta_positions``: real tokens are counted, padding is not."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+from autograder.checking import rows
+from autograder.checking.draw import Case, Draw
+from autograder.checking.exercise import Exercise
+from tfcourse import bert
+
+
+def _texts(draw: Draw, real: Tensor, pad: int) -> Case:
+    tokens = draw.integers(0, 9, *real.shape)
+    tokens = torch.where(tokens == pad, tokens + 10, tokens)
+    return Case({"tokens": torch.where(real, tokens, pad), "pad": pad})
+
+
+def ends_early(draw: Draw) -> Case:
+    """Texts of several lengths, padded at their ends."""
+    ends = 2 + draw.permutation(5)[:4]
+    return _texts(draw, torch.arange(7) < ends[:, None], pad=1)
+
+
+def another_padding(draw: Draw) -> Case:
+    """The same with another number for padding."""
+    ends = 1 + draw.permutation(5)[:3]
+    return _texts(draw, torch.arange(6) < ends[:, None], pad=int(draw.integers(2, 6)))
+
+
+def in_the_middle(draw: Draw) -> Case:
+    """Padding before, between and behind the tokens."""
+    real = torch.ones(4, 8, dtype=torch.bool)
+    real[0, :3] = real[1, 3:5] = real[2, 2] = False
+    real[2, 6:] = real[3, ::2] = False
+    return _texts(draw, real[draw.permutation(4)], pad=1)
+
+
+def more(draw: Draw, size: int) -> Case:
+    """More and longer texts."""
+    return _texts(draw, torch.arange(3 * size) < torch.arange(1, 2 * size + 1)[:, None], pad=1)
+
+
+ROBERTA_POSITIONS = Exercise(
+    reference=bert.roberta_positions,
+    rows=(
+        rows.numbers(
+            2,
+            ends_early,
+            another_padding,
+            gradients=False,
+            title="Tokens count from pad + 1, and padding at the end has pad.",
+        ),
+        rows.numbers(
+            1.25, in_the_middle, name="gaps", gradients=False, title="Padding that stands elsewhere is not counted."
+        ),
+        rows.no_loop(0.5, more, over="texts or tokens"),
+        rows.inputs_kept(0.25, ends_early),
+    ),
+)

@@ -1,0 +1,41 @@
+"""The check of ``SpanHead``: where an answer begins and where it ends."""
+
+from __future__ import annotations
+
+from autograder.checking import rows
+from autograder.checking.draw import Case, Draw
+from autograder.checking.exercise import Exercise
+from autograder.checks.ch08_bert.bert_cases import B, D, T
+from tfcourse import bert
+
+
+def whole_texts(draw: Draw) -> Case:
+    """An answer may lie anywhere."""
+    state = draw.weights(bert.SpanHead(D))
+    return Case({"hidden": 2 * draw.normal(B, T, D)}, init={"d_model": D}, state=state)
+
+
+def in_the_passage(draw: Draw) -> Case:
+    """An answer lies in the passage, not in the question or in padding."""
+    return whole_texts(draw).with_arguments(mask=draw.mask(B, T))
+
+
+def _score(points: float, place: int, name: str, title: str) -> rows.Row:
+    return rows.part(points, whole_texts, output=f"output[{place}]", name=name, title=title)
+
+
+SPAN_HEAD = Exercise(
+    reference=bert.SpanHead,
+    rows=(
+        _score(1.25, 0, "start", "Each token's score as the first one is right."),
+        _score(1.25, 1, "end", "Each token's score as the last one is right."),
+        rows.numbers(
+            1.25,
+            in_the_passage,
+            name="mask",
+            gradients=False,
+            title="Where no answer may lie both scores are minus infinity.",
+        ),
+        rows.inputs_kept(0.25, in_the_passage),
+    ),
+)

@@ -1,0 +1,787 @@
+"""Chapter 08, solved in other ways than the reference: right, so each must get all the points."""
+
+import math
+from collections import namedtuple
+from collections.abc import Callable
+from functools import reduce
+from typing import Any
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from tfcourse.layers import EncoderLayer
+from tfcourse.multihead import MultiHeadAttention
+
+ALTERNATIVES: dict[str, list[Callable[..., Any]]] = {}
+
+
+def alternative(exercise: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Enter a function or class as a solution of an exercise, under the exercise's name."""
+
+    def enter(solution: Callable[..., Any]) -> Callable[..., Any]:
+        solution.__name__ = exercise
+        ALTERNATIVES.setdefault(exercise, []).append(solution)
+        return solution
+
+    return enter
+
+
+# -------------------------------------------------------------------------------------------------------------- masking
+
+
+@alternative("mask_tokens")
+def as_collators_do(tokens, special, *, mask_id, vocab_size, probability=0.15, generator=None):
+    """A clone that is written to, and labels of the same."""
+    seen, labels = tokens.clone(), tokens.clone()
+    matrix = torch.full(tokens.shape, probability)
+    matrix[special] = 0
+    chosen = torch.bernoulli(matrix, generator=generator) == 1
+    labels[~chosen] = -100
+    masked = (torch.bernoulli(torch.full(tokens.shape, 0.8), generator=generator) == 1) & chosen
+    seen[masked] = mask_id
+    swap = (torch.bernoulli(torch.full(tokens.shape, 0.5), generator=generator) == 1) & chosen & ~masked
+    words = torch.randint(vocab_size, tokens.shape, generator=generator)
+    seen[swap] = words[swap]
+    return seen, labels
+
+
+@alternative("mask_tokens")
+def by_cases(tokens, special, *, mask_id, vocab_size, probability=0.15, generator=None):
+    """A number for what happens at each place: nothing, mask, random, asked only."""
+    share = (~special).float() * probability
+    draws = [torch.bernoulli(p, generator=generator) for p in (share, torch.ones_like(share) * 0.8, share * 0 + 0.5)]
+    words = torch.randint(0, vocab_size, tuple(tokens.shape), generator=generator)
+    kind = (draws[0] * torch.where(draws[1] > 0, 1, torch.where(draws[2] > 0, 2, 3))).long()
+    options = torch.stack([tokens, torch.full_like(tokens, mask_id), words, tokens])
+    return options.gather(0, kind[None])[0], torch.where(kind > 0, tokens, torch.tensor(-100))
+
+
+# ----------------------------------------------------------------------------------------------------------- the model
+
+
+@alternative("BertEmbeddings")
+class LooksUpByHand(nn.Module):
+    """Rows of the tables by indexing, and the norm by its formula."""
+
+    def __init__(self, vocab_size, d_model, max_length, *, segments=2, dropout=0.1):
+        super().__init__()
+        self.token_embedding = nn.Embedding(vocab_size, d_model)
+        self.position_embedding = nn.Embedding(max_length, d_model)
+        self.segment_embedding = nn.Embedding(segments, d_model)
+        self.norm = nn.LayerNorm(d_model, eps=1e-12)
+        self.max_length, self.p = max_length, dropout
+
+    def forward(self, tokens, segments=None):
+        """Sum, centre, scale, drop."""
+        if tokens.size(1) > self.max_length:
+            raise ValueError("too long")
+        x = self.token_embedding.weight[tokens] + self.position_embedding.weight[: tokens.size(1)]
+        table = self.segment_embedding.weight
+        x = x + (table[0] if segments is None else table[segments])
+        x = x - x.mean(-1, keepdim=True)
+        x = x / (x.pow(2).mean(-1, keepdim=True) + 1e-12).sqrt()
+        return F.dropout(x * self.norm.weight + self.norm.bias, self.p, self.training)
+
+
+@alternative("BertEmbeddings")
+class OneHot(nn.Module):
+    """The rows of tokens and segments as products with one-hot vectors."""
+
+    def __init__(self, vocab_size, d_model, max_length, segments=2, dropout=0.1):
+        super().__init__()
+        self.token_embedding, self.position_embedding, self.segment_embedding = (
+            nn.Embedding(rows, d_model) for rows in (vocab_size, max_length, segments)
+        )
+        self.norm, self.dropout = nn.LayerNorm(d_model, 1e-12), nn.Dropout(dropout)
+
+    def forward(self, tokens, segments=None):
+        """Products."""
+        length = tokens.shape[-1]
+        table = self.token_embedding.weight
+        if not length <= len(self.position_embedding.weight):
+            raise ValueError(length)
+        kinds = tokens * 0 if segments is None else segments
+        one = F.one_hot(tokens, len(table)).to(table.dtype) @ table
+        two = F.one_hot(kinds, len(self.segment_embedding.weight)).to(table.dtype) @ self.segment_embedding.weight
+        return self.dropout(self.norm(two + self.position_embedding.weight[None, :length] + one))
+
+
+@alternative("roberta_positions")
+def as_published(tokens, pad):
+    """The running sum, zero at padding, plus pad."""
+    real = tokens.ne(pad).int()
+    return (torch.cumsum(real, dim=1).type_as(real) * real).long() + pad
+
+
+@alternative("roberta_positions")
+def by_a_triangle(tokens, pad):
+    """A count of the real tokens up to each one, by a table of comparisons."""
+    real = tokens != pad
+    length = tokens.shape[1]
+    before = torch.ones(length, length, dtype=torch.bool, device=tokens.device).tril()
+    count = (real[:, None, :] & before).sum(dim=-1)
+    return pad + count * real
+
+
+@alternative("BertEmbeddings")
+class StackedAndSummed(nn.Module):
+    """Three tensors (B, T, D), stacked and summed."""
+
+    def __init__(self, vocab_size, d_model, max_length, *, segments=2, dropout=0.1):
+        super().__init__()
+        self.token_embedding = nn.Embedding(vocab_size, d_model)
+        self.position_embedding = nn.Embedding(max_length, d_model)
+        self.segment_embedding = nn.Embedding(segments, d_model)
+        self.norm = nn.LayerNorm(d_model, eps=1e-12)
+        self.dropout = nn.Dropout(dropout)
+
+    def forward(self, tokens, segments=None):
+        """Places for every text."""
+        B, T = tokens.shape
+        if self.position_embedding.num_embeddings < T:
+            raise ValueError(f"{T} tokens")
+        places = torch.arange(T, device=tokens.device).expand(B, T)
+        if segments is None:
+            segments = torch.zeros(B, T, dtype=torch.long, device=tokens.device)
+        parts = self.token_embedding(tokens), self.position_embedding(places), self.segment_embedding(segments)
+        return self.dropout(self.norm(torch.stack(parts).sum(dim=0)))
+
+
+@alternative("BertEmbeddings")
+class Functional(nn.Module):
+    """Everything by functions, in place sums among them."""
+
+    def __init__(self, vocab_size, d_model, max_length, *, segments=2, dropout=0.1):
+        super().__init__()
+        self.token_embedding = nn.Embedding(vocab_size, d_model)
+        self.position_embedding = nn.Embedding(max_length, d_model)
+        self.segment_embedding = nn.Embedding(segments, d_model)
+        self.norm = nn.LayerNorm(d_model, eps=1e-12)
+        self.p = dropout
+
+    def forward(self, tokens, segments=None):
+        """A table narrowed to the text."""
+        table = self.position_embedding.weight
+        if tokens.shape[1] > table.shape[0]:
+            raise ValueError("the text does not fit")
+        x = F.embedding(tokens, self.token_embedding.weight)
+        x += table.narrow(0, 0, tokens.shape[1])
+        x += F.embedding(torch.zeros_like(tokens) if segments is None else segments, self.segment_embedding.weight)
+        x = F.layer_norm(x, x.shape[-1:], self.norm.weight, self.norm.bias, 1e-12)
+        return F.dropout(x, self.p, training=self.training)
+
+
+@alternative("BertEmbeddings")
+class WithVariance(nn.Module):
+    """The places by a running sum, the norm by its variance."""
+
+    def __init__(self, vocab_size, d_model, max_length, *, segments=2, dropout=0.1):
+        super().__init__()
+        tables = [nn.Embedding(n, d_model) for n in (vocab_size, max_length, segments)]
+        for table in tables:
+            table.weight.data.normal_(0, 0.02)
+        self.token_embedding, self.position_embedding, self.segment_embedding = tables
+        self.norm = nn.LayerNorm(d_model, eps=1e-12)
+        self.dropout = nn.Dropout(p=dropout)
+
+    def forward(self, tokens, segments=None):
+        """Centred and scaled."""
+        if tokens.shape[1] > self.position_embedding.weight.shape[0]:
+            raise ValueError(tokens.shape)
+        places = torch.ones_like(tokens).cumsum(dim=1) - 1
+        segments = torch.zeros_like(tokens) if segments is None else segments
+        x = self.segment_embedding(segments) + self.token_embedding(tokens) + self.position_embedding(places)
+        variance, mean = torch.var_mean(x, dim=-1, correction=0, keepdim=True)
+        return self.dropout((x - mean) * torch.rsqrt(variance + 1e-12) * self.norm.weight + self.norm.bias)
+
+
+def _layer(d_model, n_heads, d_ff, dropout):
+    made = EncoderLayer(d_model, n_heads, d_ff, dropout=dropout, activation="gelu")
+    made.self_attention_norm = nn.LayerNorm(d_model, 1e-12)
+    made.feed_forward_norm = nn.LayerNorm(d_model, 1e-12)
+    return made
+
+
+@alternative("Bert")
+class WithNormsExchanged(nn.Module):
+    """Norms put into ready-made layers, and a mask of all True where none is given."""
+
+    def __init__(self, vocab_size, *, d_model, n_heads, n_layers, d_ff, max_length, segments=2, dropout=0.1):
+        super().__init__()
+        self.embeddings = OneHot(vocab_size, d_model, max_length, segments, dropout)
+        self.layers = nn.ModuleList([_layer(d_model, n_heads, d_ff, dropout) for _ in range(n_layers)])
+        self.pooler = nn.Linear(d_model, d_model)
+
+    def forward(self, tokens, segments=None, mask=None):
+        """Layer by layer."""
+        x = self.embeddings(tokens, segments)
+        real = torch.ones_like(tokens, dtype=torch.bool) if mask is None else mask
+        for layer in self.layers:
+            x = layer(x, real.unsqueeze(1))
+        return x, self.pooler(x.select(1, 0)).tanh()
+
+
+class _OwnLayer(nn.Module):
+    """Attention and feed-forward network of chapter 05 under its names, computed by hand."""
+
+    def __init__(self, d_model, n_heads, d_ff, dropout):
+        super().__init__()
+        self.self_attention = MultiHeadAttention(d_model, n_heads)
+        self.feed_forward = EncoderLayer(d_model, n_heads, d_ff, activation="gelu").feed_forward
+        self.self_attention_norm = nn.LayerNorm(d_model, eps=1e-12)
+        self.feed_forward_norm = nn.LayerNorm(d_model, eps=1e-12)
+        self.p = dropout
+
+    def forward(self, x, mask):
+        """Two sums, each normalised."""
+        said = F.dropout(self.self_attention(x, mask=mask), self.p, self.training)
+        x = self.self_attention_norm(x + said)
+        return self.feed_forward_norm(x + F.dropout(self.feed_forward(x), self.p, self.training))
+
+
+@alternative("Bert")
+class WithOwnLayers(nn.Module):
+    """Layers written out."""
+
+    def __init__(self, vocab_size, *, d_model, n_heads, n_layers, d_ff, max_length, segments=2, dropout=0.1):
+        super().__init__()
+        self.embeddings = LooksUpByHand(vocab_size, d_model, max_length, segments=segments, dropout=dropout)
+        self.layers = nn.ModuleList()
+        for _ in range(n_layers):
+            self.layers.append(_OwnLayer(d_model, n_heads, d_ff, dropout))
+        self.pooler = nn.Linear(d_model, d_model)
+
+    def forward(self, tokens, segments=None, mask=None):
+        """All of them."""
+        hidden = self.embeddings(tokens, segments)
+        for layer in self.layers:
+            hidden = layer(hidden, None if mask is None else mask[:, None])
+        return hidden, torch.tanh(self.pooler(hidden[:, 0, :]))
+
+
+@alternative("Bert")
+class InOneSweep(nn.Module):
+    """The layers folded over the embeddings."""
+
+    def __init__(self, vocab_size, *, d_model, n_heads, n_layers, d_ff, max_length, segments=2, dropout=0.1):
+        super().__init__()
+        self.embeddings = StackedAndSummed(vocab_size, d_model, max_length, segments=segments, dropout=dropout)
+        self.layers = nn.ModuleList(_layer(d_model, n_heads, d_ff, dropout) for _ in range(n_layers))
+        self.pooler = nn.Linear(d_model, d_model)
+
+    def forward(self, tokens, segments=None, mask=None):
+        """Fold."""
+        keys = mask[:, None, :].expand(-1, tokens.shape[1], -1) if mask is not None else None
+        x = reduce(lambda state, layer: layer(state, keys), self.layers, self.embeddings(tokens, segments))
+        return x, F.tanh(F.linear(x[:, 0], self.pooler.weight, self.pooler.bias))
+
+
+@alternative("Bert")
+class WithAnOrdinaryDictionary(nn.Module):
+    """Layers by number, and all states kept."""
+
+    def __init__(self, vocab_size, *, d_model, n_heads, n_layers, d_ff, max_length, segments=2, dropout=0.1):
+        super().__init__()
+        self.embeddings = Functional(vocab_size, d_model, max_length, segments=segments, dropout=dropout)
+        self.layers = nn.ModuleList(_OwnLayer(d_model, n_heads, d_ff, dropout) for _ in range(n_layers))
+        self.pooler = nn.Linear(d_model, d_model)
+
+    def forward(self, tokens, segments=None, mask=None):
+        """The last of all states."""
+        states = [self.embeddings(tokens, segments)]
+        for number in range(len(self.layers)):
+            states.append(self.layers[number](states[-1], mask if mask is None else mask.unsqueeze(1)))
+        return states[-1], torch.tanh(self.pooler(states[-1])[:, 0])
+
+
+@alternative("Bert")
+class WithItsEncoderApart(nn.Module):
+    """A method for the hidden states, and another for the pooled ones."""
+
+    def __init__(self, vocab_size, *, d_model, n_heads, n_layers, d_ff, max_length, segments=2, dropout=0.1):
+        super().__init__()
+        self.embeddings = WithVariance(vocab_size, d_model, max_length, segments=segments, dropout=dropout)
+        self.layers = nn.ModuleList([_OwnLayer(d_model, n_heads, d_ff, dropout) for _ in range(n_layers)])
+        self.pooler = nn.Linear(d_model, d_model)
+
+    def encode(self, tokens, segments, mask):
+        """Hidden states."""
+        x = self.embeddings(tokens, segments)
+        for layer in self.layers:
+            x = layer(x, mask)
+        return x
+
+    def forward(self, tokens, segments=None, mask=None):
+        """Both."""
+        T = tokens.shape[1]
+        hidden = self.encode(tokens, segments, mask if mask is None else torch.stack([mask] * T, dim=1))
+        return hidden, self.pooler(hidden[:, :1]).squeeze(1).tanh()
+
+
+@alternative("Albert")
+class AListOfOne(nn.Module):
+    """The same layer, called in a loop over numbers."""
+
+    def __init__(
+        self, vocab_size, *, d_embedding, d_model, n_heads, n_layers, d_ff, max_length, segments=2, dropout=0.1
+    ):
+        super().__init__()
+        self.embeddings = LooksUpByHand(vocab_size, d_embedding, max_length, segments=segments, dropout=dropout)
+        self.project = nn.Linear(d_embedding, d_model)
+        self.layer = _OwnLayer(d_model, n_heads, d_ff, dropout)
+        self.pooler = nn.Linear(d_model, d_model)
+        self.depth = n_layers
+
+    def forward(self, tokens, segments=None, mask=None):
+        """Again and again."""
+        x = F.linear(self.embeddings(tokens, segments), self.project.weight, self.project.bias)
+        left = self.depth
+        while left:
+            x, left = self.layer(x, None if mask is None else mask[:, None, :]), left - 1
+        return x, torch.tanh(self.pooler(x[:, 0]))
+
+
+@alternative("Albert")
+class AStackThatRepeats(nn.Module):
+    """A plain list that holds the layer several times."""
+
+    def __init__(
+        self, vocab_size, *, d_embedding, d_model, n_heads, n_layers, d_ff, max_length, segments=2, dropout=0.1
+    ):
+        super().__init__()
+        self.embeddings = OneHot(vocab_size, d_embedding, max_length, segments, dropout)
+        self.project = nn.Linear(d_embedding, d_model)
+        self.layer = _layer(d_model, n_heads, d_ff, dropout)
+        self.pooler = nn.Linear(d_model, d_model)
+        self.times = n_layers
+
+    def forward(self, tokens, segments=None, mask=None):
+        """One after the other, all the same."""
+        x = self.project(self.embeddings(tokens, segments))
+        for layer in [self.layer] * self.times:
+            x = layer(x) if mask is None else layer(x, mask.unsqueeze(-2))
+        return x, self.pooler(x[:, 0]).tanh()
+
+
+@alternative("Albert")
+class AsRecursion(nn.Module):
+    """A layer calls what is left of it."""
+
+    def __init__(
+        self, vocab_size, *, d_embedding, d_model, n_heads, n_layers, d_ff, max_length, segments=2, dropout=0.1
+    ):
+        super().__init__()
+        self.embeddings = StackedAndSummed(vocab_size, d_embedding, max_length, segments=segments, dropout=dropout)
+        self.project = nn.Linear(d_embedding, d_model)
+        self.layer = _layer(d_model, n_heads, d_ff, dropout)
+        self.pooler = nn.Linear(d_model, d_model)
+        self.n = n_layers
+
+    def deeper(self, x, mask, left):
+        """So many times more."""
+        return x if left == 0 else self.deeper(self.layer(x, mask), mask, left - 1)
+
+    def forward(self, tokens, segments=None, mask=None):
+        """All the way down."""
+        x = self.embeddings(tokens, segments) @ self.project.weight.mT + self.project.bias
+        x = self.deeper(x, None if mask is None else mask[:, None], self.n)
+        return x, torch.tanh(self.pooler(x[:, 0]))
+
+
+@alternative("Albert")
+class WithABroadMask(nn.Module):
+    """A mask for every pair."""
+
+    def __init__(
+        self, vocab_size, *, d_embedding, d_model, n_heads, n_layers, d_ff, max_length, segments=2, dropout=0.1
+    ):
+        super().__init__()
+        self.embeddings = Functional(vocab_size, d_embedding, max_length, segments=segments, dropout=dropout)
+        self.project = nn.Linear(d_embedding, d_model)
+        self.layer = _OwnLayer(d_model, n_heads, d_ff, dropout)
+        self.pooler = nn.Linear(d_model, d_model)
+        self.n_layers = n_layers
+
+    def forward(self, tokens, segments=None, mask=None):
+        """Repeat."""
+        pairs = None if mask is None else mask[:, None, :].repeat(1, tokens.shape[1], 1)
+        x = self.project(self.embeddings(tokens, segments))
+        for _ in range(self.n_layers):
+            x = self.layer(x, pairs)
+        return x, self.pooler(x)[:, 0].tanh()
+
+
+@alternative("Albert")
+class FromABert(WithItsEncoderApart):
+    """A BERT whose list of layers is one layer."""
+
+    def __init__(
+        self, vocab_size, *, d_embedding, d_model, n_heads, n_layers, d_ff, max_length, segments=2, dropout=0.1
+    ):
+        nn.Module.__init__(self)
+        self.embeddings = WithVariance(vocab_size, d_embedding, max_length, segments=segments, dropout=dropout)
+        self.project = nn.Linear(d_embedding, d_model)
+        self.layer = _OwnLayer(d_model, n_heads, d_ff, dropout)
+        self.pooler = nn.Linear(d_model, d_model)
+        self.count = n_layers
+
+    def encode(self, tokens, segments, mask):
+        """The same layer over and over."""
+        x = self.project(self.embeddings(tokens, segments))
+        for _ in range(self.count):
+            x = self.layer(x, mask)
+        return x
+
+
+# ------------------------------------------------------------------------------------------------------ heads and losses
+
+
+@alternative("MaskedLanguageHead")
+class WithLinear(nn.Module):
+    """The product as a linear layer's, and GELU of PyTorch."""
+
+    def __init__(self, d_model, vocabulary):
+        super().__init__()
+        self.transform = nn.Linear(d_model, d_model)
+        self.norm = nn.LayerNorm(d_model, eps=1e-12)
+        self.bias = nn.Parameter(torch.zeros(vocabulary))
+
+    def forward(self, hidden, embedding):
+        """Linear with a matrix that is handed in."""
+        return F.linear(self.norm(F.gelu(self.transform(hidden))), embedding, self.bias)
+
+
+@alternative("MaskedLanguageHead")
+class WithEinsum(nn.Module):
+    """The product in Einstein's notation, and GELU by the error function."""
+
+    def __init__(self, d_model, vocabulary):
+        super().__init__()
+        self.transform, self.norm = nn.Linear(d_model, d_model), nn.LayerNorm(d_model, 1e-12)
+        self.register_parameter("bias", nn.Parameter(torch.zeros([vocabulary])))
+
+    def forward(self, hidden, embedding):
+        """Letter by letter."""
+        x = self.transform(hidden)
+        x = 0.5 * x * (1 + torch.erf(x / math.sqrt(2)))
+        return torch.einsum("...d,vd->...v", self.norm(x), embedding).add(self.bias)
+
+
+@alternative("MaskedLanguageHead")
+class WithItsOwnNorm(nn.Module):
+    """The norm by its formula."""
+
+    def __init__(self, d_model, vocabulary):
+        super().__init__()
+        self.transform = nn.Linear(d_model, d_model)
+        self.norm = nn.LayerNorm(d_model, eps=1e-12)
+        self.bias = nn.Parameter(torch.zeros(vocabulary))
+
+    def forward(self, hidden, embedding):
+        """Centre and scale."""
+        x = F.gelu(self.transform(hidden), approximate="none")
+        x = x - x.mean(dim=-1, keepdim=True)
+        x = x / torch.sqrt(x.square().mean(dim=-1, keepdim=True) + 1e-12)
+        return (x * self.norm.weight + self.norm.bias) @ embedding.T + self.bias
+
+
+@alternative("MaskedLanguageHead")
+class OverFlatPlaces(nn.Module):
+    """All places in a row."""
+
+    def __init__(self, d_model, vocabulary):
+        super().__init__()
+        self.norm = nn.LayerNorm(d_model, eps=1e-12)
+        self.transform = nn.Linear(d_model, d_model, bias=True)
+        self.bias = nn.Parameter(torch.full((vocabulary,), 0.0))
+
+    def forward(self, hidden, embedding):
+        """Flatten and unflatten."""
+        x = hidden.reshape(-1, hidden.shape[-1])
+        x = torch.addmm(self.bias, self.norm(nn.GELU()(self.transform(x))), embedding.t())
+        return x.view(*hidden.shape[:-1], -1)
+
+
+@alternative("MaskedLanguageHead")
+class WithAColumn(nn.Module):
+    """The bias as another column of the matrix."""
+
+    def __init__(self, d_model, vocabulary):
+        super().__init__()
+        self.transform = nn.Linear(d_model, d_model)
+        self.norm = nn.LayerNorm(d_model, eps=1e-12)
+        self.bias = nn.Parameter(torch.zeros(vocabulary))
+
+    def forward(self, hidden, embedding):
+        """A one beside the state."""
+        x = self.norm(F.gelu(self.transform(hidden)))
+        x = torch.cat([x, torch.ones_like(x[..., :1])], dim=-1)
+        return torch.matmul(x, torch.cat([embedding, self.bias[:, None]], dim=1).mT)
+
+
+@alternative("masked_language_loss")
+def of_the_chosen_rows(logits, labels):
+    """Only the rows that count are looked at."""
+    counts = labels != -100
+    rows = logits[counts]
+    right = rows.gather(-1, labels[counts].unsqueeze(-1)).squeeze(-1)
+    return (rows.logsumexp(-1) - right).sum() / max(1, len(rows))
+
+
+@alternative("masked_language_loss")
+def by_one_hot(logits, labels):
+    """The right tokens as a mask over the vocabulary."""
+    log_p = logits - logits.logsumexp(dim=-1, keepdim=True)
+    hits = labels.unsqueeze(-1) == torch.arange(logits.shape[-1], device=logits.device)
+    number = (labels >= 0).sum()
+    return -torch.where(hits, log_p, torch.zeros_like(log_p)).sum() / torch.where(number > 0, number, 1)
+
+
+@alternative("bert_parameters")
+def by_lists(vocab_size, d_model, n_layers, d_ff, *, max_length=512, segments=2, pooler=True):
+    """The sizes of all matrices and vectors, summed."""
+    Counts = namedtuple("Counts", "embeddings layers pooler total")
+    tables = sum(rows * d_model for rows in (vocab_size, max_length, segments)) + d_model + d_model
+    maps = [(d_model, d_model)] * 4 + [(d_model, d_ff), (d_ff, d_model)]
+    layer = sum(a * b + b for a, b in maps) + 4 * d_model
+    last = d_model * (d_model + 1) * int(pooler)
+    return Counts(tables, n_layers * layer, last, tables + n_layers * layer + last)
+
+
+@alternative("bert_parameters")
+def by_a_formula(vocab_size, d_model, n_layers, d_ff, *, max_length=512, segments=2, pooler=True):
+    """A plain tuple of the multiplied formulas."""
+    D, F_ = d_model, d_ff
+    parts = (D * (vocab_size + max_length + segments + 2), n_layers * (4 * D * D + 2 * D * F_ + 9 * D + F_))
+    parts += (D * D + D if pooler else 0,)
+    Counts = namedtuple("Counts", ["embeddings", "layers", "pooler", "total"])
+    return Counts(*parts, sum(parts))
+
+
+@alternative("SpanHead")
+class WithUnbind(nn.Module):
+    """The two scores taken apart first."""
+
+    def __init__(self, d_model):
+        super().__init__()
+        self.output = nn.Linear(d_model, 2)
+
+    def forward(self, hidden, mask=None):
+        """Each masked."""
+        start, end = self.output(hidden).unbind(-1)
+        if mask is None:
+            return start, end
+        return start.masked_fill(~mask, float("-inf")), end.masked_fill(~mask, float("-inf"))
+
+
+@alternative("SpanHead")
+class WithAddition(nn.Module):
+    """A mask of numbers that is added."""
+
+    def __init__(self, d_model):
+        super().__init__()
+        self.output = nn.Linear(d_model, 2)
+
+    def forward(self, hidden, mask=None):
+        """Zero or minus infinity."""
+        scores = self.output(hidden)
+        if mask is not None:
+            scores = scores + torch.zeros_like(scores).masked_fill(mask.logical_not()[..., None], -math.inf)
+        start, end = torch.split(scores, 1, dim=-1)
+        return start.squeeze(-1), end.squeeze(-1)
+
+
+@alternative("SpanHead")
+class WithWhere(nn.Module):
+    """Where there is no answer."""
+
+    def __init__(self, d_model):
+        super().__init__()
+        self.output = nn.Linear(d_model, 2)
+
+    def forward(self, hidden, mask=None):
+        """Choose."""
+        start, end = (score.squeeze(2) for score in self.output(hidden).chunk(2, dim=2))
+        if mask is not None:
+            nothing = torch.full_like(start, -torch.inf)
+            start, end = torch.where(mask, start, nothing), torch.where(mask, end, nothing)
+        return start, end
+
+
+@alternative("SpanHead")
+class RowByRow(nn.Module):
+    """Each score by its row of the matrix."""
+
+    def __init__(self, d_model):
+        super().__init__()
+        self.output = nn.Linear(d_model, 2)
+
+    def forward(self, hidden, mask=None):
+        """Two products."""
+        scores = [hidden @ self.output.weight[i] + self.output.bias[i] for i in (0, 1)]
+        if mask is not None:
+            scores = [score.masked_fill(mask == 0, -math.inf) for score in scores]
+        return tuple(scores)
+
+
+@alternative("SpanHead")
+class Transposed(nn.Module):
+    """The two scores as rows."""
+
+    def __init__(self, d_model):
+        super().__init__()
+        self.output = nn.Linear(d_model, 2)
+
+    def forward(self, hidden, mask=None):
+        """(B, 2, T)."""
+        scores = self.output(hidden).transpose(1, 2)
+        if mask is not None:
+            scores = scores.masked_fill(~mask[:, None, :], float("-inf"))
+        return scores[:, 0], scores[:, 1]
+
+
+@alternative("best_span")
+def by_a_band(start, end, *, max_length):
+    """The table of sums, cut to a band by two triangles."""
+    if max_length <= 0:
+        raise ValueError(max_length)
+    T = start.size(1)
+    allowed = torch.ones(T, T, dtype=torch.bool).triu().tril(max_length - 1)
+    table = (start.unsqueeze(2) + end.unsqueeze(1)).where(allowed, torch.tensor(-math.inf))
+    number = table.view(len(start), -1).argmax(1)
+    return torch.div(number, T, rounding_mode="floor"), torch.remainder(number, T)
+
+
+@alternative("best_span")
+def by_two_maxima(start, end, *, max_length):
+    """The best end of each beginning, then the best beginning."""
+    if not max_length >= 1:
+        raise ValueError("no answer")
+    T = start.shape[1]
+    distance = torch.arange(T)[None, :] - torch.arange(T)[:, None]
+    table = start[:, :, None] + end[:, None, :]
+    table = table.masked_fill((distance < 0) | (distance >= max_length), -math.inf)
+    best, ends = table.max(dim=2)
+    first = best.argmax(dim=1)
+    return first, ends.gather(1, first[:, None])[:, 0]
+
+
+@alternative("replaced_token_detection")
+@torch.no_grad()
+def with_scatter(tokens, chosen, generator_logits, *, generator=None):
+    """The guesses by masked scatter."""
+    rows = generator_logits[chosen].softmax(-1)
+    drawn = torch.multinomial(rows, 1, generator=generator).flatten() if len(rows) else tokens.new_empty(0)
+    text = tokens.masked_scatter(chosen, drawn)
+    return text, torch.ne(text, tokens).type_as(generator_logits)
+
+
+@alternative("replaced_token_detection")
+def with_an_index(tokens, chosen, generator_logits, *, generator=None):
+    """The chosen places by number."""
+    b, t = torch.nonzero(chosen, as_tuple=True)
+    text, labels = torch.clone(tokens), torch.zeros(tokens.shape, dtype=generator_logits.dtype)
+    if b.numel() > 0:
+        p = torch.exp(torch.log_softmax(generator_logits.detach()[b, t], dim=1))
+        text[b, t] = torch.multinomial(p, num_samples=1, generator=generator).squeeze(1)
+        labels[b, t] = (text[b, t] != tokens[b, t]).to(labels.dtype)
+    return text, labels
+
+
+@alternative("distillation_loss")
+def by_two_entropies(student, teacher, temperature, mask=None):
+    """Cross-entropy minus the teacher's entropy, over the chosen rows."""
+    if temperature <= 0:
+        raise ValueError("temperature")
+    if mask is not None:
+        student, teacher = student[mask], teacher[mask]
+    student, teacher = (x.reshape(-1, x.shape[-1]) / temperature for x in (student, teacher.detach()))
+    p = teacher.softmax(-1)
+    crossed = -(p * student.log_softmax(-1)).sum(-1)
+    own = -(p * teacher.log_softmax(-1)).sum(-1)
+    return temperature**2 * (crossed - own).sum() / max(1, len(p))
+
+
+@alternative("distillation_loss")
+def with_weights(student, teacher, temperature, mask=None):
+    """A weight for each place."""
+    if not temperature > 0:
+        raise ValueError(temperature)
+    with torch.no_grad():
+        target = torch.log_softmax(teacher / temperature, -1)
+    difference = target - torch.log_softmax(student / temperature, -1)
+    places = (target.exp() * difference).sum(-1)
+    weight = torch.ones_like(places) if mask is None else mask.to(places.dtype)
+    mean = (places * weight).sum() / torch.clamp(weight.sum(), min=1.0)
+    return mean * temperature * temperature
+
+
+# ------------------------------------------------------------------------------------------------------------ training
+
+
+@alternative("linear_warmup_rate")
+def the_lower_line(step, *, peak, warmup, total):
+    """Of two lines the lower one, and never below 0."""
+    up = step / warmup if warmup else math.inf
+    down = (total - step) / (total - warmup) if total > warmup else math.inf if step < total else 0.0
+    return peak * max(0.0, min(up, down, 1.0))
+
+
+@alternative("linear_warmup_rate")
+def by_cases_of_the_step(step, *, peak, warmup, total):
+    """Three cases."""
+    if step >= total:
+        return 0.0
+    if step >= warmup:
+        return peak - peak * (step - warmup) / (total - warmup)
+    return step * (peak / warmup)
+
+
+def _rate(step, rate, count):
+    warmup = max(1, count // 10)
+    return the_lower_line(step, peak=rate, warmup=warmup, total=count + 1)
+
+
+@alternative("finetune")
+def with_no_grad(model, head, optimizer, batches, *, rate, freeze=False):
+    """Another branch for a frozen model, and the loss by hand."""
+    losses = []
+    model.eval() if freeze else model.train()
+    head.train()
+    for n in range(len(batches)):
+        tokens, classes = batches[n]
+        for group in optimizer.param_groups:
+            group["lr"] = _rate(n + 1, rate, len(batches))
+        optimizer.zero_grad(set_to_none=True)
+        real = tokens != 0
+        if freeze:
+            with torch.no_grad():
+                pooled = model(tokens, mask=real)[1]
+        else:
+            pooled = model(tokens, mask=real)[1]
+        log_p = torch.log_softmax(head(pooled), dim=-1)
+        loss = -log_p[torch.arange(len(classes)), classes].mean()
+        loss.backward()
+        optimizer.step()
+        losses.append(float(loss))
+    return losses
+
+
+@alternative("finetune")
+def with_a_schedule_beforehand(model, head, optimizer, batches, *, rate, freeze=False):
+    """The rates first, and a detached pooled state where the model is frozen."""
+    rates = [_rate(n, rate, len(batches)) for n in range(1, len(batches) + 1)]
+    head.train(True)
+    model.train(mode=not freeze)
+    found = []
+    for now, (tokens, classes) in zip(rates, batches, strict=True):
+        for group in optimizer.param_groups:
+            group.update(lr=now)
+        pooled: Tensor = model(tokens, mask=tokens.ne(0))[-1]
+        loss = nn.CrossEntropyLoss()(head(pooled.detach() if freeze else pooled), classes)
+        found.append(loss.detach().item())
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+    return found
