@@ -248,8 +248,8 @@ class Gpt(nn.Module):
         places = torch.arange(start, length, device=tokens.device)
         x = self.dropout(self.token_embedding(tokens) + self.position_embedding(places))  # (B, T, D)
         kept = []
-        for block, past in zip(self.blocks, cache or [None] * len(self.blocks), strict=True):
-            x, keys_and_values = block(x, past)
+        for number, block in enumerate(self.blocks):
+            x, keys_and_values = block(x, None if cache is None else cache[number])
             kept.append(keys_and_values)
         logits: Tensor = self.final_norm(x) @ self.token_embedding.weight.mT  # (B, T, V)
         return logits, kept
@@ -302,10 +302,8 @@ def generate(
         logits, new_cache = model(text if step == 0 or not use_cache else text[:, -1:], cache)
         cache = new_cache if use_cache else None
         logits = sampler_chain(logits[:, -1], text, chain, generator)  # (B, V)
-        if greedy:
-            token = logits.argmax(dim=-1)
-        else:
-            token = torch.multinomial(torch.softmax(logits, dim=-1), 1, generator=generator)[:, 0]
+        p = torch.softmax(logits, dim=-1)
+        token = p.argmax(dim=-1) if greedy else torch.multinomial(p, 1, generator=generator)[:, 0]
         token = token.masked_fill(over, pad)
         text = torch.cat([text, token[:, None].to(text.dtype)], dim=1)
         if eos is not None:
@@ -388,7 +386,7 @@ def chinchilla_loss(parameters: float, tokens: float, constants: Mapping[str, fl
         Hoffmann et al. 2022, Training Compute-Optimal Large Language Models, section 3.3.
     """
     c = constants
-    return c["E"] + c["A"] / parameters ** c["alpha"] + c["B"] / tokens ** c["beta"]
+    return float(c["E"] + c["A"] / parameters ** c["alpha"] + c["B"] / tokens ** c["beta"])
 
 
 def chinchilla_optimal(flops: float, constants: Mapping[str, float] = BESIROGLU_2024) -> tuple[float, float]:
