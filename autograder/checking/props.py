@@ -92,6 +92,38 @@ class TextReader(nn.Module):
         return hidden, torch.tanh(self.pooler(hidden[:, 0]))
 
 
+class RecallingModel(nn.Module):
+    """A language model with a cache: every token of the text so far has a say in the next one, the later the more.
+
+    Attributes:
+        memory: what each token says of the next one, (V, V).
+        asked: how many places it was asked for, in all calls together.
+
+    Args:
+        vocabulary: V, the number of tokens.
+    """
+
+    asked: Tensor
+
+    def __init__(self, vocabulary: int) -> None:
+        super().__init__()
+        self.memory = nn.Parameter(torch.zeros(vocabulary, vocabulary))
+        self.register_buffer("asked", torch.tensor(0))
+
+    def forward(
+        self, tokens: Tensor, cache: Sequence[tuple[Tensor, Tensor]] | None = None
+    ) -> tuple[Tensor, list[tuple[Tensor, Tensor]]]:
+        """Return logits, (B, T, V), for new tokens (B, T), and a cache of one pair, (B, 1, P + T, V) each."""
+        self.asked += tokens.numel()
+        said = self.memory[tokens][:, None]
+        if cache is not None:
+            said = torch.cat([cache[0][0], said], dim=2)
+        length, new = said.shape[2], tokens.shape[1]
+        age = torch.arange(length - new, length, device=said.device)[:, None] - torch.arange(length, device=said.device)
+        weight = torch.where(age < 0, 0.0, 0.7 ** age.clamp(min=0)).to(said.dtype)
+        return weight @ said[:, 0], [(said, said)]
+
+
 class GradientDescent(torch.optim.Optimizer):
     """Gradient descent that takes the steps of ``torch.optim.SGD``.
 
@@ -263,6 +295,7 @@ KINDS: dict[str, Callable[..., Any]] = {
     "TokenTable": TokenTable,
     "Perceptron": Perceptron,
     "TextReader": TextReader,
+    "RecallingModel": RecallingModel,
     "Generator": _generator,
     "SGD": GradientDescent,
     "Adam": AdaptiveMoments,

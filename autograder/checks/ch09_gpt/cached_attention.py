@@ -1,0 +1,66 @@
+"""The check of ``cached_attention``: new queries, old keys."""
+
+from __future__ import annotations
+
+from autograder.checking import rows
+from autograder.checking.draw import Case, Draw
+from autograder.checking.exercise import Exercise
+from autograder.checks.ch05_transformer.ready_made import ATTENTION
+from tfcourse import gpt
+
+B, H, DH = 2, 3, 5
+
+
+def _new(draw: Draw, length: int) -> Case:
+    q, k, v = (draw.normal(B, H, length, DH) for _ in range(3))
+    return Case({"q": q, "k": k, "v": v, "past": None})
+
+
+def _behind(draw: Draw, case: Case, past: int) -> Case:
+    return case.with_arguments(past=(draw.normal(B, H, past, DH), draw.normal(B, H, past, DH)))
+
+
+def a_chunk(draw: Draw) -> Case:
+    """Several new tokens behind more old ones."""
+    return _behind(draw, _new(draw, 4), 6)
+
+
+def a_long_chunk(draw: Draw) -> Case:
+    """More new tokens than old ones."""
+    return _behind(draw, _new(draw, 4), 2)
+
+
+def one_more(draw: Draw) -> Case:
+    """One new token behind several."""
+    return _behind(draw, _new(draw, 1), 4 + int(draw.integers(0, 4)))
+
+
+def the_beginning(draw: Draw) -> Case:
+    """Nothing is cached."""
+    return _new(draw, 4)
+
+
+def more(draw: Draw, size: int) -> Case:
+    """More tokens."""
+    return _behind(draw, _new(draw, size + 1), size)
+
+
+CACHED_ATTENTION = Exercise(
+    reference=gpt.cached_attention,
+    rows=(
+        rows.numbers(
+            2.75,
+            a_chunk,
+            a_long_chunk,
+            name="chunk",
+            title="Several new tokens see all old ones, and the new ones up to themselves.",
+        ),
+        rows.numbers(2.75, one_more, name="one", title="One new token sees all that was kept, and itself."),
+        rows.numbers(2.5, the_beginning, name="beginning", title="Without a past it is causal attention."),
+        rows.inputs_kept(0.75, a_chunk),
+        rows.no_loop(0.5, more, over="tokens"),
+        rows.device(0.75, a_chunk, the_beginning),
+    ),
+    forbidden=ATTENTION,
+    rule_case=(a_chunk, one_more, the_beginning),
+)

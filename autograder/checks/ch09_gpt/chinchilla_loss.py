@@ -1,0 +1,30 @@
+"""The check of ``chinchilla_loss``: three terms."""
+
+from __future__ import annotations
+
+from autograder.checking import rows
+from autograder.checking.draw import Case, Draw
+from autograder.checking.exercise import Exercise
+from autograder.checks.ch09_gpt.scaling_cases import other_constants
+from tfcourse import gpt
+
+
+def a_model(draw: Draw) -> Case:
+    """A model of a few billion parameters, with the constants of the corrected fit."""
+    return Case(
+        {"parameters": 1e9 + 1e7 * int(draw.integers(1, 500)), "tokens": 1e10 + 1e8 * int(draw.integers(1, 500))}
+    )
+
+
+def other_fit(draw: Draw) -> Case:
+    """Other constants."""
+    return a_model(draw).with_arguments(constants=other_constants(draw))
+
+
+CHINCHILLA_LOSS = Exercise(
+    reference=gpt.chinchilla_loss,
+    rows=(
+        rows.numbers(2, a_model, a_model, gradients=False, title="The predicted loss of a model."),
+        rows.numbers(1, other_fit, name="constants", gradients=False, title="The constants may be others."),
+    ),
+)

@@ -1,0 +1,114 @@
+"""The check of ``generate``: a token in each step, by the chain, with the cache."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+
+from autograder.checking import rows
+from autograder.checking.draw import Case, Draw
+from autograder.checking.exercise import Exercise
+from autograder.checking.props import build
+from tfcourse import gpt
+
+V, B, T, STEPS = 7, 3, 4, 8
+CHAIN = [("temperature", {"t": 1.5}), ("repetition_penalty", {"penalty": 1.6}), ("top_k", {"k": 4})]
+
+
+def _case(draw: Draw, **options: Any) -> Case:
+    """Prompts, and a model to which the whole text matters."""
+    state = {"memory": draw.normal(V, V, scale=2.0), "asked": torch.tensor(0)}
+    props = {
+        "model": {"kind": "RecallingModel", "init": {"vocabulary": V}, "state": state},
+        "generator": {"kind": "Generator", "init": {"seed": int(draw.integers(1, 10**6))}},
+    }
+    return Case({"prompt": draw.integers(3, V, B, T), "max_new_tokens": STEPS, **options}, props=props)
+
+
+def _result(case: Case, **changes: Any) -> torch.Tensor:
+    return gpt.generate(**{**case.arguments, **changes}, **build(case.props or {}))
+
+
+def greedy(draw: Draw) -> Case:
+    """The likeliest token in each step. The texts differ, and say more than one thing."""
+    while True:
+        case = _case(draw, greedy=True)
+        written = _result(case)[:, T:]
+        if all(len(set(row)) > 2 for row in written.tolist()) and len(set(map(tuple, written.tolist()))) == B:
+            return case
+
+
+def drawn(draw: Draw) -> Case:
+    """Drawn by a chain, which makes other texts than none."""
+    while True:
+        case = _case(draw, chain=CHAIN)
+        if not torch.equal(_result(case), _result(case, chain=[])):
+            return case
+
+
+def ends(draw: Draw, **options: Any) -> Case:
+    """Texts that end, at different steps, before the limit."""
+    while True:
+        case = greedy(draw).with_arguments(**options)
+        written = _result(case)[:, T:]
+        for eos in range(2, V):
+            steps = [row.index(eos) if eos in row else STEPS for row in written.tolist()]
+            if len(set(steps)) > 1 and 0 < max(steps) < STEPS - 1:
+                return case.with_arguments(eos=eos)
+
+
+def ends_with_another_padding(draw: Draw) -> Case:
+    """The same, filled up with another token."""
+    return ends(draw, pad=1)
+
+
+def without_a_cache(draw: Draw) -> Case:
+    """The whole text in each step."""
+    return greedy(draw).with_arguments(use_cache=False)
+
+
+def nothing(draw: Draw) -> Case:
+    """No new tokens."""
+    return greedy(draw).with_arguments(max_new_tokens=0)
+
+
+def less_than_nothing(draw: Draw) -> Case:
+    """A negative number of tokens."""
+    return greedy(draw).with_arguments(max_new_tokens=-1)
+
+
+GENERATE = Exercise(
+    reference=gpt.generate,
+    rows=(
+        rows.part(
+            2.75,
+            greedy,
+            nothing,
+            output="output",
+            name="greedy",
+            title="The prompts go on with the likeliest token of each step.",
+        ),
+        rows.part(
+            2.5, drawn, output="output", name="drawn", title="Tokens are drawn from what the chain of samplers leaves."
+        ),
+        rows.part(
+            1.75,
+            ends,
+            ends_with_another_padding,
+            output="output",
+            name="end",
+            title="Texts end, and are filled up until the last one has ended.",
+        ),
+        rows.numbers(
+            2,
+            greedy,
+            without_a_cache,
+            name="cost",
+            gradients=False,
+            title="With a cache the model is asked for each place once, and without one for the whole text.",
+        ),
+        rows.inputs_kept(0.5, greedy),
+        rows.errors(0.5, greedy, less_than_nothing, title="A negative number of tokens is a ValueError."),
+    ),
+)

@@ -1,0 +1,62 @@
+"""The check of ``sequence_log_probability``: the chain rule, in logarithms."""
+
+from __future__ import annotations
+
+import torch
+
+from autograder.checking import rows
+from autograder.checking.draw import Case, Draw
+from autograder.checking.exercise import Exercise
+from tfcourse import gpt
+
+
+def texts(draw: Draw) -> Case:
+    """Short texts of several lengths of vocabulary."""
+    b, t, v = draw.sizes(3, low=3)
+    first = torch.log_softmax(draw.normal(v), dim=-1)
+    return Case({"logits": 2 * draw.normal(b, t, v), "tokens": draw.integers(0, v, b, t), "first": first})
+
+
+def long_text(draw: Draw) -> Case:
+    """A text of 400 tokens, whose probability is no number of float32."""
+    v = 5
+    first = torch.log_softmax(draw.normal(v), dim=-1)
+    return Case({"logits": draw.normal(2, 400, v), "tokens": draw.integers(0, v, 2, 400), "first": first})
+
+
+def one_token(draw: Draw) -> Case:
+    """Texts of one token."""
+    case = texts(draw)
+    return case.with_arguments(logits=case.arguments["logits"][:, :1], tokens=case.arguments["tokens"][:, :1])
+
+
+def more(draw: Draw, size: int) -> Case:
+    """More and longer texts."""
+    first = torch.log_softmax(draw.normal(5), dim=-1)
+    return Case(
+        {
+            "logits": draw.normal(size, 3 * size, 5),
+            "tokens": draw.integers(0, 5, size, 3 * size),
+            "first": first,
+        }
+    )
+
+
+SEQUENCE_LOG_PROBABILITY = Exercise(
+    reference=gpt.sequence_log_probability,
+    rows=(
+        rows.numbers(3, texts, title="The log-probability of each text, in nats; gradients too."),
+        rows.edge(
+            0.75,
+            long_text,
+            one_token,
+            name="lengths",
+            gradients=False,
+            dtypes=(),
+            title="Texts of 400 tokens and of one have a log-probability, too.",
+        ),
+        rows.inputs_kept(0.25, texts),
+        rows.no_loop(0.5, more, over="texts or tokens"),
+        rows.device(0.5, texts),
+    ),
+)

@@ -1,0 +1,100 @@
+"""The check of ``slanted_triangular_rate``: quickly up, slowly down."""
+
+from __future__ import annotations
+
+from autograder.checking import rows
+from autograder.checking.draw import Case, Draw
+from autograder.checking.exercise import Exercise
+from tfcourse import gpt
+
+
+def _case(draw: Draw, *, whole: bool = True) -> Case:
+    """Steps of which a tenth is a whole number, or is not."""
+    total = 10 * (4 + int(draw.integers(0, 5))) + (0 if whole else 3 + int(draw.integers(0, 6)))
+    return Case({"step": 0, "total": total})
+
+
+def _at(case: Case, step: int) -> Case:
+    return case.with_arguments(step=step)
+
+
+def beginning(draw: Draw) -> Case:
+    """The first step."""
+    return _case(draw)
+
+
+def rising(draw: Draw) -> Case:
+    """On the way up."""
+    return _at(_case(draw), 1 + int(draw.integers(0, 3)))
+
+
+def falling(draw: Draw) -> Case:
+    """On the way down."""
+    case = _case(draw)
+    return _at(case, case.arguments["total"] // 2 + int(draw.integers(0, 5)))
+
+
+def end(draw: Draw) -> Case:
+    """The last step."""
+    case = _case(draw)
+    return _at(case, case.arguments["total"])
+
+
+def falling_unevenly(draw: Draw) -> Case:
+    """On the way down, where the peak is not at a tenth."""
+    case = _case(draw, whole=False)
+    return _at(case, case.arguments["total"] // 2)
+
+
+def end_unevenly(draw: Draw) -> Case:
+    """The end of the same."""
+    case = _case(draw, whole=False)
+    return _at(case, case.arguments["total"])
+
+
+def another_triangle(draw: Draw) -> Case:
+    """Another peak, another place for it, other ends."""
+    return rising(draw).with_arguments(peak=0.3, cut=0.25, ratio=8.0)
+
+
+def another_way_down(draw: Draw) -> Case:
+    """The same, on the way down."""
+    return falling(draw).with_arguments(peak=0.3, cut=0.25, ratio=8.0)
+
+
+def no_way_up(draw: Draw) -> Case:
+    """It begins at the peak."""
+    return rising(draw).with_arguments(cut=0.0)
+
+
+def behind_the_end(draw: Draw) -> Case:
+    """A step behind the last one."""
+    case = _case(draw)
+    return _at(case, case.arguments["total"] + 1)
+
+
+SLANTED_TRIANGULAR_RATE = Exercise(
+    reference=gpt.slanted_triangular_rate,
+    rows=(
+        rows.numbers(0.75, beginning, rising, name="rise", gradients=False, title="It rises from peak / ratio."),
+        rows.numbers(1.25, falling, end, name="fall", gradients=False, title="It falls back to peak / ratio."),
+        rows.numbers(
+            1.25,
+            falling_unevenly,
+            end_unevenly,
+            name="whole steps",
+            gradients=False,
+            title="It ends at peak / ratio also where total · cut is no whole number.",
+        ),
+        rows.numbers(
+            1,
+            another_triangle,
+            another_way_down,
+            name="options",
+            gradients=False,
+            title="Peak, its place and the ends may be others.",
+        ),
+        rows.numbers(0.25, no_way_up, name="no rise", gradients=False, title="There may be no way up."),
+        rows.errors(0.5, rising, behind_the_end, title="A step behind the last one is a ValueError."),
+    ),
+)
