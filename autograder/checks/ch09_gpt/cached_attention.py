@@ -32,7 +32,7 @@ def a_long_chunk(draw: Draw) -> Case:
 
 def one_more(draw: Draw) -> Case:
     """One new token behind several."""
-    return _behind(draw, _new(draw, 1), 4 + int(draw.integers(0, 4)))
+    return _behind(draw, _new(draw, 1), 5 + int(draw.integers(0, 4)))
 
 
 def the_beginning(draw: Draw) -> Case:

@@ -33,7 +33,7 @@ CHINCHILLA_OPTIMAL = Exercise(
     reference=gpt.chinchilla_optimal,
     rows=(
         rows.part(
-            3,
+            2.75,
             a_budget,
             a_small_budget,
             output="output[0]",
@@ -41,7 +41,7 @@ CHINCHILLA_OPTIMAL = Exercise(
             title="The number of parameters is right.",
         ),
         rows.part(
-            2, a_budget, a_small_budget, output="output[1]", name="tokens", title="The number of tokens is right."
+            2.25, a_budget, a_small_budget, output="output[1]", name="tokens", title="The number of tokens is right."
         ),
         rows.numbers(2.25, other_fit, name="constants", gradients=False, title="The constants may be others."),
         rows.errors(0.75, a_budget, nothing, title="A budget of nothing is a ValueError."),
