@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import combinations
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,7 @@ from tfcourse import gpt
 V, B, T, STEPS = 7, 3, 4, 8
 MISTAKES = MistakeFile(Path(__file__).with_suffix(".toml"), gpt.generate)
 ABOUT_THE_CACHE = ("whole text beside the cache", "cache lost", "cache of the prompt only")
+ABOUT_THE_CHAIN = ("chain not used", "chain sees the prompt only")
 CHAIN = [("temperature", {"t": 1.5}), ("repetition_penalty", {"penalty": 1.6}), ("top_k", {"k": 4})]
 
 
@@ -48,10 +50,12 @@ def greedy(draw: Draw) -> Case:
 
 
 def drawn(draw: Draw) -> Case:
-    """Drawn by a chain, which makes other texts than none."""
+    """Drawn by a chain. Its known mistakes find other texts, each its own."""
+    wrong = [gpt.generate, *(mistake.wrong for mistake in MISTAKES if mistake.name in ABOUT_THE_CHAIN)]
     while True:
         case = _case(draw, chain=CHAIN)
-        if not torch.equal(_result(case), _result(case, chain=[])):
+        texts = [_result(case, way).tolist() for way in wrong]
+        if all(one != other for one, other in combinations(texts, 2)):
             return case
 
 
