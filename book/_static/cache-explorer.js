@@ -2,12 +2,12 @@
  * <cache-explorer>: a decoder that writes, token by token, made by tfcourse.explorers.caches.
  *
  * All numbers are recorded. A score is a cell: its row is the query that asks, its column the key that is asked.
- * Keyboard: the choice is a tab stop with arrows, the stepper has a native slider and buttons.
+ * Keyboard: the choice is a tab stop with arrows, the stepper has buttons.
  */
 (() => {
   "use strict";
 
-  const { Explorer, define, make } = globalThis.tfcourse;
+  const { Explorer, choice, define, make } = globalThis.tfcourse;
   const WAYS = ["Without a cache", "With a cache"];
 
   /** A whole number as readers write it: 12,345. */
@@ -27,7 +27,7 @@
       const { words } = this.data;
       this.way = 0;
       this.step = Math.min(3, words.length - 1);
-      this.ways = this.choice({ label: "How the model writes", options: WAYS, onChoose: (way) => this.choose({ way }) });
+      this.ways = choice({ label: "How the model writes", options: WAYS, onChoose: (way) => this.choose({ way }) });
       this.steps = this.stepper({
         label: "Newest token",
         count: words.length,
@@ -35,7 +35,7 @@
         onStep: (step) => this.choose({ step }),
       });
       this.chips = words.map((word) => make("span", { className: "ce-word", "data-tip": word }, word));
-      this.cells = words.map((_, query) => words.map((_, key) => make("span", { className: "ce-cell", hidden: key > query })));
+      this.cells = words.map((_, query) => words.map((_, key) => make("span", { className: "ce-cell" })));
       const grid = make("div", { className: "ce-grid" }, ...this.cells.flat());
       grid.style.setProperty("--ce-count", String(words.length));
       grid.setAttribute("aria-hidden", "true");

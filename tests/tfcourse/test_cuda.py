@@ -19,6 +19,7 @@ from tfcourse import decoding
 from tfcourse.alignment import best_alignment, ibm_model_1
 from tfcourse.attention import attention_backward, padding_mask, scaled_dot_product_attention, tiled_attention
 from tfcourse.bert import Bert, finetune, mask_tokens, replaced_token_detection
+from tfcourse.gpt import Gpt, generate
 from tfcourse.recurrent import sample_autoregressive
 from tfcourse.sampling import exclude_top_choices, mirostat
 from tfcourse.training import average_checkpoints, shift_right, training_loop, training_step
@@ -38,7 +39,10 @@ NAMES = [name for module in MODULES for name in module.__all__]
 NO_TENSORS = {
     "AttentionCost",
     "AttentionParameters",
+    "BESIROGLU_2024",
     "BertParameters",
+    "GptParameters",
+    "HOFFMANN_2022",
     "LstmWeights",
     "SCORES",
     "Translations",
@@ -46,17 +50,24 @@ NO_TENSORS = {
     "attention_parameters",
     "bert_parameters",
     "best_pair",
+    "bits_per_byte",
     "bpe_encode",
     "byte_characters",
+    "chinchilla_loss",
+    "chinchilla_optimal",
     "decode_ids",
+    "discriminative_rates",
     "encode_text",
+    "gpt_parameters",
     "ibm_model_1",
     "length_penalty",
     "linear_warmup_rate",
     "merge_pair",
     "noam_learning_rate",
     "pre_tokenize",
+    "slanted_triangular_rate",
     "train_bpe",
+    "training_flops",
     "unigram_segment",
     "wordpiece_encode",
 }
@@ -67,6 +78,7 @@ TESTS_OF_THEIR_OWN = {
     "best_alignment": "test_an_alignment_is_read_from_a_table_on_the_device",
     "exclude_top_choices": "test_samplers_draw_on_the_device_of_the_logits",
     "finetune": "test_fine_tuning_on_the_device_is_that_on_the_cpu",
+    "generate": "test_a_gpt_goes_on_with_a_prompt_on_its_device_as_on_the_cpu",
     "greedy_decode": "test_translators_write_on_the_device_what_they_write_on_the_cpu",
     "greedy_search": "test_searches_go_on_with_a_prompt_on_its_device_as_on_the_cpu",
     "mask_tokens": "test_tokens_are_masked_and_replaced_on_the_device_of_the_text",
@@ -345,3 +357,22 @@ def test_fine_tuning_on_the_device_is_that_on_the_cpu(assert_near):
         assert {weight.device.type for weight in weights} == {torch.device(device).type}
         found.append((torch.tensor(losses, dtype=torch.float64), *(weight.detach().cpu() for weight in weights)))
     assert_near(*found)
+
+
+@pytest.mark.cuda
+def test_a_gpt_goes_on_with_a_prompt_on_its_device_as_on_the_cpu():
+    torch.manual_seed(1)
+    model = Gpt(9, 12, d_model=8, n_heads=2, n_layers=2).double().eval()
+    prompt, found = torch.tensor([[3, 4], [5, 6]]), []
+    for device in (DEVICE, "cpu"):
+        here = copy.deepcopy(model).to(device)
+        text = generate(here, prompt.to(device), max_new_tokens=8, greedy=True, eos=8)
+        assert text.device.type == torch.device(device).type
+        found.append(text.cpu())
+    assert torch.equal(*found)
+    random = torch.Generator(DEVICE).manual_seed(1)
+    drawn = generate(
+        model.to(DEVICE), prompt.to(DEVICE), max_new_tokens=8, chain=[("top_k", {"k": 3})], generator=random
+    )
+    assert drawn.device.type == DEVICE
+    assert torch.equal(drawn[:, :2].cpu(), prompt)
