@@ -6,6 +6,8 @@ COURSE ?= demo
 READY  := $(VENV)/.ready
 RUN    := $(VENV)/bin
 CHAPTERS := $(sort $(patsubst chapters/%/exercises.md,%,$(wildcard chapters/*/exercises.md)))
+# What the demonstration hands out and grades: every other chapter.
+DEMO   := $(filter 01% 03% 05% 07% 09% 13%,$(CHAPTERS))
 
 export PIP_DISABLE_PIP_VERSION_CHECK = 1
 
@@ -14,12 +16,12 @@ export PIP_DISABLE_PIP_VERSION_CHECK = 1
 help:
 	@sed -n 's/^## //p' $(MAKEFILE_LIST)
 
-## make demo    the course end to end: site, all assignments, a sample class of 24, grades, feedback, report
+## make demo    the course end to end: site, assignments, a sample class of 24, grades, feedback, report
 demo: $(READY)
 	$(RUN)/tfcourse build
-	$(RUN)/tfcourse assign $(CHAPTERS) --course $(COURSE)
+	$(RUN)/tfcourse assign $(DEMO) --course $(COURSE)
 	$(RUN)/tfcourse sample-class --students 24 --course $(COURSE)
-	$(RUN)/tfcourse autograde $(CHAPTERS) --course $(COURSE)
+	$(RUN)/tfcourse autograde $(DEMO) --course $(COURSE)
 	$(RUN)/tfcourse report --course $(COURSE)
 	@echo "site: $(CURDIR)/book/_build/html/index.html"
 

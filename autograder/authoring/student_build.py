@@ -29,7 +29,7 @@ _DATE = (1980, 1, 1, 0, 0, 0)
 _CACHE = Path(".cache", "recordings")
 _LICENCES = ("LICENSE", "LICENSE-CONTENT")
 # What the package itself tells to install, where a text is to be made or loaded. The other extras are for those who teach.
-_EXTRAS = ("data", "corpora")
+_EXTRAS = ("notebooks", "data", "corpora")
 
 # Students check against what was recorded, and their `tfcourse` is the pre-check alone.
 _ENTRY_POINTS = b"""\

@@ -71,7 +71,7 @@ class Exercise:
         chapter: the chapter folder that the exercise belongs to.
         rows: what is looked at, with points.
         misconceptions: the known mistakes.
-        forbidden: names of torch functions that would do the exercise by themselves.
+        forbidden: names of torch functions, and of packages such as einops, that would do the exercise by themselves.
         rule_case: inputs on which the forbidden functions are looked for, one maker or several (a function may take another way when
             it is given a mask); required where ``forbidden`` is not empty.
         headings: the headings of the lesson's sections by their labels, so that a student is told what to look for.

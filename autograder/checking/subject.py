@@ -11,7 +11,7 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import replace
 from functools import cache
 from types import CodeType, FrameType
-from typing import Any, Literal, Protocol, cast
+from typing import Any, Literal, Protocol, Self, cast
 
 import torch
 from torch import Tensor, nn
@@ -342,11 +342,31 @@ _ACTIONS: dict[str, Callable[[Callable[..., Any], Request], Observation]] = {
 
 
 class _FunctionNames(TorchFunctionMode):
-    """Collects the names of the torch functions that are called."""
+    """Collects the names of the torch functions that are called, and of the packages in ``PACKAGES`` of which something is called."""
+
+    PACKAGES = frozenset({"einops"})
 
     def __init__(self) -> None:
         super().__init__()
         self._called: set[Any] = set()
+        self._packages: set[str] = set()
+        self._profile: Any = None
+
+    def __enter__(self) -> Self:
+        self._profile = sys.getprofile()
+        sys.setprofile(self._note)
+        super().__enter__()  # type: ignore[no-untyped-call]
+        return self
+
+    def __exit__(self, *reason: object) -> None:
+        super().__exit__(*reason)  # type: ignore[no-untyped-call]
+        sys.setprofile(self._profile)
+
+    def _note(self, frame: FrameType, event: str, argument: object) -> None:
+        if event == "call":
+            package = str(frame.f_globals.get("__name__", "")).partition(".")[0]
+            if package in self.PACKAGES:
+                self._packages.add(package)
 
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         self._called.add(func)
@@ -356,7 +376,7 @@ class _FunctionNames(TorchFunctionMode):
     def names(self) -> set[str]:
         """The names, as Python has them."""
         # An operation of torch.ops carries its overload: "add.Tensor".
-        return {str(getattr(func, "__name__", func)).partition(".")[0] for func in self._called}
+        return self._packages | {str(getattr(func, "__name__", func)).partition(".")[0] for func in self._called}
 
 
 class _OperationCounter(TorchDispatchMode):  # type: ignore[no-untyped-call]

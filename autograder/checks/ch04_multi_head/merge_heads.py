@@ -40,4 +40,6 @@ MERGE_HEADS = Exercise(
         rows.no_loop(0.5, many_heads, over="examples, positions or heads"),
         rows.errors(0.5, heads, already_merged, title="Anything but four dimensions is a ValueError."),
     ),
+    forbidden=("einops",),
+    rule_case=heads,
 )

@@ -43,4 +43,6 @@ SPLIT_HEADS = Exercise(
             0.5, columns, indivisible, title="A width that cannot be divided by the number of heads is a ValueError."
         ),
     ),
+    forbidden=("einops",),
+    rule_case=columns,
 )
