@@ -69,7 +69,7 @@ class Prose:
 
 
 class Counts:
-    """Counts of up to `order` neighbouring tokens, backed off by Witten and Bell's rule: new tokens are as likely as they were new before."""
+    """Counts of up to `order` neighbouring tokens, backed off by Witten and Bell's rule."""
 
     def __init__(self, tokens: Sequence[int], order: int) -> None:
         self.order = order
@@ -264,7 +264,7 @@ def tuned(model: Gpt, labels: int, seed: int, *, care: bool) -> float:
     tokens, targets = NAMES.acceptability(TO_TEST, seed=99)
     with torch.no_grad():
         right = classifier.eval()(tokens).argmax(dim=-1) == targets
-    return round(right.double().mean().item(), 4)
+    return float(round(right.double().mean().item(), 4))
 
 
 def fine_tuning() -> dict[str, Any]:
@@ -290,7 +290,7 @@ def main() -> None:
     file = parser.parse_args().record
     torch.set_num_threads(1)
     text = Prose()
-    record = {"finetuning": fine_tuning(), "scaling": one_budget(text), "prose": crossing(text)}
+    record: dict[str, Any] = {"finetuning": fine_tuning(), "scaling": one_budget(text), "prose": crossing(text)}
     record["generated"] = f"by {COMMAND}; run it again, do not change this file"
     file.write_text(json.dumps(record, separators=(",", ":")) + "\n", encoding="utf-8")
 

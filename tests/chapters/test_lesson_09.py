@@ -191,7 +191,20 @@ def test_bits_of_bytes(values: dict[str, Any]) -> None:
 
 def test_recorded_race_is_told_as_it_was() -> None:
     race = RECORD["prose"]
-    curve = {step: bits for step, _, bits in race["curve"]}
+    curve = {step: (seconds, bits) for step, seconds, bits in race["curve"]}
+    check("It needs 1.845 bits a byte with two tokens of memory,", race["counts"]["3"], form=".3f")
+    check("after 100 steps and half a minute, needs 2.74.", curve[100][1])
+    assert 25 < curve[100][0] < 40
+    check("It passes the pairs (2.285) before step 400,", race["counts"]["2"], form=".3f")
+    assert curve[400][1] < race["counts"]["2"] < curve[200][1]
+    check("only between step 1,000 and step 1,250,", 1000, 1250, form=",d")
+    assert curve[1000][1] > race["counts"]["3"] > curve[1250][1]
+    assert 280 < curve[1000][0] < curve[1250][0] < 380, "some five minutes"
+    check("thirty-one times through the text, it needs 1.69.", curve[3000][1])
+    assert round(3000 * 16 * 128 / race["tokens"][0]) == 31
+    assert 870 < curve[3000][0] < 930, "fifteen minutes"
+    check("with three tokens of memory it needs 1.843,", race["counts"]["4"], form=".3f")
+    assert race["parameters"] == 875_264
 
 
 def test_cache_gives_the_same_and_is_faster(values: dict[str, Any]) -> None:

@@ -91,8 +91,9 @@ def test_the_wheel_is_named_and_described_as_what_it_is(small: Any, wheels: dict
         ("corpora", "datasets"),
         ("data", "babel"),
         ("data", "num2words"),
+        ("notebooks", "einops"),
     ]
-    assert metadata.get_all("Provides-Extra") == ["data", "corpora"]
+    assert metadata.get_all("Provides-Extra") == ["notebooks", "data", "corpora"]
     assert {entry.group: entry.value for entry in distribution.entry_points} == {
         "console_scripts": "autograder.checking.validate:main",
         "tfcourse.checks": "autograder.checking.recorded:check",
