@@ -44,7 +44,7 @@ HOFFMANN_2022: Mapping[str, float] = {"E": 1.69, "A": 406.4, "B": 410.7, "alpha"
 """The constants that the paper on Chinchilla prints (Hoffmann et al. 2022, equation 10)."""
 
 BESIROGLU_2024: Mapping[str, float] = {"E": 1.8172, "A": 482.01, "B": 2085.43, "alpha": 0.3478, "beta": 0.3658}
-"""The constants of a corrected fit to the same runs (Besiroglu et al. 2024, Chinchilla Scaling: A Replication Attempt)."""
+"""The constants of a corrected fit to the same runs (Besiroglu et al. 2024, section 3)."""
 
 
 def next_token_loss(logits: Tensor, tokens: Tensor, pad: int | None = None) -> Tensor:
