@@ -1,0 +1,605 @@
+"""T5: spans that are hidden, relative positions in buckets, norms without a mean, the model, every task as text, and how large it is.
+
+A boolean mask is True where a query may attend. Sentinels are tokens that stand for spans, in the order in which they are used.
+
+Shapes: B batch, T and S lengths of target and source, V vocabulary, D model width, H heads, Dh width of a head (H · Dh need not be D),
+F feed-forward width, L layers of each stack; `...` stands for any number of leading dimensions.
+"""
+
+import math
+import re
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+import torch
+from torch import Tensor, nn
+
+from tfcourse.alignment import masked_softmax
+from tfcourse.attention import causal_mask
+from tfcourse.layers import gelu
+from tfcourse.multihead import merge_heads, split_heads
+
+__all__ = [  # noqa: RUF022 - in the order of the lesson
+    "random_span_mask",
+    "corrupt_spans",
+    "restore_spans",
+    "relative_position_bucket",
+    "relative_position_bias",
+    "rms_norm",
+    "T5Attention",
+    "T5FeedForward",
+    "T5Layer",
+    "T5",
+    "score_to_text",
+    "T5Parameters",
+    "t5_parameters",
+]
+
+
+def random_span_mask(
+    length: int, generator: torch.Generator, *, noise_density: float = 0.15, mean_span_length: float = 3.0
+) -> Tensor:
+    """Choose spans of a text to hide: always the same number of tokens, in the same number of spans, at random places.
+
+    n = round(`length` · `noise_density`), kept between 1 and `length` - 1, tokens are hidden in s = round(n / `mean_span_length`) spans,
+    at least 1 and at most n and `length` - n. Kept and hidden spans alternate; the text begins with a kept one and ends with a hidden one,
+    and none is empty. All ways to cut n and `length` - n into s parts are equally likely. Two draws are made: the s - 1 smallest places
+    after which the hidden tokens are cut are `torch.randperm(n - 1)[: s - 1]`, sorted, counted from 0; those of the kept tokens are
+    `torch.randperm(length - n - 1)[: s - 1]` likewise.
+
+    Args:
+        length: Number of tokens T, at least 2.
+        generator: Source of the draws; the mask is on its device.
+        noise_density: Share of the tokens to hide, above 0 and below 1.
+        mean_span_length: Mean length of a hidden span, at least 1.
+
+    Returns:
+        Boolean (T,), True at hidden tokens.
+
+    Raises:
+        ValueError: If an argument is out of its range.
+
+    Source:
+        Raffel et al. 2020, Exploring the Limits of Transfer Learning with a Unified Text-to-Text Transformer, section 3.3.4.
+    """
+    if length < 2 or not 0 < noise_density < 1 or mean_span_length < 1:
+        raise ValueError(
+            f"expected at least 2 tokens, a density above 0 and below 1 and a mean length of at least 1, "
+            f"got {length}, {noise_density} and {mean_span_length}"
+        )
+    hidden = min(max(round(length * noise_density), 1), length - 1)
+    spans = min(max(round(hidden / mean_span_length), 1), hidden, length - hidden)
+    hidden_lengths = _random_parts(hidden, spans, generator)
+    kept_lengths = _random_parts(length - hidden, spans, generator)
+    lengths = torch.stack([kept_lengths, hidden_lengths], dim=1).flatten()  # (2 s,)
+    kinds = torch.arange(2 * spans, device=generator.device) % 2 == 1
+    return kinds.repeat_interleave(lengths)
+
+
+def corrupt_spans(tokens: Tensor, noise: Tensor, sentinels: Sequence[int]) -> tuple[Tensor, Tensor]:
+    """Put a sentinel in the place of each hidden span, and write down what the spans were.
+
+    Args:
+        tokens: The text, integers (T,).
+        noise: Boolean (T,), True at hidden tokens; a run of them is a span.
+        sentinels: Tokens that stand for the spans, in this order; one more than there are spans is needed.
+
+    Returns:
+        The source, in which each span has become one sentinel, and the target: for each span its sentinel and its tokens, and at last one
+        more sentinel.
+
+    Raises:
+        ValueError: If there are not enough sentinels.
+
+    Source:
+        Raffel et al. 2020, section 3.1.4 and figure 2.
+    """
+    begins = noise & ~torch.cat([noise.new_zeros(1), noise[:-1]])
+    spans = int(begins.sum())
+    if spans + 1 > len(sentinels):
+        raise ValueError(f"{spans} spans need {spans + 1} sentinels, got {len(sentinels)}")
+    marks = torch.tensor(sentinels, dtype=tokens.dtype, device=tokens.device)
+    number = begins.long().cumsum(dim=0) - 1  # (T,): of the span that a place is in, or that came before it
+    source = torch.where(begins, marks[number.clamp(min=0)], tokens)[begins | ~noise]
+    place = torch.arange(len(tokens), device=tokens.device)
+    ends = torch.full((1,), len(tokens), device=tokens.device)
+    # A sentinel stands half a place before the first token of its span, the last one behind everything.
+    keys = torch.cat([place[noise].double(), place[begins] - 0.5, ends.double()])
+    parts = torch.cat([tokens[noise], marks[: spans + 1]])
+    return source, parts[keys.argsort()]
+
+
+def restore_spans(source: Tensor, target: Tensor, sentinels: Sequence[int]) -> Tensor:
+    """Put the spans of a target back into their places in a source: the inverse of `corrupt_spans`.
+
+    Args:
+        source: Text with sentinels, integers (S,).
+        target: Sentinels, each with the tokens of its span behind it, in any order, integers (T,). What stands before its first sentinel
+            is ignored, and so is the span of a sentinel that the source lacks.
+        sentinels: The tokens that are sentinels.
+
+    Returns:
+        The text, integers: each sentinel of the source has become its span, or nothing if the target lacks it.
+
+    Source:
+        Raffel et al. 2020, section 3.1.4.
+    """
+    marks = set(sentinels)
+    spans: dict[int, list[int]] = {}
+    current: list[int] = []
+    for token in target.tolist():
+        if token in marks:
+            current = spans[token] = []
+        else:
+            current.append(token)
+    text = [part for token in source.tolist() for part in (spans.get(token, []) if token in marks else [token])]
+    return torch.tensor(text, dtype=source.dtype, device=source.device)
+
+
+def relative_position_bucket(
+    offset: Tensor, *, bidirectional: bool, n_buckets: int = 32, max_distance: int = 128
+) -> Tensor:
+    """Sort offsets of keys into buckets: near ones exactly, far ones more and more coarsely.
+
+    An offset is the place of the key minus that of the query. Looking both ways, half of the buckets are for keys behind the query and at
+    its place (offset 0 or less), from 0 on, the other half for keys ahead. Looking back only, all of them are for keys behind, and offsets
+    above 0 count as 0. Of the b buckets of a side the first b / 2 hold one distance each; from distance b / 2 on the bucket of distance d
+    is b / 2 + ⌊log(d / (b / 2)) / log(`max_distance` / (b / 2)) · b / 2⌋, and at most b - 1.
+
+    Args:
+        offset: Integers (...).
+        bidirectional: Whether there may be keys ahead.
+        n_buckets: Number of buckets; the number on a side is even.
+        max_distance: From here on all distances share the last bucket; more than half of the buckets of a side.
+
+    Returns:
+        Numbers of buckets, integers (...).
+
+    Raises:
+        ValueError: If the buckets of a side are not even in number, or `max_distance` is too small.
+
+    Source:
+        Raffel et al. 2020, section 2.1; the numbers are those of the published code.
+    """
+    side = n_buckets // 2 if bidirectional else n_buckets
+    exact = side // 2
+    if side % 2 or side * (2 if bidirectional else 1) != n_buckets or max_distance <= exact:
+        raise ValueError(
+            f"expected an even number of buckets on a side and a distance above {exact}, "
+            f"got n_buckets={n_buckets} and max_distance={max_distance}"
+        )
+    distance = offset.abs() if bidirectional else (-offset).clamp(min=0)
+    ratio = torch.log(distance.clamp(min=1).float() / exact) / math.log(max_distance / exact)
+    coarse = (exact + (ratio * (side - exact)).long()).clamp(max=side - 1)
+    bucket = torch.where(distance < exact, distance, coarse)
+    return bucket + side * (offset > 0).long() if bidirectional else bucket
+
+
+def relative_position_bias(
+    table: Tensor, T: int, S: int, *, bidirectional: bool, max_distance: int = 128, start: int = 0
+) -> Tensor:
+    """Give each pair of a query and a key a number for each head, by the bucket of its offset, to be added to the scores.
+
+    Args:
+        table: A number for each bucket and head, (n_buckets, H).
+        T: Number of queries; query t stands at place `start` + t.
+        S: Number of keys.
+        bidirectional: As in `relative_position_bucket`.
+        max_distance: As there.
+        start: Place of the first query.
+
+    Returns:
+        Numbers, (H, T, S).
+
+    Raises:
+        ValueError: As in `relative_position_bucket`.
+
+    Source:
+        Raffel et al. 2020, section 2.1.
+    """
+    queries = torch.arange(start, start + T, device=table.device)
+    offset = torch.arange(S, device=table.device) - queries[:, None]  # (T, S)
+    bucket = relative_position_bucket(
+        offset, bidirectional=bidirectional, n_buckets=table.shape[0], max_distance=max_distance
+    )
+    return table[bucket].permute(2, 0, 1)
+
+
+def rms_norm(x: Tensor, gamma: Tensor, eps: float = 1e-6) -> Tensor:
+    """Divide each row by the root of the mean of its squares, and stretch each column as learned. No mean is taken away.
+
+    Args:
+        x: Rows, (..., D).
+        gamma: One factor a column, (D,).
+        eps: Added to the mean of the squares, under the root.
+
+    Returns:
+        Rows, (..., D), in the dtype of `x`; computed in float32 at least.
+
+    Source:
+        Zhang and Sennrich 2019, Root Mean Square Layer Normalization, section 3.
+    """
+    wide = x.to(torch.promote_types(x.dtype, torch.float32))
+    scaled = wide * torch.rsqrt(wide.square().mean(dim=-1, keepdim=True) + eps)
+    return (scaled * gamma.to(wide.dtype)).to(x.dtype)
+
+
+class T5Attention(nn.Module):
+    """Multi-head attention whose scores are not scaled and get a bias by position; its maps have none.
+
+    Four linear maps without bias: `q_proj`, `k_proj`, `v_proj` (D -> H · Dh) and `o_proj` (H · Dh -> D).
+
+    Args:
+        d_model: Width D.
+        n_heads: Heads H.
+        d_head: Width of a head, Dh.
+
+    Source:
+        Raffel et al. 2020, section 2.1; that nothing is scaled is in the published code.
+    """
+
+    def __init__(self, d_model: int, n_heads: int, d_head: int) -> None:
+        super().__init__()
+        self.n_heads = n_heads
+        self.q_proj = nn.Linear(d_model, n_heads * d_head, bias=False)
+        self.k_proj = nn.Linear(d_model, n_heads * d_head, bias=False)
+        self.v_proj = nn.Linear(d_model, n_heads * d_head, bias=False)
+        self.o_proj = nn.Linear(n_heads * d_head, d_model, bias=False)
+
+    def forward(
+        self, x: Tensor, context: Tensor | None = None, mask: Tensor | None = None, bias: Tensor | None = None
+    ) -> Tensor:
+        """Let every position of `x` attend to `context`, or to `x` itself.
+
+        Args:
+            x: The sequence that asks, (B, T, D).
+            context: The sequence that is asked, (B, S, D); None means `x` itself.
+            mask: Boolean, True where a query may attend, broadcastable to (B, T, S); None permits every pair. A query that may attend to
+                nothing gets zeros.
+            bias: Numbers that are added to the scores, broadcastable to (B, H, T, S).
+
+        Returns:
+            Outputs, (B, T, D).
+        """
+        context = x if context is None else context
+        q, k, v = (
+            split_heads(project(part), self.n_heads)
+            for project, part in ((self.q_proj, x), (self.k_proj, context), (self.v_proj, context))
+        )
+        scores = q @ k.mT  # (B, H, T, S)
+        if bias is not None:
+            scores = scores + bias
+        if mask is not None and mask.ndim == 3:
+            mask = mask.unsqueeze(1)  # (B, 1, T, S)
+        output: Tensor = self.o_proj(merge_heads(masked_softmax(scores, mask) @ v))
+        return output
+
+
+class T5FeedForward(nn.Module):
+    """Two maps with ReLU between them or, gated, a product of two maps and a third one; none has a bias.
+
+    Its maps are `up_proj` (D -> F), `down_proj` (F -> D) and, if it is gated, `gate_proj` (D -> F), whose approximate GELU the result of
+    `up_proj` is multiplied with.
+
+    Args:
+        d_model: Width D.
+        d_ff: Width F in between.
+        gated: The form of version 1.1.
+
+    Source:
+        Raffel et al. 2020, section 2.1; Shazeer 2020, GLU Variants Improve Transformer, section 2 (gated).
+    """
+
+    def __init__(self, d_model: int, d_ff: int, *, gated: bool = False) -> None:
+        super().__init__()
+        self.up_proj = nn.Linear(d_model, d_ff, bias=False)
+        self.down_proj = nn.Linear(d_ff, d_model, bias=False)
+        self.gate_proj = nn.Linear(d_model, d_ff, bias=False) if gated else None
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Work on each position by itself.
+
+        Args:
+            x: (..., D).
+
+        Returns:
+            (..., D).
+        """
+        up = self.up_proj(x)
+        hidden = torch.relu(up) if self.gate_proj is None else gelu(self.gate_proj(x), approximate=True) * up
+        output: Tensor = self.down_proj(hidden)
+        return output
+
+
+class T5Layer(nn.Module):
+    """A layer of either stack: pre-norm with `nn.RMSNorm`, a bias by position in its self-attention alone.
+
+    Its parts are `self_attention` and, in the decoder, `cross_attention` (two `T5Attention`), `feed_forward` (a `T5FeedForward`), and a
+    norm for each, `self_attention_norm`, `cross_attention_norm` and `feed_forward_norm`, `nn.RMSNorm(d_model, eps=1e-6)`. In the decoder
+    self-attention is causal. What the encoder gives is not normalised here. While training, dropout falls on the output of each sublayer.
+
+    Args:
+        d_model: Width D.
+        n_heads: Heads H.
+        d_head: Width of a head, Dh.
+        d_ff: Feed-forward width F.
+        decoder: Whether it is a layer of the decoder.
+        gated: The feed-forward network of version 1.1.
+        dropout: Probability of dropout.
+
+    Source:
+        Raffel et al. 2020, section 2.1.
+    """
+
+    def __init__(
+        self,
+        d_model: int,
+        n_heads: int,
+        d_head: int,
+        d_ff: int,
+        *,
+        decoder: bool,
+        gated: bool = False,
+        dropout: float = 0.0,
+    ) -> None:
+        super().__init__()
+        self.self_attention = T5Attention(d_model, n_heads, d_head)
+        self.self_attention_norm = nn.RMSNorm(d_model, eps=1e-6)
+        self.cross_attention = T5Attention(d_model, n_heads, d_head) if decoder else None
+        self.cross_attention_norm = nn.RMSNorm(d_model, eps=1e-6) if decoder else None
+        self.feed_forward = T5FeedForward(d_model, d_ff, gated=gated)
+        self.feed_forward_norm = nn.RMSNorm(d_model, eps=1e-6)
+        self.dropout = nn.Dropout(dropout)
+
+    def forward(
+        self, x: Tensor, memory: Tensor | None = None, mask: Tensor | None = None, bias: Tensor | None = None
+    ) -> Tensor:
+        """Pass through the sublayers.
+
+        Args:
+            x: The layer's own sequence, (B, T, D).
+            memory: In the decoder, what the encoder gives, (B, S, D).
+            mask: Boolean, True where the source is real, broadcastable to (B, T, S): over the keys of the self-attention in the encoder,
+                over those of the cross-attention in the decoder.
+            bias: Bias by position of the self-attention, broadcastable to (B, H, T, T).
+
+        Returns:
+            (B, T, D).
+        """
+        own = mask if self.cross_attention is None else causal_mask(x.shape[1], x.device)
+        normed = self.self_attention_norm(x)
+        x = x + self.dropout(self.self_attention(normed, mask=own, bias=bias))
+        if self.cross_attention is not None and self.cross_attention_norm is not None:
+            x = x + self.dropout(self.cross_attention(self.cross_attention_norm(x), memory, mask))
+        output: Tensor = x + self.dropout(self.feed_forward(self.feed_forward_norm(x)))
+        return output
+
+
+class T5(nn.Module):
+    """An encoder and a decoder for every task that is written as text.
+
+    Its parts are `embedding`, `encoder_bias` and `decoder_bias` (an `nn.Embedding(n_buckets, H)` each, which all layers of a stack share),
+    `encoder_layers` and `decoder_layers` (`nn.ModuleList` of `T5Layer`), `encoder_norm` and `decoder_norm`, two
+    `nn.RMSNorm(d_model, eps=1e-6)`, and, unless weights are tied, `output`, an `nn.Linear(D, V)` without bias. Embeddings are not scaled.
+    With tied weights logits are products of the decoder's states, times D^(-1/2), with the embedding matrix. Dropout falls on the
+    embeddings, and in every layer.
+
+    Weights begin as normal numbers with these standard deviations: embedding 1, q_proj (D · Dh)^(-1/2), k_proj and v_proj D^(-1/2), o_proj
+    (H · Dh)^(-1/2), up_proj and gate_proj D^(-1/2), down_proj F^(-1/2), tables of bias D^(-1/2), output D^(-1/2).
+
+    Args:
+        vocabulary: V.
+        d_model: Width D.
+        n_heads: Heads H.
+        d_head: Width of a head, Dh.
+        d_ff: Feed-forward width F.
+        n_layers: Layers L of each stack.
+        gated: The feed-forward networks of version 1.1.
+        tie_weights: Whether the embedding matrix gives the logits, too.
+        n_buckets: Buckets of offsets.
+        max_distance: From here on all offsets share a bucket.
+        dropout: Probability of dropout.
+
+    Source:
+        Raffel et al. 2020, section 2.1; initial weights and the factor D^(-1/2) are those of the published code.
+    """
+
+    def __init__(
+        self,
+        vocabulary: int,
+        *,
+        d_model: int,
+        n_heads: int,
+        d_head: int,
+        d_ff: int,
+        n_layers: int,
+        gated: bool = False,
+        tie_weights: bool = True,
+        n_buckets: int = 32,
+        max_distance: int = 128,
+        dropout: float = 0.0,
+    ) -> None:
+        super().__init__()
+        self.max_distance = max_distance
+        self.embedding = nn.Embedding(vocabulary, d_model)
+        self.encoder_bias = nn.Embedding(n_buckets, n_heads)
+        self.decoder_bias = nn.Embedding(n_buckets, n_heads)
+
+        def layers(*, decoder: bool) -> nn.ModuleList:
+            return nn.ModuleList(
+                T5Layer(d_model, n_heads, d_head, d_ff, decoder=decoder, gated=gated, dropout=dropout)
+                for _ in range(n_layers)
+            )
+
+        self.encoder_layers, self.decoder_layers = layers(decoder=False), layers(decoder=True)
+        self.encoder_norm = nn.RMSNorm(d_model, eps=1e-6)
+        self.decoder_norm = nn.RMSNorm(d_model, eps=1e-6)
+        self.output = None if tie_weights else nn.Linear(d_model, vocabulary, bias=False)
+        self.dropout = nn.Dropout(dropout)
+        of_others = d_model**-0.5
+        spread = {
+            "embedding": 1.0,
+            "q_proj": (d_model * d_head) ** -0.5,
+            "o_proj": (n_heads * d_head) ** -0.5,
+            "down_proj": d_ff**-0.5,
+        }
+        for name, parameter in self.named_parameters():
+            if parameter.ndim == 2:
+                nn.init.normal_(parameter, std=spread.get(name.split(".")[-2], of_others))
+
+    def forward(self, source: Tensor, target: Tensor, source_mask: Tensor | None = None) -> Tensor:
+        """Predict, at every place of the target, the token that comes next.
+
+        Args:
+            source: Integers (B, S).
+            target: Tokens so far, integers (B, T).
+            source_mask: Boolean (B, S), True at real tokens; None means that all are real.
+
+        Returns:
+            Logits, (B, T, V).
+        """
+        return self.decode(target, self.encode(source, source_mask), source_mask)
+
+    def encode(self, source: Tensor, source_mask: Tensor | None = None) -> Tensor:
+        """Read the source.
+
+        Args:
+            source: Integers (B, S).
+            source_mask: Boolean (B, S), True at real tokens; None means that all are real.
+
+        Returns:
+            What the decoder attends to, (B, S, D).
+        """
+        x = self.dropout(self.embedding(source))  # (B, S, D)
+        S = source.shape[1]
+        bias = relative_position_bias(
+            self.encoder_bias.weight, S, S, bidirectional=True, max_distance=self.max_distance
+        )
+        for layer in self.encoder_layers:
+            x = layer(x, mask=None if source_mask is None else source_mask[:, None], bias=bias)
+        memory: Tensor = self.encoder_norm(x)
+        return memory
+
+    def decode(self, target: Tensor, memory: Tensor, source_mask: Tensor | None = None) -> Tensor:
+        """Predict the next tokens from the target so far and the source as the encoder has read it.
+
+        Args:
+            target: Integers (B, T).
+            memory: What `encode` gave, (B, S, D).
+            source_mask: Boolean (B, S), True at real tokens; None means that all are real.
+
+        Returns:
+            Logits, (B, T, V).
+        """
+        x = self.dropout(self.embedding(target))  # (B, T, D)
+        T = target.shape[1]
+        bias = relative_position_bias(
+            self.decoder_bias.weight, T, T, bidirectional=False, max_distance=self.max_distance
+        )
+        for layer in self.decoder_layers:
+            x = layer(x, memory, None if source_mask is None else source_mask[:, None], bias)
+        x = self.decoder_norm(x)
+        if self.output is None:
+            return nn.functional.linear(x * x.shape[-1] ** -0.5, self.embedding.weight)
+        logits: Tensor = self.output(x)
+        return logits
+
+
+def to_text(task: str, fields: Mapping[str, str]) -> str:
+    """Write a task as text: "task: text" for one field with the name "", else "task name: text name: text"."""
+    if set(fields) == {""}:
+        return f"{task}: {fields['']}"
+    return " ".join([task, *(f"{name}: {text}" for name, text in fields.items())])
+
+
+def score_to_text(score: float, *, step: float = 0.2) -> str:
+    """Write a score as text, so that a model of text can predict it: the nearest multiple of a step, with one decimal.
+
+    Args:
+        score: The score.
+        step: Scores are rounded to its multiples; of two that are equally near, to the upper one.
+
+    Returns:
+        The text.
+
+    Raises:
+        ValueError: If `step` is not above 0.
+
+    Source:
+        Raffel et al. 2020, section 2.4.
+    """
+    if not step > 0:
+        raise ValueError(f"a step is above 0, got {step}")
+    # What is half way in decimals is not in binary: a little is allowed for.
+    return f"{step * math.floor(score / step + 0.5 + 1e-9):.1f}"
+
+
+def text_to_score(text: str) -> float | None:
+    """Read a score from 1 to 5 that was written as text; None if the text is no such number."""
+    if not re.fullmatch(r"\d+(\.\d+)?", text.strip()):
+        return None
+    score = float(text)
+    return score if 1 <= score <= 5 else None
+
+
+class T5Parameters(NamedTuple):
+    """How many parameters the parts of a T5 have."""
+
+    embedding: int
+    """The embedding matrix, and the output matrix if it is another one."""
+    encoder: int
+    """The encoder's layers and its norm."""
+    decoder: int
+    """The decoder's layers and its norm."""
+    biases: int
+    """Both tables of bias by position."""
+    total: int
+    """All of it."""
+
+
+def t5_parameters(
+    vocabulary: int,
+    d_model: int,
+    n_heads: int,
+    d_head: int,
+    d_ff: int,
+    n_layers: int,
+    *,
+    gated: bool = False,
+    tied: bool = True,
+    n_buckets: int = 32,
+) -> T5Parameters:
+    """Count the parameters of a T5.
+
+    Args:
+        vocabulary: V.
+        d_model: Width D.
+        n_heads: Heads H.
+        d_head: Width of a head, Dh.
+        d_ff: Feed-forward width F.
+        n_layers: Layers L of each stack.
+        gated: The feed-forward networks of version 1.1.
+        tied: Whether the embedding matrix gives the logits, too.
+        n_buckets: Buckets of offsets.
+
+    Returns:
+        The counts.
+
+    Source:
+        Raffel et al. 2020, section 3.7.
+    """
+    attention = 4 * d_model * n_heads * d_head
+    feed_forward = (3 if gated else 2) * d_model * d_ff
+    encoder = n_layers * (attention + feed_forward + 2 * d_model) + d_model
+    decoder = n_layers * (2 * attention + feed_forward + 3 * d_model) + d_model
+    embedding = (1 if tied else 2) * vocabulary * d_model
+    biases = 2 * n_buckets * n_heads
+    return T5Parameters(embedding, encoder, decoder, biases, embedding + encoder + decoder + biases)
+
+
+def _random_parts(total: int, parts: int, generator: torch.Generator) -> Tensor:
+    """Cut a number into parts of at least 1, every way equally likely: their lengths, integers (parts,)."""
+    device = generator.device
+    cuts = torch.randperm(total - 1, generator=generator, device=device)[: parts - 1].sort().values + 1
+    ends = torch.cat([cuts, torch.tensor([total], device=device)])
+    return ends.diff(prepend=torch.zeros(1, dtype=ends.dtype, device=device))
