@@ -1,5 +1,7 @@
 """Where reshaping is the exercise einops earns nothing; elsewhere it is welcome."""
 
+import sys
+
 import einops
 import pytest
 import torch
@@ -28,16 +30,23 @@ def test_einops_earns_nothing_where_reshaping_is_the_exercise(solution):
 
 
 def test_what_is_profiled_before_is_profiled_again_afterwards():
-    import sys
-
-    seen = []
-    sys.setprofile(lambda frame, event, argument: seen.append(event))
+    sys.setprofile(lambda frame, event, argument: None)
     try:
         mine = sys.getprofile()
         check(split_heads)
         assert sys.getprofile() is mine
     finally:
         sys.setprofile(None)
+
+
+def test_who_hides_what_he_calls_is_found_out():
+    def split_heads(x, n_heads):
+        sys.setprofile(None)
+        return einops.rearrange(x, "b t (h d) -> b h t d", h=n_heads)
+
+    verdict = check(split_heads, hidden=True)
+    assert verdict.score == 0
+    assert "it hides from the check what it calls" in str(verdict)
 
 
 def test_einops_is_welcome_elsewhere():
