@@ -1,0 +1,81 @@
+"""The check of ``corrupt_spans``: a sentinel for each span, and the spans behind their sentinels."""
+
+from __future__ import annotations
+
+from autograder.checking import rows
+from autograder.checking.draw import Case, Draw
+from autograder.checking.exercise import Exercise
+from autograder.checks.ch10_t5.spans import DESCENDING, SENTINELS, noise, runs, text
+from tfcourse import t5
+
+
+def _case(draw: Draw, lengths: list[int], sentinels: tuple[int, ...] = SENTINELS) -> Case:
+    return Case({"tokens": text(draw, sum(lengths)), "noise": noise(lengths), "sentinels": list(sentinels)})
+
+
+def three_spans(draw: Draw) -> Case:
+    """Three spans, one of them a single token."""
+    return _case(draw, runs(draw))
+
+
+def descending(draw: Draw) -> Case:
+    """Sentinels that count downwards, as T5's do."""
+    return _case(draw, runs(draw), DESCENDING)
+
+
+def at_both_ends(draw: Draw) -> Case:
+    """A span at the very beginning and one at the very end."""
+    return _case(draw, [0, 2 + int(draw.integers(0, 2)), 3, 1, 2, 3])
+
+
+def ends_with_kept(draw: Draw) -> Case:
+    """A kept token at the end."""
+    return _case(draw, [2, 3, 1 + int(draw.integers(0, 3))])
+
+
+def nothing_hidden(draw: Draw) -> Case:
+    """No span."""
+    return _case(draw, [5])
+
+
+def everything_hidden(draw: Draw) -> Case:
+    """One span, all of the text."""
+    return _case(draw, [0, 5])
+
+
+def too_few(draw: Draw) -> Case:
+    """Sentinels for the spans, and none for the end."""
+    return three_spans(draw).with_arguments(sentinels=list(SENTINELS[:3]))
+
+
+CORRUPT_SPANS = Exercise(
+    reference=t5.corrupt_spans,
+    rows=(
+        rows.numbers(
+            3.75,
+            three_spans,
+            descending,
+            gradients=False,
+            title="The source has a sentinel for each span; the target has the spans behind theirs, and a last sentinel.",
+        ),
+        rows.numbers(
+            1.5,
+            at_both_ends,
+            ends_with_kept,
+            name="ends",
+            gradients=False,
+            title="A span may begin or end the text, or do neither.",
+        ),
+        rows.edge(
+            0.25,
+            nothing_hidden,
+            everything_hidden,
+            name="extremes",
+            gradients=False,
+            dtypes=(),
+            title="Nothing may be hidden, and everything.",
+        ),
+        rows.inputs_kept(0.25, three_spans),
+        rows.errors(0.25, three_spans, too_few, title="Too few sentinels are a ValueError."),
+    ),
+)

@@ -1,0 +1,79 @@
+"""The check of ``random_span_mask``: as many tokens and spans as are asked for, at random places."""
+
+from __future__ import annotations
+
+from autograder.checking import rows
+from autograder.checking.draw import Case, Draw
+from autograder.checking.exercise import Exercise
+from tfcourse import t5
+
+
+def _case(draw: Draw, **options: float) -> Case:
+    prop = {"kind": "Generator", "init": {"seed": int(draw.integers(1, 10**6))}}
+    return Case({"length": 40 + int(draw.integers(0, 40)), **options}, props={"generator": prop})
+
+
+def usual(draw: Draw) -> Case:
+    """The shares of the paper."""
+    return _case(draw)
+
+
+def another(draw: Draw) -> Case:
+    """Another text."""
+    return _case(draw)
+
+
+def dense(draw: Draw) -> Case:
+    """A larger share, and shorter spans."""
+    return _case(draw, noise_density=0.4, mean_span_length=2.0)
+
+
+def crowded(draw: Draw) -> Case:
+    """So much is hidden that there are as many spans as kept tokens."""
+    return _case(draw, noise_density=0.8, mean_span_length=1.0)
+
+
+def short(draw: Draw) -> Case:
+    """Two tokens, of which one is hidden."""
+    return usual(draw).with_arguments(length=2)
+
+
+def hardly_any(draw: Draw) -> Case:
+    """A share so small that it would hide nothing."""
+    return usual(draw).with_arguments(length=12, noise_density=0.01)
+
+
+def single(draw: Draw) -> Case:
+    """One token: nothing can be kept beside it."""
+    return usual(draw).with_arguments(length=1)
+
+
+def everything(draw: Draw) -> Case:
+    """A share of 1."""
+    return usual(draw).with_arguments(noise_density=1.0)
+
+
+RANDOM_SPAN_MASK = Exercise(
+    reference=t5.random_span_mask,
+    rows=(
+        rows.numbers(
+            4,
+            usual,
+            another,
+            gradients=False,
+            title="With the draws in the order of the docstring, the mask is right.",
+        ),
+        rows.numbers(2, dense, name="shares", gradients=False, title="Other shares and mean lengths may be asked for."),
+        rows.edge(
+            0.5,
+            short,
+            hardly_any,
+            crowded,
+            name="limits",
+            gradients=False,
+            dtypes=(),
+            title="At least one token is hidden and one is kept, and no span is empty.",
+        ),
+        rows.errors(0.5, usual, single, everything, title="A text of one token and a share of 1 are a ValueError."),
+    ),
+)

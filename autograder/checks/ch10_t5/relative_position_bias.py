@@ -1,0 +1,52 @@
+"""The check of ``relative_position_bias``: a number for each head, query and key."""
+
+from __future__ import annotations
+
+from autograder.checking import rows
+from autograder.checking.draw import Case, Draw
+from autograder.checking.exercise import Exercise
+from tfcourse import t5
+
+H = 3
+
+
+def _case(draw: Draw, **options: int | bool) -> Case:
+    return Case({"table": draw.normal(16, H), "T": 7, "S": 9, "bidirectional": True, "max_distance": 64, **options})
+
+
+def both_ways(draw: Draw) -> Case:
+    """Keys behind and ahead; more keys than queries."""
+    return _case(draw)
+
+
+def backwards(draw: Draw) -> Case:
+    """Keys behind."""
+    return _case(draw, bidirectional=False, T=9, S=9)
+
+
+def behind_a_cache(draw: Draw) -> Case:
+    """Two queries behind others."""
+    return _case(draw, bidirectional=False, T=2, S=9, start=7)
+
+
+def later(draw: Draw) -> Case:
+    """Queries in the middle of the keys, both ways."""
+    return _case(draw, T=3, S=12, start=4 + int(draw.integers(0, 4)))
+
+
+def near_and_far(draw: Draw) -> Case:
+    """The largest distance decides."""
+    return _case(draw, T=30, S=30, max_distance=20)
+
+
+RELATIVE_POSITION_BIAS = Exercise(
+    reference=t5.relative_position_bias,
+    rows=(
+        rows.numbers(
+            1.75, both_ways, backwards, title="Each head has the number of its bucket; gradients reach the table."
+        ),
+        rows.numbers(1.25, behind_a_cache, later, name="start", title="Queries may stand behind others."),
+        rows.numbers(0.75, near_and_far, name="distance", title="The largest distance may be another one."),
+        rows.device(0.25, both_ways),
+    ),
+)

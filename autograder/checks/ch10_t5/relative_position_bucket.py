@@ -1,0 +1,75 @@
+"""The check of ``relative_position_bucket``: exactly near, coarsely far."""
+
+from __future__ import annotations
+
+import torch
+
+from autograder.checking import rows
+from autograder.checking.draw import Case, Draw
+from autograder.checking.exercise import Exercise
+from autograder.checks.ch10_t5.offsets import setting
+from tfcourse import t5
+
+
+def _case(draw: Draw, *, bidirectional: bool, **options: int) -> Case:
+    """Near and far offsets of both signs, as a table."""
+    near, far = torch.arange(-12, 13), 40 * torch.arange(-7, 8) + draw.integers(-19, 20, 15)
+    offset = torch.cat([near, far])[draw.permutation(40)].view(5, 8)
+    return Case({"offset": offset, "bidirectional": bidirectional, **options})
+
+
+def both_ways(draw: Draw) -> Case:
+    """Keys behind and ahead."""
+    return _case(draw, bidirectional=True)
+
+
+def backwards(draw: Draw) -> Case:
+    """Keys behind; those ahead count as 0."""
+    return _case(draw, bidirectional=False)
+
+
+def others_both_ways(draw: Draw) -> Case:
+    """Other buckets, both ways."""
+    return _case(draw, bidirectional=True, **setting(draw))
+
+
+def others_backwards(draw: Draw) -> Case:
+    """Other buckets, backwards."""
+    return _case(draw, bidirectional=False, **setting(draw))
+
+
+def odd(draw: Draw) -> Case:
+    """An odd number of buckets on a side."""
+    return both_ways(draw).with_arguments(n_buckets=6)
+
+
+def too_near(draw: Draw) -> Case:
+    """A largest distance among those that are exact."""
+    return both_ways(draw).with_arguments(n_buckets=32, max_distance=8)
+
+
+RELATIVE_POSITION_BUCKET = Exercise(
+    reference=t5.relative_position_bucket,
+    rows=(
+        rows.numbers(
+            2.5, both_ways, name="both ways", gradients=False, title="Offsets of keys behind and ahead are sorted."
+        ),
+        rows.numbers(
+            2.25,
+            backwards,
+            name="backwards",
+            gradients=False,
+            title="Looking back only, all buckets are for keys behind.",
+        ),
+        rows.numbers(
+            1.25,
+            others_both_ways,
+            others_backwards,
+            name="sizes",
+            gradients=False,
+            title="Number of buckets and largest distance may be others.",
+        ),
+        rows.inputs_kept(0.5, both_ways),
+        rows.errors(0.5, both_ways, odd, too_near, title="Buckets that cannot be halved are a ValueError."),
+    ),
+)
