@@ -52,14 +52,14 @@ CORRUPT_SPANS = Exercise(
     reference=t5.corrupt_spans,
     rows=(
         rows.numbers(
-            3.75,
+            3.5,
             three_spans,
             descending,
             gradients=False,
             title="The source has a sentinel for each span; the target has the spans behind theirs, and a last sentinel.",
         ),
         rows.numbers(
-            1.5,
+            1.25,
             at_both_ends,
             ends_with_kept,
             name="ends",
@@ -75,7 +75,7 @@ CORRUPT_SPANS = Exercise(
             dtypes=(),
             title="Nothing may be hidden, and everything.",
         ),
-        rows.inputs_kept(0.25, three_spans),
-        rows.errors(0.25, three_spans, too_few, title="Too few sentinels are a ValueError."),
+        rows.inputs_kept(0.5, three_spans),
+        rows.errors(0.5, three_spans, too_few, title="Too few sentinels are a ValueError."),
     ),
 )

@@ -47,6 +47,6 @@ RELATIVE_POSITION_BIAS = Exercise(
         ),
         rows.numbers(1.25, behind_a_cache, later, name="start", title="Queries may stand behind others."),
         rows.numbers(0.75, near_and_far, name="distance", title="The largest distance may be another one."),
-        rows.device(0.25, both_ways),
+        rows.inputs_kept(0.25, both_ways),
     ),
 )

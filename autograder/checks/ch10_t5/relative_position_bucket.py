@@ -18,6 +18,10 @@ def _case(draw: Draw, *, bidirectional: bool, **options: int) -> Case:
     return Case({"offset": offset, "bidirectional": bidirectional, **options})
 
 
+def _behind(case: Case) -> Case:
+    return case.with_arguments(offset=-case.arguments["offset"].abs())
+
+
 def both_ways(draw: Draw) -> Case:
     """Keys behind and ahead."""
     return _case(draw, bidirectional=True)
@@ -29,13 +33,13 @@ def backwards(draw: Draw) -> Case:
 
 
 def others_both_ways(draw: Draw) -> Case:
-    """Other buckets, both ways."""
-    return _case(draw, bidirectional=True, **setting(draw))
+    """Other buckets, both ways; all keys are behind."""
+    return _behind(_case(draw, bidirectional=True, **setting(draw)))
 
 
 def others_backwards(draw: Draw) -> Case:
     """Other buckets, backwards."""
-    return _case(draw, bidirectional=False, **setting(draw))
+    return _behind(_case(draw, bidirectional=False, **setting(draw)))
 
 
 def odd(draw: Draw) -> Case:
@@ -52,7 +56,7 @@ RELATIVE_POSITION_BUCKET = Exercise(
     reference=t5.relative_position_bucket,
     rows=(
         rows.numbers(
-            2.5, both_ways, name="both ways", gradients=False, title="Offsets of keys behind and ahead are sorted."
+            2.25, both_ways, name="both ways", gradients=False, title="Offsets of keys behind and ahead are sorted."
         ),
         rows.numbers(
             2.25,
@@ -62,7 +66,7 @@ RELATIVE_POSITION_BUCKET = Exercise(
             title="Looking back only, all buckets are for keys behind.",
         ),
         rows.numbers(
-            1.25,
+            1.5,
             others_both_ways,
             others_backwards,
             name="sizes",
