@@ -331,9 +331,14 @@ def embedding_lookup(weight: Tensor, ids: Tensor) -> Tensor:
     Source:
         Bengio et al. 2003, A Neural Probabilistic Language Model, section 2.
     """
-    if ids.numel() and not ids.is_meta and not bool(((ids >= 0) & (ids < len(weight))).all()):
-        raise ValueError(f"ids must lie from 0 to {len(weight) - 1}, got {int(ids.min())} to {int(ids.max())}")
+    _check_ids(ids, len(weight))
     return weight[ids]
+
+
+def _check_ids(ids: Tensor, size: int) -> None:
+    """Make sure that there is a row for each id, where ids have numbers."""
+    if ids.numel() and not ids.is_meta and not bool(((ids >= 0) & (ids < size)).all()):
+        raise ValueError(f"ids must lie from 0 to {size - 1}, got {int(ids.min())} to {int(ids.max())}")
 
 
 def cosine_similarities(weight: Tensor, ids: Tensor) -> Tensor:
