@@ -12,7 +12,7 @@ for every function here, unless its docstring says otherwise:
 """
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import torch
@@ -584,15 +584,26 @@ def sampler_chain(
     Source:
         Hugging Face Transformers, `LogitsProcessorList`; llama.cpp, `llama_sampler_chain`.
     """
-    filters = {
-        sampler.__name__: sampler
-        for sampler in (
-            *(temperature, top_k, top_p, min_p, top_a, top_n_sigma, tail_free),
-            *(epsilon_cutoff, eta_cutoff, locally_typical, quadratic, dynamic_temperature),
-        )
+    filters: dict[str, Callable[..., Tensor]] = {
+        "temperature": temperature,
+        "top_k": top_k,
+        "top_p": top_p,
+        "min_p": min_p,
+        "top_a": top_a,
+        "top_n_sigma": top_n_sigma,
+        "tail_free": tail_free,
+        "epsilon_cutoff": epsilon_cutoff,
+        "eta_cutoff": eta_cutoff,
+        "locally_typical": locally_typical,
+        "quadratic": quadratic,
+        "dynamic_temperature": dynamic_temperature,
     }
-    penalties = {sampler.__name__: sampler for sampler in (presence_frequency_penalty, repetition_penalty, dry_penalty)}
-    names = [*filters, *penalties, exclude_top_choices.__name__]
+    penalties: dict[str, Callable[..., Tensor]] = {
+        "presence_frequency_penalty": presence_frequency_penalty,
+        "repetition_penalty": repetition_penalty,
+        "dry_penalty": dry_penalty,
+    }
+    names = [*filters, *penalties, "exclude_top_choices"]
     unknown = [name for name, _ in chain if name not in names]
     if unknown:
         raise ValueError(f"there is no sampler {', '.join(unknown)}; there are {', '.join(names)}")

@@ -331,9 +331,17 @@ def embedding_lookup(weight: Tensor, ids: Tensor) -> Tensor:
     Source:
         Bengio et al. 2003, A Neural Probabilistic Language Model, section 2.
     """
-    if ids.numel() and not ids.is_meta and not bool(((ids >= 0) & (ids < len(weight))).all()):
-        raise ValueError(f"ids must lie from 0 to {len(weight) - 1}, got {int(ids.min())} to {int(ids.max())}")
+    _check_ids(ids, weight)
     return weight[ids]
+
+
+def _check_ids(ids: Tensor, weight: Tensor) -> None:
+    """Make sure that there is a row for each id: an index in brackets would count negative ones from the end."""
+    try:
+        weight.detach().index_select(0, ids.flatten())
+    except IndexError as error:
+        low, high = int(ids.min()), int(ids.max())
+        raise ValueError(f"ids must lie from 0 to {len(weight) - 1}, got {low} to {high}") from error
 
 
 def cosine_similarities(weight: Tensor, ids: Tensor) -> Tensor:

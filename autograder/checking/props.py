@@ -13,7 +13,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from autograder.checking.request import Value
+from autograder.checking.request import Value, tensors_in
 
 
 class TokenTable(nn.Module):
@@ -232,7 +232,7 @@ class Rates:
         return self._rates[min(step, len(self._rates)) - 1]
 
 
-def build(props: Mapping[str, Mapping[str, Value]]) -> dict[str, Any]:
+def build(props: Mapping[str, Mapping[str, Value]], arguments: Mapping[str, Value] | None = None) -> dict[str, Any]:
     """Build what a request names.
 
     Args:
@@ -240,7 +240,8 @@ def build(props: Mapping[str, Mapping[str, Value]]) -> dict[str, Any]:
             ``gradients`` (what an earlier step has left in them) and ``training`` (False puts it into evaluation mode). An optimiser's
             ``of`` names the argument that is the model whose parameters it changes, or several; with ``apart`` each of them is a group of
             its own.
-            A generator draws on the device of the models beside it.
+            A generator draws on the device of the models beside it, or else on that of the arguments.
+        arguments: the other arguments of the call.
 
     Returns:
         What was built, by argument.
@@ -253,7 +254,7 @@ def build(props: Mapping[str, Mapping[str, Value]]) -> dict[str, Any]:
             parameters = [parameter for model in models for parameter in made[model].parameters()]
             options["params"] = [{"params": [one]} for one in parameters] if prop.get("apart") else parameters
         if prop["kind"] == "Generator":
-            options["device"] = _device_of(props)
+            options["device"] = _device_of(props, arguments or {})
         made[name] = KINDS[prop["kind"]](**options)
         if "state" in prop:
             first = next(iter(prop["state"].values()))
@@ -281,8 +282,9 @@ def states(made: Mapping[str, Any]) -> dict[str, Tensor]:
     return found | {f"{name}.training": torch.tensor(item.training) for name, item in told.items()}
 
 
-def _device_of(props: Mapping[str, Mapping[str, Value]]) -> torch.device:
+def _device_of(props: Mapping[str, Mapping[str, Value]], arguments: Mapping[str, Value]) -> torch.device:
     devices = {weight.device for prop in props.values() for weight in prop.get("state", {}).values()}
+    devices = devices or {tensor.device for tensor in tensors_in(arguments)}
     # Nothing is drawn on the meta device.
     return min(devices - {torch.device("meta")}, key=str, default=torch.device("cpu"))
 

@@ -186,7 +186,7 @@ def _call(candidate: Callable[..., Any], request: Request) -> Observation:
     target = _method(prepared(candidate, request), request)
     # The candidate works on copies: what it changes must not reach the next request.
     arguments = map_value(request.arguments, Tensor.clone)
-    props = build(request.props) if request.props else {}
+    props = build(request.props, request.arguments) if request.props else {}
     with torch.set_grad_enabled(bool(props)):  # who is given a model may be asked to train it
         result = target(**arguments, **props)
     mutated = tuple(name for name, value in request.arguments.items() if not _same(value, arguments[name]))
@@ -222,7 +222,7 @@ def _gradients(candidate: Callable[..., Any], request: Request) -> Observation:
     with torch.enable_grad():
         # A leaf that needs a gradient cannot be changed in place; a product with one can, as a layer's output could.
         given = {name: value * 1 if name in request.wrt else value for name, value in arguments.items()}
-        result = _method(target, request)(**given, **build(request.props or {}))
+        result = _method(target, request)(**given, **build(request.props or {}, request.arguments))
         outputs = [leaf for leaf in flatten_outputs(result).values() if isinstance(leaf, Tensor)]
         attached = [output for output in outputs if output.requires_grad]
         if result is None:
@@ -288,7 +288,9 @@ def _leaves_on_meta(candidate: Callable[..., Any], request: Request, truth: bool
     request = request.map_tensors(lambda tensor: tensor.to("meta"))
     target = prepared(candidate, request)
     with torch.no_grad(), _OneDevice(truth):
-        return flatten_outputs(_method(target, request)(**request.arguments, **build(request.props or {})))
+        return flatten_outputs(
+            _method(target, request)(**request.arguments, **build(request.props or {}, request.arguments))
+        )
 
 
 def _needs_numbers(error: BaseException) -> bool:
@@ -319,7 +321,7 @@ def _functions(
     # As in a call, so that nobody sees from it that something is counted. Who sends for autograd switches it on there, too.
     try:
         with torch.set_grad_enabled(bool(request.props)), functions, beside or nullcontext():
-            result = _method(target, request)(**arguments, **build(request.props or {}))
+            result = _method(target, request)(**arguments, **build(request.props or {}, request.arguments))
     except Exception as error:
         # What it has called until then is told all the same.
         return _failed(error, functions.names)

@@ -6,6 +6,7 @@ import ast
 import fcntl
 import json
 import re
+import tempfile
 import time
 from collections.abc import Collection, Mapping
 from pathlib import Path
@@ -16,7 +17,9 @@ import nbclient
 import nbformat
 from jupyter_cache import get_cache
 from jupyter_cache.base import CacheBundleIn
+from jupyter_client.manager import AsyncKernelManager
 from myst_nb.core.read import read_myst_markdown_notebook
+from traitlets import default
 
 from autograder.site import fingerprint
 from autograder.site.fingerprint import execution_cache_path
@@ -25,6 +28,20 @@ ROOT = Path(__file__).parents[2]
 CHAPTERS = ROOT / "chapters"
 # Where the tests of the site, which run after these, look for the outputs of lessons.
 EXECUTIONS = ROOT / fingerprint.EXECUTIONS
+
+
+class KernelOverFiles(AsyncKernelManager):
+    """A kernel behind sockets in the file system: a port that was free may be somebody else's when a kernel comes to bind it."""
+
+    @default("transport")
+    def _over_files(self) -> str:
+        return "ipc"
+
+    @default("ip")
+    def _sockets(self) -> str:
+        self._folder = tempfile.TemporaryDirectory(prefix="kernel-")
+        return str(Path(self._folder.name, "k"))
+
 
 # Every decimal, and every number with grouped digits.
 NUMBERS = r"(?<![\w.])\d+\.\d+|\d{1,3}(?:\{?,\}?\d{3})+"
@@ -67,6 +84,7 @@ class Lesson:
             timeout=300,
             kernel_name="python3",
             record_timing=False,
+            kernel_manager_class=KernelOverFiles,
             resources={"metadata": {"path": str(folder)}},
         ).execute()
         self._keep(notebook, time.monotonic() - began)

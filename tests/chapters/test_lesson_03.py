@@ -24,6 +24,8 @@ from tfcourse.attention import (
     soft_lookup,
 )
 
+from .lesson import KernelOverFiles
+
 LESSON = Path(__file__).parents[2] / "chapters" / "03_scaled_dot_product" / "lesson.md"
 SOURCE = LESSON.read_text(encoding="utf-8")
 LABELS = (
@@ -55,7 +57,11 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> list[Any]:
         notebook = jupytext.reads(SOURCE, fmt="md:myst")
         folder = tmp_path_factory.mktemp("lesson")
         nbclient.NotebookClient(
-            notebook, timeout=120, kernel_name="python3", resources={"metadata": {"path": str(folder)}}
+            notebook,
+            timeout=120,
+            kernel_name="python3",
+            kernel_manager_class=KernelOverFiles,
+            resources={"metadata": {"path": str(folder)}},
         ).execute()
         executed.append(notebook)
     return executed

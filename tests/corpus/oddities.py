@@ -186,7 +186,7 @@ cell(
 )
 cell("folder of Colab", "%cd /content", tests)
 cell("runtime restarted", "import os\nos.kill(os.getpid(), 9)")
-cell("a package that is not there", "import xformers\nfrom xformers import ops", tests, told=["cell error"])
+cell("a package that is not there", "import jaxtyping\nfrom jaxtyping import Float", tests, told=["cell error"])
 cell(
     "a package that may be there", "try:\n    import seaborn as sns\nexcept ModuleNotFoundError:\n    sns = None", tests
 )

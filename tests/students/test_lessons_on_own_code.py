@@ -11,12 +11,13 @@ from typing import Any
 import nbclient
 import nbformat
 import pytest
-from jupyter_client.manager import AsyncKernelManager
 
 from autograder.authoring import student_build
 from autograder.authoring.chapter import Chapter, chapters, find_chapter, grade_id, is_stub
 from autograder.authoring.lesson_notebook import lesson_name, lesson_notebooks
 from autograder.authoring.source import standalone_source
+
+from ..chapters.lesson import KernelOverFiles
 
 ROOT = Path(__file__).parents[2]
 NAMES = [chapter.name for chapter in chapters(ROOT)]
@@ -51,11 +52,11 @@ def students_folder(
 def run_all(folder: Path, chapter: Chapter, package: Path) -> list[Any]:
     """Run all cells of the lesson as Jupyter does, on the student's package; return the code cells."""
     notebook = nbformat.read(folder / lesson_name(chapter), as_version=4)
-    manager = AsyncKernelManager(kernel_name="python3")
     client = nbclient.NotebookClient(
         notebook,
-        km=manager,
+        kernel_name="python3",
         timeout=300,
+        kernel_manager_class=KernelOverFiles,
         extra_arguments=["--log-level=40"],
         resources={"metadata": {"path": str(folder)}},
     )

@@ -140,13 +140,13 @@ def _block() -> Drawing:
     arrow(drawing, middle.top, norm2.bottom)
     arrow(drawing, attention.top, middle.bottom)
     arrow(drawing, norm1.top, attention.bottom)
-    arrow(drawing, (x, 372), norm1.bottom)
+    arrow(drawing, (x, 362), norm1.bottom)
     arrow(drawing, (x, 182), top.left, via=[(side, 182), (side, 62)], tone="muted")
     arrow(drawing, (x, 334), middle.left, via=[(side, 334), (side, 206)], tone="muted")
     chip(drawing, "keys, values", (258, 206), tone="key", size=SMALL)
     arrow(drawing, (258, 222), attention.right, via=[(258, 250)], tone="key")
     drawing.text((258, 180), "the cache", size=SMALL, tone="muted")
-    drawing.text((x, 378), "x", size=SMALL, tone="muted")
+    drawing.text((x, 370), "x", size=SMALL, tone="muted")
     return drawing
 
 
