@@ -1,0 +1,50 @@
+"""The check of ``score_to_text``: the nearest multiple of a step, as text."""
+
+from __future__ import annotations
+
+from autograder.checking import rows
+from autograder.checking.draw import Case, Draw
+from autograder.checking.exercise import Exercise
+from tfcourse import t5
+
+
+def between(draw: Draw) -> Case:
+    """A score between two multiples, nearer to the upper one."""
+    multiple = (6, 7, 12, 14, 17, 19)[int(draw.integers(0, 6))]  # that binary numbers do not hold exactly
+    return Case({"score": 0.2 * multiple - 0.07})
+
+
+def below(draw: Draw) -> Case:
+    """A score a little above a multiple, which is a whole number."""
+    return Case({"score": 2.0 + int(draw.integers(0, 3)) + 0.04})
+
+
+def half_way(draw: Draw) -> Case:
+    """A score half way between two multiples, of which the lower one is an even one."""
+    return Case({"score": (1.3, 1.7, 2.1, 2.5, 2.9, 3.3)[int(draw.integers(0, 6))]})
+
+
+def other_step(draw: Draw) -> Case:
+    """Another step."""
+    return Case({"score": 1.1 + int(draw.integers(0, 4)) + 0.21, "step": 0.5})
+
+
+def no_step(draw: Draw) -> Case:
+    """A step of nothing."""
+    return Case({"score": 3.0, "step": 0.0})
+
+
+def backwards(draw: Draw) -> Case:
+    """A step backwards."""
+    return Case({"score": 3.0, "step": -0.2})
+
+
+SCORE_TO_TEXT = Exercise(
+    reference=t5.score_to_text,
+    rows=(
+        rows.numbers(1.75, between, below, title="The nearest multiple of 0.2, with one decimal.", gradients=False),
+        rows.numbers(0.25, half_way, name="half way", gradients=False, title="Half way, the upper one is taken."),
+        rows.numbers(0.75, other_step, name="step", gradients=False, title="The step may be another one."),
+        rows.errors(0.25, between, no_step, backwards, title="A step that is not above 0 is a ValueError."),
+    ),
+)

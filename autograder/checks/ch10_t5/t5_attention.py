@@ -1,0 +1,99 @@
+"""The check of ``T5Attention``: scores that are not scaled and get a bias by position."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import torch
+
+from autograder.checking import rows
+from autograder.checking.draw import Case, Draw
+from autograder.checking.exercise import Exercise
+from autograder.checks.ch05_transformer.ready_made import ATTENTION
+from tfcourse import t5
+
+# The heads together are not as wide as the model.
+D, H, DH = 6, 2, 5
+
+
+def own(draw: Draw) -> Case:
+    """Self-attention without a mask or a bias."""
+    init = {"d_model": D, "n_heads": H, "d_head": DH}
+    return Case({"x": draw.normal(3, 4, D)}, init=init, state=draw.weights(t5.T5Attention(D, H, DH)))
+
+
+def context(draw: Draw) -> Case:
+    """A context of another length."""
+    return own(draw).with_arguments(context=draw.normal(3, 7, D))
+
+
+def biased(draw: Draw) -> Case:
+    """A bias for each head, query and key."""
+    return own(draw).with_arguments(bias=2 * draw.normal(H, 4, 4))
+
+
+def biased_examples(draw: Draw) -> Case:
+    """A bias that differs between examples."""
+    return context(draw).with_arguments(bias=2 * draw.normal(3, H, 4, 7))
+
+
+def masked(draw: Draw) -> Case:
+    """A mask for each example."""
+    return context(draw).with_arguments(mask=draw.mask(3, 4, 7))
+
+
+def padded(draw: Draw) -> Case:
+    """A mask over keys, and one for all examples."""
+    return context(draw).with_arguments(mask=draw.mask(3, 1, 7))
+
+
+def shared_mask(draw: Draw) -> Case:
+    """A mask for all examples."""
+    return own(draw).with_arguments(mask=draw.mask(4, 4))
+
+
+def empty_row(draw: Draw) -> Case:
+    """A query that may attend to nothing."""
+    case = masked(draw)
+    mask = case.arguments["mask"].clone()
+    mask[:, 1] = False
+    return case.with_arguments(mask=mask)
+
+
+def gentle(draw: Draw) -> Case:
+    """Small weights, so that half precision stays near the right numbers."""
+    case = empty_row(draw)
+    return replace(case, state={name: value / 2 for name, value in (case.state or {}).items()})
+
+
+def longer(draw: Draw, size: int) -> Case:
+    """More examples, heads and positions."""
+    init = {"d_model": 2 * size, "n_heads": 2 * size, "d_head": 3}
+    case = Case({"x": draw.normal(size, size + 2, 2 * size)}, init=init)
+    return replace(case, state=draw.weights(t5.T5Attention(**init)))
+
+
+T5_ATTENTION = Exercise(
+    reference=t5.T5Attention,
+    rows=(
+        rows.numbers(
+            2, own, context, title="Self-attention and cross-attention give the right numbers, without any scaling."
+        ),
+        rows.numbers(
+            2.25, biased, biased_examples, name="bias", title="The bias is added to the scores before the softmax."
+        ),
+        rows.numbers(2, masked, padded, shared_mask, name="mask", title="What may not be looked at counts nothing."),
+        rows.edge(
+            0.5,
+            gentle,
+            name="empty row",
+            dtypes=(torch.float64, torch.bfloat16, torch.float16),
+            title="A query that may attend to nothing gets zeros, in every precision.",
+        ),
+        rows.inputs_kept(0.5, biased),
+        rows.device(0.25, own),
+        rows.no_loop(0.5, longer, over="examples, positions or heads"),
+    ),
+    forbidden=ATTENTION,
+    rule_case=(own, masked),
+)

@@ -1,0 +1,97 @@
+"""The check of ``T5Layer``: a layer of the encoder, and one of the decoder."""
+
+from __future__ import annotations
+
+from autograder.checking import rows
+from autograder.checking.draw import Case, Draw
+from autograder.checking.exercise import Exercise
+from autograder.checks.ch05_transformer.layer_cases import drop_everything, drop_nothing, hardly_drop
+from autograder.checks.ch05_transformer.ready_made import ATTENTION
+from tfcourse import t5
+
+D, H, DH, F = 6, 2, 5, 8
+
+
+def _layer(draw: Draw, *, decoder: bool, gated: bool = False) -> Case:
+    init: dict[str, int | bool] = {"d_model": D, "n_heads": H, "d_head": DH, "d_ff": F, "decoder": decoder}
+    if gated:
+        init["gated"] = True
+    state = draw.weights(t5.T5Layer(D, H, DH, F, decoder=decoder, gated=gated))
+    return Case({"x": draw.normal(3, 4, D) + 0.5}, init=init, state=state)
+
+
+def encoder(draw: Draw) -> Case:
+    """A layer of the encoder, with a bias by position."""
+    return _layer(draw, decoder=False).with_arguments(bias=draw.normal(H, 4, 4))
+
+
+def decoder(draw: Draw) -> Case:
+    """A layer of the decoder, with a bias by position."""
+    case = _layer(draw, decoder=True)
+    return case.with_arguments(memory=2 * draw.normal(3, 7, D) + 0.5, bias=draw.normal(H, 4, 4))
+
+
+def as_long(draw: Draw) -> Case:
+    """A source as long as the target: a bias in the wrong attention goes unseen by the shapes."""
+    return decoder(draw).with_arguments(memory=2 * draw.normal(3, 4, D) + 0.5)
+
+
+def padded_encoder(draw: Draw) -> Case:
+    """Padding in the encoder."""
+    return encoder(draw).with_arguments(mask=draw.mask(3, 4)[:, None])
+
+
+def padded_decoder(draw: Draw) -> Case:
+    """Padding in the source, for the decoder."""
+    return decoder(draw).with_arguments(mask=draw.mask(3, 7)[:, None])
+
+
+def gated(draw: Draw) -> Case:
+    """The feed-forward network of version 1.1."""
+    return _layer(draw, decoder=False, gated=True)
+
+
+def all_dropped(draw: Draw) -> Case:
+    """Nothing is left of what the sublayers say."""
+    return drop_everything(encoder(draw))
+
+
+def not_training(draw: Draw) -> Case:
+    """A dropout that must not be used."""
+    return drop_nothing(encoder(draw))
+
+
+def hardly_dropped(draw: Draw) -> Case:
+    """A dropout that shows by its divisor alone."""
+    return hardly_drop(encoder(draw))
+
+
+T5_LAYER = Exercise(
+    reference=t5.T5Layer,
+    rows=(
+        rows.numbers(
+            1.25, encoder, name="encoder", title="A layer of the encoder: each sublayer's input is normalised."
+        ),
+        rows.numbers(
+            0.5,
+            decoder,
+            as_long,
+            name="decoder",
+            title="A layer of the decoder: causal, then the memory as it comes; the bias in self-attention alone.",
+        ),
+        rows.numbers(1.75, padded_encoder, padded_decoder, name="mask", title="Nobody attends to padding."),
+        rows.numbers(
+            1.25,
+            all_dropped,
+            not_training,
+            hardly_dropped,
+            name="dropout",
+            title="In training, and only then, dropout falls on what the sublayers say.",
+        ),
+        rows.numbers(1.25, gated, name="gated", title="The feed-forward network may be gated."),
+        rows.inputs_kept(0.5, decoder),
+        rows.device(0.5, decoder),
+    ),
+    forbidden=ATTENTION,
+    rule_case=(encoder, decoder),
+)
