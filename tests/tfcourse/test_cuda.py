@@ -20,6 +20,7 @@ from tfcourse.alignment import best_alignment, ibm_model_1
 from tfcourse.attention import attention_backward, padding_mask, scaled_dot_product_attention, tiled_attention
 from tfcourse.bert import Bert, finetune, mask_tokens, replaced_token_detection
 from tfcourse.gpt import Gpt, generate
+from tfcourse.t5 import corrupt_spans, random_span_mask, restore_spans
 from tfcourse.recurrent import sample_autoregressive
 from tfcourse.sampling import exclude_top_choices, mirostat
 from tfcourse.training import average_checkpoints, shift_right, training_loop, training_step
@@ -44,6 +45,7 @@ NO_TENSORS = {
     "GptParameters",
     "HOFFMANN_2022",
     "LstmWeights",
+    "T5Parameters",
     "SCORES",
     "Translations",
     "attention_cost",
@@ -65,7 +67,9 @@ NO_TENSORS = {
     "merge_pair",
     "noam_learning_rate",
     "pre_tokenize",
+    "score_to_text",
     "slanted_triangular_rate",
+    "t5_parameters",
     "train_bpe",
     "training_flops",
     "unigram_segment",
@@ -83,6 +87,7 @@ TESTS_OF_THEIR_OWN = {
     "greedy_search": "test_searches_go_on_with_a_prompt_on_its_device_as_on_the_cpu",
     "mask_tokens": "test_tokens_are_masked_and_replaced_on_the_device_of_the_text",
     "mirostat": "test_samplers_draw_on_the_device_of_the_logits",
+    "random_span_mask": "test_spans_are_drawn_and_hidden_on_the_device_of_the_text",
     "replaced_token_detection": "test_tokens_are_masked_and_replaced_on_the_device_of_the_text",
     "sample_autoregressive": "test_tokens_are_drawn_on_the_device_of_the_prompt",
     "training_loop": "test_a_loop_of_training_on_the_device_is_that_on_the_cpu",
@@ -376,3 +381,14 @@ def test_a_gpt_goes_on_with_a_prompt_on_its_device_as_on_the_cpu():
     )
     assert drawn.device.type == DEVICE
     assert torch.equal(drawn[:, :2].cpu(), prompt)
+
+
+@pytest.mark.cuda
+def test_spans_are_drawn_and_hidden_on_the_device_of_the_text():
+    noise = random_span_mask(40, torch.Generator(DEVICE).manual_seed(1))
+    assert noise.device.type == DEVICE
+    assert int(noise.sum()) == 6
+    text, sentinels = torch.arange(40, device=DEVICE), range(90, 99)
+    source, target = corrupt_spans(text, noise, sentinels)
+    assert source.device.type == target.device.type == DEVICE
+    assert torch.equal(restore_spans(source, target, sentinels), text)
