@@ -133,7 +133,7 @@ class Lesson:
         for phrase in sorted(checked_phrases(tests) | set(self.given), key=len, reverse=True):
             assert phrase in self.prose, f"the lesson no longer says {phrase!r}"
             remaining = remaining.replace(phrase, "")
-        return re.findall(NUMBERS, re.sub(r"[Ff]igure \d\.\d", "", remaining))
+        return re.findall(NUMBERS, re.sub(r"[Ff]igure \d+\.\d+", "", remaining))
 
 
 def checked_phrases(tests: str) -> set[str]:

@@ -22,6 +22,7 @@ from tfcourse.explorers.lookups import lookup_explorer
 from tfcourse.explorers.merges import merge_explorer
 from tfcourse.explorers.positions import position_explorer
 from tfcourse.explorers.samplers import sampler_explorer
+from tfcourse.explorers.spans import span_explorer
 from tfcourse.positions import sinusoidal_positions
 
 CONTRIBUTING = Path(__file__).parents[3] / "book" / "contributing.md"
@@ -155,6 +156,11 @@ def caches(text: Text) -> Explorer:
     return cache_explorer(words, d_model=64, n_layers=2, caption=text("What is computed for each token?"))
 
 
+def spans(text: Text) -> Explorer:
+    """Six words, and three masks."""
+    return span_explorer([text(word) for word in WORDS[:6]], caption=text("What becomes of hidden words?"), masks=3)
+
+
 def documented_code() -> dict[str, str]:
     """The example of the page for contributors: "python" and "js"."""
     page = CONTRIBUTING.read_text(encoding="utf-8")
@@ -185,6 +191,7 @@ EXAMPLES: dict[str, Callable[[Text], Explorer]] = {
     "sampler": samplers,
     "gap": gaps,
     "cache": caches,
+    "span": spans,
     "documented": documented,
 }
 """By name, a function that makes the figure; each of its texts goes through the function that it is given."""
