@@ -20,9 +20,9 @@ from tfcourse.alignment import best_alignment, ibm_model_1
 from tfcourse.attention import attention_backward, padding_mask, scaled_dot_product_attention, tiled_attention
 from tfcourse.bert import Bert, finetune, mask_tokens, replaced_token_detection
 from tfcourse.gpt import Gpt, generate
-from tfcourse.t5 import corrupt_spans, random_span_mask, restore_spans
 from tfcourse.recurrent import sample_autoregressive
 from tfcourse.sampling import exclude_top_choices, mirostat
+from tfcourse.t5 import corrupt_spans, random_span_mask, restore_spans
 from tfcourse.training import average_checkpoints, shift_right, training_loop, training_step
 from tfcourse.translation import beam_search, greedy_decode
 
@@ -80,6 +80,7 @@ TESTS_OF_THEIR_OWN = {
     "average_checkpoints": "test_the_mean_of_checkpoints_is_on_their_device",
     "beam_search": "test_translators_write_on_the_device_what_they_write_on_the_cpu",
     "best_alignment": "test_an_alignment_is_read_from_a_table_on_the_device",
+    "corrupt_spans": "test_spans_are_drawn_and_hidden_on_the_device_of_the_text",
     "exclude_top_choices": "test_samplers_draw_on_the_device_of_the_logits",
     "finetune": "test_fine_tuning_on_the_device_is_that_on_the_cpu",
     "generate": "test_a_gpt_goes_on_with_a_prompt_on_its_device_as_on_the_cpu",
@@ -89,6 +90,7 @@ TESTS_OF_THEIR_OWN = {
     "mirostat": "test_samplers_draw_on_the_device_of_the_logits",
     "random_span_mask": "test_spans_are_drawn_and_hidden_on_the_device_of_the_text",
     "replaced_token_detection": "test_tokens_are_masked_and_replaced_on_the_device_of_the_text",
+    "restore_spans": "test_spans_are_drawn_and_hidden_on_the_device_of_the_text",
     "sample_autoregressive": "test_tokens_are_drawn_on_the_device_of_the_prompt",
     "training_loop": "test_a_loop_of_training_on_the_device_is_that_on_the_cpu",
     "training_step": "test_a_step_of_training_on_the_device_is_that_on_the_cpu",
