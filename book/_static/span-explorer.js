@@ -28,7 +28,6 @@
       const group = make("div", { className: "explorer-words", role: "group", "aria-label": "Words to hide" }, ...this.buttons);
       this.source = make("div", { className: "explorer-words sc-source" });
       this.target = make("div", { className: "explorer-words sc-target" });
-      this.counts = make("p", { className: "sc-counts" });
       const legend = (text) => make("p", { className: "explorer-legend" }, text);
       return [
         this.which.element,
@@ -38,7 +37,6 @@
         this.source,
         legend("Target: what the decoder writes"),
         this.target,
-        this.counts,
       ];
     }
 
@@ -79,9 +77,9 @@
       this.source.replaceChildren(...chips(source));
       this.target.replaceChildren(...chips(target));
       const count = (number, name) => `${number} ${name}${number === 1 ? "" : "s"}`;
-      this.counts.textContent = `${this.gone.size} of ${count(words.length, "word")} hidden, in ${count(spans, "span")}; source ${source.length}, target ${target.length} tokens.`;
-      const text = (parts) => parts.map(([part]) => part).join(" ");
-      this.say(`${this.counts.textContent} Source: ${text(source)}. Target: ${text(target)}.`);
+      this.say(
+        `${this.gone.size} of ${count(words.length, "word")} hidden, in ${count(spans, "span")}; source ${source.length}, target ${target.length} tokens.`,
+      );
     }
   }
 
