@@ -62,6 +62,8 @@ def test_lengths_are_counted(open_page: Open) -> None:
         word = page.locator(".sc-word").nth(place)
         if word.get_attribute("aria-pressed") == "true":
             word.click()
-    assert page.locator(".explorer-live").text_content() == "0 of 7 words hidden, in 0 spans; source 7, target 1 tokens."
+    assert (
+        page.locator(".explorer-live").text_content() == "0 of 7 words hidden, in 0 spans; source 7, target 1 tokens."
+    )
     page.locator(".sc-word").nth(2).click()
     assert page.locator(".explorer-live").text_content() == "1 of 7 words hidden, in 1 span; source 7, target 3 tokens."
