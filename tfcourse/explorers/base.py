@@ -114,24 +114,24 @@ def weight_cell(weight: float) -> str:
 def table(
     label: str,
     columns: Sequence[str],
-    rows: Iterable[tuple[str, Iterable[float]]],
+    rows: Iterable[tuple[str, Iterable[Any]]],
     *,
-    cell: Callable[[float], str] = _number_cell,
+    cell: Callable[[Any], str] = _number_cell,
     corner: str = "",
 ) -> str:
-    """A table of numbers with a header for each column and row, in a box that scrolls.
+    """A table, of numbers mostly, with a header for each column and row, in a box that scrolls.
 
     Args:
         label: What the box is called, for whoever cannot see it.
         columns: What stands above the columns; any text, it is escaped.
-        rows: What stands before each row, which is escaped too, and the row's numbers.
-        cell: Turns a number into the HTML of its cell.
+        rows: What stands before each row, which is escaped too, and the row's values.
+        cell: Turns a value into the HTML of its cell; a number unless it is said otherwise.
         corner: What the headers of the rows are.
     """
     first = f'<th scope="col">{html.escape(corner)}</th>' if corner else "<td></td>"
     header = "".join(f'<th scope="col">{html.escape(column)}</th>' for column in columns)
     body = "".join(
-        f'<tr><th scope="row">{html.escape(name)}</th>{"".join(map(cell, numbers))}</tr>' for name, numbers in rows
+        f'<tr><th scope="row">{html.escape(name)}</th>{"".join(map(cell, values))}</tr>' for name, values in rows
     )
     return scrollable(label, f"<table><thead><tr>{first}{header}</tr></thead><tbody>{body}</tbody></table>")
 
