@@ -118,8 +118,8 @@ def test_nothing_is_written_to_stderr(cells: list[Any]) -> None:
 
 
 def test_every_figure_has_a_description_and_a_caption(pages: list[str]) -> None:
-    assert described(pages) == [True] * 8
-    assert LESSON.captions() == list(range(1, 10))
+    assert described(pages) == [True] * 9
+    assert LESSON.captions() == list(range(1, 11))
 
 
 def test_drawn_answer_is_what_the_drawn_text_hides() -> None:
@@ -227,6 +227,14 @@ def test_recorded_worth_of_span_corruption_is_told_as_it_was() -> None:
     assert scratch[1500][1] == 1
     check("with 600 labels 73%, 74% and 13%,", *spans[600], form=".0%")
     check("with 1,500 labels 96%, 95% and 41%.", *spans[1500], form=".0%")
+    after = {
+        way: [sum(points) / len(points) for points in zip(*(run["after"] for run in rows), strict=True)]
+        for way, rows in RECORD["runs"]["600"].items()
+    }
+    check("starts at 7.5 nats against 6.2.", after["spans first"][0], after["from scratch"][0], form=".1f")
+    check("twice as high, 0.04 against 0.02,", after["spans first"][-1], after["from scratch"][-1], form=".2f")
+    assert after["spans first"][2] < after["from scratch"][2]
+    assert 1.8 < after["spans first"][-1] / after["from scratch"][-1] < 2.7
     better = [(labels, task) for labels in spans for task in range(3) if spans[labels][task] > scratch[labels][task]]
     assert better == [(200, 1)], "in every case but one"
 
