@@ -1,7 +1,7 @@
 """Positions: how a Transformer, which by itself sees a set, is told in which order things stand.
 
-Shapes: B batch, T length, S key/value length, N rows of a table of positions, D model width, Dh and Dv widths of a head's keys and values. Positions
-are counted from 0; an offset is the place of the key minus that of the query.
+Shapes: B batch, T length, S key/value length, N rows of a table of positions, D model width, Dh and Dv widths of a head's keys and
+values. Positions are counted from 0; an offset is the place of the key minus that of the query.
 """
 
 import math
@@ -88,8 +88,8 @@ def relative_attention(
     """Attention in which every offset between a query and a key has a vector of its own, for the keys and for the values.
 
     Query i and key j have the offset j - i, clipped to -K … K; row K + offset of a table is its vector. The scores are
-    (q_i · k_j + q_i · a_offset) / sqrt(Dh) with vectors a of `key_offsets`, and output i is the sum of weight · (v_j + b_offset) with vectors b of
-    `value_offsets`. Query and key are counted from 0, both. In a fully masked row the output is zero.
+    (q_i · k_j + q_i · a_offset) / sqrt(Dh) with vectors a of `key_offsets`, and output i is the sum of weight · (v_j + b_offset) with
+    vectors b of `value_offsets`. Query and key are counted from 0, both. In a fully masked row the output is zero.
 
     Args:
         q: Queries, (..., T, Dh).

@@ -81,8 +81,8 @@ def alibi_bias(slopes: Tensor, T: int, S: int, *, start: int = 0) -> Tensor:
 def rotary_frequencies(d_head: int, theta: float = 10_000.0, device: torch.device | str | None = None) -> Tensor:
     """How far each pair of columns turns from one place to the next, in radians.
 
-    Pair j of the Dh / 2 pairs, counted from 0, has the frequency theta^(-2j / Dh): the first turns by one radian, the last by little more than
-    1 / theta.
+    Pair j of the Dh / 2 pairs, counted from 0, has the frequency theta^(-2j / Dh): the first turns by one radian, the last by little
+    more than 1 / theta.
 
     Args:
         d_head: Width of a head Dh, an even number.
@@ -107,9 +107,9 @@ def rotary_frequencies(d_head: int, theta: float = 10_000.0, device: torch.devic
 def rotary_embedding(x: Tensor, positions: Tensor, frequencies: Tensor, *, interleaved: bool = False) -> Tensor:
     """Turn each pair of columns of every row by the angle of its place: queries and keys that are turned know their distance.
 
-    The angle of pair j at position p is p · frequency_j, and the pair (a, b) becomes (a cos - b sin, b cos + a sin). With F frequencies the first
-    2F columns are turned and those behind stay as they are. Half-split, the default: pair j is column j and column F + j. Interleaved: columns 2j
-    and 2j + 1.
+    The angle of pair j at position p is p · frequency_j, and the pair (a, b) becomes (a cos - b sin, b cos + a sin). With F
+    frequencies the first 2F columns are turned and those behind stay as they are. Half-split, the default: pair j is column j and
+    column F + j. Interleaved: columns 2j and 2j + 1.
 
     Args:
         x: Queries or keys, (..., T, Dh).
@@ -193,19 +193,17 @@ def convert_rotary_weight(weight: Tensor, n_heads: int, *, to: Literal["half", "
         raise ValueError(f"to is 'half' or 'interleaved', got {to!r}")
     if len(weight) % (2 * n_heads):
         raise ValueError(f"{len(weight)} rows are not {n_heads} heads of an even width")
-    heads = weight.unflatten(0, (n_heads, -1))  # (H, Dh, ...)
-    if to == "half":
-        pairs = heads.unflatten(1, (-1, 2))  # (H, Dh / 2, 2, ...)
-    else:
-        pairs = heads.unflatten(1, (2, -1))  # (H, 2, Dh / 2, ...)
-    return pairs.transpose(1, 2).flatten(0, 2)  # (H·Dh, ...)
+    d_head = len(weight) // n_heads
+    inner = (d_head // 2, 2) if to == "half" else (2, d_head // 2)
+    heads = weight.reshape(n_heads, *inner, *weight.shape[1:])  # (H, Dh / 2, 2, ...) or (H, 2, Dh / 2, ...)
+    return heads.transpose(1, 2).reshape(weight.shape)  # (H·Dh, ...)
 
 
 class RotaryAttention(nn.Module):
     """Causal multi-head self-attention whose queries and keys are turned by their places, half-split; values are not.
 
-    Its four maps `q_proj`, `k_proj`, `v_proj` and `o_proj` are those of `MultiHeadAttention`, and `n_heads`, `theta` are kept. It has nothing else
-    in its state.
+    Its four maps `q_proj`, `k_proj`, `v_proj` and `o_proj` are those of `MultiHeadAttention`, and `n_heads`, `theta` are kept. It has
+    nothing else in its state.
 
     Args:
         d_model: Width D.
@@ -309,8 +307,8 @@ def scale_frequencies_llama3(
 ) -> Tensor:
     """Stretch the slow pairs for a longer text, and leave the fast ones: the frequencies of Llama 3.1.
 
-    A pair that turns more than `high` times within the trained length stays as it is; one that turns less than `low` times is divided by `factor`;
-    between them, with r turns, s = (r - low) / (high - low), the frequency is s · f + (1 - s) · f / factor.
+    A pair that turns more than `high` times within the trained length stays as it is; one that turns less than `low` times is divided
+    by `factor`; between them, with r turns, s = (r - low) / (high - low), the frequency is s · f + (1 - s) · f / factor.
 
     Args:
         frequencies: Angle for each place, (F,).
@@ -352,4 +350,5 @@ def loss_by_position(logits: Tensor, targets: Tensor, *, bins: int) -> Tensor:
         raise ValueError(f"{length} places cannot be divided into {bins} equal stretches")
     log_p = torch.log_softmax(logits.to(torch.promote_types(logits.dtype, torch.float32)), dim=-1)  # (B, T, V)
     surprise = -log_p.gather(-1, targets[..., None])[..., 0]  # (B, T)
-    return surprise.unflatten(1, (bins, -1)).mean(dim=(0, 2)).to(logits.dtype)  # (bins,)
+    stretches = surprise.reshape(len(surprise), bins, -1)  # (B, bins, T / bins)
+    return stretches.mean(dim=(0, 2)).to(logits.dtype)  # (bins,)
