@@ -55,9 +55,14 @@ def longer(draw: Draw, size: int) -> Case:
 ROTARY_ATTENTION = Exercise(
     reference=rotary.RotaryAttention,
     rows=(
-        rows.numbers(3, plain, other_base, with_bias, title="Causal attention of turned queries and keys is right."),
+        rows.numbers(3, plain, with_bias, title="Causal attention of turned queries and keys is right."),
         rows.numbers(
-            2.25, own_frequencies, without=("frequencies",), name="frequencies", title="Frequencies may be handed in."
+            2.25,
+            own_frequencies,
+            other_base,
+            without=("frequencies",),
+            name="frequencies",
+            title="Base and frequencies may be others.",
         ),
         rows.numbers(2.25, squeezed, name="scale", title="Places may be squeezed."),
         rows.inputs_kept(0.5, plain),
