@@ -36,7 +36,8 @@ def none(draw: Draw) -> Case:
 ALIBI_SLOPES = Exercise(
     reference=rotary.alibi_slopes,
     rows=(
-        rows.numbers(2.25, few, many, title="A power of two gets its slopes."),
+        rows.numbers(1.25, few, title="Two and four heads get their slopes."),
+        rows.numbers(1, many, name="more", title="Sixteen and more heads get their slopes."),
         rows.numbers(
             1.25, between, dozen, name="other numbers", title="Any other number of heads gets its slopes, too."
         ),
