@@ -28,7 +28,8 @@ def _wide(*tensors: Tensor) -> list[Tensor]:
 def _softmax(scores: Tensor, mask: Tensor | None) -> Tensor:
     if mask is None:
         return scores.softmax(-1)
-    powers = (scores - scores.masked_fill(~mask, -1e30).amax(-1, keepdim=True)).exp() * mask
+    filled = scores.masked_fill(~mask, -1e30)
+    powers = (filled - filled.amax(-1, keepdim=True)).exp() * mask
     return powers / powers.sum(-1, keepdim=True).clamp(min=1e-30)
 
 
@@ -250,9 +251,8 @@ def squeezed_as_a_quotient(positions: Tensor, scale: float) -> Tensor:
     """Divided by the inverse."""
     if not (0 < scale <= 1):
         raise ValueError(scale)
-    return positions / torch.tensor(
-        1 / scale, dtype=torch.float64 if positions.dtype == torch.float64 else torch.float32, device=positions.device
-    )
+    (wide,) = _wide(positions) if positions.is_floating_point() else (positions.float(),)
+    return wide / (1 / scale)
 
 
 @alternative("ntk_theta")
