@@ -1,12 +1,17 @@
 """Positions: how a Transformer, which by itself sees a set, is told in which order things stand.
 
-Shapes: B batch, T length, N rows of a table of positions, D model width. Positions are counted from 0.
+Shapes: B batch, T length, S key/value length, N rows of a table of positions, D model width, Dh and Dv widths of a head's keys and
+values. Positions are counted from 0; an offset is the place of the key minus that of the query.
 """
+
+import math
 
 import torch
 from torch import Tensor
 
-__all__ = ["sinusoidal_positions", "add_positions"]  # noqa: RUF022 - in the order of the syllabus
+from tfcourse.alignment import masked_softmax
+
+__all__ = ["sinusoidal_positions", "add_positions", "relative_attention"]  # noqa: RUF022 - in the order of the syllabus
 
 
 def sinusoidal_positions(length: int, d_model: int, device: torch.device | str | None = None) -> Tensor:
@@ -70,3 +75,63 @@ def add_positions(x: Tensor, positions: Tensor, start: int = 0) -> Tensor:
     if start < 0 or end > len(positions):
         raise ValueError(f"the places {start} … {end - 1} are asked for, the table knows 0 … {len(positions) - 1}")
     return x + positions[start:end].to(x.dtype)  # (B, T, D)
+
+
+def relative_attention(
+    q: Tensor,
+    k: Tensor,
+    v: Tensor,
+    key_offsets: Tensor,
+    value_offsets: Tensor | None = None,
+    mask: Tensor | None = None,
+) -> Tensor:
+    """Attention in which every offset between a query and a key has a vector of its own, for the keys and for the values.
+
+    Query i and key j have the offset j - i, clipped to -K … K; row K + offset of a table is its vector. The scores are
+    (q_i · k_j + q_i · a_offset) / sqrt(Dh) with vectors a of `key_offsets`, and output i is the sum of weight · (v_j + b_offset) with
+    vectors b of `value_offsets`. Query and key are counted from 0, both. In a fully masked row the output is zero.
+
+    Args:
+        q: Queries, (..., T, Dh).
+        k: Keys, (..., S, Dh).
+        v: Values, (..., S, Dv).
+        key_offsets: A vector for each offset, (2K + 1, Dh), from -K to K; the same for all heads.
+        value_offsets: The same for the values, (2K + 1, Dv); None means that nothing is added to them.
+        mask: Boolean, True where a query may attend, broadcastable to (..., T, S); None permits every pair.
+
+    Returns:
+        Outputs, (..., T, Dv), in the dtype of `q`; half precision is computed in float32 and rounded once.
+
+    Raises:
+        ValueError: If a table does not have an odd number of rows, or not the width of the keys or the values.
+
+    Source:
+        Shaw et al. 2018, Self-Attention with Relative Position Representations, section 3 (equations 3 and 4).
+    """
+    for name, table, width in (
+        ("key_offsets", key_offsets, k.shape[-1]),
+        ("value_offsets", value_offsets, v.shape[-1]),
+    ):
+        if table is not None and (table.ndim != 2 or len(table) % 2 == 0 or table.shape[1] != width):
+            raise ValueError(f"{name} is (2K + 1, {width}), got {tuple(table.shape)}")
+    wide = torch.promote_types(q.dtype, torch.float32)
+    q_wide, T, S = q.to(wide), q.shape[-2], k.shape[-2]
+    row = _rows(key_offsets, T, S)
+    # One product for each offset and not for each pair: (..., T, 2K + 1), spread to the pairs afterwards.
+    by_offset = (q_wide @ key_offsets.to(wide).mT).gather(-1, row.expand(*q.shape[:-2], T, S))  # (..., T, S)
+    scores = (q_wide @ k.to(wide).mT + by_offset) / math.sqrt(q.shape[-1])  # (..., T, S)
+    weights = masked_softmax(scores, mask)
+    output = weights @ v.to(wide)  # (..., T, Dv)
+    if value_offsets is not None:
+        row = _rows(value_offsets, T, S).expand_as(weights)
+        share = weights.new_zeros(*weights.shape[:-1], len(value_offsets))  # (..., T, 2K + 1): weight of each offset
+        share = share.scatter_add(-1, row, weights)
+        output = output + share @ value_offsets.to(wide)
+    return output.to(q.dtype)
+
+
+def _rows(table: Tensor, T: int, S: int) -> Tensor:
+    """The row of a table of 2K + 1 offsets for every query and key, (T, S)."""
+    furthest = len(table) // 2
+    offset = torch.arange(S, device=table.device) - torch.arange(T, device=table.device)[:, None]
+    return offset.clamp(-furthest, furthest) + furthest

@@ -1,0 +1,354 @@
+"""Positions that extrapolate, or are said to: slopes, rotations in both pairings, and how to stretch them to longer texts.
+
+Offsets are the place of the key minus that of the query, but in `rotary_score`, which has the query's place minus the key's, as its source.
+
+Shapes: B batch, T query length, S key length, H heads, D model width, Dh width of a head, V vocabulary.
+"""
+
+import math
+from typing import Literal
+
+import torch
+from torch import Tensor, nn
+
+from tfcourse.attention import causal_mask, scaled_dot_product_attention
+from tfcourse.multihead import merge_heads, split_heads
+
+__all__ = [  # noqa: RUF022 - in the order of the lesson
+    "alibi_slopes",
+    "alibi_bias",
+    "rotary_frequencies",
+    "rotary_embedding",
+    "rotary_score",
+    "convert_rotary_weight",
+    "RotaryAttention",
+    "interpolate_positions",
+    "ntk_theta",
+    "scale_frequencies_llama3",
+    "loss_by_position",
+]
+
+
+def alibi_slopes(n_heads: int) -> Tensor:
+    """How fast each head forgets what is far away: the slopes of ALiBi.
+
+    For a power of two, head h (counted from 0) of H has the slope 2^(-8 (h + 1) / H). Any other number takes the slopes of p heads, p the
+    largest power of two below it, and then every second one of 2p heads, from the first on, until there are enough.
+
+    Args:
+        n_heads: Number of heads H, at least 1.
+
+    Returns:
+        Slopes, (H,), float32.
+
+    Raises:
+        ValueError: If there is no head.
+
+    Source:
+        Press et al. 2022, Train Short, Test Long, section 3; the rule for other numbers is that of the paper's code.
+    """
+    if n_heads < 1:
+        raise ValueError(f"there is at least one head, got {n_heads}")
+    power = 2 ** (n_heads.bit_length() - 1)
+    own = [2 ** (-8 * (head + 1) / power) for head in range(power)]
+    between = [2 ** (-8 * (head + 1) / (2 * power)) for head in range(0, 2 * power, 2)]
+    return torch.tensor((own + between)[:n_heads], dtype=torch.float32)
+
+
+def alibi_bias(slopes: Tensor, T: int, S: int, *, start: int = 0) -> Tensor:
+    """What ALiBi adds to the scores: for each head, its slope times the distance, with a minus.
+
+    Query t stands at place i = `start` + t, key s at place j = s, and the bias is -slope · |i - j|.
+
+    Args:
+        slopes: One for each head, (H,).
+        T: Number of queries.
+        S: Number of keys.
+        start: The place of the first query, for a text that comes in pieces.
+
+    Returns:
+        Biases, (H, T, S), in the dtype and on the device of `slopes`.
+
+    Source:
+        Press et al. 2022, section 3.
+    """
+    query = start + torch.arange(T, device=slopes.device)  # (T,)
+    key = torch.arange(S, device=slopes.device)  # (S,)
+    distance = (query[:, None] - key).abs().to(slopes.dtype)  # (T, S)
+    return -slopes[:, None, None] * distance  # (H, T, S)
+
+
+def rotary_frequencies(d_head: int, theta: float = 10_000.0, device: torch.device | str | None = None) -> Tensor:
+    """How far each pair of columns turns from one place to the next, in radians.
+
+    Pair j of the Dh / 2 pairs, counted from 0, has the frequency theta^(-2j / Dh): the first turns by one radian, the last by little
+    more than 1 / theta.
+
+    Args:
+        d_head: Width of a head Dh, an even number.
+        theta: The base; Llama 3 has 500,000.
+        device: Where to make them; None means PyTorch's current default.
+
+    Returns:
+        Frequencies in float64, (Dh / 2,).
+
+    Raises:
+        ValueError: If `d_head` is not even.
+
+    Source:
+        Su et al. 2021, RoFormer, section 3.2.2.
+    """
+    if d_head % 2:
+        raise ValueError(f"columns are turned in pairs, so d_head must be even, got {d_head}")
+    even = torch.arange(0, d_head, 2, dtype=torch.float64, device=device)  # (Dh / 2,): the numbers 2j
+    return theta ** (-even / d_head)
+
+
+def rotary_embedding(x: Tensor, positions: Tensor, frequencies: Tensor, *, interleaved: bool = False) -> Tensor:
+    """Turn each pair of columns of every row by the angle of its place: queries and keys that are turned know their distance.
+
+    The angle of pair j at position p is p · frequency_j, and the pair (a, b) becomes (a cos - b sin, b cos + a sin). With F
+    frequencies the first 2F columns are turned and those behind stay as they are. Half-split, the default: pair j is column j and
+    column F + j. Interleaved: columns 2j and 2j + 1.
+
+    Args:
+        x: Queries or keys, (..., T, Dh).
+        positions: Where each row stands, (T,) or broadcastable to (..., T); whole or real numbers.
+        frequencies: Angle for each place, (F,), F at most Dh / 2.
+        interleaved: How columns are paired.
+
+    Returns:
+        Turned rows, (..., T, Dh), in the dtype of `x`. Angles are computed in float64, the turn in float32 at least, and rounded once.
+
+    Raises:
+        ValueError: If there are more frequencies than pairs of columns.
+
+    Source:
+        Su et al. 2021, section 3.2.2 (interleaved); half-split is the layout of GPT-NeoX, and of Llama in Hugging Face's files.
+    """
+    turned = 2 * len(frequencies)
+    if turned > x.shape[-1]:
+        raise ValueError(f"{len(frequencies)} frequencies turn {turned} columns, x has {x.shape[-1]}")
+    wide = torch.promote_types(x.dtype, torch.float32)
+    angles = positions.to(torch.float64)[..., None] * frequencies.to(torch.float64)  # (..., T, F)
+    cos, sin = angles.cos().to(wide), angles.sin().to(wide)
+    rows = x[..., :turned].to(wide)
+    a, b = (rows[..., 0::2], rows[..., 1::2]) if interleaved else rows.chunk(2, dim=-1)  # (..., T, F) each
+    pair = (a * cos - b * sin, b * cos + a * sin)
+    new = torch.stack(pair, dim=-1).flatten(-2) if interleaved else torch.cat(pair, dim=-1)  # (..., T, 2F)
+    return torch.cat([new.to(x.dtype), x[..., turned:]], dim=-1)  # (..., T, Dh)
+
+
+def rotary_score(q: Tensor, k: Tensor, offset: Tensor, frequencies: Tensor) -> Tensor:
+    """The score of a turned query and a turned key, without turning either: it depends on the difference of their places alone.
+
+    With interleaved pairs (q0, q1) and (k0, k1) and the angle a = offset · frequency, each pair gives
+    (q0 k0 + q1 k1) cos a + (q0 k1 - q1 k0) sin a, and the score is the sum over all pairs. It is not divided by sqrt(Dh).
+
+    Args:
+        q: Queries, (..., Dh), not turned.
+        k: Keys, (..., Dh), not turned.
+        offset: Place of the query minus that of the key, broadcastable to (...).
+        frequencies: Angle for each place, (Dh / 2,).
+
+    Returns:
+        Scores, (...), in the dtype of `q`; half precision is computed in float32.
+
+    Raises:
+        ValueError: If there is not one frequency for each pair of columns.
+
+    Source:
+        Su et al. 2021, section 3.4.2, written out for each pair.
+    """
+    if 2 * len(frequencies) != q.shape[-1]:
+        raise ValueError(f"{q.shape[-1]} columns are {q.shape[-1] / 2:g} pairs, got {len(frequencies)} frequencies")
+    wide = torch.promote_types(q.dtype, torch.float32)
+    q0, q1 = q[..., 0::2].to(wide), q[..., 1::2].to(wide)  # (..., Dh / 2) each
+    k0, k1 = k[..., 0::2].to(wide), k[..., 1::2].to(wide)
+    angle = offset.to(torch.float64)[..., None] * frequencies.to(torch.float64)  # (..., Dh / 2)
+    along, across = q0 * k0 + q1 * k1, q0 * k1 - q1 * k0
+    return (along * angle.cos().to(wide) + across * angle.sin().to(wide)).sum(dim=-1).to(q.dtype)
+
+
+def convert_rotary_weight(weight: Tensor, n_heads: int, *, to: Literal["half", "interleaved"]) -> Tensor:
+    """Reorder the rows of a query or key projection, so that the other pairing gives the same scores.
+
+    Within each head, rows 0, 2, 4, … of the interleaved order are the first half of the half-split order, and rows 1, 3, 5, … the second.
+
+    Args:
+        weight: Weights of `q_proj` or `k_proj`, (H·Dh, D), or its bias, (H·Dh,).
+        n_heads: Number of heads H.
+        to: The pairing for which it is wanted; `weight` is in the order of the other.
+
+    Returns:
+        The same numbers with the rows of each head in another order.
+
+    Raises:
+        ValueError: If `to` is unknown, or the rows are not H heads of an even width.
+
+    Source:
+        Su et al. 2021, section 3.2.2, and the layout of GPT-NeoX.
+    """
+    if to not in ("half", "interleaved"):
+        raise ValueError(f"to is 'half' or 'interleaved', got {to!r}")
+    if len(weight) % (2 * n_heads):
+        raise ValueError(f"{len(weight)} rows are not {n_heads} heads of an even width")
+    d_head = len(weight) // n_heads
+    inner = (d_head // 2, 2) if to == "half" else (2, d_head // 2)
+    heads = weight.reshape(n_heads, *inner, *weight.shape[1:])  # (H, Dh / 2, 2, ...) or (H, 2, Dh / 2, ...)
+    return heads.transpose(1, 2).reshape(weight.shape)  # (H·Dh, ...)
+
+
+class RotaryAttention(nn.Module):
+    """Causal multi-head self-attention whose queries and keys are turned by their places, half-split; values are not.
+
+    Its four maps `q_proj`, `k_proj`, `v_proj` and `o_proj` are those of `MultiHeadAttention`, and `n_heads`, `theta` are kept. It has
+    nothing else in its state.
+
+    Args:
+        d_model: Width D.
+        n_heads: Heads H; D / H is an even number.
+        theta: The base of the frequencies.
+        bias: Whether the four maps have a bias.
+
+    Raises:
+        ValueError: If D cannot be divided into H heads of an even width.
+
+    Source:
+        Su et al. 2021, section 3.2.2.
+    """
+
+    def __init__(self, d_model: int, n_heads: int, *, theta: float = 10_000.0, bias: bool = False) -> None:
+        super().__init__()
+        if n_heads < 1 or d_model % (2 * n_heads):
+            raise ValueError(f"d_model={d_model} cannot be divided into n_heads={n_heads} of an even width")
+        self.n_heads = n_heads
+        self.theta = theta
+        self.q_proj = nn.Linear(d_model, d_model, bias=bias)
+        self.k_proj = nn.Linear(d_model, d_model, bias=bias)
+        self.v_proj = nn.Linear(d_model, d_model, bias=bias)
+        self.o_proj = nn.Linear(d_model, d_model, bias=bias)
+
+    def forward(self, x: Tensor, start: int = 0, frequencies: Tensor | None = None, scale: float = 1.0) -> Tensor:
+        """Let every place attend to itself and to those before it.
+
+        Args:
+            x: The sequence, (B, T, D).
+            start: The place of its first row.
+            frequencies: Angle for each place, (Dh / 2,); None means those of `theta`.
+            scale: What places are multiplied by, as `interpolate_positions` does.
+
+        Returns:
+            Outputs, (B, T, D).
+        """
+        q, k, v = (split_heads(project(x), self.n_heads) for project in (self.q_proj, self.k_proj, self.v_proj))
+        if frequencies is None:
+            frequencies = rotary_frequencies(q.shape[-1], self.theta, x.device)
+        places = torch.arange(start, start + x.shape[1], device=x.device)
+        places = places if scale == 1 else interpolate_positions(places, scale)  # (T,)
+        q, k = rotary_embedding(q, places, frequencies), rotary_embedding(k, places, frequencies)  # (B, H, T, Dh)
+        heads = scaled_dot_product_attention(q, k, v, causal_mask(x.shape[1], x.device))
+        output: Tensor = self.o_proj(merge_heads(heads))
+        return output
+
+
+def interpolate_positions(positions: Tensor, scale: float) -> Tensor:
+    """Squeeze the places of a long text into those that a model was trained on.
+
+    Args:
+        positions: Places, whole or real numbers, of any shape.
+        scale: Trained length divided by the new one, above 0 and at most 1.
+
+    Returns:
+        Real numbers of the same shape, in float32 at least.
+
+    Raises:
+        ValueError: If `scale` is not above 0 and at most 1.
+
+    Source:
+        Chen et al. 2023, Extending Context Window of Large Language Models via Positional Interpolation, section 2.3.
+    """
+    if not 0 < scale <= 1:
+        raise ValueError(f"scale is above 0 and at most 1, got {scale}")
+    return positions.to(torch.promote_types(positions.dtype, torch.float32)) * scale
+
+
+def ntk_theta(theta: float, factor: float, d_head: int) -> float:
+    """The base with which the slowest pair turns `factor` times more slowly, and the fastest as before.
+
+    Args:
+        theta: The base that the model was trained with.
+        factor: New length divided by the trained one, at least 1.
+        d_head: Width of a head Dh, an even number above 2.
+
+    Returns:
+        theta · factor^(Dh / (Dh - 2)).
+
+    Raises:
+        ValueError: If `factor` is below 1, or `d_head` is not an even number above 2.
+
+    Source:
+        Peng et al. 2023, YaRN, section 3.1 ("NTK-aware" interpolation).
+    """
+    if factor < 1:
+        raise ValueError(f"a text is stretched by at least 1, got {factor}")
+    if d_head <= 2 or d_head % 2:
+        raise ValueError(f"d_head is an even number above 2, got {d_head}")
+    return theta * float(factor ** (d_head / (d_head - 2)))
+
+
+def scale_frequencies_llama3(
+    frequencies: Tensor,
+    *,
+    factor: float = 8.0,
+    low: float = 1.0,
+    high: float = 4.0,
+    original_length: int = 8192,
+) -> Tensor:
+    """Stretch the slow pairs for a longer text, and leave the fast ones: the frequencies of Llama 3.1.
+
+    A pair that turns more than `high` times within the trained length stays as it is; one that turns less than `low` times is divided
+    by `factor`; between them, with r turns, s = (r - low) / (high - low), the frequency is s · f + (1 - s) · f / factor.
+
+    Args:
+        frequencies: Angle for each place, (F,).
+        factor: How many times longer a text may be.
+        low: Turns below which a pair is stretched wholly.
+        high: Turns above which it is not stretched.
+        original_length: The length that the model was trained on.
+
+    Returns:
+        Frequencies, (F,), in the dtype of the old ones.
+
+    Source:
+        The released code of Llama 3.1 (Meta 2024).
+    """
+    turns = original_length * frequencies / (2 * math.pi)  # (F,): how often the pair comes round in the trained length
+    share = ((turns - low) / (high - low)).clamp(0, 1)  # 0: wholly stretched, 1: as it was
+    return share * frequencies + (1 - share) * frequencies / factor
+
+
+def loss_by_position(logits: Tensor, targets: Tensor, *, bins: int) -> Tensor:
+    """The mean surprise in equal stretches of a text: where a model begins to lose the thread.
+
+    Args:
+        logits: (B, T, V).
+        targets: The token that is to be predicted at each place, integers (B, T).
+        bins: Number of stretches; divides T.
+
+    Returns:
+        Mean surprise in nats over the texts and the places of each stretch, (bins,).
+
+    Raises:
+        ValueError: If T cannot be divided into `bins` stretches.
+
+    Source:
+        Press et al. 2022, appendix B (loss by position in the window).
+    """
+    length = targets.shape[1]
+    if bins < 1 or length % bins:
+        raise ValueError(f"{length} places cannot be divided into {bins} equal stretches")
+    log_p = torch.log_softmax(logits.to(torch.promote_types(logits.dtype, torch.float32)), dim=-1)  # (B, T, V)
+    surprise = -log_p.gather(-1, targets[..., None])[..., 0]  # (B, T)
+    stretches = surprise.reshape(len(surprise), bins, -1)  # (B, bins, T / bins)
+    return stretches.mean(dim=(0, 2)).to(logits.dtype)  # (bins,)
