@@ -58,8 +58,8 @@ class DialExplorer(Explorer):
 def dial_explorer(*, caption: str, d_head: int = 16, theta: float = 10_000.0, trained: int = 64) -> DialExplorer:
     """Show what a query and a key are turned to at any two places, for rotations as trained and stretched by four.
 
-    Leave the result as the last value of a notebook cell. With the course's script the reader moves both places and chooses a pair and a way to turn;
-    without it there is a table of the wavelengths.
+    Leave the result as the last value of a notebook cell. With the course's script the reader moves both places and chooses a pair and
+    a way to turn; without it there is a table of the wavelengths.
 
     Args:
         caption: One sentence that says what the figure shows.
