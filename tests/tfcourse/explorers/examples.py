@@ -167,6 +167,12 @@ def dials(text: Text) -> Explorer:
     return dial_explorer(d_head=8, trained=16, caption=text("Which angles has training shown?"))
 
 
+def dials(text: Text) -> Explorer:
+    """A query and a key of four pairs, and two bases."""
+    q, k = torch.randn(2, 8, generator=torch.Generator().manual_seed(0))
+    return dial_explorer(q, k, caption=text("Does only the distance count?"))
+
+
 def documented_code() -> dict[str, str]:
     """The example of the page for contributors: "python" and "js"."""
     page = CONTRIBUTING.read_text(encoding="utf-8")
@@ -198,6 +204,7 @@ EXAMPLES: dict[str, Callable[[Text], Explorer]] = {
     "gap": gaps,
     "cache": caches,
     "span": spans,
+    "dial": dials,
     "dial": dials,
     "documented": documented,
 }
