@@ -160,11 +160,11 @@ def stretched(model: Reader, text: Text, seed: int) -> dict[str, list[float]]:
         frequencies = rotary_frequencies(D // H, ntk_theta(THETA, factor, D // H))
         found[f"base for factor {factor:g}"] = curve(model, text, frequencies=frequencies)
     state = {name: tensor.clone() for name, tensor in model.state_dict().items()}
-    for steps in TUNING:
-        for name, scale in (("squeezed to a quarter", 0.25), ("as it is", 1.0)):
+    for steps, longer in zip(TUNING, ("", " longer"), strict=True):
+        for name, scale in (("squeezed, tuned", 0.25), ("tuned", 1.0)):
             model.load_state_dict(state)
             train(model, text, steps=steps, length=TUNED, seed=seed + 100, rate=RATE / 3, scale=scale)
-            found[f"{name}, {steps} steps"] = curve(model, text, scale=scale)
+            found[name + longer] = curve(model, text, scale=scale)
     model.load_state_dict(state)
     return found
 
