@@ -21,7 +21,7 @@
 
     build() {
       const { bases, start, query, longest } = this.data;
-      Object.assign(this, { ...start, pair: 1, base: 0, way: 0, pairing: 0 });
+      Object.assign(this, { ...start, pair: Math.min(2, query.length / 2 - 1), base: 0, way: 0, pairing: 0 });
       const options = { legend: true };
       this.choices = {
         way: choice({ ...options, label: "Clocks", options: bases[0].ways.map(({ name }) => name), onChoose: (way) => this.choose({ way }) }),

@@ -142,12 +142,19 @@ def test_nothing_is_written_to_stderr(cells: list[Any]) -> None:
 
 
 def test_every_figure_has_a_description_and_a_caption(pages: list[str]) -> None:
-    assert described(pages) == [True] * 12
-    assert LESSON.captions() == list(range(1, 14))
+    assert described(pages) == [True] * 13
+    assert LESSON.captions() == list(range(1, 15))
 
 
 def test_drawings_can_be_drawn() -> None:
-    for draw in (drawings.hands, drawings.offsets, drawings.entrances, drawings.pairings, drawings.stretches):
+    for draw in (
+        drawings.hands,
+        drawings.offsets,
+        drawings.entrances,
+        drawings.layer,
+        drawings.pairings,
+        drawings.stretches,
+    ):
         assert "<svg" in draw().to_html(alt="A drawing of the chapter that is looked at by nobody but a test.")
 
 

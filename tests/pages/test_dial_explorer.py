@@ -62,7 +62,7 @@ def test_sliders_move_one_and_choose_a_pair_with_the_keyboard(open_page: Open) -
     page = open_page(explorer)
     page.get_by_role("slider", name="query at m").focus()
     page.keyboard.press("End")
-    assert "so m \u2212 n = 248. Pair 1 turns by" in said(page)
+    assert "so m \u2212 n = 248. Pair 2 turns by" in said(page)
     assert said(page).endswith("Training has never shown this distance.")
     assert score(page) == pytest.approx(explorer.score(explorer.clocks[0], 248), abs=0.0051)
     page.get_by_role("slider", name="pair shown").focus()
