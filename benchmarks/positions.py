@@ -2,7 +2,7 @@
 
     python benchmarks/positions.py --record tfcourse/recorded/positions.json
 
-A small model of characters learns the language reference of Python at 64 places and is examined at up to 1,024. Some six minutes on
+A small model of characters learns the language reference of Python at 64 places and is examined at up to 1,024. Some ten minutes on
 one core.
 """
 

@@ -51,6 +51,7 @@ GIVEN: set[str] = {
     "2.33 at 256, 2.97 at 1,024, which",
     "1.81 at 256, and 1.86 at 1,024.",
     "Multiply all places by 0.25.",
+    "after 10,000 steps, to 2,560 places,",
     "Llama with 2,048 places read 8,192 and more.",
     "from 8,192 places;",
     "nobody notices below 8,192 places",
@@ -225,7 +226,10 @@ def test_recorded_ways_to_stretch_are_told_as_they_were() -> None:
     check("where it stood at 1.82 and 2.33.", plain[0], plain[3])
     check("it reads 256 at 1.98, for a factor of 8 at 1.93,", way("base for factor 4")[3], way("base for factor 8")[3])
     check("comes back to 2.09 at 256.", way("squeezed, tuned")[3])
-    check("reads 256 at 1.88. So squeezing lost here,", way("tuned")[3])
+    check("reads 256 at 1.88.", way("tuned")[3])
+    longer = way("squeezed, tuned longer"), way("tuned longer")
+    check("With 200 steps they stand at 1.82 and 1.74,", longer[0][3], longer[1][3])
+    check("they are even, 1.96 each.", longer[0][4], longer[1][4])
     assert all(a > b for a, b in zip(squeezed[:5], plain[:5], strict=True))
 
 
