@@ -361,7 +361,7 @@ def recorded_t5() -> dict[str, Any]:
 def recorded_positions() -> dict[str, Any]:
     """How far six kinds of positions read beyond what they were trained on, and what stretching rotations does, as it was recorded.
 
-    The entry "command" names the command that makes the record; docs/data.md describes the other entries.
+    The entry "generated" names the command that makes the record; docs/data.md describes the other entries.
 
     Returns:
         The record, plain dictionaries and lists.

@@ -14,8 +14,8 @@ def few(draw: Draw) -> Case:
 
 
 def many(draw: Draw) -> Case:
-    """Sixteen or thirty-two."""
-    return Case({"n_heads": 2 ** int(draw.integers(4, 6))})
+    """Sixteen to 128."""
+    return Case({"n_heads": 2 ** int(draw.integers(4, 8))})
 
 
 def between(draw: Draw) -> Case:
@@ -36,8 +36,8 @@ def none(draw: Draw) -> Case:
 ALIBI_SLOPES = Exercise(
     reference=rotary.alibi_slopes,
     rows=(
-        rows.numbers(1.25, few, title="Two and four heads get their slopes."),
-        rows.numbers(1, many, name="more", title="Sixteen and more heads get their slopes."),
+        rows.numbers(1, many, title="Sixteen and more heads get their slopes."),
+        rows.numbers(1.25, few, name="few", title="Two and four heads get their slopes."),
         rows.numbers(
             1.25, between, dozen, name="other numbers", title="Any other number of heads gets its slopes, too."
         ),

@@ -163,8 +163,9 @@ def spans(text: Text) -> Explorer:
 
 
 def dials(text: Text) -> Explorer:
-    """Four pairs of columns, trained at 16 places."""
-    return dial_explorer(d_head=8, trained=16, caption=text("Which angles has training shown?"))
+    """A query and a key of four pairs, and two bases."""
+    q, k = torch.randn(2, 8, generator=torch.Generator().manual_seed(0))
+    return dial_explorer(q, k, caption=text("Does only the distance count?"))
 
 
 def documented_code() -> dict[str, str]:

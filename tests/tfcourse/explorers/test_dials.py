@@ -1,53 +1,76 @@
-"""The rotary dial holds the reference's frequencies, and refuses what it cannot show."""
+"""The rotary dial holds the clocks of the reference, and refuses what it cannot show."""
 
 from __future__ import annotations
 
 import json
-import math
 from typing import Any
 
 import pytest
 import torch
 
-from tfcourse.explorers.dials import dial_explorer
-from tfcourse.rotary import interpolate_positions, ntk_theta, rotary_frequencies, rotary_score, scale_frequencies_llama3
+from tfcourse.explorers.dials import DialExplorer, dial_explorer
+from tfcourse.rotary import rotary_embedding, rotary_frequencies
 
 
-def test_ways_are_those_of_the_reference() -> None:
-    explorer = dial_explorer(caption="c", d_head=8, theta=1000.0, trained=32)
-    plain = rotary_frequencies(8, 1000.0)
-    expected = [
-        plain,
-        interpolate_positions(torch.ones(1, dtype=torch.float64), 0.25) * plain,
-        rotary_frequencies(8, ntk_theta(1000.0, 4.0, 8)),
-        scale_frequencies_llama3(plain, factor=4.0, original_length=32),
-    ]
-    for (_, turns), frequencies in zip(explorer.ways, expected, strict=True):
-        assert turns == pytest.approx(frequencies.tolist(), rel=1e-12)
+def vectors(width: int = 8) -> tuple[torch.Tensor, torch.Tensor]:
+    drawn = torch.randn(2, width, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
+    return drawn[0], drawn[1]
 
 
-@pytest.mark.parametrize("offset", [0, 3, -17, 100])
-def test_score_is_that_of_rotations_of_one_vector(offset: int) -> None:
-    explorer = dial_explorer(caption="c", d_head=8)
-    vector = torch.tensor([1.0, 0.0] * 4, dtype=torch.float64)
-    expected = float(rotary_score(vector, vector, torch.tensor(offset), rotary_frequencies(8))) / 4
-    assert explorer.score(0, offset) == pytest.approx(expected, abs=1e-9)
+def explorer(**options: Any) -> DialExplorer:
+    return dial_explorer(*vectors(), **({"caption": "c"} | options))
 
 
-def test_data_and_table_hold_the_same_pairs() -> None:
-    explorer = dial_explorer(caption="Who turns?", d_head=8)
-    data = json.loads(explorer.to_json())
-    assert [len(way["turns"]) for way in data["ways"]] == [4] * 4
-    assert (data["trained"], data["longest"]) == (64, 256)
-    assert f"{2 * math.pi:.1f}" in explorer.plain()
-    assert "Who turns?" in explorer.plain()
-    assert explorer.summary() == "4 pairs, 4 ways to turn them"
+@pytest.mark.parametrize("interleaved", [False, True])
+def test_scores_are_those_of_rows_that_are_turned(interleaved: bool) -> None:
+    shown, (q, k) = explorer(), vectors()
+    for clock in shown.clocks:
+        frequencies = torch.tensor(clock.frequencies, dtype=torch.float64)
+        rows = rotary_embedding(
+            torch.stack([q, k]), torch.tensor([31.0, 12.0]) * clock.scale, frequencies, interleaved=interleaved
+        )
+        assert shown.score(clock, 19, interleaved=interleaved) == pytest.approx(float(rows[0] @ rows[1]), abs=1e-6)
+
+
+def test_clocks_are_stretched_by_how_far_the_sliders_reach() -> None:
+    trained, squeezed, based, slowed = explorer(trained=32, longest=128).clocks[:4]
+    assert trained.frequencies == pytest.approx(rotary_frequencies(8).tolist())
+    assert (squeezed.frequencies, squeezed.scale) == (trained.frequencies, 0.25)
+    assert based.frequencies[0] == 1
+    for clock in (based, slowed):
+        assert clock.frequencies[-1] == pytest.approx(trained.frequencies[-1] / 4)
+
+
+def test_data_has_every_way_for_every_base() -> None:
+    data = json.loads(explorer(thetas=(100, 10_000)).to_json())
+    assert [base["theta"] for base in data["bases"]] == [100, 10_000]
+    for base in data["bases"]:
+        assert [way["name"] for way in base["ways"]] == ["as trained", "places \u00d7 0.25", "larger base", "Llama 3.1"]
+        assert {len(way["frequencies"]) for way in base["ways"]} == {4}
+    assert data["start"] == {"m": 20, "n": 8}
+
+
+def test_tables_and_summary_stand_in_for_the_figure() -> None:
+    shown = explorer()
+    assert "Turns within 64 places" in shown.plain()
+    assert f"<td>{shown.score(shown.clocks[0], 256):.2f}</td>" in shown.plain()
+    assert shown.summary() == "4 pairs of columns, 8 clocks, places 0 to 256"
 
 
 @pytest.mark.parametrize(
-    ("options", "match"),
-    [({"d_head": 7}, "got 7"), ({"d_head": 40}, "got 40"), ({"trained": 1}, "got 1"), ({"caption": " "}, "caption")],
+    ("changed", "match"),
+    [
+        ({"query": torch.zeros(7), "key": torch.zeros(7)}, "even width"),
+        ({"query": torch.zeros(8), "key": torch.zeros(6)}, "one even width"),
+        ({"query": torch.full((8,), torch.nan)}, "not finite"),
+        ({"thetas": ()}, "bases"),
+        ({"thetas": (1.0,)}, "above 1"),
+        ({"trained": 64, "longest": 64}, "beyond the trained"),
+        ({"start": (0, 300)}, "outside"),
+        ({"caption": " "}, "caption"),
+    ],
 )
-def test_what_cannot_be_shown_is_refused(options: dict[str, Any], match: str) -> None:
+def test_what_cannot_be_shown_is_refused(changed: dict[str, Any], match: str) -> None:
+    options: dict[str, Any] = {"query": torch.ones(8), "key": torch.ones(8), "caption": "c"} | changed
     with pytest.raises(ValueError, match=match):
-        dial_explorer(**({"caption": "c"} | options))
+        dial_explorer(options.pop("query"), options.pop("key"), **options)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from tfcourse.figures.boxes import box, chip
+from tfcourse.figures.boxes import box, chip, operation
 from tfcourse.figures.drawing import SMALL, Drawing
 from tfcourse.figures.geometry import Rect
 from tfcourse.figures.lines import arc, arrow
@@ -20,17 +20,17 @@ def hands() -> Drawing:
         The drawing: two clocks beside each other on a page, below each other on a phone.
     """
     parts = [_clock("places 3 and 1", 3, 1), _clock("places 7 and 5", 7, 5)]
-    narrow = Drawing(350, 470)
-    drawing = Drawing(700, 230, narrow=narrow)
+    narrow = Drawing(350, 484)
+    drawing = Drawing(700, 238, narrow=narrow)
     for number, part in enumerate(parts):
         drawing.place(part, 30 + 340 * number, 0)
-        narrow.place(part, 25, 236 * number)
+        narrow.place(part, 25, 244 * number)
     return drawing
 
 
 def _clock(title: str, query: int, key: int, turn: float = 0.55) -> Drawing:
-    drawing = Drawing(300, 226)
-    centre, radius = (150.0, 120.0), 82.0
+    drawing = Drawing(300, 236)
+    centre, radius = (150.0, 134.0), 78.0
     drawing.text((150, 14), title, bold=True)
     drawing.circle(centre, radius, tone="muted")
     for place, tone, name in ((query, "query", "query"), (key, "key", "key")):
@@ -93,6 +93,56 @@ def entrances() -> Drawing:
     return drawing
 
 
+def layer() -> Drawing:
+    """Draw attention whose queries and keys are turned between their maps and the scores.
+
+    Returns:
+        The drawing: from left to right on a page, from the top down on a phone.
+    """
+    narrow = Drawing(350, 300)
+    drawing = Drawing(700, 176, narrow=narrow)
+
+    x = chip(drawing, "x", (24, 86))
+    query, key, value = (
+        box(drawing, f"*W*_{name.upper()}", Rect(86, 12 + 58 * row, 90, 32)) for row, name in enumerate("qkv")
+    )
+    for part in (query, key, value):
+        via = [] if part is key else [(60, x.centre[1]), (60, part.centre[1])]
+        arrow(drawing, x.right, part.left, via=via)
+    turns = [
+        box(drawing, "turn by place", Rect(210, part.y, 120, 32), tone=tone)
+        for part, tone in ((query, "query"), (key, "key"))
+    ]
+    scores = box(drawing, "scores, softmax", Rect(378, 41, 130, 32))
+    for part, turn in zip((query, key), turns, strict=True):
+        arrow(drawing, part.right, turn.left)
+        arrow(drawing, turn.right, scores.left, via=[(354, turn.centre[1]), (354, scores.centre[1])])
+    read = operation(drawing, "\u00b7", (548, value.centre[1]))
+    arrow(drawing, scores.right, read.top, via=[(548, scores.centre[1])], tone="key")
+    arrow(drawing, value.right, read.left)
+    arrow(drawing, read.right, box(drawing, "*W*_O", Rect(596, value.y, 90, 32)).left)
+
+    x = chip(narrow, "x", (175, 18))
+    query, key, value = (
+        box(narrow, f"*W*_{name.upper()}", Rect(8 + 117 * column, 66, 100, 32)) for column, name in enumerate("qkv")
+    )
+    for part in (query, key, value):
+        arrow(narrow, x.bottom, part.top, via=[] if part is key else [(175, 49), (part.centre[0], 49)])
+    turns = [
+        box(narrow, "turn by place", Rect(part.x - 4, 124, 108, 32), tone=tone, size=SMALL)
+        for part, tone in ((query, "query"), (key, "key"))
+    ]
+    scores = box(narrow, "scores, softmax", Rect(50, 186, 134, 32))
+    for part, turn in zip((query, key), turns, strict=True):
+        arrow(narrow, part.bottom, turn.top)
+        arrow(narrow, turn.bottom, (turn.centre[0], scores.y))
+    read = operation(narrow, "\u00b7", (value.centre[0], 202))
+    arrow(narrow, scores.right, read.left, tone="key")
+    arrow(narrow, value.bottom, read.top)
+    arrow(narrow, read.bottom, box(narrow, "*W*_O", Rect(value.x, 250, 100, 32)).top)
+    return drawing
+
+
 def pairings() -> Drawing:
     """Draw which of eight columns turn together in both layouts.
 
@@ -119,7 +169,7 @@ def pairings() -> Drawing:
             )
             middles.append((x, 62))
         for a, b in pairs:
-            arc(part, middles[a], middles[b], weight=0.08)
+            arc(part, middles[a], middles[b], weight=0.08, rise=min(50, 14 + 12 * (b - a)))
         drawing.place(part, 10 + 350 * number, 0)
         narrow.place(part, 10, 126 * number)
     return drawing
