@@ -102,7 +102,7 @@ def layer() -> Drawing:
     narrow = Drawing(350, 300)
     drawing = Drawing(700, 176, narrow=narrow)
 
-    x = chip(drawing, "x", (24, 86))
+    x = chip(drawing, "*x*", (24, 86))
     query, key, value = (
         box(drawing, f"*W*_{name.upper()}", Rect(86, 12 + 58 * row, 90, 32)) for row, name in enumerate("qkv")
     )
@@ -122,7 +122,7 @@ def layer() -> Drawing:
     arrow(drawing, value.right, read.left)
     arrow(drawing, read.right, box(drawing, "*W*_O", Rect(596, value.y, 90, 32)).left)
 
-    x = chip(narrow, "x", (175, 18))
+    x = chip(narrow, "*x*", (175, 18))
     query, key, value = (
         box(narrow, f"*W*_{name.upper()}", Rect(8 + 117 * column, 66, 100, 32)) for column, name in enumerate("qkv")
     )
