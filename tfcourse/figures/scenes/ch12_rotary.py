@@ -5,11 +5,12 @@ from __future__ import annotations
 import math
 
 from tfcourse.figures.boxes import box, chip, operation
-from tfcourse.figures.drawing import SMALL, Drawing
+from tfcourse.figures.drawing import SMALL, Drawing, Tone
 from tfcourse.figures.geometry import Rect
 from tfcourse.figures.lines import arc, arrow
 from tfcourse.figures.matrices import matrix
 
+TONES: tuple[Tone, Tone] = ("query", "key")
 SENTENCE = ("Ana", "watered", "the", "dry", "fern")
 
 
@@ -111,7 +112,7 @@ def layer() -> Drawing:
         arrow(drawing, x.right, part.left, via=via)
     turns = [
         box(drawing, "turn by place", Rect(210, part.y, 120, 32), tone=tone)
-        for part, tone in ((query, "query"), (key, "key"))
+        for part, tone in zip((query, key), TONES, strict=True)
     ]
     scores = box(drawing, "scores, softmax", Rect(378, 41, 130, 32))
     for part, turn in zip((query, key), turns, strict=True):
@@ -130,7 +131,7 @@ def layer() -> Drawing:
         arrow(narrow, x.bottom, part.top, via=[] if part is key else [(175, 49), (part.centre[0], 49)])
     turns = [
         box(narrow, "turn by place", Rect(part.x - 4, 124, 108, 32), tone=tone, size=SMALL)
-        for part, tone in ((query, "query"), (key, "key"))
+        for part, tone in zip((query, key), TONES, strict=True)
     ]
     scores = box(narrow, "scores, softmax", Rect(50, 186, 134, 32))
     for part, turn in zip((query, key), turns, strict=True):
