@@ -10,6 +10,7 @@ from tfcourse.figures.geometry import Rect
 from tfcourse.figures.lines import arc, arrow
 from tfcourse.figures.matrices import matrix
 
+TONES: tuple[Tone, Tone] = ("query", "key")
 SENTENCE = ("Ana", "watered", "the", "dry", "fern")
 
 
@@ -103,7 +104,7 @@ def layer() -> Drawing:
     drawing = Drawing(700, 176, narrow=narrow)
     tones: tuple[Tone, Tone] = ("query", "key")
 
-    x = chip(drawing, "x", (24, 86))
+    x = chip(drawing, "*x*", (24, 86))
     query, key, value = (
         box(drawing, f"*W*_{name.upper()}", Rect(86, 12 + 58 * row, 90, 32)) for row, name in enumerate("qkv")
     )
@@ -112,7 +113,7 @@ def layer() -> Drawing:
         arrow(drawing, x.right, part.left, via=via)
     turns = [
         box(drawing, "turn by place", Rect(210, part.y, 120, 32), tone=tone)
-        for part, tone in zip((query, key), tones, strict=True)
+        for part, tone in zip((query, key), TONES, strict=True)
     ]
     scores = box(drawing, "scores, softmax", Rect(378, 41, 130, 32))
     for part, turn in zip((query, key), turns, strict=True):
@@ -123,7 +124,7 @@ def layer() -> Drawing:
     arrow(drawing, value.right, read.left)
     arrow(drawing, read.right, box(drawing, "*W*_O", Rect(596, value.y, 90, 32)).left)
 
-    x = chip(narrow, "x", (175, 18))
+    x = chip(narrow, "*x*", (175, 18))
     query, key, value = (
         box(narrow, f"*W*_{name.upper()}", Rect(8 + 117 * column, 66, 100, 32)) for column, name in enumerate("qkv")
     )
@@ -131,7 +132,7 @@ def layer() -> Drawing:
         arrow(narrow, x.bottom, part.top, via=[] if part is key else [(175, 49), (part.centre[0], 49)])
     turns = [
         box(narrow, "turn by place", Rect(part.x - 4, 124, 108, 32), tone=tone, size=SMALL)
-        for part, tone in zip((query, key), tones, strict=True)
+        for part, tone in zip((query, key), TONES, strict=True)
     ]
     scores = box(narrow, "scores, softmax", Rect(50, 186, 134, 32))
     for part, turn in zip((query, key), turns, strict=True):
