@@ -102,7 +102,6 @@ def layer() -> Drawing:
     """
     narrow = Drawing(350, 300)
     drawing = Drawing(700, 176, narrow=narrow)
-    tones: tuple[Tone, Tone] = ("query", "key")
 
     x = chip(drawing, "*x*", (24, 86))
     query, key, value = (
