@@ -47,6 +47,7 @@ __all__ = [
     "prose",
     "recorded_bert",
     "recorded_gpt",
+    "recorded_positions",
     "recorded_translation",
     "recorded_vocabularies",
     "tokenize",
@@ -355,6 +356,17 @@ def recorded_t5() -> dict[str, Any]:
         The record, plain dictionaries and lists.
     """
     return _recorded("t5")
+
+
+def recorded_positions() -> dict[str, Any]:
+    """How far six kinds of positions read beyond what they were trained on, and what stretching rotations does, as it was recorded.
+
+    The entry "generated" names the command that makes the record; docs/data.md describes the other entries.
+
+    Returns:
+        The record, plain dictionaries and lists.
+    """
+    return _recorded("positions")
 
 
 def recorded_translation() -> dict[str, Any]:

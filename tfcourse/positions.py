@@ -115,18 +115,23 @@ def relative_attention(
         if table is not None and (table.ndim != 2 or len(table) % 2 == 0 or table.shape[1] != width):
             raise ValueError(f"{name} is (2K + 1, {width}), got {tuple(table.shape)}")
     wide = torch.promote_types(q.dtype, torch.float32)
-    q_wide, a = q.to(wide), key_offsets.to(wide)
-    T, S, furthest = q.shape[-2], k.shape[-2], len(key_offsets) // 2
-    offset = torch.arange(S, device=q.device) - torch.arange(T, device=q.device)[:, None]  # (T, S): key minus query
-    row = offset.clamp(-furthest, furthest) + furthest  # (T, S)
+    q_wide, T, S = q.to(wide), q.shape[-2], k.shape[-2]
+    row = _rows(key_offsets, T, S)
     # One product for each offset and not for each pair: (..., T, 2K + 1), spread to the pairs afterwards.
-    by_offset = q_wide @ a.mT
-    scores = q_wide @ k.to(wide).mT + by_offset.gather(-1, row.expand(*q.shape[:-2], T, S))  # (..., T, S)
-    weights = masked_softmax(scores / math.sqrt(q.shape[-1]), mask)
+    by_offset = (q_wide @ key_offsets.to(wide).mT).gather(-1, row.expand(*q.shape[:-2], T, S))  # (..., T, S)
+    scores = (q_wide @ k.to(wide).mT + by_offset) / math.sqrt(q.shape[-1])  # (..., T, S)
+    weights = masked_softmax(scores, mask)
     output = weights @ v.to(wide)  # (..., T, Dv)
     if value_offsets is not None:
-        furthest = len(value_offsets) // 2
-        row = offset.clamp(-furthest, furthest) + furthest
+        row = _rows(value_offsets, T, S).expand_as(weights)
         share = weights.new_zeros(*weights.shape[:-1], len(value_offsets))  # (..., T, 2K + 1): weight of each offset
-        output = output + share.scatter_add(-1, row.expand_as(weights), weights) @ value_offsets.to(wide)
+        share = share.scatter_add(-1, row, weights)
+        output = output + share @ value_offsets.to(wide)
     return output.to(q.dtype)
+
+
+def _rows(table: Tensor, T: int, S: int) -> Tensor:
+    """The row of a table of 2K + 1 offsets for every query and key, (T, S)."""
+    furthest = len(table) // 2
+    offset = torch.arange(S, device=table.device) - torch.arange(T, device=table.device)[:, None]
+    return offset.clamp(-furthest, furthest) + furthest

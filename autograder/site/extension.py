@@ -1,8 +1,8 @@
 """The course's Sphinx extension.
 
 It executes lessons side by side, caches their outputs per state of the package, brings MathJax along, gives chapters their students'
-files, links a chapter's two pages and the headings that one quotes from the other, loads what interactive figures need, and warns about
-pictures without words.
+files, links a chapter's two pages and the headings that one quotes from the other, loads what interactive figures need, draws the road
+through the course, and warns about pictures without words.
 
 Configuration values, all optional, under ``sphinx: config:`` in ``_config.yml``:
 
@@ -41,6 +41,7 @@ from autograder.site.fingerprint import SOURCES, execution_cache_path
 from autograder.site.launch import LaunchSettings, launch_links
 from autograder.site.lesson_links import link_headings
 from autograder.site.mathjax import BUNDLE, copy_mathjax
+from autograder.site.road import Road
 from autograder.site.roles import with_valid_roles
 from autograder.site.side_by_side import execute_lessons
 from autograder.site.word_count import count_words
@@ -59,6 +60,7 @@ def setup(app: Sphinx) -> dict[str, Any]:
     app.add_config_value("tfcourse_launch", {}, "html", [dict])
     app.add_config_value("tfcourse_downloads", {}, "html", [dict])
     app.add_config_value("tfcourse_report", "", "", [str])
+    app.add_directive("road", Road)
     app.connect("config-inited", configure)
     app.connect("env-before-read-docs", execute_lessons)
     # Before napoleon, which runs at 500.

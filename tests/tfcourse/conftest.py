@@ -17,6 +17,7 @@ import tfcourse.layers as layers
 import tfcourse.multihead as multihead
 import tfcourse.positions as positions
 import tfcourse.recurrent as recurrent
+import tfcourse.rotary as rotary
 import tfcourse.seq2seq as seq2seq
 import tfcourse.training as training
 import tfcourse.transformer as transformer
@@ -160,7 +161,7 @@ def _alignment_model(name: str) -> tuple[torch.nn.Module, Callable[..., tuple[An
 
 
 def _transformer_call(name: str, randn: Callable[..., Tensor], device: str, dtype: torch.dtype) -> Any:
-    """One call of an exercise of chapter 05, or None if it is not one."""
+    """One call of an exercise of chapter 05, or of one that is given a device by name; None if it is neither."""
     B, T, S, D, V = 2, 4, 5, 6, 7
     tokens = torch.tensor([[1, 4, 3, 6], [1, 5, 2, 0]], device=device)
     source = torch.tensor([[3, 5, 4, 6, 2], [6, 3, 2, 0, 0]], device=device)
@@ -184,6 +185,7 @@ def _transformer_call(name: str, randn: Callable[..., Tensor], device: str, dtyp
         return module.to(device, dtype), inputs
     calls: dict[str, tuple[Callable[..., Any], tuple[Any, ...]]] = {
         "sinusoidal_positions": (positions.sinusoidal_positions, (T, D, device)),
+        "rotary_frequencies": (rotary.rotary_frequencies, (D, 10_000.0, device)),
         "add_positions": (positions.add_positions, (x, randn(S, D), 1)),
         "layer_norm": (layers.layer_norm, (x, randn(D), randn(D))),
         "gelu": (layers.gelu, (x,)),

@@ -36,7 +36,7 @@ MODULES = [
     if info.name not in NO_EXERCISES
 ]
 NAMES = [name for module in MODULES for name in module.__all__]
-# Numbers, texts, tables of names, records of tensors, and Model 1, which is given lists and makes its table on the CPU.
+# Numbers, texts, tables of names, records of tensors, and what is given numbers or lists alone and makes its table on the CPU.
 NO_TENSORS = {
     "AttentionCost",
     "AttentionParameters",
@@ -48,6 +48,7 @@ NO_TENSORS = {
     "T5Parameters",
     "SCORES",
     "Translations",
+    "alibi_slopes",
     "attention_cost",
     "attention_parameters",
     "bert_parameters",
@@ -66,6 +67,7 @@ NO_TENSORS = {
     "linear_warmup_rate",
     "merge_pair",
     "noam_learning_rate",
+    "ntk_theta",
     "pre_tokenize",
     "score_to_text",
     "slanted_triangular_rate",

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from torch import Tensor
 
 from tfcourse.multihead import MultiHeadAttention
-from tfcourse.positions import add_positions, sinusoidal_positions
+from tfcourse.positions import add_positions, relative_attention, sinusoidal_positions
 
 
 def randn(*shape: int, seed: int = 3, dtype: torch.dtype = torch.float64) -> Tensor:
@@ -117,3 +117,66 @@ def test_positions_are_made_on_the_device_that_is_asked_for():
 def test_wrong_inputs_are_refused_with_their_values_and_shapes(call, message):
     with pytest.raises(ValueError, match=message):
         call()
+
+
+# ---------------------------------------------------------------------------------------------------- relative attention
+
+
+def relative_by_loops(q: Tensor, k: Tensor, v: Tensor, a: Tensor, b: Tensor | None, mask: Tensor | None) -> Tensor:
+    """Equations 3 and 4 of the paper, a pair at a time, for one head."""
+    out = torch.zeros(len(q), v.shape[-1], dtype=q.dtype)
+    for i in range(len(q)):
+        open_ones = [j for j in range(len(k)) if mask is None or mask[i, j]]
+        if not open_ones:
+            continue
+        offsets = {j: max(-(len(a) // 2), min(len(a) // 2, j - i)) + len(a) // 2 for j in open_ones}
+        scores = torch.stack([q[i] @ (k[j] + a[offsets[j]]) / q.shape[-1] ** 0.5 for j in open_ones])
+        for weight, j in zip(scores.softmax(0), open_ones, strict=True):
+            far = 0 if b is None else b[max(-(len(b) // 2), min(len(b) // 2, j - i)) + len(b) // 2]
+            out[i] += weight * (v[j] + far)
+    return out
+
+
+@pytest.mark.parametrize("with_values", [False, True])
+@pytest.mark.parametrize("masked", [False, True])
+def test_relative_attention_is_the_papers_pair_by_pair(with_values: bool, masked: bool) -> None:
+    draws = torch.Generator().manual_seed(3)
+    q, k, v, a, b = (
+        torch.randn(size, generator=draws, dtype=torch.float64) for size in ((6, 4), (9, 4), (9, 5), (5, 4), (7, 5))
+    )
+    mask = (torch.rand(6, 9, generator=draws) < 0.6) & (torch.arange(6) != 2)[:, None] if masked else None
+    values = b if with_values else None
+    expected = relative_by_loops(q, k, v, a, values, mask)
+    torch.testing.assert_close(relative_attention(q, k, v, a, values, mask), expected)
+    if masked:
+        assert not relative_attention(q, k, v, a, values, mask)[2].any(), "a query that may attend to nothing"
+
+
+def test_relative_attention_on_keys_is_that_of_wav2vec2_bert() -> None:
+    from transformers import Wav2Vec2BertConfig
+    from transformers.models.wav2vec2_bert.modeling_wav2vec2_bert import Wav2Vec2BertSelfAttention
+
+    config = Wav2Vec2BertConfig(
+        hidden_size=12,
+        num_attention_heads=3,
+        position_embeddings_type="relative_key",
+        left_max_position_embeddings=4,
+        right_max_position_embeddings=4,
+        attention_dropout=0.0,
+    )
+    theirs = Wav2Vec2BertSelfAttention(config).eval()
+    for parameter in theirs.parameters():
+        torch.nn.init.normal_(parameter, std=0.3, generator=torch.Generator().manual_seed(parameter.numel()))
+    x = torch.randn(2, 7, 12, generator=torch.Generator().manual_seed(5))
+    expected = theirs(x)[0]
+    q, k, v = (getattr(theirs, f"linear_{name}")(x).unflatten(-1, (3, 4)).transpose(1, 2) for name in ("q", "k", "v"))
+    heads = relative_attention(q, k, v, theirs.distance_embedding.weight)
+    torch.testing.assert_close(theirs.linear_out(heads.transpose(1, 2).flatten(2)), expected, atol=1e-5, rtol=1e-5)
+
+
+def test_tables_of_offsets_that_do_not_fit_are_refused() -> None:
+    x = torch.randn(3, 4)
+    with pytest.raises(ValueError, match=r"key_offsets is \(2K \+ 1, 4\), got \(4, 4\)"):
+        relative_attention(x, x, x, torch.randn(4, 4))
+    with pytest.raises(ValueError, match="value_offsets"):
+        relative_attention(x, x, x, torch.randn(5, 4), torch.randn(5, 3))

@@ -15,6 +15,7 @@ from tfcourse.explorers.alignments import AlignedPair, alignment_explorer
 from tfcourse.explorers.base import Explorer
 from tfcourse.explorers.blocks import block_explorer
 from tfcourse.explorers.caches import cache_explorer
+from tfcourse.explorers.dials import dial_explorer
 from tfcourse.explorers.gaps import gap_explorer
 from tfcourse.explorers.gradients import gradient_explorer
 from tfcourse.explorers.heads import head_explorer
@@ -161,6 +162,12 @@ def spans(text: Text) -> Explorer:
     return span_explorer([text(word) for word in WORDS[:6]], caption=text("What becomes of hidden words?"), masks=3)
 
 
+def dials(text: Text) -> Explorer:
+    """A query and a key of four pairs, and two bases."""
+    q, k = torch.randn(2, 8, generator=torch.Generator().manual_seed(0))
+    return dial_explorer(q, k, caption=text("Does only the distance count?"))
+
+
 def documented_code() -> dict[str, str]:
     """The example of the page for contributors: "python" and "js"."""
     page = CONTRIBUTING.read_text(encoding="utf-8")
@@ -192,6 +199,7 @@ EXAMPLES: dict[str, Callable[[Text], Explorer]] = {
     "gap": gaps,
     "cache": caches,
     "span": spans,
+    "dial": dials,
     "documented": documented,
 }
 """By name, a function that makes the figure; each of its texts goes through the function that it is given."""

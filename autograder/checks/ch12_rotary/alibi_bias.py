@@ -1,0 +1,43 @@
+"""The check of ``alibi_bias``: what is added to the scores for the distance."""
+
+from __future__ import annotations
+
+from autograder.checking import rows
+from autograder.checking.draw import Case, Draw
+from autograder.checking.exercise import Exercise
+from tfcourse import rotary
+
+
+def _case(draw: Draw, T: int, S: int, **options: int) -> Case:
+    return Case({"slopes": 2.0 ** -draw.normal(3).abs(), "T": T, "S": S, **options})
+
+
+def square(draw: Draw) -> Case:
+    """As many keys as queries."""
+    return _case(draw, 5, 5)
+
+
+def more_keys(draw: Draw) -> Case:
+    """More keys than queries."""
+    return _case(draw, 4, 7)
+
+
+def behind_a_cache(draw: Draw) -> Case:
+    """Two queries behind others."""
+    return _case(draw, 2, 9, start=7)
+
+
+def in_the_middle(draw: Draw) -> Case:
+    """Queries in the middle of the keys."""
+    return _case(draw, 3, 11, start=int(draw.integers(2, 7)))
+
+
+ALIBI_BIAS = Exercise(
+    reference=rotary.alibi_bias,
+    rows=(
+        rows.numbers(2.25, square, more_keys, title="Each head loses its slope with every place of distance."),
+        rows.numbers(1.25, behind_a_cache, in_the_middle, name="start", title="Queries may stand behind others."),
+        rows.inputs_kept(0.25, square),
+        rows.device(0.25, square),
+    ),
+)

@@ -1,0 +1,46 @@
+"""The check of ``alibi_slopes``: how fast each head forgets."""
+
+from __future__ import annotations
+
+from autograder.checking import rows
+from autograder.checking.draw import Case, Draw
+from autograder.checking.exercise import Exercise
+from tfcourse import rotary
+
+
+def few(draw: Draw) -> Case:
+    """Two or four heads."""
+    return Case({"n_heads": 2 ** int(draw.integers(1, 3))})
+
+
+def many(draw: Draw) -> Case:
+    """Sixteen to 128."""
+    return Case({"n_heads": 2 ** int(draw.integers(4, 8))})
+
+
+def between(draw: Draw) -> Case:
+    """Six or seven: more than four."""
+    return Case({"n_heads": int(draw.integers(6, 8))})
+
+
+def dozen(draw: Draw) -> Case:
+    """Ten to fourteen: more than eight."""
+    return Case({"n_heads": int(draw.integers(10, 15))})
+
+
+def none(draw: Draw) -> Case:
+    """No head."""
+    return Case({"n_heads": 0})
+
+
+ALIBI_SLOPES = Exercise(
+    reference=rotary.alibi_slopes,
+    rows=(
+        rows.numbers(1, many, title="Sixteen and more heads get their slopes."),
+        rows.numbers(1.25, few, name="few", title="Two and four heads get their slopes."),
+        rows.numbers(
+            1.25, between, dozen, name="other numbers", title="Any other number of heads gets its slopes, too."
+        ),
+        rows.errors(0.5, few, none, title="No head at all is a ValueError."),
+    ),
+)

@@ -1,0 +1,45 @@
+"""The check of ``interpolate_positions``: squeeze places into those that were trained."""
+
+from __future__ import annotations
+
+import torch
+
+from autograder.checking import rows
+from autograder.checking.draw import Case, Draw
+from autograder.checking.exercise import Exercise
+from tfcourse import rotary
+
+
+def whole(draw: Draw) -> Case:
+    """Whole places."""
+    return Case({"positions": torch.arange(9) + int(draw.integers(0, 5)), "scale": 0.3})
+
+
+def real(draw: Draw) -> Case:
+    """Places of two texts that are no whole numbers."""
+    return Case({"positions": 7 * draw.normal(2, 5).abs(), "scale": 0.7})
+
+
+def double(draw: Draw) -> Case:
+    """Places in double precision."""
+    return Case({"positions": 100_000 * draw.normal(5, dtype=torch.float64).abs(), "scale": 0.3})
+
+
+def above_one(draw: Draw) -> Case:
+    """A scale that stretches."""
+    return whole(draw).with_arguments(scale=4.0)
+
+
+def zero(draw: Draw) -> Case:
+    """A scale that leaves nothing."""
+    return whole(draw).with_arguments(scale=0.0)
+
+
+INTERPOLATE_POSITIONS = Exercise(
+    reference=rotary.interpolate_positions,
+    rows=(
+        rows.numbers(1.5, whole, real, title="Places are squeezed, and become real numbers."),
+        rows.numbers(1, double, name="double", title="Places in float64 stay in float64."),
+        rows.errors(0.5, whole, above_one, zero, title="A scale that is not above 0 and at most 1 is a ValueError."),
+    ),
+)

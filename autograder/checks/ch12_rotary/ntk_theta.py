@@ -1,0 +1,39 @@
+"""The check of ``ntk_theta``: another base for longer texts."""
+
+from __future__ import annotations
+
+from autograder.checking import rows
+from autograder.checking.draw import Case, Draw
+from autograder.checking.exercise import Exercise
+from tfcourse import rotary
+
+
+def usual(draw: Draw) -> Case:
+    """A usual base."""
+    return Case({"theta": 10_000.0, "factor": 2.0 + int(draw.integers(0, 6)), "d_head": 64})
+
+
+def narrow(draw: Draw) -> Case:
+    """A narrow head and another base."""
+    return Case({"theta": 1000.0 * (1 + int(draw.integers(0, 9))), "factor": 1.5, "d_head": 6})
+
+
+def shorter(draw: Draw) -> Case:
+    """A text that becomes shorter."""
+    return usual(draw).with_arguments(factor=0.5)
+
+
+def two_columns(draw: Draw) -> Case:
+    """A head with a single pair."""
+    return usual(draw).with_arguments(d_head=2)
+
+
+NTK_THETA = Exercise(
+    reference=rotary.ntk_theta,
+    rows=(
+        rows.numbers(2.5, usual, narrow, title="The new base slows the slowest pair by the factor."),
+        rows.errors(
+            0.5, usual, shorter, two_columns, title="A factor below 1 and a head of one pair are a ValueError."
+        ),
+    ),
+)

@@ -1,0 +1,81 @@
+"""The check of ``relative_attention``: a vector for each offset, for keys and for values."""
+
+from __future__ import annotations
+
+import torch
+
+from autograder.checking import rows
+from autograder.checking.draw import Case, Draw
+from autograder.checking.exercise import Exercise
+from autograder.checks.ch05_transformer.ready_made import ATTENTION
+from tfcourse import positions
+
+
+def _case(draw: Draw, T: int = 5, S: int = 7, dh: int = 4, furthest: int = 2) -> Case:
+    """Queries and keys of two examples with three heads; offsets beyond the table occur."""
+    arguments = {"q": draw.normal(2, 3, T, dh), "k": draw.normal(2, 3, S, dh), "v": draw.normal(2, 3, S, 6)}
+    return Case({**arguments, "key_offsets": draw.normal(2 * furthest + 1, dh)})
+
+
+def keys_alone(draw: Draw) -> Case:
+    """Offsets change the scores alone."""
+    return _case(draw)
+
+
+def as_many(draw: Draw) -> Case:
+    """As many queries as keys."""
+    return _case(draw, T=6, S=6, dh=9, furthest=3)
+
+
+def with_values(draw: Draw) -> Case:
+    """Offsets change what is read, too; the two tables reach differently far."""
+    return _case(draw).with_arguments(value_offsets=draw.normal(7, 6))
+
+
+def masked(draw: Draw) -> Case:
+    """A mask for each example."""
+    return _case(draw).with_arguments(mask=draw.mask(2, 1, 5, 7))
+
+
+def shared_mask(draw: Draw) -> Case:
+    """A mask for all."""
+    return as_many(draw).with_arguments(mask=draw.mask(6, 6))
+
+
+def empty_row(draw: Draw) -> Case:
+    """A query that may attend to nothing."""
+    mask = draw.mask(2, 1, 5, 7)
+    mask[:, :, 1] = False
+    return with_values(draw).with_arguments(mask=mask)
+
+
+def longer(draw: Draw, size: int) -> Case:
+    """More examples, queries and keys."""
+    arguments = {
+        "q": draw.normal(size, size + 1, 4),
+        "k": draw.normal(size, size + 2, 4),
+        "v": draw.normal(size, size + 2, 3),
+    }
+    return Case({**arguments, "key_offsets": draw.normal(5, 4), "value_offsets": draw.normal(5, 3)})
+
+
+RELATIVE_ATTENTION = Exercise(
+    reference=positions.relative_attention,
+    rows=(
+        rows.numbers(3, keys_alone, as_many, title="Scores know how far away a key is; gradients reach the table."),
+        rows.numbers(2.25, with_values, name="value offsets", title="What is read may depend on the offset, too."),
+        rows.numbers(2, masked, shared_mask, name="mask", title="What may not be looked at counts nothing."),
+        rows.edge(
+            0.5,
+            empty_row,
+            name="empty row",
+            dtypes=(torch.float64, torch.bfloat16, torch.float16),
+            title="A query that may attend to nothing gets zeros, in every precision.",
+        ),
+        rows.inputs_kept(0.5, with_values),
+        rows.device(0.25, with_values),
+        rows.no_loop(0.5, longer, over="examples, queries or keys"),
+    ),
+    forbidden=ATTENTION,
+    rule_case=(keys_alone, masked),
+)

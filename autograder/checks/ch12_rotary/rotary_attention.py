@@ -1,0 +1,74 @@
+"""The check of ``RotaryAttention``: queries and keys that know their places."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import torch
+
+from autograder.checking import rows
+from autograder.checking.draw import Case, Draw
+from autograder.checking.exercise import Exercise
+from autograder.checks.ch05_transformer.ready_made import ATTENTION
+from tfcourse import rotary
+
+D, H = 12, 3
+
+
+def _case(draw: Draw, **init: float) -> Case:
+    sizes = {"d_model": D, "n_heads": H, **init}
+    return Case({"x": draw.normal(2, 5, D)}, init=sizes, state=draw.weights(rotary.RotaryAttention(D, H)))
+
+
+def plain(draw: Draw) -> Case:
+    """A short text."""
+    return _case(draw)
+
+
+def other_base(draw: Draw) -> Case:
+    """Another base."""
+    return _case(draw, theta=20.0)
+
+
+def with_bias(draw: Draw) -> Case:
+    """Maps with a bias."""
+    case = _case(draw, bias=True)
+    return replace(case, state=draw.weights(rotary.RotaryAttention(D, H, bias=True)))
+
+
+def own_frequencies(draw: Draw) -> Case:
+    """Frequencies that are handed in."""
+    return plain(draw).with_arguments(frequencies=torch.exp(-draw.normal(2).abs()).to(torch.float64))
+
+
+def squeezed(draw: Draw) -> Case:
+    """Places multiplied by a scale."""
+    return plain(draw).with_arguments(scale=0.25)
+
+
+def longer(draw: Draw, size: int) -> Case:
+    """More examples, heads and places."""
+    case = Case({"x": draw.normal(size, size + 2, 4 * size)}, init={"d_model": 4 * size, "n_heads": size})
+    return replace(case, state=draw.weights(rotary.RotaryAttention(4 * size, size)))
+
+
+ROTARY_ATTENTION = Exercise(
+    reference=rotary.RotaryAttention,
+    rows=(
+        rows.numbers(3, plain, with_bias, title="Causal attention of turned queries and keys is right."),
+        rows.numbers(
+            2.25,
+            own_frequencies,
+            other_base,
+            without=("frequencies",),
+            name="frequencies",
+            title="Base and frequencies may be others.",
+        ),
+        rows.numbers(2.25, squeezed, name="scale", title="Places may be squeezed."),
+        rows.inputs_kept(0.5, plain),
+        rows.device(0.5, plain),
+        rows.no_loop(0.5, longer, over="examples, heads or places"),
+    ),
+    forbidden=ATTENTION,
+    rule_case=(plain,),
+)

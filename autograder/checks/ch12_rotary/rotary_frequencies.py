@@ -1,0 +1,38 @@
+"""The check of ``rotary_frequencies``: how fast each pair turns."""
+
+from __future__ import annotations
+
+from autograder.checking import rows
+from autograder.checking.draw import Case, Draw
+from autograder.checking.exercise import Exercise
+from tfcourse import rotary
+
+
+def narrow(draw: Draw) -> Case:
+    """A narrow head."""
+    return Case({"d_head": 6 + 2 * int(draw.integers(0, 4))})
+
+
+def usual(draw: Draw) -> Case:
+    """A head of 64 columns."""
+    return Case({"d_head": 64})
+
+
+def other_base(draw: Draw) -> Case:
+    """Another base."""
+    return Case({"d_head": 10, "theta": 1000.0 * (2 + int(draw.integers(0, 7)))})
+
+
+def odd(draw: Draw) -> Case:
+    """An odd width."""
+    return Case({"d_head": 7})
+
+
+ROTARY_FREQUENCIES = Exercise(
+    reference=rotary.rotary_frequencies,
+    rows=(
+        rows.numbers(1.75, narrow, usual, title="The frequencies are right, and in float64."),
+        rows.numbers(0.75, other_base, name="theta", title="The base may be another one."),
+        rows.errors(0.5, narrow, odd, title="An odd width is a ValueError."),
+    ),
+)

@@ -1,0 +1,141 @@
+"""The last page's picture: every exercise of the course by chapter, with what each is built of.
+
+The parts and what they are made of come from the reference itself: a part uses another if its code, or a private helper that it reaches,
+names it. So the picture cannot fall behind the course.
+"""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import json
+import re
+import textwrap
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
+from functools import cache
+from html import escape
+from pathlib import Path
+from typing import Any
+
+from docutils import nodes
+from docutils.parsers.rst import Directive
+
+from autograder.authoring.chapter import Chapter, chapters, grade_id
+from autograder.checking.exercise import Exercise
+from autograder.checks.headings import headings
+
+_TITLE = re.compile(r"^# (?:\d\d · )?(.+)$", re.MULTILINE)
+_HEADING = re.compile(r"^#+ (.+)$", re.MULTILINE)
+
+
+class Road(Directive):  # type: ignore[misc] # docutils has no types
+    """The directive ``{road}``: the course as one picture."""
+
+    def run(self) -> list[nodes.Node]:
+        """Return the picture as raw HTML."""
+        env = self.state.document.settings.env
+        course = list(chapters(Path(env.srcdir)))
+        for chapter in course:
+            env.note_dependency(str(chapter.path))
+            env.note_dependency(str(chapter.lesson))
+        up = "../" * str(env.docname).count("/")
+        return [nodes.raw("", road(course, lambda document: f"{up}{document}.html"), format="html")]
+
+
+def road(course: list[Chapter], link: Callable[[str], str]) -> str:
+    """Return the picture: a station for each chapter, a chip for each exercise.
+
+    Args:
+        course: the chapters in the order of the lecture.
+        link: gives the relative address of a document of the site.
+    """
+    registry = course[0].registry
+    parts = {name: sorted(uses(name, registry)) for name in registry}
+    stations = "".join(_station(chapter, link) for chapter in course)
+    count = sum(len(chapter.exercises()) for chapter in course)
+    data = escape(json.dumps(parts, sort_keys=True, separators=(",", ":")))
+    return (
+        f'<course-road data-parts="{data}">'
+        f'<figure class="tfc-road" aria-label="The road through the course: {count} parts in {len(course)} chapters">'
+        f'<ol class="tfc-stations">{stations}</ol>'
+        '<figcaption class="tfc-road-live" aria-live="polite"></figcaption></figure></course-road>'
+    )
+
+
+def uses(name: str, registry: Mapping[str, Exercise]) -> set[str]:
+    """Return the exercises that the reference of an exercise names, itself or through helpers of its module."""
+    by_object = {id(exercise.reference): other for other, exercise in registry.items()}
+    found: set[str] = set()
+    seen: set[int] = set()
+    queue: list[Any] = [registry[name].reference]
+    while queue:
+        thing = queue.pop()
+        if id(thing) in seen:
+            continue
+        seen.add(id(thing))
+        module = inspect.getmodule(thing)
+        for value in _named(thing, vars(module)):
+            if id(value) in by_object:
+                found.add(by_object[id(value)])
+            elif inspect.isfunction(value) and value.__module__ == thing.__module__:
+                queue.append(value)
+    return found - {name}
+
+
+def _named(thing: Any, names: Mapping[str, Any]) -> Iterator[Any]:
+    """Return the values of a module's names that a piece of its code uses."""
+    for node in ast.walk(_tree(thing)):
+        if isinstance(node, ast.Name) and node.id in names:
+            yield names[node.id]
+        elif isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id in names:
+            value = names[node.value.id]
+            if inspect.ismodule(value):
+                yield getattr(value, node.attr, None)
+
+
+@cache
+def _tree(thing: Any) -> ast.Module:
+    return ast.parse(textwrap.dedent(inspect.getsource(thing)))
+
+
+def _station(chapter: Chapter, link: Callable[[str], str]) -> str:
+    title = _TITLE.search(chapter.lesson.read_text(encoding="utf-8"))
+    places = _places(chapter)
+    chips = "".join(_chip(exercise, chapter, places, link) for exercise in chapter.exercises())
+    number = chapter.name.partition("_")[0]
+    return (
+        f'<li class="tfc-station"><a class="tfc-station-title" href="{link(f"chapters/{chapter.name}/lesson")}">'
+        f'<span class="tfc-number">{number}</span> {escape(title[1] if title else chapter.name)}</a>'
+        f'<ul class="tfc-parts">{chips}</ul></li>'
+    )
+
+
+def _chip(exercise: Exercise, chapter: Chapter, places: Mapping[str, str], link: Callable[[str], str]) -> str:
+    """Return an exercise's name, a link to its prompt, and a small one to the section of the lesson that its mistakes name most."""
+    page = link(f"chapters/{chapter.name}/exercises") + places.get(exercise.name, "")
+    reads = Counter(mistake.read for mistake in exercise.misconceptions if mistake.read in headings(chapter.name))
+    lesson = ""
+    if reads:
+        label = min(reads, key=lambda item: (-reads[item], item))
+        where = f"{link(f'chapters/{chapter.name}/lesson')}#{label}"
+        title = escape(headings(chapter.name)[label])
+        lesson = (
+            f'<a class="tfc-part-lesson" href="{where}" title="{title}" aria-label="{escape(exercise.name)} in the lesson: {title}">'
+            '<span aria-hidden="true">§</span></a>'
+        )
+    name = escape(exercise.name)
+    return f'<li class="tfc-part" data-part="{name}"><a class="tfc-part-name" href="{page}"><code>{name}</code></a>{lesson}</li>'
+
+
+def _places(chapter: Chapter) -> dict[str, str]:
+    """Return the anchors of the prompts on the page of exercises, by exercise."""
+    places: dict[str, str] = {}
+    anchor = ""
+    for cell in chapter.notebook().cells:
+        if cell.cell_type == "markdown":
+            titles = _HEADING.findall(cell.source)
+            anchor = f"#{nodes.make_id(titles[-1])}" if titles else anchor
+        elif grade_id(cell):
+            places.setdefault(str(grade_id(cell)), anchor)
+    return places

@@ -1,0 +1,198 @@
+"""The drawings of chapter 12: offsets, where positions enter, two hands of a clock, and two ways to pair columns."""
+
+from __future__ import annotations
+
+import math
+
+from tfcourse.figures.boxes import box, chip, operation
+from tfcourse.figures.drawing import SMALL, Drawing, Tone
+from tfcourse.figures.geometry import Rect
+from tfcourse.figures.lines import arc, arrow
+from tfcourse.figures.matrices import matrix
+
+TONES: tuple[Tone, Tone] = ("query", "key")
+SENTENCE = ("Ana", "watered", "the", "dry", "fern")
+
+
+def hands() -> Drawing:
+    """Draw the same two words at two places of a text, and the clock hands that they are turned to.
+
+    Returns:
+        The drawing: two clocks beside each other on a page, below each other on a phone.
+    """
+    parts = [_clock("places 3 and 1", 3, 1), _clock("places 7 and 5", 7, 5)]
+    narrow = Drawing(350, 484)
+    drawing = Drawing(700, 238, narrow=narrow)
+    for number, part in enumerate(parts):
+        drawing.place(part, 30 + 340 * number, 0)
+        narrow.place(part, 25, 244 * number)
+    return drawing
+
+
+def _clock(title: str, query: int, key: int, turn: float = 0.55) -> Drawing:
+    drawing = Drawing(300, 236)
+    centre, radius = (150.0, 134.0), 78.0
+    drawing.text((150, 14), title, bold=True)
+    drawing.circle(centre, radius, tone="muted")
+    for place, tone, name in ((query, "query", "query"), (key, "key", "key")):
+        angle = place * turn
+        tip = (centre[0] + 0.95 * radius * math.cos(angle), centre[1] - 0.95 * radius * math.sin(angle))
+        arrow(drawing, centre, tip, tone=tone, stroke=2.6)  # type: ignore[arg-type]
+        out = (centre[0] + 1.28 * radius * math.cos(angle), centre[1] - 1.17 * radius * math.sin(angle))
+        drawing.text(out, name, size=SMALL, tone=tone)  # type: ignore[arg-type]
+    a, b = key * turn, query * turn
+    small = 26
+    start = (centre[0] + small * math.cos(a), centre[1] - small * math.sin(a))
+    end = (centre[0] + small * math.cos(b), centre[1] - small * math.sin(b))
+    drawing.path(f"M{start[0]:.1f} {start[1]:.1f}A{small} {small} 0 0 0 {end[0]:.1f} {end[1]:.1f}", stroke=2.2)
+    return drawing
+
+
+def offsets() -> Drawing:
+    """Draw the offsets between the words of a sentence, clipped at two.
+
+    Returns:
+        The drawing.
+    """
+    clip = 2
+    rows = [[max(-clip, min(clip, j - i)) for j in range(len(SENTENCE))] for i in range(len(SENTENCE))]
+    narrow = Drawing(350, 200)
+    drawing = Drawing(700, 200, narrow=narrow)
+    matrix(drawing, rows, (270, 40), cell=(64, 28), rows=SENTENCE, columns=SENTENCE, tone="key")
+    matrix(narrow, rows, (86, 40), cell=(50, 28), rows=SENTENCE, columns=[word[:5] for word in SENTENCE], tone="key")
+    return drawing
+
+
+def entrances() -> Drawing:
+    """Draw where each kind of positions enters a layer of attention.
+
+    Returns:
+        The drawing: five boxes in a row with what enters them, in a column on a phone.
+    """
+    steps = [
+        ("embedding", "sinusoids,\nlearned rows"),
+        ("queries, keys", "rotations"),
+        ("scores", "Shaw's vectors,\nT5's buckets, ALiBi"),
+        ("weights", ""),
+        ("values read", "Shaw's vectors"),
+    ]
+    narrow = Drawing(350, 340)
+    drawing = Drawing(700, 150, narrow=narrow)
+    before = lower = None
+    for number, (name, enters) in enumerate(steps):
+        part = box(drawing, name, Rect(6 + 140 * number, 100, 126, 34), tone="query" if enters else "ink")
+        below = box(narrow, name, Rect(14, 10 + 66 * number, 130, 34), tone="query" if enters else "ink")
+        if before is not None and lower is not None:
+            arrow(drawing, before.right, part.left)
+            arrow(narrow, lower.bottom, below.top)
+        if enters:
+            drawing.text((part.centre[0], 34), enters, size=SMALL, tone="key")
+            arrow(drawing, (part.centre[0], 60), part.top, tone="key")
+            narrow.text((250, below.centre[1]), enters, size=SMALL, tone="key")
+            arrow(narrow, (180, below.centre[1]), below.right, tone="key")
+        before, lower = part, below
+    return drawing
+
+
+def layer() -> Drawing:
+    """Draw attention whose queries and keys are turned between their maps and the scores.
+
+    Returns:
+        The drawing: from left to right on a page, from the top down on a phone.
+    """
+    narrow = Drawing(350, 300)
+    drawing = Drawing(700, 176, narrow=narrow)
+
+    x = chip(drawing, "*x*", (24, 86))
+    query, key, value = (
+        box(drawing, f"*W*_{name.upper()}", Rect(86, 12 + 58 * row, 90, 32)) for row, name in enumerate("qkv")
+    )
+    for part in (query, key, value):
+        via = [] if part is key else [(60, x.centre[1]), (60, part.centre[1])]
+        arrow(drawing, x.right, part.left, via=via)
+    turns = [
+        box(drawing, "turn by place", Rect(210, part.y, 120, 32), tone=tone)
+        for part, tone in zip((query, key), TONES, strict=True)
+    ]
+    scores = box(drawing, "scores, softmax", Rect(378, 41, 130, 32))
+    for part, turn in zip((query, key), turns, strict=True):
+        arrow(drawing, part.right, turn.left)
+        arrow(drawing, turn.right, scores.left, via=[(354, turn.centre[1]), (354, scores.centre[1])])
+    read = operation(drawing, "\u00b7", (548, value.centre[1]))
+    arrow(drawing, scores.right, read.top, via=[(548, scores.centre[1])], tone="key")
+    arrow(drawing, value.right, read.left)
+    arrow(drawing, read.right, box(drawing, "*W*_O", Rect(596, value.y, 90, 32)).left)
+
+    x = chip(narrow, "*x*", (175, 18))
+    query, key, value = (
+        box(narrow, f"*W*_{name.upper()}", Rect(8 + 117 * column, 66, 100, 32)) for column, name in enumerate("qkv")
+    )
+    for part in (query, key, value):
+        arrow(narrow, x.bottom, part.top, via=[] if part is key else [(175, 49), (part.centre[0], 49)])
+    turns = [
+        box(narrow, "turn by place", Rect(part.x - 4, 124, 108, 32), tone=tone, size=SMALL)
+        for part, tone in zip((query, key), TONES, strict=True)
+    ]
+    scores = box(narrow, "scores, softmax", Rect(50, 186, 134, 32))
+    for part, turn in zip((query, key), turns, strict=True):
+        arrow(narrow, part.bottom, turn.top)
+        arrow(narrow, turn.bottom, (turn.centre[0], scores.y))
+    read = operation(narrow, "\u00b7", (value.centre[0], 202))
+    arrow(narrow, scores.right, read.left, tone="key")
+    arrow(narrow, value.bottom, read.top)
+    arrow(narrow, read.bottom, box(narrow, "*W*_O", Rect(value.x, 250, 100, 32)).top)
+    return drawing
+
+
+def pairings() -> Drawing:
+    """Draw which of eight columns turn together in both layouts.
+
+    Returns:
+        The drawing: two rows of columns with arcs between partners.
+    """
+    narrow = Drawing(350, 250)
+    drawing = Drawing(700, 130, narrow=narrow)
+    for number, (name, pairs) in enumerate(
+        (("half-split", [(j, j + 4) for j in range(4)]), ("interleaved", [(2 * j, 2 * j + 1) for j in range(4)]))
+    ):
+        part = Drawing(330, 122)
+        part.text((165, 112), name, bold=True)
+        middles = []
+        for column in range(8):
+            x = 25 + 40 * column
+            chip(
+                part,
+                f"{column}",
+                (x, 76),
+                tone="key" if column in {a for a, _ in pairs} else "ink",
+                size=SMALL,
+                height=24,
+            )
+            middles.append((x, 62))
+        for a, b in pairs:
+            arc(part, middles[a], middles[b], weight=0.08, rise=min(50, 14 + 12 * (b - a)))
+        drawing.place(part, 10 + 350 * number, 0)
+        narrow.place(part, 10, 126 * number)
+    return drawing
+
+
+def stretches() -> Drawing:
+    """Draw a ruler of places as it was trained, squeezed into it, and continued.
+
+    Returns:
+        The drawing.
+    """
+    narrow = Drawing(350, 190)
+    drawing = Drawing(700, 190, narrow=narrow)
+    for canvas, left, unit in ((drawing, 190.0, 27.0), (narrow, 96.0, 13.6)):
+        for row, (name, step, count) in enumerate((("trained", 2.0, 4), ("continued", 2.0, 9), ("squeezed", 0.5, 16))):
+            y = 34.0 + 56 * row
+            canvas.text((left - 14, y), name, size=SMALL, anchor="end")
+            canvas.rect(Rect(left, y - 16, unit * 8, 32), tone="key", wash=0.12, stroke=0)
+            for mark in range(count):
+                x = left + unit * step * mark
+                tone = "key" if x < left + unit * 8 else "query"
+                canvas.path(f"M{x:.1f} {y - 10}v20", tone=tone, stroke=2)  # type: ignore[arg-type]
+    drawing.text((190 + 27 * 4, 180), "angles that training has shown", size=SMALL, tone="key")
+    narrow.text((96 + 13.6 * 4, 180), "angles that training has shown", size=SMALL, tone="key")
+    return drawing
