@@ -77,10 +77,10 @@ GROUPED_QUERY_ATTENTION = Exercise(
     reference=llama.grouped_query_attention,
     rows=(
         rows.numbers(
-            3.5, pairs, triples, one_for_all, title="Neighbouring query heads share a head of keys and values."
+            3.75, pairs, triples, one_for_all, title="Neighbouring query heads share a head of keys and values."
         ),
         rows.numbers(
-            2, masked, masked_heads, shared_mask, name="mask", title="What may not be looked at counts nothing."
+            1.75, masked, masked_heads, shared_mask, name="mask", title="What may not be looked at counts nothing."
         ),
         rows.edge(
             0.5,

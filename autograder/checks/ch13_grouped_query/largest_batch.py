@@ -18,13 +18,8 @@ def roomy(draw: Draw) -> Case:
 
 def of_8b(draw: Draw) -> Case:
     """Llama 3 8B on one H100."""
-    return Case(
-        {
-            "memory_bytes": 80 * 10**9,
-            "weight_bytes": 16_060_522_496,
-            "cache_bytes_per_sequence": 131_072 * (1000 + int(draw.integers(0, 9000))),
-        }
-    )
+    cache = 131_072 * (1000 + int(draw.integers(0, 9000)))
+    return Case({"memory_bytes": 80 * 10**9, "weight_bytes": 16_060_522_496, "cache_bytes_per_sequence": cache})
 
 
 def too_large(draw: Draw) -> Case:

@@ -61,8 +61,7 @@ def other_eps(draw: Draw) -> Case:
 
 def fresh(draw: Draw) -> Case:
     """A model as it is drawn."""
-    case = Case({"tokens": draw.integers(0, 50, 4, 20)}, init={"vocabulary": 50, **SIZES, "d_model": 32})
-    return case
+    return Case({"tokens": draw.integers(0, 50, 4, 20)}, init={"vocabulary": 50, **SIZES, "d_model": 32})
 
 
 def longer(draw: Draw, size: int) -> Case:

@@ -12,7 +12,7 @@ D = 6
 
 def _case(draw: Draw, scale: float = 1.0, **init: float) -> Case:
     return Case(
-        {"x": scale * (draw.normal(3, 4, D) + 0.5)}, init={"d_model": D, **init}, state={"weight": draw.normal(D)}
+        {"x": scale * (draw.normal(3, 4, D) + 2.0)}, init={"d_model": D, **init}, state={"weight": draw.normal(D)}
     )
 
 
