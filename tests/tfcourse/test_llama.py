@@ -1,4 +1,4 @@
-"""Llama against Hugging Face's with the same weights, shared keys against a loop, and the numbers of the lesson."""
+"""Llama and its parts, against Hugging Face's with the same weights, PyTorch's own attention, and published sizes."""
 
 from __future__ import annotations
 
@@ -6,14 +6,19 @@ from typing import Any
 
 import pytest
 import torch
-import torch.nn.functional as F
+from torch import Tensor, nn
+from torch.nn import functional as F
 from transformers import LlamaConfig, LlamaForCausalLM
+from transformers.models.llama.modeling_llama import LlamaMLP, LlamaRMSNorm
 
 from tfcourse.attention import scaled_dot_product_attention
 from tfcourse.gpt import generate
 from tfcourse.llama import (
+    GroupedQueryAttention,
     Llama,
+    LlamaLayer,
     RmsNorm,
+    SwiGlu,
     decode_cost,
     grouped_query_attention,
     inference_latency,
@@ -22,144 +27,275 @@ from tfcourse.llama import (
     llama_parameters,
     pool_key_value_heads,
 )
+from tfcourse.rotary import rotary_frequencies
 
-V, D, H, G, FF, L = 29, 24, 6, 2, 17, 2
-LARGE = {
+SIZES: dict[str, Any] = {"d_model": 32, "n_heads": 4, "n_kv_heads": 2, "d_ff": 48, "n_layers": 2}
+SCALING: dict[str, Any] = {"factor": 8.0, "low": 1.0, "high": 4.0, "original_length": 64}
+PUBLISHED = {
     "8B": (128_256, 4096, 32, 8, 14_336, 32),
     "70B": (128_256, 8192, 64, 8, 28_672, 80),
     "405B": (128_256, 16_384, 128, 8, 53_248, 126),
 }
 
 
-def pair(**options: Any) -> tuple[LlamaForCausalLM, Llama]:
-    """Their model and ours with its weights."""
-    torch.manual_seed(0)
-    tied = options.get("tie_weights", False)
+def drawn(*shape: int, seed: int = 0, dtype: torch.dtype = torch.float32) -> Tensor:
+    return torch.randn(shape, generator=torch.Generator().manual_seed(seed), dtype=dtype)
+
+
+def theirs_and_ours(*, tied: bool = False, scaled: bool = False) -> tuple[LlamaForCausalLM, Llama]:
+    """Hugging Face's model with all parameters drawn, and ours with the same numbers."""
+    rope: dict[str, Any] = {"rope_type": "default", "rope_theta": 500_000.0}
+    if scaled:
+        rope |= {
+            "rope_type": "llama3",
+            "factor": 8.0,
+            "low_freq_factor": 1.0,
+            "high_freq_factor": 4.0,
+            "original_max_position_embeddings": 64,
+        }
     config = LlamaConfig(
-        vocab_size=V,
-        hidden_size=D,
-        intermediate_size=FF,
-        num_hidden_layers=L,
-        num_attention_heads=H,
-        num_key_value_heads=G,
-        rms_norm_eps=1e-5,
+        vocab_size=50,
+        hidden_size=32,
+        intermediate_size=48,
+        num_hidden_layers=2,
+        num_attention_heads=4,
+        num_key_value_heads=2,
         tie_word_embeddings=tied,
-        rope_parameters={"rope_type": "default", "rope_theta": 500_000.0},
+        rms_norm_eps=1e-5,
+        attn_implementation="eager",
+        rope_parameters=rope,
     )
-    config._attn_implementation = "eager"
     theirs = LlamaForCausalLM(config).eval()
-    with torch.no_grad():
-        for parameter in theirs.parameters():
-            parameter.normal_(std=0.3)
-    names = (
-        ("model.embed_tokens", "embedding"),
-        ("model.norm", "norm"),
-        ("model.layers", "layers"),
-        ("lm_head", "output"),
-        ("self_attn", "self_attention"),
-        ("post_attention_layernorm", "feed_forward_norm"),
-        ("input_layernorm", "self_attention_norm"),
-        ("mlp", "feed_forward"),
-    )
+    draws = torch.Generator().manual_seed(0)
+    for parameter in theirs.parameters():
+        nn.init.normal_(parameter, std=0.3, generator=draws)
+    ours = Llama(50, **SIZES, tie_weights=tied, rope_scaling=SCALING if scaled else None).eval()
+    names = {
+        "model.embed_tokens": "embedding",
+        "model.norm": "norm",
+        "model.": "",
+        "self_attn": "self_attention",
+        "mlp": "feed_forward",
+        "input_layernorm": "self_attention_norm",
+        "post_attention_layernorm": "feed_forward_norm",
+        "lm_head": "output",
+    }
     state = {}
     for name, value in theirs.state_dict().items():
-        if tied and name.startswith("lm_head"):
-            continue
-        for there, here in names:
-            name = name.replace(there, here)
-        state[name] = value
-    ours = Llama(V, d_model=D, n_heads=H, n_kv_heads=G, d_ff=FF, n_layers=L, **options)
+        own = name
+        for old, new in names.items():
+            own = own.replace(old, new)
+        state[own] = value
+    if tied:
+        del state["output.weight"]
     ours.load_state_dict(state)
-    return theirs, ours.eval()
+    return theirs, ours
 
 
-@pytest.mark.parametrize("tied", [False, True])
-def test_logits_are_those_of_hugging_face(tied):
-    theirs, ours = pair(tie_weights=tied)
-    tokens = torch.randint(0, V, (2, 9))
-    with torch.no_grad():
-        torch.testing.assert_close(ours(tokens)[0], theirs(tokens).logits, rtol=1e-4, atol=1e-4)
+@pytest.fixture(scope="module")
+def tokens() -> Tensor:
+    return torch.randint(0, 50, (2, 17), generator=torch.Generator().manual_seed(1))
 
 
-@pytest.mark.parametrize("cuts", [(1, 8), (4, 5), (2, 3, 4), (1,) * 9])
-def test_any_cut_of_a_text_gives_the_logits_of_one_pass(cuts):
-    _, ours = pair()
-    tokens = torch.randint(0, V, (2, 9))
-    whole, kept = ours(tokens)
-    cache, pieces = None, []
-    for piece in tokens.split(cuts, dim=1):
-        logits, cache = ours(piece, cache)
-        pieces.append(logits)
-    torch.testing.assert_close(torch.cat(pieces, 1), whole, rtol=1e-4, atol=1e-4)
-    assert kept[0][0].shape == (2, G, 9, D // H)
+# ---------------------------------------------------------------------------------------------------------- attention
 
 
-def test_generate_of_chapter_09_runs_it_with_and_without_a_cache():
-    _, ours = pair()
-    prompt = torch.tensor([[5, 6, 7]])
-    texts = [generate(ours, prompt, max_new_tokens=6, greedy=True, use_cache=cached) for cached in (True, False)]
-    assert torch.equal(*texts)
+@pytest.mark.parametrize(("heads", "shared"), [(6, 6), (6, 3), (6, 2), (6, 1)])
+def test_shared_attention_is_pytorchs(heads: int, shared: int) -> None:
+    q, k, v = drawn(2, heads, 4, 8), drawn(2, shared, 7, 8, seed=1), drawn(2, shared, 7, 5, seed=2)
+    mask = torch.rand(2, heads, 4, 7, generator=torch.Generator().manual_seed(3)) < 0.7
+    mask[..., 0] = True
+    for seen in (None, mask):
+        expected = F.scaled_dot_product_attention(q, k, v, seen, enable_gqa=True)
+        torch.testing.assert_close(grouped_query_attention(q, k, v, seen), expected, atol=1e-5, rtol=1e-5)
 
 
-@pytest.mark.parametrize("shared", [1, 2, 3, 6])
-def test_each_query_head_asks_the_head_of_its_group(shared):
-    q, k, v = torch.randn(2, 6, 4, 5), torch.randn(2, shared, 7, 5), torch.randn(2, shared, 7, 3)
-    mask = torch.rand(2, 6, 4, 7) > 0.4
-    mask[0, 1, 2] = False
+def test_with_a_head_of_keys_for_each_query_head_it_is_chapter_03s() -> None:
+    q, k, v = drawn(2, 3, 4, 8), drawn(2, 3, 7, 8, seed=1), drawn(2, 3, 7, 5, seed=2)
+    mask = torch.rand(4, 7, generator=torch.Generator().manual_seed(3)) < 0.5
+    mask[1] = False
     found = grouped_query_attention(q, k, v, mask)
-    for head in range(6):
-        group = head // (6 // shared)
-        expected = scaled_dot_product_attention(q[:, head], k[:, group], v[:, group], mask[:, head])[0]
-        torch.testing.assert_close(found[:, head], expected)
-    plain = F.scaled_dot_product_attention(q, k, v, enable_gqa=True)
-    torch.testing.assert_close(grouped_query_attention(q, k, v), plain)
+    torch.testing.assert_close(found, scaled_dot_product_attention(q, k, v, mask))
+    assert not found[:, :, 1].any(), "a query that may attend to nothing"
 
 
-def test_heads_that_cannot_be_shared_out_are_an_error():
-    with pytest.raises(ValueError, match="5 query heads"):
-        grouped_query_attention(torch.ones(5, 1, 2), torch.ones(2, 1, 2), torch.ones(2, 1, 2))
-    with pytest.raises(ValueError, match="pooled"):
-        pool_key_value_heads(torch.ones(6, 2), 3, 2)
+def test_pooling_heads_that_are_alike_changes_no_output() -> None:
+    one = drawn(4, 6)
+    alike = one.repeat(6, 1)
+    torch.testing.assert_close(pool_key_value_heads(alike, 6, 2), one.repeat(2, 1))
+    torch.testing.assert_close(pool_key_value_heads(drawn(8, 3), 4, 2)[:2], (drawn(8, 3)[:2] + drawn(8, 3)[2:4]) / 2)
 
 
-def test_pooling_takes_the_mean_of_neighbours():
-    weight = torch.randn(12, 5)
-    heads = weight.view(4, 3, 5)
-    expected = torch.cat([(heads[0] + heads[1]) / 2, (heads[2] + heads[3]) / 2])
-    torch.testing.assert_close(pool_key_value_heads(weight, 4, 2), expected)
+# -------------------------------------------------------------------------------------------------------------- parts
 
 
-def test_the_norm_is_that_of_hugging_face_bit_for_bit_in_half_precision():
-    from transformers.models.llama.modeling_llama import LlamaRMSNorm
-
-    ours, theirs = RmsNorm(16).bfloat16(), LlamaRMSNorm(16, eps=1e-5).bfloat16()
-    with torch.no_grad():
-        ours.weight.normal_()
-        theirs.weight.copy_(ours.weight)
-    x = torch.randn(50, 16).bfloat16()
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16, torch.float16])
+def test_norm_is_llamas_bit_for_bit(dtype: torch.dtype) -> None:
+    theirs, ours = LlamaRMSNorm(16, eps=1e-5), RmsNorm(16)
+    weight = drawn(16, seed=1)
+    for norm in (theirs, ours):
+        norm.weight.data = weight.clone()
+        norm.to(dtype)
+    x = drawn(5, 7, 16).to(dtype)
     assert torch.equal(ours(x), theirs(x))
 
 
-@pytest.mark.parametrize(("name", "total"), [("8B", 8_030_261_248), ("70B", 70_553_706_496), ("405B", 405_853_388_800)])
-def test_parameters_of_llama_3_are_counted(name, total):
-    assert sum(llama_parameters(*LARGE[name])) == total
+def test_norm_does_not_overflow_where_squares_would() -> None:
+    x = 400 * drawn(3, 8).half()
+    found = RmsNorm(8).half()(x)
+    torch.testing.assert_close(found.float().square().mean(-1), torch.ones(3), atol=0.01, rtol=0)
 
 
-def test_parameters_are_those_of_a_model():
-    for tied in (False, True):
-        _, ours = pair(tie_weights=tied)
-        assert sum(llama_parameters(V, D, H, G, FF, L, tied=tied)) == sum(p.numel() for p in ours.parameters())
+def test_gated_network_is_llamas() -> None:
+    theirs = LlamaMLP(LlamaConfig(hidden_size=8, intermediate_size=12))
+    ours = SwiGlu(8, 12)
+    ours.load_state_dict(theirs.state_dict())
+    torch.testing.assert_close(ours(drawn(2, 3, 8)), theirs(drawn(2, 3, 8)), atol=1e-6, rtol=1e-6)
 
 
-def test_the_numbers_of_the_lesson_come_out():
-    assert kv_cache_bytes(32, 8, 128, 1) == 131_072
-    assert kv_cache_bytes(126, 8, 128, 131_072) == 63 * 2**30
-    cost = decode_cost(7_504_658_432 + 0, 32, 32, 8, 128, 8192, batch=3)
-    assert cost.weight_bytes == 2 * 7_504_658_432
-    assert cost.cache_bytes == 3 * 2**30
-    assert decode_cost(100, 1, 4, 2, 8, 10) == (1480, 200, 640)
-    assert inference_latency(10, 10, peak_flops=10, bandwidth=5) == (2.0, "bandwidth")
-    assert inference_latency(10, 10, peak_flops=5, bandwidth=5, n_devices=2) == (1.0, "compute")
-    assert (largest_batch(100, 30, 20), largest_batch(10, 30, 20)) == (3, 0)
-    with pytest.raises(ValueError, match="positive"):
-        inference_latency(1, 1, peak_flops=0, bandwidth=1)
+def test_any_split_through_a_past_gives_the_rows_of_one_pass() -> None:
+    torch.manual_seed(0)
+    layer, frequencies = LlamaLayer(16, 4, 2, 24), rotary_frequencies(4)
+    x = drawn(2, 9, 16)
+    whole, kept = layer(x, frequencies)
+    for cut in (1, 4, 8):
+        first, past = layer(x[:, :cut], frequencies)
+        copies = [part.clone() for part in past]
+        second, cache = layer(x[:, cut:], frequencies, past)
+        torch.testing.assert_close(torch.cat([first, second], 1), whole, atol=1e-5, rtol=1e-5)
+        for ours, expected in zip(cache, kept, strict=True):
+            torch.testing.assert_close(ours, expected, atol=1e-5, rtol=1e-5)
+        assert all(torch.equal(part, copy) for part, copy in zip(past, copies, strict=True)), (
+            "the past is left as it was"
+        )
+
+
+def test_cache_holds_the_heads_of_keys_alone() -> None:
+    _, (k, v) = GroupedQueryAttention(16, 8, 2, d_head=6)(drawn(1, 5, 16), rotary_frequencies(6))
+    assert k.shape == v.shape == (1, 2, 5, 6)
+
+
+# -------------------------------------------------------------------------------------------------------------- model
+
+
+@pytest.mark.parametrize("scaled", [False, True])
+@pytest.mark.parametrize("tied", [False, True])
+def test_logits_are_llamas(tokens: Tensor, tied: bool, scaled: bool) -> None:
+    theirs, ours = theirs_and_ours(tied=tied, scaled=scaled)
+    logits, cache = ours(tokens)
+    torch.testing.assert_close(logits, theirs(tokens).logits, atol=1e-5, rtol=1e-5)
+    assert [tuple(k.shape) for k, _ in cache] == [(2, 2, 17, 8)] * 2
+
+
+def test_any_cut_of_a_text_gives_the_logits_of_one_pass(tokens: Tensor) -> None:
+    _, ours = theirs_and_ours()
+    whole, _ = ours(tokens)
+    for cuts in ((1, 16), (5, 5, 7), (16, 1)):
+        cache, parts = None, []
+        for part in tokens.split(cuts, dim=1):
+            logits, cache = ours(part, cache)
+            parts.append(logits)
+        torch.testing.assert_close(torch.cat(parts, 1), whole, atol=1e-5, rtol=1e-5)
+
+
+def test_greedy_text_is_llamas(tokens: Tensor) -> None:
+    theirs, ours = theirs_and_ours()
+    prompt = tokens[:, :5]
+    found = generate(ours, prompt, max_new_tokens=20, greedy=True)
+    expected = theirs.generate(
+        prompt,
+        attention_mask=torch.ones_like(prompt),
+        max_new_tokens=20,
+        do_sample=False,
+        eos_token_id=None,
+        pad_token_id=0,
+    )
+    best = theirs(expected).logits[:, 4:-1].topk(2).values
+    assert (best[..., 0] - best[..., 1]).min() > 1e-4, "no near-tie decides"
+    assert torch.equal(found, expected)
+
+
+def test_matrices_are_drawn_as_llamas_are() -> None:
+    torch.manual_seed(0)
+    model = Llama(200, **{**SIZES, "d_model": 128})
+    for name, parameter in model.named_parameters():
+        if parameter.ndim == 2:
+            assert 0.018 < parameter.std() < 0.022, name
+        else:
+            assert torch.equal(parameter, torch.ones_like(parameter)), name
+
+
+# ------------------------------------------------------------------------------------------------------------- counts
+
+
+@pytest.mark.parametrize("name", PUBLISHED)
+def test_published_sizes_are_counted_to_the_last_parameter(name: str) -> None:
+    vocabulary, d_model, n_heads, n_kv_heads, d_ff, n_layers = PUBLISHED[name]
+    config = LlamaConfig(
+        vocab_size=vocabulary,
+        hidden_size=d_model,
+        intermediate_size=d_ff,
+        num_hidden_layers=n_layers,
+        num_attention_heads=n_heads,
+        num_key_value_heads=n_kv_heads,
+    )
+    with torch.device("meta"):
+        theirs = sum(parameter.numel() for parameter in LlamaForCausalLM(config).parameters())
+    counts = llama_parameters(*PUBLISHED[name])
+    assert sum(counts) == theirs == {"8B": 8_030_261_248, "70B": 70_553_706_496, "405B": 405_853_388_800}[name]
+    if name == "8B":
+        assert counts == (525_336_576, 1_342_177_280, 5_637_144_576, 266_240, 525_336_576)
+
+
+@pytest.mark.parametrize("tied", [False, True])
+def test_counts_are_those_of_our_model(tied: bool) -> None:
+    model = Llama(50, **SIZES, tie_weights=tied)
+    assert sum(llama_parameters(50, 32, 4, 2, 48, 2, tied=tied)) == sum(p.numel() for p in model.parameters())
+
+
+def test_caches_weigh_what_their_tensors_do(tokens: Tensor) -> None:
+    _, ours = theirs_and_ours()
+    _, cache = ours(tokens)
+    weight = sum(part.numel() * part.element_size() for pair in cache for part in pair)
+    assert kv_cache_bytes(2, 2, 8, 17, batch=2, bytes_per_number=4) == weight
+    assert [kv_cache_bytes(n, 8, 128, 1) for n in (32, 80, 126)] == [131_072, 327_680, 516_096]
+    assert kv_cache_bytes(32, 8, 128, 131_072) == 16 * 2**30
+
+
+def test_one_more_token_costs_what_the_plan_of_the_machine_says() -> None:
+    counts = llama_parameters(*PUBLISHED["8B"])
+    weights = counts.attention + counts.feed_forward + counts.output
+    cost = decode_cost(weights, 32, 32, 8, 128, 8192)
+    assert cost.cache_bytes == 2**30
+    h100 = {"peak_flops": 989.4e12, "bandwidth": 3.35e12}
+    latency = inference_latency(cost.flops, cost.weight_bytes + cost.cache_bytes, **h100)
+    assert latency.bound == "bandwidth"
+    assert latency.seconds == pytest.approx(4.8e-3, abs=0.05e-3)
+    assert cost.flops / h100["peak_flops"] == pytest.approx(0.02e-3, abs=0.005e-3)
+    assert decode_cost(weights, 32, 32, 8, 128, 8192, batch=3).weight_bytes == cost.weight_bytes
+
+
+def test_the_slower_clock_counts_and_devices_share_both() -> None:
+    assert inference_latency(10.0, 1.0, peak_flops=5.0, bandwidth=1.0) == (2.0, "compute")
+    assert inference_latency(10.0, 4.0, peak_flops=5.0, bandwidth=1.0, n_devices=2) == (2.0, "bandwidth")
+    assert inference_latency(5.0, 1.0, peak_flops=5.0, bandwidth=1.0).bound == "compute", "equal"
+
+
+def test_whole_texts_fit_or_none() -> None:
+    assert [largest_batch(memory, 16, 10) for memory in (15, 16, 26, 45)] == [0, 0, 1, 2]
+
+
+@pytest.mark.parametrize(
+    ("call", "match"),
+    [
+        (lambda: grouped_query_attention(drawn(1, 5, 2, 4), drawn(1, 2, 3, 4), drawn(1, 2, 3, 4)), "5 query heads"),
+        (lambda: pool_key_value_heads(drawn(8, 2), 4, 3), "4 heads cannot be pooled into 3"),
+        (lambda: GroupedQueryAttention(8, 4, 3), "share 3"),
+        (lambda: GroupedQueryAttention(9, 4, 2), "d_model=9"),
+        (lambda: inference_latency(1.0, 1.0, peak_flops=0.0, bandwidth=1.0), "rates are positive"),
+        (lambda: largest_batch(10, 1, 0), "at least one byte, got 0"),
+    ],
+)
+def test_nonsense_is_refused_with_its_values(call: Any, match: str) -> None:
+    with pytest.raises(ValueError, match=match):
+        call()

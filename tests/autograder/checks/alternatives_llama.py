@@ -433,11 +433,8 @@ def cost_by_parts(weights, n_layers, n_heads, n_kv_heads, d_head, length, *, bat
 def cost_of_a_token(weights, n_layers, n_heads, n_kv_heads, d_head, length, *, batch=1, bytes_per_number=2):
     """A tuple is enough."""
     each = 2 * (weights + 2 * n_layers * n_heads * d_head * length)
-    return _Cost(
-        each * batch,
-        weights * bytes_per_number,
-        bytes_of_tensors(n_layers, n_kv_heads, d_head, length, batch=batch, bytes_per_number=bytes_per_number),
-    )
+    cache = bytes_of_tensors(n_layers, n_kv_heads, d_head, length, batch=batch, bytes_per_number=bytes_per_number)
+    return _Cost(each * batch, weights * bytes_per_number, cache)
 
 
 _Latency = namedtuple("_Latency", "seconds bound")
@@ -455,7 +452,7 @@ def latency_by_max(flops, bytes_moved, *, peak_flops, bandwidth, n_devices=1):
 
 @alternative("inference_latency")
 def latency_by_intensity(flops, bytes_moved, *, peak_flops, bandwidth, n_devices=1):
-    """Which side of the roofline's ridge?"""
+    """By the side of the roofline's ridge."""
     if peak_flops <= 0 or bandwidth <= 0 or n_devices <= 0:
         raise ValueError("rates")
     if flops * bandwidth >= bytes_moved * peak_flops:
