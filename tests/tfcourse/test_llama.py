@@ -147,7 +147,7 @@ def test_norm_does_not_overflow_where_squares_would() -> None:
 
 
 def test_gated_network_is_llamas() -> None:
-    theirs = LlamaMLP(LlamaConfig(hidden_size=8, intermediate_size=12))
+    theirs = LlamaMLP(LlamaConfig(hidden_size=8, intermediate_size=12, num_attention_heads=2))
     ours = SwiGlu(8, 12)
     ours.load_state_dict(theirs.state_dict())
     torch.testing.assert_close(ours(drawn(2, 3, 8)), theirs(drawn(2, 3, 8)), atol=1e-6, rtol=1e-6)
