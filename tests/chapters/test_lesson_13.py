@@ -36,7 +36,24 @@ ASKED = {
     "text": "list(text.shape)",
 }
 # Numbers of the prose that come from the papers it cites, or are settings of the code next to them.
-GIVEN: set[str] = set()
+GIVEN: set[str] = {
+    "base 500,000",
+    "a context of 131,072 tokens",
+    "Llama 3 8B takes 14,336 = 3.5 · 4,096,",
+    "with 128,256 rows of the embedding",
+    "(Tables that say 128,000 tokens",
+    "| width | 4,096 | 8,192 | 16,384 |",
+    "| feed-forward width | 14,336 | 28,672 | 53,248 |",
+    "1.5 · 10⁻⁴",
+    "They read 15.6 · 10¹² tokens",
+    "6 · 405 · 10⁹ · 15.6 · 10¹² = 3.8 · 10²⁵",
+    "on 16,384 cards",
+    "An H100 moves 3.35 TB",
+    "989 / 3.35 = 295",
+    "How many texts of 8,192 tokens",
+    "A prompt of 8,192 tokens is a batch of 8,192",
+    "| 128,000 rows |",
+}
 
 LESSON = Lesson("13_grouped_query", ASKED, GIVEN)
 SOURCE, PROSE, check = LESSON.source, LESSON.prose, LESSON.check
@@ -104,3 +121,29 @@ def test_cache_intensity_is_the_number_of_heads_that_share(name: str) -> None:
     )
     intensity = (longer.flops - long.flops) / (longer.cache_bytes - long.cache_bytes)
     assert intensity == heads / shared == {"8B": 4, "70B": 8, "405B": 16}[name]
+
+
+def test_recorded_runs_are_told_as_they_were() -> None:
+    means = {groups: sum(found) / len(found) for groups, found in RECORD["losses"].items()}
+    noise = max(max(found) - min(found) for found in RECORD["losses"].values())
+    check("the four means lie within 0.04 nats,", max(means.values()) - min(means.values()))
+    check("differ by up to 0.05.", noise)
+    tuned = {way: sum(run[1] for run in runs) / len(runs) for way, runs in RECORD["conversion"].items()}
+    check(
+        "2.29 for the mean and 2.20 for the first, against 2.46.", tuned["mean 2"], tuned["first 2"], tuned["fresh 2"]
+    )
+    check("far from the 1.78 of the model", means["8"])
+    for heads in (1, 2):
+        assert tuned[f"first {heads}"] < tuned[f"mean {heads}"] < tuned[f"fresh {heads}"]
+
+
+def test_every_number_of_the_text_stands_in_a_phrase_that_is_checked_or_given() -> None:
+    assert LESSON.unchecked(__file__) == []
+
+
+def test_arithmetic_of_the_text_is_right() -> None:
+    assert 14_336 == 3.5 * 4_096
+    assert 6 * 405e9 * 15.6e12 == pytest.approx(3.8e25, rel=0.01)
+    assert 6 * 405e9 * 15.6e12 / (54 * 86_400 * 16_384) == pytest.approx(500e12, rel=0.02)
+    assert round(989 / 3.35) == 295
+    assert [f"{n:,}" in PROSE for n in (128_256, 28_672, 53_248)] == [True] * 3
