@@ -58,7 +58,7 @@ def alibi_slopes(n_heads: int) -> Tensor:
 def alibi_bias(slopes: Tensor, T: int, S: int, *, start: int = 0) -> Tensor:
     """What ALiBi adds to the scores: for each head, its slope times the distance, with a minus.
 
-    Query t stands at place i = `start` + t, key s at place j = s, and the bias is -slope · |i - j|.
+    Query t stands at place i = `start` + t, key s at place j = s, and the bias is -slope · abs(i - j).
 
     Args:
         slopes: One for each head, (H,).
