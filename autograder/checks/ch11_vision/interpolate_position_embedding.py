@@ -16,7 +16,7 @@ def _case(draw: Draw, grid: tuple[int, int], *, n_extra: int = 1, **options: int
 
 def higher(draw: Draw) -> Case:
     """More rows, fewer columns."""
-    return _case(draw, (6 + int(draw.integers(0, 3)), 2))
+    return _case(draw, (6 + int(draw.integers(0, 2)), 2))
 
 
 def wider(draw: Draw) -> Case:

@@ -36,9 +36,9 @@ def widely_shared(draw: Draw) -> Case:
 
 
 def precise(draw: Draw) -> Case:
-    """Queries and keys that make large scores."""
+    """Scores that are large, and hardly differ."""
     case = _case(draw, 3, 1)
-    return case.with_arguments(q=2 * case.arguments["q"], k=2 * case.arguments["k"])
+    return case.with_arguments(prior=case.arguments["prior"] + 90)
 
 
 def more(draw: Draw, size: int) -> Case:
@@ -62,8 +62,8 @@ def uneven_groups(draw: Draw) -> Case:
 LOCAL_RELATION = Exercise(
     reference=vit.local_relation,
     rows=(
-        rows.numbers(3.25, near, farther, title="Neighbours in the picture count by likeness and by where they stand."),
-        rows.numbers(2.25, shared, widely_shared, name="groups", title="Neighbouring channels share their weights."),
+        rows.numbers(3.5, near, farther, title="Neighbours in the picture count by likeness and by where they stand."),
+        rows.numbers(2, shared, widely_shared, name="groups", title="Neighbouring channels share their weights."),
         rows.precision(0.75, precise),
         rows.inputs_kept(0.25, near),
         rows.no_loop(0.75, more, over="examples, channels or places"),

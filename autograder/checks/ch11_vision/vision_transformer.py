@@ -65,9 +65,9 @@ def fresh_mean(draw: Draw) -> Case:
 
 
 def left_over(draw: Draw) -> Case:
-    """Patches that do not fill a picture."""
-    case = with_options(model(draw), patch=4)
-    return Case(case.arguments, init=case.init)
+    """Patches that do not fill a picture of the size that the model is for, but fill this one."""
+    init = {**SIZES, **WIDTHS, "patch": 4}
+    return Case({"images": draw.normal(4, 3, 8, 8)}, init=init)
 
 
 def unknown(draw: Draw) -> Case:

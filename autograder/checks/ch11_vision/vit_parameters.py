@@ -33,11 +33,12 @@ def _part(points: float, place: int, name: str, title: str) -> rows.Row:
 VIT_PARAMETERS = Exercise(
     reference=vit.vit_parameters,
     rows=(
-        _part(0.5, 0, "patch", "The projection of patches is counted."),
-        _part(0.5, 2, "positions", "The table of positions is counted."),
-        _part(0.5, 3, "layers", "The layers are counted."),
+        _part(0.25, 0, "patch", "The projection of patches is counted."),
+        _part(0.25, 2, "positions", "The table of positions is counted."),
+        _part(0.25, 3, "layers", "The layers are counted."),
+        _part(0.5, 5, "head", "The head is counted."),
         rows.numbers(
-            1.5, any_sizes, of_base, name="all", gradients=False, title="All six numbers are right, one beside another."
+            2, any_sizes, of_base, name="all", gradients=False, title="All six numbers are right, one beside another."
         ),
         rows.numbers(1, no_head, name="no head", gradients=False, title="There may be no head."),
     ),
