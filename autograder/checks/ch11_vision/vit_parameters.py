@@ -34,7 +34,6 @@ VIT_PARAMETERS = Exercise(
     reference=vit.vit_parameters,
     rows=(
         _part(0.25, 0, "patch", "The projection of patches is counted."),
-        _part(0.25, 2, "positions", "The table of positions is counted."),
         _part(0.25, 3, "layers", "The layers are counted."),
         _part(0.5, 5, "head", "The head is counted."),
         rows.numbers(
