@@ -48,6 +48,7 @@ NO_TENSORS = {
     "T5Parameters",
     "SCORES",
     "Translations",
+    "VitParameters",
     "attention_cost",
     "attention_parameters",
     "bert_parameters",
@@ -73,6 +74,7 @@ NO_TENSORS = {
     "train_bpe",
     "training_flops",
     "unigram_segment",
+    "vit_parameters",
     "wordpiece_encode",
 }
 # What draws, changes its model, or is made of other things than tensors is not called as the rest is.

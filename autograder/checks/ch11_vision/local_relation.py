@@ -43,8 +43,8 @@ def precise(draw: Draw) -> Case:
 
 def more(draw: Draw, size: int) -> Case:
     """More examples, channels and places."""
-    q, k = draw.normal(size, size, size + 3, 2 * size + 2), draw.normal(size, size, size + 3, 2 * size + 2)
-    x = draw.normal(size, 2 * size, size + 3, 2 * size + 2)
+    q, k = draw.normal(size, size, size + 1, size), draw.normal(size, size, size + 1, size)
+    x = draw.normal(size, 2 * size, size + 1, size)
     return Case({"x": x, "q": q, "k": k, "prior": draw.normal(size, 3, 3)})
 
 

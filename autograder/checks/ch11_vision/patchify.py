@@ -22,7 +22,7 @@ def other_pictures(draw: Draw) -> Case:
 
 def more(draw: Draw, size: int) -> Case:
     """More and larger pictures of more channels."""
-    return Case({"images": draw.normal(size, size + 1, 6 * size, 3 * size), "patch": 3})
+    return Case({"images": draw.normal(size, size, 2 * size, 2 * size), "patch": 2})
 
 
 def too_high(draw: Draw) -> Case:

@@ -22,7 +22,7 @@ def other_patches(draw: Draw) -> Case:
 
 def more(draw: Draw, size: int) -> Case:
     """More patches of more channels."""
-    return Case({"patches": draw.normal(size, 6 * size, 9 * size), "patch": 3, "grid": (2 * size, 3)})
+    return Case({"patches": draw.normal(size, size * size, 4 * size), "patch": 2, "grid": (size, size)})
 
 
 def wrong_grid(draw: Draw) -> Case:

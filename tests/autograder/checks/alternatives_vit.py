@@ -10,7 +10,6 @@ import torch.nn.functional as F
 from torch import nn
 
 from tfcourse.layers import EncoderLayer
-from tfcourse.vit import interpolate_position_embedding, patchify
 
 ALTERNATIVES: dict[str, list[Callable[..., Any]]] = {}
 
@@ -179,7 +178,7 @@ class _Parts(nn.Module):
 
     def positions(self, images):
         rows, columns = images.shape[-2] // self.patch, images.shape[-1] // self.patch
-        return interpolate_position_embedding(self.position_table, (rows, columns))
+        return always_interpolated(self.position_table, (rows, columns))
 
 
 @alternative("VisionTransformer")
@@ -187,7 +186,7 @@ class NormBehindPooling(_Parts):
     """The class token alone is normalised; the mean is taken of normalised patches."""
 
     def forward(self, images):
-        tokens = self.patch_proj(patchify(images, self.patch))
+        tokens = self.patch_proj(by_einsum(images, self.patch))
         first = self.class_token[None, None].repeat(tokens.shape[0], 1, 1)
         tokens = torch.cat((first, tokens), 1) + self.positions(images)[None]
         tokens = F.dropout(tokens, self.p, self.training)
@@ -204,7 +203,7 @@ class PositionsBeforeJoining(_Parts):
 
     def forward(self, images):
         table = self.positions(images)
-        patches = self.patch_proj(patchify(images, self.patch)) + table[1:]
+        patches = self.patch_proj(by_einsum(images, self.patch)) + table[1:]
         first = (self.class_token + table[0]).expand(len(images), 1, -1)
         x = F.dropout(torch.hstack([first, patches]), self.p, self.training)
         for layer in self.layers:
@@ -218,7 +217,7 @@ class HeadBeforeMean(_Parts):
     """The head is linear: the mean of its answers is its answer to the mean."""
 
     def forward(self, images):
-        x = F.linear(patchify(images, self.patch), self.patch_proj.weight, self.patch_proj.bias)
+        x = F.linear(by_einsum(images, self.patch), self.patch_proj.weight, self.patch_proj.bias)
         x = torch.cat([self.class_token.view(1, 1, -1).expand(x.size(0), -1, -1), x], 1)
         x = F.dropout(x + self.positions(images).unsqueeze(0), self.p, training=self.training)
         for layer in self.layers:
@@ -232,7 +231,7 @@ class PaddedInFront(_Parts):
     """A row of zeros in front of the patches takes the class token."""
 
     def forward(self, images):
-        x = F.pad(self.patch_proj(patchify(images, self.patch)), (0, 0, 1, 0))
+        x = F.pad(self.patch_proj(by_einsum(images, self.patch)), (0, 0, 1, 0))
         table = self.positions(images)
         table = torch.cat([table[:1] + self.class_token, table[1:]])
         x = F.dropout(x + table, self.p, self.training)
@@ -248,7 +247,7 @@ class Weighted(_Parts):
     """Pooling as a product with a row of weights."""
 
     def forward(self, images):
-        x = self.patch_proj(patchify(images, self.patch))
+        x = self.patch_proj(by_einsum(images, self.patch))
         x = torch.cat([x.new_ones(len(x), 1, 1) * self.class_token, x], dim=1)
         x = F.dropout(x + self.positions(images), self.p, self.training)
         for layer in self.layers:
