@@ -21,8 +21,8 @@ def other_pictures(draw: Draw) -> Case:
 
 
 def more(draw: Draw, size: int) -> Case:
-    """More and larger pictures of more channels."""
-    return Case({"images": draw.normal(size, size, 2 * size, 2 * size), "patch": 2})
+    """More and larger pictures."""
+    return Case({"images": draw.normal(size, 2, size, size), "patch": 1})
 
 
 def too_high(draw: Draw) -> Case:
@@ -42,7 +42,7 @@ PATCHIFY = Exercise(
             3.25, pictures, other_pictures, title="Patches come row by row; in a patch, the channel runs fastest."
         ),
         rows.inputs_kept(0.25, pictures),
-        rows.no_loop(0.75, more, over="examples, patches or channels"),
+        rows.no_loop(0.75, more, over="examples or patches"),
         rows.errors(0.75, pictures, too_high, too_wide, title="Pictures that patches do not fill are a ValueError."),
     ),
     forbidden=CUTTING,

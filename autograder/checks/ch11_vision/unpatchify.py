@@ -21,8 +21,8 @@ def other_patches(draw: Draw) -> Case:
 
 
 def more(draw: Draw, size: int) -> Case:
-    """More patches of more channels."""
-    return Case({"patches": draw.normal(size, size * size, 4 * size), "patch": 2, "grid": (size, size)})
+    """More examples and patches."""
+    return Case({"patches": draw.normal(size, size * size, 2), "patch": 1, "grid": (size, size)})
 
 
 def wrong_grid(draw: Draw) -> Case:
@@ -39,7 +39,7 @@ UNPATCHIFY = Exercise(
     reference=vit.unpatchify,
     rows=(
         rows.numbers(2.25, patches, other_patches, title="Every pixel is back in its place."),
-        rows.no_loop(0.25, more, over="examples, patches or channels"),
+        rows.no_loop(0.25, more, over="examples or patches"),
         rows.errors(
             0.5,
             patches,

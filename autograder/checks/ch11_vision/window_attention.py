@@ -48,7 +48,7 @@ def precise(draw: Draw) -> Case:
 
 def more(draw: Draw, size: int) -> Case:
     """More examples, heads and windows."""
-    q, k, v = (draw.normal(size, size, 2 * size, 2, 2) for _ in range(3))
+    q, k, v = (draw.normal(size, size // 2 + 1, 2 * size, 2, 1) for _ in range(3))
     return Case({"q": q, "k": k, "v": v, "window": 2, "shift": 1})
 
 
