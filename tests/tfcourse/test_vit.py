@@ -23,7 +23,7 @@ from tfcourse.vit import (
 )
 
 D, H, FF, L, P, C, CLASSES, SIZE = 12, 3, 17, 2, 4, 3, 5, 12
-WIDTHS: dict[str, int] = {"d_model": D, "n_heads": H, "d_ff": FF, "n_layers": L}
+WIDTHS: dict[str, Any] = {"d_model": D, "n_heads": H, "d_ff": FF, "n_layers": L}
 
 
 def randn(*shape: int, seed: int = 0, dtype: torch.dtype = torch.float32) -> Tensor:

@@ -10,5 +10,5 @@ CUTTING = ("einops", "unfold", "im2col", "pixel_unshuffle", "fold", "col2im", "p
 
 def sizes(draw: Draw) -> tuple[int, int, int, int, int]:
     """Examples, channels, side of a patch, rows and columns of patches: those of pictures that are not square."""
-    b, c, patch, high, wide = draw.sizes(5)
-    return b, c, patch, high, wide
+    patch, high, wide = draw.sizes(3)
+    return 2, 3, patch, high, wide

@@ -10,7 +10,7 @@ from tfcourse import vit
 
 
 def pictures(draw: Draw) -> Case:
-    """Pictures whose sizes are all different."""
+    """Pictures that are not square, cut into a grid that is not."""
     b, c, patch, high, wide = sizes(draw)
     return Case({"images": draw.normal(b, c, high * patch, wide * patch), "patch": patch})
 

@@ -10,7 +10,7 @@ from tfcourse import vit
 
 
 def patches(draw: Draw) -> Case:
-    """Patches of pictures whose sizes are all different."""
+    """Patches of pictures that are not square."""
     b, c, patch, high, wide = sizes(draw)
     return Case({"patches": draw.normal(b, high * wide, patch * patch * c), "patch": patch, "grid": (high, wide)})
 

@@ -10,7 +10,7 @@ from tfcourse import vit
 
 
 def _case(draw: Draw, window: int, grid: tuple[int, int], **options: int) -> Case:
-    b, h, dh, dv = 2, 3, 4 + int(draw.integers(0, 2)) * 3, 5
+    b, h, dh, dv = 2, 3, 3 + int(draw.integers(0, 2)) * 2, 2
     q, k, v = draw.normal(b, h, *grid, dh), draw.normal(b, h, *grid, dh), draw.normal(b, h, *grid, dv)
     return Case({"q": q, "k": k, "v": v, "window": window, **options})
 
@@ -27,12 +27,12 @@ def other_windows(draw: Draw) -> Case:
 
 def shifted(draw: Draw) -> Case:
     """Shifted by less than half a window."""
-    return _case(draw, 3, (6, 9), shift=1)
+    return _case(draw, 3, (6, 3), shift=1)
 
 
 def far_shifted(draw: Draw) -> Case:
     """Shifted by more than half a window."""
-    return _case(draw, 3, (9, 6), shift=2)
+    return _case(draw, 3, (3, 6), shift=2)
 
 
 def biased(draw: Draw) -> Case:
