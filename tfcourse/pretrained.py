@@ -17,7 +17,7 @@ from safetensors import SafetensorError
 from safetensors.torch import load_file
 from torch import Tensor, nn
 
-__all__ = ["CheckpointError", "Source", "hugging_face_names", "load_pretrained", "read_checkpoint"]
+__all__ = ["CheckpointError", "Source", "hugging_face_names", "load_pretrained", "read_checkpoint", "read_config"]
 
 CONFIG, WEIGHTS, INDEX = "config.json", "model.safetensors", "model.safetensors.index.json"
 
@@ -81,13 +81,7 @@ def read_checkpoint(folder: Path) -> tuple[dict[str, Any], dict[str, Tensor]]:
         CheckpointError: If there is no such folder, a file is missing or cannot be read, or a file is named outside the folder.
     """
     folder = Path(folder)
-    if not folder.is_dir():
-        raise CheckpointError(f"{folder}: there is no such folder. Download the checkpoint first, and name its folder.")
-    if not (folder / CONFIG).is_file():
-        raise CheckpointError(
-            f"{folder}: it holds no {CONFIG}. Name the folder that does; download it with its weights."
-        )
-    config = _json(folder / CONFIG)
+    config = read_config(folder)
     if (folder / WEIGHTS).is_file():
         return config, _tensors(folder / WEIGHTS)
     if not (folder / INDEX).is_file():
@@ -113,6 +107,18 @@ def read_checkpoint(folder: Path) -> tuple[dict[str, Any], dict[str, Tensor]]:
     if absent := sorted(set(places) - set(tensors)):
         raise CheckpointError(f"{folder / INDEX}: its files do not hold {_some(absent)}. Download them again.")
     return config, tensors
+
+
+def read_config(folder: Path) -> dict[str, Any]:
+    """Read `config.json` of a checkpoint alone; arguments and errors are those of `read_checkpoint`."""
+    folder = Path(folder)
+    if not folder.is_dir():
+        raise CheckpointError(f"{folder}: there is no such folder. Download the checkpoint first, and name its folder.")
+    if not (folder / CONFIG).is_file():
+        raise CheckpointError(
+            f"{folder}: it holds no {CONFIG}. Name the folder that does; download it with its weights."
+        )
+    return _json(folder / CONFIG)
 
 
 def hugging_face_names(config: Mapping[str, Any]) -> dict[str, Source]:
