@@ -10,6 +10,12 @@
 
   class CourseRoad extends HTMLElement {
     connectedCallback() {
+      // The script may come before the page's end: the parts are there when the page is.
+      if (document.readyState === "loading") document.addEventListener("DOMContentLoaded", () => this.upgrade(), { once: true });
+      else this.upgrade();
+    }
+
+    upgrade() {
       this.parts = JSON.parse(this.dataset.parts);
       this.chips = new Map([...this.querySelectorAll("[data-part]")].map((chip) => [chip.dataset.part, chip]));
       this.figure = this.querySelector("figure");
