@@ -47,6 +47,7 @@ __all__ = [
     "prose",
     "recorded_bert",
     "recorded_gpt",
+    "recorded_grouped_queries",
     "recorded_positions",
     "recorded_translation",
     "recorded_vocabularies",
@@ -356,6 +357,17 @@ def recorded_t5() -> dict[str, Any]:
         The record, plain dictionaries and lists.
     """
     return _recorded("t5")
+
+
+def recorded_grouped_queries() -> dict[str, Any]:
+    """How well small Llamas with shared keys read, and what becomes of heads that are pooled, as it was recorded.
+
+    The entry "command" names the command that makes the record; docs/data.md describes the other entries.
+
+    Returns:
+        The record, plain dictionaries and lists.
+    """
+    return _recorded("grouped_queries")
 
 
 def recorded_positions() -> dict[str, Any]:

@@ -1,0 +1,86 @@
+"""The check of ``Llama``: the whole model, with its cache."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+from autograder.checking import rows
+from autograder.checking.draw import Case, Draw
+from autograder.checking.exercise import Exercise
+from autograder.checks.ch05_transformer.ready_made import ATTENTION
+from autograder.checks.ch13_grouped_query.layer_cases import past
+from tfcourse import llama
+
+V, D, H, G, F, L = 11, 8, 2, 1, 6, 2
+SIZES: dict[str, Any] = {"d_model": D, "n_heads": H, "n_kv_heads": G, "d_ff": F, "n_layers": L}
+
+
+def _case(draw: Draw, length: int = 6, **init: Any) -> Case:
+    options = {**SIZES, **init}
+    case = Case({"tokens": draw.integers(0, V, 2, length)}, init={"vocabulary": V, **options})
+    return replace(case, state=draw.weights(llama.Llama(V, **options)))
+
+
+def plain(draw: Draw) -> Case:
+    """Two short texts."""
+    return _case(draw)
+
+
+def shared_keys(draw: Draw) -> Case:
+    """Four heads, two of them for keys."""
+    return _case(draw, n_heads=4, n_kv_heads=2)
+
+
+def behind(draw: Draw) -> Case:
+    """Two new tokens behind three."""
+    cache = [past(draw, G, D // H) for _ in range(L)]
+    return _case(draw, length=2).with_arguments(cache=cache)
+
+
+def tied(draw: Draw) -> Case:
+    """One matrix for input and output."""
+    return _case(draw, tie_weights=True)
+
+
+def other_base(draw: Draw) -> Case:
+    """Another base."""
+    return _case(draw, theta=30.0)
+
+
+def scaled(draw: Draw) -> Case:
+    """Frequencies that are scaled for longer texts."""
+    scaling = {"factor": 4.0, "low": 1.0, "high": 4.0, "original_length": 16}
+    return _case(draw, length=9, theta=30.0, rope_scaling=scaling)
+
+
+def other_eps(draw: Draw) -> Case:
+    """Another eps."""
+    return _case(draw, eps=0.5)
+
+
+def fresh(draw: Draw) -> Case:
+    """A model as it is drawn."""
+    return Case({"tokens": draw.integers(0, 50, 4, 20)}, init={"vocabulary": 50, **SIZES, "d_model": 32})
+
+
+def longer(draw: Draw, size: int) -> Case:
+    """More texts and tokens."""
+    case = Case({"tokens": draw.integers(0, V, size, size + 2)}, init={"vocabulary": V, **SIZES})
+    return replace(case, state=draw.weights(llama.Llama(V, **SIZES)))
+
+
+LLAMA_MODEL = Exercise(
+    reference=llama.Llama,
+    rows=(
+        rows.numbers(3.75, plain, shared_keys, title="Logits and cache of a text are right."),
+        rows.numbers(3.25, behind, name="cache", title="New tokens go on behind a cache."),
+        rows.numbers(1.75, tied, name="tied", title="One matrix may serve input and output."),
+        rows.numbers(1.75, other_base, scaled, other_eps, name="options", title="Base, scaling and eps may be others."),
+        rows.initialisation(0.75, (fresh, 0), title="Matrices are drawn with a standard deviation of 0.02."),
+        rows.device(0.75, plain),
+        rows.no_loop(1, longer, over="texts or tokens"),
+    ),
+    forbidden=ATTENTION,
+    rule_case=(plain,),
+)

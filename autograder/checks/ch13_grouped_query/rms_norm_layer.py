@@ -1,0 +1,47 @@
+"""The check of ``RmsNorm``: normalise in float32, round, stretch."""
+
+from __future__ import annotations
+
+from autograder.checking import rows
+from autograder.checking.draw import Case, Draw
+from autograder.checking.exercise import Exercise
+from tfcourse import llama
+
+D = 6
+
+
+def _case(draw: Draw, scale: float = 1.0, **init: float) -> Case:
+    return Case(
+        {"x": scale * (draw.normal(3, 4, D) + 2.0)}, init={"d_model": D, **init}, state={"weight": draw.normal(D)}
+    )
+
+
+def rows_of_three(draw: Draw) -> Case:
+    """Rows with a mean."""
+    return _case(draw)
+
+
+def tiny(draw: Draw) -> Case:
+    """Rows so small that eps decides."""
+    return _case(draw, scale=2e-3)
+
+
+def other_eps(draw: Draw) -> Case:
+    """Another eps."""
+    return _case(draw, scale=0.3, eps=0.1)
+
+
+def large(draw: Draw) -> Case:
+    """Rows whose squares have no place in float16."""
+    return _case(draw, scale=400.0)
+
+
+RMS_NORM_LAYER = Exercise(
+    reference=llama.RmsNorm,
+    rows=(
+        rows.numbers(2.25, rows_of_three, title="Rows are divided by their root mean square and stretched."),
+        rows.numbers(0.75, tiny, other_eps, name="eps", title="The mean square gets eps before the root is taken."),
+        rows.precision(0.5, large, title="Squares are taken in float32, so that nothing overflows."),
+        rows.inputs_kept(0.5, rows_of_three),
+    ),
+)

@@ -1,0 +1,149 @@
+"""The lesson of chapter 13 runs, shows figures that everybody can read, and states no number that is not true."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import pytest
+
+from tfcourse.data import recorded_grouped_queries
+from tfcourse.figures.scenes import ch13_grouped_query as drawings
+from tfcourse.llama import decode_cost, kv_cache_bytes, largest_batch, llama_parameters
+
+from .lesson import Lesson, described
+
+# Labels that known mistakes name, and what a student is then told to read.
+HEADINGS = {
+    "what-changed": "What has changed since GPT",
+    "cache-problem": "The cache is the problem",
+    "share-the-keys": "Share the keys",
+    "many-to-few": "From many to few",
+    "gated-bends": "Gated bends",
+    "llama-counted": "Llama, counted",
+    "two-clocks": "Two clocks",
+    "generate-with-llama": "Generate",
+    "prefill-and-decode": "Prefill and decode",
+    "what-goes-wrong-13": "What goes wrong",
+}
+
+# What the finished kernel is asked for: a name, and the expression that the lesson's own variables answer.
+ASKED = {
+    "sharing": "[torch.allclose(shared_out, copied, atol=1e-6), torch.allclose(shared_out, wrong, atol=1e-6)]",
+    "steps": "{name: step(name, 8192) for name in sizes}",
+    "long": "[step('8B', length, 512) for length in (512, 131072)]",
+    "gate": "[sum(p.numel() for p in network.parameters()), plain]",
+    "text": "list(text.shape)",
+}
+# Numbers of the prose that come from the papers it cites, or are settings of the code next to them.
+GIVEN: set[str] = {
+    "base 500,000",
+    "a context of 131,072 tokens",
+    "Llama 3 8B takes 14,336 = 3.5 · 4,096,",
+    "with 128,256 rows of the embedding",
+    "(Tables that say 128,000 tokens",
+    "| width | 4,096 | 8,192 | 16,384 |",
+    "| feed-forward width | 14,336 | 28,672 | 53,248 |",
+    "1.5 · 10⁻⁴",
+    "They read 15.6 · 10¹² tokens",
+    "6 · 405 · 10⁹ · 15.6 · 10¹² = 3.8 · 10²⁵",
+    "on 16,384 cards",
+    "An H100 moves 3.35 TB",
+    "989 / 3.35 = 295",
+    "How many texts of 8,192 tokens",
+    "A prompt of 8,192 tokens is a batch of 8,192",
+    "| 128,000 rows |",
+}
+
+LESSON = Lesson("13_grouped_query", ASKED, GIVEN)
+SOURCE, PROSE, check = LESSON.source, LESSON.prose, LESSON.check
+RECORD = recorded_grouped_queries()
+SIZES = {
+    "8B": (128_256, 4096, 32, 8, 14_336, 32),
+    "70B": (128_256, 8192, 64, 8, 28_672, 80),
+    "405B": (128_256, 16_384, 128, 8, 53_248, 126),
+}
+
+
+def test_every_label_that_others_point_at_exists_and_has_the_heading_that_students_are_told() -> None:
+    for label, heading in HEADINGS.items():
+        assert LESSON.headings(label) == [heading], label
+
+
+def test_lesson_has_at_most_6000_words_of_paragraphs() -> None:
+    without_folds = re.sub(r"```.*?\n```", "", SOURCE, flags=re.S)
+    assert 2000 <= len(without_folds.split()) <= 6000
+
+
+def test_lesson_carries_the_header_that_myst_needs() -> None:
+    assert LESSON.has_header()
+
+
+def test_nothing_is_written_to_stderr(cells: list[Any]) -> None:
+    assert not [output.text for cell in cells for output in cell.outputs if output.get("name") == "stderr"]
+
+
+def test_every_figure_has_a_description_and_a_caption(pages: list[str]) -> None:
+    assert described(pages) == [True] * 6
+    assert LESSON.captions() == list(range(1, 7))
+
+
+def test_drawings_can_be_drawn() -> None:
+    for draw in (drawings.sharing, drawings.layer, drawings.gate, drawings.clocks):
+        assert "<svg" in draw().to_html(alt="A drawing of the chapter that is looked at by nobody but a test.")
+
+
+def test_heads_are_shared_by_neighbours(values: dict[str, Any]) -> None:
+    assert values["sharing"] == [True, False]
+
+
+def test_a_word_takes_milliseconds_and_its_sums_a_fraction(values: dict[str, Any]) -> None:
+    total, bound, sums = values["steps"]["8B"]
+    check("4.8 ms for a word of the 8B model", total, form=".1f")
+    check("the sums take 0.02 of them.", sums)
+    assert bound == "bandwidth"
+
+
+def test_caches_and_batches_are_those_of_the_text() -> None:
+    assert kv_cache_bytes(32, 8, 128, 1) == 128 * 2**10
+    assert kv_cache_bytes(32, 8, 128, 131_072) == 16 * 2**30
+    assert kv_cache_bytes(32, 32, 128, 131_072) == 64 * 2**30
+    fits = [largest_batch(80 * 10**9, 2 * 8_030_261_248, kv_cache_bytes(32, shared, 128, 8192)) for shared in (8, 32)]
+    assert f"{fits[0]} with eight heads of keys, {fits[1]} with thirty-two." in PROSE
+
+
+@pytest.mark.parametrize("name", SIZES)
+def test_cache_intensity_is_the_number_of_heads_that_share(name: str) -> None:
+    vocabulary, d_model, heads, shared, d_ff, layers = SIZES[name]
+    counts = llama_parameters(vocabulary, d_model, heads, shared, d_ff, layers)
+    long, longer = (
+        decode_cost(sum(counts), layers, heads, shared, d_model // heads, length) for length in (1000, 2000)
+    )
+    intensity = (longer.flops - long.flops) / (longer.cache_bytes - long.cache_bytes)
+    assert intensity == heads / shared == {"8B": 4, "70B": 8, "405B": 16}[name]
+
+
+def test_recorded_runs_are_told_as_they_were() -> None:
+    means = {groups: sum(found) / len(found) for groups, found in RECORD["losses"].items()}
+    noise = max(max(found) - min(found) for found in RECORD["losses"].values())
+    check("the four means lie within 0.04 nats,", max(means.values()) - min(means.values()))
+    check("differ by up to 0.05.", noise)
+    tuned = {way: sum(run[1] for run in runs) / len(runs) for way, runs in RECORD["conversion"].items()}
+    check(
+        "2.29 for the mean and 2.20 for the first, against 2.46.", tuned["mean 2"], tuned["first 2"], tuned["fresh 2"]
+    )
+    check("far from the 1.78 of the model", means["8"])
+    for heads in (1, 2):
+        assert tuned[f"first {heads}"] < tuned[f"mean {heads}"] < tuned[f"fresh {heads}"]
+
+
+def test_every_number_of_the_text_stands_in_a_phrase_that_is_checked_or_given() -> None:
+    assert LESSON.unchecked(__file__) == []
+
+
+def test_arithmetic_of_the_text_is_right() -> None:
+    assert 14_336 == 3.5 * 4_096
+    assert pytest.approx(3.8e25, rel=0.01) == 6 * 405e9 * 15.6e12
+    assert pytest.approx(500e12, rel=0.02) == 6 * 405e9 * 15.6e12 / (54 * 86_400 * 16_384)
+    assert round(989 / 3.35) == 295
+    assert [f"{n:,}" in PROSE for n in (128_256, 28_672, 53_248)] == [True] * 3
