@@ -33,6 +33,7 @@ __all__ = [
     "UNK",
     "Batch",
     "Pair",
+    "Scenes",
     "Split",
     "Vocabulary",
     "batches",
@@ -51,6 +52,7 @@ __all__ = [
     "recorded_positions",
     "recorded_translation",
     "recorded_vocabularies",
+    "scenes",
     "tokenize",
     "wmt_pairs",
 ]
@@ -402,6 +404,66 @@ def recorded_vocabularies() -> dict[str, Any]:
         The record, plain dictionaries and lists.
     """
     return _recorded("vocabularies")
+
+
+class Scenes(NamedTuple):
+    """Pictures with boxes in them."""
+
+    images: Tensor
+    """Pictures, (count, 1, size, size), numbers from 0 to 1."""
+    labels: list[Tensor]
+    """For each picture the kinds of its boxes: 0 filled, 1 hollow, 2 crossed."""
+    boxes: list[Tensor]
+    """For each picture its boxes, (O, 4): centre x, centre y, width, height, in shares of the picture."""
+
+
+def scenes(count: int, size: int = 24, seed: int = 0) -> Scenes:
+    """Draw pictures with one to three boxes that do not touch: filled ones, hollow ones and crossed ones.
+
+    Args:
+        count: Number of pictures.
+        size: Side of a picture, in pixels, at least 16.
+        seed: The same seed gives the same pictures.
+
+    Returns:
+        Pictures with some noise, and what is in them, in the order in which it was drawn.
+
+    Raises:
+        ValueError: If `size` is too small for three boxes.
+    """
+    if size < 16:
+        raise ValueError(f"a picture of {size} pixels is too small for three boxes: 16 at least")
+    draw = random.Random(seed)
+    images = 0.1 * torch.rand(count, 1, size, size, generator=torch.Generator().manual_seed(seed))
+    labels, boxes = [], []
+    for image in images[:, 0]:
+        kinds: list[int] = []
+        placed: list[tuple[int, int, int, int]] = []
+        number = draw.randint(1, 3)
+        while len(placed) < number:
+            width, height = draw.randint(5, size // 3), draw.randint(5, size // 3)
+            left, top = draw.randint(0, size - width), draw.randint(0, size - height)
+            if any(left <= x + w and x <= left + width and top <= y + h and y <= top + height for x, y, w, h in placed):
+                continue
+            kinds.append(draw.randrange(3))
+            placed.append((left, top, width, height))
+            _draw_box(image[top : top + height, left : left + width], kinds[-1])
+        corners = torch.tensor(placed, dtype=torch.float32)  # (O, 4): left, top, width, height
+        boxes.append(torch.cat([corners[:, :2] + corners[:, 2:] / 2, corners[:, 2:]], dim=1) / size)
+        labels.append(torch.tensor(kinds))
+    return Scenes(images, labels, boxes)
+
+
+def _draw_box(place: Tensor, kind: int) -> None:
+    """Draw a box of a kind on a piece of a picture: 0 filled, 1 hollow, 2 crossed."""
+    height, width = place.shape
+    place[[0, -1]] = 1.0
+    place[:, [0, -1]] = 1.0
+    if kind == 0:
+        place.fill_(1.0)
+    elif kind == 2:
+        place[height // 2] = 1.0
+        place[:, width // 2] = 1.0
 
 
 def _recorded(name: str) -> dict[str, Any]:

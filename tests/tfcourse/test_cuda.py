@@ -51,6 +51,7 @@ NO_TENSORS = {
     "SCORES",
     "T5Parameters",
     "Translations",
+    "VitParameters",
     "alibi_slopes",
     "attention_cost",
     "attention_parameters",
@@ -83,6 +84,7 @@ NO_TENSORS = {
     "train_bpe",
     "training_flops",
     "unigram_segment",
+    "vit_parameters",
     "wordpiece_encode",
 }
 # What draws, changes its model, or is made of other things than tensors is not called as the rest is.

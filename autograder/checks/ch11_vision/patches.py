@@ -1,0 +1,14 @@
+"""What the checks of cutting pictures and putting them together share."""
+
+from __future__ import annotations
+
+from autograder.checking.draw import Draw
+
+# Functions that would cut pictures, or put them together, by themselves.
+CUTTING = ("einops", "unfold", "im2col", "pixel_unshuffle", "fold", "col2im", "pixel_shuffle", "space_to_depth")
+
+
+def sizes(draw: Draw) -> tuple[int, int, int, int, int]:
+    """Examples, channels, side of a patch, rows and columns of patches: those of pictures that are not square."""
+    patch, high, wide = draw.sizes(3)
+    return 2, 3, patch, high, wide

@@ -1,0 +1,50 @@
+"""The check of ``patchify``: patches row by row, and in a patch row, column, channel."""
+
+from __future__ import annotations
+
+from autograder.checking import rows
+from autograder.checking.draw import Case, Draw
+from autograder.checking.exercise import Exercise
+from autograder.checks.ch11_vision.patches import CUTTING, sizes
+from tfcourse import vit
+
+
+def pictures(draw: Draw) -> Case:
+    """Pictures that are not square, cut into a grid that is not."""
+    b, c, patch, high, wide = sizes(draw)
+    return Case({"images": draw.normal(b, c, high * patch, wide * patch), "patch": patch})
+
+
+def other_pictures(draw: Draw) -> Case:
+    """Pictures of another size."""
+    return pictures(draw)
+
+
+def more(draw: Draw, size: int) -> Case:
+    """More and larger pictures."""
+    return Case({"images": draw.normal(size, 2, size, size), "patch": 1})
+
+
+def too_high(draw: Draw) -> Case:
+    """Pictures of which a row of pixels is left over."""
+    return Case({"images": draw.normal(2, 3, 7, 9), "patch": 3})
+
+
+def too_wide(draw: Draw) -> Case:
+    """Pictures of which a column of pixels is left over."""
+    return Case({"images": draw.normal(2, 3, 9, 7), "patch": 3})
+
+
+PATCHIFY = Exercise(
+    reference=vit.patchify,
+    rows=(
+        rows.numbers(
+            3.25, pictures, other_pictures, title="Patches come row by row; in a patch, the channel runs fastest."
+        ),
+        rows.inputs_kept(0.25, pictures),
+        rows.no_loop(0.75, more, over="examples or patches"),
+        rows.errors(0.75, pictures, too_high, too_wide, title="Pictures that patches do not fill are a ValueError."),
+    ),
+    forbidden=CUTTING,
+    rule_case=pictures,
+)

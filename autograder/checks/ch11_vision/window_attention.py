@@ -1,0 +1,85 @@
+"""The check of ``window_attention``: windows, shifted windows, and a bias."""
+
+from __future__ import annotations
+
+from autograder.checking import rows
+from autograder.checking.draw import Case, Draw
+from autograder.checking.exercise import Exercise
+from autograder.checks.ch05_transformer.ready_made import ATTENTION
+from tfcourse import vit
+
+
+def _case(draw: Draw, window: int, grid: tuple[int, int], **options: int) -> Case:
+    b, h, dh, dv = 2, 3, 3 + int(draw.integers(0, 2)) * 2, 2
+    q, k, v = draw.normal(b, h, *grid, dh), draw.normal(b, h, *grid, dh), draw.normal(b, h, *grid, dv)
+    return Case({"q": q, "k": k, "v": v, "window": window, **options})
+
+
+def windows(draw: Draw) -> Case:
+    """A grid of six windows that is not square."""
+    return _case(draw, 2, (4, 6))
+
+
+def other_windows(draw: Draw) -> Case:
+    """A grid of larger windows, higher than wide."""
+    return _case(draw, 3, (6, 3))
+
+
+def shifted(draw: Draw) -> Case:
+    """Shifted by less than half a window."""
+    return _case(draw, 3, (6, 3), shift=1)
+
+
+def far_shifted(draw: Draw) -> Case:
+    """Shifted by more than half a window."""
+    return _case(draw, 3, (3, 6), shift=2)
+
+
+def biased(draw: Draw) -> Case:
+    """A bias for each head and pair of places."""
+    return _case(draw, 2, (4, 6)).with_arguments(bias=draw.normal(3, 4, 4))
+
+
+def precise(draw: Draw) -> Case:
+    """Queries and keys that make large scores, which hardly differ."""
+    case = _case(draw, 2, (6, 4))
+    return case.with_arguments(q=case.arguments["q"] + 5, k=case.arguments["k"] + 5)
+
+
+def more(draw: Draw, size: int) -> Case:
+    """More examples, heads and windows."""
+    q, k, v = (draw.normal(size, size // 2 + 1, 2 * size, 2, 1) for _ in range(3))
+    return Case({"q": q, "k": k, "v": v, "window": 2, "shift": 1})
+
+
+def left_over(draw: Draw) -> Case:
+    """A column of the grid is left over."""
+    return _case(draw, 3, (6, 7))
+
+
+def too_far(draw: Draw) -> Case:
+    """A shift by a whole window."""
+    return _case(draw, 2, (4, 6), shift=2)
+
+
+WINDOW_ATTENTION = Exercise(
+    reference=vit.window_attention,
+    rows=(
+        rows.numbers(2.5, windows, other_windows, title="Every place attends to the places of its window."),
+        rows.numbers(
+            2.75,
+            shifted,
+            far_shifted,
+            name="shift",
+            title="Windows may be shifted; what comes from different sides of an edge stays apart.",
+        ),
+        rows.numbers(2.5, biased, name="bias", title="The bias is added to the scores before the softmax."),
+        rows.precision(0.75, precise),
+        rows.no_loop(0.75, more, over="examples, heads or windows"),
+        rows.errors(
+            0.75, windows, left_over, too_far, title="Windows that do not fit and shifts too far are a ValueError."
+        ),
+    ),
+    forbidden=ATTENTION,
+    rule_case=(windows, shifted, biased),
+)

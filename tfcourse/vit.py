@@ -1,0 +1,349 @@
+"""Vision Transformers: pictures as sequences of patches, positions for other sizes, and attention that looks near.
+
+A boolean mask is True where a query may attend. A grid is a pair (Hg, Wg): rows and columns of patches or features, numbered row by row.
+
+Shapes: B batch, C channels, Hi and Wi height and width in pixels, P side of a patch, Hg and Wg of a grid, N = Hg · Wg, D model width,
+H heads, Dh and Dv widths of a head, M side of a window, F feed-forward width, L layers, K side of a neighbourhood.
+"""
+
+import math
+from typing import Literal, NamedTuple
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from tfcourse.alignment import masked_softmax
+from tfcourse.layers import EncoderLayer
+
+__all__ = [  # noqa: RUF022 - in the order of the lesson
+    "patchify",
+    "unpatchify",
+    "interpolate_position_embedding",
+    "VisionTransformer",
+    "VitParameters",
+    "vit_parameters",
+    "window_attention",
+    "local_relation",
+]
+
+
+def patchify(images: Tensor, patch: int) -> Tensor:
+    """Cut pictures into square patches: the words of a Vision Transformer.
+
+    Patches come row by row of the grid. Within a patch the numbers are ordered by row, then column, then channel: the channel runs fastest.
+
+    Args:
+        images: Pictures, (B, C, Hi, Wi).
+        patch: Side P of a patch, in pixels; divides Hi and Wi.
+
+    Returns:
+        Patches, (B, Hg·Wg, P·P·C), with Hg = Hi / P and Wg = Wi / P.
+
+    Raises:
+        ValueError: If the patches do not fill the pictures.
+
+    Source:
+        Dosovitskiy et al. 2021, An Image Is Worth 16x16 Words, section 3.1.
+    """
+    B, C, height, width = images.shape
+    if patch < 1 or height % patch or width % patch:
+        raise ValueError(f"pictures of {height} x {width} pixels cannot be cut into patches of {patch} x {patch}")
+    cut = images.reshape(B, C, height // patch, patch, width // patch, patch)  # (B, C, Hg, P, Wg, P)
+    return cut.permute(0, 2, 4, 3, 5, 1).flatten(3).flatten(1, 2)  # (B, Hg·Wg, P·P·C)
+
+
+def unpatchify(patches: Tensor, patch: int, grid: tuple[int, int]) -> Tensor:
+    """Put patches together again: the inverse of `patchify`.
+
+    Args:
+        patches: Patches, (B, Hg·Wg, P·P·C), as `patchify` orders them.
+        patch: Side P of a patch.
+        grid: Rows and columns of patches (Hg, Wg).
+
+    Returns:
+        Pictures, (B, C, Hg·P, Wg·P).
+
+    Raises:
+        ValueError: If the grid does not have as many places as there are patches, or a patch is not P x P pixels of whole channels.
+
+    Source:
+        Dosovitskiy et al. 2021, section 3.1, read backwards.
+    """
+    rows, columns = grid
+    B, count, numbers = patches.shape
+    if rows * columns != count or patch < 1 or numbers % (patch * patch):
+        raise ValueError(
+            f"{count} patches of {numbers} numbers are no grid of {rows} x {columns} with a side of {patch}"
+        )
+    cut = patches.reshape(B, rows, columns, patch, patch, numbers // patch**2)  # (B, Hg, Wg, P, P, C)
+    return cut.permute(0, 5, 1, 3, 2, 4).flatten(4).flatten(2, 3)  # (B, C, Hg·P, Wg·P)
+
+
+def interpolate_position_embedding(table: Tensor, grid: tuple[int, int], *, n_extra: int = 1) -> Tensor:
+    """Stretch a table of learned positions to another grid of patches.
+
+    The positions of patches, seen as a picture with D channels, are resized to the new grid by bicubic interpolation: to the size
+    itself, without aligned corners and without antialiasing. Rows for extra tokens come first and stay as they are. The same grid
+    gives the same numbers.
+
+    Args:
+        table: Positions, (n_extra + N, D); N is a square, the grid that it was learned on.
+        grid: The new grid (Hg, Wg).
+        n_extra: Rows that belong to no patch, such as that of the class token.
+
+    Returns:
+        Positions, (n_extra + Hg·Wg, D), in the dtype of `table`.
+
+    Raises:
+        ValueError: If N is not a square.
+
+    Source:
+        Dosovitskiy et al. 2021, section 3.2; resized to a size, as DINOv2 does (Oquab et al. 2023).
+    """
+    count = len(table) - n_extra
+    side = math.isqrt(max(count, 0))
+    if side < 1 or side * side != count:
+        raise ValueError(f"positions of patches are learned on a square, got {count} of them")
+    rows, columns = grid
+    if (rows, columns) == (side, side):
+        return table
+    wide = table[n_extra:].to(torch.promote_types(table.dtype, torch.float32))
+    picture = wide.reshape(1, side, side, -1).permute(0, 3, 1, 2)  # (1, D, √N, √N)
+    resized = F.interpolate(picture, size=(rows, columns), mode="bicubic", align_corners=False)  # (1, D, Hg, Wg)
+    patches = resized[0].flatten(1).mT.to(table.dtype)  # (Hg·Wg, D)
+    return torch.cat([table[:n_extra], patches])
+
+
+class VisionTransformer(nn.Module):
+    """A classifier of pictures: patches, a class token, positions, and layers of an encoder.
+
+    Its parts are `patch_proj`, an `nn.Linear` from P·P·C to D; the parameters `class_token` (D,) and `position_table` (1 + N, D),
+    drawn as normal numbers of standard deviation 0.02, the class token's row first; `layers`, each an `EncoderLayer` with its norms in
+    front and the exact GELU; `norm`, an `nn.LayerNorm`; and `head`, an `nn.Linear` from D to the classes. Dropout falls on the
+    embeddings and in the layers. A picture of another size gets interpolated positions.
+
+    Args:
+        image_size: Side of the pictures that the positions are for, in pixels.
+        patch: Side P of a patch; divides `image_size`.
+        n_channels: Channels C.
+        n_classes: Classes.
+        d_model: Width D.
+        n_heads: Heads H; divides D.
+        d_ff: Feed-forward width F.
+        n_layers: Layers L.
+        dropout: Probability of dropout.
+        pooling: What the head reads: the class token, or the mean of the patches without it, both after the norm.
+
+    Raises:
+        ValueError: If `patch` does not divide `image_size`, or `pooling` is unknown.
+
+    Source:
+        Dosovitskiy et al. 2021, section 3.1.
+    """
+
+    def __init__(
+        self,
+        image_size: int,
+        patch: int,
+        n_channels: int,
+        n_classes: int,
+        *,
+        d_model: int,
+        n_heads: int,
+        d_ff: int,
+        n_layers: int,
+        dropout: float = 0.0,
+        pooling: Literal["class", "mean"] = "class",
+    ) -> None:
+        super().__init__()
+        if image_size % patch:
+            raise ValueError(f"pictures of {image_size} pixels cannot be cut into patches of {patch}")
+        if pooling not in ("class", "mean"):
+            raise ValueError(f"pooling is 'class' or 'mean', got {pooling!r}")
+        self.patch, self.pooling = patch, pooling
+        self.patch_proj = nn.Linear(patch * patch * n_channels, d_model)
+        self.class_token = nn.Parameter(torch.empty(d_model).normal_(std=0.02))
+        self.position_table = nn.Parameter(torch.empty(1 + (image_size // patch) ** 2, d_model).normal_(std=0.02))
+        self.dropout = nn.Dropout(dropout)
+        self.layers = nn.ModuleList(
+            EncoderLayer(d_model, n_heads, d_ff, dropout=dropout, pre_norm=True, activation="gelu")
+            for _ in range(n_layers)
+        )
+        self.norm = nn.LayerNorm(d_model)
+        self.head = nn.Linear(d_model, n_classes)
+
+    def forward(self, images: Tensor) -> Tensor:
+        """Say what is on the pictures.
+
+        Args:
+            images: Pictures, (B, C, Hi, Wi); P divides Hi and Wi.
+
+        Returns:
+            Logits, (B, classes).
+        """
+        x = self.patch_proj(patchify(images, self.patch))  # (B, N, D)
+        x = torch.cat([self.class_token.expand(len(x), 1, -1), x], dim=1)  # (B, 1 + N, D)
+        grid = (images.shape[2] // self.patch, images.shape[3] // self.patch)
+        x = self.dropout(x + interpolate_position_embedding(self.position_table, grid))
+        for layer in self.layers:
+            x = layer(x)
+        x = self.norm(x)
+        logits: Tensor = self.head(x[:, 0] if self.pooling == "class" else x[:, 1:].mean(dim=1))
+        return logits
+
+
+class VitParameters(NamedTuple):
+    """How many parameters the parts of a Vision Transformer have."""
+
+    patch: int
+    """The projection of patches."""
+    class_token: int
+    """The class token."""
+    positions: int
+    """The table of positions, with the class token's."""
+    layers: int
+    """All layers."""
+    norm: int
+    """The last norm."""
+    head: int
+    """The output layer; 0 if there is none."""
+
+
+def vit_parameters(
+    image_size: int, patch: int, n_channels: int, d_model: int, d_ff: int, n_layers: int, n_classes: int | None
+) -> VitParameters:
+    """Count the parameters of a Vision Transformer; every map has a bias.
+
+    Args:
+        image_size: Side of the pictures, in pixels.
+        patch: Side P of a patch; divides `image_size`.
+        n_channels: Channels C.
+        d_model: Width D.
+        d_ff: Feed-forward width F.
+        n_layers: Layers L.
+        n_classes: Classes; None means that there is no head.
+
+    Returns:
+        A `VitParameters`: whole numbers that add up to the whole model.
+
+    Source:
+        Dosovitskiy et al. 2021, table 1.
+    """
+    attention = 4 * (d_model * d_model + d_model)
+    feed_forward = d_model * d_ff + d_ff + d_ff * d_model + d_model
+    norms = 2 * 2 * d_model
+    return VitParameters(
+        patch=patch * patch * n_channels * d_model + d_model,
+        class_token=d_model,
+        positions=(1 + (image_size // patch) ** 2) * d_model,
+        layers=n_layers * (attention + feed_forward + norms),
+        norm=2 * d_model,
+        head=0 if n_classes is None else d_model * n_classes + n_classes,
+    )
+
+
+def window_attention(
+    q: Tensor, k: Tensor, v: Tensor, window: int, *, shift: int = 0, bias: Tensor | None = None
+) -> Tensor:
+    """Attention within square windows of a grid, which may be shifted.
+
+    With a shift the grid is rolled up and to the left by that many places, cut into windows, and rolled back afterwards. A window may
+    then hold places that came from opposite edges: two places attend to each other only if they have not come from different sides of
+    an edge. The scores are divided by sqrt(Dh); then the bias is added.
+
+    Args:
+        q: Queries, (B, H, Hg, Wg, Dh).
+        k: Keys, (B, H, Hg, Wg, Dh).
+        v: Values, (B, H, Hg, Wg, Dv).
+        window: Side M of a window; divides Hg and Wg.
+        shift: Places to roll by, 0 … M - 1.
+        bias: A number for each head and each pair of places in a window, numbered row by row, (H, M², M²).
+
+    Returns:
+        Outputs, (B, H, Hg, Wg, Dv), in the dtype of `q`; half precision is computed in float32 and rounded once.
+
+    Raises:
+        ValueError: If the windows do not fill the grid, or the shift is not within a window.
+
+    Source:
+        Liu et al. 2021, Swin Transformer, section 3.2.
+    """
+    rows, columns = q.shape[2:4]
+    if window < 1 or rows % window or columns % window:
+        raise ValueError(f"a grid of {rows} x {columns} cannot be cut into windows of {window} x {window}")
+    if not 0 <= shift < window:
+        raise ValueError(f"a shift is at least 0 and below the window's side {window}, got {shift}")
+    wide = torch.promote_types(q.dtype, torch.float32)
+    q_cut, k_cut, v_cut = (
+        _windows(x.to(wide).roll((-shift, -shift), dims=(2, 3)), window) for x in (q, k, v)
+    )  # (B, H, windows, M², Dh)
+    scores = q_cut @ k_cut.mT / math.sqrt(q.shape[-1])  # (B, H, windows, M², M²)
+    if bias is not None:
+        scores = scores + bias.to(wide)[:, None]
+    heads = masked_softmax(scores, _same_region(rows, columns, window, shift, q.device)) @ v_cut
+    B, H = q.shape[:2]
+    cut = heads.reshape(B, H, rows // window, columns // window, window, window, -1)  # (B, H, Hg / M, Wg / M, M, M, Dv)
+    together = cut.transpose(3, 4).flatten(4, 5).flatten(2, 3)  # (B, H, Hg, Wg, Dv)
+    return together.roll((shift, shift), dims=(2, 3)).to(q.dtype)
+
+
+def _windows(x: Tensor, window: int) -> Tensor:
+    """Cut a grid (B, H, Hg, Wg, D) into windows row by row, (B, H, Hg·Wg / M², M², D)."""
+    B, H, rows, columns, width = x.shape
+    cut = x.reshape(B, H, rows // window, window, columns // window, window, width)
+    return cut.transpose(3, 4).flatten(4, 5).flatten(2, 3)
+
+
+def _same_region(rows: int, columns: int, window: int, shift: int, device: torch.device) -> Tensor:
+    """Which places of each window belong together once the grid was rolled: boolean, (windows, M², M²)."""
+    came_over_row = torch.arange(rows, device=device) >= rows - shift  # (Hg,)
+    came_over_column = torch.arange(columns, device=device) >= columns - shift  # (Wg,)
+    region = 2 * came_over_row[:, None].long() + came_over_column.long()  # (Hg, Wg): one of four
+    cut = _windows(region[None, None, :, :, None], window)[0, 0, :, :, 0]  # (windows, M²)
+    return cut[:, :, None] == cut[:, None, :]
+
+
+def local_relation(x: Tensor, q: Tensor, k: Tensor, prior: Tensor) -> Tensor:
+    """A convolution whose weights are made for each place: neighbours count by how alike they are, and by where they stand.
+
+    The weight of neighbour p' = p + (dy, dx) is a softmax, over the K x K neighbours that lie in the picture, of -(q_p - k_p')² +
+    prior[K // 2 + dy, K // 2 + dx], for each of the C/m numbers of q and k by itself. Channels m·c … m·c + m - 1 of `x` share the
+    weights of number c.
+
+    Args:
+        x: Features, (B, C, Hg, Wg).
+        q: Queries, (B, C/m, Hg, Wg).
+        k: Keys, (B, C/m, Hg, Wg).
+        prior: What each offset is worth by itself, (C/m, K, K), K odd.
+
+    Returns:
+        Features, (B, C, Hg, Wg), in the dtype of `x`; half precision is computed in float32 and rounded once.
+
+    Raises:
+        ValueError: If K is even, or C cannot be divided into C/m groups.
+
+    Source:
+        Hu et al. 2019, Local Relation Networks for Image Recognition, section 3.
+    """
+    groups, side = prior.shape[0], prior.shape[-1]
+    if side % 2 == 0 or prior.shape[-2] != side:
+        raise ValueError(f"a neighbourhood has a place in its middle, got {prior.shape[-2]} x {side}")
+    B, C, rows, columns = x.shape
+    if q.shape[1] != groups or C % groups:
+        raise ValueError(f"{C} channels cannot share {q.shape[1]} queries and priors for {groups}")
+    wide = torch.promote_types(x.dtype, torch.float32)
+    keys = _neighbours(k.to(wide), side)  # (B, C/m, K², N)
+    values = _neighbours(x.to(wide), side)  # (B, C, K², N)
+    inside = _neighbours(x.new_ones(1, 1, rows, columns, dtype=wide), side) > 0  # (1, 1, K², N)
+    alike = -(q.to(wide).flatten(2)[:, :, None] - keys).square()  # (B, C/m, K², N)
+    scores = alike + prior.to(wide).reshape(groups, side * side, 1)
+    weights = scores.masked_fill(~inside, -torch.inf).softmax(dim=2)  # (B, C/m, K², N)
+    shared = weights.repeat_interleave(C // groups, dim=1)  # (B, C, K², N)
+    return (shared * values).sum(dim=2).reshape(B, C, rows, columns).to(x.dtype)
+
+
+def _neighbours(x: Tensor, side: int) -> Tensor:
+    """The K x K neighbours of every place, row by row, zeros outside: (B, C, Hg, Wg) -> (B, C, K², N)."""
+    B, C = x.shape[:2]
+    return F.unfold(x, side, padding=side // 2).reshape(B, C, side * side, -1)
