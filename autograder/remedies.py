@@ -46,6 +46,7 @@ _FULL_DATABASE = ("readonly", "disk is full", "disk i/o")
 _EXTRAS = {
     "grading": ("IPython", "ipykernel", "jinja2", "jupytext", "matplotlib", "nbclient", "nbconvert", "msgpack", "nbformat", "nbgrader",
                 "rich", "sqlalchemy", "traitlets", "yaml"),
+    "pretrained": ("safetensors", "tokenizers"),
     "scale": ("distributed", "psycopg"),
     "book": ("jupyter_book", "sphinx", "sphinx_mathjax_offline"),
 }  # fmt: skip

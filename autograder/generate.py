@@ -1,0 +1,170 @@
+"""Text from a published checkpoint, written by the course's own models."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from autograder.errors import CourseError
+
+if TYPE_CHECKING:
+    import torch
+    from torch import Tensor
+
+    from tfcourse.t5 import T5
+
+Chain = Sequence[tuple[str, Mapping[str, Any]]]
+
+
+@dataclass(frozen=True)
+class Generated:
+    """What was written.
+
+    Attributes:
+        model: the kind of model.
+        tokens: with the prompt for a decoder; what T5 answers, without its start.
+        text: the same as text, if the prompt was text.
+    """
+
+    model: str
+    tokens: list[int]
+    text: str | None
+
+
+def chain_of(*, temperature: float | None, top_k: int | None, top_p: float | None) -> list[tuple[str, dict[str, Any]]]:
+    """Return the samplers of chapter 07 that were asked for, in the usual order."""
+    asked = (("temperature", "t", temperature), ("top_k", "k", top_k), ("top_p", "p", top_p))
+    return [(name, {parameter: value}) for name, parameter, value in asked if value is not None]
+
+
+def generate_text(
+    folder: Path, prompt: str | None, *, ids: str | None, new_tokens: int, greedy: bool, chain: Chain, seed: int
+) -> Generated:
+    """Go on with a prompt, or let T5 answer it.
+
+    Args:
+        folder: the checkpoint.
+        prompt: text; it needs `tokenizer.json` in the folder.
+        ids: token numbers in its place, with commas or spaces between them.
+        new_tokens: largest number of tokens to write.
+        greedy: draw nothing.
+        chain: samplers with their parameters.
+        seed: of the draws.
+
+    Raises:
+        CourseError: if the checkpoint cannot be loaded or writes no text, or prompt or parameters do not fit.
+    """
+    if (prompt is None) == (ids is None):
+        raise CourseError(
+            "a prompt is needed, as text or as --ids", do='Give one of them: "Some text", or --ids 3,1,4.'
+        )
+    import torch
+
+    from tfcourse.gpt import generate
+    from tfcourse.pretrained import CheckpointError, load_pretrained, read_config
+
+    try:
+        config = read_config(folder)
+    except CheckpointError as error:
+        raise CourseError(str(error)) from None
+    kind = config.get("model_type")
+    if kind in ("bert", "vit"):
+        raise CourseError(f"a checkpoint of {kind} writes no text", where=folder, do="Take a GPT-2, a Llama or a T5.")
+    tokenizer = _tokenizer(folder) if prompt is not None else None
+    tokens = tokenizer.encode(prompt).ids if tokenizer is not None else _numbers(ids or "")
+    if not tokens:
+        raise CourseError("the prompt has no tokens", do="Give at least one word, or one number.")
+    if not all(0 <= token < int(config.get("vocab_size", 0)) for token in tokens):
+        raise CourseError(
+            f"a token is a number from 0 to {int(config.get('vocab_size', 0)) - 1}, got {tokens}", where=folder
+        )
+    try:
+        model = load_pretrained(folder)
+        random = torch.Generator().manual_seed(seed)
+        source = torch.tensor([tokens])
+        ends = _ends(folder, config)
+        if kind == "t5":
+            written = answer(
+                model, source, new_tokens=new_tokens, chain=chain, greedy=greedy, ends=ends, generator=random,
+                start=int(config.get("decoder_start_token_id") or 0),
+            )  # fmt: skip
+        else:
+            eos = ends[0] if len(ends) == 1 else None
+            written = generate(
+                model, source, max_new_tokens=new_tokens, chain=chain, greedy=greedy, eos=eos, generator=random
+            )
+    except ValueError as error:  # of the checkpoint, a sampler, or a text that is too long
+        raise CourseError(str(error), do="Put this right, or take fewer --new-tokens.") from None
+    numbers = written[0].tolist()
+    begin = 0 if kind == "t5" else len(tokens)
+    cut = next((place for place in range(begin, len(numbers)) if numbers[place] in ends), len(numbers))
+    numbers = numbers[:cut]
+    return Generated(str(kind), numbers, None if tokenizer is None else tokenizer.decode(numbers))
+
+
+def answer(
+    model: T5,
+    source: Tensor,
+    *,
+    start: int,
+    new_tokens: int,
+    chain: Chain,
+    greedy: bool,
+    ends: Sequence[int],
+    generator: torch.Generator,
+) -> Tensor:
+    """Write the target of one source, integers (1, S), token by token; return it without its start, (1, T)."""
+    import torch
+
+    from tfcourse.sampling import sampler_chain
+
+    with torch.no_grad():
+        memory = model.encode(source)
+        target = torch.full((1, 1), start)
+        for _ in range(new_tokens):
+            logits = sampler_chain(model.decode(target, memory)[:, -1], target, chain, generator)
+            p = torch.softmax(logits, dim=-1)
+            token = p.argmax(dim=-1, keepdim=True) if greedy else torch.multinomial(p, 1, generator=generator)
+            target = torch.cat([target, token], dim=1)
+            if int(token) in ends:
+                break
+    return target[:, 1:]
+
+
+def _tokenizer(folder: Path) -> Any:
+    file = folder / "tokenizer.json"
+    if not file.is_file():
+        raise CourseError(
+            "it holds no tokenizer.json, so that text cannot be read",
+            where=folder,
+            do="Download that file, too, or give token numbers: --ids 3,1,4.",
+        )
+    from tokenizers import Tokenizer
+
+    try:
+        return Tokenizer.from_file(str(file))
+    except Exception as error:  # the library raises nothing more special
+        raise CourseError(f"it cannot be read ({error})", where=file, do="Download it again, or give --ids.") from None
+
+
+def _numbers(ids: str) -> list[int]:
+    try:
+        return [int(word) for word in ids.replace(",", " ").split()]
+    except ValueError:
+        raise CourseError(f"--ids {ids!r} are not whole numbers", do="Write them like this: --ids 3,1,4.") from None
+
+
+def _ends(folder: Path, config: Mapping[str, Any]) -> list[int]:
+    """The tokens that end a text; Llama's chat models have several, in a file of their own."""
+    file = folder / "generation_config.json"
+    more: Any = {}
+    if file.is_file():
+        try:
+            more = json.loads(file.read_text(encoding="utf-8"))
+        except (OSError, ValueError):
+            raise CourseError("it is not JSON", where=file, do="Download it again, or delete it.") from None
+    asked = more.get("eos_token_id", config.get("eos_token_id")) if isinstance(more, dict) else None
+    return [] if asked is None else asked if isinstance(asked, list) else [asked]
