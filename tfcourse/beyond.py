@@ -113,8 +113,8 @@ def matching_cost(
 ) -> Tensor:
     """What it costs to hold each prediction responsible for each object of one picture.
 
-    The cost is -class_weight · p(label) + l1_weight · the distance of each box from its target, summed over the four numbers, - iou_weight · generalised IoU.
-    The probabilities are a softmax over all K + 1 kinds, of which the last is "no object".
+    The cost is -class_weight · p(label) + l1_weight · d - iou_weight · generalised IoU, where d is the sum of the absolute differences
+    of the four numbers. The probabilities are a softmax over all K + 1 kinds, of which the last is "no object".
 
     Args:
         logits: (N, K + 1).
@@ -195,10 +195,10 @@ def hungarian_matching_loss(
     """The loss of a detector that says a set: match first, then compare.
 
     For each picture the predictions are matched with the objects at the least `matching_cost` (by `assign`, without gradients). The
-    loss is the sum of a weighted mean of the cross-entropies of all predictions, whose target is the kind of their object or "no
-    object" with the weight `no_object_weight` (others have weight 1; the mean divides by the sum of the weights), and, over all
-    matched pairs, l1_weight · the distance of each box from its target and iou_weight · (1 - generalised IoU), divided by the number of objects in the batch,
-    which counts as at least 1.
+    loss is a sum of two parts. The first is a weighted mean of the cross-entropies of all predictions, whose target is the kind of
+    their object or "no object" with the weight `no_object_weight` (others have weight 1; the mean divides by the sum of the weights).
+    The second is the sum over all matched pairs of l1_weight · d + iou_weight · (1 - generalised IoU), with d the sum of the absolute
+    differences of the four numbers, divided by the number of objects in the batch, which counts as at least 1.
 
     Args:
         logits: (B, N, K + 1), the last for "no object".

@@ -85,7 +85,7 @@ class Draw:
 
     def normal(self, *shape: int, scale: float = 1.0, dtype: torch.dtype = torch.float32) -> Tensor:
         """Return independent normal numbers of mean 0 and standard deviation ``scale``."""
-        return (torch.randn(*shape, generator=self._generator, dtype=torch.float64) * scale).to(dtype)
+        return (torch.randn(shape, generator=self._generator, dtype=torch.float64) * scale).to(dtype)
 
     def integers(self, low: int, high: int, *shape: int) -> Tensor:
         """Return independent integers in ``low … high - 1``."""

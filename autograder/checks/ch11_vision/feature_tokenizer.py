@@ -1,0 +1,75 @@
+"""The check of ``FeatureTokenizer``: a row of a table as tokens."""
+
+from __future__ import annotations
+
+import torch
+
+from autograder.checking import rows
+from autograder.checking.draw import Case, Draw
+from autograder.checking.exercise import Exercise
+from tfcourse import beyond
+
+D = 5
+
+
+def _case(draw: Draw, n_numerical: int, cardinalities: tuple[int, ...], b: int = 3) -> Case:
+    init = {"n_numerical": n_numerical, "cardinalities": list(cardinalities), "d_token": D}
+    fresh = beyond.FeatureTokenizer(n_numerical, cardinalities, D)
+    state = {name: draw.normal(*value.shape) for name, value in fresh.named_parameters()}
+    columns = [draw.integers(0, size, b) for size in cardinalities]
+    categorical = torch.stack(columns, dim=1) if columns else torch.zeros(b, 0, dtype=torch.long)
+    return Case({"numerical": draw.normal(b, n_numerical), "categorical": categorical}, init=init, state=state)
+
+
+def mixed(draw: Draw) -> Case:
+    """Numbers and categories."""
+    return _case(draw, 3, (4, 2), b=6)
+
+
+def several_categories(draw: Draw) -> Case:
+    """Three categorical columns of different sizes, of which the last categories occur."""
+    case = _case(draw, 2, (3, 6, 4), b=4)
+    categorical = case.arguments["categorical"].clone()
+    categorical[0] = torch.tensor([2, 5, 3])
+    return case.with_arguments(categorical=categorical)
+
+
+def numbers_alone(draw: Draw) -> Case:
+    """No categorical column."""
+    return _case(draw, 4, ())
+
+
+def zeros(draw: Draw) -> Case:
+    """Numbers that are zero: only the bias says which column it is."""
+    case = _case(draw, 3, (2,))
+    return case.with_arguments(numerical=torch.zeros(3, 3))
+
+
+def fresh(draw: Draw) -> Case:
+    """As it is built: many columns, of which the numbers are ones."""
+    init = {"n_numerical": 16, "cardinalities": [12, 12], "d_token": 16}
+    arguments = {"numerical": torch.ones(12, 16), "categorical": torch.arange(12)[:, None].expand(12, 2).clone()}
+    return Case(arguments, init=init)
+
+
+def more(draw: Draw, size: int) -> Case:
+    """More rows and columns."""
+    return _case(draw, size, (3,) * size, b=size + 1)
+
+
+FEATURE_TOKENIZER = Exercise(
+    reference=beyond.FeatureTokenizer,
+    rows=(
+        rows.numbers(2, mixed, title="Numbers stretch vectors, categories pick rows; gradients reach all weights."),
+        rows.numbers(
+            1.75, several_categories, name="categories", title="Every categorical column has rows of its own."
+        ),
+        rows.numbers(
+            1.25, numbers_alone, zeros, name="edges", title="No categories at all, and numbers that are zero."
+        ),
+        rows.initialisation(0.5, (fresh, 1), title="All parameters are drawn as the docstring says."),
+        rows.inputs_kept(0.5, mixed),
+        rows.device(0.5, mixed),
+        rows.no_loop(0.5, more, over="rows or columns"),
+    ),
+)

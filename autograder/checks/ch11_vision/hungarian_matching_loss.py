@@ -1,0 +1,75 @@
+"""The check of ``hungarian_matching_loss``: the loss of a detector that says a set."""
+
+from __future__ import annotations
+
+import torch
+
+from autograder.checking import rows
+from autograder.checking.draw import Case, Draw
+from autograder.checking.exercise import Exercise
+from tfcourse import beyond
+
+
+def _case(draw: Draw, n: int, objects: tuple[int, ...], kinds: int = 4) -> Case:
+    """Every object is a moved prediction, far from all others, and none has the number of its own."""
+    labels = [draw.integers(0, kinds, o) for o in objects]
+    places = 0.4 * torch.cartesian_prod(torch.arange(3.0), torch.arange(3.0))
+    sizes = 0.2 + 0.1 * draw.normal(len(objects), n, 2).abs().clamp(max=1.5)
+    boxes = torch.cat([torch.stack([places[draw.permutation(9)[:n]] for _ in objects]), sizes], dim=2)
+    targets = [boxes[i, draw.permutation(n)[:o]] + 0.02 * draw.normal(o, 4) for i, o in enumerate(objects)]
+    return Case(
+        {"logits": draw.normal(len(objects), n, kinds + 1), "boxes": boxes, "labels": labels, "targets": targets}
+    )
+
+
+def two_pictures(draw: Draw) -> Case:
+    """Two pictures with different numbers of objects."""
+    return _case(draw, 7, (3, 4))
+
+
+def another_batch(draw: Draw) -> Case:
+    """Three pictures, and more predictions."""
+    return _case(draw, 9, (2, 5, 3), kinds=3)
+
+
+def weighted(draw: Draw) -> Case:
+    """Other weights."""
+    return _case(draw, 6, (3, 2)).with_arguments(no_object_weight=0.35, l1_weight=1.5, iou_weight=4.0)
+
+
+def contested(draw: Draw) -> Case:
+    """Both objects are nearest to the same prediction: what is cheapest for the first is not cheapest for both."""
+    case = _case(draw, 3, (2,), kinds=2)
+    nudge = 0.004 * draw.normal(3, 4)
+    boxes = torch.tensor([[0.5, 0.5, 0.2, 0.2], [0.62, 0.5, 0.2, 0.2], [0.2, 0.9, 0.3, 0.1]]) + nudge
+    targets = torch.tensor([[0.54, 0.5, 0.2, 0.2], [0.4, 0.5, 0.2, 0.2]])
+    logits = 0.02 * draw.normal(1, 3, 3)
+    return case.with_arguments(logits=logits, boxes=boxes[None], targets=[targets])
+
+
+def one_empty(draw: Draw) -> Case:
+    """A picture without an object beside one with three."""
+    return _case(draw, 5, (3, 0))
+
+
+def all_empty(draw: Draw) -> Case:
+    """Nothing is on any picture."""
+    return _case(draw, 5, (0, 0))
+
+
+HUNGARIAN_MATCHING_LOSS = Exercise(
+    reference=beyond.hungarian_matching_loss,
+    rows=(
+        rows.numbers(
+            3.25,
+            two_pictures,
+            another_batch,
+            title="Matched at the least cost, then compared; gradients reach both inputs.",
+        ),
+        rows.numbers(3, weighted, name="weights", title="The weights are those that are given."),
+        rows.numbers(2, contested, name="contested", title="The cheapest assignment is that of all objects together."),
+        rows.numbers(1.5, one_empty, all_empty, name="empty", title="Pictures without objects teach “no object”."),
+        rows.inputs_kept(0.75, two_pictures),
+        rows.device(0.5, two_pictures),
+    ),
+)
