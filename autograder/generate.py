@@ -6,7 +6,7 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from autograder.errors import CourseError
 
@@ -88,7 +88,7 @@ def generate_text(
         ends = _ends(folder, config)
         if kind == "t5":
             written = answer(
-                model, source, new_tokens=new_tokens, chain=chain, greedy=greedy, ends=ends, generator=random,
+                cast("T5", model), source, new_tokens=new_tokens, chain=chain, greedy=greedy, ends=ends, generator=random,
                 start=int(config.get("decoder_start_token_id") or 0),
             )  # fmt: skip
         else:

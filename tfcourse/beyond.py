@@ -143,7 +143,7 @@ def assign(cost: Tensor) -> Tensor:
         cost: Costs, (N, O), with O at most N; no NaN.
 
     Returns:
-        For each object its prediction, integers (O,), on the device of `cost`.
+        For each object its prediction, integers (O,), on the device of `cost`; on the meta device, which has no numbers, the shape alone.
 
     Raises:
         ValueError: If there are more objects than predictions.
@@ -154,6 +154,8 @@ def assign(cost: Tensor) -> Tensor:
     n, m = cost.shape
     if m > n:
         raise ValueError(f"{m} objects cannot each have one of {n} predictions")
+    if cost.is_meta:
+        return torch.empty(m, dtype=torch.long, device=cost.device)
     rows = cost.detach().mT.tolist()  # Objects ask for predictions: m lists of n numbers.
     u, v = [0.0] * (m + 1), [0.0] * (n + 1)  # Prices of objects and predictions; number 0 stands for none.
     owner = [0] * (n + 1)

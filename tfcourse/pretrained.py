@@ -487,7 +487,7 @@ def _changed(tensor: Tensor, how: How) -> Tensor:
         return tensor.permute(0, 2, 3, 1).flatten(1)
     if how == "first row":
         return tensor[0, 0] if tensor.shape[:2] == (1, 1) else tensor[0]
-    third = tensor.unflatten(-1, (3, -1)).select(-2, ("first third", "second third", "last third").index(how))
+    third = tensor.chunk(3, dim=-1)[("first third", "second third", "last third").index(how)]
     return third.mT.contiguous() if third.ndim == 2 else third.clone()
 
 

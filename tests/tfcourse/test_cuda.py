@@ -19,6 +19,7 @@ from tfcourse import decoding
 from tfcourse.alignment import best_alignment, ibm_model_1
 from tfcourse.attention import attention_backward, padding_mask, scaled_dot_product_attention, tiled_attention
 from tfcourse.bert import Bert, finetune, mask_tokens, replaced_token_detection
+from tfcourse.beyond import assign
 from tfcourse.gpt import Gpt, generate
 from tfcourse.recurrent import sample_autoregressive
 from tfcourse.sampling import exclude_top_choices, mirostat
@@ -89,6 +90,7 @@ NO_TENSORS = {
 }
 # What draws, changes its model, or is made of other things than tensors is not called as the rest is.
 TESTS_OF_THEIR_OWN = {
+    "assign": "test_an_assignment_is_on_the_device_of_its_costs",
     "average_checkpoints": "test_the_mean_of_checkpoints_is_on_their_device",
     "beam_search": "test_translators_write_on_the_device_what_they_write_on_the_cpu",
     "best_alignment": "test_an_alignment_is_read_from_a_table_on_the_device",
@@ -290,6 +292,14 @@ def test_the_mean_of_checkpoints_is_on_their_device():
 def test_an_alignment_is_read_from_a_table_on_the_device():
     table = ibm_model_1([([1, 2], [2, 1]), ([2], [1]), ([1], [2])], 3, 3, 5)
     assert best_alignment(table.to(DEVICE), [1, 2], [1, 2]) == best_alignment(table, [1, 2], [1, 2]) == [1, 0]
+
+
+@pytest.mark.cuda
+def test_an_assignment_is_on_the_device_of_its_costs():
+    cost = torch.randn(6, 4, generator=torch.Generator().manual_seed(0))
+    found = assign(cost.to(DEVICE))
+    assert found.device.type == DEVICE
+    assert torch.equal(found.cpu(), assign(cost))
 
 
 @pytest.mark.cuda
