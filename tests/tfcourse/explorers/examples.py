@@ -15,6 +15,7 @@ from tfcourse.explorers.alignments import AlignedPair, alignment_explorer
 from tfcourse.explorers.base import Explorer
 from tfcourse.explorers.blocks import block_explorer
 from tfcourse.explorers.caches import cache_explorer
+from tfcourse.explorers.costs import Card, cost_explorer
 from tfcourse.explorers.dials import dial_explorer
 from tfcourse.explorers.gaps import gap_explorer
 from tfcourse.explorers.gradients import gradient_explorer
@@ -168,6 +169,13 @@ def dials(text: Text) -> Explorer:
     return dial_explorer(q, k, caption=text("Does only the distance count?"))
 
 
+def costs(text: Text) -> Explorer:
+    """Two small models and two cards."""
+    models = {text("small"): (100, 16, 4, 2, 40, 2), text("large"): (100, 32, 8, 2, 90, 3)}
+    cards = (Card(text("slow"), 1e9, 1e7, 10**6), Card(text("fast"), 4e9, 2e7, 2 * 10**6))
+    return cost_explorer(models, cards, caption=text("What does a word wait for?"))
+
+
 def documented_code() -> dict[str, str]:
     """The example of the page for contributors: "python" and "js"."""
     page = CONTRIBUTING.read_text(encoding="utf-8")
@@ -200,6 +208,7 @@ EXAMPLES: dict[str, Callable[[Text], Explorer]] = {
     "cache": caches,
     "span": spans,
     "dial": dials,
+    "cost": costs,
     "documented": documented,
 }
 """By name, a function that makes the figure; each of its texts goes through the function that it is given."""

@@ -55,31 +55,35 @@ def layer() -> Drawing:
         ("RMS norm", "ink"),
         ("SwiGLU", "key"),
     ]
-    narrow = Drawing(350, 420)
-    drawing = Drawing(700, 140, narrow=narrow)
-    drawing.path("M14 116H690", stroke=3, tone="muted")
-    narrow.path("M60 410V14", stroke=3, tone="muted")
-    for number, (name, tone) in enumerate(steps):
-        x = 40 + 150 * number + (34 if number > 1 else 0)
-        part = box(drawing, name, Rect(x, 30, 116, 34), tone=tone)
-        below = box(narrow, name, Rect(130, 356 - 92 * number, 140, 34), tone=tone)
-        if number % 2 == 0:
-            arrow(drawing, (x - 14, 116), part.left, via=[(x - 14, 47)])
-            arrow(
-                narrow,
-                (60, below.centre[1] + 30),
-                (below.centre[0], below.bottom[1]),
-                via=[(below.centre[0], below.centre[1] + 30)],
-            )
-        else:
-            arrow(drawing, (x - 34, 47), part.left)
-            plus = operation(drawing, "+", (x + 140, 116))
-            arrow(drawing, part.right, plus.top, via=[(x + 140, 47)])
-            arrow(narrow, (below.centre[0], below.bottom[1] + 58), below.bottom)
-            plus = operation(narrow, "+", (60, below.centre[1]))
-            arrow(narrow, below.left, plus.right)
-    drawing.text((60, 132), "stream", size=SMALL, tone="muted")
-    narrow.text((92, 404), "stream", size=SMALL, tone="muted")
+    narrow = Drawing(350, 440)
+    drawing = Drawing(700, 150, narrow=narrow)
+    start, below_start = chip(drawing, "x", (30, 112)), chip(narrow, "x", (60, 414))
+    here, there = start.right, below_start.top
+    for number in (0, 2):
+        (norm, _), (name, tone) = steps[number], steps[number + 1]
+        x, y = 62 + 160 * number, 330 - 92 * number
+        first, second = (
+            box(drawing, norm, Rect(x + 18, 22, 104, 34)),
+            box(drawing, name, Rect(x + 146, 22, 104, 34), tone=tone),
+        )
+        plus = operation(drawing, "+", (x + 276, 112))
+        arrow(drawing, here, plus.left)
+        arrow(drawing, (x, 112), first.left, via=[(x, 39)])
+        arrow(drawing, first.right, second.left)
+        arrow(drawing, second.right, plus.top, via=[(x + 276, 39)])
+        here = plus.right
+        under, above = (
+            box(narrow, norm, Rect(140, y, 140, 34)),
+            box(narrow, name, Rect(140, y - 72, 140, 34), tone=tone),
+        )
+        plus = operation(narrow, "+", (60, y - 116))
+        arrow(narrow, there, plus.bottom)
+        arrow(narrow, (60, y + 52), under.bottom, via=[(210, y + 52)])
+        arrow(narrow, under.top, above.bottom)
+        arrow(narrow, above.top, plus.right, via=[(210, y - 116)])
+        there = plus.top
+    arrow(drawing, here, (694, 112))
+    arrow(narrow, there, (60, 6))
     return drawing
 
 
