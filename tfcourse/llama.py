@@ -157,8 +157,8 @@ class SwiGlu(nn.Module):
         Returns:
             Rows, (..., D).
         """
-        output: Tensor = self.down_proj(F.silu(self.gate_proj(x)) * self.up_proj(x))
-        return output
+        result: Tensor = self.down_proj(F.silu(self.gate_proj(x)) * self.up_proj(x))
+        return result
 
 
 class GroupedQueryAttention(nn.Module):
