@@ -39,14 +39,14 @@ SIDE, WINDOW, SHIFT, ASKS = 8, 4, 2, (3, 0)
 
 # A map with an edge, the weights of a convolution, which are also the exponentials of the prior, and two places.
 MAP = (
-    (0, 0, 0, 0, 2, 2, 2),
-    (0, 0, 0, 0, 2, 2, 2),
-    (0, 0, 0, 2, 2, 2, 2),
-    (0, 0, 1, 2, 2, 2, 2),
-    (0, 0, 2, 2, 2, 2, 2),
+    (0, 0, 0, 0, 0, 2, 2, 2),
+    (0, 0, 0, 0, 0, 2, 2, 2),
+    (0, 0, 0, 0, 2, 2, 2, 2),
+    (0, 0, 0, 1, 2, 2, 2, 2),
+    (0, 0, 0, 2, 2, 2, 2, 2),
 )
 FIXED = ((1 / 16, 2 / 16, 1 / 16), (2 / 16, 4 / 16, 2 / 16), (1 / 16, 2 / 16, 1 / 16))
-FLAT, EDGE = (1, 1), (2, 3)
+FLAT, EDGE = (1, 1), (2, 4)
 
 # Objects and predictions as centre, width and height in shares of the picture; the costs are those of `matching_cost` with the
 # probabilities of disc and square that stand behind each prediction.
@@ -154,7 +154,7 @@ def patches() -> Drawing:
     """
     narrow = Drawing(350, 600)
     _cut_up(narrow, (16, 28), (188, 28))
-    flat = _flattened(narrow, (20, 186), 25)
+    flat = _flattened(narrow, (20, 185), 26)
     project = box(narrow, "projection", Rect(206, 178, 116, 40))
     arrow(narrow, (136, 84), (180, 84))
     arrow(narrow, (245, 148), flat.top, via=[(245, 164), (flat.centre[0], 164)])
@@ -202,6 +202,8 @@ def _flattened(drawing: Drawing, corner: Point, cell: float) -> Grid:
     row, column = SHOWN
     values = [value for line in DIGIT[2 * row : 2 * row + 2] for value in line[2 * column : 2 * column + 2]]
     grid = _pixels(drawing, [values], corner, cell)
+    lines = "".join(f"M{grid.x + cell * i:g} {grid.y:g}v{cell:g}" for i in (1, 2, 3))
+    drawing.path(lines, tone="query", stroke=1, opacity=0.5)
     drawing.rect(grid, radius=4, tone="query", stroke=2.2)
     drawing.text((grid.centre[0], grid.bottom[1] + 16), "*P* · *P* · *C* numbers", size=SMALL, tone="muted")
     return grid
@@ -250,18 +252,24 @@ def windows() -> Drawing:
         _windowed("Shifted", shift=SHIFT, rolled=False),
         _windowed("Shifted and rolled", shift=SHIFT, rolled=True),
     ]
-    narrow = Drawing(350, 820)
+    narrow = Drawing(350, 842)
     drawing = Drawing(700, 276, narrow=narrow)
     for number, part in enumerate(parts):
         drawing.place(part, 12 + 234 * number, 0)
         narrow.place(part, 71, 262 * number)
     arrow(drawing, (457, 134), (477, 134), tone="muted")
     arrow(narrow, (175, 504), (175, 522), tone="muted")
-    for on, x, y in ((drawing, 216.0, 262.0), (narrow, 34.0, 804.0)):
+    for on, x, y, next_line in ((drawing, 200.0, 262.0, False), (narrow, 71.0, 800.0, True)):
         on.rect(Rect(x, y - 8, 16, 16), tone="query", radius=3, stroke=0, wash=1)
         on.text((x + 24, y), "asks", size=SMALL, anchor="start")
-        on.circle((x + 82, y), 3.5, tone="query", fill="currentColor", stroke=0)
-        on.text((x + 94, y), "may be asked: same window, same colour", size=SMALL, anchor="start")
+        x, y = (x, y + 26) if next_line else (x + 74, y)
+        on.circle((x + 8, y), 3.5, tone="query", fill="currentColor", stroke=0)
+        on.text(
+            (x + 24, y),
+            "may be asked" if next_line else "may be asked: same window, same colour",
+            size=SMALL,
+            anchor="start",
+        )
     return drawing
 
 
@@ -293,7 +301,9 @@ def _windowed(title: str, *, shift: int, rolled: bool, cell: float = 26) -> Draw
     inner = "".join(f"M{cell * i:g} 30v{SIDE * cell:g}M0 {30 + cell * i:g}h{SIDE * cell:g}" for i in range(1, SIDE))
     drawing.path(inner, stroke=1, opacity=0.25)
     cuts = range(WINDOW, SIDE, WINDOW) if rolled or not shift else range(shift, SIDE, WINDOW)
-    lines = "".join(f"M{cell * i:g} 30v{SIDE * cell:g}M0 {30 + cell * i:g}h{SIDE * cell:g}" for i in cuts)
+    # A line has round ends, which would look out of the frame.
+    long = SIDE * cell - 4
+    lines = "".join(f"M{cell * i:g} 32v{long:g}M2 {30 + cell * i:g}h{long:g}" for i in cuts)
     drawing.path(lines, stroke=2.4)
     drawing.rect(Rect(1.2, 31.2, SIDE * cell - 2.4, SIDE * cell - 2.4), radius=3, stroke=2.4)
     return drawing
@@ -305,25 +315,23 @@ def local_relation() -> Drawing:
     Returns:
         The drawing: the map beside the weights on a page, above them on a phone.
     """
-    narrow = Drawing(350, 546)
-    _edge(narrow, (63, 8), 32)
-    _relations(narrow, left=86, pitch=132, top=204, cell=(38, 28), label_right=76)
-    drawing = Drawing(700, 340, narrow=narrow)
-    _edge(drawing, (12, 74), 32)
-    _relations(drawing, left=392, pitch=164, top=32, cell=(44, 30), label_right=374)
+    narrow = Drawing(350, 556)
+    _edge(narrow, (35, 8), 35)
+    _relations(narrow, left=86, pitch=132, top=228, cell=(38, 28), label_right=76)
+    drawing = Drawing(700, 308, narrow=narrow)
+    _edge(drawing, (12, 56), 37)
+    _relations(drawing, left=406, pitch=156, top=34, cell=(44, 30), label_right=390)
     return drawing
 
 
 def _edge(drawing: Drawing, corner: Point, cell: float) -> None:
     """The map, with the neighbourhoods of the two places."""
     grid = _pixels(drawing, [[0.3 * value for value in line] for line in MAP], corner, cell)
-    for place in (FLAT, EDGE):
-        drawing.rect(grid.cell(*place), tone="query", radius=0, stroke=0, wash=0.35)
     for row, line in enumerate(MAP):
         for column, value in enumerate(line):
-            where = grid.cell(row, column)
-            drawing.rect(where, radius=0, stroke=0.6)
-            drawing.text(where.centre, str(value), size=SMALL)
+            where, asks = grid.cell(row, column), (row, column) in (FLAT, EDGE)
+            drawing.rect(where, tone="query" if asks else "ink", radius=0, stroke=0.6, wash=1 if asks else 0)
+            drawing.text(where.centre, str(value), size=SMALL, tone="on" if asks else "ink", bold=asks)
     drawing.rect(grid, radius=4, stroke=1.4)
     for row, column in (FLAT, EDGE):
         first = grid.cell(row - 1, column - 1)
@@ -404,7 +412,7 @@ def _attention_on_a_phone() -> Drawing:
     _stack(drawing, (141, 8))
     drawing.text((226, 44), "*C* × *H*_g × *W*_g", size=SMALL, anchor="start", tone="muted")
     drawing.text((122, 44), "*x*")
-    arrow(drawing, (175, 86), (175, 102), head=False)
+    arrow(drawing, (175, 80), (175, 102), head=False)
     places: list[tuple[str, Tone, float]] = [("*q*", "query", 88), ("*k*", "key", 175), ("*v*", "key", 290)]
     query, key, value = (
         box(drawing, name, Rect(x - 37, 124, 74, 50), tone=tone, note="1 × 1") for name, tone, x in places
@@ -435,7 +443,9 @@ def _attention_on_a_phone() -> Drawing:
 def _stack(drawing: Drawing, corner: Point) -> None:
     """The channels of a map of features, one behind the other."""
     for depth in (2, 1):
-        drawing.rect(Rect(corner[0] + 8 * depth, corner[1] + 14 - 7 * depth, 52, 52), tone="key", wash=0.1, radius=4)
+        # What stands behind shows an edge only: a drawing knows no ground that could cover the rest.
+        x, y = corner[0] + 8 * depth, corner[1] + 14 - 7 * depth
+        drawing.path(f"M{x:g} {y + 5:g}v-5h52v52h-5", tone="key", stroke=1.2)
     front = Grid(corner[0], corner[1] + 14, 52, 52, 4, 4)
     for row in range(4):
         for column in range(4):
@@ -558,9 +568,8 @@ def _scene(drawing: Drawing, corner: Point, side: float) -> None:
     drawing.rect(square, tone="key", radius=0, stroke=1.4, wash=0.35)
     for number, shares in enumerate(PREDICTIONS):
         where = drawing.rect(place(shares), tone="query", radius=0, stroke=1.6, dashed=True)
-        at = where.at(1, 1) if number == 1 else where.at(0, 0)
-        away = 9 if number == 1 else -9
-        drawing.text((at[0] + away, at[1] + away), str(number + 1), size=SMALL, tone="query", bold=True)
+        at, away = {1: (where.at(1, 0), (9, -4)), 3: (where.at(1, 1), (9, 2))}.get(number, (where.at(0, 0), (-9, -4)))
+        drawing.text((at[0] + away[0], at[1] + away[1]), str(number + 1), size=SMALL, tone="query", bold=True)
 
 
 def _assignment(drawing: Drawing, corner: Point, *, cell: tuple[float, float], target: float) -> None:
@@ -634,6 +643,8 @@ def _look_up(drawing: Drawing, city: float, job: float, top: float) -> None:
         chosen = row in {own + offset for own, offset in LOOKED_UP}
         cell = drawing.rect(table.cell(row, 0), tone="key", radius=0, stroke=0.8, wash=0.45 if chosen else 0.1)
         drawing.text(cell.centre, str(row), size=SMALL)
+    if half > 30:
+        drawing.text((middle, 134), "one embedding", size=SMALL, tone="key")
     for x, (own, offset), side in ((city, LOOKED_UP[0], "left"), (job, LOOKED_UP[1], "right")):
         asked = box(drawing, f"{own} + {offset}", Rect(x - 28, 88, 56, 28), tone="key", size=SMALL)
         arrow(drawing, (x, 58), asked.top)
@@ -655,14 +666,14 @@ def two_streams() -> Drawing:
     drawing = Drawing(700, 262, narrow=_streams_on_a_phone())
     lanes = (("text", "*T* tokens", 64.0, -1), ("picture", "*S* regions", 198.0, 1))
     for name, note, y, side in lanes:
-        stream = box(drawing, name, Rect(8, y - 26, 92, 52), note=note)
+        box(drawing, name, Rect(8, y - 26, 92, 52), note=note)
         cross = box(drawing, "cross-attention", Rect(208, y - 26, 128, 52), size=TEXT)
         norms = [box(drawing, "+ norm", Rect(x, y - 18, 72, 36), size=SMALL) for x in (366, 590)]
         think = box(drawing, "feed-\nforward", Rect(472, y - 26, 88, 52), size=TEXT)
         own = y + side * 12
         arrow(drawing, (100, own), (208, own), tone="query", stroke=2)
         other = next(lane for lane in lanes if lane[0] != name)
-        arrow(drawing, (100, other[2] - other[3] * 14 + 0), (208, y - side * 14), tone="key", stroke=2)
+        arrow(drawing, (100, other[2] - other[3] * 14), (208, y - side * 14), tone="key", stroke=2)
         arrow(drawing, cross.right, norms[0].left)
         arrow(drawing, norms[0].right, think.left)
         arrow(drawing, think.right, norms[1].left)
@@ -683,27 +694,28 @@ def two_streams() -> Drawing:
 
 
 def _streams_on_a_phone() -> Drawing:
-    drawing = Drawing(350, 478)
+    drawing = Drawing(350, 528)
     lanes = (("text", "*T* tokens", 98.0, -1), ("picture", "*S* regions", 252.0, 1))
     for name, note, x, side in lanes:
-        stream = box(drawing, name, Rect(x - 54, 6, 108, 50), note=note)
-        cross = box(drawing, "cross-attention", Rect(x - 56, 168, 112, 40), size=SMALL)
-        norms = [box(drawing, "+ norm", Rect(x - 40, y, 80, 32), size=SMALL) for y in (236, 388)]
-        think = box(drawing, "feed-forward", Rect(x - 56, 316, 112, 40), size=SMALL)
+        box(drawing, name, Rect(x - 54, 6, 108, 50), note=note)
+        cross = box(drawing, "cross-attention", Rect(x - 56, 216, 112, 40), size=SMALL)
+        norms = [box(drawing, "+ norm", Rect(x - 40, y, 80, 32), size=SMALL) for y in (284, 436)]
+        think = box(drawing, "feed-forward", Rect(x - 56, 364, 112, 40), size=SMALL)
         own = x + side * 24
-        arrow(drawing, (own, 56), (own, 168), tone="query", stroke=2)
+        arrow(drawing, (own, 56), (own, 216), tone="query", stroke=2)
         other = next(lane for lane in lanes if lane[0] != name)
-        arrow(drawing, (other[2] - other[3] * 24, 56), (x - side * 24, 168), tone="key", stroke=2)
+        arrow(drawing, (other[2] - other[3] * 24, 56), (x - side * 24, 216), tone="key", stroke=2)
         arrow(drawing, cross.bottom, norms[0].top)
         arrow(drawing, norms[0].bottom, think.top)
         arrow(drawing, think.bottom, norms[1].top)
-        arrow(drawing, norms[1].bottom, (x, 462))
+        arrow(drawing, norms[1].bottom, (x, 512))
         past = x + side * 82
         edge = x + side * 40
-        arrow(drawing, (x + side * 54, 31), (edge, 252), via=[(past, 31), (past, 252)], tone="muted")
-        arrow(drawing, (x, 292), (edge, 404), via=[(past, 292), (past, 404)], tone="muted")
-    drawing.text((48, 112), "queries", size=SMALL, tone="query")
-    drawing.text((175, 78), "keys, values", size=SMALL, tone="key")
+        arrow(drawing, (x + side * 54, 31), (edge, 300), via=[(past, 31), (past, 300)], tone="muted")
+        arrow(drawing, (x, 340), (edge, 452), via=[(past, 340), (past, 452)], tone="muted")
+    drawing.text((82, 136), "queries", size=SMALL, anchor="start", tone="query")
+    drawing.text((268, 136), "queries", size=SMALL, anchor="end", tone="query")
+    drawing.text((175, 194), "keys,\nvalues", size=SMALL, tone="key")
     return drawing
 
 
@@ -713,12 +725,12 @@ def one_stream() -> Drawing:
     Returns:
         The drawing: the sequence beside its matrix on a page, above it on a phone.
     """
-    narrow = Drawing(350, 566)
+    narrow = Drawing(350, 562)
     _one_sequence(narrow, 175, 24)
-    _blocks(narrow, (64, 266), 46)
+    _blocks(narrow, (54, 266), 48)
     drawing = Drawing(700, 330, narrow=narrow)
-    _one_sequence(drawing, 170, 70)
-    _blocks(drawing, (408, 36), 46)
+    _one_sequence(drawing, 166, 92)
+    _blocks(drawing, (404, 32), 48)
     return drawing
 
 
