@@ -648,8 +648,8 @@ def _look_up(drawing: Drawing, city: float, job: float, top: float) -> None:
     for x, (own, offset), side in ((city, LOOKED_UP[0], "left"), (job, LOOKED_UP[1], "right")):
         asked = box(drawing, f"{own} + {offset}", Rect(x - 28, 88, 56, 28), tone="key", size=SMALL)
         arrow(drawing, (x, 58), asked.top)
-        row = table.cell(own + offset, 0)
-        end = row.left if side == "left" else row.right
+        found = table.cell(own + offset, 0)
+        end = found.left if side == "left" else found.right
         arrow(drawing, asked.bottom, end, via=[(x, end[1])], tone="key")
         added = box(drawing, f"+ *b*_{3 if side == 'left' else 4}", Rect(x - 28, 294, 56, 28), tone="query", size=SMALL)
         start = table.at(0.3 if side == "left" else 0.7, 1)
@@ -744,15 +744,15 @@ def _one_sequence(drawing: Drawing, middle: float, top: float) -> None:
         arrow(drawing, (x, top + 130), (x, top + 158))
         parts.append(part)
     box(drawing, "encoder layers × *L*", Rect(xs[0] - 23, top + 86, 306, 44))
-    for name, first, tone in (("text", parts[0], "query"), ("picture", parts[3], "key")):
-        bracket(drawing, Rect(first.x, first.y, 150, 32), name, side="top", gap=5, tone=tone)  # type: ignore[arg-type]
+    bracket(drawing, Rect(parts[0].x, parts[0].y, 150, 32), "text", side="top", gap=5, tone="query")
+    bracket(drawing, Rect(parts[3].x, parts[3].y, 150, 32), "picture", side="top", gap=5, tone="key")
 
 
 def _blocks(drawing: Drawing, corner: Point, cell: float) -> None:
     size = 3 * cell
-    kinds: tuple[tuple[str, Tone], ...] = (("text", "query"), ("picture", "key"))
-    for row, (asks, _) in enumerate(kinds):
-        for column, (asked, _) in enumerate(kinds):
+    kinds = ("text", "picture")
+    for row, asks in enumerate(kinds):
+        for column, asked in enumerate(kinds):
             where = Rect(corner[0] + size * column + 2, corner[1] + size * row + 2, size - 4, size - 4)
             same = row == column
             drawing.rect(where, tone="ink" if same else "query", radius=6, wash=0.06 if same else 0.16)
@@ -763,8 +763,8 @@ def _blocks(drawing: Drawing, corner: Point, cell: float) -> None:
                 size=SMALL,
                 tone="muted" if same else "query",
             )
-    for place, (name, tone) in enumerate(
-        [*((word, "query") for word in WORDS), *((region, "key") for region in REGIONS)]
-    ):
-        drawing.text((corner[0] - 10, corner[1] + cell * (place + 0.5)), name, size=SMALL, anchor="end", tone=tone)  # type: ignore[arg-type]
-        drawing.text((corner[0] + cell * (place + 0.5), corner[1] - 12), name, size=SMALL, tone=tone)  # type: ignore[arg-type]
+    for place, name in enumerate((*WORDS, *REGIONS)):
+        tone: Tone = "query" if place < 3 else "key"
+        middle = cell * (place + 0.5)
+        drawing.text((corner[0] - 10, corner[1] + middle), name, size=SMALL, anchor="end", tone=tone)
+        drawing.text((corner[0] + middle, corner[1] - 12), name, size=SMALL, tone=tone)
