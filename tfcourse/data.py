@@ -51,6 +51,7 @@ __all__ = [
     "recorded_grouped_queries",
     "recorded_positions",
     "recorded_translation",
+    "recorded_vision",
     "recorded_vocabularies",
     "scenes",
     "tokenize",
@@ -392,6 +393,17 @@ def recorded_translation() -> dict[str, Any]:
         The record, plain dictionaries and lists.
     """
     return _recorded("translation")
+
+
+def recorded_vision() -> dict[str, Any]:
+    """How digits, sets of boxes and tables are read by Transformers and by what was there before, as it was recorded.
+
+    The entry "generated" names the command that makes the record; docs/data.md describes the other entries.
+
+    Returns:
+        The record, plain dictionaries and lists.
+    """
+    return _recorded("vision")
 
 
 def recorded_vocabularies() -> dict[str, Any]:

@@ -27,6 +27,7 @@ LOCAL = {
     "07": set(),
     "09": {"t"},
     "10": set(),
+    "11": set(),
     "13": set(),
     "12": {"s"},  # how many times longer a text is
     "08": {"b", "i", "j"},  # the number of a text in a batch; start and end of a span

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -23,6 +24,7 @@ from tfcourse.explorers.heads import head_explorer
 from tfcourse.explorers.lookups import lookup_explorer
 from tfcourse.explorers.merges import merge_explorer
 from tfcourse.explorers.positions import position_explorer
+from tfcourse.explorers.reaches import reach_explorer
 from tfcourse.explorers.samplers import sampler_explorer
 from tfcourse.explorers.spans import span_explorer
 from tfcourse.positions import sinusoidal_positions
@@ -176,6 +178,12 @@ def costs(text: Text) -> Explorer:
     return cost_explorer(models, cards, caption=text("What does a word wait for?"))
 
 
+def reaches(text: Text) -> Explorer:
+    """A picture of noise."""
+    noise = np.random.default_rng(0).integers(0, 256, (64, 64, 3), dtype=np.uint8)
+    return reach_explorer(noise, caption=text("Who may look at whom?"), alt=text("Noise in all colours."))
+
+
 def documented_code() -> dict[str, str]:
     """The example of the page for contributors: "python" and "js"."""
     page = CONTRIBUTING.read_text(encoding="utf-8")
@@ -209,6 +217,7 @@ EXAMPLES: dict[str, Callable[[Text], Explorer]] = {
     "span": spans,
     "dial": dials,
     "cost": costs,
+    "reach": reaches,
     "documented": documented,
 }
 """By name, a function that makes the figure; each of its texts goes through the function that it is given."""
