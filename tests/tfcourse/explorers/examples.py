@@ -15,6 +15,7 @@ from tfcourse.explorers.alignments import AlignedPair, alignment_explorer
 from tfcourse.explorers.base import Explorer
 from tfcourse.explorers.blocks import block_explorer
 from tfcourse.explorers.caches import cache_explorer
+from tfcourse.explorers.costs import cost_explorer
 from tfcourse.explorers.dials import dial_explorer
 from tfcourse.explorers.gaps import gap_explorer
 from tfcourse.explorers.gradients import gradient_explorer
@@ -168,6 +169,12 @@ def dials(text: Text) -> Explorer:
     return dial_explorer(q, k, caption=text("Does only the distance count?"))
 
 
+def costs(text: Text) -> Explorer:
+    """A small model and one that no card holds."""
+    sizes = {text("8B"): (128_256, 4096, 32, 8, 14_336, 32), text("405B"): (128_256, 16_384, 128, 8, 53_248, 126)}
+    return cost_explorer(sizes, caption=text("What does a token wait for?"))
+
+
 def documented_code() -> dict[str, str]:
     """The example of the page for contributors: "python" and "js"."""
     page = CONTRIBUTING.read_text(encoding="utf-8")
@@ -200,6 +207,7 @@ EXAMPLES: dict[str, Callable[[Text], Explorer]] = {
     "cache": caches,
     "span": spans,
     "dial": dials,
+    "cost": costs,
     "documented": documented,
 }
 """By name, a function that makes the figure; each of its texts goes through the function that it is given."""
