@@ -111,7 +111,7 @@ def test_points_lie_where_sums_and_bytes_put_them(open_page: Open, setting: tupl
 
 def test_a_card_that_is_too_small_is_said(open_page: Open) -> None:
     page = open_page(llamas())
-    assert "it fits; 65 such texts would. A token of each text takes 4.80 ms." in said(page)
+    assert "it fits; 59 such texts would. A token of each text takes 4.80 ms." in said(page)
     assert said(page).endswith("The clock of the bytes is the slower one.")
     page.get_by_role("radio", name="405B", exact=True).click()
     assert "it does not fit; not even one such text would." in said(page)

@@ -23,6 +23,7 @@ from tfcourse.llama import (
 __all__ = ["CARDS", "Card", "CostExplorer", "CostModel", "cost_explorer"]
 
 GIB = 2**30
+GB = 10**9
 MOST_MODELS = 4
 """More of them would not stand in a row."""
 
@@ -45,11 +46,11 @@ class Card:
 
 
 CARDS = (
-    Card("A100 80 GB", 312e12, 2.039e12, 80 * GIB),
-    Card("H100 SXM", 989.4e12, 3.35e12, 80 * GIB),
-    Card("H200", 989.4e12, 4.8e12, 141 * GIB),
+    Card("A100 80 GB", 312e12, 2.039e12, 80 * GB),
+    Card("H100 SXM", 989.4e12, 3.35e12, 80 * GB),
+    Card("H200", 989.4e12, 4.8e12, 141 * GB),
 )
-"""Cards to choose from; what is sold as 80 GB holds 80 GiB."""
+"""Cards to choose from; 80 GB are counted as 80 · 10⁹ bytes, which are 74.5 GiB."""
 
 
 @dataclass(frozen=True)

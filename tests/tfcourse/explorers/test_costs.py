@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tfcourse.explorers.costs import CARDS, GIB, Card, CostExplorer, cost_explorer
+from tfcourse.explorers.costs import CARDS, GB, GIB, Card, CostExplorer, cost_explorer
 from tfcourse.llama import decode_cost, kv_cache_bytes, llama_parameters
 
 SIZES = {
@@ -45,8 +45,8 @@ def test_costs_and_times_are_those_of_the_chapter() -> None:
     assert 1e3 * model.latency(card, 8, 8_192).seconds == pytest.approx(4.8, abs=0.05)
     assert model.latency(card, 8, 8_192).bound == "bandwidth"
     assert model.latency(card, 8, 256, batch=1024).bound == "compute"
-    assert model.most_texts(card, 8, 8_192) == (80 * GIB - 2 * 8_030_261_248) // kv_cache_bytes(32, 8, 128, 8_192) == 65
-    assert model.most_texts(card, 8, 8_192, bytes_per_number=1, cards=2) == 305
+    assert model.most_texts(card, 8, 8_192) == (80 * GB - 2 * 8_030_261_248) // kv_cache_bytes(32, 8, 128, 8_192) == 59
+    assert model.most_texts(card, 8, 8_192, bytes_per_number=1, cards=2) == 283
 
 
 def test_ridges_are_those_of_the_chapter() -> None:
@@ -57,7 +57,7 @@ def test_data_has_the_counts_of_each_choice() -> None:
     data = json.loads(explorer(card=2).to_json())
     assert [model["name"] for model in data["models"]] == list(SIZES)
     assert data["models"][0]["shared"][3] == [8, *explorer().models[0].parameters[8]]
-    assert data["cards"][1] == {"name": "H100 SXM", "peak": 989.4e12, "bandwidth": 3.35e12, "memory": 80 * GIB}
+    assert data["cards"][1] == {"name": "H100 SXM", "peak": 989.4e12, "bandwidth": 3.35e12, "memory": 80 * GB}
     assert (data["start"], data["longest"]) == ({"card": 2, "length": 13}, 17)
 
 
