@@ -263,8 +263,9 @@ class LlamaLayer(nn.Module):
 class Llama(nn.Module):
     """Llama: embeddings, layers, a norm, and an output matrix; chapter 09's `generate` runs it.
 
-    Its parts are `embedding`, `layers`, `norm` and `output`, a map without a bias, which is missing if `tie_weights`: logits are then
-    products with the embedding. Embeddings are not scaled. All matrices begin as normal numbers of standard deviation 0.02.
+    Its parts are `embedding`, `layers`, `norm` and `output`, a map without a bias. When `tie_weights` is asked for there is no
+    `output`, and logits are products with the embedding. Embeddings are not scaled. All matrices begin as normal numbers of standard
+    deviation 0.02.
 
     Args:
         vocabulary: V.

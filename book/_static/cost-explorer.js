@@ -51,8 +51,8 @@
         card: choice({ ...options, label: "Card", options: cards.map(({ name }) => name), onChoose: (card) => this.choose({ card }) }),
       };
       this.sliders = {
-        shared: slider({ label: "heads of keys G", max: models[0].shared.length - 1, onInput: (shared) => this.choose({ shared }) }),
-        length: slider({ label: "tokens of context", min: SHORTEST, max: longest, onInput: (length) => this.choose({ length }) }),
+        shared: slider({ label: "heads of keys", max: models[0].shared.length - 1, onInput: (shared) => this.choose({ shared }) }),
+        length: slider({ label: "context length", min: SHORTEST, max: longest, onInput: (length) => this.choose({ length }) }),
         batch: slider({ label: "texts at a time", max: LARGEST_BATCH, onInput: (batch) => this.choose({ batch }) }),
         many: slider({ label: "cards", min: 1, max: MOST_CARDS, onInput: (many) => this.choose({ many }) }),
       };
@@ -136,13 +136,13 @@
       const whole = Math.max(memory, weights + caches);
       const part = (name, from, size) => {
         const [x, width] = [(100 * from) / whole, (100 * size) / whole].map((number) => number.toFixed(3));
-        return draw("rect", { class: `co-${name}`, x, width, y: 3, height: 14 });
+        return draw("rect", { class: `co-${name}`, x, width, y: 0.7, height: 3.6 });
       };
       const end = ((100 * memory) / whole).toFixed(3);
       const picture = draw(
         "svg",
         {
-          viewBox: "0 0 100 20",
+          viewBox: "0 0 100 5",
           preserveAspectRatio: "none",
           role: "img",
           "aria-label": `Memory of ${short(memory / GIB)} GiB: weights ${short(weights / GIB)}, caches ${short(caches / GIB)}.`,
@@ -150,7 +150,7 @@
         part("room", 0, memory),
         part("weights", 0, weights),
         part("cache", weights, caches),
-        draw("line", { class: "co-end", x1: end, x2: end, y1: 0, y2: 20 }),
+        draw("line", { class: "co-end", x1: end, x2: end, y1: 0, y2: 5 }),
       );
       const words = make(
         "p",
@@ -168,7 +168,7 @@
       this.counts.replaceChildren(
         ...row("texts that fit", most.toLocaleString("en-GB")),
         ...row("a token of each text", `${short(1e3 * seconds)} ms`),
-        ...row("tokens a second, all texts", short(batch / seconds)),
+        ...row("tokens a second", short(batch / seconds)),
         ...row("clock of the sums", `${short(1e3 * computing)} ms`),
         ...row("clock of the bytes", `${short(1e3 * moving)} ms`),
         ...row("the slower one", bound),
