@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 from tfcourse.figures.boxes import box, chip, operation
 from tfcourse.figures.drawing import SMALL, Drawing, Tone
 from tfcourse.figures.geometry import Rect
@@ -171,6 +173,6 @@ def _reading(title: str, tokens: int, readings: int) -> Drawing:
         for token in row if readings == 1 else [row[t]]:
             arrow(drawing, (token.centre[0], weights.top[1]), token.bottom, tone="key")
     if readings > 1:
-        for before, after in zip(row, row[1:], strict=False):
+        for before, after in pairwise(row):
             arrow(drawing, before.right, after.left, tone="query")
     return drawing
