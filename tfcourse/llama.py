@@ -158,8 +158,8 @@ class SwiGlu(nn.Module):
         Returns:
             Rows, (..., D).
         """
-        output: Tensor = self.down_proj(F.silu(self.gate_proj(x)) * self.up_proj(x))
-        return output
+        narrowed: Tensor = self.down_proj(F.silu(self.gate_proj(x)) * self.up_proj(x))
+        return narrowed
 
 
 class GroupedQueryAttention(nn.Module):
