@@ -145,7 +145,8 @@ class SwiGlu(nn.Module):
 
     def __init__(self, d_model: int, d_ff: int) -> None:
         super().__init__()
-        self.gate_proj, self.up_proj = (nn.Linear(d_model, d_ff, bias=False) for _ in range(2))
+        self.gate_proj = nn.Linear(d_model, d_ff, bias=False)
+        self.up_proj = nn.Linear(d_model, d_ff, bias=False)
         self.down_proj = nn.Linear(d_ff, d_model, bias=False)
 
     def forward(self, x: Tensor) -> Tensor:
@@ -157,8 +158,8 @@ class SwiGlu(nn.Module):
         Returns:
             Rows, (..., D).
         """
-        result: Tensor = self.down_proj(F.silu(self.gate_proj(x)) * self.up_proj(x))
-        return result
+        narrowed: Tensor = self.down_proj(F.silu(self.gate_proj(x)) * self.up_proj(x))
+        return narrowed
 
 
 class GroupedQueryAttention(nn.Module):
@@ -262,8 +263,9 @@ class LlamaLayer(nn.Module):
 class Llama(nn.Module):
     """Llama: embeddings, layers, a norm, and an output matrix; chapter 09's `generate` runs it.
 
-    Its parts are `embedding`, `layers`, `norm` and `output`, a map without a bias, which a model with tied weights lacks: logits are then
-    products with the embedding. Embeddings are not scaled. All matrices begin as normal numbers of standard deviation 0.02.
+    Its parts are `embedding`, `layers`, `norm` and `output`, a map without a bias. When `tie_weights` is asked for there is no
+    `output`, and logits are products with the embedding. Embeddings are not scaled. All matrices begin as normal numbers of standard
+    deviation 0.02.
 
     Args:
         vocabulary: V.

@@ -1,204 +1,246 @@
 /*
- * <cost-explorer>: what writing costs, made by tfcourse.explorers.costs. Bytes of weights and caches against the memory, milliseconds a
- * word, and a roofline: how many operations a second are possible, by how many there are for each byte.
+ * <cost-explorer>: what a Llama and its caches weigh, how long its next token takes, and which clock it waits for; made by
+ * tfcourse.explorers.costs. All arithmetic is done here, and tests compare it with tfcourse.llama. Memory is shown in GiB, rates in powers
+ * of ten. Sums run at the card's rate in bfloat16, however many bytes a number is kept in.
  *
  * Keyboard: a tab stop with arrows for each choice, and native sliders.
  */
 (() => {
   "use strict";
 
-  const { Explorer, choice, define, draw, make, slider } = globalThis.tfcourse;
+  const { Explorer, choice, clamp, define, draw, make, slider } = globalThis.tfcourse;
   const GIB = 2 ** 30;
-  const LEAST = 0.25; // operations a byte at the left edge of the roofline
-  const MOST = 2 ** 16;
+  const BYTES = [1, 2, 4];
+  const SHORTEST = 8; // powers of two
+  const LARGEST_BATCH = 10;
+  const MOST_CARDS = 32;
+  // The chart: its frame in its own units, and powers of ten at its ends.
+  const FRAME = { left: 34, right: 312, top: 8, bottom: 158 };
+  const ENDS = { x: [-1, 7], y: [11, 15.4] };
 
-  /** Three digits that count, with commas from a thousand on. */
-  function digits(number) {
-    if (number >= 100) return Math.round(number).toLocaleString("en");
-    return number === 0 ? "0" : String(Number(number.toPrecision(3)));
+  /** A number with three digits, or all of its whole ones: 0.0152, 4.80, 16,384. */
+  function short(number) {
+    return number >= 999.5 ? Math.round(number).toLocaleString("en-GB") : number.toPrecision(3);
+  }
+
+  function plural(number, one, more) {
+    return `${number.toLocaleString("en-GB")} ${number === 1 ? one : more}`;
   }
 
   class CostExplorer extends Explorer {
-    static tables = "One text on one card, as a table";
+    static tables = "Sizes and milliseconds as tables";
 
     build() {
-      const { models, cards, widths, lengths, batches, mostCards } = this.data;
-      const usual = Math.max(lengths.indexOf(8192), 0);
-      Object.assign(this, { model: 0, card: Math.min(1, cards.length - 1), width: 0, length: usual, batch: 0, cards: 1 });
-      this.groups = this.publishedGroups();
+      const { models, cards, start, longest } = this.data;
+      Object.assign(this, { model: 0, bytes: 1, card: start.card, length: start.length, batch: 0, many: 1 });
+      this.shared = this.published(0);
       const options = { legend: true };
-      const names = (things) => things.map(({ name }) => name);
       this.choices = {
-        model: choice({ ...options, label: "Model", options: names(models), onChoose: (model) => this.chooseModel(model) }),
-        card: choice({ ...options, label: "Card", options: names(cards), onChoose: (card) => this.choose({ card }) }),
-        width: choice({ ...options, label: "Bytes a number", options: widths.map(String), onChoose: (width) => this.choose({ width }) }),
+        model: choice({
+          ...options,
+          label: "Model",
+          options: models.map(({ name }) => name),
+          onChoose: (model) => this.choose({ model, shared: this.published(model) }),
+        }),
+        bytes: choice({
+          ...options,
+          label: "Bytes per number",
+          options: BYTES.map(String),
+          onChoose: (bytes) => this.choose({ bytes }),
+        }),
+        card: choice({ ...options, label: "Card", options: cards.map(({ name }) => name), onChoose: (card) => this.choose({ card }) }),
       };
-      this.sliderPlace = make("div", { className: "ce-sliders" });
       this.sliders = {
-        length: slider({ label: "context, tokens", max: lengths.length - 1, onInput: (length) => this.choose({ length }) }),
-        batch: slider({ label: "texts at a time", max: batches.length - 1, onInput: (batch) => this.choose({ batch }) }),
-        cards: slider({ label: "cards", min: 1, max: mostCards, onInput: (number) => this.choose({ cards: number }) }),
+        shared: slider({ label: "heads of keys", max: models[0].shared.length - 1, onInput: (shared) => this.choose({ shared }) }),
+        length: slider({ label: "context length", min: SHORTEST, max: longest, onInput: (length) => this.choose({ length }) }),
+        batch: slider({ label: "texts at a time", max: LARGEST_BATCH, onInput: (batch) => this.choose({ batch }) }),
+        many: slider({ label: "cards", min: 1, max: MOST_CARDS, onInput: (many) => this.choose({ many }) }),
       };
-      this.memory = make("div", { className: "ce-memory" });
-      this.figures = make("dl", { className: "ce-figures" });
-      this.roofline = make("div", { className: "ce-roofline" });
-      this.makeGroups();
       const elements = (controls) => Object.values(controls).map(({ element }) => element);
+      this.bar = make("div", { className: "co-memory" });
+      this.counts = make("dl", { className: "co-counts" });
+      this.chart = make("div", { className: "co-chart" });
       return [
         make("div", { className: "explorer-controls" }, ...elements(this.choices)),
-        this.sliderPlace,
-        make("div", { className: "ce-views" }, make("div", {}, this.memory, this.figures), this.roofline),
+        make("div", { className: "co-sliders" }, ...elements(this.sliders)),
+        this.bar,
+        make("div", { className: "co-views" }, this.counts, this.chart),
       ];
     }
 
-    publishedGroups() {
-      const { groups, published } = this.data.models[this.model];
-      return groups.findIndex(([number]) => number === published);
+    /** Where among the numbers of heads that a model could have the one is that it has. */
+    published(model) {
+      const { shared, published } = this.data.models[model];
+      return shared.findIndex(([heads]) => heads === published);
     }
 
-    /** The slider of G has as many places as the model's heads have divisors. */
-    makeGroups() {
-      const { groups } = this.data.models[this.model];
-      this.groupSlider = slider({ label: "heads of keys G", max: groups.length - 1, onInput: (place) => this.choose({ groups: place }) });
-      this.sliderPlace.replaceChildren(...[this.groupSlider, ...Object.values(this.sliders)].map(({ element }) => element));
-    }
-
-    chooseModel(model) {
-      this.model = model;
-      this.groups = this.publishedGroups();
-      this.makeGroups();
-      this.choose({});
-    }
-
-    /** All that is shown, in bytes, seconds and operations. */
-    get reading() {
-      const { models, cards, widths, lengths, batches } = this.data;
-      const { layers, heads, width: headWidth, groups } = models[this.model];
-      const [shared, every, read] = groups[this.groups];
-      const { peak, bandwidth, memory } = cards[this.card];
-      const [width, length, batch] = [widths[this.width], lengths[this.length], batches[this.batch]];
-      const one = 2 * layers * shared * headWidth * length * width;
-      const flops = batch * (2 * read + 4 * layers * heads * headWidth * length);
-      const moved = read * width + batch * one;
-      const [computing, reading] = [flops / (this.cards * peak), moved / (this.cards * bandwidth)];
-      const room = this.cards * memory - every * width;
-      const prompt = 2 * read * length + 2 * layers * heads * headWidth * length ** 2;
+    /** Everything that is shown, from what is chosen. */
+    costs() {
+      const model = this.data.models[this.model];
+      const card = this.data.cards[this.card];
+      const [shared, parameters, multiplied] = model.shared[this.shared];
+      const [bytes, length, batch, many] = [BYTES[this.bytes], 2 ** this.length, 2 ** this.batch, this.many];
+      const perText = 2 * model.layers * shared * model.width * length * bytes;
+      const weights = parameters * bytes; // with the embedding, of which a step reads hardly anything
+      const read = multiplied * bytes;
+      const caches = batch * perText;
+      const looking = 4 * model.layers * model.heads * model.width; // operations for one query and one key, in all layers and heads
+      const flops = batch * (2 * multiplied + looking * length);
+      const memory = many * card.memory;
+      const computing = flops / (many * card.peak);
+      const moving = (read + caches) / (many * card.bandwidth);
+      const seconds = Math.max(computing, moving);
+      const prompt = batch * (2 * multiplied * length + (looking * length * (length + 1)) / 2);
       return {
+        model,
+        card,
         shared,
         length,
         batch,
-        weights: every * width,
-        caches: batch * one,
-        memory: this.cards * memory,
-        fits: Math.max(0, Math.floor(room / one)),
-        seconds: Math.max(computing, reading),
-        bound: computing >= reading ? "compute" : "bandwidth",
+        many,
+        weights,
+        caches,
+        memory,
+        fits: weights + caches <= memory,
+        most: Math.max(0, Math.floor((memory - weights) / perText)),
+        computing,
+        moving,
+        seconds,
+        bound: computing >= moving ? "sums" : "bytes",
+        ridge: card.peak / card.bandwidth,
         points: [
-          ["weights", (2 * batch) / width],
-          ["caches", (2 * heads) / shared / width],
-          ["prompt", prompt / (read * width + one)],
+          { name: "weights", intensity: (2 * multiplied * batch) / read },
+          { name: "cache", intensity: (batch * looking * length) / caches },
+          { name: "prefill", intensity: prompt / (read + caches) },
         ],
       };
     }
 
     render() {
+      const costs = this.costs();
       for (const [name, { mark }] of Object.entries(this.choices)) mark(this[name]);
-      const seen = this.reading;
-      this.groupSlider.mark(this.groups, String(seen.shared));
-      this.sliders.length.mark(this.length, seen.length.toLocaleString("en"));
-      this.sliders.batch.mark(this.batch, seen.batch.toLocaleString("en"));
-      this.sliders.cards.mark(this.cards);
-      this.drawMemory(seen);
-      this.drawFigures(seen);
-      this.drawRoofline(seen);
-      this.say(this.describe(seen));
+      const { sliders } = this;
+      sliders.shared.element.querySelector("input").max = costs.model.shared.length - 1;
+      sliders.shared.mark(this.shared, `${costs.shared} of ${costs.model.heads}`);
+      sliders.length.mark(this.length, costs.length.toLocaleString("en-GB"));
+      sliders.batch.mark(this.batch, costs.batch.toLocaleString("en-GB"));
+      sliders.many.mark(this.many);
+      this.drawMemory(costs);
+      this.drawCounts(costs);
+      this.drawChart(costs);
+      this.say(this.describe(costs));
     }
 
-    /** Weights and caches as a bar beside the memory; what does not fit is hatched. */
-    drawMemory({ weights, caches, memory, fits, batch }) {
+    /** Weights and caches as parts of the memory; what is too much goes beyond its end. */
+    drawMemory({ weights, caches, memory, fits }) {
       const whole = Math.max(memory, weights + caches);
-      const part = (name, bytes) => {
-        const element = make("span", { className: `ce-part ce-${name}` });
-        element.style.width = `${((100 * bytes) / whole).toFixed(2)}%`;
-        return element;
+      const part = (name, from, size) => {
+        const [x, width] = [(100 * from) / whole, (100 * size) / whole].map((number) => number.toFixed(3));
+        return draw("rect", { class: `co-${name}`, x, width, y: 0.7, height: 3.6 });
       };
-      const mark = make("span", { className: "ce-edge" });
-      mark.style.left = `${((100 * memory) / whole).toFixed(2)}%`;
-      const bar = make("div", { className: fits >= batch ? "ce-bar" : "ce-bar ce-over", "aria-hidden": "true" }, part("weights", weights), part("caches", caches), mark);
-      const legend = make(
-        "p",
-        { className: "ce-legend" },
-        make("span", { className: "ce-key ce-weights" }, "weights"),
-        " \u00b7 ",
-        make("span", { className: "ce-key ce-caches" }, "caches"),
-        ` \u00b7 ${fits >= batch ? "both fit" : "does not fit"}`,
-      );
-      this.memory.replaceChildren(make("p", { className: "ce-title" }, `memory: ${digits(memory / GIB)} GiB`), bar, legend);
-    }
-
-    drawFigures({ weights, caches, fits, seconds, batch, bound }) {
-      const rows = [
-        ["weights", `${digits(weights / GIB)} GiB`],
-        ["caches", `${digits(caches / GIB)} GiB`],
-        ["texts that fit", fits.toLocaleString("en")],
-        ["a step", `${digits(1000 * seconds)} ms`],
-        ["words a second", digits(batch / seconds)],
-        ["slower clock", bound],
-      ];
-      this.figures.replaceChildren(...rows.flatMap(([name, value]) => [make("dt", {}, name), make("dd", {}, value)]));
-    }
-
-    /** The roof of one card, and where reading weights, reading caches and reading a prompt stand below it. */
-    drawRoofline({ points }) {
-      const { peak, bandwidth } = this.data.cards[this.card];
-      const [low, high] = [LEAST * bandwidth, 2 * peak];
-      const x = (intensity) => (100 * Math.log(Math.min(Math.max(intensity, LEAST), MOST) / LEAST)) / Math.log(MOST / LEAST);
-      const y = (speed) => 96 - (92 * Math.log(speed / low)) / Math.log(high / low);
-      const roof = (intensity) => Math.min(peak, intensity * bandwidth);
-      const corner = peak / bandwidth;
-      const line = [LEAST, corner, MOST].map((at) => `${x(at).toFixed(2)},${y(roof(at)).toFixed(2)}`).join(" ");
-      const dots = points.map(([name, intensity]) =>
-        draw("path", { class: `ce-dot ce-${name}`, d: `M${x(intensity).toFixed(2)} ${y(roof(intensity)).toFixed(2)}h0` }),
-      );
-      const told = points.map(([name, intensity]) => `${name} ${digits(intensity)}`).join(", ");
+      const end = ((100 * memory) / whole).toFixed(3);
       const picture = draw(
         "svg",
         {
-          viewBox: "0 0 100 100",
+          viewBox: "0 0 100 5",
           preserveAspectRatio: "none",
           role: "img",
-          "aria-label": `Roofline of a card: operations a second rise up to ${digits(corner)} operations a byte, and are level from there. Operations a byte: ${told}.`,
+          "aria-label": `Memory of ${short(memory / GIB)} GiB: weights ${short(weights / GIB)}, caches ${short(caches / GIB)}.`,
         },
-        draw("line", { class: "ce-corner", x1: x(corner), x2: x(corner), y1: 2, y2: 98 }),
-        draw("polyline", { class: "ce-roof", points: line }),
-        ...dots,
+        part("room", 0, memory),
+        part("weights", 0, weights),
+        part("cache", weights, caches),
+        draw("line", { class: "co-end", x1: end, x2: end, y1: 0, y2: 5 }),
       );
-      const scale = make(
+      const words = make(
         "p",
-        { className: "ce-scale", "aria-hidden": "true" },
-        make("span", {}, "\u00bc"),
-        make("span", {}, "operations a byte"),
-        make("span", {}, MOST.toLocaleString("en")),
+        { className: "co-legend" },
+        make("span", { className: "co-name co-weights" }, `weights ${short(weights / GIB)} GiB`),
+        make("span", { className: "co-name co-cache" }, `caches ${short(caches / GIB)} GiB`),
+        make("span", {}, `memory ${short(memory / GIB)} GiB`),
+        make("strong", { className: fits ? "co-fits" : "co-much" }, fits ? "fits" : "does not fit"),
       );
-      const legend = make(
-        "p",
-        { className: "ce-legend" },
-        ...points.flatMap(([name, intensity], index) => [
-          ...(index ? [" \u00b7 "] : []),
-          make("span", { className: `ce-key ce-${name}` }, `${name} ${digits(intensity)}`),
-        ]),
+      this.bar.replaceChildren(picture, words);
+    }
+
+    drawCounts({ most, seconds, batch, computing, moving, bound, ridge }) {
+      const row = (name, value) => [make("dt", {}, name), make("dd", {}, value)];
+      this.counts.replaceChildren(
+        ...row("texts that fit", most.toLocaleString("en-GB")),
+        ...row("a token of each text", `${short(1e3 * seconds)} ms`),
+        ...row("tokens a second", short(batch / seconds)),
+        ...row("clock of the sums", `${short(1e3 * computing)} ms`),
+        ...row("clock of the bytes", `${short(1e3 * moving)} ms`),
+        ...row("the slower one", bound),
+        ...row("ridge of the card", `${short(ridge)} FLOP/byte`),
       );
-      this.roofline.replaceChildren(make("p", { className: "ce-title" }, `roofline of one card; its corner: ${digits(corner)}`), picture, scale, legend);
+    }
+
+    /** The roof of one card, and where on it the weights, the caches and a prompt lie. */
+    drawChart({ card, ridge, points }) {
+      const log = Math.log10;
+      const scale = (value, [low, high], from, to) => from + ((to - from) * (clamp(value, low, high) - low)) / (high - low);
+      const x = (value) => scale(log(value), ENDS.x, FRAME.left, FRAME.right);
+      const y = (value) => scale(log(value), ENDS.y, FRAME.bottom, FRAME.top);
+      const roof = (intensity) => Math.min(card.peak, intensity * card.bandwidth);
+      const start = Math.max(10 ** ENDS.x[0], 10 ** ENDS.y[0] / card.bandwidth);
+      const corners = [start, ridge, 10 ** ENDS.x[1]].map((at) => `${x(at).toFixed(1)},${y(roof(at)).toFixed(1)}`).join(" ");
+      const label = (text, at, anchor = "middle") => draw("text", { class: "co-tick", x: at[0].toFixed(1), y: at[1].toFixed(1), "text-anchor": anchor }, text);
+      const grid = [0, 2, 4, 6].flatMap((power) => {
+        const at = x(10 ** power);
+        return [
+          draw("line", { class: "co-grid", x1: at, x2: at, y1: FRAME.top, y2: FRAME.bottom }),
+          label(["1", "100", "10⁴", "10⁶"][power / 2], [at, FRAME.bottom + 14]),
+        ];
+      });
+      const levels = [12, 13, 14, 15].flatMap((power, i) => {
+        const at = y(10 ** power);
+        return [
+          draw("line", { class: "co-grid", x1: FRAME.left, x2: FRAME.right, y1: at, y2: at }),
+          label(["10¹²", "10¹³", "10¹⁴", "10¹⁵"][i], [FRAME.left - 4, at + 4], "end"),
+        ];
+      });
+      const shapes = { weights: "M-6 0a6 6 0 1 0 12 0a6 6 0 1 0 -12 0", cache: "M-5.5 -5.5h11v11h-11z", prefill: "M0 -7L6.5 5H-6.5z" };
+      const shape = (name, at) => draw("path", { class: `co-point co-${name}`, d: shapes[name], transform: `translate(${at})` });
+      const marks = points.map(({ name, intensity }) => {
+        const mark = shape(name, `${x(intensity).toFixed(1)} ${y(roof(intensity)).toFixed(1)}`);
+        mark.dataset.intensity = intensity;
+        return mark;
+      });
+      const said = points.map(({ name, intensity }) => `${name} ${short(intensity)}`).join(", ");
+      const picture = draw(
+        "svg",
+        { viewBox: "0 0 320 196", role: "img", "aria-label": `Roofline of one ${card.name}: operations a second by operations per byte. ${said}; ridge ${short(ridge)}.` },
+        ...grid,
+        ...levels,
+        draw("line", { class: "co-ridge", x1: x(ridge), x2: x(ridge), y1: y(card.peak), y2: FRAME.bottom }),
+        draw("polyline", { class: "co-roof", points: corners }),
+        ...marks,
+        label("operations per byte", [(FRAME.left + FRAME.right) / 2, FRAME.bottom + 32]),
+      );
+      const legend = points.map(({ name, intensity }) =>
+        make(
+          "span",
+          { className: `co-key co-key-${name}` },
+          draw("svg", { viewBox: "-9 -9 18 18", "aria-hidden": "true" }, shape(name, "0 0")),
+          `${name} ${short(intensity)}`,
+        ),
+      );
+      this.chart.replaceChildren(
+        make("p", { className: "co-title" }, "operations a second that one card can reach"),
+        picture,
+        make("p", { className: "co-legend" }, ...legend),
+      );
     }
 
     /** What the figure shows, in three sentences. */
-    describe({ shared, length, batch, weights, caches, memory, fits, seconds, bound }) {
-      const { models, cards, widths } = this.data;
-      const many = batch === 1 ? "1 text" : `${batch.toLocaleString("en")} texts`;
+    describe({ model, card, shared, length, batch, many, fits, most, seconds, bound }) {
+      const room = fits ? "it fits" : "it does not fit";
+      const others = most ? `${plural(most, "such text", "such texts")} would` : "not even one such text would";
       return (
-        `${models[this.model].name} with ${shared} heads of keys, ${many} of ${length.toLocaleString("en")} tokens, ${widths[this.width]} bytes a number, ` +
-        `${this.cards} ${cards[this.card].name}: weights ${digits(weights / GIB)} GiB and caches ${digits(caches / GIB)} GiB of ${digits(memory / GIB)} GiB; ` +
-        `${fits.toLocaleString("en")} texts fit. A step takes ${digits(1000 * seconds)} ms, ${digits(batch / seconds)} words a second; the slower clock is ${bound}.`
+        `${model.name} with ${plural(shared, "head", "heads")} of keys, ${plural(batch, "text", "texts")} of ` +
+        `${length.toLocaleString("en-GB")} tokens on ${many} × ${card.name}: ${room}; ${others}. ` +
+        `A token of each text takes ${short(1e3 * seconds)} ms. The clock of the ${bound} is the slower one.`
       );
     }
   }

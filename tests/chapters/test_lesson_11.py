@@ -205,6 +205,7 @@ def test_recorded_digits_are_told_as_they_were() -> None:
     percent("73% without positions, 98% with them", mean([run[0] for run in bag]), many["ViT"])
     percent("the bag reads 71% still", mean([run[2] for run in bag]))
     assert max(run[2] for run in ways["patches of 2"]["right"]) < 0.17
+    assert max(run[1] for run in bag) < 0.25
     for phrase in ("(69 thousand parameters)", "(19 thousand)"):
         assert phrase in PROSE
     assert [round(ways[way]["parameters"] / 1000) for way in ("patches of 2", "CNN")] == [69, 19]

@@ -1,109 +1,135 @@
-"""What the cache calculator does of its own in a reader's hands; what all explorers do is in `test_explorers.py`."""
+"""What the cost calculator does of its own in a reader's hands; what all explorers do is in `test_explorers.py`."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from typing import Any
 
 import pytest
 
-from tfcourse.explorers.costs import BATCHES, LENGTHS, WIDTHS, Card, CostExplorer, Reading, cost_explorer
+from tfcourse.explorers.costs import CARDS, GIB, CostExplorer, cost_explorer
+from tfcourse.llama import decode_cost, inference_latency, kv_cache_bytes, largest_batch, llama_parameters
 
 pytestmark = pytest.mark.browser
 
 Open = Callable[..., Any]
-MODELS = {"8B": (128_256, 4096, 32, 8, 14_336, 32), "70B": (128_256, 8192, 64, 8, 28_672, 80)}
-CARDS = (Card("A100", 312e12, 2.039e12, 80 * 10**9), Card("H100", 989.4e12, 3.35e12, 80 * 10**9))
+SIZES = {
+    "8B": (128_256, 4096, 32, 8, 14_336, 32),
+    "70B": (128_256, 8192, 64, 8, 28_672, 80),
+    "405B": (128_256, 16_384, 128, 8, 53_248, 126),
+}
+# Model, heads of keys, context, texts, bytes per number, card, how many of them.
+SETTINGS = [
+    ("8B", 8, 8_192, 1, 2, 1, 1),
+    ("8B", 32, 131_072, 4, 2, 0, 1),
+    ("8B", 1, 256, 1024, 1, 1, 1),
+    ("70B", 8, 8_192, 64, 2, 2, 4),
+    ("405B", 8, 131_072, 8, 2, 1, 17),
+    ("405B", 128, 16_384, 16, 4, 0, 32),
+]
 
 
-def calculator() -> CostExplorer:
-    return cost_explorer(MODELS, CARDS, caption="c")
+def llamas() -> CostExplorer:
+    return cost_explorer(SIZES, caption="c")
 
 
-def digits(number: float) -> str:
-    if number >= 100:
-        return f"{int(number + 0.5):,}"
-    return f"{float(f'{number:.3g}'):g}"
+def said(page: Any) -> str:
+    return str(page.locator(".explorer-live").first.text_content())
+
+
+def number(text: str) -> float:
+    match = re.search(r"[\d.,]+", text)
+    assert match is not None, text
+    return float(match[0].replace(",", ""))
 
 
 def shown(page: Any) -> dict[str, str]:
-    names, values = (
-        page.locator(".ce-figures dt").all_text_contents(),
-        page.locator(".ce-figures dd").all_text_contents(),
-    )
+    names, values = (page.locator(f".co-counts {tag}").all_text_contents() for tag in ("dt", "dd"))
     return dict(zip(names, values, strict=True))
 
 
-def expected(seen: Reading, batch: int) -> dict[str, str]:
-    return {
-        "weights": f"{digits(seen.weight_bytes / 2**30)} GiB",
-        "caches": f"{digits(seen.cache_bytes / 2**30)} GiB",
-        "texts that fit": f"{seen.fits:,}",
-        "a step": f"{digits(1000 * seen.seconds)} ms",
-        "words a second": digits(batch / seen.seconds),
-        "slower clock": seen.bound,
-    }
+def slide(page: Any, name: str, value: int) -> None:
+    page.get_by_role("slider", name=name).fill(str(value))
 
 
-def move(page: Any, name: str, place: int) -> None:
-    slider = page.get_by_role("slider", name=name)
-    slider.focus()
+def set_up(page: Any, name: str, shared: int, length: int, batch: int, width: int, card: int, many: int) -> None:
+    page.get_by_role("radio", name=name, exact=True).click()
+    page.get_by_role("radio", name=str(width), exact=True).click()
+    page.get_by_role("radio", name=CARDS[card].name, exact=True).click()
+    slide(page, "heads of keys", shared.bit_length() - 1)
+    slide(page, "context length", length.bit_length() - 1)
+    slide(page, "texts at a time", batch.bit_length() - 1)
+    page.get_by_role("slider", name="cards", exact=True).fill(str(many))
+
+
+@pytest.mark.parametrize("setting", SETTINGS, ids=str)
+def test_numbers_are_those_of_the_chapters_functions(open_page: Open, setting: tuple[Any, ...]) -> None:
+    name, shared, length, batch, width, which, many = setting
+    page = open_page(llamas())
+    set_up(page, *setting)
+    vocabulary, d_model, heads, _, d_ff, layers = SIZES[name]
+    counts = llama_parameters(vocabulary, d_model, heads, shared, d_ff, layers)
+    head, card = d_model // heads, CARDS[which]
+    weights = counts.attention + counts.feed_forward + counts.output
+    cost = decode_cost(weights, layers, heads, shared, head, length, batch=batch, bytes_per_number=width)
+    moved = cost.weight_bytes + cost.cache_bytes
+    latency = inference_latency(cost.flops, moved, peak_flops=card.peak, bandwidth=card.bandwidth, n_devices=many)
+    text = kv_cache_bytes(layers, shared, head, length, bytes_per_number=width)
+    most = largest_batch(many * card.memory, sum(counts) * width, text)
+    counted = shown(page)
+    assert counted["texts that fit"] == f"{most:,}"
+    assert number(counted["a token of each text"]) == pytest.approx(1e3 * latency.seconds, rel=0.005)
+    assert number(counted["tokens a second"]) == pytest.approx(batch / latency.seconds, rel=0.005)
+    assert number(counted["clock of the sums"]) == pytest.approx(1e3 * cost.flops / card.peak / many, rel=0.005)
+    assert counted["the slower one"] == {"compute": "sums", "bandwidth": "bytes"}[latency.bound]
+    weighed = [number(part) for part in page.locator(".co-memory .co-legend span").all_text_contents()]
+    assert weighed == pytest.approx(
+        [sum(counts) * width / GIB, cost.cache_bytes / GIB, many * card.memory / GIB], rel=0.005
+    )
+    verdict = page.locator(".co-memory strong").text_content()
+    assert verdict == ("fits" if batch <= most else "does not fit")
+
+
+@pytest.mark.parametrize("setting", SETTINGS, ids=str)
+def test_points_lie_where_sums_and_bytes_put_them(open_page: Open, setting: tuple[Any, ...]) -> None:
+    name, shared, length, batch, width, _, _ = setting
+    page = open_page(llamas())
+    set_up(page, *setting)
+    _, d_model, heads, _, _, layers = SIZES[name]
+    model = next(model for model in llamas().models if model.name == name)
+    cost = model.cost(shared, length, batch=batch, bytes_per_number=width)
+    # A prompt asks for every place what a step asks for one, and reads the weights once.
+    first, last = model.cost(shared, 1, batch=batch).flops, model.cost(shared, length, batch=batch).flops
+    prompt = length * (first + last) / 2
+    expected = [2 * batch / width, 2 * heads / shared / width, prompt / (cost.weight_bytes + cost.cache_bytes)]
+    marks = page.locator(".co-chart > svg .co-point")
+    intensities = [float(mark.get_attribute("data-intensity")) for mark in marks.all()]
+    assert intensities == pytest.approx(expected, rel=1e-9)
+    assert (d_model // heads, layers) == (model.d_head, model.layers)
+
+
+def test_a_card_that_is_too_small_is_said(open_page: Open) -> None:
+    page = open_page(llamas())
+    assert "it fits; 59 such texts would. A token of each text takes 4.80 ms." in said(page)
+    assert said(page).endswith("The clock of the bytes is the slower one.")
+    page.get_by_role("radio", name="405B", exact=True).click()
+    assert "it does not fit; not even one such text would." in said(page)
+    assert page.locator(".co-much").text_content() == "does not fit"
+
+
+def test_model_brings_its_own_heads_and_the_keyboard_chooses_others(open_page: Open) -> None:
+    page = open_page(llamas())
+    heads = page.get_by_role("slider", name="heads of keys")
+    assert heads.get_attribute("aria-valuetext") == "8 of 32"
+    heads.focus()
+    page.keyboard.press("End")
+    assert heads.get_attribute("aria-valuetext") == "32 of 32"
+    page.get_by_role("radio", name="405B", exact=True).click()
+    assert heads.get_attribute("aria-valuetext") == "8 of 128"
+    heads.focus()
+    page.keyboard.press("End")
+    assert heads.get_attribute("aria-valuetext") == "128 of 128"
+    page.get_by_role("radio", name="8B", exact=True).focus()
     page.keyboard.press("Home")
-    for _ in range(place):
-        page.keyboard.press("ArrowRight")
-
-
-def test_figures_are_those_of_python_for_many_settings(open_page: Open) -> None:
-    explorer = calculator()
-    page = open_page(explorer)
-    settings = [(0, 1, 3, 4, 0, 2, 1), (0, 0, 5, 8, 6, 1, 2), (1, 1, 0, 0, 10, 2, 8), (1, 0, 6, 6, 3, 4, 16)]
-    for model, card, group, length, batch, width, cards in settings:
-        page.get_by_role("radio", name=list(MODELS)[model], exact=True).click()
-        page.get_by_role("radio", name=CARDS[card].name, exact=True).click()
-        page.get_by_role("radio", name=str(width), exact=True).click()
-        for name, place in (
-            ("heads of keys", group),
-            ("context", length),
-            ("texts at a time", batch),
-            ("cards", cards - 1),
-        ):
-            move(page, name, place)
-        seen = explorer.reading(
-            model,
-            card,
-            groups=explorer.models[model].groups[group],
-            length=LENGTHS[length],
-            batch=BATCHES[batch],
-            width=width,
-            cards=cards,
-        )
-        assert width in WIDTHS
-        assert shown(page) == expected(seen, BATCHES[batch])
-        for name, intensity in zip(("weights", "caches", "prompt"), seen.intensities, strict=True):
-            assert page.locator(f".ce-roofline .ce-key.ce-{name}").text_content() == f"{name} {digits(intensity)}"
-
-
-def test_it_begins_with_a_word_of_the_first_model_and_says_so(open_page: Open) -> None:
-    page = open_page(calculator())
-    said = str(page.locator(".explorer-live").first.text_content())
-    assert said.startswith("8B with 8 heads of keys, 1 text of 8,192 tokens, 2 bytes a number, 1 H100: weights 15 GiB")
-    assert said.endswith("A step takes 4.8 ms, 208 words a second; the slower clock is bandwidth.")
-
-
-def test_what_does_not_fit_is_said_and_hatched(open_page: Open) -> None:
-    page = open_page(calculator())
-    assert "both fit" in str(page.locator(".ce-memory").text_content())
-    page.get_by_role("radio", name="70B", exact=True).click()
-    assert "does not fit" in str(page.locator(".ce-memory").text_content())
-    assert page.locator(".ce-bar.ce-over").count() == 1
-    move(page, "cards", 3)
-    assert page.locator(".ce-bar.ce-over").count() == 0
-
-
-def test_another_model_has_its_own_heads(open_page: Open) -> None:
-    page = open_page(calculator())
-    slider = page.get_by_role("slider", name="heads of keys")
-    assert (slider.get_attribute("max"), slider.get_attribute("aria-valuetext")) == ("5", "8")
-    page.get_by_role("radio", name="70B", exact=True).click()
-    slider = page.get_by_role("slider", name="heads of keys")
-    assert (slider.get_attribute("max"), slider.get_attribute("aria-valuetext")) == ("6", "8")
+    assert heads.get_attribute("aria-valuetext") == "8 of 32"

@@ -1,6 +1,6 @@
-"""Weigh the weights and the caches of a model, and see which of two clocks a word waits for: the cache calculator.
+"""Weigh a Llama and its caches, and time its next token on a card: the cost calculator.
 
-`cost_explorer` makes a figure to play with (see `tfcourse.explorers.base`), with a table of models and cards where no script runs.
+`cost_explorer` makes a figure to play with (see `tfcourse.explorers.base`), with tables of sizes and of milliseconds where no script runs.
 """
 
 from __future__ import annotations
@@ -10,86 +10,104 @@ from dataclasses import dataclass
 from typing import Any
 
 from tfcourse.explorers.base import Explorer, folded, readable, table
-from tfcourse.llama import decode_cost, inference_latency, kv_cache_bytes, largest_batch, llama_parameters
+from tfcourse.llama import (
+    DecodeCost,
+    Latency,
+    decode_cost,
+    inference_latency,
+    kv_cache_bytes,
+    largest_batch,
+    llama_parameters,
+)
 
-__all__ = ["Card", "CostExplorer", "Decoder", "Reading", "cost_explorer"]
+__all__ = ["CARDS", "Card", "CostExplorer", "CostModel", "cost_explorer"]
 
-LENGTHS = tuple(2**n for n in range(9, 18))
-BATCHES = tuple(2**n for n in range(11))
-WIDTHS = (2, 1, 4)
-"""Bytes of a number, the usual ones first."""
-MOST_CARDS = 16
+GIB = 2**30
+GB = 10**9
+MOST_MODELS = 4
+"""More of them would not stand in a row."""
 
 
 @dataclass(frozen=True)
 class Card:
-    """A graphics card.
+    """A graphics card: what its data sheet says, without sparsity.
 
     Attributes:
         name: what it is called.
-        peak_flops: operations a second, of dense matrices in bf16.
-        bandwidth: bytes a second.
-        memory: bytes.
+        peak: operations a second in bfloat16.
+        bandwidth: bytes a second between its memory and its arithmetic.
+        memory: bytes of its memory.
     """
 
     name: str
-    peak_flops: float
+    peak: float
     bandwidth: float
     memory: int
 
 
+CARDS = (
+    Card("A100 80 GB", 312e12, 2.039e12, 80 * GB),
+    Card("H100 SXM", 989.4e12, 3.35e12, 80 * GB),
+    Card("H200", 989.4e12, 4.8e12, 141 * GB),
+)
+"""Cards to choose from; 80 GB are counted as 80 · 10⁹ bytes, which are 74.5 GiB."""
+
+
 @dataclass(frozen=True)
-class Decoder:
-    """The sizes of a Llama, in the order of `llama_parameters`.
+class CostModel:
+    """A Llama with any number of heads of keys and values.
 
     Attributes:
         name: what it is called.
-        vocabulary: rows of its embedding.
-        d_model: width D.
-        n_heads: query heads H.
-        n_kv_heads: heads of keys and values G, as it was published.
-        d_ff: feed-forward width F.
-        n_layers: layers L.
+        layers: L.
+        heads: query heads H.
+        d_head: width of a head Dh.
+        published: heads of keys and values G that it has.
+        parameters: for each number of heads that it could have, all of its parameters, and those that a step multiplies.
     """
 
     name: str
-    vocabulary: int
-    d_model: int
-    n_heads: int
-    n_kv_heads: int
-    d_ff: int
-    n_layers: int
+    layers: int
+    heads: int
+    d_head: int
+    published: int
+    parameters: dict[int, tuple[int, int]]
 
-    @property
-    def groups(self) -> tuple[int, ...]:
-        """All numbers of heads of keys and values that divide H."""
-        return tuple(g for g in range(1, self.n_heads + 1) if self.n_heads % g == 0)
+    @classmethod
+    def of(cls, name: str, sizes: Sequence[int]) -> CostModel:
+        """Count a model of the sizes that `llama_parameters` takes, for every number of heads that can be shared evenly."""
+        vocabulary, d_model, heads, published, d_ff, layers = sizes
+        parameters = {}
+        for shared in (n for n in range(1, heads + 1) if not heads % n):
+            counts = llama_parameters(vocabulary, d_model, heads, shared, d_ff, layers)
+            parameters[shared] = (sum(counts), counts.attention + counts.feed_forward + counts.output)
+        return cls(name, layers, heads, d_model // heads, published, parameters)
 
-    def weights(self, groups: int) -> tuple[int, int]:
-        """All parameters with so many heads of keys and values, and those that a step of writing reads: all but the embedding."""
-        counts = llama_parameters(self.vocabulary, self.d_model, self.n_heads, groups, self.d_ff, self.n_layers)
-        return sum(counts), counts.attention + counts.feed_forward + counts.output
+    def cost(self, shared: int, length: int, *, batch: int = 1, bytes_per_number: int = 2) -> DecodeCost:
+        """What the next token of each text costs."""
+        return decode_cost(
+            self.parameters[shared][1],
+            self.layers,
+            self.heads,
+            shared,
+            self.d_head,
+            length,
+            batch=batch,
+            bytes_per_number=bytes_per_number,
+        )
 
+    def latency(
+        self, card: Card, shared: int, length: int, *, batch: int = 1, bytes_per_number: int = 2, cards: int = 1
+    ) -> Latency:
+        """The least time for the next token of each text, and what it waits for."""
+        cost = self.cost(shared, length, batch=batch, bytes_per_number=bytes_per_number)
+        moved = cost.weight_bytes + cost.cache_bytes
+        return inference_latency(cost.flops, moved, peak_flops=card.peak, bandwidth=card.bandwidth, n_devices=cards)
 
-@dataclass(frozen=True)
-class Reading:
-    """What the calculator shows.
-
-    Attributes:
-        weight_bytes: bytes of all weights.
-        cache_bytes: bytes of all caches.
-        fits: how many texts fit beside the weights.
-        seconds: of one step, which writes a word of every text.
-        bound: the slower clock, "compute" or "bandwidth".
-        intensities: operations for each byte of the weights, of the caches, and of reading a prompt of this length.
-    """
-
-    weight_bytes: int
-    cache_bytes: int
-    fits: int
-    seconds: float
-    bound: str
-    intensities: tuple[float, float, float]
+    def most_texts(self, card: Card, shared: int, length: int, *, bytes_per_number: int = 2, cards: int = 1) -> int:
+        """How many texts fit beside the weights."""
+        cache = kv_cache_bytes(self.layers, shared, self.d_head, length, bytes_per_number=bytes_per_number)
+        return largest_batch(cards * card.memory, self.parameters[shared][0] * bytes_per_number, cache)
 
 
 @dataclass(frozen=True, repr=False)
@@ -98,116 +116,109 @@ class CostExplorer(Explorer):
 
     element = "cost-explorer"
 
-    models: tuple[Decoder, ...]
+    models: tuple[CostModel, ...]
     cards: tuple[Card, ...]
+    start: tuple[int, int]
+    """Which card is chosen at first, and the length of the context as a power of two."""
+    longest: int
+    """The longest context, as a power of two."""
 
     def data(self) -> dict[str, Any]:
-        """The models with their weights for each number of heads of keys, the cards, and what there is to choose from."""
+        """The sizes of models and cards; the page's script does the arithmetic."""
         return {
             "models": [
                 {
                     "name": model.name,
-                    "layers": model.n_layers,
-                    "heads": model.n_heads,
-                    "width": model.d_model // model.n_heads,
-                    "published": model.n_kv_heads,
-                    "groups": [[groups, *model.weights(groups)] for groups in model.groups],
+                    "layers": model.layers,
+                    "heads": model.heads,
+                    "width": model.d_head,
+                    "published": model.published,
+                    "shared": [[shared, *counts] for shared, counts in model.parameters.items()],
                 }
                 for model in self.models
             ],
             "cards": [
-                {"name": card.name, "peak": card.peak_flops, "bandwidth": card.bandwidth, "memory": card.memory}
+                {"name": card.name, "peak": card.peak, "bandwidth": card.bandwidth, "memory": card.memory}
                 for card in self.cards
             ],
-            "lengths": LENGTHS,
-            "batches": BATCHES,
-            "widths": WIDTHS,
-            "mostCards": MOST_CARDS,
+            "start": {"card": self.start[0], "length": self.start[1]},
+            "longest": self.longest,
         }
 
-    def reading(
-        self,
-        model: int,
-        card: int,
-        *,
-        groups: int | None = None,
-        length: int = 8_192,
-        batch: int = 1,
-        width: int = 2,
-        cards: int = 1,
-    ) -> Reading:
-        """Work out what the calculator shows for a model and a card, which are counted from 0."""
-        decoder, device = self.models[model], self.cards[card]
-        shared = decoder.n_kv_heads if groups is None else groups
-        layers, heads, d_head = decoder.n_layers, decoder.n_heads, decoder.d_model // decoder.n_heads
-        every, read = decoder.weights(shared)
-        cost = decode_cost(read, layers, heads, shared, d_head, length, batch=batch, bytes_per_number=width)
-        latency = inference_latency(
-            cost.flops,
-            cost.weight_bytes + cost.cache_bytes,
-            peak_flops=device.peak_flops,
-            bandwidth=device.bandwidth,
-            n_devices=cards,
-        )
-        one = kv_cache_bytes(layers, shared, d_head, length, bytes_per_number=width)
-        # Each token of a prompt looks at half of it on average.
-        prompt = 2 * read * length + 2 * layers * heads * d_head * length**2
-        return Reading(
-            weight_bytes=every * width,
-            cache_bytes=cost.cache_bytes,
-            fits=largest_batch(cards * device.memory, every * width, one),
-            seconds=latency.seconds,
-            bound=latency.bound,
-            intensities=(2 * batch / width, 2 * heads / shared / width, prompt / (read * width + one)),
-        )
-
     def plain(self) -> str:
-        """For each model and card: one text of 8,192 tokens with numbers of two bytes."""
-        columns = ("weights, GiB", "cache, GiB", "ms a word", "texts that fit")
-        rows = []
-        for number, model in enumerate(self.models):
-            for place, card in enumerate(self.cards):
-                seen = self.reading(number, place)
-                values = (seen.weight_bytes / 2**30, seen.cache_bytes / 2**30, 1e3 * seen.seconds, seen.fits)
-                rows.append((f"{model.name}, {card.name}", values))
-        label = "One text of 8,192 tokens, two bytes a number, one card"
-        return folded(label, table(label, columns, rows), unfolded=True)
+        """The models as they are published: what they weigh, and milliseconds for a token of one text on each card."""
+        lengths = [2 ** self.start[1], 2**self.longest]
+        number = "<td>{:,.2f}</td>".format
+        weights = [
+            (
+                model.name,
+                [
+                    model.parameters[model.published][0] * 2 / GIB,
+                    *(model.cost(model.published, length).cache_bytes / GIB for length in lengths),
+                    *(model.cost(model.heads, length).cache_bytes / GIB for length in lengths),
+                ],
+            )
+            for model in self.models
+        ]
+        columns = [
+            "weights",
+            *(f"cache, {length:,} tokens" for length in lengths),
+            *(f"{length:,} tokens, all heads" for length in lengths),
+        ]
+        milliseconds = [
+            (
+                f"{model.name}, {length:,} tokens",
+                [1e3 * model.latency(card, model.published, length).seconds for card in self.cards],
+            )
+            for model in self.models
+            for length in lengths
+        ]
+        sizes = table("GiB at 2 bytes per number", columns, weights, cell=number, corner="model")
+        times = table("Milliseconds", [card.name for card in self.cards], milliseconds, cell=number, corner="one text")
+        return folded("GiB of weights and of a text's cache, 2 bytes per number", sizes, unfolded=True) + folded(
+            "Milliseconds for a token of one text, with the bandwidth of one card", times
+        )
 
     def summary(self) -> str:
         """How many models and cards there are."""
-        return f"{len(self.models)} models, {len(self.cards)} cards, contexts up to {LENGTHS[-1]:,} tokens"
+        return f"{len(self.models)} models, {len(self.cards)} cards, contexts of up to {2**self.longest:,} tokens"
 
 
-def cost_explorer(models: Mapping[str, Sequence[int]], cards: Sequence[Card], *, caption: str) -> CostExplorer:
-    """Show what writing costs: bytes of weights and caches, whether they fit, milliseconds a word, and a roofline.
+def cost_explorer(
+    sizes: Mapping[str, Sequence[int]], *, caption: str, cards: Sequence[Card] = CARDS, card: int = 1
+) -> CostExplorer:
+    """Show what a Llama and its caches weigh on a card, how long the next token takes, and which clock it waits for.
 
-    Leave the result as the last value of a notebook cell. With the course's script the reader chooses a model, its heads of keys, the
-    context, the batch, bytes a number and cards; without it there is a table.
+    Leave the result as the last value of a notebook cell. With the course's script the reader chooses a model, its heads of keys and
+    values, the context, the batch, bytes per number and cards; without it there are tables of the models as they are given.
 
     Args:
-        models: By name, the numbers that `llama_parameters` takes: V, D, H, G, F, L.
-        cards: The cards to choose from.
+        sizes: By name, the vocabulary, width, query heads, heads of keys, inner width and layers: what `llama_parameters` takes; 1 to 4
+            models.
         caption: One sentence that says what the figure shows.
+        cards: Cards to choose from.
+        card: Which of them is chosen at first.
 
     Returns:
         An object that notebooks display.
 
     Raises:
-        ValueError: If there is no model or no card, a model has not six whole numbers from 1 on, its heads do not divide, a card has a
-            rate or a memory that is not positive, or the caption is blank.
+        ValueError: If there is no model or more than 4, a size is not positive, heads cannot be shared evenly, there is no such card, a
+            card's number is not positive, or the caption is blank.
     """
-    if not models or not cards:
-        raise ValueError("expected a model and a card at least")
-    decoders = []
-    for name, sizes in models.items():
-        if len(sizes) != 6 or min(sizes) < 1:
-            raise ValueError(f"expected six numbers from 1 on for {name!r}: V, D, H, G, F, L; got {list(sizes)}")
-        decoder = Decoder(readable(name), *sizes)
-        if decoder.d_model % decoder.n_heads or decoder.n_heads % decoder.n_kv_heads:
-            raise ValueError(f"expected heads of {name!r} that divide, got D, H, G = {list(sizes[1:4])}")
-        decoders.append(decoder)
-    for card in cards:
-        if min(card.peak_flops, card.bandwidth, card.memory) <= 0:
-            raise ValueError(f"expected positive rates and memory, got {card}")
-    shown = tuple(Card(readable(card.name), card.peak_flops, card.bandwidth, card.memory) for card in cards)
-    return CostExplorer(caption, tuple(decoders), shown)
+    if not 1 <= len(sizes) <= MOST_MODELS:
+        raise ValueError(f"expected 1 to {MOST_MODELS} models, got {len(sizes)}")
+    for name, numbers in sizes.items():
+        if len(numbers) != 6 or min(numbers) < 1:
+            raise ValueError(f"{name!r} needs six positive sizes, got {tuple(numbers)}")
+        _, d_model, heads, shared, _, _ = numbers
+        if heads % shared or d_model % heads:
+            raise ValueError(f"{name!r}: a width of {d_model} and {heads} query heads cannot share {shared} heads")
+    if not 0 <= card < len(cards):
+        raise ValueError(f"there is no card {card} among {len(cards)}")
+    for one in cards:
+        if min(one.peak, one.bandwidth, one.memory) <= 0:
+            raise ValueError(f"numbers of a card are positive, got {one}")
+    models = tuple(CostModel.of(readable(name), numbers) for name, numbers in sizes.items())
+    named = tuple(Card(readable(one.name), one.peak, one.bandwidth, one.memory) for one in cards)
+    return CostExplorer(caption, models, named, (card, 13), 17)

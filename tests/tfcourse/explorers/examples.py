@@ -16,7 +16,7 @@ from tfcourse.explorers.alignments import AlignedPair, alignment_explorer
 from tfcourse.explorers.base import Explorer
 from tfcourse.explorers.blocks import block_explorer
 from tfcourse.explorers.caches import cache_explorer
-from tfcourse.explorers.costs import Card, cost_explorer
+from tfcourse.explorers.costs import cost_explorer
 from tfcourse.explorers.dials import dial_explorer
 from tfcourse.explorers.gaps import gap_explorer
 from tfcourse.explorers.gradients import gradient_explorer
@@ -172,10 +172,9 @@ def dials(text: Text) -> Explorer:
 
 
 def costs(text: Text) -> Explorer:
-    """Two small models and two cards."""
-    models = {text("small"): (100, 16, 4, 2, 40, 2), text("large"): (100, 32, 8, 2, 90, 3)}
-    cards = (Card(text("slow"), 1e9, 1e7, 10**6), Card(text("fast"), 4e9, 2e7, 2 * 10**6))
-    return cost_explorer(models, cards, caption=text("What does a word wait for?"))
+    """A small model and one that no card holds."""
+    sizes = {text("8B"): (128_256, 4096, 32, 8, 14_336, 32), text("405B"): (128_256, 16_384, 128, 8, 53_248, 126)}
+    return cost_explorer(sizes, caption=text("What does a token wait for?"))
 
 
 def reaches(text: Text) -> Explorer:

@@ -1,4 +1,4 @@
-"""The cache calculator counts as the reference does, and refuses what it cannot show."""
+"""The cost calculator holds the numbers of published models and of cards, and refuses what it cannot show."""
 
 from __future__ import annotations
 
@@ -7,69 +7,80 @@ from typing import Any
 
 import pytest
 
-from tfcourse.explorers.costs import Card, CostExplorer, cost_explorer
-from tfcourse.llama import llama_parameters
+from tfcourse.explorers.costs import CARDS, GB, GIB, Card, CostExplorer, cost_explorer
+from tfcourse.llama import decode_cost, kv_cache_bytes, llama_parameters
 
-MODELS = {"8B": (128_256, 4096, 32, 8, 14_336, 32), "70B": (128_256, 8192, 64, 8, 28_672, 80)}
-CARDS = (Card("A100", 312e12, 2.039e12, 80 * 10**9), Card("H100", 989.4e12, 3.35e12, 80 * 10**9))
-
-
-def explorer(**changed: Any) -> CostExplorer:
-    options: dict[str, Any] = {"models": MODELS, "cards": CARDS, "caption": "c"} | changed
-    return cost_explorer(options.pop("models"), options.pop("cards"), **options)
+SIZES = {
+    "8B": (128_256, 4096, 32, 8, 14_336, 32),
+    "70B": (128_256, 8192, 64, 8, 28_672, 80),
+    "405B": (128_256, 16_384, 128, 8, 53_248, 126),
+}
 
 
-def test_a_word_of_llama_8b_takes_five_milliseconds_on_an_h100() -> None:
-    seen = explorer().reading(0, 1)
-    assert seen.seconds == pytest.approx(4.8e-3, rel=0.02)
-    assert seen.bound == "bandwidth"
-    assert (seen.weight_bytes, seen.cache_bytes) == (2 * 8_030_261_248, 2**30)
-    assert seen.fits == 59
+def explorer(**options: Any) -> CostExplorer:
+    return cost_explorer(**({"sizes": SIZES, "caption": "c"} | options))
 
 
-def test_intensities_are_the_batch_the_heads_that_share_and_those_of_a_prompt() -> None:
-    weights, caches, prompt = explorer().reading(1, 1, batch=32, length=4096).intensities
-    assert (weights, caches) == (32, 8)
-    assert 4096 < prompt < 5000
+def test_published_models_have_their_published_parameters() -> None:
+    totals = [model.parameters[model.published][0] for model in explorer().models]
+    assert totals == [8_030_261_248, 70_553_706_496, 405_853_388_800]
+    for model, sizes in zip(explorer().models, SIZES.values(), strict=True):
+        counts = llama_parameters(*sizes)
+        assert model.parameters[8][1] == counts.attention + counts.feed_forward + counts.output
 
 
-def test_a_step_is_the_slower_of_both_clocks_and_all_cards_share_it() -> None:
-    one, four = (explorer().reading(1, 0, batch=256, length=512, cards=cards) for cards in (1, 4))
-    assert one.seconds == pytest.approx(4 * four.seconds)
-    assert one.bound == four.bound == "compute"
-    assert (one.fits, four.fits > 256) == (0, True)
+def test_every_number_of_heads_that_divides_the_queries_can_be_chosen() -> None:
+    small, _, large = explorer().models
+    assert list(small.parameters) == [1, 2, 4, 8, 16, 32]
+    assert list(large.parameters) == [1, 2, 4, 8, 16, 32, 64, 128]
+    for shared, (total, _) in small.parameters.items():
+        assert total == sum(llama_parameters(128_256, 4096, 32, shared, 14_336, 32))
 
 
-def test_fewer_heads_of_keys_make_smaller_caches_and_slightly_smaller_weights() -> None:
-    few, many = (explorer().reading(0, 1, groups=groups) for groups in (1, 32))
-    assert 32 * few.cache_bytes == many.cache_bytes
-    assert 1 < many.weight_bytes / few.weight_bytes < 1.2
+def test_costs_and_times_are_those_of_the_chapter() -> None:
+    model, card = explorer().models[0], CARDS[1]
+    cost = model.cost(8, 8_192, batch=3)
+    assert cost == decode_cost(model.parameters[8][1], 32, 32, 8, 128, 8_192, batch=3)
+    assert cost.cache_bytes == 3 * GIB
+    assert 1e3 * model.latency(card, 8, 8_192).seconds == pytest.approx(4.8, abs=0.05)
+    assert model.latency(card, 8, 8_192).bound == "bandwidth"
+    assert model.latency(card, 8, 256, batch=1024).bound == "compute"
+    assert model.most_texts(card, 8, 8_192) == (80 * GB - 2 * 8_030_261_248) // kv_cache_bytes(32, 8, 128, 8_192) == 59
+    assert model.most_texts(card, 8, 8_192, bytes_per_number=1, cards=2) == 283
 
 
-def test_data_has_the_weights_for_every_number_of_heads() -> None:
-    data = json.loads(explorer().to_json())
-    groups = {row[0]: row[1:] for row in data["models"][0]["groups"]}
-    assert list(groups) == [1, 2, 4, 8, 16, 32]
-    counts = llama_parameters(*MODELS["8B"])
-    assert groups[8] == [sum(counts), counts.attention + counts.feed_forward + counts.output]
-    assert data["models"][1]["published"] == 8
+def test_ridges_are_those_of_the_chapter() -> None:
+    assert [round(card.peak / card.bandwidth) for card in CARDS] == [153, 295, 206]
 
 
-def test_a_table_and_a_summary_stand_in_for_the_figure() -> None:
-    assert "<td>14.96</td><td>1.00</td><td>4.80</td><td>59.00</td>" in explorer().plain()
-    assert explorer().summary() == "2 models, 2 cards, contexts up to 131,072 tokens"
+def test_data_has_the_counts_of_each_choice() -> None:
+    data = json.loads(explorer(card=2).to_json())
+    assert [model["name"] for model in data["models"]] == list(SIZES)
+    assert data["models"][0]["shared"][3] == [8, *explorer().models[0].parameters[8]]
+    assert data["cards"][1] == {"name": "H100 SXM", "peak": 989.4e12, "bandwidth": 3.35e12, "memory": 80 * GB}
+    assert (data["start"], data["longest"]) == ({"card": 2, "length": 13}, 17)
+
+
+def test_tables_and_summary_stand_in_for_the_figure() -> None:
+    shown = explorer()
+    assert "<td>14.96</td><td>1.00</td><td>16.00</td><td>4.00</td><td>64.00</td>" in shown.plain()
+    seconds = [1e3 * shown.models[0].latency(card, 8, 8_192).seconds for card in CARDS]
+    assert "".join(f"<td>{number:.2f}</td>" for number in seconds) in shown.plain()
+    assert shown.summary() == "3 models, 3 cards, contexts of up to 131,072 tokens"
 
 
 @pytest.mark.parametrize(
     ("changed", "match"),
     [
-        ({"models": {}}, "a model and a card"),
-        ({"cards": ()}, "a model and a card"),
-        ({"models": {"a": (1, 2, 3)}}, "six numbers"),
-        ({"models": {"a": (9, 8, 2, 0, 9, 1)}}, "six numbers"),
-        ({"models": {"a": (9, 9, 2, 1, 9, 1)}}, "that divide"),
-        ({"models": {"a": (9, 8, 4, 3, 9, 1)}}, "that divide"),
-        ({"cards": (Card("a", 1.0, 0.0, 1),)}, "positive"),
+        ({"sizes": {}}, "1 to 4 models, got 0"),
+        ({"sizes": {str(n): SIZES["8B"] for n in range(5)}}, "got 5"),
+        ({"sizes": {"few": (10, 8, 4, 2)}}, "six positive sizes"),
+        ({"sizes": {"none": (10, 8, 4, 2, 16, 0)}}, "six positive sizes"),
+        ({"sizes": {"odd": (10, 8, 4, 3, 16, 2)}}, "cannot share 3 heads"),
+        ({"sizes": {"narrow": (10, 9, 4, 2, 16, 2)}}, "width of 9"),
+        ({"card": 3}, "no card 3"),
+        ({"cards": ()}, "among 0"),
+        ({"cards": (Card("idle", 0.0, 1.0, 1),), "card": 0}, "positive"),
         ({"caption": " "}, "caption"),
     ],
 )

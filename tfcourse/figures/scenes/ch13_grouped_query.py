@@ -1,6 +1,8 @@
-"""The drawings of chapter 13: shared heads, Llama's layer, a gated network, what is read for a token, and two clocks."""
+"""The drawings of chapter 13: shared heads, Llama's layer, a gated network, two clocks, and how a prompt and an answer are read."""
 
 from __future__ import annotations
+
+from itertools import pairwise
 
 from tfcourse.figures.boxes import box, chip, operation
 from tfcourse.figures.drawing import SMALL, Drawing, Tone
@@ -55,35 +57,36 @@ def layer() -> Drawing:
         ("RMS norm", "ink"),
         ("SwiGLU", "key"),
     ]
-    narrow = Drawing(350, 440)
-    drawing = Drawing(700, 150, narrow=narrow)
-    start, below_start = chip(drawing, "x", (30, 112)), chip(narrow, "x", (60, 414))
-    here, there = start.right, below_start.top
-    for number in (0, 2):
-        (norm, _), (name, tone) = steps[number], steps[number + 1]
-        x, y = 62 + 160 * number, 330 - 92 * number
-        first, second = (
-            box(drawing, norm, Rect(x + 18, 22, 104, 34)),
-            box(drawing, name, Rect(x + 146, 22, 104, 34), tone=tone),
-        )
-        plus = operation(drawing, "+", (x + 276, 112))
-        arrow(drawing, here, plus.left)
-        arrow(drawing, (x, 112), first.left, via=[(x, 39)])
-        arrow(drawing, first.right, second.left)
-        arrow(drawing, second.right, plus.top, via=[(x + 276, 39)])
-        here = plus.right
-        under, above = (
-            box(narrow, norm, Rect(140, y, 140, 34)),
-            box(narrow, name, Rect(140, y - 72, 140, 34), tone=tone),
-        )
-        plus = operation(narrow, "+", (60, y - 116))
-        arrow(narrow, there, plus.bottom)
-        arrow(narrow, (60, y + 52), under.bottom, via=[(210, y + 52)])
-        arrow(narrow, under.top, above.bottom)
-        arrow(narrow, above.top, plus.right, via=[(210, y - 116)])
-        there = plus.top
-    arrow(drawing, here, (694, 112))
-    arrow(narrow, there, (60, 6))
+    narrow = Drawing(350, 420)
+    drawing = Drawing(704, 146, narrow=narrow)
+    here, there = (14.0, 116.0), (60.0, 410.0)  # how far the streams have come
+    for number, (name, tone) in enumerate(steps):
+        x = 40 + 150 * number + (34 if number > 1 else 0)
+        part = box(drawing, name, Rect(x, 30, 116, 34), tone=tone)
+        below = box(narrow, name, Rect(130, 356 - 92 * number, 140, 34), tone=tone)
+        if number % 2 == 0:
+            arrow(drawing, (x - 14, 116), part.left, via=[(x - 14, 47)])
+            arrow(
+                narrow,
+                (60, below.centre[1] + 30),
+                (below.centre[0], below.bottom[1]),
+                via=[(below.centre[0], below.centre[1] + 30)],
+            )
+        else:
+            arrow(drawing, (x - 34, 47), part.left)
+            plus = operation(drawing, "+", (x + 140, 116))
+            arrow(drawing, here, plus.left, tone="muted", stroke=3)
+            here = plus.right
+            arrow(drawing, part.right, plus.top, via=[(x + 140, 47)])
+            arrow(narrow, (below.centre[0], below.bottom[1] + 58), below.bottom)
+            plus = operation(narrow, "+", (60, below.centre[1]))
+            arrow(narrow, there, plus.bottom, tone="muted", stroke=3)
+            there = plus.top
+            arrow(narrow, below.left, plus.right)
+    arrow(drawing, here, (698, 116), tone="muted", stroke=3)
+    arrow(narrow, there, (60, 14), tone="muted", stroke=3)
+    drawing.text((160, 134), "stream", size=SMALL, tone="muted")
+    narrow.text((26, 390), "stream", size=SMALL, tone="muted")
     return drawing
 
 
@@ -141,4 +144,35 @@ def clocks() -> Drawing:
     arrow(narrow, above.bottom, under.top, stroke=5, tone="key")
     narrow.text((80, 112), "3.35 · 10^12\nbytes a second", size=SMALL, tone="key")
     narrow.text((175, 230), "989 · 10^12 sums a second", size=SMALL, tone="query")
+    return drawing
+
+
+def prefill() -> Drawing:
+    """Draw how often the weights are read: once for all tokens of a prompt, and once for each token that is written.
+
+    Returns:
+        The drawing: two pictures beside each other on a page, below each other on a phone.
+    """
+    parts = [_reading("prefill: one reading", 4, 1), _reading("decode: a reading per token", 4, 4)]
+    narrow = Drawing(350, 330)
+    drawing = Drawing(700, 160, narrow=narrow)
+    for number, part in enumerate(parts):
+        drawing.place(part, 10 + 350 * number, 0)
+        narrow.place(part, 10, 168 * number)
+    return drawing
+
+
+def _reading(title: str, tokens: int, readings: int) -> Drawing:
+    """Tokens in a row, and below them the weights as often as they are read."""
+    drawing = Drawing(330, 156)
+    drawing.text((165, 14), title, bold=True)
+    row = [chip(drawing, f"x_{t + 1}", (48 + 78 * t, 48), tone="query", size=SMALL, height=26) for t in range(tokens)]
+    width = 306 if readings == 1 else 70
+    for t in range(readings):
+        weights = box(drawing, "weights", Rect(12 + 78 * t, 100, width, 36), tone="key", size=SMALL)
+        for token in row if readings == 1 else [row[t]]:
+            arrow(drawing, (token.centre[0], weights.top[1]), token.bottom, tone="key")
+    if readings > 1:
+        for before, after in pairwise(row):
+            arrow(drawing, before.right, after.left, tone="query")
     return drawing
