@@ -27,6 +27,7 @@ HEADINGS = {
     "sets-not-sequences": "Answers that are sets",
     "tables-as-tokens": "A table's columns as tokens",
     "two-streams": "Two streams",
+    "graph-is-a-mask": "A graph is a mask",
     "what-goes-wrong-11": "What goes wrong",
 }
 
