@@ -424,9 +424,9 @@ class Scenes(NamedTuple):
     images: Tensor
     """Pictures, (count, 1, size, size), numbers from 0 to 1."""
     labels: list[Tensor]
-    """For each picture the kinds of its boxes: 0 filled, 1 hollow, 2 crossed."""
+    """For each picture the kinds of its boxes, 0 filled, 1 hollow, 2 crossed."""
     boxes: list[Tensor]
-    """For each picture its boxes, (O, 4): centre x, centre y, width, height, in shares of the picture."""
+    """Its boxes, (O, 4), each as centre x, centre y, width and height, in shares of the picture."""
 
 
 def scenes(count: int, size: int = 24, seed: int = 0) -> Scenes:

@@ -34,7 +34,7 @@ class Source(NamedTuple):
     name: str
     """Its name in the file, as released checkpoints have it, without the prefix of the whole model."""
     how: How = "as is"
-    """What is done to it: a third is of the last axis, transposed as well if it is a matrix."""
+    """What is done to it; a third is one of the last axis, transposed as well if it is a matrix."""
 
 
 _CLASSES = {
