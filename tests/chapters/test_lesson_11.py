@@ -55,7 +55,7 @@ GIVEN: set[str] = {
     "| SAGAN | 52.52 | 83.7 | 18.65 |",
     "with 0.1 added against rounding, `scale_factor=(w + 0.1) / sqrt(N)`",
     "1,297 small pictures of digits",
-    "With 1,297 digits there are only traces of it",
+    "With 1,297 digits hardly a trace of it",
 }
 
 LESSON = Lesson("11_vision", ASKED, GIVEN)

@@ -33,6 +33,7 @@ from tfcourse.data import (
     pad_batch,
     parallel_pairs,
     prose,
+    scenes,
     tokenize,
     wmt_pairs,
 )
@@ -564,3 +565,34 @@ def test_prose_is_the_language_reference_with_its_lines_and_signs() -> None:
     assert text.startswith('The "assert" statement')
     assert "\n\n" in text
     assert 80 < len(set(text)) < 200
+
+
+def test_scenes_are_the_same_for_a_seed_and_hold_one_to_three_boxes_that_do_not_touch() -> None:
+    made, again, other = scenes(30, seed=1), scenes(30, seed=1), scenes(30, seed=2)
+    assert made.images.shape == (30, 1, 24, 24)
+    assert torch.equal(made.images, again.images)
+    assert not torch.equal(made.images, other.images)
+    assert {len(kinds) for kinds in made.labels} == {1, 2, 3}
+    assert {int(kind) for kinds in made.labels for kind in kinds} == {0, 1, 2}
+    for boxes in made.boxes:
+        low, high = boxes[:, :2] - boxes[:, 2:] / 2, boxes[:, :2] + boxes[:, 2:] / 2
+        assert bool((low >= 0).all())
+        assert bool((high <= 1 + 1e-6).all())
+        for i in range(len(boxes)):
+            for j in range(i):
+                assert bool((low[i] > high[j]).any()) or bool((low[j] > high[i]).any())
+
+
+def test_boxes_of_a_scene_are_where_the_picture_is_dark() -> None:
+    made = scenes(20, seed=5)
+    for image, kinds, boxes in zip(made.images[:, 0], made.labels, made.boxes, strict=True):
+        for kind, (x, y, width, height) in zip(kinds.tolist(), (24 * boxes).tolist(), strict=True):
+            left, top = round(x - width / 2), round(y - height / 2)
+            inside = image[top : top + round(height), left : left + round(width)]
+            assert inside[0].min() == inside[-1].min() == inside[:, 0].min() == inside[:, -1].min() == 1
+            assert (inside.min() == 1) == (kind == 0)
+
+
+def test_a_scene_too_small_for_three_boxes_is_refused() -> None:
+    with pytest.raises(ValueError, match="16 at least"):
+        scenes(1, size=12)
