@@ -10,7 +10,7 @@ import torch
 import torch.nn.functional as F
 from scipy.optimize import linear_sum_assignment
 from torch import Tensor, nn
-from transformers import LxmertConfig
+from transformers import LxmertConfig, VisualBertConfig, VisualBertModel
 from transformers.image_transforms import center_to_corners_format
 from transformers.loss.loss_for_object_detection import HungarianMatcher, ImageLoss, generalized_box_iou
 from transformers.models.lxmert.modeling_lxmert import LxmertCrossAttentionLayer, LxmertIntermediate, LxmertOutput
@@ -24,6 +24,7 @@ from tfcourse.beyond import (
     hungarian_matching_loss,
     matching_cost,
 )
+from tfcourse.layers import EncoderLayer
 
 KINDS = 4
 
@@ -330,3 +331,47 @@ def test_dropout_falls_on_what_sublayers_say() -> None:
     layer.train()
     expected = layer.text_feed_forward_norm(layer.text_cross_attention_norm(text))
     near(layer(text, image)[0], expected)
+
+
+def test_one_stream_is_the_encoder_over_words_and_regions_as_visualbert_has_it() -> None:
+    config = VisualBertConfig(
+        vocab_size=11,
+        hidden_size=12,
+        num_hidden_layers=2,
+        num_attention_heads=3,
+        intermediate_size=17,
+        visual_embedding_dim=5,
+        max_position_embeddings=9,
+    )
+    theirs: Any = VisualBertModel(config, add_pooling_layer=False)
+    redrawn(theirs)
+    layers = [EncoderLayer(12, 3, 17, activation="gelu") for _ in range(2)]
+    pairs = (
+        ("self_attention.q_proj", "attention.self.query"),
+        ("self_attention.k_proj", "attention.self.key"),
+        ("self_attention.v_proj", "attention.self.value"),
+        ("self_attention.o_proj", "attention.output.dense"),
+        ("self_attention_norm", "attention.output.LayerNorm"),
+        ("feed_forward.up_proj", "intermediate.dense"),
+        ("feed_forward.down_proj", "output.dense"),
+        ("feed_forward_norm", "output.LayerNorm"),
+    )
+    for ours, layer in zip(layers, theirs.encoder.layer, strict=True):
+        for own, their in pairs:
+            ours.get_submodule(own).load_state_dict(layer.get_submodule(their).state_dict())
+        ours.self_attention_norm.eps = ours.feed_forward_norm.eps = 1e-12
+        ours.eval()
+    tokens, regions = torch.tensor([[3, 1, 4, 1]]), randn(1, 6, 5)
+    parts = theirs.embeddings
+    text = parts.word_embeddings(tokens) + parts.position_embeddings.weight[:4] + parts.token_type_embeddings.weight[0]
+    seen = parts.visual_projection(regions) + parts.visual_position_embeddings.weight[0]
+    x = parts.LayerNorm(torch.cat([text, seen + parts.visual_token_type_embeddings.weight[1]], dim=1))
+    for layer in layers:
+        x = layer(x)
+    found = theirs(
+        input_ids=tokens,
+        attention_mask=torch.ones(1, 4),
+        visual_embeds=regions,
+        visual_attention_mask=torch.ones(1, 6),
+    )
+    near(x, found.last_hidden_state)
