@@ -33,6 +33,7 @@ from autograder.grading.journal import (
     standings,
 )
 from autograder.lock import course_lock
+from tests.faults.grades import written
 
 from .conftest import CHAPTER, put
 from .crash_server import POINTS
@@ -224,35 +225,6 @@ def undisturbed(server: Server, handed_in: Path, tmp_path_factory: pytest.TempPa
     shutil.copytree(handed_in, root)
     assert server.run(root) == 0, server.said.read_text()
     return root
-
-
-def written(root: Path) -> dict[str, Any]:
-    """What grading leaves in a course: every row about students in the gradebook, every byte of results and feedback."""
-    found: dict[str, Any] = {}
-    with Gradebook(f"sqlite:///{root / 'gradebook.db'}", "tfcourse") as gradebook:
-        for student in gradebook.students:
-            found[student.id] = (student.first_name, student.last_name, student.email)
-            for submission in student.submissions:
-                found[student.id, "submission"] = (submission.assignment.name, submission.timestamp)
-                (notebook,) = submission.notebooks
-                found[student.id, "notebook"] = (notebook.name, notebook.late_submission_penalty)
-                for grade in notebook.grades:
-                    found[student.id, "grade", grade.name] = (
-                        *(grade.auto_score, grade.manual_score, grade.extra_credit),
-                        *(bool(grade.needs_manual_grade), grade.max_score),
-                    )
-                for comment in notebook.comments:
-                    found[student.id, "comment", comment.name] = (comment.auto_comment, comment.manual_comment)
-    for folder in ("results", "feedback"):
-        for path in sorted((root / folder).rglob("*")):
-            found[str(path.relative_to(root))] = path.read_bytes() if path.is_file() else "folder"
-    for path in sorted((root / "autograded").rglob("*.ipynb")):
-        try:
-            cells = json.loads(path.read_bytes())["cells"]
-        except ValueError:
-            cells = []
-        found[str(path.relative_to(root))] = [(cell["source"], cell.get("outputs")) for cell in cells]
-    return found
 
 
 def test_there_is_something_to_compare(undisturbed: Path) -> None:
