@@ -3,6 +3,10 @@
 ``python -m autograder.quality`` writes the result to ``docs/grader-quality``, a page for each chapter; the exit code is 1 if a mistake is
 outside of its band or is not recognised. With names of exercises it prints their tables and writes nothing. ``--seeds 8`` says which
 mistakes lose other points where other hidden questions are asked.
+
+``--mutants`` changes the reference of each exercise in one place after the other, and prints the changes that the check gives all the
+points; ``--coverage`` prints the branches that no question runs; ``--chapter 07`` takes the exercises of one chapter. The exit code is 1
+while there is one that the exercise's TOML does not explain. ``--toml`` prints entries for it, ``--write`` renews the committed measures.
 """
 
 from __future__ import annotations
@@ -260,7 +264,19 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("names", nargs="*", help="print the tables of these exercises, and write nothing")
     parser.add_argument("--check", action="store_true", help="write nothing; say whether the pages are up to date")
     parser.add_argument("--seeds", type=int, default=0, help="write nothing; compare so many seeds, half a minute each")
+    parser.add_argument("--mutants", action="store_true", help="print changes of the references that no check finds")
+    parser.add_argument(
+        "--coverage", action="store_true", help="print branches of the references that no question runs"
+    )
+    parser.add_argument("--chapter", metavar="NN", help="with --mutants or --coverage: the exercises of this chapter")
+    parser.add_argument("--toml", action="store_true", help="with --mutants: print tables [[equivalent]] to paste")
+    parser.add_argument("--write", action="store_true", help="with --mutants: renew mutants.json and open.json")
     options = parser.parse_args(arguments)
+    if options.mutants or options.coverage:
+        from autograder.mutation.command import run  # coverage.py is there for developers alone
+
+        names = options.names or [n for n, e in exercises().items() if e.chapter.startswith(options.chapter or "")]
+        return run(names, mutants=options.mutants, coverage=options.coverage, toml=options.toml, write=options.write)
     if options.seeds:
         found = list(luck(range(options.seeds), options.names or list(exercises())))
         print("\n".join(found) or f"Every known mistake keeps the same with each of {options.seeds} seeds.")
