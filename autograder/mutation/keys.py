@@ -22,8 +22,7 @@ from autograder.source_text import module_text
 _PACKAGE = Path(__file__).parents[1]
 # How a verdict is worded decides nothing about who gets which points.
 _WORDING = {"example.py", "hidden_messages.py", "verdict.py", "similar_names.py", "stamp.py"}
-_ENGINE = ("operators", "mutants", "measure", "limits", "effects", "branches")
-# What of the project is no course material: its files count whole.
+_ENGINE = ("operators", "expressions", "statements", "places", "mutants", "measure", "limits", "effects", "branches")
 _COURSE = "tfcourse"
 
 
@@ -101,11 +100,11 @@ def _closure(key: Key) -> dict[Key, str]:
 def _constants(module: str) -> str:
     """Return the assignments and imports at a module's top level."""
     try:
-        tree = _sources().text(module).tree
+        text = _sources().text(module)
     except ImportError:
         return ""
     kinds = (ast.Assign, ast.AnnAssign, ast.Import, ast.ImportFrom)
-    return _digest("\n".join(_normal(node) for node in tree.body if isinstance(node, kinds)))
+    return _text_digest("\n".join(text.of(node) for node in text.tree.body if isinstance(node, kinds)))
 
 
 @cache
@@ -115,15 +114,7 @@ def _file_digest(file: Path) -> str:
 
 @cache
 def _text_digest(code: str) -> str:
-    return _digest(_normal(ast.parse(code)))
-
-
-def _digest(text: str) -> str:
-    return hashlib.sha256(text.encode()).hexdigest()
-
-
-def _normal(tree: ast.AST) -> str:
-    return ast.dump(_WithoutSentences().visit(ast.parse(ast.unparse(tree))))
+    return hashlib.sha256(ast.dump(_WithoutSentences().visit(ast.parse(code))).encode()).hexdigest()
 
 
 class _WithoutSentences(ast.NodeTransformer):
