@@ -9,8 +9,6 @@ import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
-from coverage import Coverage
-
 from autograder.checking.exercise import Exercise
 from autograder.checking.sheet import decide
 from autograder.checking.subject import LocalSubject
@@ -33,6 +31,8 @@ class Branches:
 
 def branches_of(exercise: Exercise) -> Branches:
     """Put all questions, visible and hidden, to the reference, and return which of its branches they run."""
+    from coverage import Coverage  # developers alone have it, and the pages are read without it
+
     sheet = exercise.sheet(hidden=True)
     nodes = own_definitions(exercise)
     files = {node.module: Path(str(sys.modules[node.module].__file__)) for node in nodes}

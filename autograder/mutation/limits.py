@@ -6,6 +6,7 @@ one mistake, and no stranger's.
 
 from __future__ import annotations
 
+import faulthandler
 import os
 import resource
 import signal
@@ -52,6 +53,7 @@ def _be_the_child(work: Callable[[], str], writing: int, seconds: float, memory:
     """Do the work and end this process, whatever happens."""
     status = 1
     try:
+        faulthandler.disable()  # a crash is told by its signal
         nowhere = os.open(os.devnull, os.O_RDWR)
         for stream in (0, 1, 2):
             os.dup2(nowhere, stream)

@@ -37,6 +37,11 @@ def measures_of(exercise: Exercise) -> Measures:
     return found
 
 
+def committed() -> dict[str, Measures]:
+    """Return the measures that are committed, by exercise."""
+    return {name: cache.from_dict(item) for name, item in _lines(MEASURES).items()}
+
+
 def equivalents_of(exercise: Exercise) -> tuple[Equivalent, ...]:
     """Return what the exercise's TOML says to be no mistakes."""
     table = exercise.misconceptions
