@@ -3,6 +3,10 @@
 ``python -m autograder.quality`` writes the result to ``docs/grader-quality``, a page for each chapter; the exit code is 1 if a mistake is
 outside of its band or is not recognised. With names of exercises it prints their tables and writes nothing. ``--seeds 8`` says which
 mistakes lose other points where other hidden questions are asked.
+
+``--mutants`` changes the reference of each exercise in one place after the other, and prints the changes that the check gives all the
+points; ``--coverage`` prints the branches that no question runs; ``--chapter 07`` takes the exercises of one chapter. The exit code is 1
+while there is one that the exercise's TOML does not explain. ``--toml`` prints entries for it, ``--write`` renews the committed measures.
 """
 
 from __future__ import annotations
@@ -19,6 +23,8 @@ from autograder.checking.sheet import Heard, decide, reach
 from autograder.checking.subject import LocalSubject
 from autograder.checking.verdict import Verdict
 from autograder.checks import exercises
+from autograder.mutation import record
+from autograder.mutation.measure import Measures
 from autograder.processes import spread
 
 FOLDER = Path(__file__).parents[1] / "docs" / "grader-quality"
@@ -171,18 +177,30 @@ def _put(exercise: Exercise, candidate: Callable[..., Any], seed: int, *, hidden
     return decide(exercise.sheet(hidden=hidden, seed=seed), LocalSubject(candidate))
 
 
-def pages(qualities: Iterable[Quality]) -> dict[str, str]:
-    """Return the pages by file name: a summary, and one for each chapter. They depend on nothing but the qualities."""
+def pages(qualities: Iterable[Quality], measured: Mapping[str, Measures] | None = None) -> dict[str, str]:
+    """Return the pages by file name: a summary, and one for each chapter. They depend on nothing but what is given.
+
+    Args:
+        qualities: what became of the known mistakes.
+        measured: branches and mutants of each exercise; by default those that are committed.
+    """
     qualities = list(qualities)
+    measured = record.committed() if measured is None else measured
+    figures = {quality.exercise: _Figures.of(quality.exercise, measured.get(quality.exercise)) for quality in qualities}
     outcomes = [outcome for quality in qualities for outcome in quality.outcomes]
     lines = [
         _GENERATED,
         "",
         "# Does the grader grade?",
         "",
-        "A check is only as good as the wrong solutions that it catches. For every exercise, `autograder/checks` declares",
-        "*known mistakes*: wrong implementations of the kind that students write. Each of them was put to its check here, and",
-        "the tests put it there again.",
+        "A check is only as good as the wrong solutions that it catches. To find those that nobody has thought of, every reference is",
+        "changed in one place by standard operators: a comparison, a constant, a condition, an error that is not raised, an argument",
+        "left out. Such a *mutant* is *killed* if the check gives it less than all the points. One that nobody could tell from the",
+        "reference is recorded as *equivalent*, with the reason.",
+        "",
+        *_headline(list(figures.values())),
+        "",
+        "For every exercise, `autograder/checks` also declares *known mistakes*: wrong implementations of the kind that students write.",
         "",
         f"- Exercises: {len(qualities)}. Known mistakes: {len(outcomes)}.",
         f"- They keep what their class may keep: {_share(sum(outcome.caught for outcome in outcomes), len(outcomes))}.",
@@ -195,9 +213,9 @@ def pages(qualities: Iterable[Quality]) -> dict[str, str]:
         "*For nothing* is the most that a solution earns which computes nothing: it returns None, its first argument, or zeros. *Unproven*",
         "rows are failed by no known mistake: nothing here shows that they can fail.",
         "",
-        "| exercise | points | known mistakes | in their band | recognised | for nothing | unproven rows |",
-        "|---|---:|---:|---:|---:|---:|---|",
-        *map(_summary, qualities),
+        "| exercise | points | branches | mutants killed | equivalent | mistakes | in band | recognised | for nothing | unproven rows |",
+        "|---|---:|---:|---:|---:|---:|---:|---:|---:|---|",
+        *(_summary(quality, figures[quality.exercise]) for quality in qualities),
         "",
     ]
     found = {"README.md": "\n".join(lines)}
@@ -224,11 +242,43 @@ def _share(part: int, whole: int) -> str:
     return f"{part} of {whole} ({100 * part / whole if whole else 100:.0f} %)"
 
 
-def _summary(quality: Quality) -> str:
+@dataclass(frozen=True)
+class _Figures:
+    """Branches and mutants of one exercise, counted; all 0 if they are not measured yet."""
+
+    branches: int = 0
+    run: int = 0
+    mutants: int = 0
+    killed: int = 0
+    equivalent: int = 0
+
+    @classmethod
+    def of(cls, name: str, measures: Measures | None) -> _Figures:
+        if measures is None:
+            return cls()
+        alive, unknown = len(measures.survivors), len(record.unexplained(exercises()[name], measures))
+        run = measures.branches - len(measures.missed)
+        return cls(measures.branches, run, measures.mutants, measures.mutants - alive, alive - unknown)
+
+
+def _headline(figures: Sequence[_Figures]) -> list[str]:
+    mutants, branches = sum(f.mutants for f in figures), sum(f.branches for f in figures)
+    killed, equivalent = sum(f.killed for f in figures), sum(f.equivalent for f in figures)
+    if not mutants:
+        return ["- Mutants and branches are not measured yet."]
+    return [
+        f"- **Mutants killed: {_share(killed, mutants)}.** Recorded as equivalent: {_share(equivalent, mutants)}. "
+        f"Neither, and so a hole to be filled: {mutants - killed - equivalent}.",
+        f"- **Branches of the references that the questions run: {_share(sum(f.run for f in figures), branches)}.**",
+    ]
+
+
+def _summary(quality: Quality, figures: _Figures) -> str:
     caught = sum(outcome.caught for outcome in quality.outcomes)
     recognised = sum(outcome.recognised for outcome in quality.outcomes)
     return (
         f"| [`{quality.exercise}`]({quality.chapter}.md#{quality.exercise.lower()}) | {quality.points:g} "
+        f"| {figures.run} of {figures.branches} | {figures.killed} of {figures.mutants} | {figures.equivalent} "
         f"| {len(quality.outcomes)} | {caught} | {recognised} | {quality.for_nothing:g} | {', '.join(quality.unproven) or '–'} |"
     )
 
@@ -260,7 +310,21 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("names", nargs="*", help="print the tables of these exercises, and write nothing")
     parser.add_argument("--check", action="store_true", help="write nothing; say whether the pages are up to date")
     parser.add_argument("--seeds", type=int, default=0, help="write nothing; compare so many seeds, half a minute each")
+    parser.add_argument("--mutants", action="store_true", help="print changes of the references that no check finds")
+    parser.add_argument(
+        "--coverage", action="store_true", help="print branches of the references that no question runs"
+    )
+    parser.add_argument("--chapter", metavar="NN", help="with --mutants or --coverage: the exercises of this chapter")
+    parser.add_argument("--toml", action="store_true", help="with --mutants: print tables [[equivalent]] to paste")
+    parser.add_argument("--write", action="store_true", help="with --mutants: renew mutants.json and open.json")
     options = parser.parse_args(arguments)
+    if options.mutants or options.coverage:
+        from autograder.mutation.command import run  # coverage.py is there for developers alone
+
+        if unknown := set(options.names) - set(exercises()):
+            parser.error(f"there is no exercise named {', '.join(sorted(unknown))}")
+        names = options.names or [n for n, e in exercises().items() if e.chapter.startswith(options.chapter or "")]
+        return run(names, mutants=options.mutants, coverage=options.coverage, toml=options.toml, write=options.write)
     if options.seeds:
         found = list(luck(range(options.seeds), options.names or list(exercises())))
         print("\n".join(found) or f"Every known mistake keeps the same with each of {options.seeds} seeds.")

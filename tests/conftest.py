@@ -69,6 +69,7 @@ def _files_of(number: str) -> frozenset[Path]:
             *here.glob(f"chapters/test_lesson_{number}.py"),
             here / "chapters" / "test_lessons.py",
             here / "autograder" / "checks" / "test_quality.py",
+            here / "autograder" / "checks" / "test_mutants.py",
             *here.rglob("conftest.py"),
         }
     )

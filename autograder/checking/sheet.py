@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import combinations
@@ -222,6 +222,30 @@ class Heard:
 def decide(sheet: Sheet, subject: Subject) -> Verdict:
     """Put a question sheet to a subject and return the verdict."""
     return reach(sheet, hear(sheet, subject))
+
+
+def first_failure(sheet: Sheet, subject: Subject) -> str | None:
+    """Return which section a subject fails first, or ``"rules"``; None if it gets all the points. Nothing is asked after a wrong answer.
+
+    Whoever wants to know no more than that is answered much sooner than by a verdict.
+    """
+    if _broken_rule(sheet, subject):
+        return "rules"
+    for section in sheet.sections:
+        given: list[Sequence[Observation]] = []
+        if _problem(section, _asked_one_by_one(subject, section, given)) is not None:
+            return section.aspect
+        if _refused(given, _forbidden(sheet)):
+            return "rules"
+    return None
+
+
+def _asked_one_by_one(
+    subject: Subject, section: Section, given: list[Sequence[Observation]]
+) -> Iterator[Sequence[Observation]]:
+    for probe in section.probes:
+        given.append(ask(subject, [[probe]])[0][0])
+        yield given[-1]
 
 
 def hear(sheet: Sheet, subject: Subject) -> Heard:

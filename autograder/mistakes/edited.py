@@ -68,12 +68,20 @@ class Edit:
 
 
 @dataclass(frozen=True)
-class _Node:
-    """A top-level definition of the project: where it stands, and its code without docstrings."""
+class Node:
+    """A top-level definition of the project: where it stands, and its code without docstrings.
+
+    Attributes:
+        module: the module that holds it.
+        name: its name.
+        code: its lines without docstrings.
+        numbers: where each of these lines stands in the module's file, from 1.
+    """
 
     module: str
     name: str
     code: str
+    numbers: tuple[int, ...]
 
     @property
     def key(self) -> tuple[str, str]:
@@ -96,7 +104,7 @@ def edited(
         EditError: if an edit does not fit.
     """
     text = edited_source(reference, edits, body=body)
-    return _run(text, reference.__name__, f"{file}#{name}")
+    return run_source(text, reference.__name__, f"{file}#{name}")
 
 
 def edited_source(reference: Callable[..., Any], edits: Sequence[Edit], *, body: str | None = None) -> str:
@@ -106,7 +114,7 @@ def edited_source(reference: Callable[..., Any], edits: Sequence[Edit], *, body:
         EditError: if an edit does not fit.
     """
     start = (reference.__module__, reference.__name__)
-    sources = _Sources()
+    sources = Sources()
     reached = sources.reachable(start)
     changed: dict[tuple[str, str], str] = {}
     if body is not None:
@@ -123,9 +131,7 @@ def edited_source(reference: Callable[..., Any], edits: Sequence[Edit], *, body:
     return sources.module_source(start, reached, changed)
 
 
-def _target(
-    edit: Edit, start: tuple[str, str], reached: Mapping[tuple[str, str], _Node]
-) -> tuple[tuple[str, str], str]:
+def _target(edit: Edit, start: tuple[str, str], reached: Mapping[tuple[str, str], Node]) -> tuple[tuple[str, str], str]:
     """Return which definition an edit is meant for, and which of its methods, or an empty name."""
     owner, _, method = edit.of.partition(".")
     if not owner:
@@ -253,7 +259,7 @@ def _with_body(code: str, body: str) -> str:
 # --------------------------------------------------------------------------------------------------- modules
 
 
-class _Sources:
+class Sources:
     """The project's definitions, and which of them read which."""
 
     def __init__(self) -> None:
@@ -264,12 +270,14 @@ class _Sources:
             self._texts[module] = module_text(Path(str(importlib.import_module(module).__file__)))
         return self._texts[module]
 
-    def node(self, module: str, name: str) -> _Node | None:
+    def node(self, module: str, name: str) -> Node | None:
         """Return a definition of the project; None for what is imported from elsewhere, built in, or no function and no class."""
         statement = self.text(module).definitions.get(name)
         if not isinstance(statement, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
             return None
-        return _Node(module, name, _without_docstrings(self.text(module), statement))
+        text = self.text(module)
+        numbers = _without_docstrings(statement)
+        return Node(module, name, "\n".join(text.lines[number - 1] for number in numbers), numbers)
 
     def neighbours(self, module: str, name: str) -> Iterator[tuple[str, str]]:
         """Yield the functions and classes of the project that a definition reads."""
@@ -289,9 +297,9 @@ class _Sources:
             return None
         return found if self.node(*found) is not None else None
 
-    def reachable(self, start: tuple[str, str]) -> dict[tuple[str, str], _Node]:
+    def reachable(self, start: tuple[str, str]) -> dict[tuple[str, str], Node]:
         """Return every definition of the project that one reaches, itself among them; those that it needs come first."""
-        found: dict[tuple[str, str], _Node] = {}
+        found: dict[tuple[str, str], Node] = {}
         visited: set[tuple[str, str]] = set()
 
         def visit(key: tuple[str, str]) -> None:
@@ -310,7 +318,7 @@ class _Sources:
         return found
 
     def module_source(
-        self, start: tuple[str, str], reached: Mapping[tuple[str, str], _Node], changed: Mapping[tuple[str, str], str]
+        self, start: tuple[str, str], reached: Mapping[tuple[str, str], Node], changed: Mapping[tuple[str, str], str]
     ) -> str:
         """Return a module with the changed definitions and with those through which the start reaches them."""
         copied = self._between(start, reached, set(changed))
@@ -324,7 +332,7 @@ class _Sources:
         return "\n\n\n".join(["\n".join(["from __future__ import annotations", *imports]), *parts]) + "\n"
 
     def _between(
-        self, start: tuple[str, str], reached: Mapping[tuple[str, str], _Node], targets: set[tuple[str, str]]
+        self, start: tuple[str, str], reached: Mapping[tuple[str, str], Node], targets: set[tuple[str, str]]
     ) -> set[tuple[str, str]]:
         """Return the definitions on the ways from the start to the targets, both ends included."""
         copied = set(targets) | {start}
@@ -378,19 +386,22 @@ _WELL_KNOWN = {
 }
 
 
-def _without_docstrings(text: ModuleText, node: Definition) -> str:
-    """Return a definition's code without its docstring and those of its methods, at the left margin."""
+def _without_docstrings(node: Definition) -> tuple[int, ...]:
+    """Return the numbers of a definition's lines that belong neither to its docstring nor to those of its methods."""
     owners: list[Definition] = [node]
     if isinstance(node, ast.ClassDef):
         owners += [item for item in node.body if isinstance(item, (ast.FunctionDef, ast.AsyncFunctionDef))]
     texts = [docstring_node(owner) for owner in owners if len(owner.body) > 1]
     gone = {line for item in texts if item is not None for line in range(item.lineno, last_line(item) + 1)}
-    return "\n".join(
-        text.lines[number - 1] for number in range(first_line(node), last_line(node) + 1) if number not in gone
-    )
+    return tuple(number for number in range(first_line(node), last_line(node) + 1) if number not in gone)
 
 
-def _run(text: str, name: str, file: str) -> Callable[..., Any]:
+def run_source(text: str, name: str, file: str) -> Callable[..., Any]:
+    """Run the source of a module of its own and return what it defines under a name; tracebacks show the source under ``file``.
+
+    Raises:
+        EditError: if it does not run.
+    """
     module = ModuleType("tfcourse_mistakes." + "".join(c if c.isalnum() else "_" for c in file.rpartition("/")[2]))
     module.__file__ = file
     register(file, text)

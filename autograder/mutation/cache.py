@@ -1,0 +1,68 @@
+"""Measures that were taken before, by the key of what they depend on: on this machine, in a folder that may be deleted at any time.
+
+Two commands may write at once: a file is written beside its place and moved there, and both would write the same.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from autograder.drafts import drafted
+from autograder.mutation.measure import Measures, Survivor
+
+FOLDER = Path(".cache", "mutants")
+_KEPT_DAYS = 30
+
+
+def read(name: str, key: str) -> Measures | None:
+    """Return the measures of an exercise under a key, if they were kept."""
+    path = _path(name, key)
+    try:
+        found = from_dict(json.loads(path.read_text(encoding="utf-8")))
+        os.utime(path)  # what is used is kept
+    except (OSError, ValueError, KeyError, TypeError):  # deleted meanwhile, or from another version
+        return None
+    return found
+
+
+def write(name: str, key: str, measures: Measures) -> None:
+    """Keep the measures of an exercise."""
+    path = _path(name, key)
+    data = json.dumps(to_dict(measures)).encode()
+    with drafted(path, data, at=path.with_name(f"{path.name}.{os.getpid()}.part"), durable=False) as draft:
+        draft.replace(path)
+
+
+def prune() -> None:
+    """Delete what nobody has asked for in a month."""
+    oldest = time.time() - _KEPT_DAYS * 86_400
+    for path in FOLDER.glob("*.json*"):
+        try:
+            if path.stat().st_mtime < oldest:
+                path.unlink()
+        except FileNotFoundError:
+            continue
+
+
+def to_dict(measures: Measures) -> dict[str, Any]:
+    """Return measures as plain data."""
+    return asdict(measures)
+
+
+def from_dict(data: dict[str, Any]) -> Measures:
+    """Return measures from plain data.
+
+    Raises:
+        KeyError, TypeError: if it is something else.
+    """
+    survivors = tuple(Survivor(**item) for item in data["survivors"])
+    return Measures(int(data["mutants"]), survivors, int(data["branches"]), tuple(data["missed"]))
+
+
+def _path(name: str, key: str) -> Path:
+    return FOLDER / f"{name}-{key}.json"

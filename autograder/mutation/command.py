@@ -1,0 +1,52 @@
+"""What ``python -m autograder.quality --mutants`` and ``--coverage`` do."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+
+from autograder.checks import exercises
+from autograder.errors import CourseError
+from autograder.mutation import cache, record, report
+from autograder.mutation.measure import Measures
+from autograder.processes import spread
+
+
+def run(names: Sequence[str], *, mutants: bool, coverage: bool, toml: bool = False, write: bool = False) -> int:
+    """Measure exercises and print what is open; 0 if nothing is, else 1."""
+    cache.prune()
+    # A big exercise should not begin last.
+    order = sorted(names, key=lambda name: len(_source(name)))
+    taken = dict(zip(order, spread(_measured, order), strict=True))
+    errors = [f"{name}: {text}" for name, text in taken.items() if isinstance(text, str)]
+    found = {name: measures for name in names if isinstance(measures := taken[name], Measures)}
+    lines = list(errors)
+    for name, measures in found.items():
+        if mutants:
+            lines += report.entries(name, measures) if toml else report.survivors(name, measures)
+        if coverage and not toml:
+            lines += report.missed(name, measures)
+    print("\n".join(lines))
+    if not toml:
+        print("\n".join(report.table(found)))
+    if write:
+        grown = record.write(found)
+        print("\n".join(grown))
+        return 1 if grown or errors else 0
+    return 1 if lines else 0
+
+
+def _source(name: str) -> str:
+    from autograder.mutation.mutants import own_definitions
+
+    return "".join(node.code for node in own_definitions(exercises()[name]))
+
+
+def _measured(name: str) -> Measures | str:
+    """Return the measures of an exercise, or why there are none: one exercise's fault should not cost the others' time."""
+    try:
+        measures = record.measures_of(exercises()[name])
+    except CourseError as error:
+        return str(error)
+    print(f"{name}: {measures.mutants} mutants, {len(measures.survivors)} survive", file=sys.stderr, flush=True)
+    return measures

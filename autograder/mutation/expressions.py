@@ -1,0 +1,204 @@
+"""Operators on expressions: comparisons, arithmetic, conditions, constants, calls."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from autograder.mutation.places import Change, Place, name_of
+
+_COMPARISONS: dict[type[ast.cmpop], tuple[type[ast.cmpop], ...]] = {
+    ast.Lt: (ast.LtE, ast.GtE),
+    ast.LtE: (ast.Lt, ast.Gt),
+    ast.Gt: (ast.GtE, ast.LtE),
+    ast.GtE: (ast.Gt, ast.Lt),
+    ast.Eq: (ast.NotEq, ast.LtE, ast.GtE),
+    ast.NotEq: (ast.Eq, ast.Lt, ast.Gt),
+    ast.Is: (ast.IsNot,),
+    ast.IsNot: (ast.Is,),
+    ast.In: (ast.NotIn,),
+    ast.NotIn: (ast.In,),
+}
+
+
+def comparison(place: Place) -> Iterator[Change]:
+    node = place.node
+    assert isinstance(node, ast.Compare)
+    for i, operator in enumerate(node.ops):
+        left, right = [node.left, *node.comparators][i : i + 2]
+        for other in _COMPARISONS[type(operator)]:
+            if isinstance(operator, (ast.Eq, ast.NotEq)) and other not in (ast.Eq, ast.NotEq):
+                if not (_is_ordered(left) and _is_ordered(right)):
+                    continue
+                # What is never negative is 0 where it is at most 0.
+                if _is_constant(right, 0) and _is_count(left) and other in (ast.LtE, ast.Gt):
+                    continue
+            ops = [*node.ops[:i], other(), *node.ops[i + 1 :]]
+            yield "comparison", ast.Compare(node.left, ops, node.comparators), ""
+
+
+def _is_constant(node: ast.expr, value: object) -> bool:
+    return isinstance(node, ast.Constant) and node.value == value and not isinstance(node.value, bool)
+
+
+def _is_ordered(node: ast.expr) -> bool:
+    """Whether larger and smaller may mean something: not for texts, shapes, lists and sets."""
+    if isinstance(node, ast.Constant):
+        return isinstance(node.value, (int, float)) and not isinstance(node.value, bool)
+    if isinstance(node, ast.Subscript):
+        return not isinstance(node.slice, ast.Slice)
+    if isinstance(node, ast.Attribute):
+        return node.attr not in ("shape", "dtype", "device")
+    if isinstance(node, ast.Call):
+        return not (isinstance(node.func, ast.Name) and node.func.id in ("tuple", "list", "set", "sorted", "type"))
+    return not isinstance(node, (ast.Tuple, ast.List, ast.Set, ast.Dict, ast.ListComp, ast.SetComp, ast.JoinedStr))
+
+
+def _is_count(node: ast.expr) -> bool:
+    text = ast.unparse(node)
+    is_remainder = isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mod)
+    return is_remainder or any(word in text for word in ("len(", ".numel()", ".shape[", ".ndim", ".size("))
+
+
+_ARITHMETIC: dict[type[ast.operator], tuple[type[ast.operator], ...]] = {
+    ast.Add: (ast.Sub,),
+    ast.Sub: (ast.Add,),
+    ast.Mult: (ast.Div,),
+    ast.Div: (ast.Mult,),
+    ast.FloorDiv: (ast.Mult, ast.Div),
+    ast.Mod: (ast.FloorDiv,),
+    ast.Pow: (ast.Mult,),
+    ast.BitAnd: (ast.BitOr,),
+    ast.BitOr: (ast.BitAnd,),
+    ast.BitXor: (ast.BitAnd,),
+    ast.LShift: (ast.RShift,),
+    ast.RShift: (ast.LShift,),
+}
+
+
+def arithmetic(place: Place) -> Iterator[Change]:
+    node = place.node
+    assert isinstance(node, (ast.BinOp, ast.AugAssign))
+    for other in _ARITHMETIC.get(type(node.op), ()):
+        if isinstance(node, ast.BinOp):
+            yield "arithmetic", ast.BinOp(node.left, other(), node.right), ""
+        else:
+            yield "arithmetic", ast.AugAssign(node.target, other(), node.value), ""
+
+
+def sign(place: Place) -> Iterator[Change]:
+    assert isinstance(place.node, ast.UnaryOp)
+    operand = place.node.operand
+    if isinstance(operand, ast.Constant) and isinstance(operand.value, int):
+        return  # -2 counts axes from the other end, where 2 may be the same one; the neighbours of -2 are asked for
+    kind = "boolean" if isinstance(place.node.op, (ast.Not, ast.Invert)) else "arithmetic"
+    yield kind, operand, ""
+
+
+def boolean(place: Place) -> Iterator[Change]:
+    node = place.node
+    assert isinstance(node, ast.BoolOp)
+    other: ast.boolop = ast.Or() if isinstance(node.op, ast.And) else ast.And()
+    yield "boolean", ast.BoolOp(other, node.values), ""
+    for i in range(len(node.values)):
+        left = [*node.values[:i], *node.values[i + 1 :]]
+        yield "condition dropped", ast.BoolOp(node.op, left) if len(left) > 1 else left[0], ""
+
+
+def constant(place: Place) -> Iterator[Change]:
+    node, value, negative = place.node, None, False
+    if isinstance(node, ast.Constant) and not _is_negated(place):
+        value = node.value
+    elif isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub) and isinstance(node.operand, ast.Constant):
+        value, negative = node.operand.value, True
+    if isinstance(value, bool):
+        yield "constant", ast.Constant(not value), ""
+    elif isinstance(value, (int, float)):
+        value = -value if negative else value
+        for other in dict.fromkeys((value + 1, value - 1, type(value)(value * 1.5))):
+            if other != value:
+                yield "constant", _number(other), ""
+
+
+def _is_negated(place: Place) -> bool:
+    return isinstance(place.owner, ast.UnaryOp) and isinstance(place.owner.op, ast.USub)
+
+
+def _number(value: float) -> ast.expr:
+    # -0.0 < 0 is false, and so is unparsed as it is.
+    return ast.UnaryOp(ast.USub(), ast.Constant(-value)) if value < 0 else ast.Constant(value)
+
+
+def conditional(place: Place) -> Iterator[Change]:
+    node = place.node
+    assert isinstance(node, ast.IfExp)
+    yield "condition dropped", node.body, ""
+    yield "condition dropped", node.orelse, ""
+
+
+def comprehension(place: Place) -> Iterator[Change]:
+    node = place.node
+    assert isinstance(node, ast.comprehension)
+    for i in range(len(node.ifs)):
+        kept = [*node.ifs[:i], *node.ifs[i + 1 :]]
+        changed = ast.comprehension(node.target, node.iter, kept, node.is_async)
+        yield "condition dropped", changed, ""
+
+
+# -------------------------------------------------------------------------------------------------------- calls
+
+_DROPPED_METHODS = {"to", "clone", "contiguous", "detach", "float", "double", "long", "type_as"}
+_COMMUTATIVE = {"maximum", "minimum", "max", "min", "add", "mul", "transpose", "swapaxes", "equal", "gcd", "logaddexp"}
+_COMMUTATIVE |= {
+    "promote_types",
+    "broadcast_shapes",
+    "broadcast_tensors",
+    "isclose",
+    "allclose",
+    "logical_and",
+    "logical_or",
+    "hypot",
+}
+_PAIRS = [("min", "max"), ("amin", "amax"), ("argmin", "argmax"), ("minimum", "maximum"), ("any", "all")]
+_PAIRS += [("floor", "ceil"), ("zeros", "ones"), ("zeros_like", "ones_like"), ("cummin", "cummax")]
+_EXCHANGED = {**dict(_PAIRS), **{b: a for a, b in _PAIRS}}
+
+
+# Their dimension is the last one unless they are told otherwise.
+_LAST_BY_DEFAULT = {"topk", "sort", "argsort", "kthvalue", "diff", "mode"}
+
+
+def _says_nothing(name: str, keyword: ast.keyword) -> bool:
+    """Whether a call means the same without a keyword."""
+    if name == "zip" and keyword.arg == "strict":
+        return True
+    return name in _LAST_BY_DEFAULT and keyword.arg == "dim" and ast.unparse(keyword.value) == "-1"
+
+
+def _with(call: ast.Call, *, args: list[ast.expr] | None = None, keywords: list[ast.keyword] | None = None) -> ast.Call:
+    return ast.Call(call.func, call.args if args is None else args, call.keywords if keywords is None else keywords)
+
+
+def call(place: Place) -> Iterator[Change]:
+    node = place.node
+    assert isinstance(node, ast.Call)
+    name = name_of(node.func)
+    for i, keyword in enumerate(node.keywords):
+        if keyword.arg is not None and not _says_nothing(name, keyword):
+            yield "keyword dropped", _with(node, keywords=[*node.keywords[:i], *node.keywords[i + 1 :]]), ""
+            if keyword.arg in ("min", "max"):
+                other = ast.keyword(_EXCHANGED[keyword.arg], keyword.value)
+                yield "min/max", _with(node, keywords=[*node.keywords[:i], other, *node.keywords[i + 1 :]]), ""
+    if name not in _COMMUTATIVE:
+        for i in range(len(node.args) - 1):
+            if not any(isinstance(arg, ast.Starred) for arg in node.args[i : i + 2]):
+                swapped = [*node.args[:i], node.args[i + 1], node.args[i], *node.args[i + 2 :]]
+                yield "arguments exchanged", _with(node, args=swapped), ""
+    if isinstance(node.func, ast.Attribute) and name in _DROPPED_METHODS:
+        yield f".{name}() dropped", node.func.value, ""
+    if name in _EXCHANGED:
+        other_name = _EXCHANGED[name]
+        function: ast.expr = ast.Name(other_name)
+        if isinstance(node.func, ast.Attribute):
+            function = ast.Attribute(node.func.value, other_name)
+        yield "min/max", ast.Call(function, node.args, node.keywords), ""

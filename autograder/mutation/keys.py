@@ -1,0 +1,128 @@
+"""What the measures of an exercise depend on, as one key: the code of reference, check, engine and operators, without what is only read.
+
+Comments, docstrings, the layout and sentences (texts with a blank in them: messages, titles) may change, and nothing runs again.
+"""
+
+from __future__ import annotations
+
+import ast
+import hashlib
+import importlib.util
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+
+from autograder.checking.exercise import Exercise
+from autograder.checks import declared_in
+from autograder.imports import files_behind
+from autograder.mistakes.edited import EditError, Sources
+from autograder.mutation.mutants import Key, own_definitions, reached_code
+from autograder.source_text import module_text
+
+_PACKAGE = Path(__file__).parents[1]
+# How a verdict is worded decides nothing about who gets which points.
+_WORDING = {"example.py", "hidden_messages.py", "verdict.py", "similar_names.py", "stamp.py"}
+_ENGINE = ("operators", "expressions", "statements", "places", "mutants", "measure", "limits", "effects", "branches")
+_COURSE = "tfcourse"
+
+
+def key_of(exercise: Exercise) -> str:
+    """Return the key of an exercise's measures: while it stays the same, so do they."""
+    digest = hashlib.sha256()
+    for file in sorted(_files_of_the_check(exercise)):
+        digest.update(f"{file.name}\n{_file_digest(file)}\n".encode())
+    for name, code in sorted(_definitions(exercise).items()):
+        digest.update(f"{'.'.join(name)}\n{code}\n".encode())
+    digest.update("".join(f"{'.'.join(node.key)}\n" for node in own_definitions(exercise)).encode())
+    return digest.hexdigest()[:16]
+
+
+def _files_of_the_check(exercise: Exercise) -> Iterator[Path]:
+    for file in files_behind(declared_in(exercise)):
+        inside = file.is_relative_to(_PACKAGE / "checks") or file.is_relative_to(_PACKAGE / "checking")
+        if inside and file.name not in _WORDING:
+            yield file
+    yield from (_PACKAGE / "mutation" / f"{name}.py" for name in _ENGINE)
+
+
+def _definitions(exercise: Exercise) -> dict[Key, str]:
+    """Return the code of the course's definitions that the reference reaches, and that the makers of cases name."""
+    found = {key: _text_digest(node.code) for key, node in reached_code(exercise).items()}
+    for file in files_behind(declared_in(exercise)):
+        if file.is_relative_to(_PACKAGE / "checks"):
+            for key in _named(file):
+                found |= _closure(key)
+    modules = {module for module, _ in found}
+    return found | {(module, ""): _constants(module) for module in modules}
+
+
+@cache
+def _named(file: Path) -> frozenset[Key]:
+    """Return the definitions of the course that a module names."""
+    text = module_text(file)
+    modules: dict[str, str] = {}
+    found: set[Key] = set()
+    for name, (origin, attribute) in text.imports.items():
+        if origin.partition(".")[0] == _COURSE:
+            whole = f"{origin}.{attribute}" if attribute else origin
+            if _is_module(whole):
+                modules[name] = whole
+            else:
+                found.add((origin, str(attribute)))
+    for node in ast.walk(text.tree):
+        if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id in modules:
+            found.add((modules[node.value.id], node.attr))
+    return frozenset(found)
+
+
+@cache
+def _is_module(name: str) -> bool:
+    try:
+        return importlib.util.find_spec(name) is not None
+    except ModuleNotFoundError:
+        return False
+
+
+@cache
+def _sources() -> Sources:
+    return Sources()
+
+
+@cache
+def _closure(key: Key) -> dict[Key, str]:
+    try:
+        return {other: _text_digest(node.code) for other, node in _sources().reachable(key).items()}
+    except (EditError, KeyError):  # a constant of the module, or a name that it imports from elsewhere
+        return {key: ""}
+
+
+@cache
+def _constants(module: str) -> str:
+    """Return the assignments and imports at a module's top level."""
+    try:
+        text = _sources().text(module)
+    except ImportError:
+        return ""
+    kinds = (ast.Assign, ast.AnnAssign, ast.Import, ast.ImportFrom)
+    return _text_digest("\n".join(text.of(node) for node in text.tree.body if isinstance(node, kinds)))
+
+
+@cache
+def _file_digest(file: Path) -> str:
+    return _text_digest(file.read_text(encoding="utf-8"))
+
+
+@cache
+def _text_digest(code: str) -> str:
+    return hashlib.sha256(ast.dump(_WithoutSentences().visit(ast.parse(code))).encode()).hexdigest()
+
+
+class _WithoutSentences(ast.NodeTransformer):
+    """Empties every text that has a blank in it, and drops statements that are nothing but a text."""
+
+    def visit_Constant(self, node: ast.Constant) -> ast.AST:
+        return ast.Constant("") if isinstance(node.value, str) and " " in node.value else node
+
+    def visit_Expr(self, node: ast.Expr) -> ast.AST:
+        is_text = isinstance(node.value, ast.Constant) and isinstance(node.value.value, str)
+        return ast.Pass() if is_text else self.generic_visit(node)

@@ -1,0 +1,137 @@
+"""Put every mutant of an exercise to its whole check, and see which branches of the reference the questions run."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from functools import partial
+
+from autograder.checking.exercise import Exercise
+from autograder.checking.sheet import Sheet, first_failure
+from autograder.checking.subject import LocalSubject
+from autograder.errors import CourseError
+from autograder.mutation import effects
+from autograder.mutation.branches import branches_of
+from autograder.mutation.limits import CRASHED, TOO_LONG, in_fork
+from autograder.mutation.mutants import Mutant, mutants_of, own_definitions, with_definition
+
+# What a mutant may use beside what the reference does: a loop without an end is found soon, and a slow machine kills nobody.
+SECONDS, TIMES = 3.0, 10
+MEMORY = 2 << 30
+
+_ALIVE, _NO_EFFECT, _FAILED = "alive", "no effect", "failed "
+
+
+@dataclass(frozen=True)
+class Survivor:
+    """A mutant that gets all the points.
+
+    Attributes:
+        of: the definition that is changed.
+        number: the line of its code, docstrings apart, from 1; layout may have changed since it was counted.
+        line: the line's text without its margin.
+        before: what stood there.
+        after: what the mutant has there.
+        operator: the kind of change.
+    """
+
+    of: str
+    number: int
+    line: str
+    before: str
+    after: str
+    operator: str
+
+
+@dataclass(frozen=True)
+class Measures:
+    """Both measures of one exercise's check.
+
+    Attributes:
+        mutants: how many were put to the check.
+        survivors: those that it gave all the points.
+        branches: how many branches the reference has.
+        missed: a line for each branch that no question runs.
+    """
+
+    mutants: int
+    survivors: tuple[Survivor, ...]
+    branches: int
+    missed: tuple[str, ...]
+
+
+def measure(exercise: Exercise) -> Measures:
+    """Return both measures of an exercise's check.
+
+    Raises:
+        CourseError: if the unchanged reference, treated as a mutant is, does not get all the points.
+    """
+    sheet = exercise.sheet(hidden=True)
+    seconds = SECONDS + TIMES * _seconds_of_the_reference(exercise, sheet)
+    total, survivors = 0, []
+    for mutant in mutants_of(exercise):
+        answer, _ = in_fork(partial(_put, exercise, sheet, mutant), seconds=seconds, memory=MEMORY)
+        if answer == _NO_EFFECT:
+            continue
+        total += 1
+        if answer == _ALIVE:
+            survivors.append(_survivor(mutant))
+    branches, missed = _branches(exercise, 100 * seconds)
+    return Measures(total, tuple(survivors), branches, missed)
+
+
+def _branches(exercise: Exercise, seconds: float) -> tuple[int, tuple[str, ...]]:
+    """Return how many branches there are, and those that are missed. To be traced is for a process of its own."""
+
+    def traced() -> str:
+        found = branches_of(exercise)
+        return json.dumps([found.total, found.missed])
+
+    answer, _ = in_fork(traced, seconds=seconds, memory=2 * MEMORY)
+    if answer in (CRASHED, TOO_LONG):
+        raise CourseError(f"the branches of {exercise.name} are not found: tracing it {answer}")
+    total, missed = json.loads(answer)
+    return total, tuple(missed)
+
+
+def _seconds_of_the_reference(exercise: Exercise, sheet: Sheet) -> float:
+    took = 0.0
+    for node in own_definitions(exercise):
+        candidate = with_definition(exercise, node, node.code)
+        answer, seconds = in_fork(partial(_verdict, sheet, candidate), seconds=120, memory=MEMORY)
+        if answer != _ALIVE:
+            raise CourseError(
+                f"a copy of {exercise.name} with nothing changed in {node.name} does not get all the points: {answer}",
+                do="See why the check takes the copy for something else; no mutant of it can be judged.",
+            )
+        took = max(took, seconds)
+    return took
+
+
+def _put(exercise: Exercise, sheet: Sheet, mutant: Mutant) -> str:
+    try:
+        candidate = mutant.make(exercise)
+    except Exception as error:
+        return f"{_FAILED}to run: {error}"
+    answer = _verdict(sheet, candidate)
+    if answer == _ALIVE and mutant.mutation.operator.endswith(" added") and not effects.had_an_effect():
+        return _NO_EFFECT
+    return answer
+
+
+def _verdict(sheet: Sheet, candidate: object) -> str:
+    failed = first_failure(sheet, LocalSubject(candidate))  # type: ignore[arg-type]
+    return _ALIVE if failed is None else _FAILED + failed
+
+
+def _survivor(mutant: Mutant) -> Survivor:
+    mutation = mutant.mutation
+    lines = mutant.of.code.split("\n")
+    return Survivor(
+        of=mutant.of.name,
+        number=mutation.line,
+        line=lines[mutation.line - 1].strip(),
+        before=mutation.before,
+        after=mutation.after,
+        operator=mutation.operator,
+    )

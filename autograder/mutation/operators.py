@@ -1,0 +1,109 @@
+"""The operators: every way in which a definition is changed in one place.
+
+Left out on purpose, because no check can or should see them: the text of an error and what is computed for it, annotations, ``assert``
+(it says what the code itself guarantees), ``strict=`` of ``zip``, the order of arguments that may be exchanged (``maximum(a, b)``), and
+``.clone()`` or ``.contiguous()`` where there was none.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from autograder.mutation import expressions, statements
+from autograder.mutation.places import Change, Place
+
+
+@dataclass(frozen=True)
+class Mutation:
+    """A definition changed in one place.
+
+    Attributes:
+        operator: the kind of change.
+        line: the line of the definition's code on which it stands, from 1.
+        before: what stood there.
+        after: what stands there now.
+        code: the whole definition with the change.
+    """
+
+    operator: str
+    line: int
+    before: str
+    after: str
+    code: str
+
+
+def mutations(code: str) -> list[Mutation]:
+    """Return every change of a definition, in the order of its lines; two operators that give the same code count once.
+
+    Args:
+        code: the source of one function or class, at the left margin.
+    """
+    tree = ast.parse(code)
+    seen = {ast.unparse(tree)}
+    found = []
+    for place in _places(tree):
+        for operator, new, shown in _changes(place):
+            text = place.changed(tree, new)
+            if text not in seen:
+                seen.add(text)
+                line = int(getattr(place.node, "lineno", getattr(place.owner, "lineno", 1)))
+                found.append(Mutation(operator, line, _shown(place.node), shown or _shown(new), text))
+    return sorted(found, key=lambda mutation: mutation.line)
+
+
+def _shown(node: Any) -> str:
+    """Return a node as one line: of a statement with a block, its head."""
+    if isinstance(node, list):
+        return _shown(node[0]) if node else "pass"
+    return ast.unparse(node).strip().split("\n")[0]
+
+
+# What is no part of what a definition does, by kind of node.
+_NOT_LOOKED_AT = {
+    ast.Raise: {"exc", "cause"},
+    ast.arg: {"annotation"},
+    ast.AnnAssign: {"annotation"},
+    ast.FunctionDef: {"returns"},
+    ast.ClassDef: {"bases"},
+    ast.JoinedStr: {"values"},
+}
+
+
+def _places(owner: ast.AST) -> Iterator[Place]:
+    if isinstance(owner, ast.Assert):
+        return
+    for field, value in ast.iter_fields(owner):
+        if field in _NOT_LOOKED_AT.get(type(owner), ()):
+            continue
+        for index, node in enumerate(value) if isinstance(value, list) else [(None, value)]:
+            if isinstance(node, ast.AST):
+                yield Place(node, owner, field, index)
+                yield from _places(node)
+
+
+def _changes(place: Place) -> Iterator[Change]:
+    node = place.node
+    for kind, operators in _BY_KIND:
+        if isinstance(node, kind):
+            for operator in operators:
+                yield from operator(place)
+
+
+_BY_KIND: list[tuple[Any, tuple[Callable[[Place], Iterator[Change]], ...]]] = [
+    (ast.Compare, (expressions.comparison,)),
+    ((ast.BinOp, ast.AugAssign), (expressions.arithmetic,)),
+    (ast.UnaryOp, (expressions.sign, expressions.constant)),
+    (ast.BoolOp, (expressions.boolean,)),
+    (ast.Constant, (expressions.constant,)),
+    (ast.IfExp, (expressions.conditional,)),
+    (ast.comprehension, (expressions.comprehension,)),
+    (ast.Call, (expressions.call,)),
+    ((ast.If, ast.While), (statements.condition,)),
+    ((ast.Raise, ast.Expr, ast.Assign, ast.AugAssign, ast.Break, ast.Continue, ast.Delete), (statements.dropped,)),
+    (ast.With, (statements.gradient_mode,)),
+    ((ast.FunctionDef, ast.ClassDef), (statements.decorators,)),
+    ((ast.Assign, ast.Return), (statements.added,)),
+]

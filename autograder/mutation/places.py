@@ -1,0 +1,46 @@
+"""Where a node hangs in a syntax tree, and what a tree is with another node in its place."""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+# The name of an operator, what comes in a node's place (statements for a statement), and how it is shown if not as it runs.
+Change: TypeAlias = tuple[str, Any, str]
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where a node hangs in the tree."""
+
+    node: ast.AST
+    owner: ast.AST
+    field: str
+    index: int | None
+
+    def put(self, new: Any) -> None:
+        """Put a node in this one's place, or any number of statements."""
+        if self.index is None:
+            setattr(self.owner, self.field, new)
+        else:
+            block = getattr(self.owner, self.field)
+            changed = [*block[: self.index], *(new if isinstance(new, list) else [new]), *block[self.index + 1 :]]
+            if not changed and self.field == "body":
+                changed = [ast.Pass()]
+            setattr(self.owner, self.field, changed)
+
+    def changed(self, tree: ast.Module, new: Any) -> str:
+        """Return the tree's code with a node in this one's place; the tree stays as it is."""
+        before = getattr(self.owner, self.field)
+        self.put(new)
+        try:
+            return ast.unparse(ast.fix_missing_locations(tree))
+        finally:
+            setattr(self.owner, self.field, before)
+
+
+def name_of(function: ast.expr) -> str:
+    if isinstance(function, ast.Attribute):
+        return function.attr
+    return function.id if isinstance(function, ast.Name) else ""

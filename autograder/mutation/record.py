@@ -1,0 +1,102 @@
+"""What is committed: the measures of every exercise with their key, so that nobody has to take them again who has changed nothing.
+
+``docs/grader-quality/mutants.json`` has an exercise per line, so that changes of two exercises merge. ``open.json`` beside it says how many
+survivors of an exercise are neither killed nor explained yet; its numbers may only shrink, and a test compares them with what is found.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from autograder.checking.exercise import Exercise
+from autograder.checks import exercises
+from autograder.drafts import write_file
+from autograder.errors import CourseError
+from autograder.mistakes.table import Equivalent, MistakeFile
+from autograder.mutation import cache
+from autograder.mutation.keys import key_of
+from autograder.mutation.measure import Measures, Survivor, measure
+
+FOLDER = Path(__file__).parents[2] / "docs" / "grader-quality"
+MEASURES, OPEN = FOLDER / "mutants.json", FOLDER / "open.json"
+
+
+def measures_of(exercise: Exercise) -> Measures:
+    """Return the measures of an exercise: those that are committed or kept, if what they depend on is the same, else new ones."""
+    key = key_of(exercise)
+    committed = _lines(MEASURES).get(exercise.name)
+    if committed is not None and committed["key"] == key:
+        return cache.from_dict(committed)
+    found = cache.read(exercise.name, key)
+    if found is None:
+        found = measure(exercise)
+        cache.write(exercise.name, key, found)
+    return found
+
+
+def committed() -> dict[str, Measures]:
+    """Return the measures that are committed, by exercise."""
+    return {name: cache.from_dict(item) for name, item in _lines(MEASURES).items()}
+
+
+def equivalents_of(exercise: Exercise) -> tuple[Equivalent, ...]:
+    """Return what the exercise's TOML says to be no mistakes."""
+    table = exercise.misconceptions
+    return table.equivalents if isinstance(table, MistakeFile) else ()
+
+
+def matches(exercise: Exercise, survivor: Survivor, entry: Equivalent) -> bool:
+    """Whether an entry speaks of a survivor."""
+    said = (entry.of or exercise.name, " ".join(entry.line.split()), entry.before, entry.after)
+    return said == (survivor.of, " ".join(survivor.line.split()), survivor.before, survivor.after)
+
+
+def unexplained(exercise: Exercise, measures: Measures) -> list[Survivor]:
+    """Return the survivors that are not recorded as equivalent."""
+    entries = equivalents_of(exercise)
+    return [s for s in measures.survivors if not any(matches(exercise, s, entry) for entry in entries)]
+
+
+def stale(exercise: Exercise, measures: Measures) -> list[Equivalent]:
+    """Return the entries that speak of no survivor: the mutant is killed by now, or the line has changed."""
+    return [e for e in equivalents_of(exercise) if not any(matches(exercise, s, e) for s in measures.survivors)]
+
+
+def opened() -> Mapping[str, int]:
+    """Return how many unexplained survivors each exercise still has."""
+    return {name: int(number) for name, number in _lines(OPEN).items()}
+
+
+def write(found: Mapping[str, Measures]) -> list[str]:
+    """Commit measures to the two files, and return what keeps an exercise's number of open survivors from being written: it has grown."""
+    kept, numbers, grown = _lines(MEASURES), dict(opened()), []
+    for name, measures in found.items():
+        exercise = exercises()[name]
+        kept[name] = {"key": key_of(exercise), **cache.to_dict(measures)}
+        number = len(unexplained(exercise, measures))
+        if OPEN.exists() and number > numbers.get(name, 0):
+            grown.append(f"{name}: {number} open survivors, and {numbers.get(name, 0)} are recorded: add cases")
+        else:
+            numbers[name] = number
+    _write(MEASURES, {name: kept[name] for name in exercises() if name in kept})
+    _write(OPEN, {name: numbers[name] for name in exercises() if numbers.get(name)})
+    return grown
+
+
+def _write(path: Path, table: Mapping[str, object]) -> None:
+    lines = (f"{json.dumps(name)}: {json.dumps(value, ensure_ascii=False)}" for name, value in table.items())
+    write_file(path, ("{\n" + ",\n".join(lines) + "\n}\n").encode())
+
+
+def _lines(path: Path) -> dict[str, Any]:
+    try:
+        table = json.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        return {}
+    except (OSError, ValueError) as error:
+        raise CourseError(f"it cannot be read: {error}", where=path, do="Take it from the repository again.") from error
+    assert isinstance(table, dict)
+    return table

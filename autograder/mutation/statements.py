@@ -1,0 +1,90 @@
+"""Operators on statements: conditions, errors, statements dropped, modes of autograd, and what is added to a value."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Iterator
+
+from autograder.mutation.places import Change, Place, name_of
+
+_EFFECTS = "autograder.mutation.effects"
+
+
+def condition(place: Place) -> Iterator[Change]:
+    node = place.node
+    assert isinstance(node, (ast.If, ast.While))
+    if isinstance(node, ast.While):
+        yield "condition dropped", node.orelse, ""
+        return
+    yield "condition dropped", node.body, ""
+    if not (len(node.body) == 1 and isinstance(node.body[0], ast.Raise)):  # else it is the error that is not raised
+        yield "condition dropped", node.orelse, ""
+
+
+def dropped(place: Place) -> Iterator[Change]:
+    node = place.node
+    if isinstance(node, ast.Raise):
+        yield "error not raised", [ast.Pass()], ""
+    elif isinstance(node, ast.Expr):
+        if not (isinstance(node.value, ast.Constant) or ast.unparse(node.value) == "super().__init__()"):
+            yield "statement dropped", [ast.Pass()], ""
+    elif isinstance(node, ast.Assign):
+        # Without its first assignment a name is an error at once, which tells nothing.
+        if not all(isinstance(target, ast.Name) and _is_first(place, target.id) for target in node.targets):
+            yield "statement dropped", [ast.Pass()], ""
+    else:
+        yield "statement dropped", [ast.Pass()], ""
+
+
+def _is_first(place: Place, name: str) -> bool:
+    """Whether a name is bound by this statement alone, as far as its block tells and the names that the statement reads."""
+    reads = {read.id for read in ast.walk(place.node) if isinstance(read, ast.Name) and isinstance(read.ctx, ast.Load)}
+    if name in reads or place.index is None or not isinstance(place.owner, ast.FunctionDef):
+        return False
+    earlier = getattr(place.owner, place.field)[: place.index]
+    bound = {n.id for s in earlier for n in ast.walk(s) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
+    arguments = {argument.arg for argument in ast.walk(place.owner.args) if isinstance(argument, ast.arg)}
+    return name not in bound | arguments
+
+
+_GRADIENT_MODES = {"no_grad", "enable_grad", "inference_mode", "set_grad_enabled"}
+
+
+def gradient_mode(place: Place) -> Iterator[Change]:
+    node = place.node
+    assert isinstance(node, ast.With)
+    names = [name_of(item.context_expr.func) for item in node.items if isinstance(item.context_expr, ast.Call)]
+    if len(node.items) == 1 and set(names) & _GRADIENT_MODES:
+        yield f"{names[0]} dropped", node.body, ""
+
+
+def decorators(place: Place) -> Iterator[Change]:
+    node = place.node
+    assert isinstance(node, (ast.FunctionDef, ast.ClassDef))
+    for i, decorator in enumerate(node.decorator_list):
+        name = name_of(decorator.func if isinstance(decorator, ast.Call) else decorator)
+        if name in _GRADIENT_MODES:
+            kept = [*node.decorator_list[:i], *node.decorator_list[i + 1 :]]
+            fields = {**dict(ast.iter_fields(node)), "decorator_list": kept}
+            yield f"{name} dropped", type(node)(**fields), f"def {node.name} without @{name}"
+
+
+def added(place: Place) -> Iterator[Change]:
+    """Cut the gradient, or round to float32, where a value is assigned or returned; ``effects`` says whether that did anything."""
+    node = place.node
+    assert isinstance(node, (ast.Assign, ast.Return))
+    if node.value is None or isinstance(node.value, (ast.Constant, ast.JoinedStr, ast.Lambda)):
+        return
+    added: list[tuple[str, str, Callable[[str], str]]] = [
+        (".detach() added", "detached", lambda text: f"{text}.detach()"),
+        (".to() added", "rounded", lambda text: f"{text}.to(torch.float32)"),
+    ]
+    for operator, name, shown in added:
+        effect = ast.parse(f"__import__({_EFFECTS!r}, fromlist=['']).{name}").body[0]
+        assert isinstance(effect, ast.Expr)
+        value = ast.Call(effect.value, [node.value], [])
+        new: ast.stmt = ast.Return(value) if isinstance(node, ast.Return) else ast.Assign(node.targets, value)
+        text = ast.unparse(node.value)
+        text = f"({text})" if isinstance(node.value, (ast.BinOp, ast.UnaryOp, ast.IfExp)) else text
+        head = "return " if isinstance(node, ast.Return) else f"{', '.join(map(ast.unparse, node.targets))} = "
+        yield operator, new, head + shown(text)

@@ -1,0 +1,43 @@
+"""What changes a key, and so has an exercise measured again: code, and nothing that is only read."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from autograder.checks import exercise
+from autograder.mutation import keys
+
+CODE = 'def f(x):\n    """Twice x."""\n    # a comment\n    if x < 0:\n        raise ValueError("x is negative")\n    return 2 * x\n'
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [("Twice x.", "Two times x."), ("# a comment", ""), ("x is negative", "give me more"), ("2 * x", "(2*x)")],
+)
+def test_what_is_only_read_changes_no_key(old: str, new: str) -> None:
+    assert keys._text_digest(CODE.replace(old, new)) == keys._text_digest(CODE)
+
+
+@pytest.mark.parametrize(("old", "new"), [("2 * x", "3 * x"), ("<", "<="), ("ValueError", "TypeError")])
+def test_code_changes_the_key(old: str, new: str) -> None:
+    assert keys._text_digest(CODE.replace(old, new)) != keys._text_digest(CODE)
+
+
+def test_a_key_looks_at_check_and_engine() -> None:
+    files = {path.name for path in keys._files_of_the_check(exercise("top_k"))}
+    assert {"top_k.py", "filters.py", "rows.py", "judges.py", "sheet.py", "operators.py"} <= files
+    assert not files & {"verdict.py", "example.py", "min_p.py", "top_k.toml"}
+
+
+def test_a_key_looks_at_definitions_that_are_reached() -> None:
+    names = {name for _, name in keys._definitions(exercise("top_k"))}
+    assert {"top_k", "_keep"} <= names
+    assert "min_p" not in names
+
+
+def test_a_definition_that_a_case_uses_counts(tmp_path: Path) -> None:
+    declaration = tmp_path / "declaration.py"
+    declaration.write_text("from tfcourse import sampling\nfrom tfcourse.sampling import min_p\nsampling.top_k\n")
+    assert keys._named(declaration) == {("tfcourse.sampling", "top_k"), ("tfcourse.sampling", "min_p")}
