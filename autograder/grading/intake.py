@@ -9,7 +9,7 @@ from nbformat.v4 import new_notebook
 
 from autograder.grading.cell_reader import CellReader
 from autograder.grading.manifest import Manifest
-from autograder.grading.problem import MARK, Problem
+from autograder.grading.problem import MARK, Problem, set_problems
 from autograder.grading.provenance import checks_stamp
 from autograder.grading.reading import UnreadableError, read_notebook
 from autograder.grading.restore import evidence, reader_for, restore
@@ -60,7 +60,7 @@ def put_in_order(notebook: Any, problems: list[Problem], manifest: Manifest) -> 
     restored = restore(notebook, manifest, reader)
     if not any(problem.fatal for problem in found):
         found += restored + _older(stamp)
-    notebook.metadata[MARK] = {"problems": [problem.to_dict() for problem in found]}
+    set_problems(notebook, found)
     return Intake(notebook, tuple(found))
 
 
