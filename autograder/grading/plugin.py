@@ -27,7 +27,7 @@ from nbgrader.preprocessors import (
 )
 
 from autograder.grading.engine_execute import EngineExecute
-from autograder.grading.feedback_exporter import TEMPLATES, FeedbackExporter, TakeGrades
+from autograder.grading.feedback_exporter import FeedbackExporter, TakeGrades
 from autograder.grading.intake import put_in_order
 from autograder.grading.json_text import one_per_line
 from autograder.grading.manifest import Manifest, cell_order, read_manifest
@@ -155,9 +155,6 @@ def configure(config: Any) -> None:
     # The formgrader shows what students wrote in the lecturer's own browser session.
     config.HTMLExporter.sanitize_html = True
     config.HTMLExporter.filters = {**config.HTMLExporter.get("filters", {}), "markdown2html": markdown_in_cell}
-    # Its page would load MathJax from elsewhere; a template of ours stands in the place of the one that does.
-    paths = [path for path in config.HTMLExporter.get("extra_template_paths", ()) if path != str(TEMPLATES)]
-    config.HTMLExporter.extra_template_paths = [str(TEMPLATES), *paths]
     others = [step for step in config.HTMLExporter.get("preprocessors", ()) if step is not SafeDisplay]
     config.HTMLExporter.preprocessors = [*others, SafeDisplay]
     config.GenerateFeedback.setdefault("exporter_class", FeedbackExporter)
