@@ -182,7 +182,9 @@ class Engine:
             failure = f"grading it did not come to an end, twice ({result['lost']})"
             return Execution(submission.student, given_up(submission.notebook, result["lost"]), seconds, failure)
         if "notebook" not in result:
-            return Execution(submission.student, "", seconds, result.get("again") or result["failure"])
+            # The grader's own fault, or the machine's. If it is the same in the next run, though, no earlier grade may outlive it.
+            notebook = given_up(submission.notebook, result["failure"]) if result.get("by_submission") else ""
+            return Execution(submission.student, notebook, seconds, result.get("again") or result["failure"])
         if result["news"]:
             self._for_others = result["news"]
             self._for_stock.append(result["news"])
@@ -292,7 +294,8 @@ class Engine:
         except NurseryError as error:
             return {"again": str(error)}
         except Exception as error:  # ours, whatever it is: the student must not lose by it
-            return {"failure": f"{type(error).__name__}: {error}"}
+            by_machine = isinstance(error, (OSError, MemoryError))
+            return {"failure": f"{type(error).__name__}: {error}", "by_submission": not by_machine}
         finally:
             shell.forget()  # nothing of it may stay for the next submission
         return {

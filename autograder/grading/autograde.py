@@ -378,7 +378,7 @@ class _Run:
                     sanitised = self.books.sanitise(student, path)
                     yield Submission(student, self.manifest.chapter, sanitised, self._files(path))
             except RecordError as error:
-                early.append(self._failed(student, digest, str(error)))
+                early.append(self._unrecorded(student, digest, error))
 
     def _notebook(self, student: str) -> Path:
         return submitted_notebook(self.course, self.manifest.chapter, student)
@@ -401,7 +401,7 @@ class _Run:
             return known if same and same_way else None
         # Where no notebook was handed in there is none that was graded.
         graded = self.course.folder("autograded", student, self.manifest.chapter).is_dir()
-        there = graded or not self._notebook(student).is_file()
+        there = graded or not self._notebook(student).is_file() or known.status == "not gradable"
         return known if same and same_way and there and self._is_in_books(known) else None
 
     def _is_in_books(self, known: GradeResult) -> bool:
@@ -431,13 +431,30 @@ class _Run:
 
     def _judged(self, execution: Execution, digest: str) -> GradeResult:
         student = execution.student
-        lost_again = execution.notebook and self.standings.get(student, NOTHING).lost == digest
-        if execution.failure and not lost_again:
+        if execution.failure and not (execution.notebook and self._failed_before(student, digest)):
             return self._failed(student, digest, execution.failure, lost=bool(execution.notebook))
         try:
             return self._recorded(self._entered(execution, digest))
         except RecordError as error:
-            return self._failed(student, digest, str(error))
+            return self._unrecorded(student, digest, error)
+
+    def _failed_before(self, student: str, digest: str) -> bool:
+        """Whether grading the same submission failed in an earlier run, by what is in it as far as anybody can tell."""
+        return self.standings.get(student, NOTHING).lost == digest
+
+    def _unrecorded(self, student: str, digest: str, error: RecordError) -> GradeResult:
+        """Say that a submission could not be read or recorded; the second time that counts, unless the gradebook is the cause."""
+        if not (error.by_submission and self._failed_before(student, digest)):
+            return self._failed(student, digest, str(error), lost=error.by_submission)
+        try:
+            self.journal.begun(student, digest)
+            self.books.record_zero(student)
+        except RecordError as again:
+            return self._failed(student, digest, str(again))
+        what = f"Grading it failed again ({error}); it was given no points."
+        problem = Problem("grading stopped", what, do="Look at what was handed in.", fatal=True)
+        result = self._result(student, digest, "not gradable")
+        return self._recorded(replace(result, exercises=no_exercises(self.manifest, what), problems=(problem,)))
 
     def _entered(self, execution: Execution, digest: str) -> GradeResult:
         """Write an execution into the gradebook, and return what came of it."""
@@ -496,8 +513,25 @@ class _Run:
 
     def _failed(self, student: str, digest: str, reason: str, *, lost: bool = False) -> GradeResult:
         what = f"It could not be graded: {reason.rstrip('.')}."
+        if not self._withdrawn(student, digest):
+            # The digest of the file before stays in the result, so that the next run tries again to take its grade back.
+            digest, lost = self._graded_file(student), False
         problem = Problem("grader failed", what, do="Grade the chapter again.", fatal=True)
         return self._not_recorded(student, digest, problem, lost=digest if lost else "")
+
+    def _graded_file(self, student: str) -> str:
+        known = read_result(self.course, self.manifest.chapter, student)
+        return known.submission if known is not None else ""
+
+    def _withdrawn(self, student: str, digest: str) -> bool:
+        """Take back the points of an earlier file, if there are any; return whether none are left in the gradebook."""
+        if self._graded_file(student) in ("", digest):
+            return True
+        try:
+            self.books.withdraw(student)
+        except RecordError:
+            return False
+        return True
 
     def _not_recorded(self, student: str, digest: str, problem: Problem, *, lost: str = "") -> GradeResult:
         result = replace(self._result(student, digest, "not recorded"), problems=(problem,))

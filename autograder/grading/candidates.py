@@ -60,7 +60,7 @@ def examine(data: bytes, manifest: Manifest, *, exact: bool = False) -> Candidat
         notebook, problems = read_notebook(data)
     except UnreadableError as error:
         return Candidate(data, exact, error.problem)
-    cells = evidence(notebook, manifest.work)
+    cells = evidence(notebook) & manifest.work
     written = tuple(cell["source"].strip() for cell in notebook.cells if cell["source"].strip())
     restored = put_in_order(notebook, problems, manifest)
     fatal = next((problem for problem in restored.problems if problem.fatal), None)

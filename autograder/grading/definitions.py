@@ -8,6 +8,7 @@ import re
 import warnings
 from collections.abc import Iterable, Iterator, Mapping
 from functools import lru_cache
+from types import MappingProxyType
 from typing import NamedTuple
 
 # Lines that IPython turns into calls: magics, shell commands, questions.
@@ -18,8 +19,8 @@ _TRANSPARENT = frozenset({"time", "capture", "prun"})
 _DEFINED = re.compile(r"^(?:async\s+)?(?:def|class)\s+(\w+)", re.MULTILINE)
 _ASSIGNED = re.compile(r"^(\w+)\s*(?::[^=\n]+)?=(?!=)", re.MULTILINE)
 _CHECKED = re.compile(r"^check\(\s*(\w+)", re.MULTILINE)
-# A tree takes a hundred times the memory of its text, and seconds for a megabyte.
-_PARSED = 200_000
+# A syntax tree takes a hundred times the memory of its text, and seconds per megabyte. Longer cells are read line by line.
+LONGEST = 200_000
 # What a copy from a chat or a PDF brings along: spaces without width, marks of direction, and spaces that are no spaces.
 _INVISIBLE = re.compile("[\u200b-\u200f\u2028-\u202e\u2060-\u2064\ufeff\u00ad]")
 _ODD_SPACE = re.compile("[\u00a0\u1680\u2000-\u200a\u202f\u205f\u3000]")
@@ -38,35 +39,6 @@ def mentioned_names(text: str) -> frozenset[str]:
     return frozenset(_DEFINED.findall(text))
 
 
-@lru_cache(maxsize=256)
-def buried_names(source: str) -> Mapping[str, str]:
-    """Return the functions and classes that a cell defines inside others, by name, with what they are inside of."""
-    tree = _parse(source)
-    found: dict[str, str] = {}
-    for outer in _definitions(tree.body) if tree is not None else ():
-        kind = "class" if isinstance(outer, ast.ClassDef) else "function"
-        for inner in ast.walk(outer):
-            if inner is not outer and isinstance(inner, _DEFINITIONS):
-                found.setdefault(inner.name, f"{kind} {outer.name}")
-    return found
-
-
-@lru_cache(maxsize=256)
-def body_of(source: str, name: str) -> str:
-    """Return a digest of what a cell's definition of a name does; empty if there is no definition.
-
-    Docstrings, comments and layout do not count: two definitions that do the same, word for word, have the same digest.
-    """
-    tree = _parse(source)
-    for node in _definitions(tree.body) if tree is not None else ():
-        if node.name == name:
-            for part in ast.walk(node):
-                if isinstance(part, _DEFINITIONS) and ast.get_docstring(part, clean=False) is not None:
-                    part.body = part.body[1:] or [ast.Pass()]
-            return hashlib.sha256(_dump(node).encode("utf-8", "surrogatepass")).hexdigest()
-    return ""
-
-
 def is_python(source: str) -> bool:
     """Return whether Python can read a cell."""
     return _parse(source) is not None
@@ -78,9 +50,14 @@ def cell_magic(source: str) -> str:
     return f"%%{match[1]}" if match and match[1] not in _TRANSPARENT else ""
 
 
+def has_invisible(source: str) -> bool:
+    """Return whether a cell has characters that nobody sees, or spaces that are none to Python."""
+    return bool(_INVISIBLE.search(source) or _ODD_SPACE.search(source))
+
+
 def without_invisible(source: str) -> str:
     """Return a cell without characters that nobody sees, if Python can read it only then; else the cell as it is."""
-    if not (_INVISIBLE.search(source) or _ODD_SPACE.search(source)) or is_python(source):
+    if not has_invisible(source) or is_python(source):
         return source
     mended = _ODD_SPACE.sub(" ", _INVISIBLE.sub("", source))
     return mended if is_python(mended) else source
@@ -91,20 +68,42 @@ def checked_names(source: str) -> frozenset[str]:
     return _outline(source).checked
 
 
-class _Outline(NamedTuple):
-    """What a cell does at its top level: the names that it binds, with and without imports, and those that it checks."""
+class Outline(NamedTuple):
+    """What a cell does at its top level.
+
+    Attributes:
+        bound: the names that it binds.
+        written: those of them that it does not import.
+        checked: the names that it hands to ``check(…)``.
+        bodies: for each definition that was asked for, a digest of what it does. Docstrings, comments and layout do not count: two
+            definitions that do the same, word for word, have the same digest.
+        buried: the functions and classes that it defines inside others, with what they are inside of.
+    """
 
     bound: frozenset[str]
     written: frozenset[str]
     checked: frozenset[str]
+    bodies: Mapping[str, str] = MappingProxyType({})
+    buried: Mapping[str, str] = MappingProxyType({})
 
 
 @lru_cache(maxsize=1024)
-def _outline(source: str) -> _Outline:
-    tree = _parse(source)
+def _outline(source: str) -> Outline:
+    return outline(source)
+
+
+def outline(source: str, bodies: frozenset[str] = frozenset(), *, parse: bool = True) -> Outline:
+    """Return what a cell does at its top level.
+
+    Args:
+        source: its text.
+        bodies: the definitions of which a digest is wanted.
+        parse: whether Python's parser may read it. A cell that it cannot or must not read is read line by line.
+    """
+    tree = _parse(source) if parse else None
     if tree is None:
         defined = frozenset(_DEFINED.findall(source)) | frozenset(_ASSIGNED.findall(source))
-        return _Outline(defined, defined, frozenset(_CHECKED.findall(source)))
+        return Outline(defined, defined, frozenset(_CHECKED.findall(source)))
     calls = (node.value for node in tree.body if isinstance(node, ast.Expr) and isinstance(node.value, ast.Call))
     checked = frozenset(
         call.args[0].id
@@ -114,7 +113,29 @@ def _outline(source: str) -> _Outline:
         and call.args
         and isinstance(call.args[0], ast.Name)
     )
-    return _Outline(frozenset(_bound(tree.body, imports=True)), frozenset(_bound(tree.body, imports=False)), checked)
+    bound, written = (frozenset(_bound(tree.body, imports=imports)) for imports in (True, False))
+    return Outline(bound, written, checked, _bodies(tree, bodies), _buried(tree))
+
+
+def _buried(tree: ast.Module) -> dict[str, str]:
+    found: dict[str, str] = {}
+    for outer in _definitions(tree.body):
+        kind = "class" if isinstance(outer, ast.ClassDef) else "function"
+        for inner in ast.walk(outer):
+            if inner is not outer and isinstance(inner, _DEFINITIONS):
+                found.setdefault(inner.name, f"{kind} {outer.name}")
+    return found
+
+
+def _bodies(tree: ast.Module, names: frozenset[str]) -> dict[str, str]:
+    found: dict[str, str] = {}
+    for node in _definitions(tree.body):
+        if node.name in names and node.name not in found:
+            for part in ast.walk(node):
+                if isinstance(part, _DEFINITIONS) and ast.get_docstring(part, clean=False) is not None:
+                    part.body = part.body[1:] or [ast.Pass()]
+            found[node.name] = hashlib.sha256(_dump(node).encode("utf-8", "surrogatepass")).hexdigest()
+    return found
 
 
 def only_asks(source: str) -> bool:
@@ -143,10 +164,12 @@ def ends_in_check(source: str) -> bool:
 
 def imports_check(source: str) -> bool:
     """Return whether a cell imports the course's ``check``, as the setup cell does."""
-    return (
-        "check" in defined_names(source)
-        and re.search(r"^[ \t]*from[ \t]+tfcourse[ \t]+import\b", source, re.MULTILINE) is not None
-    )
+    return imports_from_course(source) and "check" in defined_names(source)
+
+
+def imports_from_course(source: str) -> bool:
+    """Return whether a line of a cell imports something from the course's package."""
+    return re.search(r"^[ \t]*from[ \t]+tfcourse[ \t]+import\b", source, re.MULTILINE) is not None
 
 
 def _without_magics(text: str) -> str:
@@ -168,7 +191,7 @@ _DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 
 def _parse(source: str) -> ast.Module | None:
     """Return a cell's tree, magics left out; None if Python cannot read it, or should not try."""
-    if len(source) > _PARSED:
+    if len(source) > LONGEST:
         return None
     if cell_magic(source):
         return ast.Module(body=[], type_ignores=[])

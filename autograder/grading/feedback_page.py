@@ -11,10 +11,12 @@ from nbgrader.utils import compute_checksum, is_grade, is_solution, is_task
 
 from autograder.checking.verdict import VERDICT_MIME, Diagnosis, Verdict
 from autograder.grading.markup import markdown, plain, python
-from autograder.grading.problem import Problem, problems_of
+from autograder.grading.problem import Problem, problems_of, shortened
 
-_HEADING = re.compile(r"^#{1,6}\s+(.+?)\s*#*$", re.MULTILINE)
-_TITLE = re.compile(r"^#\s+(.+?)\s*#*$", re.MULTILINE)
+# One line; the spaces and signs at its end are taken off by hand, for an expression for that takes time without bound.
+_HEADING = re.compile(r"^#{1,6}[ \t]+(\S[^\n]*)$", re.MULTILINE)
+_TITLE = re.compile(r"^#[ \t]+(\S[^\n]*)$", re.MULTILINE)
+_LONGEST_HEADING = 300
 _FENCED = re.compile(r"^(?P<fence>`{3,}|~{3,}).*?(?:^(?P=fence)[`~]*[ \t]*$|\Z)", re.MULTILINE | re.DOTALL)
 _NUMBER = re.compile(r"[-+]?\d+\.\d*(?:[eE][-+]?\d+)?")
 # Errors that tell in one line what the page says better.
@@ -175,7 +177,8 @@ def title_of(notebook: Any) -> str:
 
 
 def _bare(heading: str) -> str:
-    return re.sub(r"[`*]|\{#[^}]*\}", "", heading).strip()
+    heading = heading[:_LONGEST_HEADING].rstrip().rstrip("#").rstrip()
+    return re.sub(r"[`*]|\{#[^{}]*\}", "", heading).strip()
 
 
 def _parts(notebook: Any) -> Iterator[Part]:
@@ -266,7 +269,9 @@ def _outcome(cell: Any) -> tuple[Verdict | None, str]:
     for output in cell.outputs if cell.cell_type == "code" else ():
         if output.output_type == "error":
             text = plain(output.evalue).strip()
-            return None, text if output.ename in _OURS else _told(f"It raised {output.ename}: {text}"[:300])
+            return None, shortened(text, 500) if output.ename in _OURS else _told(
+                f"It raised {output.ename}: {text}"[:300]
+            )
         if output.output_type == "execute_result" and VERDICT_MIME in output.data:
             try:
                 return _tellable(Verdict.from_dict(output.data[VERDICT_MIME])), ""

@@ -1,34 +1,39 @@
-"""Formulas as small drawings: a feedback page loads nothing, so nothing on it can typeset TeX."""
+r"""Formulas as MathML, which browsers draw by themselves: no page with a student's text loads or runs anything for them.
+
+latex2mathml reads the TeX. What it makes of hostile TeX is hostile MathML, so a formula is built anew of what is on a list.
+
+What this protects against:
+
+- scripts, links and styles: ``\text{<script>}``, ``\href{javascript:…}``, ``\style``, ``\class``, colours with addresses;
+- macros that grow: latex2mathml knows no definitions, and what it makes of a formula is limited in length;
+- whatever exception it may raise, and formulas nested deeply: they are shown as they were written.
+
+What it does not: a formula can be wide or high on the page, and say anything.
+"""
 
 from __future__ import annotations
 
 import html
 import re
 from functools import lru_cache
-from typing import Any
+from xml.etree.ElementTree import Element
 
-_SIZE = 20.0
-_VERBS = {1: "M", 2: "L", 3: "Q", 4: "C"}
-_POINTS = {1: 1, 2: 1, 3: 2, 4: 3}
-_CLOSE = 79
-_COMMAND = re.compile(r"\\(?:[A-Za-z]+|.)")
-_BARE_FRACTION = re.compile(r"\\frac\s*(\w)\s*(\w)")
-# TeX that matplotlib's typesetter knows by another name.
-_SYNONYMS = {
-    r"\lVert": r"\Vert",
-    r"\rVert": r"\Vert",
-    r"\lvert": r"\vert",
-    r"\rvert": r"\vert",
-    r"\tfrac": r"\frac",
-    r"\dfrac": r"\frac",
-    r"\bm": r"\mathbf",
-    r"\boldsymbol": r"\mathbf",
-    r"\displaystyle": "",
-    r"\|": r"\Vert",
-    r"\le": r"\leq",
-    r"\ge": r"\geq",
-    r"\ne": r"\neq",
-}
+from latex2mathml.converter import convert_to_element
+
+# Characters of a formula, and of the MathML for it. The course's own longest has 260.
+_LONGEST, _LONGEST_MATHML = 2_000, 40_000
+_TAGS = frozenset({
+    *("math", "menclose", "mfrac", "mi", "mn", "mo", "mover", "mpadded", "mphantom", "mroot", "mrow", "mspace", "msqrt", "mstyle"),
+    *("msub", "msubsup", "msup", "mtable", "mtd", "mtext", "mtr", "munder", "munderover"),
+})  # fmt: skip
+_ATTRIBUTES = frozenset({
+    *("accent", "columnalign", "columnlines", "columnspacing", "depth", "displaystyle", "fence", "form", "height", "largeop", "linebreak"),
+    *("linethickness", "lspace", "mathvariant", "maxsize", "minsize", "movablelimits", "notation", "rowlines", "rowspacing", "rspace"),
+    *("scriptlevel", "separator", "stretchy", "symmetric", "voffset", "width"),
+})  # fmt: skip
+_VALUE = re.compile(r"[\w.+%\- ]{1,60}")
+# TeX that latex2mathml knows by another name only.
+_SYNONYMS = re.compile(r"\\(begin|end)\{aligned\}")
 
 
 @lru_cache(maxsize=4096)
@@ -40,48 +45,43 @@ def formula(tex: str, *, display: bool = False) -> str:
         display: whether it stands on a line of its own.
 
     Returns:
-        An inline SVG in the colour of the text around it, readable to screen readers by its TeX; the TeX itself where it cannot be drawn.
+        MathML that browsers draw and screen readers read; the TeX itself where it cannot be converted.
     """
     plain = " ".join(tex.split())
     try:
-        drawn = _draw(plain)
-    except Exception:  # the typesetter says no in many ways, and all of them mean the same
+        shown = _converted(plain, "block" if display else "inline")
+    except Exception:  # the converter says no in many ways, and all of them mean the same
         shown = f'<code class="tex">{html.escape(plain)}</code>'
-    else:
-        shown = drawn
     return f'<div class="formula">{shown}</div>' if display else shown
 
 
-def _draw(tex: str) -> str:
-    from matplotlib.font_manager import FontProperties
-    from matplotlib.textpath import TextToPath
-
-    known = _COMMAND.sub(lambda match: _SYNONYMS.get(match[0], match[0]), tex)
-    known = _BARE_FRACTION.sub(r"\\frac{\1}{\2}", known)
-    text = f"${known}$"
-    font: Any = FontProperties(size=_SIZE, math_fontfamily="cm")
-    maker = TextToPath()
-    vertices, codes = maker.get_text_path(font, text, ismath=True)
-    width, height, descent = maker.get_text_width_height_descent(text, font, ismath=True)
-    path = _path(vertices, codes, _SIZE / maker.FONT_SCALE)
-    em = 1 / _SIZE
-    box = f"0 {-(height - descent) - 1:.1f} {width:.1f} {height + 2:.1f}"
-    style = f"width:{width * em:.2f}em;height:{(height + 2) * em:.2f}em;vertical-align:{-(descent + 1) * em:.2f}em"
-    label = html.escape(tex, quote=True)
-    return f'<svg class="math" role="img" aria-label="{label}" viewBox="{box}" style="{style}"><path d="{path}"/></svg>'
-
-
-def _path(vertices: Any, codes: Any, scale: float) -> str:
+def _converted(tex: str, display: str) -> str:
+    if len(tex) > _LONGEST:
+        raise ValueError("the formula is too long")
+    root = convert_to_element(_SYNONYMS.sub(r"\\\1{align*}", tex))
     parts: list[str] = []
-    i = 0
-    while i < len(codes):
-        code = int(codes[i])
-        if code == _CLOSE:
-            parts.append("Z")
-            i += 1
-            continue
-        count = _POINTS[code]
-        points = " ".join(f"{x * scale:.2f} {-y * scale:.2f}" for x, y in vertices[i : i + count])
-        parts.append(_VERBS[code] + points)
-        i += count
-    return "".join(parts)
+    _write(root, parts)
+    inner = "".join(parts).removeprefix("<math>").removesuffix("</math>")
+    if len(inner) > _LONGEST_MATHML:
+        raise ValueError("the formula becomes too long")
+    return f'<math display="{display}">{inner}</math>'
+
+
+def _write(element: Element, parts: list[str]) -> None:
+    """Write an element and what is in it, of what is allowed; another element gives way to what is in it."""
+    text = html.unescape(element.text or "")
+    if "\\" in text:
+        raise ValueError("a command is not known")
+    allowed = element.tag in _TAGS
+    if allowed:
+        marks = (
+            f' {name}="{html.escape(value, quote=True)}"'
+            for name, value in element.attrib.items()
+            if name in _ATTRIBUTES and _VALUE.fullmatch(value)
+        )
+        parts.append(f"<{element.tag}{''.join(marks)}>")
+    parts.append(html.escape(text))
+    for child in element:
+        _write(child, parts)
+    if allowed:
+        parts.append(f"</{element.tag}>")

@@ -7,11 +7,12 @@ from typing import Any
 
 from nbformat.v4 import new_notebook
 
+from autograder.grading.cell_reader import CellReader
 from autograder.grading.manifest import Manifest
-from autograder.grading.problem import MARK, Problem
+from autograder.grading.problem import MARK, Problem, set_problems
 from autograder.grading.provenance import checks_stamp
 from autograder.grading.reading import UnreadableError, read_notebook
-from autograder.grading.restore import evidence, restore
+from autograder.grading.restore import evidence, reader_for, restore
 
 
 @dataclass(frozen=True)
@@ -53,12 +54,13 @@ def put_in_order(notebook: Any, problems: list[Problem], manifest: Manifest) -> 
     """Restore a notebook that was read, or find that it is another chapter's."""
     found = list(problems)
     stamp = (notebook.metadata.pop(MARK, None) or {}).get("checks", "")
-    if not any(problem.fatal for problem in found) and (foreign := _foreign(notebook, manifest)):
+    reader = reader_for(manifest)
+    if not any(problem.fatal for problem in found) and (foreign := _foreign(notebook, manifest, reader)):
         found.append(foreign)
-    restored = restore(notebook, manifest)
+    restored = restore(notebook, manifest, reader)
     if not any(problem.fatal for problem in found):
         found += restored + _older(stamp)
-    notebook.metadata[MARK] = {"problems": [problem.to_dict() for problem in found]}
+    set_problems(notebook, found)
     return Intake(notebook, tuple(found))
 
 
@@ -71,22 +73,23 @@ def _older(stamp: str) -> list[Problem]:
     return [Problem("other checks", what, do=do, remark=True)]
 
 
-def chapter_of(notebook: Any, manifest: Manifest) -> str | None:
+def chapter_of(notebook: Any, manifest: Manifest, reader: CellReader | None = None) -> str | None:
     """Return the chapter that a notebook belongs to by its contents: the manifest's, another that the gradebook knows, or None."""
+    names = evidence(notebook, reader)
     # A setup cell and a heading say nothing: a chapter that the gradebook does not know has them, too.
-    if evidence(notebook, manifest.own & manifest.work):
+    if names & manifest.own & manifest.work:
         return manifest.chapter
     mine = frozenset(manifest.by_name)
-    others = {chapter: len(evidence(notebook, names - mine)) for chapter, names in manifest.elsewhere.items()}
+    others = {chapter: len(names & (theirs - mine)) for chapter, theirs in manifest.elsewhere.items()}
     best = max(others, key=lambda chapter: (others[chapter], chapter), default=None)
     if best is not None and others[best]:
         return best
     # Courses that number their problems use the same names in every assignment.
-    return manifest.chapter if evidence(notebook, manifest.work) else None
+    return manifest.chapter if names & manifest.work else None
 
 
-def _foreign(notebook: Any, manifest: Manifest) -> Problem | None:
-    chapter = chapter_of(notebook, manifest)
+def _foreign(notebook: Any, manifest: Manifest, reader: CellReader) -> Problem | None:
+    chapter = chapter_of(notebook, manifest, reader)
     if chapter == manifest.chapter:
         return None
     if chapter is not None:

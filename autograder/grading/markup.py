@@ -19,6 +19,8 @@ from autograder.grading.formula import formula
 from autograder.grading.pictures import safe_pictures
 
 _LONGEST, _MOST_FORMULAS = 20_000, 400
+# Characters of MathML in one text; formulas behind them are shown as they were written.
+_LONGEST_MATHML = 200_000
 _TICKS = re.compile(r"`([^`]+)`")
 _ANSI = re.compile(r"\x1b\[[0-9;]*[A-Za-z]")
 
@@ -29,6 +31,7 @@ class _Renderer(IPythonRenderer):  # type: ignore[misc]
     def __init__(self, pictures: Mapping[str, Mapping[str, str]]) -> None:
         super().__init__(escape=True, allow_harmful_protocols=False, exclude_anchor_links=True)
         self._pictures = pictures
+        self._left = _LONGEST_MATHML
 
     def block_mermaidjs(self, code: str) -> str:
         # nbconvert's own puts the text on the page as it is.
@@ -38,13 +41,18 @@ class _Renderer(IPythonRenderer):  # type: ignore[misc]
         return f"<h{min(level + 2, 6)}>{text}</h{min(level + 2, 6)}>\n"
 
     def inline_math(self, body: str) -> str:
-        return formula(body)
+        return self._formula(body)
 
     def block_math(self, body: str) -> str:
-        return formula(body, display=True)
+        return self._formula(body, display=True)
 
     def latex_environment(self, name: str, body: str) -> str:
-        return formula(rf"\begin{{{name}}}{body}\end{{{name}}}", display=True)
+        return self._formula(rf"\begin{{{name}}}{body}\end{{{name}}}", display=True)
+
+    def _formula(self, tex: str, *, display: bool = False) -> str:
+        shown = formula(tex, display=display)
+        self._left -= len(shown)
+        return shown if self._left >= 0 else f"<code>{html.escape(tex)}</code>"
 
     def image(self, text: str, url: str, title: str | None = None) -> str:
         described = html.escape(text) or "without a description"

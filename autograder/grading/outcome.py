@@ -12,10 +12,11 @@ from nbgrader.utils import determine_grade
 from autograder.checking.verdict import VERDICT_MIME, Verdict
 from autograder.course import Course
 from autograder.grading.manifest import Manifest
-from autograder.grading.problem import Problem
+from autograder.grading.problem import Problem, shortened
 from autograder.grading.results import ExerciseResult, Notebook
 from autograder.paths import typed
 
+_LONGEST_ERROR = 500
 # So many of the files that were handed in are named.
 _NAMED = 5
 
@@ -108,7 +109,7 @@ def _verdict(cell: Any) -> tuple[Verdict | None, str]:
     """Return a test cell's verdict, or why there is none."""
     for output in cell.outputs:
         if output.output_type == "error":
-            return None, f"{output.ename}: {output.evalue}".strip(": ")
+            return None, shortened(f"{output.ename}: {output.evalue}".strip(": "), _LONGEST_ERROR)
         if output.output_type == "execute_result" and VERDICT_MIME in output.data:
             try:
                 return Verdict.from_dict(output.data[VERDICT_MIME]), ""

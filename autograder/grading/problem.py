@@ -2,17 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 # Where a sanitised notebook keeps what was found about it; a submission cannot bring its own, for nothing of its metadata is kept.
 MARK = "tfcourse"
+# Characters of a problem's parts. What a student wrote may be in any of them, and all of it is printed, kept and shown on pages.
+LONGEST = 2_000
+_LONGEST_PLACE = 200
+# Problems that are told of one submission.
+MOST = 40
+LEFT_OUT = "more problems"
+
+
+def shortened(text: str, longest: int = LONGEST) -> str:
+    """Return a text for people that is not longer than that; of a longer one the beginning, and how long it is."""
+    if len(text) <= longest:
+        return text
+    told = f" … ({len(text):,} characters in all)."
+    return text[: longest - len(told)].rstrip(" ,;.") + told
 
 
 @dataclass(frozen=True)
 class Problem:
     """Something that went otherwise than it should; it is told, it costs only what it must, and it stops nobody else.
+
+    Its texts are limited, for a student may decide how long they would be.
 
     Attributes:
         kind: its short name, for example ``"wrong chapter"``; the same cause always has the same name.
@@ -29,6 +45,10 @@ class Problem:
     do: str = ""
     fatal: bool = False
     remark: bool = False
+
+    def __post_init__(self) -> None:
+        for name, longest in (("what", LONGEST), ("do", LONGEST), ("where", _LONGEST_PLACE)):
+            object.__setattr__(self, name, shortened(getattr(self, name), longest))
 
     def to_dict(self) -> dict[str, Any]:
         """Return the problem as plain data, ready for JSON."""
@@ -55,5 +75,22 @@ def problems_of(notebook: Any) -> list[Problem]:
 
 def add_problems(notebook: Any, problems: list[Problem]) -> None:
     """Add problems to those that a sanitised notebook carries."""
-    everything = problems_of(notebook) + problems
-    notebook.metadata[MARK] = {"problems": [problem.to_dict() for problem in everything]}
+    set_problems(notebook, problems_of(notebook) + problems)
+
+
+def set_problems(notebook: Any, problems: Sequence[Problem]) -> None:
+    """Have a sanitised notebook carry these problems, and of very many the worst."""
+    notebook.metadata[MARK] = {"problems": [problem.to_dict() for problem in most_important(problems)]}
+
+
+def most_important(problems: Sequence[Problem]) -> Sequence[Problem]:
+    """Return problems, in order; of very many the worst, and that there are more."""
+    if len(problems) <= MOST:
+        return problems
+    others = [problem for problem in problems if problem.kind != LEFT_OUT]
+    ranked = sorted(range(len(others)), key=lambda i: (not others[i].fatal, others[i].remark, i))
+    kept = [others[i] for i in sorted(ranked[: MOST - 1])]
+    return [
+        *kept,
+        Problem(LEFT_OUT, f"More problems were found; the {MOST - 1} most important are listed.", remark=True),
+    ]

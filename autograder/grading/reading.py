@@ -19,7 +19,7 @@ from autograder.grading.spans import MalformedError, Value, outermost
 
 # A file may be large, for outputs are passed over; what students write is small. A year's homework is not a megabyte of code.
 MAX_BYTES = 512 * 1024 * 1024
-MAX_SOURCE = 8 * 1024 * 1024
+MAX_SOURCE = 2 * 1024 * 1024
 MAX_CELL = 1024 * 1024
 # So many cells with something in them are run, and among so many more are they looked for: a key held down makes thousands of empty ones.
 MAX_CELLS = 5_000

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from nbformat import reader
-from nbgrader.api import BaseCell, Grade, InvalidEntry, Student
+from nbgrader.api import BaseCell, Grade, InvalidEntry, MissingEntry, Student
 from nbgrader.converters import Autograde
 from nbgrader.converters.base import BaseConverter
 from nbgrader.coursedir import CourseDirectory
@@ -47,7 +47,20 @@ _AT_ONCE = 500
 
 
 class RecordError(Exception):
-    """nbgrader could not record a submission; the text is nbgrader's own last word on it."""
+    """nbgrader could not read or record a submission.
+
+    Args:
+        reason: nbgrader's own last word on it.
+        by_submission: whether what is in the submission may be the cause. A database that is locked is nobody's, nor is a full disk.
+    """
+
+    def __init__(self, reason: str, *, by_submission: bool = False) -> None:
+        self.by_submission = by_submission
+        super().__init__(reason)
+
+
+# What says nothing about the submission at which it happens.
+_OF_THE_MACHINE = (SQLAlchemyError, InvalidEntry, OSError, MemoryError)
 
 
 @dataclass(frozen=True)
@@ -298,7 +311,8 @@ class Books:
 
     def _told(self, error: BaseException, reason: str) -> RecordError | CourseError:
         """Return what to raise for an exception: what one submission suffers from, or what all of them would."""
-        return explained_disk(error, self.course.root) or RecordError(reason)
+        by_submission = not isinstance(error, _OF_THE_MACHINE)
+        return explained_disk(error, self.course.root) or RecordError(reason, by_submission=by_submission)
 
     def sanitise(self, student: str, path: Path, *, instead: Path | None = None) -> str:
         """Return a submission as nbgrader's sanitising preprocessors leave it, as JSON; nothing is written.
@@ -321,7 +335,8 @@ class Books:
             with without_remarks():
                 notebook, resources = recorder.exporter.from_filename(str(instead or path), resources=resources)
         except Exception as error:
-            raise RecordError(f"{type(error).__name__}: {error}") from error
+            by_submission = not isinstance(error, _OF_THE_MACHINE)
+            raise RecordError(f"{type(error).__name__}: {error}", by_submission=by_submission) from error
         resources.pop(EXPORTED, None)
         if instead is not None:
             return str(notebook)
@@ -383,6 +398,23 @@ class Books:
         graded = self.course.folder("autograded", student, self.chapter)
         if graded.is_dir():
             shutil.rmtree(graded)
+
+    def withdraw(self, student: str) -> None:
+        """Take back the points of a submission that another file has replaced, where that could not be graded.
+
+        What a person has given is kept, and waits for a person to look again.
+
+        Raises:
+            RecordError: as :meth:`gradebook` does.
+        """
+        with self.gradebook() as gradebook:
+            try:
+                notebook = gradebook.find_submission_notebook(self.chapter, self.chapter, student)
+            except MissingEntry:
+                return
+            for grade in notebook.grades:
+                grade.auto_score, grade.needs_manual_grade = 0, grade.manual_score is not None
+            gradebook.db.commit()
 
     def grades(self, student: str) -> tuple[dict[str, RecordedGrade], float]:
         """Return what the gradebook says about a submission: grades by cell, and the late penalty.

@@ -10,31 +10,27 @@ Every cell is looked at many times. What is in one is asked for by key: as an at
 from __future__ import annotations
 
 import re
-from collections import Counter
-from collections.abc import Iterator, Sequence
-from difflib import SequenceMatcher
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from nbformat.notebooknode import from_dict
 from nbformat.v4 import new_code_cell, new_markdown_cell
 
+from autograder.grading.cell_reader import BUDGET, CellReader
 from autograder.grading.definitions import (
-    body_of,
     checked_names,
     defined_names,
+    has_invisible,
     imports_check,
+    imports_from_course,
     is_python,
-    mentioned_names,
     without_invisible,
 )
 from autograder.grading.lost import lost_exercises
 from autograder.grading.manifest import Manifest, SourceCell
 from autograder.grading.problem import Problem
+from autograder.grading.text_comparison import TextComparison
 
-# Texts at least this alike are the same prompt; below it they are two.
-ALIKE = 0.9
-# Comparing texts is slow, and a notebook may hold thousands: after so many that could have been a prompt, no more are compared.
-COMPARED = 50
 # Up to so many cells are named; more names than that say less than their number.
 NAMED = 3
 
@@ -42,17 +38,23 @@ _HIDDEN = re.compile(r"^### BEGIN HIDDEN TESTS.*?^### END HIDDEN TESTS[^\n]*\n?"
 _BACK = "Turn it back in the notebook; it was graded as if it were."
 
 
-def restore(notebook: Any, manifest: Manifest) -> list[Problem]:
+def reader_for(manifest: Manifest) -> CellReader:
+    """Return what reads the cells of a chapter's submission."""
+    return CellReader(frozenset(cell.name for cell in manifest.cells if cell.is_stub))
+
+
+def restore(notebook: Any, manifest: Manifest, reader: CellReader | None = None) -> list[Problem]:
     """Give a notebook all the cells of its chapter, each once and with its true metadata, and the chapter's kernel.
 
     Args:
         notebook: a notebook as ``reading.read_notebook`` returns it; changed in place.
         manifest: the chapter's cells.
+        reader: what reads its cells; by default a new one.
 
     Returns:
         What had to be done; nothing for a notebook that was in order.
     """
-    work = _Restoration(notebook.cells, manifest)
+    work = _Restoration(notebook.cells, manifest, reader or reader_for(manifest))
     work.take_claims()
     work.drop_invisible()
     work.turn_back()
@@ -62,6 +64,7 @@ def restore(notebook: Any, manifest: Manifest) -> list[Problem]:
     work.insert_missing()
     work.put_in_order()
     work.name_lost()
+    work.name_skipped()
     work.mark()
     notebook.cells = work.cells
     if manifest.kernelspec:
@@ -70,51 +73,65 @@ def restore(notebook: Any, manifest: Manifest) -> list[Problem]:
 
 
 class _Restoration:
-    def __init__(self, cells: Sequence[Any], manifest: Manifest) -> None:
+    def __init__(self, cells: Sequence[Any], manifest: Manifest, reader: CellReader) -> None:
         self.cells = list(cells)
-        self.handed_in = tuple((number, cell) for number, cell in enumerate(cells, start=1))
+        self.handed_in = list(enumerate(cells, start=1))
         self.manifest = manifest
         self.problems: list[Problem] = []
         self.found: dict[str, Any] = {}  # name → the cell that is it
         self.claims: dict[str, list[Any]] = {}  # name → the cells that carry it
+        self.inserted: set[str] = set()
         # A code cell that a person grades is a stub too, but defines nothing of its name.
         stubs = (cell for cell in manifest.cells if cell.is_stub)
         self.exercises = frozenset(cell.name for cell in stubs if cell.name in defined_names(cell.source))
-        self.inserted: set[str] = set()
-        self._names: dict[str, frozenset[str]] = {}
+        # What is known of a cell by its identity, so that nobody has to look through all cells for it.
+        self._numbers = {id(cell): number for number, cell in self.handed_in}
+        self._claimed: dict[int, str] = {}
+        self._reader = reader
+        self._texts = TextComparison()
+        self._given = {name: reader.outline(manifest.by_name[name].source).bodies.get(name) for name in self.exercises}
 
     # What a cell says.
 
     def _defines(self, cell: Any) -> frozenset[str]:
-        """Return the exercises that a cell defines; asked often, so that every text is read once."""
-        if cell["cell_type"] != "code":
-            return frozenset()
-        source = cell["source"]
-        if source not in self._names:
-            self._names[source] = defined_names(source) & self.exercises
-        return self._names[source]
+        """Return the exercises that a cell defines."""
+        return self._bound(cell) & self.exercises
+
+    def _bound(self, cell: Any) -> frozenset[str]:
+        return self._reader.outline(cell["source"]).bound if cell["cell_type"] == "code" else frozenset()
+
+    def _checks(self, cell: Any) -> frozenset[str]:
+        return self._reader.outline(cell["source"]).checked
 
     def _definers(self, exercise: str) -> list[Any]:
-        return [cell for cell in self.cells if exercise in self._defines(cell)]
+        return [cell for cell in self.cells if exercise in self._bound(cell)]
 
     def _written(self, exercise: str) -> list[Any]:
         """Return the cells that define an exercise as it was not given out."""
-        stub = self.manifest.by_name[exercise].source
-        given = body_of(stub, exercise)
-        return [
-            cell
-            for cell in self._definers(exercise)
-            if not _same(cell["source"], stub) and (not given or body_of(cell["source"], exercise) != given)
-        ]
+        return [cell for cell in self._definers(exercise) if self._is_written(cell, exercise)]
+
+    def _is_written(self, cell: Any, exercise: str) -> bool:
+        if self._texts.same(cell["source"], self.manifest.by_name[exercise].source):
+            return False
+        given = self._given[exercise]
+        return not given or self._reader.outline(cell["source"]).bodies.get(exercise) != given
 
     def _place(self, cell: Any) -> str:
         """Return how people find a cell: by its number in what was handed in, and by its name if it claims one."""
-        number = next(number for number, other in self.handed_in if other is cell)
-        name = next((name for name, cells in self.claims.items() if any(other is cell for other in cells)), "")
+        number, name = self._numbers[id(cell)], self._claimed.get(id(cell), "")
         return f"cell {number} ({name})" if name else f"cell {number}"
 
     def _position(self, cell: Any) -> int:
         return next(i for i, other in enumerate(self.cells) if other is cell)
+
+    def _positions(self, cells: Iterable[Any]) -> list[int]:
+        """Return where cells stand, in order."""
+        wanted = {id(cell) for cell in cells}
+        return [i for i, cell in enumerate(self.cells) if id(cell) in wanted]
+
+    def _positions_of_exercises(self) -> list[int]:
+        """Return where cells stand that define an exercise, in order."""
+        return [i for i, cell in enumerate(self.cells) if self._defines(cell)]
 
     def _free(self, *cell_types: str) -> Iterator[Any]:
         taken = {id(cell) for cell in self.found.values()}
@@ -132,26 +149,40 @@ class _Restoration:
             name = cell.metadata.pop("nbgrader", {}).get("grade_id")
             if name in self.manifest.by_name:
                 self.claims.setdefault(name, []).append(cell)
+                self._claimed[id(cell)] = name
 
     def drop_invisible(self) -> None:
         """Take characters out that nobody sees and that keep Python from reading a cell."""
+        places = []
         for cell in self.cells:
-            if cell["cell_type"] == "code" and (mended := without_invisible(cell["source"])) != cell["source"]:
-                what = "It held characters that nobody sees and Python cannot read; it was graded without them."
-                do = "Such characters come with text that is copied from chats and PDFs: type the line anew."
-                self.problems.append(Problem("invisible characters", what, self._place(cell), do, remark=True))
+            # It is read up to three times: as it is, without them, and by whoever asks what it defines.
+            if (
+                cell["cell_type"] != "code"
+                or not has_invisible(cell["source"])
+                or not self._reader.may_parse(cell["source"])
+            ):
+                continue
+            if (mended := without_invisible(cell["source"])) != cell["source"]:
+                places.append(self._place(cell))
                 cell.source = mended
+        what = "It held characters that nobody sees and Python cannot read; it was graded without them."
+        do = "Such characters come with text that is copied from chats and PDFs: type the line anew."
+        self.problems += [Problem("invisible characters", what, place, do, remark=True) for place in places[:NAMED]]
+        if len(places) > NAMED:
+            more = f"{len(places) - NAMED} more cells held such characters; they were graded without them."
+            self.problems.append(Problem("invisible characters", more, do=do, remark=True))
 
     def turn_back(self) -> None:
         """Make code again of an exercise whose only solution stands in a cell that became text."""
+        open_ = {name for name in self.exercises if not self._written(name)}
         for place, cell in enumerate(self.cells):
-            if cell["cell_type"] == "code" or not (mentioned_names(cell["source"]) & self.exercises):
+            if cell["cell_type"] == "code" or not (self._reader.mentioned(cell["source"]) & open_):
                 continue
-            if not is_python(cell["source"]):
+            if not (self._reader.may_parse(cell["source"]) and is_python(cell["source"])):
                 continue
-            names = sorted(name for name in defined_names(cell.source) & self.exercises if not self._written(name))
-            if names:
-                self._turn(place, "code", ", ".join(names))
+            if names := self._reader.outline(cell["source"]).bound & open_:
+                made = self._turn(place, "code", ", ".join(sorted(names)))
+                open_ -= {name for name in names if self._is_written(made, name)}
 
     def _turn(self, place: int, cell_type: str, name: str) -> Any:
         """Put a cell of another type in the place of one; return it."""
@@ -161,9 +192,11 @@ class _Restoration:
         what = f"The cell of {name} had become a {old.cell_type} cell; it was taken for {cell_type}."
         self.problems.append(Problem("cell type changed", what, self._place(old), _BACK))
         self.cells[place] = cell
-        self.handed_in = tuple((number, cell if other is old else other) for number, other in self.handed_in)
-        for cells in self.claims.values():
-            cells[:] = [cell if other is old else other for other in cells]
+        number = self._numbers[id(cell)] = self._numbers[id(old)]
+        self.handed_in[number - 1] = (number, cell)
+        if claimed := self._claimed.get(id(old)):
+            self._claimed[id(cell)] = claimed
+            self.claims[claimed] = [cell if other is old else other for other in self.claims[claimed]]
         return cell
 
     def match(self) -> None:
@@ -174,7 +207,7 @@ class _Restoration:
                 cell = None if wanted.name in self.found else look(wanted)
                 if cell is not None:
                     self.found[wanted.name] = cell
-                    if not any(cell is other for other in self.claims.get(wanted.name, [])):
+                    if self._claimed.get(id(cell)) != wanted.name:
                         restored.append(wanted.name)
         repeated = sorted(name for name, cells in self.claims.items() if len(cells) > 1)
         if repeated:
@@ -202,19 +235,19 @@ class _Restoration:
             free = [cell for cell in definers if id(cell) not in taken]
             # A cell that carries another exercise's name and defines that too is more likely the other's.
             mine = [cell for cell in free if not self._is_other(cell, wanted)]
-            named = [cell for cell in mine if any(cell is other for other in claimants)]
+            named = [cell for cell in mine if self._claimed.get(id(cell)) == wanted.name]
             if mine:
                 return (named or mine)[-1]
         silent = [cell for cell in claimants if cell["cell_type"] == "code" and not self._says(cell)]
         return silent[-1] if silent else None
 
     def _is_other(self, cell: Any, wanted: SourceCell) -> bool:
-        claimed = {name for name, cells in self.claims.items() if any(cell is other for other in cells)}
-        return bool(claimed & self._defines(cell) - {wanted.name})
+        claimed = self._claimed.get(id(cell))
+        return claimed != wanted.name and claimed in self._defines(cell)
 
     def _says(self, cell: Any) -> bool:
         """Whether a code cell says by itself what it is."""
-        return bool(self._defines(cell)) or bool(checked_names(cell["source"]) & self.exercises)
+        return bool(self._defines(cell)) or bool(self._checks(cell) & self.exercises)
 
     def _find_test(self, wanted: SourceCell) -> Any:
         if not wanted.is_test:
@@ -223,9 +256,9 @@ class _Restoration:
         fitting = [
             cell
             for cell in self._free("code")
-            if not self._defines(cell) and (names & checked_names(cell["source"]) or _same(cell["source"], visible))
+            if not self._defines(cell) and (names & self._checks(cell) or self._texts.same(cell["source"], visible))
         ]
-        named = [cell for cell in fitting if any(cell is other for other in claimants)]
+        named = [cell for cell in fitting if self._claimed.get(id(cell)) == wanted.name]
         if named or fitting:
             return (named or fitting)[-1]
         silent = [cell for cell in claimants if not self._says_code(cell)]
@@ -240,27 +273,30 @@ class _Restoration:
         if not wanted.locked or wanted.cell_type != "code" or wanted.grade:
             return None
         free = [cell for cell in self._free("code") if not self._says(cell)]
-        same = [cell for cell in free if _same(cell["source"], wanted.source)]
+        same = [cell for cell in free if self._texts.same(cell["source"], wanted.source)]
         claimants = [
             cell for cell in self._claimants(wanted) if cell["cell_type"] == "code" and not self._defines(cell)
         ]
-        importing = [cell for cell in free if imports_check(wanted.source) and imports_check(cell["source"])]
+        importing = [cell for cell in free if self._imports_check(cell)] if imports_check(wanted.source) else []
         return next(iter((*claimants[-1:], *same, *importing)), None)
+
+    def _imports_check(self, cell: Any) -> bool:
+        return "check" in self._bound(cell) and imports_from_course(cell["source"])
 
     def _find_text(self, wanted: SourceCell) -> Any:
         """Return the course's own text: word for word, or by its name, or by its likeness."""
         if wanted.cell_type != "markdown" or wanted.is_answer:
             return None
         free = list(self._free("markdown"))
-        same = [cell for cell in free if _same(cell["source"], wanted.source)]
+        same = [cell for cell in free if self._texts.same(cell["source"], wanted.source)]
         claimants = [cell for cell in self._claimants(wanted) if cell["cell_type"] == "markdown"]
-        return next(iter((*same, *claimants[-1:])), None) or next(_alike_cells(free, wanted.source), None)
+        return next(iter((*same, *claimants[-1:])), None) or self._texts.first_alike(free, wanted.source)
 
     def _find_answer(self, wanted: SourceCell) -> Any:
         if not wanted.is_answer:
             return None
         claimants = self._claimants(wanted)
-        claimants = [cell for cell in claimants if not _same(cell["source"], wanted.source)] or claimants
+        claimants = [cell for cell in claimants if not self._texts.same(cell["source"], wanted.source)] or claimants
         if not claimants:
             return next(self._answers_after_prompt(wanted), None) if wanted.cell_type == "markdown" else None
         cell = claimants[-1]
@@ -281,8 +317,9 @@ class _Restoration:
         claimed = {
             id(cell) for name, cells in self.claims.items() for cell in cells if self.manifest.by_name[name].is_answer
         }
+        taken = {id(cell) for cell in self.found.values()}
         for cell in self.cells[self._position(prompt) + 1 :]:
-            if any(cell is other for other in self.found.values()) or id(cell) in claimed:
+            if id(cell) in taken or id(cell) in claimed:
                 return
             if cell["cell_type"] == "markdown":
                 yield cell
@@ -303,12 +340,17 @@ class _Restoration:
         """Locked cells get the course's text back; code that a student added to one stays, in a cell of its own."""
         for place, wanted in enumerate(self.manifest.cells):
             cell = self.found.get(wanted.name)
-            if cell is None or not wanted.locked or wanted.cell_type != "code" or _same(cell.source, _visible(wanted)):
+            if (
+                cell is None
+                or not wanted.locked
+                or wanted.cell_type != "code"
+                or self._texts.same(cell.source, _visible(wanted))
+            ):
                 continue
             kept = new_code_cell(source=cell.source, id=f"edited-{place:03d}")
             if wanted.grade:
                 # Only what others may need: a print or a changed number in a test is nobody's helper.
-                if defined_names(cell.source):
+                if self._reader.outline(cell.source).bound:
                     self.cells.insert(self._position(cell), kept)
                 what = "The test was edited; the course's own was run in its place."
                 self.problems.append(
@@ -326,12 +368,16 @@ class _Restoration:
             written = self._written(name)
             first = self._position(written[0]) if written else len(self.cells)
             stub = self.manifest.by_name[name].source
-            for cell in self.cells[first + 1 :]:
-                if cell["cell_type"] == "code" and _same(cell["source"], stub):
-                    what = "The solution stands in another cell; the empty stub behind it was left out."
-                    self.problems.append(Problem("stub left out", what, where=name, remark=True))
-                    self.cells = [other for other in self.cells if other is not cell]
-                    self.found = {key: other for key, other in self.found.items() if other is not cell}
+            empty = {
+                id(cell)
+                for cell in self.cells[first + 1 :]
+                if cell["cell_type"] == "code" and self._texts.same(cell["source"], stub)
+            }
+            if empty:
+                what = "The solution stands in another cell; the empty stub behind it was left out."
+                self.problems.append(Problem("stub left out", what, where=name, remark=True))
+                self.cells = [cell for cell in self.cells if id(cell) not in empty]
+                self.found = {key: cell for key, cell in self.found.items() if id(cell) not in empty}
 
     def insert_missing(self) -> None:
         """Put back what is nowhere to be found, after the cell that it follows in the chapter."""
@@ -356,7 +402,7 @@ class _Restoration:
         if wanted.is_test:
             written = [cell for name in checked_names(wanted.source) for cell in self._definers(name)]
             if written:
-                return max(map(self._position, written)) + 1
+                return self._positions(written)[-1] + 1
         before = [self.found[cell.name] for cell in self.manifest.cells[:place] if cell.name in self.found]
         behind = self._position(before[-1]) + 1 if before else 0
         if not wanted.is_stub:
@@ -375,13 +421,13 @@ class _Restoration:
     def put_in_order(self) -> None:
         """Move the setup before everything that needs it, and a test behind what it tests; nothing else, for order is the student's."""
         moved = [wanted.name for wanted in reversed(self._openings()) if self._to_the_front(wanted)]
-        last = max((self._position(c) for name in self.exercises for c in self._definers(name)), default=0)
+        last = (self._positions_of_exercises() or [0])[-1]
         anchor = self.cells[last] if self.cells else None
         for wanted in (cell for cell in self.manifest.cells if cell.is_test):
             test = self.found[wanted.name]
             names = checked_names(wanted.source) & self.exercises
             definers = [cell for name in names for cell in self._written(name) or self._definers(name)]
-            if definers and self._position(test) < min(map(self._position, definers)):
+            if definers and self._position(test) < self._positions(definers)[0]:
                 self.cells = [cell for cell in self.cells if cell is not test]
                 self.cells.insert(self._position(anchor) + 1, test)
                 anchor = test
@@ -394,8 +440,9 @@ class _Restoration:
 
     def _to_the_front(self, wanted: SourceCell) -> bool:
         cell = self.found[wanted.name]
-        needing = [self._position(c) for name in self.exercises for c in self._definers(name)]
-        needing += [self._position(self.found[c.name]) for c in self.manifest.cells if c.is_test]
+        needing = self._positions_of_exercises()[:1] + [
+            self._position(self.found[c.name]) for c in self.manifest.cells if c.is_test
+        ]
         first = min(needing, default=len(self.cells))
         if self._position(cell) < first:
             return False
@@ -414,7 +461,16 @@ class _Restoration:
         locked = {id(self.found[cell.name]) for cell in self.manifest.cells if cell.locked and cell.name in self.found}
         cells = [(number, cell) for number, cell in self.handed_in if id(cell) not in locked]
         if lost:
-            self.problems += lost_exercises(lost, silent, cells, self.manifest)
+            self.problems += lost_exercises(lost, silent, cells, self.manifest, self._reader)
+
+    def name_skipped(self) -> None:
+        """Say that there was too much to read, for then an exercise may have been overlooked."""
+        if count := self._reader.skipped:
+            what = f"{count} of its cells {'was' if count == 1 else 'were'} too long, or too much, for Python's parser"
+            what += f" (a notebook may have {BUDGET:,} characters of code); they were searched line by line, and run as they are."
+            self.problems.append(
+                Problem("much code", what, do="See whether all its exercises were found.", remark=True)
+            )
 
     def mark(self) -> None:
         """Write the true metadata, and the course's own texts, tests with the hidden ones."""
@@ -430,37 +486,14 @@ def _visible(wanted: SourceCell) -> str:
     return _HIDDEN.sub("", wanted.source + "\n")
 
 
-def _same(a: str, b: str) -> bool:
-    """Whether two texts are the same but for white space at the ends of lines and for empty lines."""
-    if abs(len(a) - len(b)) > max(len(a), len(b)) // 2 + 100:
-        return False
-    # Most texts differ in their first words already.
-    return a == b or (a.split(None, 2)[:2] == b.split(None, 2)[:2] and _squeezed(a) == _squeezed(b))
-
-
-def _squeezed(source: str) -> str:
-    return "\n".join(line.rstrip() for line in source.strip().splitlines() if line.strip())
-
-
-def _alike_cells(cells: Sequence[Any], text: str) -> Iterator[Any]:
-    """Yield the cells whose text is this one with a few words changed."""
-    words, compared = text.split(), 0
-    for cell in cells:
-        others = cell["source"].split() if len(cell["source"]) < 2 * len(text) else []
-        common = sum((Counter(words) & Counter(others)).values())
-        if 2 * common < ALIKE * (len(words) + len(others)) or compared >= COMPARED:
-            continue
-        compared += 1
-        if SequenceMatcher(None, words, others, autojunk=False).ratio() >= ALIKE:
-            yield cell
-
-
-def evidence(notebook: Any, names: frozenset[str]) -> frozenset[str]:
-    """Return which of these names a notebook bears: as a cell's claim, as a function or class, or as something that it checks."""
+def evidence(notebook: Any, reader: CellReader | None = None) -> frozenset[str]:
+    """Return the names that a notebook bears: as a cell's claim, as a function or class, or as something that it checks."""
+    reader = reader or CellReader()
     seen: set[str] = set()
     for cell in notebook.cells:
         seen.add(cell.metadata.get("nbgrader", {}).get("grade_id", ""))
-        seen |= mentioned_names(cell["source"])
+        seen |= reader.mentioned(cell["source"])
         if cell["cell_type"] == "code":
-            seen |= defined_names(cell["source"], imports=False) | checked_names(cell["source"])
-    return frozenset(seen & names)
+            outline = reader.outline(cell["source"])
+            seen |= outline.written | outline.checked
+    return frozenset(seen)

@@ -1,23 +1,28 @@
 """What of a graded notebook the formgrader shows in the lecturer's own browser session: nothing there may run, or fetch anything.
 
 nbgrader's page shows Markdown as nbconvert makes it, tags and all, and a script in it could do all that the lecturer can. So the page gets
-the course's own Markdown, and a notebook in which nothing is left but text, pictures of pixels, and tables.
+the course's own Markdown, and a notebook in which nothing is left but text, pictures of pixels, and tables. Formulas are MathML by then: a
+template of ours stands in the place of the one with which nbconvert loads MathJax from elsewhere.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 import bleach
-from jinja2 import pass_context
+from jinja2 import FileSystemLoader, pass_context
+from nbconvert.exporters.templateexporter import TemplateExporter
 from nbconvert.preprocessors import Preprocessor
 from nbformat.notebooknode import from_dict
 
 from autograder.grading.markup import markdown
 from autograder.grading.pictures import picture_data, safe_pictures
 
+# Of these only mathjax.html.j2 has a name that nbconvert asks for.
+_TEMPLATES = Path(__file__).parent / "templates"
 _NAME = re.compile(r"[\w-]{1,200}")
 _MARKS: dict[str, type | tuple[type, ...]] = {
     "grade": bool,
@@ -47,6 +52,12 @@ class SafeDisplay(Preprocessor):  # type: ignore[misc]
     """Leaves of a notebook what may be shown: texts, names and marks of cells, and outputs without anything that runs or fetches."""
 
     enabled = True
+
+    def __init__(self, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        if isinstance(self.parent, TemplateExporter):
+            # nbconvert looks into folders that a configuration names last; a loader comes before them.
+            self.parent.extra_loaders = [FileSystemLoader(_TEMPLATES), *self.parent.extra_loaders]
 
     def preprocess(self, nb: Any, resources: Any) -> tuple[Any, Any]:
         """Return a notebook made anew of what is harmless."""

@@ -830,7 +830,7 @@ def half_a_million_cells(work: Work) -> bytes:
     return b'{"cells": [' + b"{}," * 500_000 + b"{}]}"
 
 
-@refused("too large", "more than 8 MB")
+@refused("too large", "more than 2 MB")
 def a_book_in_small_cells(work: Work) -> Work:
     work.cells.extend(markdown("word " * 100_000) for _ in range(20))
     return work

@@ -77,7 +77,7 @@ def course(tmp_path_factory: pytest.TempPathFactory, command: Callable[..., str]
 
 @pytest.fixture
 def page(chromium: Any) -> Iterator[Any]:
-    """A page; at the end it must have asked for nothing outside of this machine but MathJax, nor written anything."""
+    """A page; at the end it must have asked for nothing outside of this machine, nor written anything."""
     outside, written = set[str](), list[str]()
     context = chromium.new_context(viewport={"width": 1200, "height": 900})
 
@@ -99,7 +99,7 @@ def page(chromium: Any) -> Iterator[Any]:
     page.written = written
     yield page
     context.close()
-    assert outside <= {shown.MATHJAX}
+    assert not outside
     assert not dialogs
 
 

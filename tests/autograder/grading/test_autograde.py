@@ -25,7 +25,7 @@ from autograder.grading.autograde import autograde, configured_settings, submitt
 from autograder.grading.execution import Execution, Submission
 from autograder.grading.feedback import write_feedback
 from autograder.grading.journal import open_journal
-from autograder.grading.record import Books, Recorded
+from autograder.grading.record import Books, Recorded, RecordError
 from autograder.grading.results import GradeResult, read_result, read_results
 from autograder.grading.sample_class import SAVED_AS, SampleStudent, sample_class
 from autograder.grading.settings import GradingSettings
@@ -430,7 +430,7 @@ def test_what_is_lost_in_one_run_may_be_the_machines_fault_and_in_the_next_run_c
     assert graded(echo) == [("graded", 3.0)]
     hand_in("ann", filled(answer="Another attempt."))
     assert graded(lost) == [("not recorded", 0.0)]
-    assert gradebook_scores(course.root)["ann"]["test_causal_mask"] == 1, "the earlier grade, so far"
+    assert gradebook_scores(course.root)["ann"]["test_causal_mask"] == 0, "the earlier grade was another file's"
     hand_in("ann", filled(answer="And another one."))
     assert graded(lost) == [("not recorded", 0.0)]
     assert graded(lost) == [("not gradable", 0.0)]
@@ -659,3 +659,68 @@ def test_a_penalty_class_that_cannot_be_used_is_one_error_for_the_run_before_any
     assert refused.value.where == str(course.root / CONFIG_NAME)
     assert executor.ran == []
     assert read_results(course, CHAPTER) == []
+
+
+@pytest.mark.parametrize("broken", ["sanitise", "record"])
+def test_what_fails_in_two_runs_gets_no_points(
+    course: Course, filled: Fill, hand_in: HandIn, monkeypatch: pytest.MonkeyPatch, broken: str
+) -> None:
+    hand_in("ann", filled())
+    hand_in("ben", filled())
+    real = getattr(Books, broken)
+
+    def refuse(books: Books, student: str, *rest: Any, **options: Any) -> Any:
+        if student == "ann":
+            raise RecordError("RecursionError: maximum recursion depth exceeded", by_submission=True)
+        return real(books, student, *rest, **options)
+
+    def statuses() -> list[str]:
+        return [result.status for result in autograde(course, CHAPTER, device="cpu", make_executor=echo)]
+
+    assert statuses() == ["graded", "graded"]
+    hand_in("ann", filled(answer="Another file."))
+    monkeypatch.setattr(Books, broken, refuse)
+    assert statuses() == ["not recorded", "graded"]
+    assert gradebook_scores(course.root)["ann"]["test_causal_mask"] == 0
+    assert statuses() == ["not gradable", "graded"]
+    assert statuses() == ["not gradable", "graded"], "unchanged"
+    assert gradebook_scores(course.root)["ann"]["test_causal_mask"] == 0
+    assert gradebook_scores(course.root)["ben"]["test_causal_mask"] == 1
+    monkeypatch.setattr(Books, broken, real)
+    hand_in("ann", filled())
+    assert statuses() == ["graded", "graded"]
+    assert gradebook_scores(course.root)["ann"]["test_causal_mask"] == 1
+
+
+def test_a_gradebook_that_fails_costs_nobody_anything(
+    course: Course, filled: Fill, hand_in: HandIn, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    hand_in("ann", filled())
+    autograde(course, CHAPTER, device="cpu", make_executor=echo)
+
+    def refuse(*arguments: Any, **options: Any) -> Any:
+        raise RecordError("OperationalError: database is locked")
+
+    monkeypatch.setattr(Books, "record", refuse)
+    for _ in range(3):
+        (result,) = autograde(course, CHAPTER, device="cpu", make_executor=echo, force=True)
+        assert result.status == "not recorded"
+    assert gradebook_scores(course.root)["ann"]["test_causal_mask"] == 1, "the same file"
+
+
+def test_a_persons_points_for_an_earlier_file_wait_for_another_look(
+    course: Course, filled: Fill, hand_in: HandIn
+) -> None:
+    hand_in("ann", filled(answer="Because."))
+    hand_in("ben", filled())
+    autograde(course, CHAPTER, device="cpu", make_executor=echo)
+    books = Books(course, CHAPTER)
+    with books.gradebook() as gradebook:
+        grade = gradebook.find_grade("question_root", CHAPTER, CHAPTER, "ann")
+        grade.manual_score, grade.needs_manual_grade = 3, False
+        gradebook.db.commit()
+    hand_in("ann", filled(answer="Another file."))
+    autograde(course, CHAPTER, device="cpu", make_executor=lost)
+    with books.gradebook() as gradebook:
+        grade = gradebook.find_grade("question_root", CHAPTER, CHAPTER, "ann")
+        assert (grade.manual_score, grade.needs_manual_grade) == (3, True)

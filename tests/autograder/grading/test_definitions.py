@@ -5,16 +5,19 @@ from __future__ import annotations
 import pytest
 
 from autograder.grading.definitions import (
-    body_of,
-    buried_names,
     cell_magic,
     checked_names,
     defined_names,
     ends_in_check,
     imports_check,
     only_asks,
+    outline,
     without_invisible,
 )
+
+
+def body_of(source: str) -> str:
+    return outline(source, frozenset({"f"})).bodies.get("f", "")
 
 
 @pytest.mark.parametrize(
@@ -65,15 +68,15 @@ def test_the_setup_cell_is_recognised_by_its_import() -> None:
 def test_what_a_definition_does_is_the_same_in_any_layout() -> None:
     plain = "def f(x):\n    return x + 1"
     other = 'def f(x):\n    """Says more."""\n    # and more\n    return (x\n            + 1)\n\ny = 3'
-    assert body_of(plain, "f") == body_of(other, "f") != ""
-    assert body_of(plain, "f") != body_of("def f(x):\n    return x + 2", "f")
-    assert body_of(plain, "g") == body_of("def f(", "f") == ""
+    assert body_of(plain) == body_of(other) != ""
+    assert body_of(plain) != body_of("def f(x):\n    return x + 2")
+    assert body_of("def g(x):\n    return x") == body_of("def f(") == ""
 
 
 def test_what_is_defined_inside_others_is_found_with_them() -> None:
     source = "class A:\n    def f(self): ...\ndef g():\n    def h(): ..."
-    assert buried_names(source) == {"f": "class A", "h": "function g"}
-    assert buried_names("def f(") == {}
+    assert outline(source).buried == {"f": "class A", "h": "function g"}
+    assert outline("def f(").buried == {}
 
 
 def test_magics_that_take_a_cell_away_from_python_are_named() -> None:

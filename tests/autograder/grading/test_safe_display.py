@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import base64
 import json
+import re
 from typing import Any
 
 import pytest
 from nbconvert import HTMLExporter
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_output, new_raw_cell
+from nbgrader.server_extensions.formgrader import handlers
 from traitlets.config import Config
 
 from autograder.grading.markup import markdown
@@ -142,3 +144,18 @@ def test_whatever_a_course_configures_nbgrader_s_pages_get_the_course_s_markdown
     assert "<strong>bold</strong>" in page
     assert set(config.HTMLExporter.filters) == {"markdown2html", "own"}
     assert config.HTMLExporter.preprocessors == [SafeDisplay]
+
+
+def test_the_formgraders_page_has_formulas_and_loads_nothing_from_elsewhere() -> None:
+    config = Config()
+    configure(config)
+    configure(config)
+    config.HTMLExporter.template_name = "formgrade"
+    config.HTMLExporter.extra_template_basedirs = [handlers.template_path]
+    notebook = new_notebook(cells=[new_markdown_cell(r"$\href{javascript:x}{y}$ and $\frac12$"), new_code_cell("x")])
+    resources = {"base_url": "", "notebook_id": "n", "index": 0, "total": 1, "assignment_id": "a", "submission_id": "s"}
+    page, _ = HTMLExporter(config=config).from_notebook_node(notebook, resources=resources)
+    assert "<mfrac><mn>1</mn><mn>2</mn></mfrac>" in page
+    assert "javascript:x" not in page
+    assert "window.MathJax = {" in page
+    assert not re.findall(r"(?:src|href)=\"?(?:https?:)?//", page)

@@ -1,0 +1,57 @@
+"""Compare the texts of one notebook's cells with those of its chapter."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from difflib import SequenceMatcher
+from typing import Any
+
+# Texts at least this alike are the same prompt; below it they are two.
+ALIKE = 0.9
+# To compare two texts takes as many steps as the product of their lengths. A notebook may cost so many steps; what comes after them is
+# not compared, and goes by its name or not at all.
+STEPS = 5_000_000
+
+
+class TextComparison:
+    """Compares texts of one notebook: each is put in a comparable form once, and slow comparisons have a budget."""
+
+    def __init__(self) -> None:
+        self._squeezed: dict[str, str] = {}
+        self._steps = STEPS
+
+    def same(self, a: str, b: str) -> bool:
+        """Whether two texts are the same but for white space at the ends of lines and for empty lines."""
+        if a == b:
+            return True
+        if abs(len(a) - len(b)) > max(len(a), len(b)) // 2 + 100:
+            return False
+        # Most texts differ in their first words already.
+        if a[:200].split(None, 2)[:2] != b[:200].split(None, 2)[:2]:
+            return False
+        return self._squeeze(a) == self._squeeze(b)
+
+    def _squeeze(self, text: str) -> str:
+        if text not in self._squeezed:
+            lines = (line.rstrip() for line in text.strip().splitlines() if line.strip())
+            self._squeezed[text] = "\n".join(lines)
+        return self._squeezed[text]
+
+    def first_alike(self, cells: Sequence[Any], text: str) -> Any:
+        """Return the first cell whose text is this one with a few words changed, or None."""
+        words = text.split()
+        for cell in cells:
+            if self._steps <= 0:
+                return None
+            if len(cell["source"]) >= 2 * len(text):
+                continue
+            others = cell["source"].split()
+            self._steps -= len(words) + len(others)
+            common = sum((Counter(words) & Counter(others)).values())
+            if 2 * common < ALIKE * (len(words) + len(others)):
+                continue
+            self._steps -= len(words) * len(others)
+            if SequenceMatcher(None, words, others, autojunk=False).ratio() >= ALIKE:
+                return cell
+        return None

@@ -1,0 +1,128 @@
+"""A student's cells are read outside the sandbox: no text of theirs may stop that, or take long."""
+
+from __future__ import annotations
+
+import ast
+import warnings
+
+import pytest
+from IPython.core.inputtransformer2 import TransformerManager
+
+from autograder.engine import cells
+from autograder.engine.cells import DEEPEST, LONGEST, parsed, syntax_fault
+from autograder.engine.conspicuous import conspicuous
+
+TOO_DEEP = {
+    "a sum of 2,500 numbers": "x = " + " + ".join("1" for _ in range(2_500)),
+    "a sum of 20,000 numbers": "x = " + " + ".join("1" for _ in range(20_000)),
+    "signs": "x = " + "-" * 50_000 + "1",
+    "attributes": "a" + ".b" * 5_000,
+    "calls": "f" + "()" * 3_000,
+    "alternatives": "if a: pass\n" + "elif a: pass\n" * 1_500,
+    "functions": "x = " + "lambda: " * 1_000 + "1",
+    "a magic": "%time x = " + " + ".join("1" for _ in range(2_500)),
+}
+FAULTY = {
+    "parentheses": "x = " + "(" * 300 + ")" * 300,
+    "a null byte": "x = 1\0",
+}
+UNREADABLE = {
+    "half a character": "x = '\ud800'",
+    "a long cell": "x = 1\n" * (LONGEST // 5),
+}
+IPYTHON = [
+    "!ls\nx = 1",
+    "%matplotlib inline\nimport torch",
+    "files = !ls *.py\nprint(files)",
+    "now = %time 1 + 1",
+    "torch.Tensor?\nx = (1 +\n     2)",
+    "x = '''\n!ls\n'''\n!ls",
+    "def f():\n    !ls\n    if 1:\n        %time g()\n    return 2\n\nf()",
+    "!echo a \\\n  b\nx = 1",
+    "x = (9\n  % 4)\n!ls",
+    "!echo it's\nx = 'y'",
+    "!echo (\nx = (1)",
+    "for i in range(3):\n    # a comment\n\n    !ls {i}\nelse:\n    ?x",
+    ">>> x = 1\n>>> !ls",
+    "    !ls\n    x = 1",
+    "%%bash\nls",
+    "x = [\n  1,\n  2]\n%%time",
+    ",f a b\n/f a b",
+    "x = 1; y = 2\n!ls 'a b' \"c\"  # not a comment\n",
+]
+
+
+@pytest.mark.parametrize("source", [*TOO_DEEP.values(), *UNREADABLE.values()], ids=[*TOO_DEEP, *UNREADABLE])
+def test_what_nobody_can_follow_is_told_as_unread(source: str) -> None:
+    parsed.cache_clear()
+    assert parsed(source) is None
+    assert conspicuous([source])
+    assert syntax_fault(source) == ""
+
+
+@pytest.mark.parametrize("source", FAULTY.values(), ids=FAULTY)
+def test_what_python_refuses_is_a_syntax_error(source: str) -> None:
+    assert parsed(source) is None
+    assert syntax_fault(source) or "\0" in source
+
+
+def test_what_people_write_is_not_too_deep() -> None:
+    chain = "y = x" + ".view(1)" * (DEEPEST // 2 - 5)
+    assert parsed(chain) is not None
+
+
+@pytest.mark.parametrize("source", IPYTHON)
+def test_magics_become_what_ipython_makes_of_them(source: str) -> None:
+    assert cells._translated(source) == TransformerManager().transform_cell(source)
+
+
+def test_magics_of_code_stand_before_it() -> None:
+    cell = parsed("%%time\n%%capture out\nx = 1\n!ls")
+    assert cell is not None
+    assert [ast.unparse(statement.top) for statement in cell.statements] == [
+        "get_ipython().run_line_magic('time', '')",
+        "get_ipython().run_line_magic('capture', 'out')",
+        "x = 1",
+        "get_ipython().system('ls')",
+    ]
+
+
+def lines_tokenized(source: str, monkeypatch: pytest.MonkeyPatch) -> int:
+    count = 0
+    real = cells._next_statement
+
+    def counted(waiting: list[str]) -> list[str]:
+        nonlocal count
+        taken = real(waiting)
+        count += len(taken)
+        return taken
+
+    monkeypatch.setattr(cells, "_next_statement", counted)
+    parsed.cache_clear()
+    parsed(source)
+    return count
+
+
+@pytest.mark.parametrize("line", ["!ls", "%time f(x)", "x = !ls", "torch?", "%%time", "    !ls"])
+def test_a_page_of_magics_is_read_in_proportion(line: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert lines_tokenized(f"{line}\n" * 500, monkeypatch) <= 2 * 500
+
+
+@pytest.mark.parametrize("line", ["!echo (", "x = !echo ["])
+def test_magics_that_nothing_closes_have_a_budget(line: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    lines = 400
+    assert lines_tokenized(f"{line}\n" * lines, monkeypatch) <= 6 * lines + 200
+    assert conspicuous([f"{line}\n" * lines]) == ("a cell that cannot be read",)
+
+
+def test_six_hundred_lines_for_the_shell_are_read() -> None:
+    cell = parsed("!ls\n" * 600)
+    assert cell is not None
+    assert len(cell.statements) == 600
+
+
+def test_nothing_is_said_about_escapes() -> None:
+    parsed.cache_clear()
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert parsed("x = '\\d'") is not None

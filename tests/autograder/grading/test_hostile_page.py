@@ -1,0 +1,78 @@
+"""A page of hostile text costs its author, and nobody else: the batch finishes, and all other grades stay as they are."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from nbformat.v4 import new_code_cell, new_markdown_cell
+
+from autograder.course import Course
+from autograder.grading.autograde import autograde
+from autograder.grading.feedback import write_feedback
+from autograder.grading.problem import LONGEST, MOST
+
+from .conftest import CHAPTER
+from .scripted import Scripted
+
+BODY = "\n".join(f"    y{i} = {i}" for i in range(10))
+BOMB = " ".join([r"$\begin{matrix}" + "&" * 60 + r"\end{matrix}$"] * 190)
+CELLS = {
+    "a deep sum": ["x = " + " + ".join(["1"] * 2_500)],
+    "a deep name": ["x = a" + ".b" * 5_000],
+    "600 lines for the shell": ["!ls\n" * 600],
+    "150 KB of magics": ["\n".join(f"%time f({i})\nx{i} = {i}" for i in range(6_000))],
+    "magics that nothing closes": ["!echo (\n" * 2_000],
+    "8,000 names": ["\n".join(f"import module_{i}" for i in range(8_000))],
+    "220 cells of code": [f"def causal_mask(x):\n{BODY}\n    return {i}" for i in range(220)],
+    "escapes": ["x = '\\d'"],
+    "a null byte": ["x = '\0'"],
+    "parentheses": ["(" * 500 + ")" * 500],
+    "nothing but lines": ["\n" * 100_000 + "z"],
+}
+TEXTS = [
+    *(f"def scaled_dot_product_attention(x):\n{BODY}\n    return {i}" for i in range(220)),
+    BOMB,
+    "#" + " " * 100_000 + "x",
+    "# x" + " " * 100_000 + "x",
+    ">" * 10_000,
+    "[" * 10_000,
+]
+
+
+@pytest.fixture
+def graded(course: Course, filled: Callable[..., Any], hand_in: Callable[..., Path]) -> Callable[[], dict[str, Any]]:
+    for student in ("ann", "zoe"):
+        hand_in(student, filled(answer="Because."))
+    executor = Scripted({"ann": {"causal_mask": 0.5}})
+
+    def grade() -> dict[str, Any]:
+        results = autograde(course, CHAPTER, device="cpu", make_executor=executor, force=True)
+        return {result.student: result for result in results}
+
+    return grade
+
+
+def test_nobody_else_loses_by_a_page_of_hostile_text(
+    course: Course, filled: Callable[..., Any], hand_in: Callable[..., Path], graded: Callable[[], dict[str, Any]]
+) -> None:
+    before = graded()
+    page = filled(answer=BOMB)
+    page.cells += [new_code_cell(source) for sources in CELLS.values() for source in sources]
+    page.cells += [new_markdown_cell(source) for source in TEXTS]
+    hand_in("eve", json.dumps(page).encode())
+    after = graded()
+    assert set(after) == {"ann", "eve", "zoe"}
+    for student in ("ann", "zoe"):
+        assert after[student].exercises == before[student].exercises
+        assert after[student].problems == before[student].problems
+    hostile = after["eve"]
+    assert hostile.status == "graded"
+    assert len(hostile.problems) <= MOST
+    assert max(len(str(problem)) for problem in hostile.problems) < 2 * LONGEST
+    pages = write_feedback(course, CHAPTER)
+    assert len(pages) == 3
+    assert all(path.stat().st_size < 1_000_000 for path in pages)
