@@ -67,9 +67,9 @@ def byte_characters() -> list[str]:
     """The characters with which a byte-level tokenizer spells the 256 bytes.
 
     None of them is a space or invisible. Bytes 33 to 126, 161 to 172 and 174 to 255
-    are spelled with the character of the same number. The other 68 get, in order, the
-    characters from number 256 on: byte 0 is `Ā`, a space (byte 32) is `Ġ`, a line end
-    (byte 10) is `Ċ`.
+    are spelled with the character of the same number. The other 68 get, in order,
+    the characters from number 256 on: byte 0 is `Ā`, a space (byte 32) is `Ġ`, a
+    line end (byte 10) is `Ċ`.
 
     Returns:
         256 strings of one character each, all different; the position is the byte.
@@ -116,8 +116,8 @@ def best_pair(
 ) -> tuple[str, str] | None:
     """Find the most common pair of neighbouring symbols, which BPE merges next.
 
-    All positions count, overlapping ones too: `a a a` has the pair `(a, a)` twice. Of
-    pairs that are equally common, the one whose left symbol comes earlier in
+    All positions count, overlapping ones too: `a a a` has the pair `(a, a)` twice.
+    Of pairs that are equally common, the one whose left symbol comes earlier in
     `vocabulary` wins, and of these the one whose right symbol does.
 
     Args:
@@ -147,21 +147,21 @@ def train_bpe(
 ) -> tuple[list[str], list[tuple[str, str]]]:
     """Learn a byte-pair encoding: merge the most common pair again and again.
 
-    The vocabulary starts with the alphabet, sorted by code point. Each round merges the
-    pair that `best_pair` finds, in all words, and adds the new symbol, until the
-    vocabulary has `vocab_size` symbols or no pair is left. Two pairs may make the same
-    symbol: then the second is a merge as well, but adds nothing to the vocabulary. If
-    `vocab_size` is not larger than the alphabet, nothing is merged.
+    The vocabulary starts with the alphabet, sorted by code point. Each round merges
+    the pair that `best_pair` finds, in all words, and adds the new symbol, until the
+    vocabulary has `vocab_size` symbols or no pair is left. Two pairs may make the
+    same symbol: then the second is a merge as well, but adds nothing to the
+    vocabulary. If `vocab_size` is not larger than the alphabet, nothing is merged.
 
     Args:
-        word_counts: How often each word occurs. Nothing is merged across the border of
-            a word.
+        word_counts: How often each word occurs. Nothing is merged across the border
+            of a word.
         vocab_size: How many symbols the vocabulary may have.
         alphabet: The single characters to start with; None means those that occur.
 
     Returns:
-        The vocabulary, in which the position is the id, and the merges in the order in
-        which they were learnt.
+        The vocabulary, in which the position is the id, and the merges in the order
+        in which they were learnt.
 
     Source:
         Sennrich et al. 2016, section 3.2, algorithm 1.
@@ -217,15 +217,16 @@ def encode_text(
 
     Args:
         text: Any text that UTF-8 can encode.
-        vocabulary: All symbols, in the order of their ids; the 256 byte characters are
-            among them.
+        vocabulary: All symbols, in the order of their ids; the 256 byte characters
+            are among them.
         merges: Pairs of symbols, the earliest learnt first.
 
     Returns:
         The ids.
 
     Raises:
-        ValueError: If the text has half of a surrogate pair, which UTF-8 cannot encode.
+        ValueError: If the text has half of a surrogate pair, which UTF-8 cannot
+            encode.
 
     Source:
         Radford et al. 2019, section 2.2.
@@ -248,7 +249,8 @@ def decode_ids(ids: Sequence[int] | Tensor, vocabulary: Sequence[str]) -> str:
 
     Args:
         ids: Ids from 0 to V - 1, as numbers or as a tensor of one dimension.
-        vocabulary: All symbols, spelled in byte characters, in the order of their ids.
+        vocabulary: All symbols, spelled in byte characters, in the order of their
+            ids.
 
     Returns:
         The text.
@@ -275,8 +277,8 @@ def wordpiece_encode(
 ) -> list[str]:
     """Cut a word as BERT does: the longest piece from the left, again and again.
 
-    Inside a word a piece is looked up with `prefix` in front. Where no piece fits, the
-    whole word is unknown; no other cut is tried.
+    Inside a word a piece is looked up with `prefix` in front. Where no piece fits,
+    the whole word is unknown; no other cut is tried.
 
     Args:
         word: The word.
@@ -289,8 +291,8 @@ def wordpiece_encode(
         word cannot be cut; nothing for an empty word.
 
     Source:
-        Wu et al. 2016, Google's Neural Machine Translation System, section 4.1; Devlin
-        et al. 2019, the published code.
+        Wu et al. 2016, Google's Neural Machine Translation System, section 4.1;
+        Devlin et al. 2019, the published code.
     """
     known = set(vocabulary)
     pieces: list[str] = []
@@ -323,9 +325,9 @@ def unigram_segment(
 
     Returns:
         The pieces, which joined are `text`, and the sum of their scores. Of
-        segmentations with the same sum, the one with the longest last piece wins, then
-        the one with the longest last but one, and so on. No pieces and 0 for an empty
-        text.
+        segmentations with the same sum, the one with the longest last piece wins,
+        then the one with the longest last but one, and so on. No pieces and 0 for an
+        empty text.
 
     Source:
         Kudo 2018, Subword Regularization, section 3.2.
@@ -354,8 +356,8 @@ def unigram_segment(
 def embedding_lookup(weight: Tensor, ids: Tensor) -> Tensor:
     """Take one row of the embedding matrix for each token.
 
-    It equals the product of a one-hot row with the matrix, but does not compute it. The
-    gradient of a row is the sum over all positions of its token.
+    It equals the product of a one-hot row with the matrix, but does not compute it.
+    The gradient of a row is the sum over all positions of its token.
 
     Args:
         weight: The embedding matrix, (V, D).
@@ -386,8 +388,8 @@ def _check_ids(ids: Tensor, weight: Tensor) -> None:
 def cosine_similarities(weight: Tensor, ids: Tensor) -> Tensor:
     """Compare the embeddings of some tokens with all embeddings, by the cosine.
 
-    It is computed in float32 at least, and a row of zeros has the cosine 0 with every
-    row.
+    It is computed in float32 at least, and a row of zeros has the cosine 0 with
+    every row.
 
     Args:
         weight: The embedding matrix, (V, D).

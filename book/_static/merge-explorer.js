@@ -30,7 +30,7 @@
       const views = make(
         "div",
         { className: "me-views" },
-        view("Commonest pairs, the next merge first", this.pairs),
+        view("Most common pairs, the next merge first", this.pairs),
         view("The vocabulary's latest symbols", this.latest),
       );
       return [this.dial.element, this.words, views];

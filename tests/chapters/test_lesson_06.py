@@ -141,8 +141,8 @@ def test_nothing_is_written_to_stderr(cells: list[Any]) -> None:
 
 
 def test_every_figure_has_a_description_and_a_caption(pages: list[str]) -> None:
-    assert described(pages) == [True] * 12
-    assert LESSON.captions() == list(range(1, 14))
+    assert described(pages) == [True] * 13
+    assert LESSON.captions() == list(range(1, 15))
 
 
 def test_explorer_shows_the_merges_of_the_rhyme(pages: list[str], values: dict[str, Any]) -> None:
@@ -400,6 +400,15 @@ def test_cuts_of_real_tokenizers_are_those_of_the_text() -> None:
     assert "\u094c".encode() == bytes([0xE0, 0xA5, 0x8C])
 
 
+def test_drawn_line_is_cut_as_mistral_cuts_it() -> None:
+    program = RECORD["cuts"][-1]
+    first = program["Mistral"]["pieces"][: len(drawings.LINE_TOKENS)]
+    assert tuple(first) == drawings.LINE_TOKENS
+    assert program["text"].startswith(drawings.LINE)
+    joined = "".join(first).replace("<0x0A>", "\n").replace("▁", " ")
+    assert joined == " " + drawings.LINE
+
+
 def test_a_prompt_that_stops_inside_a_token_has_another_token_there(values: dict[str, Any]) -> None:
     assert values["boundary"] == [["https", ":"], ["https", "://"]]
 
@@ -426,9 +435,7 @@ def test_hindi_pays_ten_times_as_much(values: dict[str, Any]) -> None:
     check("If you pay per token, you pay 10.7 times as much.", spent["Hindi"] / spent["English"], form=".1f")
     later = values["spent"]["Tekken"]
     assert (later["English"], later["Hindi"]) == (13, 30)
-    check(
-        "its sentence costs 30 tokens, 2.3 times the English one.", later["Hindi"] / later["English"], form=".1f"
-    )
+    check("its sentence costs 30 tokens, 2.3 times the English one.", later["Hindi"] / later["English"], form=".1f")
 
 
 def test_neighbours_are_those_of_the_record() -> None:

@@ -37,6 +37,10 @@ BYTE_TOKENS = ((0, 2, "Ã©"), (2, 4, "æĿ"), (4, 5, "±"))
 STUMBLES = ("una", "##ffa", "ble")
 EXISTS = ("un", "##affable")
 
+# A line of a program as Mistral's SentencePiece cuts it: a space is a character, and the line end is written as its byte.
+LINE = "def greet(names):\n"
+LINE_TOKENS = ("▁def", "▁gre", "et", "(", "names", "):", "<0x0A>")
+
 TABLE = ((2, 0, 1), (0, 3, 1), (1, 1, 0), (4, 2, 5), (0, 1, 2))
 IDS = (3, 1, 3)
 
@@ -256,6 +260,44 @@ def _lattice(
         drawing.text(((x1 + x2) / 2, line - rise + 12), f"{piece}  {bits[piece]:g}", size=size, tone=tone, bold=thick)
     for position in range(len(text) + 1):
         drawing.circle((margin + position * pitch, line), 5, fill="currentColor")
+    return drawing
+
+
+def raw_stream() -> Drawing:
+    """Draw a line of text as SentencePiece reads it, as one stream of characters, and the tokens made of it.
+
+    Returns:
+        The drawing: labels next to the rows on a page, above them on a phone.
+    """
+    narrow = _stream(350, left=8, pitch=17.6, size=SMALL, gap=3, above=22)
+    return _stream(700, left=110, pitch=22, size=TEXT, gap=8, above=0, narrow=narrow)
+
+
+def _stream(
+    width: float,
+    *,
+    left: float,
+    pitch: float,
+    size: float,
+    gap: float,
+    above: float,
+    narrow: Drawing | None = None,
+) -> Drawing:
+    drawing = Drawing(width, 168 + 3 * above, narrow=narrow)
+    rows = [22 + above, 72 + 2 * above, 144 + 2 * above]
+    for y, label in zip(rows, ("text", "stream", "tokens"), strict=True):
+        away = above + 4 if label == "tokens" and above else -above  # below the chips, where no arrow passes
+        drawing.text((8, y + away), label, size=SMALL, anchor="start", tone="muted")
+    drawing.text((left, rows[0]), LINE.replace(" ", "␣").replace("\n", "⏎"), size=size, anchor="start")
+    stream = "▁" + LINE.replace(" ", "▁").replace("\n", "⏎")
+    for i, character in enumerate(stream):
+        drawing.text((left + (i + 0.5) * pitch, rows[1]), character, size=size)
+    placed = _row(drawing, LINE_TOKENS, (left, rows[2]), tones=["key"] * len(LINE_TOKENS), gap=gap, size=size)
+    start = 0
+    for token, where in zip(LINE_TOKENS, placed, strict=True):
+        length = 1 if token.startswith("<") else len(token)
+        arrow(drawing, (left + (start + length / 2) * pitch, rows[1] + 14), (where.centre[0], where.y - 2))
+        start += length
     return drawing
 
 
