@@ -375,7 +375,7 @@ def test_cuts_of_real_tokenizers_are_those_of_the_text() -> None:
     assert CUTS["strawberry"]["GPT-2"]["pieces"] == ["st", "raw", "berry"]
     assert "st·raw·berry" in PROSE
     assert CUTS[" strawberry"]["GPT-2"]["ids"] == [41236]
-    assert "Nothing in the number 41236 says" in PROSE
+    assert "Nothing in the id 41236 says" in PROSE
     assert CUTS["strawberry"]["GPT-2"]["ids"] == [301, 1831, 8396]
     assert "That 8396 is greater than 301 means nothing" in PROSE
     assert not set(CUTS["HELLO WORLD"]["GPT-2"]["ids"]) & set(CUTS["Hello world"]["GPT-2"]["ids"])
