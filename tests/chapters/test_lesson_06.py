@@ -66,6 +66,7 @@ ASKED = {
     "near": "near",
     "among": "[[chosen.index(kind[0]), len(kind)] for kind in kinds] + [among]",
     "rhyme": "[rhyme_pieces, rhyme_merges]",
+    "table": "[table.tolist(), gradient.tolist()]",
 }
 # Numbers of the prose that come from the papers it cites, or are settings of the code next to them.
 GIVEN = {
@@ -156,6 +157,7 @@ def test_explorer_shows_the_merges_of_the_rhyme(pages: list[str], values: dict[s
     names = ["".join(pair) for pair in merges]
     assert names.index("chuck") < names.index(" chuck")
     assert [" wood", "chuck"] in merges
+    assert names[0].startswith(" "), "the first merges include a space"
 
 
 # ------------------------------------------------------------------------------------------ its drawings
@@ -462,6 +464,13 @@ def test_tokens_that_are_used_alike_are_neighbours(values: dict[str, Any]) -> No
             (inside if of_kind[row] == of_kind[column] else between).append(among[row][column])
     assert sum(inside) / len(inside) > 0.4
     assert abs(sum(between) / len(between)) < 0.15, "near zero"
+
+
+def test_drawn_lookup_is_that_of_the_code_and_its_gradient_counts(values: dict[str, Any]) -> None:
+    table, gradient = values["table"]
+    assert table == [list(map(float, row)) for row in drawings.TABLE]
+    assert f"ids = torch.tensor([{', '.join(map(str, drawings.IDS))}])" in SOURCE
+    assert gradient == [[float(drawings.IDS.count(row))] * 3 for row in range(5)]
 
 
 def test_a_gradient_is_sent_to_few_rows_of_the_table() -> None:
