@@ -4,8 +4,8 @@
     python benchmarks/vocabularies.py --packages build/vocabularies --record tfcourse/recorded/vocabularies.json
 
 The first four packages carry real vocabularies, and the last one cuts with Mistral's; none of them is a dependency of the course. The
-record has pieces, numbers and cosines, and names the owners. It has no table of embeddings, and nothing from a package that does not
-state its licence.
+record has pieces, numbers and cosines, and names the owners. GPT-2's 50,000 merges go into `gpt2_merges.txt` beside it. There is no table
+of embeddings, and nothing from a package that does not state its licence.
 """
 
 from __future__ import annotations
@@ -39,6 +39,12 @@ ARTICLE = {
     "Greek": "Όλοι οι άνθρωποι γεννιούνται ελεύθεροι και ίσοι στην αξιοπρέπεια και τα δικαιώματα.",
     "Hindi": "सभी मनुष्यों को गौरव और अधिकारों के मामले में जन्मजात स्वतन्त्रता और समानता प्राप्त है।",
 }
+# Eight spaces or more in front of most lines: what a tokenizer of web pages makes of a program.
+CODE = """def greet(names):
+    for name in names:
+        if name:
+            print(f"Hello, {name}!")
+"""
 TEXTS = (
     *(" the", "Hello world", "HELLO WORLD", "Brobdingnag", "The detective investigated", "unaffable", "universally"),
     *(
@@ -56,6 +62,7 @@ TEXTS = (
     *("The capital of France is", "The capital of France is ", "    return x", " SolidGoldMagikarp"),
     *("Dzień dobry, jak się masz?", "L'accord sur la zone économique européenne a été signé en août 1992."),
     *ARTICLE.values(),
+    CODE,
 )
 # Tokens that stand in GPT-2's vocabulary and hardly ever in a text (Rumbelow and Watkins, 2023).
 GLITCHES = (" SolidGoldMagikarp", " TheNitromeFan", " davidjl", " attRot", "StreamerBot")
@@ -64,51 +71,59 @@ WORDS = (
     *("red", "seven", "water", "dog", "walked", "quickly"),
 )
 SIZES = (300, 512, 1024, 2048, 4096, 8192)
-MERGES = 1000
 NEIGHBOURS = 6
 
 
 def main() -> None:
     """Cut the texts, look for neighbours, and write the record."""
     options = _options()
-    data = record(options.packages)
+    data, merges = record(options.packages)
     options.record.parent.mkdir(parents=True, exist_ok=True)
+    lines = (f"{left} {right}\n" for left, right in merges)
+    options.record.with_name("gpt2_merges.txt").write_text("".join(lines), encoding="utf-8")
     options.record.write_text(
         json.dumps(data, ensure_ascii=False, separators=(",", ":")).replace('],"', '],\n"') + "\n", encoding="utf-8"
     )
     print(f"{options.record}: {options.record.stat().st_size:,} bytes")
 
 
-def record(packages: Path) -> dict[str, Any]:
-    """Return what the lesson reads."""
+def record(packages: Path) -> tuple[dict[str, Any], list[tuple[str, str]]]:
+    """Return what the lesson reads: the record, and GPT-2's merges."""
     sys.path.insert(0, str(packages))
     ranks = tiktoken_ranks(packages / "whisper" / "assets" / "gpt2.tiktoken")
     merges = recovered_merges(ranks)
     gpt2 = byte_level(ranks, merges)
     cutters = {"GPT-2": gpt2, "CLIP": clip(packages / "clip" / "bpe_simple_vocab_16e6.txt.gz")}
     mistral = _mistral(packages / "mistral_common" / "data" / "tokenizer.model.v1")
+    tekken = Tekken(packages / "mistral_common" / "data" / "tekken_240911.json")
     cuts = []
     for text in TEXTS:
         encoded = {name: cutter.encode(text) for name, cutter in cutters.items()}
         shown = {name: {"pieces": one.tokens, "ids": one.ids} for name, one in encoded.items()}
         ids = mistral.encode(text)
         shown["Mistral"] = {"pieces": [mistral.id_to_piece(one) for one in ids], "ids": ids}
+        shown["Tekken"] = tekken.encode(text)
         cuts.append({"text": text, **shown})
     weights = load_file(packages / "wordllama" / "weights" / "l2_supercat_256.safetensors")["embedding.weight"]
     vocabulary = json.loads(
         (packages / "wordllama" / "tokenizers" / "l2_supercat_tokenizer_config.json").read_text("utf-8")
     )["model"]["vocab"]
-    return {
+    data = {
         "generated": "by python benchmarks/vocabularies.py; change that command and run it again, not this file",
         "sources": _sources(packages),
-        "sizes": {"GPT-2": len(ranks) + 1, "CLIP": cutters["CLIP"].get_vocab_size() + 2, "Mistral": len(mistral)},
+        "sizes": {
+            "GPT-2": len(ranks) + 1,
+            "CLIP": cutters["CLIP"].get_vocab_size() + 2,
+            "Mistral": len(mistral),
+            "Tekken": tekken.size,
+        },
         "article": ARTICLE,
         "cuts": cuts,
-        "gpt2_merges": merges[:MERGES],
         "gpt2": gpt2_facts(gpt2),
         "neighbours": neighbours(weights.float(), vocabulary, WORDS),
         "prose": {"python": platform.python_version(), "bytes_per_token": prose_curve(prose(), SIZES)},
     }
+    return data, merges
 
 
 # ------------------------------------------------------------------------------------------------------- GPT-2
@@ -205,6 +220,38 @@ def _mistral(file: Path) -> Any:
     return sentencepiece.SentencePieceProcessor(model_file=str(file))
 
 
+class Tekken:
+    """Mistral's later tokenizer: bytes, and the pair with the smallest rank is merged first, as in tiktoken."""
+
+    def __init__(self, file: Path) -> None:
+        """Read the pieces that are in use, and the rule that comes first."""
+        content = json.loads(file.read_text("utf-8"))
+        config = content["config"]
+        self.size: int = config["default_vocab_size"]
+        self._special: int = config["default_num_special_tokens"]
+        pieces = content["vocab"][: self.size - self._special]
+        self._ranks = {base64.b64decode(piece["token_bytes"]): piece["rank"] for piece in pieces}
+        self._cutter = pre_tokenizers.Split(Regex(config["pattern"]), behavior="isolated")
+
+    def encode(self, text: str) -> dict[str, list[Any]]:
+        """Return the tokens of a text, written in byte characters, with their ids."""
+        names = _byte_names()
+        parts = [part for piece, _ in self._cutter.pre_tokenize_str(text) for part in self._cut(piece.encode())]
+        pieces = ["".join(names[byte] for byte in part) for part in parts]
+        return {"pieces": pieces, "ids": [self._special + self._ranks[part] for part in parts]}
+
+    def _cut(self, piece: bytes) -> list[bytes]:
+        if piece in self._ranks:
+            return [piece]
+        parts = [piece[i : i + 1] for i in range(len(piece))]
+        while len(parts) > 1:
+            rank, at = min((self._ranks.get(a + b, self.size), i) for i, (a, b) in enumerate(pairwise(parts)))
+            if rank == self.size:
+                break
+            parts[at : at + 2] = [parts[at] + parts[at + 1]]
+        return parts
+
+
 # ----------------------------------------------------------------------------------------- embeddings and sizes
 
 
@@ -243,7 +290,7 @@ def _sources(packages: Path) -> dict[str, dict[str, str]]:
     licences = {
         "openai-whisper": ("MIT", "Copyright (c) 2022 OpenAI", "GPT-2's pieces"),
         "clip-anytorch": ("MIT", "Copyright (c) 2021 OpenAI", "CLIP's merges"),
-        "mistral-common": ("Apache-2.0", "Copyright 2024 Mistral AI", "Mistral's SentencePiece model"),
+        "mistral-common": ("Apache-2.0", "Copyright 2024 Mistral AI", "Mistral's SentencePiece model and Tekken"),
         "wordllama": (
             "MIT",
             "Copyright (c) 2024 Lee Miller",

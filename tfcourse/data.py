@@ -40,6 +40,7 @@ __all__ = [
     "date_pairs",
     "date_split",
     "detokenize",
+    "gpt2_merges",
     "number_pairs",
     "number_split",
     "number_to_words",
@@ -407,7 +408,7 @@ def recorded_vision() -> dict[str, Any]:
 
 
 def recorded_vocabularies() -> dict[str, Any]:
-    """How GPT-2, CLIP and Mistral cut some texts, GPT-2's first 1,000 merges, and neighbours in a published table of embeddings.
+    """How GPT-2, CLIP and two tokenizers of Mistral cut some texts, and neighbours in a published table of embeddings.
 
     The entry "generated" names the command that makes the record, "sources" the packages that it was made from, with their licences;
     docs/data.md describes the other entries.
@@ -416,6 +417,19 @@ def recorded_vocabularies() -> dict[str, Any]:
         The record, plain dictionaries and lists.
     """
     return _recorded("vocabularies")
+
+
+def gpt2_merges() -> list[tuple[str, str]]:
+    """GPT-2's 50,000 merges, the earliest learnt first, written in byte characters.
+
+    With the 256 byte characters, sorted, in front of what they make, they are its whole vocabulary but for the end of a text.
+
+    Returns:
+        Pairs of symbols, left and right.
+    """
+    file = files("tfcourse") / "recorded" / "gpt2_merges.txt"
+    lines = file.read_text(encoding="utf-8").rstrip("\n").split("\n")
+    return [(left, right) for left, right in (line.split(" ") for line in lines)]
 
 
 class Scenes(NamedTuple):

@@ -1,9 +1,9 @@
 """Text into tokens, and tokens into vectors: byte-pair encoding, WordPiece, Unigram, and the lookup of embeddings.
 
-Symbols are text. A tokenizer that works on bytes first writes each byte as one character (`byte_characters`), so that one `train_bpe`
-serves letters and bytes alike. A vocabulary is a list of symbols, and the place of a symbol in it is its id.
+Symbols are strings. A tokenizer of bytes first spells each byte with one character (`byte_characters`), so that one `train_bpe`
+serves characters and bytes alike. A vocabulary is a list of symbols, and the position of a symbol in it is its id.
 
-Shapes: V vocabulary, D width of an embedding, N tokens that are asked about; `...` stands for any number of leading dimensions.
+Shapes: V vocabulary, D width of an embedding, N tokens to compare; `...` stands for any number of leading dimensions.
 """
 
 import re
@@ -35,22 +35,27 @@ def pre_tokenize(text: str) -> list[str]:
 
     From left to right, the first of these that fits takes as much as it can:
 
-    1. the end of an English contraction in small letters, `'s 't 're 've 'm 'll 'd`;
+    1. the end of an English contraction in lower case, `'s 't 're 've 'm 'll 'd`;
     2. letters, with one space in front if there is one;
     3. digits, with one space in front if there is one;
-    4. other signs, the underscore among them, with one space in front if there is one;
-    5. white space, but for its last character if something other than white space follows;
-    6. what white space is left.
+    4. other characters, the underscore among them, with one space in front if there
+       is one;
+    5. white space, except its last character if something other than white space
+       follows;
+    6. any white space that is left.
 
     Args:
         text: Any text.
 
     Returns:
-        The pieces, none of them empty; joined, they are `text`. No pieces for an empty text.
+        The pieces, none of them empty; joined, they are `text`. No pieces for an
+        empty text.
 
     Source:
-        Radford et al. 2019, Language Models are Unsupervised Multitask Learners, section 2.2, and the published code. Letters and
-        digits are those of Python's `re`: for a thousand rare numerals (², ½, Ⅷ) and a few control characters GPT-2's own rule differs.
+        Radford et al. 2019, Language Models are Unsupervised Multitask Learners,
+        section 2.2, and the published code. Letters and digits are those of Python's
+        `re`; GPT-2's own rule differs for about a thousand rare numerals (², ½, Ⅷ)
+        and a few control characters.
     """
     contractions = r"'(?:s|t|re|ve|m|ll|d)"
     words = r" ?[^\W\d_]+| ?\d+| ?(?:[^\s\w]|_)+"
@@ -59,13 +64,15 @@ def pre_tokenize(text: str) -> list[str]:
 
 
 def byte_characters() -> list[str]:
-    """The characters by which a byte-level tokenizer writes the 256 bytes, so that none of them is a space or cannot be seen.
+    """The characters with which a byte-level tokenizer spells the 256 bytes.
 
-    Bytes 33 to 126, 161 to 172 and 174 to 255 are written as the character of the same number. The other 68 take, in order, the characters
-    from number 256 on: byte 0 is `Ā`, a space (byte 32) is `Ġ`, a line end (byte 10) is `Ċ`.
+    None of them is a space or invisible. Bytes 33 to 126, 161 to 172 and 174 to 255
+    are spelled with the character of the same number. The other 68 get, in order,
+    the characters from number 256 on: byte 0 is `Ā`, a space (byte 32) is `Ġ`, a
+    line end (byte 10) is `Ċ`.
 
     Returns:
-        256 texts of one character each, all different; the place is the byte.
+        256 strings of one character each, all different; the position is the byte.
 
     Source:
         Radford et al. 2019, the published code.
@@ -76,19 +83,21 @@ def byte_characters() -> list[str]:
 
 
 def merge_pair(symbols: Sequence[str], pair: tuple[str, str]) -> list[str]:
-    """Replace every occurrence of a pair of neighbouring symbols by one symbol, from left to right and without overlap.
+    """Replace every occurrence of a pair of neighbouring symbols by one symbol.
 
-    In `a a a` the pair `(a, a)` occurs once this way: the result is `aa a`.
+    It works from left to right and without overlap: in `a a a` the pair `(a, a)`
+    occurs once, and the result is `aa a`.
 
     Args:
-        symbols: A word, symbol by symbol; it is left as it was.
+        symbols: A word, symbol by symbol; it is not changed.
         pair: The left and the right symbol.
 
     Returns:
         The symbols of the word after the merge.
 
     Source:
-        Sennrich et al. 2016, Neural Machine Translation of Rare Words with Subword Units, section 3.2.
+        Sennrich et al. 2016, Neural Machine Translation of Rare Words with Subword
+        Units, section 3.2.
     """
     shorter: list[str] = []
     place = 0
@@ -105,10 +114,11 @@ def merge_pair(symbols: Sequence[str], pair: tuple[str, str]) -> list[str]:
 def best_pair(
     words: Sequence[Sequence[str]], counts: Sequence[int], vocabulary: Sequence[str]
 ) -> tuple[str, str] | None:
-    """Find the commonest pair of neighbouring symbols, the one that byte-pair encoding merges next.
+    """Find the most common pair of neighbouring symbols, which BPE merges next.
 
-    All places count, overlapping ones too: `a a a` has the pair `(a, a)` twice. Of pairs that are equally common, the one whose left symbol
-    stands earlier in `vocabulary` wins, and of these the one whose right symbol does.
+    All positions count, overlapping ones too: `a a a` has the pair `(a, a)` twice.
+    Of pairs that are equally common, the one whose left symbol comes earlier in
+    `vocabulary` wins, and of these the one whose right symbol does.
 
     Args:
         words: Different words, each symbol by symbol.
@@ -119,7 +129,8 @@ def best_pair(
         The left and the right symbol, or None if no word has two symbols.
 
     Source:
-        Sennrich et al. 2016, section 3.2; the rule for ties is that of the library `tokenizers`.
+        Sennrich et al. 2016, section 3.2; the rule for ties is that of the library
+        `tokenizers`.
     """
     pairs: Counter[tuple[str, str]] = Counter()
     for word, count in zip(words, counts, strict=True):
@@ -130,21 +141,27 @@ def best_pair(
 
 
 def train_bpe(
-    word_counts: Mapping[str, int], vocab_size: int, alphabet: Sequence[str] | None = None
+    word_counts: Mapping[str, int],
+    vocab_size: int,
+    alphabet: Sequence[str] | None = None,
 ) -> tuple[list[str], list[tuple[str, str]]]:
-    """Learn a byte-pair encoding: merge the commonest pair of neighbouring symbols, again and again.
+    """Learn a byte-pair encoding: merge the most common pair again and again.
 
-    The vocabulary begins with the alphabet, sorted by code point. Each round merges the pair that `best_pair` finds, in all words, and adds
-    the new symbol, until the vocabulary has `vocab_size` symbols or no pair is left. Two pairs may make the same symbol: the second is a
-    merge as well, and adds nothing to the vocabulary. With `vocab_size` at or below the size of the alphabet nothing is merged.
+    The vocabulary starts with the alphabet, sorted by code point. Each round merges
+    the pair that `best_pair` finds, in all words, and adds the new symbol, until the
+    vocabulary has `vocab_size` symbols or no pair is left. Two pairs may make the
+    same symbol: then the second is a merge as well, but adds nothing to the
+    vocabulary. If `vocab_size` is not larger than the alphabet, nothing is merged.
 
     Args:
-        word_counts: How often each word occurs. Nothing is merged across the border of a word.
+        word_counts: How often each word occurs. Nothing is merged across the border
+            of a word.
         vocab_size: How many symbols the vocabulary may have.
-        alphabet: The single characters to begin with; None means those that occur.
+        alphabet: The single characters to start with; None means those that occur.
 
     Returns:
-        The vocabulary, whose places are the ids, and the merges in the order in which they were learnt.
+        The vocabulary, in which the position is the id, and the merges in the order
+        in which they were learnt.
 
     Source:
         Sennrich et al. 2016, section 3.2, algorithm 1.
@@ -162,13 +179,13 @@ def train_bpe(
 
 
 def bpe_encode(word: str, merges: Sequence[tuple[str, str]]) -> list[str]:
-    """Cut a word by merges that were learnt before, in the order in which they were learnt.
+    """Encode a word with learnt merges, in the order in which they were learnt.
 
-    Begin with single characters. As long as some neighbouring pair is in `merges`, merge all occurrences of the one that stands earliest
-    there.
+    Start with single characters. As long as some neighbouring pair is in `merges`,
+    merge all occurrences of the one that comes earliest there.
 
     Args:
-        word: The word; a character that no merge knows stays single.
+        word: The word; a character that is in no merge stays single.
         merges: Pairs of symbols, the earliest learnt first.
 
     Returns:
@@ -187,22 +204,29 @@ def bpe_encode(word: str, merges: Sequence[tuple[str, str]]) -> list[str]:
     return symbols
 
 
-def encode_text(text: str, vocabulary: Sequence[str], merges: Sequence[tuple[str, str]]) -> list[int]:
+def encode_text(
+    text: str,
+    vocabulary: Sequence[str],
+    merges: Sequence[tuple[str, str]],
+) -> list[int]:
     """Turn text into the ids of a byte-level byte-pair encoding.
 
-    The text is cut by `pre_tokenize`, each piece is written in UTF-8 and its bytes as `byte_characters`, then cut by `bpe_encode`. Whatever
-    the text has in it, nothing is unknown and nothing is added.
+    The text is cut by `pre_tokenize`; each piece is encoded in UTF-8, its bytes are
+    spelled with `byte_characters`, and `bpe_encode` merges them. Whatever the text
+    contains, nothing is unknown and nothing is added.
 
     Args:
-        text: Any text that UTF-8 can write.
-        vocabulary: All symbols, in the order of their ids; the 256 byte characters are among them.
+        text: Any text that UTF-8 can encode.
+        vocabulary: All symbols, in the order of their ids; the 256 byte characters
+            are among them.
         merges: Pairs of symbols, the earliest learnt first.
 
     Returns:
         The ids.
 
     Raises:
-        ValueError: If the text has half of a surrogate pair, which UTF-8 cannot write.
+        ValueError: If the text has half of a surrogate pair, which UTF-8 cannot
+            encode.
 
     Source:
         Radford et al. 2019, section 2.2.
@@ -220,12 +244,13 @@ def encode_text(text: str, vocabulary: Sequence[str], merges: Sequence[tuple[str
 def decode_ids(ids: Sequence[int] | Tensor, vocabulary: Sequence[str]) -> str:
     """Turn the ids of a byte-level tokenizer back into text.
 
-    A character may take several tokens, so the bytes of all tokens are put together before they are read as UTF-8. What is no UTF-8 becomes
-    the replacement character, �.
+    A character may take several tokens, so the bytes of all tokens are joined before
+    they are decoded as UTF-8. Invalid UTF-8 becomes the replacement character, �.
 
     Args:
         ids: Ids from 0 to V - 1, as numbers or as a tensor of one dimension.
-        vocabulary: All symbols, written in byte characters, in the order of their ids.
+        vocabulary: All symbols, spelled in byte characters, in the order of their
+            ids.
 
     Returns:
         The text.
@@ -244,22 +269,30 @@ def decode_ids(ids: Sequence[int] | Tensor, vocabulary: Sequence[str]) -> str:
     return bytes(bytes_of[character] for character in spelled).decode("utf-8", errors="replace")
 
 
-def wordpiece_encode(word: str, vocabulary: Sequence[str], unknown: str = "[UNK]", prefix: str = "##") -> list[str]:
-    """Cut a word as BERT does: the longest piece of the vocabulary from the left, again and again.
+def wordpiece_encode(
+    word: str,
+    vocabulary: Sequence[str],
+    unknown: str = "[UNK]",
+    prefix: str = "##",
+) -> list[str]:
+    """Cut a word as BERT does: the longest piece from the left, again and again.
 
-    Inside a word a piece is looked up with `prefix` in front. Where no piece fits, the whole word is unknown; no other cut is tried.
+    Inside a word a piece is looked up with `prefix` in front. Where no piece fits,
+    the whole word is unknown; no other cut is tried.
 
     Args:
         word: The word.
         vocabulary: The pieces.
-        unknown: What stands for a word that cannot be cut.
+        unknown: The token for a word that cannot be cut.
         prefix: The mark of a piece that continues a word.
 
     Returns:
-        The pieces, those inside the word with their prefix; `[unknown]` alone if the word cannot be cut; nothing for an empty word.
+        The pieces, those inside the word with their prefix; `[unknown]` alone if the
+        word cannot be cut; nothing for an empty word.
 
     Source:
-        Wu et al. 2016, Google's Neural Machine Translation System, section 4.1; Devlin et al. 2019, the published code.
+        Wu et al. 2016, Google's Neural Machine Translation System, section 4.1;
+        Devlin et al. 2019, the published code.
     """
     known = set(vocabulary)
     pieces: list[str] = []
@@ -274,11 +307,16 @@ def wordpiece_encode(word: str, vocabulary: Sequence[str], unknown: str = "[UNK]
     return pieces
 
 
-def unigram_segment(text: str, scores: Mapping[str, float], unknown: float) -> tuple[list[str], float]:
-    """Find the best of all cuts of a text: the one whose pieces have the largest sum of log-probabilities.
+def unigram_segment(
+    text: str,
+    scores: Mapping[str, float],
+    unknown: float,
+) -> tuple[list[str], float]:
+    """Find the segmentation of a text with the largest sum of log-probabilities.
 
-    The algorithm is Viterbi's. The best cut of the first i characters is a piece that ends at i behind the best cut of what is before it,
-    so one pass from left to right finds it, and a second one from the end reads it off.
+    This is the Viterbi algorithm. The best segmentation of the first i characters is
+    a piece that ends at i, after the best segmentation of what comes before it. One
+    pass from left to right finds it, and a second one from the end reads it off.
 
     Args:
         text: The text.
@@ -286,8 +324,10 @@ def unigram_segment(text: str, scores: Mapping[str, float], unknown: float) -> t
         unknown: The score of a single character that is no piece.
 
     Returns:
-        The pieces, joined they are `text`, and the sum of their scores. Of cuts with the same sum, the one whose last piece is longest
-        wins, then the one whose last but one is, and so on. Nothing and 0 for an empty text.
+        The pieces, which joined are `text`, and the sum of their scores. Of
+        segmentations with the same sum, the one with the longest last piece wins,
+        then the one with the longest last but one, and so on. No pieces and 0 for an
+        empty text.
 
     Source:
         Kudo 2018, Subword Regularization, section 3.2.
@@ -316,7 +356,8 @@ def unigram_segment(text: str, scores: Mapping[str, float], unknown: float) -> t
 def embedding_lookup(weight: Tensor, ids: Tensor) -> Tensor:
     """Take one row of the embedding matrix for each token.
 
-    It is the product of a one-hot row with the matrix, without the product: the gradient of a row is the sum over all places of its token.
+    It equals the product of a one-hot row with the matrix, but does not compute it.
+    The gradient of a row is the sum over all positions of its token.
 
     Args:
         weight: The embedding matrix, (V, D).
@@ -345,9 +386,10 @@ def _check_ids(ids: Tensor, weight: Tensor) -> None:
 
 
 def cosine_similarities(weight: Tensor, ids: Tensor) -> Tensor:
-    """Compare the embeddings of some tokens with those of all, by the cosine of the angle between them.
+    """Compare the embeddings of some tokens with all embeddings, by the cosine.
 
-    It is computed in float32 at least, and a row of zeros has the cosine 0 with every row.
+    It is computed in float32 at least, and a row of zeros has the cosine 0 with
+    every row.
 
     Args:
         weight: The embedding matrix, (V, D).
@@ -357,7 +399,8 @@ def cosine_similarities(weight: Tensor, ids: Tensor) -> Tensor:
         Cosines, (N, V), in the dtype of `weight`, each from -1 to 1.
 
     Source:
-        Mikolov et al. 2013, Linguistic Regularities in Continuous Space Word Representations, section 4.
+        Mikolov et al. 2013, Linguistic Regularities in Continuous Space Word
+        Representations, section 4.
     """
     rows = weight.to(torch.promote_types(weight.dtype, torch.float32))
     lengths = torch.linalg.vector_norm(rows, dim=-1, keepdim=True)  # (V, 1)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import json
 import math
 from collections.abc import Callable
 from pathlib import Path
@@ -12,7 +13,8 @@ from typing import Any
 import pytest
 import torch
 
-from tfcourse.data import recorded_vocabularies
+from tfcourse.data import gpt2_merges, recorded_vocabularies
+from tfcourse.tokenization import bpe_encode, byte_characters, encode_text
 
 RECORD = recorded_vocabularies()
 
@@ -63,7 +65,6 @@ def test_record_is_small_and_complete(vocabularies: Any) -> None:
     file = Path(__file__).parents[2] / "tfcourse" / "recorded" / "vocabularies.json"
     assert file.stat().st_size < 60_000
     assert [cut["text"] for cut in RECORD["cuts"]] == list(vocabularies.TEXTS)
-    assert len(RECORD["gpt2_merges"]) == 1000
     assert list(RECORD["neighbours"]) == list(vocabularies.WORDS)
     assert RECORD["gpt2"]["glitches"][" SolidGoldMagikarp"] == 43453
 
@@ -71,9 +72,30 @@ def test_record_is_small_and_complete(vocabularies: Any) -> None:
 def test_recorded_pieces_of_the_byte_level_models_give_the_text_back(vocabularies: Any) -> None:
     values = {name: byte for byte, name in enumerate(vocabularies._byte_names())}
     for cut in RECORD["cuts"]:
-        joined = "".join(cut["GPT-2"]["pieces"])
-        assert bytes(values[name] for name in joined).decode("utf-8") == cut["text"]
-        assert all(len(cut[model]["pieces"]) == len(cut[model]["ids"]) for model in ("GPT-2", "CLIP", "Mistral"))
+        for model in ("GPT-2", "Tekken"):
+            joined = "".join(cut[model]["pieces"])
+            assert bytes(values[name] for name in joined).decode("utf-8") == cut["text"]
+        assert all(len(cut[model]["pieces"]) == len(cut[model]["ids"]) for model in RECORD["sizes"])
+
+
+def test_recorded_merges_are_the_whole_of_gpt2() -> None:
+    merges = gpt2_merges()
+    vocabulary = [*sorted(byte_characters()), *("".join(pair) for pair in merges)]
+    assert len(vocabulary) == len(set(vocabulary)) == RECORD["sizes"]["GPT-2"] - 1
+    assert bpe_encode("Ġstrawberry", merges) == ["Ġstrawberry"]
+    for cut in RECORD["cuts"]:
+        assert encode_text(cut["text"], vocabulary, merges) == cut["GPT-2"]["ids"]
+
+
+def test_pair_with_the_smallest_rank_is_merged_first(vocabularies: Any, tmp_path: Path) -> None:
+    pieces = [*(bytes([byte]) for byte in range(256)), b"bc", b"ab", b"xyz", b"unused"]
+    listed = [{"rank": rank, "token_bytes": base64.b64encode(piece).decode()} for rank, piece in enumerate(pieces)]
+    config = {"pattern": r" ?\w+", "default_vocab_size": 261, "default_num_special_tokens": 2}
+    (tmp_path / "tekken.json").write_text(json.dumps({"config": config, "vocab": listed}))
+    tekken = vocabularies.Tekken(tmp_path / "tekken.json")
+    assert tekken.size == 261
+    assert tekken.encode("abc") == {"pieces": ["a", "bc"], "ids": [99, 258]}
+    assert tekken.encode("xyz xyz")["pieces"] == ["xyz", "Ġ", "x", "y", "z"], "a piece that is a token stays whole"
 
 
 def test_cosines_are_cosines() -> None:

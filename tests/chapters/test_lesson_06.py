@@ -1,4 +1,4 @@
-"""The lesson of chapter 06 runs, shows figures that everybody can read, and states no number that is not true."""
+"""The lesson of chapter 06 runs, its figures are described, and each number in its prose is checked."""
 
 from __future__ import annotations
 
@@ -27,16 +27,16 @@ from .lesson import Lesson, described
 
 # Labels that known mistakes name, and what a student is then told to read.
 HEADINGS = {
-    "closed-vocabulary": "The trouble with a closed vocabulary",
-    "cutting-first": "Cutting first",
-    "merging-pairs": "Merging the commonest pair",
-    "encoding-is-not-training": "Encoding is not training",
-    "bytes": "Bytes",
-    "how-large": "How large a vocabulary?",
-    "wordpiece": "Longest piece first: WordPiece",
-    "unigram": "The best of all cuts: Unigram",
+    "closed-vocabulary": "Words, characters, and the unknown token",
+    "cutting-first": "Pre-tokenization: the first cut",
+    "merging-pairs": "Byte-pair encoding: merge the most common pair",
+    "encoding-is-not-training": "Encoding a new word",
+    "bytes": "Byte-level BPE",
+    "how-large": "How large should the vocabulary be?",
+    "wordpiece": "WordPiece: longest piece first",
+    "unigram": "Unigram: the best of all segmentations",
     "what-tokens-explain": "What tokens explain",
-    "ids-to-vectors": "From ids to vectors",
+    "ids-to-vectors": "Embeddings: from ids to vectors",
     "shapes-06": "Shapes at a glance",
     "what-goes-wrong-06": "What goes wrong",
 }
@@ -50,7 +50,11 @@ ASKED = {
     "words": "[[in_order[word], longest[word]] for word in words]",
     "lengths": "lengths",
     "one_by_one": "one_by_one",
-    "first": "[encode_text(' the', gpt2, gpt2_merges), encode_text('Hello world', gpt2, gpt2_merges)]",
+    "gpt2": "[len(gpt2), [encode_text(text, gpt2, of_gpt2) for text in recorded]]",
+    "boundary": "[[gpt2[i] for i in encode_text(text, gpt2, of_gpt2)] for text in ('https:', 'https://')]",
+    "by": "[by_count, by_score]",
+    "losses": "{piece: loss(piece) for piece in ('Ġthe', 'ing', 'Ġclass', 'ance', 'atter')}",
+    "brobdingnag": "[bpe_encode('Brobdingnag', merges), 'Brobdingnag' in text]",
     "ours": "ours",
     "theirs": "theirs",
     "shares": "shares",
@@ -62,15 +66,17 @@ ASKED = {
     "near": "near",
     "among": "[[chosen.index(kind[0]), len(kind)] for kind in kinds] + [among]",
     "rhyme": "[rhyme_pieces, rhyme_merges]",
+    "table": "[table.tolist(), gradient.tolist()]",
 }
 # Numbers of the prose that come from the papers it cites, or are settings of the code next to them.
 GIVEN = {
+    "GPT-3.5 and GPT-4 add better",
     "Unicode has more than 150,000 characters,",
-    "a window of 1,024 tokens",
-    "which for many is beyond 100,000,",
-    "*uniformly* 0.73, *explicitly* 0.70, *widely* 0.69, *invariably* 0.69 and *duly* 0.65.".replace("*", ""),
-    "Its first 1,000 merges are recorded.",
-    "from a table of 32,000 tokens that was made from Llama 2's;",
+    "If your window has 1,024 tokens,",
+    "GPT-4's vocabulary has about 100,000 tokens",
+    "and Llama 3's 128,000",
+    "uniformly 0.73, explicitly 0.70, widely 0.69, invariably 0.69 and duly 0.65.",
+    "from a table of 32,000 tokens that was derived from Llama 2's.",
 }
 
 LESSON = Lesson("06_tokenization", ASKED, GIVEN)
@@ -123,13 +129,21 @@ def test_code_that_is_shown_fits_the_page() -> None:
             assert max(map(len, code.splitlines())) <= 80, code
 
 
+def test_reading_time_is_that_of_200_words_a_minute_and_6_seconds_a_line() -> None:
+    words = len(re.sub(r"```.*?\n```", "", SOURCE, flags=re.S).split())
+    shown = [code for tags, code in cell_sources() if not {"hide-input", "remove-input"} & set(tags)]
+    lines = sum(bool(line.strip()) for code in shown for line in code.splitlines())
+    stated = int(re.search(r"\*\*It takes\*\*\s+about (\d+) minutes", SOURCE)[1])  # type: ignore[index]
+    assert abs(words / 200 + lines / 10 - stated) < 5
+
+
 def test_nothing_is_written_to_stderr(cells: list[Any]) -> None:
     assert not [output.text for cell in cells for output in cell.outputs if output.get("name") == "stderr"]
 
 
 def test_every_figure_has_a_description_and_a_caption(pages: list[str]) -> None:
-    assert described(pages) == [True] * 12
-    assert LESSON.captions() == list(range(1, 14))
+    assert described(pages) == [True] * 13
+    assert LESSON.captions() == list(range(1, 15))
 
 
 def test_explorer_shows_the_merges_of_the_rhyme(pages: list[str], values: dict[str, Any]) -> None:
@@ -143,6 +157,7 @@ def test_explorer_shows_the_merges_of_the_rhyme(pages: list[str], values: dict[s
     names = ["".join(pair) for pair in merges]
     assert names.index("chuck") < names.index(" chuck")
     assert [" wood", "chuck"] in merges
+    assert names[0].startswith(" "), "the first merges include a space"
 
 
 # ------------------------------------------------------------------------------------------ its drawings
@@ -157,8 +172,8 @@ def test_first_figure_has_the_cut_and_the_ids_of_gpt2() -> None:
 def test_three_ways_to_cut_are_what_the_rules_give() -> None:
     ways = dict(drawings.WAYS)
     assert ways["at spaces"] == tuple(drawings.SENTENCE.split())
-    assert ways["words and signs"] == tuple(re.findall(r"\w+|[^\w\s]", drawings.SENTENCE))
-    assert ways["as GPT-2 does"] == tuple(piece.replace(" ", "␣") for piece in pre_tokenize(drawings.SENTENCE))
+    assert ways["words, punctuation"] == tuple(re.findall(r"\w+|[^\w\s]", drawings.SENTENCE))
+    assert ways["GPT-2's rule"] == tuple(piece.replace(" ", "␣") for piece in pre_tokenize(drawings.SENTENCE))
 
 
 def test_drawn_merge_is_the_third_of_the_example() -> None:
@@ -191,7 +206,7 @@ def test_drawn_bytes_and_tokens_are_those_of_utf_8_and_of_gpt2() -> None:
 
 def test_a_word_that_the_list_does_not_have_is_lost(values: dict[str, Any]) -> None:
     assert values["unknown"] == ["two", "hundred", "<unk>"]
-    assert "had a list of 113 tokens" in PROSE
+    assert "had a vocabulary of 113 tokens," in PROSE
     assert values["V"] == 113
 
 
@@ -200,7 +215,7 @@ def test_words_have_no_end(values: dict[str, Any]) -> None:
     assert once == pytest.approx(1 / 3, abs=0.05)
     assert unseen == pytest.approx(1 / 5, abs=0.05)
     assert length == pytest.approx(4.5, abs=0.1)
-    check("Our pieces are about 4.5 characters long on average.", 4.5, form=".1f")
+    check("Our pieces are about 4.5 characters long on average,", 4.5, form=".1f")
     assert length**2 == pytest.approx(20, abs=1)
 
 
@@ -215,34 +230,55 @@ def test_order_of_merges_matters_for_a_fifth_of_the_pieces_and_not_for_the_lengt
 def test_bytes_have_names_and_characters_wait_for_all_of_them(values: dict[str, Any]) -> None:
     names = byte_characters()
     assert sum(name == chr(byte) for byte, name in enumerate(names)) == 188
-    assert "The 188 bytes that look like something" in PROSE
-    assert "the other 68," in PROSE
+    assert "The 188 bytes that are printable characters" in PROSE
+    assert "The other 68," in PROSE
     assert names[32] == chr(256 + 32) == "Ġ"
+    assert names[:33] == [chr(256 + byte) for byte in range(33)], "all bytes before the space are unprintable too"
     assert values["one_by_one"] == "���"
 
 
-def test_first_merges_of_gpt2_give_its_own_ids(values: dict[str, Any]) -> None:
-    the, hello = values["first"]
-    assert the == CUTS[" the"]["GPT-2"]["ids"]
-    assert hello[-1] == CUTS["Hello world"]["GPT-2"]["ids"][-1]
-    assert hello[0] < 256, "Hello needs later merges"
+def test_merges_of_gpt2_give_its_own_ids(values: dict[str, Any]) -> None:
+    size, encoded = values["gpt2"]
+    assert size == RECORD["sizes"]["GPT-2"] - 1, "all but one special token"
+    assert encoded == [cut["GPT-2"]["ids"] for cut in CUTS.values()]
+    check("The 50,000 merges of GPT-2 are recorded", size - 256, form=",")
+
+
+def test_table_of_lowest_has_the_merges_in_their_order() -> None:
+    _, merges = train_bpe(Counter(["low", "low", "lower", "newest", "widest"]), 14)
+    assert len(merges) == 4
+    symbols, rows = list("lowest"), []
+    while possible := sorted((merges.index(pair), pair) for pair in pairwise(symbols) if pair in merges):
+        at = list(pairwise(symbols)).index(possible[0][1])
+        symbols[at : at + 2] = ["".join(possible[0][1])]
+        can = ", ".join(f"*{left} {right}* ({rank})" for rank, (left, right) in possible)
+        rows.append(f"| {can} | *{' '.join(possible[0][1])}* | *{' '.join(symbols)}* |")
+    assert "\n".join(rows) in SOURCE
+    assert symbols == bpe_encode("lowest", merges)
+
+
+def test_test_word_does_not_occur_in_the_text(values: dict[str, Any]) -> None:
+    cut, occurs = values["brobdingnag"]
+    assert not occurs
+    assert "".join(cut) == "Brobdingnag"
+    assert len(cut) > len(CUTS["Brobdingnag"]["GPT-2"]["ids"])
 
 
 def test_larger_vocabularies_gain_less_and_less(values: dict[str, Any]) -> None:
     recorded = RECORD["prose"]["bytes_per_token"]
     check(
-        "From 4,096 to 8,192 the tokens of our text become longer by 8%.",
+        "From 4,096 to 8,192 the tokens of our text become 8% longer.",
         100 * (recorded["8192"] / recorded["4096"] - 1),
         form=".0f",
     )
     assert values["ours"]["256"] == values["theirs"]["256"] == 1
     assert values["ours"]["512"] == pytest.approx(recorded["512"], rel=0.03)
     assert values["theirs"]["512"] < 0.85 * values["ours"]["512"], "noticeably more tokens"
-    check("50,257 of its symbols reach only 3.35 bytes per token,", RECORD["gpt2"]["bytes_per_token"])
-    check("less than 2,048 symbols made for this text with 3.62.", recorded["2048"])
+    check("all 50,257 of its tokens reach only 3.35 bytes per token,", RECORD["gpt2"]["bytes_per_token"])
+    check("less than 2,048 tokens made for this text with 3.62.", recorded["2048"])
     spaces = RECORD["gpt2"]["single_spaces"]
-    check("18% of its tokens here are a single space,", 100 * spaces, form=".0f")
-    check("without them it would stand at 4.09.", RECORD["gpt2"]["bytes_per_token"] / (1 - spaces))
+    check("18% of its tokens here are single spaces.", 100 * spaces, form=".0f")
+    check("Without them it would stand at 4.09.", RECORD["gpt2"]["bytes_per_token"] / (1 - spaces))
     gains = [recorded[str(2 * size)] / recorded[str(size)] for size in (512, 1024, 2048, 4096)]
     assert gains == sorted(gains, reverse=True)
 
@@ -257,9 +293,9 @@ def test_description_of_the_sizes_has_the_numbers_of_the_plot(values: dict[str, 
 
 def test_share_of_the_embeddings_falls_with_the_model(values: dict[str, Any]) -> None:
     shares = {model: 100 * share for model, share in values["shares"].items()}
-    check("21.4% of BERT-Base, 31.0% of GPT-2.", shares["BERT-Base"], shares["GPT-2"], form=".1f")
-    check("is 1,403 times as large, 0.35%.", shares["GPT-3"])
-    check("is 1,403 times as large, 0.35%.", 174_604_259_328 / 124_439_808, form=",.0f")
+    check("21.4% of BERT-Base's parameters and 31.0% of GPT-2's.", shares["BERT-Base"], shares["GPT-2"], form=".1f")
+    check("and is 1,403 times as large, and the share drops to 0.35%.", shares["GPT-3"])
+    check("and is 1,403 times as large, and the share drops to 0.35%.", 174_604_259_328 / 124_439_808, form=",.0f")
     assert 50_257 * 768 + 1_024 * 768 + 12 * 7_087_872 + 2 * 768 == 124_439_808
 
 
@@ -295,10 +331,37 @@ def test_best_cut_of_nowhere_is_best_of_all(values: dict[str, Any]) -> None:
     number, share = values["cuts"]
     assert number == len(costs)
     assert share == pytest.approx(2**-10 / sum(2.0**-cost for cost in costs.values()))
-    assert f"Of the {number} cuts, no where has {share:.0%}, and now here most of the rest." in PROSE
+    assert f"Of the {number} segmentations, no where has {share:.0%}, and now here most of the rest." in PROSE
     scores = {piece: -cost * math.log(2) for piece, cost in bits.items()}
     assert unigram_segment("nowhere", scores, -20.0)[0] == ["no", "where"]
     assert sum(2.0**-cost for cost in bits.values()) <= 1
+    assert 2**-11 / sum(2.0**-cost for cost in costs.values()) > 0.9 * (1 - share)
+
+
+def test_table_of_nowhere_has_the_candidates_and_costs(values: dict[str, Any]) -> None:
+    bits, text = values["bits"], "nowhere"
+    best, rows = [0], []
+    for j in range(1, len(text) + 1):
+        ends = {i: best[i] + bits[text[i:j]] for i in range(j) if text[i:j] in bits}
+        costs = ", ".join(f"{best[i]} + *{text[i:j]}* {bits[text[i:j]]}" for i in ends)
+        best.append(min(ends.values()))
+        last = text[min(ends, key=ends.__getitem__) : j]
+        rows.append(f"| *{text[:j]}* | {costs} | {best[-1]} | *{last}* |")
+    assert "\n".join(rows) in SOURCE
+
+
+def test_wordpiece_starts_with_rare_letters_and_bpe_with_common_ones(values: dict[str, Any]) -> None:
+    by_count, by_score = (["".join(pair) for pair in order] for order in values["by"])
+    assert {"th", "in"} <= set(by_count[:3])
+    assert set(by_score[:2]) == {"bj", "qu"}
+    assert not {"bj", "qu"} & set(by_count[:20])
+
+
+def test_losses_tell_pieces_that_are_missed_from_others(values: dict[str, Any]) -> None:
+    losses = values["losses"]
+    assert all(loss >= 0 for loss in losses.values())
+    assert losses["Ġthe"] == max(losses.values())
+    assert max(losses["ance"], losses["atter"]) < 0.01 * losses["Ġthe"], "hardly change"
 
 
 def test_counting_and_cutting_in_turn_saves_bits_and_changes_little(values: dict[str, Any]) -> None:
@@ -314,7 +377,7 @@ def test_cuts_of_real_tokenizers_are_those_of_the_text() -> None:
     assert CUTS["strawberry"]["GPT-2"]["pieces"] == ["st", "raw", "berry"]
     assert "st·raw·berry" in PROSE
     assert CUTS[" strawberry"]["GPT-2"]["ids"] == [41236]
-    assert "Nothing in the number 41236 says" in PROSE
+    assert "Nothing in the id 41236 says" in PROSE
     assert CUTS["strawberry"]["GPT-2"]["ids"] == [301, 1831, 8396]
     assert "That 8396 is greater than 301 means nothing" in PROSE
     assert not set(CUTS["HELLO WORLD"]["GPT-2"]["ids"]) & set(CUTS["Hello world"]["GPT-2"]["ids"])
@@ -323,14 +386,43 @@ def test_cuts_of_real_tokenizers_are_those_of_the_text() -> None:
     assert "123·45·678·90" in PROSE
     assert CUTS["677 + 804 = 1481"]["GPT-2"]["pieces"][:4] == ["677", "Ġ+", "Ġ8", "04"]
     assert RECORD["gpt2"]["numbers_in_one"] == {"1": 10, "2": 90, "3": 719, "4": 88}
-    assert "of the 900 numbers with three digits 719 are one token," in PROSE
+    assert "of the 900 numbers with three digits, 719 are one token and the others are cut." in PROSE
+    assert all(not set("0123456789") & set(piece[:-1]) for piece in CUTS["1234567890"]["Tekken"]["pieces"])
     assert CUTS["The capital of France is "]["GPT-2"]["pieces"][-1] == "Ġ"
     assert CUTS["    return x"]["GPT-2"]["pieces"][:3] == ["Ġ"] * 3
     assert CUTS[" SolidGoldMagikarp"]["GPT-2"]["ids"] == [43453]
-    assert "number 43453," in PROSE
-    assert all(len(CUTS["The detective investigated"][model]["pieces"]) == 3 for model in ("GPT-2", "CLIP", "Mistral"))
-    assert [len(CUTS["東京"][model]["ids"]) for model in ("GPT-2", "Mistral")] == [4, 3]
+    assert "number 43453." in PROSE
+    assert all(len(CUTS["The detective investigated"][model]["pieces"]) == 3 for model in ("GPT-2", "CLIP", "Tekken"))
+    assert [len(CUTS["東京"][model]["ids"]) for model in ("GPT-2", "Mistral", "Tekken")] == [4, 3, 1]
     assert "Four for GPT-2: six bytes," in PROSE
+    check("byte-level BPE with 131,072 tokens)", RECORD["sizes"]["Tekken"], form=",")
+    hindi = RECORD["article"]["Hindi"]
+    assert list(hindi.split()[3]) == ["ग", "\u094c", "र", "व"]
+    assert CUTS[hindi]["Mistral"]["pieces"][17:23] == ["ग", "<0xE0>", "<0xA5>", "<0x8C>", "र", "व"]
+    assert "\u094c".encode() == bytes([0xE0, 0xA5, 0x8C])
+
+
+def test_drawn_line_is_cut_as_mistral_cuts_it() -> None:
+    program = RECORD["cuts"][-1]
+    first = program["Mistral"]["pieces"][: len(drawings.LINE_TOKENS)]
+    assert tuple(first) == drawings.LINE_TOKENS
+    assert program["text"].startswith(drawings.LINE)
+    joined = "".join(first).replace("<0x0A>", "\n").replace("▁", " ")
+    assert joined == " " + drawings.LINE
+
+
+def test_a_prompt_that_stops_inside_a_token_has_another_token_there(values: dict[str, Any]) -> None:
+    assert values["boundary"] == [["https", ":"], ["https", "://"]]
+
+
+def test_a_program_takes_half_the_tokens_where_runs_of_spaces_have_tokens() -> None:
+    program = RECORD["cuts"][-1]
+    assert len(program["text"].splitlines()) == 4
+    gpt2, tekken = program["GPT-2"]["pieces"], program["Tekken"]["pieces"]
+    assert (len(gpt2), gpt2.count("Ġ"), len(tekken)) == (49, 21, 24)
+    assert "GPT-2 spends 49 tokens on these four lines, and 21 of them are single spaces" in PROSE
+    assert "and needs 24." in PROSE
+    assert "):Ċ" in tekken
 
 
 def test_hindi_pays_ten_times_as_much(values: dict[str, Any]) -> None:
@@ -338,17 +430,21 @@ def test_hindi_pays_ten_times_as_much(values: dict[str, Any]) -> None:
     assert (spent["English"], spent["Polish"], spent["Hindi"]) == (13, 43, 139)
     assert spent["Hindi"] > len(RECORD["article"]["Hindi"]), "more tokens than characters"
     check(
-        "Thirteen tokens in English, 43 in Polish, 139 in Hindi: 10.7 times as much for the same words.",
+        "13 tokens in English, 43 in Polish and 139 in Hindi: 10.7 times as many for the same content.",
         spent["Hindi"] / spent["English"],
         form=".1f",
     )
+    check("If you pay per token, you pay 10.7 times as much.", spent["Hindi"] / spent["English"], form=".1f")
+    later = values["spent"]["Tekken"]
+    assert (later["English"], later["Hindi"]) == (13, 30)
+    check("its sentence costs 30 tokens, 2.3 times the English one.", later["Hindi"] / later["English"], form=".1f")
 
 
 def test_neighbours_are_those_of_the_record() -> None:
     near = {word: dict(others) for word, others in RECORD["neighbours"].items()}
     assert list(near["Monday"])[:3] == ["Friday", "Saturday", "Sunday"]
     check(
-        "Monday has its days, Paris its country at 0.62, quickly lies beside fast at 0.75.",
+        "Monday has other days as neighbours, Paris has its country at 0.62, and quickly has fast at 0.75.",
         near["Paris"]["France"],
         near["quickly"]["fast"],
     )
@@ -370,8 +466,15 @@ def test_tokens_that_are_used_alike_are_neighbours(values: dict[str, Any]) -> No
     assert abs(sum(between) / len(between)) < 0.15, "near zero"
 
 
+def test_drawn_lookup_is_that_of_the_code_and_its_gradient_counts(values: dict[str, Any]) -> None:
+    table, gradient = values["table"]
+    assert table == [list(map(float, row)) for row in drawings.TABLE]
+    assert f"ids = torch.tensor([{', '.join(map(str, drawings.IDS))}])" in SOURCE
+    assert gradient == [[float(drawings.IDS.count(row))] * 3 for row in range(5)]
+
+
 def test_a_gradient_is_sent_to_few_rows_of_the_table() -> None:
-    check("Of the 50,257 rows of GPT-2 a sentence reaches a few dozen,", RECORD["sizes"]["GPT-2"], form=",")
+    check("A sentence reaches a few dozen of the 50,257 rows of GPT-2,", RECORD["sizes"]["GPT-2"], form=",")
     longest = max(len(set(cut["GPT-2"]["ids"])) for cut in CUTS.values())
     assert 24 <= longest < 60
 

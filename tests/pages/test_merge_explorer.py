@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import json
+from collections import Counter
 from collections.abc import Callable
 from typing import Any
 
 import pytest
 
 from tfcourse.explorers.merges import MergeExplorer, merge_explorer
+from tfcourse.tokenization import pre_tokenize, train_bpe
 
 pytestmark = pytest.mark.browser
 
@@ -69,6 +72,32 @@ def test_pieces_of_the_latest_merge_are_framed_and_longer_ones_are_darker(open_p
     assert texts(page, ".me-new") == ["␣low"] * 3
     shares = page.locator(".me-piece").evaluate_all("all => all.map((e) => e.style.backgroundColor)")
     assert len(set(shares)) == 3, "low, ␣low and single letters have three shades"
+
+
+OWN = "Aaaa banana, ananas! Don't: 1_000 żółć 東東東東.  In  the end\nthe end of the bend"
+
+
+def test_a_text_of_ones_own_is_merged_as_python_merges_it(open_page: Open) -> None:
+    page = open_page(lower())
+    page.get_by_label("Or type a text of your own").fill(OWN)
+    pieces = pre_tokenize(OWN)
+    _, merges = train_bpe(Counter(pieces), 10_000)
+    expected = json.loads(merge_explorer(pieces, merges, caption="c").to_json())
+    shown = page.locator("merge-explorer").evaluate("e => e.data")
+    assert {name: shown[name] for name in ("vocabulary", "words", "joined", "merges", "steps")} == {
+        name: expected[name] for name in ("vocabulary", "words", "joined", "merges", "steps")
+    }
+    page.get_by_role("slider").focus()
+    page.keyboard.press("End")
+    assert texts(page, ".me-piece") == [piece.replace(" ", "␣").replace("\n", "⏎") for piece in pieces]
+
+
+def test_without_a_text_of_ones_own_the_lessons_comes_back(open_page: Open) -> None:
+    page = open_page(lower())
+    field = page.get_by_label("Or type a text of your own")
+    for text in ("low low", "x", ""):
+        field.fill(text)
+    assert texts(page, ".me-piece") == list("low␣low␣lower␣low")
 
 
 @pytest.mark.parametrize("theme", ["light", "dark"])

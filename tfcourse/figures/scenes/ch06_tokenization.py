@@ -1,4 +1,4 @@
-"""The drawings of chapter 06: how text becomes tokens, and how tokens become vectors."""
+"""The drawings of chapter 06: how text becomes tokens, and how tokens become vectors. A filled chip is a token."""
 
 from __future__ import annotations
 
@@ -6,21 +6,21 @@ from collections.abc import Mapping, Sequence
 
 from tfcourse.figures.boxes import chip, chip_width
 from tfcourse.figures.drawing import SMALL, TEXT, Drawing, Tone
-from tfcourse.figures.geometry import Point
+from tfcourse.figures.geometry import Point, Rect
 from tfcourse.figures.lines import arrow
 from tfcourse.figures.matrices import frame, matrix, vector
 
-# A word that no vocabulary has, as GPT-2 cuts it.
+# A rare word, as GPT-2 cuts it, with the ids of the tokens.
 WORD = (("Bro", 15783), ("b", 65), ("ding", 12083), ("n", 77), ("ag", 363))
 
 SENTENCE = "Feed the dog!  Don't."
 WAYS = (
     ("at spaces", ("Feed", "the", "dog!", "Don't.")),
-    ("words and signs", ("Feed", "the", "dog", "!", "Don", "'", "t", ".")),
-    ("as GPT-2 does", ("Feed", "␣the", "␣dog", "!", "␣", "␣Don", "'t", ".")),
+    ("words, punctuation", ("Feed", "the", "dog", "!", "Don", "'", "t", ".")),
+    ("GPT-2's rule", ("Feed", "␣the", "␣dog", "!", "␣", "␣Don", "'t", ".")),
 )
 
-# Four words after two merges; the pair that is merged next stands side by side.
+# Four words after two merges, and the pair that is merged next.
 BEFORE = (
     ("2 ×", ("low",)),
     ("1 ×", ("low", "e", "r")),
@@ -33,16 +33,20 @@ PAIR = ("e", "s")
 CHARACTERS = (("é", ("C3", "A9"), ("Ã", "©")), ("東", ("E6", "9D", "B1"), ("æ", "Ŀ", "±")))
 BYTE_TOKENS = ((0, 2, "Ã©"), (2, 4, "æĿ"), (4, 5, "±"))
 
-# A word for WordPiece, piece by piece, and the cut that it does not find.
+# A word that WordPiece gives up on, piece by piece, and the cut that it does not find.
 STUMBLES = ("una", "##ffa", "ble")
 EXISTS = ("un", "##affable")
+
+# A line of a program as Mistral's SentencePiece cuts it: a space is a character, and the line end is written as its byte.
+LINE = "def greet(names):\n"
+LINE_TOKENS = ("▁def", "▁gre", "et", "(", "names", "):", "<0x0A>")
 
 TABLE = ((2, 0, 1), (0, 3, 1), (1, 1, 0), (4, 2, 5), (0, 1, 2))
 IDS = (3, 1, 3)
 
 
 def from_text_to_vectors() -> Drawing:
-    """Draw the way of a word: text, tokens, ids, and one row of the embedding matrix for each.
+    """Draw a word, its tokens, their ids, and one row of the embedding matrix for each.
 
     Returns:
         The drawing.
@@ -76,7 +80,7 @@ def three_ways_to_cut() -> Drawing:
     """Draw a sentence with its spaces, cut in three ways.
 
     Returns:
-        The drawing: labels beside the chips on a page, above them on a phone.
+        The drawing: labels next to the chips on a page, above them on a phone.
     """
     narrow = Drawing(350, 272)
     drawing = Drawing(700, 186, narrow=narrow)
@@ -85,7 +89,7 @@ def three_ways_to_cut() -> Drawing:
     drawing.text((150, 22), written, anchor="start")
     drawing.text((8, 22), "the text", size=SMALL, anchor="start", tone="muted")
     for row, (name, pieces) in enumerate(WAYS):
-        tones: list[Tone] = ["key" if "␣" in piece else "ink" for piece in pieces]
+        tones: list[Tone] = ["ink"] * len(pieces)
         drawing.text((8, 66 + 48 * row), name, size=SMALL, anchor="start", tone="muted")
         _row(drawing, pieces, (150, 66 + 48 * row), tones=tones, gap=8, size=TEXT)
         narrow.text((4, 58 + 80 * row), name, size=SMALL, anchor="start", tone="muted")
@@ -93,20 +97,23 @@ def three_ways_to_cut() -> Drawing:
     return drawing
 
 
-def _row(drawing: Drawing, words: Sequence[str], at: Point, *, tones: Sequence[Tone], gap: float, size: float) -> None:
+def _row(
+    drawing: Drawing, words: Sequence[str], at: Point, *, tones: Sequence[Tone], gap: float, size: float
+) -> list[Rect]:
     """Chips from left to right."""
-    x = at[0]
+    x, placed = at[0], []
     for word, tone in zip(words, tones, strict=True):
         width = chip_width(word, size)
-        chip(drawing, word, (x + width / 2, at[1]), tone=tone, size=size)
+        placed.append(chip(drawing, word, (x + width / 2, at[1]), tone=tone, size=size))
         x += width + gap
+    return placed
 
 
 def one_merge() -> Drawing:
     """Draw one step of byte-pair encoding: four words with their counts before and after a merge.
 
     Returns:
-        The drawing: the two beside each other on a page, below each other on a phone.
+        The drawing: the two next to each other on a page, below each other on a phone.
     """
     before, after = _words(merged=False), _words(merged=True)
     narrow = Drawing(350, 430)
@@ -129,14 +136,14 @@ def _words(*, merged: bool) -> Drawing:
     for row, (count, symbols) in enumerate(BEFORE):
         y = 50 + 42 * row
         drawing.text((36, y), count, size=SMALL, anchor="end", tone="muted")
-        at = [place for place in range(len(symbols) - 1) if symbols[place : place + 2] == PAIR]
-        pieces, tones = (
-            list(symbols),
-            ["key" if {place, place - 1} & set(at) else "ink" for place in range(len(symbols))],
-        )
+        at = [i for i in range(len(symbols) - 1) if symbols[i : i + 2] == PAIR]
+        pieces = list(symbols)
         if merged and at:
-            pieces[at[0] : at[0] + 2], tones[at[0] : at[0] + 2] = ["".join(PAIR)], ["key"]
-        _row(drawing, pieces, (48, y), tones=tones, gap=6, size=TEXT)  # type: ignore[arg-type]
+            pieces[at[0] : at[0] + 2] = ["".join(PAIR)]
+        placed = _row(drawing, pieces, (48, y), tones=["ink"] * len(pieces), gap=6, size=TEXT)
+        if at:
+            first, last = placed[at[0]], placed[at[0] if merged else at[0] + 1]
+            frame(drawing, Rect(first.x, first.y, last.x + last.width - first.x, first.height), tone="query")
     return drawing
 
 
@@ -155,17 +162,17 @@ def _bytes(width: float, *, left: float, pitch: float, narrow: Drawing | None = 
     rows = ((24, "text"), (90, "bytes"), (150, "named" if narrow is None else "byte characters"), (222, "tokens"))
     for y, label in rows:
         drawing.text((8, y), label, size=SMALL, anchor="start", tone="muted")
-    place = 0
+    position = 0
     for character, codes, names in CHARACTERS:
-        middle = left + (place + (len(codes) - 1) / 2) * pitch
+        middle = left + (position + (len(codes) - 1) / 2) * pitch
         drawing.text((middle, 22), character, size=TEXT + 5)
         for code, name in zip(codes, names, strict=True):
-            x = left + place * pitch
+            x = left + position * pitch
             arrow(drawing, (middle + 0.12 * (x - middle), 38), (x, 76))
             chip(drawing, code, (x, 92))
             arrow(drawing, (x, 106), (x, 134))
             chip(drawing, name, (x, 150))
-            place += 1
+            position += 1
     for first, last, token in BYTE_TOKENS:
         x = left + (first + last - 1) / 2 * pitch
         for symbol in range(first, last):
@@ -176,10 +183,10 @@ def _bytes(width: float, *, left: float, pitch: float, narrow: Drawing | None = 
 
 
 def longest_piece_stumbles() -> Drawing:
-    """Draw how WordPiece takes the longest piece, twice, and then finds nothing, and the cut that it has missed.
+    """Draw how WordPiece takes the longest piece, twice, and then finds nothing, and the cut that it misses.
 
     Returns:
-        The drawing: labels beside the chips on a page, above them on a phone.
+        The drawing: labels next to the chips on a page, above them on a phone.
     """
     narrow = Drawing(350, 186)
     drawing = Drawing(700, 112, narrow=narrow)
@@ -195,12 +202,12 @@ def longest_piece_stumbles() -> Drawing:
             end = at[0] + sum(chip_width(piece) + 8 for piece in pieces)
             if row == 0:
                 arrow(canvas, (end + 4, at[1]), (end + 38, at[1]))
-                chip(canvas, "[UNK]", (end + 76, at[1]), tone="query")
+                chip(canvas, "[UNK]", (end + 76, at[1]), tone="key")
     return drawing
 
 
 def segmentation_lattice(text: str, bits: Mapping[str, float], best: Sequence[str]) -> Drawing:
-    """Draw all pieces of a vocabulary that occur in a text as edges between the places of the text, and the best path.
+    """Draw all pieces of a vocabulary that occur in a text as edges between the positions of the text, and the best path.
 
     Args:
         text: at most eight characters.
@@ -251,8 +258,46 @@ def _lattice(
         commands = f"M{x1:.5g} {line - 7:.5g}C{x1:.5g} {top:.5g} {x2:.5g} {top:.5g} {x2:.5g} {line - 7:.5g}"
         drawing.path(commands, tone=tone, stroke=stroke)
         drawing.text(((x1 + x2) / 2, line - rise + 12), f"{piece}  {bits[piece]:g}", size=size, tone=tone, bold=thick)
-    for place in range(len(text) + 1):
-        drawing.circle((margin + place * pitch, line), 5, fill="currentColor")
+    for position in range(len(text) + 1):
+        drawing.circle((margin + position * pitch, line), 5, fill="currentColor")
+    return drawing
+
+
+def raw_stream() -> Drawing:
+    """Draw a line of text as SentencePiece reads it, as one stream of characters, and the tokens made of it.
+
+    Returns:
+        The drawing: labels next to the rows on a page, above them on a phone.
+    """
+    narrow = _stream(350, left=8, pitch=17.6, size=SMALL, gap=3, above=22)
+    return _stream(700, left=110, pitch=22, size=TEXT, gap=8, above=0, narrow=narrow)
+
+
+def _stream(
+    width: float,
+    *,
+    left: float,
+    pitch: float,
+    size: float,
+    gap: float,
+    above: float,
+    narrow: Drawing | None = None,
+) -> Drawing:
+    drawing = Drawing(width, 168 + 3 * above, narrow=narrow)
+    rows = [22 + above, 72 + 2 * above, 144 + 2 * above]
+    for y, label in zip(rows, ("text", "stream", "tokens"), strict=True):
+        away = above + 4 if label == "tokens" and above else -above  # below the chips, where no arrow passes
+        drawing.text((8, y + away), label, size=SMALL, anchor="start", tone="muted")
+    drawing.text((left, rows[0]), LINE.replace(" ", "␣").replace("\n", "⏎"), size=size, anchor="start")
+    stream = "▁" + LINE.replace(" ", "▁").replace("\n", "⏎")
+    for i, character in enumerate(stream):
+        drawing.text((left + (i + 0.5) * pitch, rows[1]), character, size=size)
+    placed = _row(drawing, LINE_TOKENS, (left, rows[2]), tones=["key"] * len(LINE_TOKENS), gap=gap, size=size)
+    start = 0
+    for token, where in zip(LINE_TOKENS, placed, strict=True):
+        length = 1 if token.startswith("<") else len(token)
+        arrow(drawing, (left + (start + length / 2) * pitch, rows[1] + 14), (where.centre[0], where.y - 2))
+        start += length
     return drawing
 
 
@@ -260,7 +305,7 @@ def embedding_lookup_in_matrices() -> Drawing:
     """Draw the lookup of three ids twice: as rows that are taken, and as a product with one-hot rows.
 
     Returns:
-        The drawing: the two beside each other on a page, below each other on a phone.
+        The drawing: the two next to each other on a page, below each other on a phone.
     """
     rows, product = _taken(), _product()
     narrow = Drawing(350, 640)
@@ -318,13 +363,13 @@ def real_cuts(cuts: Sequence[tuple[Sequence[str], Sequence[int]]]) -> Drawing:
         cuts: for each text its tokens, in which `Ġ` is a space, and their ids.
 
     Returns:
-        The drawing: ids beside the tokens on a page, below them on a phone.
+        The drawing: ids next to the tokens on a page, below them on a phone.
     """
     narrow = Drawing(350, 66 * len(cuts) + 4)
     drawing = Drawing(700, 40 * len(cuts) + 8, narrow=narrow)
     for row, (tokens, ids) in enumerate(cuts):
         shown = [token.replace("Ġ", "␣") for token in tokens]
-        tones: list[Tone] = ["key" if place % 2 == 0 else "ink" for place in range(len(shown))]
+        tones: list[Tone] = ["key"] * len(shown)
         numbers = "  ".join(map(str, ids))
         _row(drawing, shown, (8, 24 + 40 * row), tones=tones, gap=4, size=TEXT)
         drawing.text((400, 24 + 40 * row), numbers, size=SMALL, anchor="start", tone="muted")
