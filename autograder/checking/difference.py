@@ -9,7 +9,7 @@ from torch import Tensor, nn
 
 from autograder.checking.request import Value
 from autograder.checking.tolerance import PYTHON_FLOAT, tolerance_for
-from autograder.checking.value_text import apart
+from autograder.checking.value_text import texts_apart, type_name
 
 # More numbers than any exercise returns: an expanded tensor may claim any number and take no memory, until it is compared.
 LARGEST = 10_000_000
@@ -24,10 +24,12 @@ def difference(name: str, mine: Value, theirs: Value, *, equal_nan: bool = False
         theirs: the expected one.
         equal_nan: whether NaN equals NaN.
     """
-    if not isinstance(theirs, Tensor) or not isinstance(mine, Tensor):
+    if isinstance(theirs, Tensor) != isinstance(mine, Tensor):
+        return f"{name} is {type_name(mine)}, expected {type_name(theirs)}"
+    if not isinstance(theirs, Tensor):
         if type(mine) is type(theirs) and (mine == theirs or _near(mine, theirs, equal_nan=equal_nan)):
             return None
-        actual, expected = apart(mine, theirs)
+        actual, expected = texts_apart(mine, theirs)
         return f"{name} is {actual}, expected {expected}"
     if problem := unreadable(name, mine):
         return problem
@@ -53,7 +55,7 @@ def _wrong_numbers(name: str, mine: Tensor, theirs: Tensor, wrong: Tensor) -> st
     """Say how many numbers are wrong, and show the worst of them."""
     a, b = mine.detach().cpu(), theirs.detach().cpu()
     place, ordinary = _worst(a, b, wrong)
-    actual, expected = apart(a[tuple(place)].item(), b[tuple(place)].item())
+    actual, expected = texts_apart(a[tuple(place)].item(), b[tuple(place)].item())
     total, count = wrong.numel(), int(wrong.sum())
     if total == 1:
         return f"{name} is {actual}, expected {expected}"
@@ -81,7 +83,7 @@ def two_answers(first: Value, second: Value) -> str:
         return ""
     a, b = first.detach().cpu(), second.detach().cpu()
     place, _ = _worst(a, b, wrong_places(a, b))
-    return " (at {}: {} and {})".format(place, *apart(a[tuple(place)].item(), b[tuple(place)].item()))
+    return " (at {}: {} and {})".format(place, *texts_apart(a[tuple(place)].item(), b[tuple(place)].item()))
 
 
 def agree(mine: Tensor, theirs: Tensor, *, equal_nan: bool) -> bool:

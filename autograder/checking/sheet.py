@@ -293,15 +293,15 @@ def _problem(section: Section, answers: Iterable[Sequence[Observation]]) -> Prob
         if problem is not None:
             if section.visible is not None and place >= section.visible:
                 return Problem(hidden_message(probe.judge, given, wanted, probe.options))
-            return Problem(problem, _example(section, probe, given, wanted))
+            return Problem(problem, _example(probe, given, wanted))
     return None
 
 
-def _example(section: Section, probe: Probe, given: Sequence[Observation], wanted: Sequence[Observation]) -> str:
-    if section.side or probe.judge not in ("matches", "matches_part", "shapes"):
+def _example(probe: Probe, given: Sequence[Observation], wanted: Sequence[Observation]) -> str:
+    if probe.judge not in ("matches", "matches_part", "shapes", "answers"):
         return ""
     try:
-        return example(probe.requests, given, wanted)
+        return example(probe.judge, probe.requests, given, wanted, probe.options)
     except Exception:  # what a student returns may be made to break a comparison
         return ""
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import reprlib
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from torch import Tensor
@@ -13,11 +13,13 @@ from autograder.checking.request import Observation, Value
 
 # Of more numbers than these only the shape is shown.
 MOST_NUMBERS = 12
-_DIGITS = range(3, 18)
+_DIGITS = range(4, 18)
 # Characters of a text that are shown on either side of a difference.
 _AROUND = 14
 _STEP = re.compile(r"""\[(?:'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*"|[^\]]*)\]""")
 _OUTPUT = "output"
+# A result of no more items than these is taken for a tuple.
+_FEW = 4
 
 
 def result_name(name: str, fields: Mapping[str, str] | None = None) -> str:
@@ -54,16 +56,12 @@ def number_text(value: float, digits: int = 4) -> str:
     return f"{value:.{digits}g}" if isinstance(value, float) else str(value)
 
 
-def apart(actual: Any, expected: Any) -> tuple[str, str]:
+def texts_apart(actual: Any, expected: Any) -> tuple[str, str]:
     """Return two Python values as texts that differ: with enough digits, around their first difference, or with their types."""
     if type(actual) is not type(expected):
         texts = number_or_repr(actual), number_or_repr(expected)
-        same_look = texts[0] == texts[1] or isinstance(actual, (bool, int, float)) == isinstance(
-            expected, (bool, int, float)
-        )
-        if same_look and actual is not None and expected is not None:
-            return f"{texts[0]} ({type_name(actual)})", f"{texts[1]} ({type_name(expected)})"
-        return texts
+        alike = texts[0] == texts[1] or all(isinstance(value, (bool, int, float)) for value in (actual, expected))
+        return (f"{texts[0]} ({type_name(actual)})", f"{texts[1]} ({type_name(expected)})") if alike else texts
     if isinstance(expected, float):
         return _enough_digits(actual, expected)
     if isinstance(expected, str):
@@ -76,18 +74,10 @@ def number_or_repr(value: Any) -> str:
     return number_text(value) if isinstance(value, float) else reprlib.repr(value)
 
 
-def digits_apart(pairs: Iterable[tuple[float, float]], least: int = 3) -> int:
-    """Return the fewest significant digits with which no two numbers of a pair read the same."""
-    pairs = list(pairs)
-    for digits in range(least, _DIGITS.stop):
-        if all(number_text(a, digits) != number_text(b, digits) for a, b in pairs):
-            return digits
-    return _DIGITS.stop - 1
-
-
 def _enough_digits(actual: float, expected: float) -> tuple[str, str]:
-    digits = digits_apart([(actual, expected)], least=4)
-    return number_text(actual, digits), number_text(expected, digits)
+    """Return two floats with the fewest significant digits with which they do not read the same."""
+    texts = [(number_text(actual, digits), number_text(expected, digits)) for digits in _DIGITS]
+    return next((pair for pair in texts if pair[0] != pair[1]), texts[-1])
 
 
 def _around_difference(actual: str, expected: str) -> tuple[str, str]:
@@ -138,18 +128,24 @@ def other_items(actual: Observation, expected: Observation, fields: Mapping[str,
     while True:
         mine, theirs = _children(actual, prefix), _children(expected, prefix)
         if mine != theirs:
-            name = result_name(_OUTPUT + "".join(prefix), fields)
-            keys = [step[1:-1] for step in theirs if "'" in step and step not in mine] if mine else []
-            if keys:
-                return f"{name} lacks {', '.join(keys[:3])}"
-            has = f"has {_count(mine)}" if mine else "is a single value" if actual.outputs else "is empty"
-            return f"{name} {has}, expected {_parts(theirs, {} if prefix else fields)}"
+            return _other_count("".join(prefix), mine, theirs, {} if prefix else fields, bool(actual.outputs))
         deeper = next(
             (step for step in theirs if _under(actual, [*prefix, step]) != _under(expected, [*prefix, step])), None
         )
         if deeper is None:
             return _other_names(actual, expected)
         prefix.append(deeper)
+
+
+def _other_count(prefix: str, mine: list[str], theirs: list[str], fields: Mapping[str, str], some: bool) -> str:
+    """Say how the items under a prefix differ in number. An empty list has left no trace, whoever returned it."""
+    missing, extra = [i for i in theirs if i not in mine], [i for i in mine if i not in theirs]
+    if mine and missing and not extra and len(theirs) <= _FEW:
+        return f"{result_name(_OUTPUT + prefix + missing[0], fields)} is missing or empty"
+    if theirs and extra and not missing and extra[0] != mine[-1]:
+        return f"{result_name(_OUTPUT + prefix + extra[0], fields)} should be empty"
+    has = f"has {_count(mine)}" if mine else "is a single value" if some else "is empty"
+    return f"{result_name(_OUTPUT + prefix, fields)} {has}, expected {_parts(theirs, fields)}"
 
 
 def _under(observation: Observation, prefix: list[str]) -> list[str]:

@@ -97,9 +97,11 @@ def test_results_are_counted_as_they_are_returned():
     assert said((X, cache, X), (X, cache)) == "the result has 3 items, expected 2 items"
     assert said((X, X), (X, cache)) == "result[1] is a single value, expected 2 items"
     assert said((X, (X, X, X)), (X, cache)) == "result[1] has 3 items, expected 2 items"
-    assert said([1, 2], [1, 2, 3]) == "the result has 2 items, expected 3 items"
+    assert said([1, 2], [1, 2, 3, 4, 5]) == "the result has 2 items, expected 5 items"
+    assert said(([], 0.5), (["a"], 0.5)) == "result[0] is missing or empty"
+    assert said((["a"], 0.5), ([], 0.5)) == "result[0] should be empty"
     assert said(X, (X, X)) == "the result is a single value, expected 2 items"
-    assert said({"a": X}, {"a": X, "b": X}) == "the result lacks 'b'"
+    assert said({"a": X}, {"a": X, "b": X}) == "result['b'] is missing or empty"
     fields = {"output[0]": "flops", "output[1]": "bytes"}
     assert said(5, (5, 6), fields=fields) == "the result is a single value, expected 2 items (flops, bytes)"
     assert said([], [1]) == "the result is empty, expected 1 item"
@@ -189,7 +191,7 @@ def test_as_many_tensors_in_other_tuples_are_counted_by_tuple():
     flat = Observation(outputs=flatten_outputs((X, X, X)))
     nested = Observation(outputs=flatten_outputs((X, (X, X))))
     assert judge("matches", [flat], [nested], {}) == "the result has 3 items, expected 2 items"
-    assert judge("matches", [nested], [flat], {}) == "the result has 2 items, expected 3 items"
+    assert judge("matches", [nested], [flat], {}) == "result[2] is missing or empty"
 
 
 def test_a_part_is_judged_by_itself_but_the_others_must_be_there():
