@@ -65,7 +65,8 @@ def _wrong_numbers(name: str, mine: Tensor, theirs: Tensor, wrong: Tensor) -> st
     numbers = "truth values" if b.dtype == torch.bool else "numbers"
     where = "the worst is at" if ordinary and count > 1 and b.is_floating_point() else "at"
     verb = "is" if count == 1 else "are"
-    return f"{count} of {total} {numbers} in {name} {verb} wrong; {where} {place}: {actual}, expected {expected}"
+    many = f"all {total}" if count == total else f"{count} of {total}"
+    return f"{many} {numbers} in {name} {verb} wrong; {where} {place}: {actual}, expected {expected}"
 
 
 def _worst(a: Tensor, b: Tensor, wrong: Tensor) -> tuple[list[int], bool]:

@@ -30,6 +30,8 @@ WINDOW = 6
 _MOST_INPUTS = 3
 # A list of no more items than these is a tuple, whose items have little to do with one another.
 _FEW = 4
+# An argument that is no longer than this is told in a message.
+_SHORT = 40
 _ABSENT = object()
 
 
@@ -63,9 +65,33 @@ def example(
     return ""
 
 
+def which_case(requests: Sequence[Request], asked: Request) -> str:
+    """Return by what one of a row's cases is told from the others, for a message to begin with; empty if there is no other.
+
+    Args:
+        requests: what the row asks, visible questions only.
+        asked: one of them.
+    """
+    cases = list({tuple(_inputs(request).items()): None for request in requests})
+    this = tuple(_inputs(asked).items())
+    if len(cases) < 2 or this not in cases:
+        return ""
+    others = [dict(case) for case in cases if case != this]
+    shared = {name: sum(other.get(name) == text for other in others) for name, text in this}
+    fewest = min(shared.values(), default=0)
+    own = [(name, text) for name, text in this if shared[name] == fewest < len(others)]
+    short = [f"{name} = {text}" for name, text in own if len(text) <= _SHORT and not text.startswith("a tensor")]
+    shapes = [f"{name} = {text}" for name, text in own if text.startswith("a tensor")]
+    told = short[:2] or shapes[:1]
+    return f"for {', '.join(told)}: " if told else f"in case {cases.index(this) + 1} of {len(cases)}: "
+
+
+def _inputs(request: Request) -> dict[str, str]:
+    return {name: _argument(value) for name, value in {**(request.init or {}), **request.arguments}.items()}
+
+
 def _asked(request: Request) -> str:
-    went_in = {**(request.init or {}), **request.arguments}
-    texts = [f"{name} = {_argument(value)}" for name, value in went_in.items()]
+    texts = [f"{name} = {text}" for name, text in _inputs(request).items()]
     texts += [f"{name} = a {prop['kind']}" for name, prop in (request.props or {}).items() if "kind" in prop]
     return f"for {', '.join(texts)}" if texts else "without arguments"
 

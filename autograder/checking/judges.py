@@ -14,7 +14,7 @@ from torch import Tensor, nn
 
 from autograder.checking.difference import agree, difference, dtype_text, shape_text, two_answers, unreadable
 from autograder.checking.props import build
-from autograder.checking.request import Observation, Value, WeightsError, WrongResultError
+from autograder.checking.request import Observation, Request, Value, WeightsError, WrongResultError
 from autograder.checking.tolerance import tolerance_for
 from autograder.checking.value_text import other_items, result_name, type_name
 
@@ -216,11 +216,23 @@ def judge(name: str, seen: Observations, expected: Observations, options: Mappin
         if mine.error is None and theirs.error is not None:
             return f"it accepts wrong input, expected a {_kind(theirs)}"
         if mine.error is not None and theirs.error is not None and _kind(mine) != _kind(theirs):
-            return f"{_failure(mine)}, expected a {_kind(theirs)}"
+            return f"{_failure(mine).rstrip('.')}; expected a {_kind(theirs)}"
     try:
         return JUDGES[name](seen, expected, options)
     except Exception as error:  # what a student returns may be made to break a comparison
         return f"its result cannot be compared with the expected one ({type(error).__name__})"
+
+
+def concerns_numbers(name: str, requests: Sequence[Request], seen: Observations, expected: Observations) -> bool:
+    """Whether what a judge found is that a result is wrong: other numbers, another shape, no result at all."""
+    if any(observation.error for observation in (*seen, *expected)) or name == "answers":
+        return False
+    if name in ("matches", "matches_part", "shapes"):
+        return all(request.action != "attributes" for request in requests)
+    try:
+        return any(_structure(mine, theirs) for mine, theirs in zip(seen, expected, strict=True))
+    except Exception:  # what a student returns may be made to break a comparison
+        return True
 
 
 def look(value: Value, steps: Sequence[Sequence[Value]]) -> Value:

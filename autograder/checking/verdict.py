@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import html
+import textwrap
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -12,8 +13,11 @@ from urllib.parse import quote
 # What a notebook's output carries beside the text and the table: the verdict as plain data, for whoever reads notebooks.
 VERDICT_MIME = "application/vnd.tfcourse.verdict+json"
 
-# So many aspects that failed in the same way are one line of the text form.
+# So many rows that failed in the same way are one line.
 FOLD = 3
+
+# What is said of a row about a manner where no number, or not this one, is right.
+NOT_JUDGED = "not judged: the numbers are wrong"
 
 
 @dataclass(frozen=True)
@@ -62,6 +66,11 @@ class Finding:
     diagnosis: Diagnosis | None = None
     earned: float = -1.0
     example: str = ""
+
+    @property
+    def mark(self) -> str:
+        """A sign for what became of it: ✓ if it passed, ✗ if it was missed, – if it was not judged."""
+        return "–" if self.message == NOT_JUDGED else "✓" if self.passed else "✗"
 
     def __post_init__(self) -> None:
         if self.earned < 0:
@@ -139,12 +148,11 @@ class Verdict:
     def __str__(self) -> str:
         lines = [f"{self.exercise}: {self.score:g} of {self.max_score:g} points"]
         for diagnosis, findings in self._grouped():
-            for about, folded in _folded(findings):
-                earned, points = (sum(getattr(finding, of) for finding in folded) for of in ("earned", "points"))
-                lines.append(
-                    f"  [{'x' if folded[0].passed else ' '}] {earned:g}/{points:g}  {about}: {folded[0].message}"
-                )
-                lines += [f"        {finding.example}" for finding in folded[:1] if finding.example]
+            for rows in _folded(findings):
+                earned, points = _points(rows)
+                mark = {"✓": "x", "✗": " ", "–": "-"}[rows[0].mark]
+                lines.append(f"  [{mark}] {earned:g}/{points:g}  {_title(rows)}: {rows[0].message}")
+                lines += [textwrap.indent(finding.example, " " * 8) for finding in rows[:1] if finding.example]
             if diagnosis is not None:
                 lines.append(f"  Looks like: {diagnosis.explanation}")
                 lines.append(f"  Read again: lesson {self.chapter}, “{diagnosis.heading}”")
@@ -172,7 +180,7 @@ class Verdict:
         )
 
     def _group(self, diagnosis: Diagnosis | None, findings: Sequence[Finding]) -> str:
-        rows = "".join(map(_row, findings)) + (self._diagnosis(diagnosis) if diagnosis else "")
+        rows = "".join(map(_row, _folded(findings))) + (self._diagnosis(diagnosis) if diagnosis else "")
         return f"<tbody>{rows}</tbody>" if rows else ""
 
     def _diagnosis(self, diagnosis: Diagnosis) -> str:
@@ -220,33 +228,49 @@ class LateVerdict(Verdict):
 
 
 _BOX = "border:1px solid;border-radius:6px;padding:.75em 1em;max-width:60em"
+_PRE = "margin:.25em 0;overflow-x:auto;font-size:.9em;line-height:1.35"
 _CELL = "text-align:left;vertical-align:top;padding:.25em .75em .25em 0;border-bottom:1px solid rgba(128,128,128,.4)"
 
 
-def _folded(findings: Sequence[Finding]) -> list[tuple[str, list[Finding]]]:
-    """Return what each line of the text form tells: an aspect, or all those that failed with one and the same message."""
+def _folded(findings: Sequence[Finding]) -> list[list[Finding]]:
+    """Return what each line tells of: a row, or all those that failed with one and the same message."""
     groups: dict[object, list[Finding]] = {}
     for finding in findings:
-        groups.setdefault(finding.aspect if finding.passed else (finding.message,), []).append(finding)
-    lines: list[tuple[str, list[Finding]]] = []
-    for group in groups.values():
-        if len(group) < FOLD:
-            lines += [(finding.aspect, [finding]) for finding in group]
-        else:
-            lines.append((f"{len(group)} aspects", group))
-    return sorted(lines, key=lambda line: findings.index(line[1][0]))
+        told_apart = finding.aspect if finding.passed and finding.message != NOT_JUDGED else (finding.message,)
+        groups.setdefault(told_apart, []).append(finding)
+    lines = [
+        rows for group in groups.values() for rows in ([group] if len(group) >= FOLD else [[one] for one in group])
+    ]
+    return sorted(lines, key=lambda rows: findings.index(rows[0]))
 
 
-def _row(finding: Finding) -> str:
-    mark, word = ("✓", "passed") if finding.passed else ("✗", "missed")
-    example = (
-        f'<details><summary>An example</summary><code style="white-space:normal">{html.escape(finding.example)}</code></details>'
-        if finding.example
-        else ""
-    )
+def _points(rows: Sequence[Finding]) -> tuple[float, float]:
+    return sum(finding.earned for finding in rows), sum(finding.points for finding in rows)
+
+
+def _title(rows: Sequence[Finding]) -> str:
+    return rows[0].title.rstrip(".") if len(rows) == 1 else f"{len(rows)} rows"
+
+
+_MARKS = {"✓": "passed", "✗": "missed", "–": "not judged"}
+
+
+def _row(rows: Sequence[Finding]) -> str:
+    first, (earned, points) = rows[0], _points(rows)
+    word = _MARKS[first.mark]
+    title = html.escape(first.title) if len(rows) == 1 else _details(f"{len(rows)} rows", _list(rows))
+    example = _details("An example", f'<pre style="{_PRE}">{html.escape(first.example)}</pre>') if first.example else ""
     return (
-        f'<tr class="{word}"><th scope="row" style="{_CELL};font-weight:normal">'
-        f'<span role="img" aria-label="{word}">{mark}</span> {html.escape(finding.title)}</th>'
-        f'<td style="{_CELL};white-space:nowrap">{finding.earned:g} / {finding.points:g}</td>'
-        f'<td style="{_CELL}">{html.escape(finding.message)}{example}</td></tr>'
+        f'<tr class="{word.replace(" ", "-")}"><th scope="row" style="{_CELL};font-weight:normal">'
+        f'<span role="img" aria-label="{word}">{first.mark}</span> {title}</th>'
+        f'<td style="{_CELL};white-space:nowrap">{earned:g} / {points:g}</td>'
+        f'<td style="{_CELL}">{html.escape(first.message)}{example}</td></tr>'
     )
+
+
+def _list(rows: Sequence[Finding]) -> str:
+    return f"<ul>{''.join(f'<li>{html.escape(finding.title)}</li>' for finding in rows)}</ul>"
+
+
+def _details(summary: str, content: str) -> str:
+    return f"<details><summary>{summary}</summary>{content}</details>"

@@ -78,7 +78,7 @@ def test_an_infinity_is_shown_where_it_is(infinite):
 def test_numbers_that_look_alike_get_more_digits():
     near = X.double()[:, :1]
     said = verdict("matches", near + torch.tensor([[1e-6], [1e-7]]), near)
-    assert said == "2 of 2 numbers in the result are wrong; the worst is at [0, 0]: 0.500001, expected 0.5"
+    assert said == "all 2 numbers in the result are wrong; the worst is at [0, 0]: 0.500001, expected 0.5"
     assert verdict("matches", 1.00004, 1.0) == "the result is 1.00004, expected 1"
     assert verdict("matches", True, 1) == "the result is True (a bool), expected 1 (an int)"
 
@@ -417,4 +417,4 @@ def test_a_strange_object_does_not_stop_a_judge():
 
 def test_an_error_of_the_wrong_kind_is_told_from_the_kind_that_is_asked_for():
     seen, expected = [Observation(error="KeyError: 3")], [Observation(error="ValueError: n")]
-    assert judge("answers", seen, expected, {}) == "it raised KeyError: 3, expected a ValueError"
+    assert judge("answers", seen, expected, {}) == "it raised KeyError: 3; expected a ValueError"
