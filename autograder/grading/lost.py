@@ -35,7 +35,8 @@ def lost_exercises(
     known = {name for cell in manifest.cells for name in (cell.name, *defined_names(cell.source))}
     problems = []
     for name, own in lost.items():
-        found = _buried(name, cells) or _in_text(name, cells) or _misnamed(name, own, cells, known)
+        empty = name not in silent
+        found = _buried(name, cells) or _in_text(name, cells) or _misnamed(name, own, cells, known, empty=empty)
         if found is None and name in silent and own is not None and not _OPAQUE.search(own.source):
             what = f"The cell of {name} does not define it" + ("." if own.source.strip() else ": it is empty.")
             found = Problem(KIND, what, name, f"Define {name} in its own cell, at the left margin.")
@@ -65,7 +66,7 @@ def _in_text(name: str, cells: Sequence[tuple[int, Any]]) -> Problem | None:
     return None
 
 
-def _misnamed(name: str, own: Any, cells: Sequence[tuple[int, Any]], known: set[str]) -> Problem | None:
+def _misnamed(name: str, own: Any, cells: Sequence[tuple[int, Any]], known: set[str], *, empty: bool) -> Problem | None:
     for number, cell in cells:
         if cell.cell_type != "code":
             continue
@@ -74,6 +75,7 @@ def _misnamed(name: str, own: Any, cells: Sequence[tuple[int, Any]], known: set[
         if not likely and cell is own:
             likely = [other for other in others if other in mentioned_names(cell.source)]
         if likely:
-            what = f"No cell defines {name}; cell {number} defines {likely[0]}."
+            what = f"{name} is still empty" if empty else f"No cell defines {name}"
+            what += f"; cell {number} defines {likely[0]}."
             return Problem(KIND, what, name, f"If that is it, rename it: {name}.")
     return None
