@@ -81,7 +81,7 @@ def which_case(requests: Sequence[Request], asked: Request) -> str:
     fewest = min(shared.values(), default=0)
     own = [(name, text) for name, text in this if shared[name] == fewest < len(others)]
     short = [f"{name} = {text}" for name, text in own if len(text) <= _SHORT and not text.startswith("a tensor")]
-    shapes = [f"{name} = {text}" for name, text in own if text.startswith("a tensor")]
+    shapes = [f"{name} of shape {text.removeprefix('a tensor ')}" for name, text in own if text.startswith("a tensor")]
     told = short[:2] or shapes[:1]
     return f"for {', '.join(told)}: " if told else f"in case {cases.index(this) + 1} of {len(cases)}: "
 

@@ -72,6 +72,11 @@ class Finding:
         """A sign for what became of it: ✓ if it passed, ✗ if it was missed, – if it was not judged."""
         return "–" if self.message == NOT_JUDGED else "✓" if self.passed else "✗"
 
+    @property
+    def state(self) -> str:
+        """What became of it in words, for whoever does not see the sign."""
+        return {"✓": "passed", "✗": "missed", "–": "not judged"}[self.mark]
+
     def __post_init__(self) -> None:
         if self.earned < 0:
             object.__setattr__(self, "earned", self.points if self.passed else 0.0)
@@ -252,17 +257,13 @@ def _title(rows: Sequence[Finding]) -> str:
     return rows[0].title.rstrip(".") if len(rows) == 1 else f"{len(rows)} rows"
 
 
-_MARKS = {"✓": "passed", "✗": "missed", "–": "not judged"}
-
-
 def _row(rows: Sequence[Finding]) -> str:
     first, (earned, points) = rows[0], _points(rows)
-    word = _MARKS[first.mark]
     title = html.escape(first.title) if len(rows) == 1 else _details(f"{len(rows)} rows", _list(rows))
     example = _details("An example", f'<pre style="{_PRE}">{html.escape(first.example)}</pre>') if first.example else ""
     return (
-        f'<tr class="{word.replace(" ", "-")}"><th scope="row" style="{_CELL};font-weight:normal">'
-        f'<span role="img" aria-label="{word}">{first.mark}</span> {title}</th>'
+        f'<tr class="{first.state.replace(" ", "-")}"><th scope="row" style="{_CELL};font-weight:normal">'
+        f'<span role="img" aria-label="{first.state}">{first.mark}</span> {title}</th>'
         f'<td style="{_CELL};white-space:nowrap">{earned:g} / {points:g}</td>'
         f'<td style="{_CELL}">{html.escape(first.message)}{example}</td></tr>'
     )

@@ -102,6 +102,20 @@ def test_a_row_of_several_cases_says_which_one_failed():
     assert second.example == "for n = -1, text = 'abc': the result is '', expected a ValueError"
 
 
+def test_cases_that_differ_in_shape_alone_are_told_by_it():
+    def cases(rows_):
+        return lambda draw: Case({"x": draw.normal(rows_, 8)})
+
+    row = rows.numbers(2, cases(2), cases(3), gradients=False)
+
+    def grow(x):
+        return x.exp()
+
+    about = Exercise(reference=grow, chapter="00_test", rows=[row])
+    (finding,) = decide(about.sheet(), LocalSubject(lambda x: x.exp() if len(x) == 2 else x.exp() + 1)).findings
+    assert finding.message.startswith("for x of shape (3, 8): all 24 numbers in the result are wrong;")
+
+
 def test_a_result_that_is_a_named_tuple_is_told_by_its_fields():
     def cost(n: int) -> Cost:
         return Cost(n, 2 * n)
