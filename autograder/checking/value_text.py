@@ -142,7 +142,7 @@ def _other_count(prefix: str, mine: list[str], theirs: list[str], fields: Mappin
     missing, extra = [i for i in theirs if i not in mine], [i for i in mine if i not in theirs]
     if mine and missing and not extra and len(theirs) <= _FEW:
         return f"{result_name(_OUTPUT + prefix + missing[0], fields)} is missing or empty"
-    if theirs and extra and not missing and extra[0] != mine[-1]:
+    if theirs and extra and not missing and mine.index(extra[0]) < mine.index(theirs[-1]):
         return f"{result_name(_OUTPUT + prefix + extra[0], fields)} should be empty"
     has = f"has {_count(mine)}" if mine else "is a single value" if some else "is empty"
     return f"{result_name(_OUTPUT + prefix, fields)} {has}, expected {_parts(theirs, fields)}"

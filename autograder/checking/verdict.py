@@ -179,8 +179,9 @@ class Verdict:
             f'<div class="tfc-verdict" style="{_BOX}">'
             f'<p style="margin:0 0 .5em"><code>{html.escape(self.exercise)}</code> '
             f"<strong>{self.score:g} of {self.max_score:g} points</strong></p>"
-            f'<table style="border-collapse:collapse;width:100%"><thead><tr>'
-            f'<th scope="col" style="{_CELL}">What is asked</th><th scope="col" style="{_CELL}">Points</th>'
+            f'<table style="border-collapse:collapse;table-layout:fixed;width:100%"><thead><tr>'
+            f'<th scope="col" style="{_CELL};width:40%">What is asked</th>'
+            f'<th scope="col" style="{_CELL};width:5.5em">Points</th>'
             f'<th scope="col" style="{_CELL}">What was seen</th></tr></thead>{groups}</table></div>'
         )
 
@@ -260,12 +261,16 @@ def _title(rows: Sequence[Finding]) -> str:
 def _row(rows: Sequence[Finding]) -> str:
     first, (earned, points) = rows[0], _points(rows)
     title = html.escape(first.title) if len(rows) == 1 else _details(f"{len(rows)} rows", _list(rows))
-    example = _details("An example", f'<pre style="{_PRE}">{html.escape(first.example)}</pre>') if first.example else ""
+    example = ""
+    if first.example:
+        # In a row of its own, which is as wide as the table: its columns must stay columns.
+        details = _details("An example", f'<pre style="{_PRE}">{html.escape(first.example)}</pre>')
+        example = f'<tr class="tfc-example"><td colspan="3" style="{_CELL}">{details}</td></tr>'
     return (
         f'<tr class="{first.state.replace(" ", "-")}"><th scope="row" style="{_CELL};font-weight:normal">'
         f'<span role="img" aria-label="{first.state}">{first.mark}</span> {title}</th>'
         f'<td style="{_CELL};white-space:nowrap">{earned:g} / {points:g}</td>'
-        f'<td style="{_CELL}">{html.escape(first.message)}{example}</td></tr>'
+        f'<td style="{_CELL}">{html.escape(first.message)}</td></tr>{example}'
     )
 
 

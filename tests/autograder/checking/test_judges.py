@@ -104,6 +104,7 @@ def test_results_are_counted_as_they_are_returned():
     assert said({"a": X}, {"a": X, "b": X}) == "result['b'] is missing or empty"
     fields = {"output[0]": "flops", "output[1]": "bytes"}
     assert said(5, (5, 6), fields=fields) == "the result is a single value, expected 2 items (flops, bytes)"
+    assert said([1, 2, 3, 4, 5], [1, 2]) == "the result has 5 items, expected 2 items"
     assert said([], [1]) == "the result is empty, expected 1 item"
     assert said((5, 7), (5, 6), fields=fields) == "result.bytes is 7, expected 6"
     assert said(None, (5, 6)) == "it returns None, expected 2 items: is there a return?"
