@@ -264,7 +264,9 @@ def _row(rows: Sequence[Finding]) -> str:
     example = ""
     if first.example:
         # In a row of its own, which is as wide as the table: its columns must stay columns.
-        details = _details("An example", f'<pre style="{_PRE}">{html.escape(first.example)}</pre>')
+        question, *lines = html.escape(first.example).split("\n")
+        side_by_side = f'\n<pre style="{_PRE}">{chr(10).join(lines)}</pre>' if lines else ""
+        details = _details("An example", f"<code>{question}</code>{side_by_side}")
         example = f'<tr class="tfc-example"><td colspan="3" style="{_CELL}">{details}</td></tr>'
     return (
         f'<tr class="{first.state.replace(" ", "-")}"><th scope="row" style="{_CELL};font-weight:normal">'
@@ -279,4 +281,4 @@ def _list(rows: Sequence[Finding]) -> str:
 
 
 def _details(summary: str, content: str) -> str:
-    return f"<details><summary>{summary}</summary>{content}</details>"
+    return f"<details style='display:inline-block;vertical-align:top;max-width:100%'><summary>{summary}</summary>{content}</details>"
