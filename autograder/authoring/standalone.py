@@ -38,8 +38,8 @@ _LITERALS = (int, float, complex, str, bytes, bool, type(None), torch.dtype)
 def standalone_source(obj: Callable[..., Any], *, rename: str) -> str:
     """Return the code of a function or class that runs where ``torch``, ``Tensor``, ``nn`` and ``math`` are imported.
 
-    What it uses of the project, references of ``tfcourse`` among it, comes along under private names that begin with ``_<rename>_``, so
-    that no other cell's function is overwritten; other imports come along as imports. Docstrings stay behind.
+    What it uses of the project, references of ``tfcourse`` among it, comes along under private names, ``_<rename>_helper_1``
+    and so on, so that no other cell's function is overwritten; other imports come along as imports. Docstrings stay behind.
 
     Args:
         obj: the function or class, for example a misconception's ``wrong``.
@@ -102,7 +102,7 @@ class _Inliner:
             return (*_span(module, read), self._value(read.id, place.closure[read.id]))
         if read.id in module.definitions:
             statement = _Place(module, module.definitions[read.id])
-            return (*_span(module, read), self._helper(statement, read.id))
+            return (*_span(module, read), self._helper(statement))
         if read.id in module.imports:
             return self._imported(place, read, *module.imports[read.id])
         if hasattr(builtins, read.id):
@@ -151,7 +151,7 @@ class _Inliner:
         module = module_text(Path(str(importlib.import_module(module_name).__file__)))
         if name not in module.definitions:
             return self._value(name, value)
-        return self._helper(_Place(module, module.definitions[name]), name)
+        return self._helper(_Place(module, module.definitions[name]))
 
     def _value(self, name: str, value: Any) -> str:
         """Return a private name for a value, or the value itself where it can be written down."""
@@ -161,7 +161,7 @@ class _Inliner:
                 self.imports.add(f"from {value.__module__} import {top}")
                 return str(value.__qualname__)
             module, node = find_definition(value)
-            return self._helper(_Place(module, node, _closure(value)), name)
+            return self._helper(_Place(module, node, _closure(value)))
         if isinstance(value, _LITERALS) or (
             isinstance(value, (tuple, list)) and all(isinstance(item, _LITERALS) for item in value)
         ):
@@ -174,15 +174,13 @@ class _Inliner:
     def _is_ours(self, module_name: str) -> bool:
         return any(module_name == own or module_name.startswith(f"{own}.") for own in self.ours)
 
-    def _helper(self, place: _Place, name: str) -> str:
+    def _helper(self, place: _Place) -> str:
         """Return the private name of a helper, which is taken along once."""
         closed = tuple(sorted((key, id(value)) for key, value in place.closure.items()))
         key = (place.module.path, place.node.lineno, closed)
         if key not in self._names:
-            wanted = f"_{self.prefix}_{name.lstrip('_')}"
-            taken = set(self._names.values())
-            new = next(n for i in range(len(taken) + 1) if (n := wanted + (f"_{i + 1}" if i else "")) not in taken)
-            self._names[key] = new
+            # Not by its own name: that may be another exercise's, which nobody has written in this cell.
+            new = self._names[key] = f"_{self.prefix}_helper_{len(self._names) + 1}"
             self.parts.append(self.code(place, new))
         return self._names[key]
 

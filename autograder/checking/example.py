@@ -1,73 +1,260 @@
-"""One small failing question in words: what went in, what came out, what was expected."""
+"""One failing question in words: what went in, what came out, what was expected.
+
+Of a tensor, or a list, it shows the first wrong row along the last axis, beside the same row of the inputs that have one. Long rows are cut
+around the first difference; carets stand under what differs.
+"""
 
 from __future__ import annotations
 
-import reprlib
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 import torch
 from torch import Tensor
 
+from autograder.checking.difference import difference, dtype_text, unreadable, wrong_places
 from autograder.checking.request import Observation, Request, Value
+from autograder.checking.value_text import (
+    MOST_NUMBERS,
+    format_value,
+    number_text,
+    other_items,
+    result_name,
+    steps,
+    texts_apart,
+)
 
-# Of more numbers than these only the shape is told.
-MOST_NUMBERS = 12
+# Columns of a row that are shown.
+WINDOW = 6
+# Rows of inputs that are shown.
+_MOST_INPUTS = 3
+# A list of no more items than these is a tuple, whose items have little to do with one another.
+_FEW = 4
+# An argument that is no longer than this is told in a message.
+_SHORT = 40
+_ABSENT = object()
 
 
-def example(requests: Sequence[Request], given: Sequence[Observation], expected: Sequence[Observation]) -> str:
+def example(
+    judge: str,
+    requests: Sequence[Request],
+    given: Sequence[Observation],
+    expected: Sequence[Observation],
+    options: Mapping[str, Value],
+) -> str:
     """Return the first request that was answered wrongly, with both answers; empty where there is nothing to show.
 
     Args:
+        judge: the judge that found it wrong.
         requests: what was asked, visible questions only.
         given: what came back.
         expected: what should have come back.
+        options: the judge's options.
     """
     for request, mine, theirs in zip(requests, given, expected, strict=True):
-        if request.action not in ("call", "gradients") or mine.error or theirs.error:
+        if request.action not in ("call", "gradients") or mine.unfinished:
             continue
-        different = [name for name, value in theirs.outputs.items() if not _equal(mine.outputs.get(name), value)]
-        if not different:
-            continue
-        name = min(different, key=lambda item: _size(theirs.outputs[item]))
-        went_in = {**(request.init or {}), **request.arguments}
-        asked = ", ".join(f"{key} = {shown(value)}" for key, value in went_in.items())
-        came_out = shown(mine.outputs[name]) if name in mine.outputs else "missing"
-        return f"for {asked or 'no arguments'}: {_called(name)} is {came_out}, expected {shown(theirs.outputs[name])}"
+        lines = (
+            _about_errors(mine, theirs)
+            if mine.error or theirs.error
+            else _about_results(judge, request, mine, theirs, options)
+        )
+        if lines:
+            first, *others = lines
+            return "\n".join([f"{_asked(request)}: {first}", *others])
     return ""
 
 
-def shown(value: Value) -> str:
-    """Return a value for people: numbers if they are few, otherwise the shape."""
-    if isinstance(value, Tensor):
-        if value.numel() > MOST_NUMBERS or value.is_meta:
-            return f"a tensor {tuple(value.shape)}"
-        return _rounded(value.detach().cpu())
-    if isinstance(value, Mapping):
-        return "{" + ", ".join(f"{key!r}: {shown(item)}" for key, item in list(value.items())[:4]) + "}"
-    if isinstance(value, (tuple, list)) and any(isinstance(item, (Tensor, tuple, list)) for item in value):
-        return f"({', '.join(shown(item) for item in value[:4])}{', …' if len(value) > 4 else ''})"
-    return f"{value:.4g}" if isinstance(value, float) else reprlib.repr(value)
+def which_case(requests: Sequence[Request], asked: Request) -> str:
+    """Return by what one of a row's cases is told from the others, for a message to begin with; empty if there is no other.
+
+    Args:
+        requests: what the row asks, visible questions only.
+        asked: one of them.
+    """
+    cases = list({tuple(_inputs(request).items()): None for request in requests})
+    this = tuple(_inputs(asked).items())
+    if len(cases) < 2 or this not in cases:
+        return ""
+    others = [dict(case) for case in cases if case != this]
+    shared = {name: sum(other.get(name) == text for other in others) for name, text in this}
+    fewest = min(shared.values(), default=0)
+    own = [(name, text) for name, text in this if shared[name] == fewest < len(others)]
+    short = [f"{name} = {text}" for name, text in own if len(text) <= _SHORT and not text.startswith("a tensor")]
+    shapes = [f"{name} of shape {text.removeprefix('a tensor ')}" for name, text in own if text.startswith("a tensor")]
+    told = short[:2] or shapes[:1]
+    return f"for {', '.join(told)}: " if told else f"in case {cases.index(this) + 1} of {len(cases)}: "
 
 
-def _rounded(value: Tensor) -> str:
-    if value.is_floating_point():
-        return str(torch.round(value.double(), decimals=3).tolist())
-    return str(value.tolist())
+def _inputs(request: Request) -> dict[str, str]:
+    return {name: _argument(value) for name, value in {**(request.init or {}), **request.arguments}.items()}
 
 
-def _called(name: str) -> str:
-    return "the result" if name == "output" else name
+def _asked(request: Request) -> str:
+    texts = [f"{name} = {text}" for name, text in _inputs(request).items()]
+    texts += [f"{name} = a {prop['kind']}" for name, prop in (request.props or {}).items() if "kind" in prop]
+    return f"for {', '.join(texts)}" if texts else "without arguments"
 
 
-def _size(value: Value) -> int:
-    return value.numel() if isinstance(value, Tensor) else 1
+def _argument(value: Value) -> str:
+    text = format_value(value)
+    is_usual = not isinstance(value, Tensor) or value.dtype == torch.float32
+    return text if is_usual or value.numel() <= MOST_NUMBERS else f"{text} of {dtype_text(value)}"
 
 
-def _equal(mine: Value, theirs: Value) -> bool:
-    if not isinstance(mine, Tensor) or not isinstance(theirs, Tensor):
-        return type(mine) is type(theirs) and bool(mine == theirs)
-    if mine.shape != theirs.shape or mine.dtype != theirs.dtype:
-        return False
-    return bool(
-        torch.allclose(mine.detach().cpu().double(), theirs.detach().cpu().double(), 1e-4, 1e-5, equal_nan=True)
+def _about_errors(mine: Observation, theirs: Observation) -> list[str]:
+    raised, asked_for = ((one.error or "").partition(":")[0] for one in (mine, theirs))
+    if raised == asked_for:
+        return []
+    if not raised:
+        name, value = next(iter(mine.outputs.items()), ("output", None))
+        return [f"{result_name(name)} is {format_value(value)}, expected a {asked_for}"]
+    return [f"it raised {raised}, expected {f'a {asked_for}' if asked_for else 'a result'}"]
+
+
+def _about_results(
+    judge: str, request: Request, mine: Observation, theirs: Observation, options: Mapping[str, Value]
+) -> list[str]:
+    if judge == "answers":
+        return []
+    fields = options.get("fields", {})
+    if set(mine.outputs) != set(theirs.outputs):
+        rows = _list_rows("output", mine, theirs)
+        return rows or [other_items(mine, theirs, fields)]
+    names = options["outputs"] if judge == "matches_part" else list(theirs.outputs)
+    for name in names:
+        actual, expected, label = mine.outputs[name], theirs.outputs[name], result_name(name, fields)
+        if judge == "shapes":
+            if isinstance(expected, Tensor) and actual.dtype != expected.dtype and actual.shape == expected.shape:
+                return [f"{label} has dtype {dtype_text(actual)}, expected {dtype_text(expected)}"]
+            if not isinstance(expected, Tensor) or actual.shape == expected.shape:
+                continue
+        said = difference(label, actual, expected)
+        if said is None:
+            continue
+        if _are_rows(actual, expected):
+            return _tensor_rows(label, request, actual, expected)
+        parent = name[: len(name) - len(steps(name)[-1])] if steps(name) else ""
+        return (_list_rows(parent, mine, theirs) if parent and not fields else []) or [said]
+    return []
+
+
+def _are_rows(actual: Value, expected: Value) -> bool:
+    """Whether two values are tensors whose numbers can be shown side by side."""
+    return (
+        isinstance(actual, Tensor)
+        and isinstance(expected, Tensor)
+        and actual.shape == expected.shape
+        and expected.numel() > 1
+        and not unreadable("", actual)
+        and not actual.is_complex()
+        and (actual.dtype == torch.bool) == (expected.dtype == torch.bool)
     )
+
+
+@dataclass(frozen=True)
+class _Line:
+    """A line of an example.
+
+    Attributes:
+        head: what it shows.
+        entries: its entries in the window.
+        before: whether others stand before them.
+        after: whether others come after them.
+    """
+
+    head: str
+    entries: Sequence[str]
+    before: bool = False
+    after: bool = False
+
+
+def _window(first: int, length: int) -> slice:
+    """Return the columns to show of a row: all, or some around the first that differs."""
+    start = max(0, min(first - WINDOW // 2, length - WINDOW))
+    return slice(start, min(length, start + WINDOW))
+
+
+def _tensor_rows(label: str, request: Request, actual: Tensor, expected: Tensor) -> list[str]:
+    """Return the first wrong row of a tensor, with the inputs' rows of the same index."""
+    a, b = actual.detach().cpu(), expected.detach().cpu()
+    wrong = wrong_places(a, b)
+    *row, column = wrong.nonzero()[0].tolist()
+    index, length = tuple(row), b.shape[-1]
+    shown = _window(column, length)
+    mine, theirs, differs = a[index][shown].tolist(), b[index][shown].tolist(), wrong[index][shown].tolist()
+    texts = [
+        texts_apart(x, y) if bad else (number_text(x), number_text(y))
+        for x, y, bad in zip(mine, theirs, differs, strict=True)
+    ]
+    cut = shown.start > 0, shown.stop < length
+    lines = _input_rows(request, index, b.shape, shown)
+    lines += [_Line("yours", [text[0] for text in texts], *cut), _Line("expected", [text[1] for text in texts], *cut)]
+    place = ", ".join([*map(str, row), *([f"{shown.start}:{shown.stop}"] if any(cut) else [])])
+    return [f"{label} at [{place}]" if place else label, *_table(lines, differs)]
+
+
+def _input_rows(request: Request, index: tuple[int, ...], shape: Sequence[int], shown: slice) -> list[_Line]:
+    """Return the rows at an index of the inputs that have the leading axes of a result and are too large to be shown whole."""
+    lines = []
+    for name, value in {**(request.init or {}), **request.arguments}.items():
+        if not isinstance(value, Tensor) or value.numel() <= MOST_NUMBERS or not index:
+            continue
+        head = f"{name}[{', '.join(map(str, index))}]"
+        if tuple(value.shape) == tuple(shape[:-1]):
+            lines.append(_Line(head, [number_text(value[index].item())]))
+        elif value.ndim == len(shape) and value.shape[:-1] == tuple(shape[:-1]):
+            length = value.shape[-1]
+            part = shown if length == shape[-1] else _window(0, length)
+            entries = [number_text(number) for number in value[index][part].tolist()]
+            lines.append(_Line(head, entries, part.start > 0, part.stop < length))
+    return lines[:_MOST_INPUTS]
+
+
+def _list_rows(parent: str, mine: Observation, theirs: Observation) -> list[str]:
+    """Return two lists of texts or Python numbers around their first difference; nothing if they are short, or of other things."""
+    actual, expected = _items(parent, mine), _items(parent, theirs)
+    if actual is None or expected is None or max(len(actual), len(expected)) <= _FEW:
+        return []
+    length = max(len(actual), len(expected))
+    pairs = [[items[i] if i < len(items) else _ABSENT for items in (actual, expected)] for i in range(length)]
+    differs = [difference("", a, b) is not None for a, b in pairs]
+    shown = _window(differs.index(True), length)
+    cut = shown.start > 0, shown.stop < length
+    texts = [_entries(a, b, differ=differ) for (a, b), differ in zip(pairs[shown], differs[shown], strict=True)]
+    lines = [_Line("yours", [text[0] for text in texts], *cut), _Line("expected", [text[1] for text in texts], *cut)]
+    place = f" at [{shown.start}:{shown.stop}]" if any(cut) else ""
+    return [f"{result_name(parent)}{place}", *_table(lines, differs[shown])]
+
+
+def _entries(actual: Value, expected: Value, *, differ: bool) -> tuple[str, str]:
+    if actual is _ABSENT or expected is _ABSENT or not differ:
+        return tuple("(end)" if item is _ABSENT else format_value(item) for item in (actual, expected))  # type: ignore[return-value]
+    return texts_apart(actual, expected)
+
+
+def _items(parent: str, observation: Observation) -> list[Value] | None:
+    """Return the items of a list under a name; None if it has any that is a tensor, or a list itself."""
+    depth = len(steps(parent))
+    under = {name: value for name, value in observation.outputs.items() if name.startswith(f"{parent}[")}
+    flat = all(len(steps(name)) == depth + 1 and not isinstance(value, Tensor) for name, value in under.items())
+    return list(under.values()) if flat else None
+
+
+def _table(lines: Sequence[_Line], differs: Sequence[bool]) -> list[str]:
+    """Return lines with their entries in columns, and carets under what differs in the last two."""
+    head = max(len(line.head) for line in lines)
+    columns = max(len(line.entries) for line in lines)
+    widths = [max((len(line.entries[i]) for line in lines if i < len(line.entries)), default=0) for i in range(columns)]
+
+    def joined(head_text: str, entries: Sequence[str], before: str, after: str) -> str:
+        cells = [entry.rjust(width) for entry, width in zip(entries, widths, strict=False)]
+        return f"  {head_text.ljust(head)}  {before}{'  '.join(cells)}{after}".rstrip()
+
+    margin = "… " if any(line.before for line in lines) else ""
+    shown = [
+        joined(line.head, line.entries, "… " if line.before else " " * len(margin), " …" if line.after else "")
+        for line in lines
+    ]
+    marks = ["^" * width if differ else "" for width, differ in zip(widths, differs, strict=False)]
+    return [*shown, joined("", marks, " " * len(margin), "")]

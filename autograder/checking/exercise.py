@@ -6,7 +6,7 @@ import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache, cached_property, lru_cache
-from typing import Any
+from typing import Any, get_type_hints
 
 from autograder.checking.draw import Draw
 from autograder.checking.judges import has_other_weights
@@ -119,7 +119,8 @@ def _sheet(exercise: Exercise, hidden: bool, seed: int, device: str) -> Sheet:
     plain = _sheet(exercise, False, seed, device) if hidden else None
     with neutral():
         questions = [_questions(exercise.name, aspect, hidden, seed) for aspect in exercise.rows]
-        probes = [[_on(probe, device) for probe in asked] for asked in questions]
+        fields = _fields(exercise.reference)
+        probes = [[_with_fields(_on(probe, device), fields) for probe in asked] for asked in questions]
         answers = ask(LocalSubject(exercise.reference), probes)
         rules = plain.rules if plain else [_on(rule, device) for rule in _rules(exercise, seed)]
     known = iter(_without_the_way([given for answered in answers for given in answered], counts=False))
@@ -193,6 +194,19 @@ def _questions(exercise: str, aspect: Row, hidden: bool, seed: int) -> list[Prob
         rounds = [("hidden", seed, i) for i in range(HIDDEN_ROUNDS)]
     draws = [Draw(exercise, aspect.name, *this, shared=(exercise, *this), hidden=hidden) for this in rounds]
     return [probe for draw in draws for probe in aspect.probes(draw)]
+
+
+def _fields(reference: Callable[..., Any]) -> dict[str, str]:
+    """Return the fields of a result that is a named tuple, by the names of its items in an observation."""
+    try:
+        result = get_type_hints(reference).get("return")
+    except (NameError, TypeError):
+        return {}
+    return {f"output[{place}]": name for place, name in enumerate(getattr(result, "_fields", ()))}
+
+
+def _with_fields(probe: Probe, fields: Mapping[str, str]) -> Probe:
+    return replace(probe, options={**probe.options, "fields": fields}) if fields else probe
 
 
 def _rules(exercise: Exercise, seed: int) -> list[Probe]:

@@ -6,20 +6,17 @@ A judge has a name and plain options, so that a recorded check can be written to
 from __future__ import annotations
 
 import math
-import reprlib
 from collections.abc import Callable, Mapping, Sequence
 from typing import TypeAlias
 
-import numpy
 import torch
 from torch import Tensor, nn
 
+from autograder.checking.difference import agree, difference, dtype_text, shape_text, two_answers, unreadable
 from autograder.checking.props import build
-from autograder.checking.request import Observation, Value, WeightsError, WrongResultError
-from autograder.checking.tolerance import PYTHON_FLOAT, tolerance_for
-
-# More numbers than any exercise returns: an expanded tensor may claim any number and take no memory, until it is compared.
-LARGEST = 10_000_000
+from autograder.checking.request import Observation, Request, Value, WeightsError, WrongResultError
+from autograder.checking.tolerance import tolerance_for
+from autograder.checking.value_text import other_items, result_name, type_name
 
 # What is said of a stub.
 NOT_WRITTEN = "not written yet"
@@ -31,8 +28,14 @@ Judge: TypeAlias = Callable[[Observations, Observations, Mapping[str, Value]], s
 def matches(seen: Observations, expected: Observations, options: Mapping[str, Value]) -> str | None:
     """Every output has the expected name, shape and values."""
     for mine, theirs in zip(seen, expected, strict=True):
-        problem = _structure(mine, theirs) or next(
-            (p for name, value in theirs.outputs.items() if (p := _difference(name, mine.outputs[name], value))), None
+        fields = _fields(options)
+        problem = _structure(mine, theirs, fields) or next(
+            (
+                p
+                for name, value in theirs.outputs.items()
+                if (p := difference(result_name(name, fields), mine.outputs[name], value))
+            ),
+            None,
         )
         if problem:
             return problem
@@ -47,7 +50,8 @@ def finite(seen: Observations, expected: Observations, options: Mapping[str, Val
         for name, value in mine.outputs.items():
             if isinstance(value, Tensor) and not bool(value.isfinite().all()):
                 bad = value.numel() - int(value.isfinite().sum())
-                return f"{name} has {bad} numbers that are NaN or infinite, among {value.numel()}"
+                are = "is" if bad == 1 else "are"
+                return f"{bad} of {value.numel()} numbers in {result_name(name)} {are} NaN or infinite"
     return None
 
 
@@ -55,9 +59,10 @@ def matches_part(seen: Observations, expected: Observations, options: Mapping[st
     """The outputs in the option ``outputs`` have the expected shape and values; the others need only be there."""
     for mine, theirs in zip(seen, expected, strict=True):
         if set(mine.outputs) != set(theirs.outputs):
-            return _other_names(mine, theirs)
+            return other_items(mine, theirs, _fields(options))
         for name in options["outputs"]:
-            if problem := _difference(name, mine.outputs[name], theirs.outputs[name]):
+            label = result_name(name, _fields(options))
+            if problem := difference(label, mine.outputs[name], theirs.outputs[name]):
                 return problem
     return None
 
@@ -70,12 +75,13 @@ def answers(seen: Observations, expected: Observations, options: Mapping[str, Va
 def shapes(seen: Observations, expected: Observations, options: Mapping[str, Value]) -> str | None:
     """Every output has the expected name, shape and dtype; values are not looked at."""
     for mine, theirs in zip(seen, expected, strict=True):
-        if problem := _structure(mine, theirs):
+        if problem := _structure(mine, theirs, _fields(options)):
             return problem
         for name, value in theirs.outputs.items():
             other = mine.outputs[name]
             if isinstance(value, Tensor) and other.dtype != value.dtype:
-                return f"{name} has dtype {_dtype(other)}, expected {_dtype(value)}"
+                label = result_name(name, _fields(options))
+                return f"{label} has dtype {dtype_text(other)}, expected {dtype_text(value)}"
     return None
 
 
@@ -84,7 +90,8 @@ def unmutated(seen: Observations, expected: Observations, options: Mapping[str, 
     if problem := _kinds(seen, expected):
         return problem
     changed = [name for observation in seen for name in observation.mutated]
-    return f"it changes its argument {', '.join(dict.fromkeys(changed))} in place" if changed else None
+    names = list(dict.fromkeys(changed))
+    return f"it changes its argument{'s' * (len(names) > 1)} {', '.join(names)} in place" if names else None
 
 
 def spread(seen: Observations, expected: Observations, options: Mapping[str, Value]) -> str | None:
@@ -95,7 +102,8 @@ def spread(seen: Observations, expected: Observations, options: Mapping[str, Val
         for name, value in theirs.outputs.items():
             drawn, asked = (float(item.double().std(dim=options["dim"]).mean()) for item in (mine.outputs[name], value))
             if not 0.8 * asked <= drawn <= 1.25 * asked:
-                return f"with the weights as they are drawn, {name} has a standard deviation of {drawn:.2g}, expected {asked:.2g}"
+                found = f"{result_name(name)} has a standard deviation of {drawn:.2g}, expected {asked:.2g}"
+                return f"with freshly drawn weights {found}"
     return None
 
 
@@ -103,10 +111,10 @@ def detached(seen: Observations, expected: Observations, options: Mapping[str, V
     """No gradient can flow back from a result: it does not keep alive all that it was computed from."""
     if problem := _kinds(seen, expected):
         return problem
-    names = list(dict.fromkeys(name for observation in seen for name in observation.attached))
+    names = list(dict.fromkeys(result_name(name) for observation in seen for name in observation.attached))
     if not names:
         return None
-    return f"{', '.join(names)} still hangs on the graph of the steps that it comes from, and keeps it in memory"
+    return f"{', '.join(names)} {'is' if len(names) == 1 else 'are'} still attached to the graph, which keeps all earlier steps in memory"
 
 
 def reaches(seen: Observations, expected: Observations, options: Mapping[str, Value]) -> str | None:
@@ -128,8 +136,8 @@ def reaches(seen: Observations, expected: Observations, options: Mapping[str, Va
         right = float((logits.argmax(dim=-1) == targets).double().mean())
         if not loss <= options["loss"] or right < options["right"]:
             return (
-                f"on examples that it was not trained on, the model gets {right:.0%} right with a loss of {loss:.2g}; at least "
-                f"{options['right']:.0%} with a loss of at most {options['loss']:g} are asked for"
+                f"on examples it was not trained on, the model gets {right:.0%} right with a loss of {loss:.2g}, "
+                f"expected at least {options['right']:.0%} right with a loss of at most {options['loss']:g}"
             )
     return None
 
@@ -145,9 +153,9 @@ def related(seen: Observations, expected: Observations, options: Mapping[str, Va
                 look(item, view) for item, view in zip((value, second.outputs[name]), options["views"], strict=True)
             )
         except (IndexError, RuntimeError):
-            return f"{name} has shape {_shape(value)}, which does not have the axes to look at"
-        if problem := _difference(name, b, a):
-            return f"{options['claim']}: {problem}"
+            return f"{result_name(name)} has shape {shape_text(value)}, which lacks the axes that are compared"
+        if difference(name, b, a):
+            return f"{options['claim']}{two_answers(a, b)}"
     return None
 
 
@@ -157,7 +165,7 @@ def same_operations(seen: Observations, expected: Observations, options: Mapping
         return problem
     small, large = (observation.operations or 0 for observation in seen)
     if large > small * 1.2 + 2:
-        counts = f"it dispatches {small} operations on a small input and {large} on a larger one"
+        counts = f"it runs {small} PyTorch operations on a small input and {large} on a larger one"
         return f"{counts}: there is a Python loop over {options['axis']}"
     return None
 
@@ -168,7 +176,7 @@ def small_tensors(seen: Observations, expected: Observations, options: Mapping[s
         return problem
     largest = max(observation.largest or 0 for observation in seen)
     if largest > options["limit"]:
-        return f"it makes a tensor of {largest} elements, at most {options['limit']} are needed"
+        return f"it makes a tensor of {largest} elements; at most {options['limit']} are needed"
     return None
 
 
@@ -177,7 +185,7 @@ def free_of(seen: Observations, expected: Observations, options: Mapping[str, Va
     used = sorted({name for observation in seen for name in observation.functions} & set(options["names"]))
     # What PyTorch calls on its way is nothing that anybody wrote.
     written = [name for name in used if not name.startswith("_")] or used
-    return f"it calls {', '.join(written)}, which this exercise asks you to do yourself" if used else None
+    return f"it calls {', '.join(written)}, which this exercise asks you to write yourself" if used else None
 
 
 JUDGES: dict[str, Judge] = {
@@ -206,13 +214,25 @@ def judge(name: str, seen: Observations, expected: Observations, options: Mappin
         if mine.error is not None and theirs.error is None:
             return NOT_WRITTEN if mine.unfinished else _failure(mine)
         if mine.error is None and theirs.error is not None:
-            return f"it answers input that makes no sense; a {theirs.error.partition(':')[0]} is asked for"
+            return f"it accepts wrong input, expected a {_kind(theirs)}"
         if mine.error is not None and theirs.error is not None and _kind(mine) != _kind(theirs):
-            return f"{_failure(mine)}; a {_kind(theirs)} is asked for"
+            return f"{_failure(mine).rstrip('.')}; expected a {_kind(theirs)}"
     try:
         return JUDGES[name](seen, expected, options)
     except Exception as error:  # what a student returns may be made to break a comparison
-        return f"what it returns cannot be compared ({type(error).__name__})"
+        return f"its result cannot be compared with the expected one ({type(error).__name__})"
+
+
+def concerns_numbers(name: str, requests: Sequence[Request], seen: Observations, expected: Observations) -> bool:
+    """Whether what a judge found is that a result is wrong: other numbers, another shape, no result at all."""
+    if any(observation.error for observation in (*seen, *expected)) or name == "answers":
+        return False
+    if name in ("matches", "matches_part", "shapes"):
+        return all(request.action != "attributes" for request in requests)
+    try:
+        return any(_structure(mine, theirs) for mine, theirs in zip(seen, expected, strict=True))
+    except Exception:  # what a student returns may be made to break a comparison
+        return True
 
 
 def look(value: Value, steps: Sequence[Sequence[Value]]) -> Value:
@@ -315,7 +335,7 @@ def alike_at_a_glance(
 def _first_numbers(observation: Observation) -> Tensor | None:
     """Return the first result that consists of numbers with a fraction and can be read."""
     for _, value in sorted(observation.outputs.items()):
-        if isinstance(value, Tensor) and not _unreadable("", value) and value.is_floating_point() and value.numel():
+        if isinstance(value, Tensor) and not unreadable("", value) and value.is_floating_point() and value.numel():
             return value
     return None
 
@@ -340,26 +360,32 @@ def _kinds(seen: Observations, expected: Observations) -> str | None:
     """Say where there is no tensor (or shape) in the place of one: who returns nothing has not kept a promise about how it is made."""
     for mine, theirs in zip(seen, expected, strict=True):
         if set(mine.outputs) != set(theirs.outputs):
-            return _other_names(mine, theirs)
+            return other_items(mine, theirs, {})
         for name, value in theirs.outputs.items():
             other = mine.outputs[name]
             if isinstance(value, (Tensor, tuple)) and not isinstance(other, (Tensor, tuple)):
-                return f"{name} is a {type(other).__name__}, expected a Tensor"
+                return f"{result_name(name)} is {type_name(other)}, expected a tensor"
     return None
 
 
-def _structure(mine: Observation, theirs: Observation) -> str | None:
+def _structure(mine: Observation, theirs: Observation, fields: Mapping[str, str] | None = None) -> str | None:
     if set(mine.outputs) != set(theirs.outputs):
-        return _other_names(mine, theirs)
+        return other_items(mine, theirs, fields or {})
     for name, value in theirs.outputs.items():
-        other = mine.outputs[name]
+        other, label = mine.outputs[name], result_name(name, fields)
         if isinstance(value, Tensor) != isinstance(other, Tensor):
-            return f"{name} is a {type(other).__name__}, expected a {type(value).__name__}"
-        if problem := _unreadable(name, other):
+            return f"{label} is {type_name(other)}, expected {type_name(value)}"
+        if problem := unreadable(label, other):
             return problem
         if isinstance(value, Tensor) and other.shape != value.shape:
-            return f"{name} has shape {_shape(other)}, expected {_shape(value)}"
+            return f"{label} has shape {shape_text(other)}, expected {shape_text(value)}"
     return None
+
+
+def _fields(options: Mapping[str, Value]) -> Mapping[str, str]:
+    """Return the fields of a result that is a named tuple, by the names of its items in an observation."""
+    fields: Mapping[str, str] = options.get("fields", {})
+    return fields
 
 
 def _is_same(mine: Value, theirs: Value) -> bool:
@@ -368,101 +394,8 @@ def _is_same(mine: Value, theirs: Value) -> bool:
     if (
         not isinstance(mine, Tensor)
         or not mine.is_floating_point()
-        or _unreadable("", mine)
+        or unreadable("", mine)
         or mine.shape != theirs.shape
     ):
-        return _difference("", mine, theirs, equal_nan=True) is None
-    return _agree(mine, theirs, equal_nan=True)
-
-
-def _difference(name: str, mine: Value, theirs: Value, *, equal_nan: bool = False) -> str | None:
-    if not isinstance(theirs, Tensor) or not isinstance(mine, Tensor):
-        same = type(mine) is type(theirs) and (mine == theirs or _near(mine, theirs, equal_nan=equal_nan))
-        return None if same else f"{name} is {reprlib.repr(mine)}, expected {reprlib.repr(theirs)}"
-    if problem := _unreadable(name, mine):
-        return problem
-    if mine.shape != theirs.shape:
-        return f"{name} has shape {_shape(mine)}, expected {_shape(theirs)}"
-    if mine.dtype == torch.bool or theirs.dtype == torch.bool:
-        if mine.dtype != theirs.dtype:
-            return f"{name} has dtype {_dtype(mine)}, expected {_dtype(theirs)}"
-        wrong = int((mine.cpu() != theirs.cpu()).sum())
-        return f"{name} differs in {wrong} of {theirs.numel()} places" if wrong else None
-    if mine.is_complex():
-        return f"{name} has complex numbers"
-    if _agree(mine, theirs, equal_nan=equal_nan):
-        return None
-    allowed = tolerance_for(theirs.dtype, theirs.device.type)
-    a, b = mine.detach().cpu().double(), theirs.detach().cpu().double()
-    close = torch.isclose(a, b, rtol=allowed.relative, atol=allowed.absolute, equal_nan=equal_nan)
-    if bool(a.isnan().any()) and not bool(b.isnan().any()):
-        return f"{name} has {int(a.isnan().sum())} NaN among its {a.numel()} numbers"
-    gap = torch.where(close, torch.zeros_like(a), (a - b).abs().nan_to_num(nan=float("inf")))
-    where = [int(i) for i in numpy.unravel_index(int(gap.argmax()), gap.shape)]
-    at = f" (at {where})" if where else ""
-    return (
-        f"{name} is off by up to {float(gap.max()):.3g}{at}; {int((~close).sum())} of {a.numel()} numbers differ "
-        f"by more than rounding"
-    )
-
-
-def _agree(mine: Tensor, theirs: Tensor, *, equal_nan: bool) -> bool:
-    """Whether two tensors of one shape agree as far as rounding lets them. What is right is mostly right to the last bit."""
-    if (mine.dtype, mine.device) == (theirs.dtype, theirs.device) and torch.equal(mine, theirs):
-        return True
-    allowed = tolerance_for(theirs.dtype, theirs.device.type)
-    a, b = mine.detach().cpu().double(), theirs.detach().cpu().double()
-    over = (a - b).abs_().sub_(b.abs().mul_(allowed.relative).add_(allowed.absolute))
-    if bool((over <= 0).all()):
-        return True
-    # Neither over nor under is a number that is none, or infinite; what to make of those is for isclose to know.
-    return not bool((over > 0).any()) and bool(
-        torch.isclose(a, b, rtol=allowed.relative, atol=allowed.absolute, equal_nan=equal_nan).all()
-    )
-
-
-def _near(mine: Value, theirs: Value, *, equal_nan: bool) -> bool:
-    """Whether two Python numbers with a fraction are near: no formula has one right order of operations, and none one right precision."""
-    if not isinstance(mine, float):
-        return False
-    both_nan = equal_nan and math.isnan(mine) and math.isnan(theirs)
-    return both_nan or math.isclose(mine, theirs, rel_tol=PYTHON_FLOAT.relative, abs_tol=PYTHON_FLOAT.absolute)
-
-
-def _unreadable(name: str, value: Value) -> str | None:
-    """Say what is the matter with a tensor that has no ordinary array of numbers to compare, or nothing."""
-    if not isinstance(value, Tensor):
-        return None
-    if value.device.type == "meta":
-        return f"{name} is on the meta device: it has a shape and no numbers"
-    if value.is_nested or value.is_quantized or value.layout != torch.strided:
-        return f"{name} is a sparse, nested or quantised tensor, expected an ordinary one"
-    if type(value) not in (Tensor, nn.Parameter):
-        return f"{name} is a {type(value).__name__}, expected an ordinary torch.Tensor"
-    if value.numel() > LARGEST:
-        return f"{name} has {value.numel()} numbers"
-    return None
-
-
-def _other_names(mine: Observation, theirs: Observation) -> str:
-    """Say how many values there should be; where it is not their number, which one is out of place."""
-    returned, expected = _names(mine), _names(theirs)
-    if returned == expected:
-        returned = next(name for name in mine.outputs if name not in theirs.outputs)
-        expected = next(name for name in theirs.outputs if name not in mine.outputs)
-    return f"it returns {returned}, expected {expected}"
-
-
-def _names(observation: Observation) -> str:
-    names = list(observation.outputs)
-    if len(names) != 1:
-        return f"{len(names)} values"
-    return "one value" if names == ["output"] else names[0]
-
-
-def _shape(value: Value) -> str:
-    return str(tuple(value.shape)) if isinstance(value, Tensor) else type(value).__name__
-
-
-def _dtype(value: Tensor) -> str:
-    return str(value.dtype).removeprefix("torch.")
+        return difference("", mine, theirs, equal_nan=True) is None
+    return agree(mine, theirs, equal_nan=True)

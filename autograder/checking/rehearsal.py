@@ -102,9 +102,9 @@ def rehearse(cells: Sequence[tuple[int, str]], exercises: Sequence[str], limits:
         if "cell" in place:
             deadly[place["cell"]] = run.how
         else:
-            skipped[place["exercise"]] = f"its check could not be finished: {run.how}"
+            skipped[place["exercise"]] = f"its check did not finish: {run.how}"
     # What is there by now is kept; for the rest only the points that it would have been worth are asked for.
-    reason = f"not checked: the notebook brought its process down {limits.restarts + 1} times"
+    reason = f"not checked: the notebook crashed Python {limits.restarts + 1} times"
     rest = _Run(limits, limits.exercise_seconds)
     rest.do([], exercises, {name: skipped.get(name, reason) for name in exercises})
     run.found.errors |= deadly
@@ -157,8 +157,8 @@ class _Run:
             else:
                 self._take(event)
         if not place:
-            raise RehearsalError("the process that runs the notebook did not come up")
-        ended = "It ended or crashed the process that it ran in."
+            raise RehearsalError("the process that runs the notebook did not start")
+        ended = "It ended or crashed the Python process that ran it."
         self.how = f"It was stopped after {seconds:.3g} s." if events.late else ended
         return place
 

@@ -90,7 +90,7 @@ def _do(job: Mapping[str, Any], tell: Callable[[Mapping[str, Any]], None]) -> No
                     {"exercise": name}, limits["exercise_seconds"], partial(_checked, name, namespace.get(name))
                 )
         except _StoppedError as stopped:
-            told = _absent(name, f"its check could not be finished: {stopped}")
+            told = _absent(name, f"its check did not finish: {stopped}")
         tell({"exercise": name, **told})
     tell({"end": True})
 
@@ -125,7 +125,7 @@ def _checked(name: str, candidate: Any) -> dict[str, Any]:
     if verdict.exercise == name:
         return {"verdict": verdict.to_dict()}
     # The check goes by the function's own name; so does the grader.
-    return _absent(name, f"stands for the function {verdict.exercise}")
+    return _absent(name, f"it is another name for {verdict.exercise}")
 
 
 def _absent(name: str, reason: str) -> dict[str, Any]:
@@ -192,7 +192,7 @@ class _Clock:
         """
         seconds = min(seconds, self._stop_at - time.monotonic())
         if seconds <= 0:
-            raise _StoppedError("It was not run: the notebook had used up the time that it has.")
+            raise _StoppedError("It was not run: the notebook had used up its time.")
         self._tell({"begins": what, "seconds": seconds})
         try:
             with self._limited(seconds):

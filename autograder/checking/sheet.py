@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -11,12 +12,13 @@ from typing import TypeAlias
 import torch
 from torch import Tensor
 
-from autograder.checking.example import example
+from autograder.checking.example import example, which_case
 from autograder.checking.hidden_messages import hidden_message
 from autograder.checking.judges import (
     JUDGES,
     NOT_WRITTEN,
     alike_at_a_glance,
+    concerns_numbers,
     glance,
     has_other_weights,
     judge,
@@ -25,11 +27,11 @@ from autograder.checking.judges import (
 from autograder.checking.request import OUT_OF_MEMORY, Observation
 from autograder.checking.rows import Probe
 from autograder.checking.subject import Subject, UsesReferenceError, Watch
-from autograder.checking.verdict import Diagnosis, Finding, Verdict
+from autograder.checking.verdict import FOLD, NOT_JUDGED, Diagnosis, Finding, Verdict
 
 RIGHT = "as it should be"
 # Nothing interrupts a check but the code itself, and what it had called by then is lost.
-INTERRUPTED = "it interrupted itself (KeyboardInterrupt) while the check looked at which functions it calls"
+INTERRUPTED = "it raised KeyboardInterrupt while the check recorded which functions it calls"
 
 # One list of observations per probe, one observation per request.
 Answers: TypeAlias = Sequence[Sequence[Observation]]
@@ -135,7 +137,7 @@ class Sheet:
         if place not in self._failed:
             # Asked one by one: after the first wrong answer there are no more questions.
             given = (self.answer(mistake, section, probe) for probe in range(len(self.sections[section].probes)))
-            self._failed[place] = _problem(self.sections[section], given) is not None
+            self._failed[place] = _first_wrong(self.sections[section], given) is not None
         return self._failed[place]
 
     def learn(self, answers: Mapping[Place, Sequence[Observation]]) -> None:
@@ -302,30 +304,49 @@ class Problem:
 
     Attributes:
         message: what was seen, in a sentence.
-        example: a small question that was missed, where students may know it.
+        example: a question that was missed, where students may know it.
+        case: which of a row's cases it is, where students may know it and there are several.
+        about_numbers: whether it is that a result is wrong, and not a manner.
     """
 
     message: str
     example: str = ""
+    case: str = ""
+    about_numbers: bool = False
 
 
-def _problem(section: Section, answers: Iterable[Sequence[Observation]]) -> Problem | None:
+def _first_wrong(
+    section: Section, answers: Iterable[Sequence[Observation]]
+) -> tuple[int, Sequence[Observation], str] | None:
+    """Return the first question that was answered wrongly: its place, the answers to it, and what the judge says of them."""
     for place, (probe, given, wanted) in enumerate(zip(section.probes, answers, section.expected, strict=True)):
         if all(mine is theirs for mine, theirs in zip(given, wanted, strict=True)):
             continue  # the right answers themselves, known by their bytes
         problem = judge(probe.judge, given, wanted, probe.options)
         if problem is not None:
-            if section.visible is not None and place >= section.visible:
-                return Problem(hidden_message(probe.judge, given, wanted, probe.options))
-            return Problem(problem, _example(section, probe, given, wanted))
+            return place, given, problem
     return None
 
 
-def _example(section: Section, probe: Probe, given: Sequence[Observation], wanted: Sequence[Observation]) -> str:
-    if section.side or probe.judge not in ("matches", "matches_part", "shapes"):
+def _problem(section: Section, answers: Iterable[Sequence[Observation]]) -> Problem | None:
+    found = _first_wrong(section, answers)
+    if found is None:
+        return None
+    place, given, message = found
+    probe, wanted = section.probes[place], section.expected[place]
+    about_numbers = concerns_numbers(probe.judge, probe.requests, given, wanted)
+    if section.visible is not None and place >= section.visible:
+        hidden = hidden_message(probe.judge, given, wanted, probe.options)
+        return Problem(hidden, about_numbers=about_numbers)
+    case = which_case([one.requests[0] for one in section.probes[: section.visible]], probe.requests[0])
+    return Problem(message, _example(probe, given, wanted), case, about_numbers)
+
+
+def _example(probe: Probe, given: Sequence[Observation], wanted: Sequence[Observation]) -> str:
+    if probe.judge not in ("matches", "matches_part", "shapes", "answers"):
         return ""
     try:
-        return example(probe.requests, given, wanted)
+        return example(probe.judge, probe.requests, given, wanted, probe.options)
     except Exception:  # what a student returns may be made to break a comparison
         return ""
 
@@ -335,24 +356,34 @@ def _verdict(sheet: Sheet, problems: Sequence[Problem | None], diagnoses: Sequen
     numbers = [(section.points, problem is None) for section, problem in pairs if not section.side]
     all_points, right_points = sum(points for points, _ in numbers), sum(points for points, right in numbers if right)
     share = right_points / all_points if all_points else 1.0
+    messages = Counter(problem.message for problem in problems if problem)
     findings = []
     for (section, problem), diagnosis in zip(pairs, diagnoses, strict=True):
         earned = 0.0 if problem else round(section.points * (share if section.side else 1.0), 2)
-        reduced = problem is None and earned < section.points
-        why = f"{earned:g} of {section.points:g}, for {right_points:g} of {all_points:g} points of numbers are right"
+        message = RIGHT if share == 1 or not section.side else _reduced(right_points, all_points)
+        unjudged = problem is not None and section.side and problem.about_numbers and share < 1
+        if problem is not None:
+            # What is the same in several rows is told once, whatever was asked in each.
+            case = problem.case if messages[problem.message] < FOLD else ""
+            message = NOT_JUDGED if unjudged else f"{case}{problem.message}"
         findings.append(
             Finding(
                 aspect=section.aspect,
                 title=section.title,
                 points=section.points,
                 passed=problem is None,
-                message=problem.message if problem else why if reduced else RIGHT,
+                message=message,
                 diagnosis=diagnosis,
                 earned=earned,
-                example=problem.example if problem else "",
+                example=problem.example if problem and not unjudged else "",
             )
         )
     return Verdict(exercise=sheet.exercise, chapter=sheet.chapter, findings=tuple(findings))
+
+
+def _reduced(right: float, points: float) -> str:
+    """Say why a side row that is right does not earn all its points."""
+    return f"correct; pays by the share of right numbers, {right:g} of {points:g} points" if right else NOT_JUDGED
 
 
 def diagnose(sheet: Sheet, answers: Sequence[Answers], problems: Sequence[Problem | None]) -> list[Diagnosis | None]:

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from difflib import SequenceMatcher
 from functools import lru_cache
 
 _ALIKE = 0.8
+# A name that was typed by heart may differ more than one with a slip of the finger.
+_NEAR = 0.7
+_SHORTEST = 4
 
 
 def similar(other: str, name: str) -> bool:
@@ -15,9 +19,49 @@ def similar(other: str, name: str) -> bool:
         other: what was written.
         name: what may have been meant.
     """
+    if other.startswith("_"):
+        return False  # a helper
     if other.casefold() == name.casefold() or other.startswith(name):
         return True
     return _share(other[:100], name) >= _ALIKE
+
+
+def no_exercise(candidate: object, chapter: Collection[str], others: Collection[str] = ()) -> str:
+    """Return what to say of something that was given to ``check`` and is no exercise.
+
+    Args:
+        candidate: what was given: a function, a class, or a name in its place.
+        chapter: the exercises of the chapter that is being worked on; none where that is not known.
+        others: those of other chapters that can be checked.
+    """
+    kind = type(candidate).__name__
+    if not isinstance(candidate, str) and not hasattr(candidate, "__name__"):
+        return f"check takes a function or class, not {'an' if kind[0] in 'aeiou' else 'a'} {kind}"
+    name = candidate if isinstance(candidate, str) else str(candidate.__name__)
+    meant = name if name in {*chapter, *others} else nearest(name, chapter) or nearest(name, others)
+    if isinstance(candidate, str):
+        return f"check takes the function or class itself, not its name: check({meant or name})"
+    advice = f"did you mean {meant}?" if meant else "an exercise is found by the name of its function or class."
+    listed = f" This chapter's exercises: {', '.join(chapter)}" if chapter else ""
+    return f"there is no exercise named {name!r}; {advice}{listed}"
+
+
+def nearest(name: str, names: Collection[str]) -> str:
+    """Return the name that is most like another, or nothing where none is much like it: ``top_k`` for ``topk_filter``."""
+    likeness = {other: _likeness(_letters(name), _letters(other)) for other in names}
+    best = max(likeness, key=lambda other: likeness[other], default="")
+    return best if best and likeness[best] >= _NEAR else ""
+
+
+def _letters(name: str) -> str:
+    return name[:100].replace("_", "").casefold()
+
+
+def _likeness(one: str, other: str) -> float:
+    shorter, longer = sorted((one, other), key=len)
+    if len(shorter) >= _SHORTEST and longer.startswith(shorter):
+        return _NEAR + (1 - _NEAR) * len(shorter) / len(longer)
+    return SequenceMatcher(None, one, other, autojunk=False).ratio()
 
 
 @lru_cache(maxsize=4096)

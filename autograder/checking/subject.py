@@ -31,6 +31,7 @@ from autograder.checking.request import (
     map_value,
     tensors_in,
 )
+from autograder.checking.value_text import result_name
 
 # Whether it matters which functions are called: in calls, so that it may be worth looking there too; in the rule cases, where it is what
 # is asked; or not at all.
@@ -263,7 +264,9 @@ def _meta(candidate: Callable[..., Any], request: Request) -> Observation:
             return Observation(outputs=_shapes(_call(candidate, request).outputs))
     for name, leaf in (item for leaves in found for item in leaves.items()):
         if isinstance(leaf, Tensor) and leaf.device.type != "meta":
-            raise WrongResultError(f"asked for on the device meta, {name} is on {leaf.device.type}")
+            raise WrongResultError(
+                f"{result_name(name)} is on the {leaf.device.type.upper()}, although the inputs are on another device"
+            )
     return Observation(outputs=_shapes(found[0]))
 
 

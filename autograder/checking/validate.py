@@ -202,7 +202,7 @@ def _absent(
     if reason == NOT_DEFINED and cause is None:
         others = (other for cell in cells for other in _DEFINED.findall(cell) if other not in asked)
         misnamed = next((other for other in others if similar(other, name)), None)
-        reason += f"; {misnamed} is: if that is it, rename it" if misnamed else ""
+        reason += f", but {misnamed} is: rename it if it is your solution" if misnamed else ""
     return Absent(name, reason, result.points, cause)
 
 
@@ -294,10 +294,9 @@ def _questions(unanswered: Sequence[Unanswered]) -> list[str]:
     if not unanswered:
         return []
     points = sum(question.points or 0 for question in unanswered)
-    worth = f" ({points:g} point{'' if points == 1 else 's'}, given by a person)" if points else ""
+    worth = f" ({points:g} point{'' if points == 1 else 's'}, graded by a person)" if points else ""
     one = len(unanswered) == 1
-    questions = f"{len(unanswered)} question{'' if one else 's'} in words still hold{'s' if one else ''}"
-    return [f"{questions} {PLACEHOLDER!r}{worth}"]
+    return [f"{len(unanswered)} written question{' is' if one else 's are'} still unanswered{worth}"]
 
 
 def report(path: Path, *, as_json: bool, show: Callable[[str], Any] = print) -> int:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import html
+import textwrap
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -12,8 +13,11 @@ from urllib.parse import quote
 # What a notebook's output carries beside the text and the table: the verdict as plain data, for whoever reads notebooks.
 VERDICT_MIME = "application/vnd.tfcourse.verdict+json"
 
-# So many aspects that failed in the same way are one line of the text form.
+# So many rows that failed in the same way are one line.
 FOLD = 3
+
+# What is said of a row about a manner where no number, or not this one, is right.
+NOT_JUDGED = "not judged: the numbers are wrong"
 
 
 @dataclass(frozen=True)
@@ -62,6 +66,16 @@ class Finding:
     diagnosis: Diagnosis | None = None
     earned: float = -1.0
     example: str = ""
+
+    @property
+    def mark(self) -> str:
+        """A sign for what became of it: ✓ if it passed, ✗ if it was missed, – if it was not judged."""
+        return "–" if self.message == NOT_JUDGED else "✓" if self.passed else "✗"
+
+    @property
+    def state(self) -> str:
+        """What became of it in words, for whoever does not see the sign."""
+        return {"✓": "passed", "✗": "missed", "–": "not judged"}[self.mark]
 
     def __post_init__(self) -> None:
         if self.earned < 0:
@@ -139,12 +153,11 @@ class Verdict:
     def __str__(self) -> str:
         lines = [f"{self.exercise}: {self.score:g} of {self.max_score:g} points"]
         for diagnosis, findings in self._grouped():
-            for about, folded in _folded(findings):
-                earned, points = (sum(getattr(finding, of) for finding in folded) for of in ("earned", "points"))
-                lines.append(
-                    f"  [{'x' if folded[0].passed else ' '}] {earned:g}/{points:g}  {about}: {folded[0].message}"
-                )
-                lines += [f"        {finding.example}" for finding in folded[:1] if finding.example]
+            for rows in _folded(findings):
+                earned, points = _points(rows)
+                mark = {"✓": "x", "✗": " ", "–": "-"}[rows[0].mark]
+                lines.append(f"  [{mark}] {earned:g}/{points:g}  {_title(rows)}: {rows[0].message}")
+                lines += [textwrap.indent(finding.example, " " * 8) for finding in rows[:1] if finding.example]
             if diagnosis is not None:
                 lines.append(f"  Looks like: {diagnosis.explanation}")
                 lines.append(f"  Read again: lesson {self.chapter}, “{diagnosis.heading}”")
@@ -166,13 +179,14 @@ class Verdict:
             f'<div class="tfc-verdict" style="{_BOX}">'
             f'<p style="margin:0 0 .5em"><code>{html.escape(self.exercise)}</code> '
             f"<strong>{self.score:g} of {self.max_score:g} points</strong></p>"
-            f'<table style="border-collapse:collapse;width:100%"><thead><tr>'
-            f'<th scope="col" style="{_CELL}">What is asked</th><th scope="col" style="{_CELL}">Points</th>'
+            f'<table style="border-collapse:collapse;table-layout:fixed;width:100%"><thead><tr>'
+            f'<th scope="col" style="{_CELL};width:40%">What is asked</th>'
+            f'<th scope="col" style="{_CELL};width:5.5em">Points</th>'
             f'<th scope="col" style="{_CELL}">What was seen</th></tr></thead>{groups}</table></div>'
         )
 
     def _group(self, diagnosis: Diagnosis | None, findings: Sequence[Finding]) -> str:
-        rows = "".join(map(_row, findings)) + (self._diagnosis(diagnosis) if diagnosis else "")
+        rows = "".join(map(_row, _folded(findings))) + (self._diagnosis(diagnosis) if diagnosis else "")
         return f"<tbody>{rows}</tbody>" if rows else ""
 
     def _diagnosis(self, diagnosis: Diagnosis) -> str:
@@ -220,33 +234,51 @@ class LateVerdict(Verdict):
 
 
 _BOX = "border:1px solid;border-radius:6px;padding:.75em 1em;max-width:60em"
+_PRE = "margin:.25em 0;overflow-x:auto;font-size:.9em;line-height:1.35"
 _CELL = "text-align:left;vertical-align:top;padding:.25em .75em .25em 0;border-bottom:1px solid rgba(128,128,128,.4)"
 
 
-def _folded(findings: Sequence[Finding]) -> list[tuple[str, list[Finding]]]:
-    """Return what each line of the text form tells: an aspect, or all those that failed with one and the same message."""
+def _folded(findings: Sequence[Finding]) -> list[list[Finding]]:
+    """Return what each line tells of: a row, or all those that failed with one and the same message."""
     groups: dict[object, list[Finding]] = {}
     for finding in findings:
-        groups.setdefault(finding.aspect if finding.passed else (finding.message,), []).append(finding)
-    lines: list[tuple[str, list[Finding]]] = []
-    for group in groups.values():
-        if len(group) < FOLD:
-            lines += [(finding.aspect, [finding]) for finding in group]
-        else:
-            lines.append((f"{len(group)} aspects", group))
-    return sorted(lines, key=lambda line: findings.index(line[1][0]))
+        told_apart = finding.aspect if finding.passed and finding.message != NOT_JUDGED else (finding.message,)
+        groups.setdefault(told_apart, []).append(finding)
+    lines = [
+        rows for group in groups.values() for rows in ([group] if len(group) >= FOLD else [[one] for one in group])
+    ]
+    return sorted(lines, key=lambda rows: findings.index(rows[0]))
 
 
-def _row(finding: Finding) -> str:
-    mark, word = ("✓", "passed") if finding.passed else ("✗", "missed")
-    example = (
-        f'<details><summary>An example</summary><code style="white-space:normal">{html.escape(finding.example)}</code></details>'
-        if finding.example
-        else ""
-    )
+def _points(rows: Sequence[Finding]) -> tuple[float, float]:
+    return sum(finding.earned for finding in rows), sum(finding.points for finding in rows)
+
+
+def _title(rows: Sequence[Finding]) -> str:
+    return rows[0].title.rstrip(".") if len(rows) == 1 else f"{len(rows)} rows"
+
+
+def _row(rows: Sequence[Finding]) -> str:
+    first, (earned, points) = rows[0], _points(rows)
+    title = html.escape(first.title) if len(rows) == 1 else _details(f"{len(rows)} rows", _list(rows))
+    example = ""
+    if first.example:
+        # In a row of its own, which is as wide as the table: its columns must stay columns.
+        question, *lines = html.escape(first.example).split("\n")
+        side_by_side = f'\n<pre style="{_PRE}">{chr(10).join(lines)}</pre>' if lines else ""
+        details = _details("An example", f"<code>{question}</code>{side_by_side}")
+        example = f'<tr class="tfc-example"><td colspan="3" style="{_CELL}">{details}</td></tr>'
     return (
-        f'<tr class="{word}"><th scope="row" style="{_CELL};font-weight:normal">'
-        f'<span role="img" aria-label="{word}">{mark}</span> {html.escape(finding.title)}</th>'
-        f'<td style="{_CELL};white-space:nowrap">{finding.earned:g} / {finding.points:g}</td>'
-        f'<td style="{_CELL}">{html.escape(finding.message)}{example}</td></tr>'
+        f'<tr class="{first.state.replace(" ", "-")}"><th scope="row" style="{_CELL};font-weight:normal">'
+        f'<span role="img" aria-label="{first.state}">{first.mark}</span> {title}</th>'
+        f'<td style="{_CELL};white-space:nowrap">{earned:g} / {points:g}</td>'
+        f'<td style="{_CELL}">{html.escape(first.message)}</td></tr>{example}'
     )
+
+
+def _list(rows: Sequence[Finding]) -> str:
+    return f"<ul>{''.join(f'<li>{html.escape(finding.title)}</li>' for finding in rows)}</ul>"
+
+
+def _details(summary: str, content: str) -> str:
+    return f"<details style='display:inline-block;vertical-align:top;max-width:100%'><summary>{summary}</summary>{content}</details>"

@@ -19,6 +19,7 @@ from types import CodeType
 
 from autograder.checking.exercise import Exercise
 from autograder.checking.sheet import hear, reach
+from autograder.checking.similar_names import nearest, no_exercise
 from autograder.checking.subject import LocalSubject, Subject, code_of
 from autograder.checking.verdict import LateVerdict, Verdict
 from autograder.checks.headings import headings
@@ -84,7 +85,9 @@ def exercise(name: str) -> Exercise:
     try:
         return exercises()[name]
     except KeyError:
-        raise LookupError(f"there is no exercise named {name!r}; the course has: {', '.join(exercises())}") from None
+        meant = nearest(name, exercises())
+        hint = f"; did you mean {meant}?" if meant else ""
+        raise LookupError(f"there is no exercise named {name!r}{hint}") from None
 
 
 def check(
@@ -105,7 +108,9 @@ def check(
     Raises:
         LookupError: if no exercise has the candidate's name.
     """
-    target = exercise(getattr(candidate, "__name__", type(candidate).__name__))
+    target = exercises().get(getattr(candidate, "__name__", type(candidate).__name__))
+    if target is None:
+        raise LookupError(no_exercise(candidate, (), exercises()))
     where = device or os.environ.get("TFCOURSE_DEVICE") or "cpu"
     number = int(os.environ.get("TFCOURSE_SEED") or 0) if seed is None else seed
     off_limits = _solutions(target.chapter) if hidden else frozenset()

@@ -45,7 +45,12 @@ def lost_exercises(
     own_names = list(_own_names(cells, known, reader))
     problems = []
     for name, own in lost.items():
-        found = _buried(name, cells, reader) or _in_text(name, cells, reader) or _misnamed(name, own, own_names, reader)
+        empty = name not in silent
+        found = (
+            _buried(name, cells, reader)
+            or _in_text(name, cells, reader)
+            or _misnamed(name, own, own_names, reader, empty=empty)
+        )
         if found is None and name in silent and own is not None and not _OPAQUE.search(own.source):
             what = f"The cell of {name} does not define it" + ("." if own.source.strip() else ": it is empty.")
             found = Problem(KIND, what, name, f"Define {name} in its own cell, at the left margin.")
@@ -87,13 +92,14 @@ def _own_names(
 
 
 def _misnamed(
-    name: str, own: Any, cells: Sequence[tuple[int, Any, Sequence[str]]], reader: CellReader
+    name: str, own: Any, cells: Sequence[tuple[int, Any, Sequence[str]]], reader: CellReader, *, empty: bool
 ) -> Problem | None:
     for number, cell, others in cells:
         likely = [other for other in others if similar(other, name)]
         if not likely and cell is own:
             likely = [other for other in others if other in reader.mentioned(cell["source"])]
         if likely:
-            what = f"No cell defines {name}; cell {number} defines {likely[0]}."
+            what = f"{name} is still empty" if empty else f"No cell defines {name}"
+            what += f"; cell {number} defines {likely[0]}."
             return Problem(KIND, what, name, f"If that is it, rename it: {name}.")
     return None

@@ -181,7 +181,7 @@ print(json.dumps({
     assert found["full"] == ["2", True]
     assert found["mistaken"] == [0.0, ["strictly below"], True]
     assert found["hidden"].startswith("ValueError: a student build can check the visible questions")
-    assert found["later"].startswith("LookupError: there is no exercise named 'split_heads' here")
+    assert found["later"].startswith("LookupError: there is no exercise named 'split_heads'; ")
     assert (
         found["called"]
         == "NotImplementedError: causal_mask is an exercise of chapter 90_first: write it in the notebook"

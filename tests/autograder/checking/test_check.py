@@ -43,9 +43,17 @@ def test_a_package_without_checks_says_how_to_get_them(monkeypatch):
         tfcourse.check(causal_mask)
 
 
-@pytest.mark.parametrize("candidate", [lambda x: x, 5, torch.tensor([0.5]), "causal_mask"])
-def test_something_that_is_no_exercise_is_refused_with_a_list_of_those_there_are(candidate):
-    with pytest.raises(LookupError, match=r"there is no exercise named .*; the course has: .*causal_mask"):
+@pytest.mark.parametrize(
+    ("candidate", "advice"),
+    [
+        (lambda x: x, r"no exercise named '<lambda>'; an exercise is found by the name of its function or class\.$"),
+        (5, "check takes a function or class, not an int$"),
+        (torch.tensor([0.5]), "not a Tensor$"),
+        ("causal_mask", r"check\(causal_mask\)$"),
+    ],
+)
+def test_what_is_no_exercise_is_refused_with_advice(candidate, advice):
+    with pytest.raises(LookupError, match=advice):
         check(candidate)
 
 

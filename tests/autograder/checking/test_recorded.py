@@ -5,6 +5,7 @@ import os
 import re
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -149,15 +150,27 @@ def test_a_student_build_names_the_exercises_that_it_has(build):
     def unknown():
         pass
 
-    with pytest.raises(LookupError, match="no exercise named 'unknown' here; this build has: blend"):
+    with pytest.raises(LookupError, match=r"no exercise named 'unknown'; .* This chapter's exercises: blend"):
         check(unknown)
     for file in build.iterdir():
         file.unlink()
-    with pytest.raises(LookupError, match="this build has: none"):
+    with pytest.raises(LookupError, match=r"function or class\.$"):
         check(unknown)
 
 
+def test_only_this_chapters_exercises_are_listed(build, exercise):
+    def blent():
+        pass
+
+    earlier = replace(exercise.sheet(), exercise="soften", chapter="00_before")
+    write_sheet(earlier, build / "soften.safetensors")
+    with pytest.raises(LookupError, match=r"did you mean blend\? This chapter's exercises: blend$"):
+        check(blent)
+    with pytest.raises(LookupError, match=r"check\(soften\)$"):
+        check("soften")
+
+
 @pytest.mark.usefixtures("build")
-def test_something_without_a_name_is_looked_up_by_its_type():
-    with pytest.raises(LookupError, match="no exercise named 'Tensor'"):
+def test_something_without_a_name_is_refused_by_its_type():
+    with pytest.raises(LookupError, match="a function or class, not a Tensor"):
         check(torch.tensor([0.5]))

@@ -1,7 +1,7 @@
 """From answers to a verdict: points, rules, and which known mistake it was."""
 
 from dataclasses import replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import pytest
 import torch
@@ -12,7 +12,13 @@ from autograder.checking.exercise import Exercise, Misconception
 from autograder.checking.request import Observation, Request
 from autograder.checking.sheet import decide
 from autograder.checking.subject import LocalSubject
+from autograder.checking.verdict import NOT_JUDGED
 from autograder.checks import exercise
+
+
+class Cost(NamedTuple):
+    flops: int
+    bytes: int
 
 
 def named(verdict):
@@ -44,7 +50,7 @@ def test_a_row_of_numbers_gives_all_its_points_or_none_and_a_side_row_by_right_n
     assert verdict.score == pytest.approx(4.89)
     (inputs,) = (finding for finding in verdict.findings if finding.aspect == "inputs")
     assert inputs.passed
-    assert inputs.message == "0.75 of 1, for 3 of 4 points of numbers are right"
+    assert inputs.message == "correct; pays by the share of right numbers, 3 of 4 points"
 
 
 def test_code_without_a_right_number_earns_nothing_by_doing_nothing(verdict_on):
@@ -61,8 +67,65 @@ def test_a_visible_question_that_was_missed_is_shown_where_it_is_small(verdict_o
 
     (values, *_) = verdict_on(wrong).findings
     assert "x = a tensor (" in values.example
-    assert "the result is" in values.example
-    assert ", expected " in values.example
+    assert ": the result at [" in values.example
+    assert "\n  yours " in values.example
+    assert "\n  expected " in values.example
+
+
+def test_side_rows_are_not_judged_where_the_numbers_are_wrong(verdict_on):
+    def wrong(x, y):
+        return x[..., :1]
+
+    findings = {finding.aspect: finding for finding in verdict_on(wrong).findings}
+    assert {name for name, finding in findings.items() if finding.message == NOT_JUDGED} >= {"inputs", "loops"}
+    assert not findings["loops"].example
+    assert "expected a ValueError" in findings["errors"].message
+
+
+def test_a_row_of_several_cases_says_which_one_failed():
+    def cases(**arguments):
+        return lambda draw: Case({"n": 1, "text": "abc", **arguments})
+
+    edges = rows.edge(2, cases(n=0), cases(text=""), cases(), name="edges", title="Edges.", gradients=False, dtypes=())
+    refused = rows.errors(1, cases(), cases(n=-1), title="A negative n is a ValueError.")
+
+    def repeat(n, text):
+        if n < 0:
+            raise ValueError(n)
+        return n * text
+
+    about = Exercise(reference=repeat, chapter="00_test", rows=[edges, refused])
+    verdict = decide(about.sheet(), LocalSubject(lambda n, text: n * text if text else None))
+    first, second = verdict.findings
+    assert first.message == "for text = '': the result is None, expected ''"
+    assert second.message == "for n = -1: it accepts wrong input, expected a ValueError"
+    assert second.example == "for n = -1, text = 'abc': the result is '', expected a ValueError"
+
+
+def test_cases_that_differ_in_shape_alone_are_told_by_it():
+    def cases(rows_):
+        return lambda draw: Case({"x": draw.normal(rows_, 8)})
+
+    row = rows.numbers(2, cases(2), cases(3), gradients=False)
+
+    def grow(x):
+        return x.exp()
+
+    about = Exercise(reference=grow, chapter="00_test", rows=[row])
+    (finding,) = decide(about.sheet(), LocalSubject(lambda x: x.exp() if len(x) == 2 else x.exp() + 1)).findings
+    assert finding.message.startswith("for x of shape (3, 8): all 24 numbers in the result are wrong;")
+
+
+def test_a_result_that_is_a_named_tuple_is_told_by_its_fields():
+    def cost(n: int) -> Cost:
+        return Cost(n, 2 * n)
+
+    row = rows.numbers(2, lambda draw: Case({"n": 3}), gradients=False)
+    about = Exercise(reference=cost, chapter="00_test", rows=[row])
+    (finding,) = decide(about.sheet(), LocalSubject(lambda n: (n, n))).findings
+    assert finding.message == "result.bytes is 3, expected 6"
+    (finding,) = decide(about.sheet(), LocalSubject(lambda n: (n,))).findings
+    assert finding.message == "result.bytes is missing or empty"
 
 
 def test_of_a_hidden_question_no_example_is_shown(exercise):
@@ -99,7 +162,7 @@ def test_a_forbidden_function_costs_every_point_wherever_it_is_used(verdict_on, 
 
     verdict = verdict_on(forbidden)
     assert verdict.score == 0
-    message = "it calls lerp, which this exercise asks you to do yourself"
+    message = "it calls lerp, which this exercise asks you to write yourself"
     assert {finding.message for finding in verdict.findings} == {message}
     assert not verdict.diagnoses
 
@@ -110,7 +173,7 @@ def test_a_function_that_fails_where_the_rule_is_looked_at_is_held_to_it_all_the
         return x @ y
 
     assert {finding.message for finding in verdict_on(fails).findings} == {
-        "it calls lerp, which this exercise asks you to do yourself"
+        "it calls lerp, which this exercise asks you to write yourself"
     }
 
 
@@ -346,4 +409,4 @@ def test_code_that_interrupts_itself_while_it_is_looked_at_earns_nothing() -> No
     sheet = exercise("scaled_dot_product_attention").sheet()
     verdict = decide(sheet, Interrupted(interrupts))
     assert verdict.score == 0
-    assert "it interrupted itself" in str(verdict)
+    assert "it raised KeyboardInterrupt while" in str(verdict)

@@ -8,7 +8,7 @@ from html.parser import HTMLParser
 import pytest
 from nbformat.v4 import new_code_cell, new_output
 
-from autograder.checking.verdict import VERDICT_MIME, Diagnosis, Finding, LateVerdict, Verdict
+from autograder.checking.verdict import NOT_JUDGED, VERDICT_MIME, Diagnosis, Finding, LateVerdict, Verdict
 
 DIAGNOSIS = Diagnosis("no <scale>", "The scores are <b>not</b> divided & so on.", "why-scale")
 
@@ -84,8 +84,8 @@ def test_the_printed_form_names_every_aspect_the_mistake_and_what_to_read():
     lines = str(make(1, 0.5, passed={0}, diagnosis=DIAGNOSIS)).splitlines()
     assert lines == [
         "soft<max>: 1 of 1.5 points",
-        "  [x] 1/1  a0: as it should be",
-        "  [ ] 0/0.5  a1: off by <1> & more",
+        "  [x] 1/1  Title <0>: as it should be",
+        "  [ ] 0/0.5  Title <1>: off by <1> & more",
         "  Looks like: The scores are <b>not</b> divided & so on.",
         "  Read again: lesson 03_<topic>, “why scale”",
     ]
@@ -172,5 +172,32 @@ def test_a_verdict_survives_the_way_through_json(diagnosis):
 
 def test_many_aspects_that_failed_in_the_same_way_are_one_line_and_their_points_are_added():
     lines = str(make(1, 2, 0.5, 1.5, passed={1}, message="it raised RuntimeError: no")).splitlines()
-    assert lines[1:] == ["  [ ] 0/3  3 aspects: it raised RuntimeError: no", "  [x] 2/2  a1: as it should be"]
+    assert lines[1:] == ["  [ ] 0/3  3 rows: it raised RuntimeError: no", "  [x] 2/2  Title <1>: as it should be"]
     assert str(make(1, 2, message="no")).count("no") == 2, "two are told one by one"
+
+
+def test_the_table_folds_rows_that_failed_alike():
+    verdict = make(1, 2, 0.5, 1.5, passed={1}, message="it raised RuntimeError: no")
+    page = Text(verdict._repr_html_())
+    text = "".join(page.words)
+    assert text.count("it raised RuntimeError: no") == 1
+    assert "3 rows" in text
+    assert "0 / 3" in text
+    assert all(f"Title <{i}>" in text for i in range(4)), "each can be looked up"
+
+
+def test_a_row_that_was_not_judged_has_a_mark_of_its_own():
+    findings = (Finding("a", "Title", 2, True, NOT_JUDGED, earned=0.0), Finding("b", "Other.", 1, False, NOT_JUDGED))
+    verdict = Verdict("f", "03", findings)
+    assert str(verdict).splitlines()[1:] == [f"  [-] 0/2  Title: {NOT_JUDGED}", f"  [-] 0/1  Other: {NOT_JUDGED}"]
+    marks = [attrs["aria-label"] for _, attrs in Text(verdict._repr_html_()).tags if "aria-label" in attrs]
+    assert marks == ["not judged"] * 2
+
+
+def test_an_example_keeps_its_columns():
+    example = "for x = 1: the result\n  yours     <1>\n  expected    2"
+    verdict = Verdict("f", "03", (Finding("a", "Title", 2, False, "wrong", example=example),))
+    assert str(verdict).splitlines()[2:] == [f"        {line}" for line in example.splitlines()]
+    page = Text(verdict._repr_html_())
+    assert "pre" in {tag for tag, _ in page.tags}
+    assert example in "".join(page.words)

@@ -60,9 +60,17 @@ def test_the_cell_of_an_exercise_is_told_what_it_holds_instead(manifest: Manifes
         assert words in problem.what
 
 
+def test_an_empty_stub_is_still_empty_whatever_else_is_there(manifest: Manifest) -> None:
+    stub, other = new_code_cell(manifest.by_name[NAME].source), new_code_cell("def causal_mask_2(T): ...")
+    (problem,) = lost_exercises({NAME: stub}, frozenset(), [(1, stub), (2, other)], manifest)
+    assert problem.what == "causal_mask is still empty; cell 2 defines causal_mask_2."
+
+
 def test_nothing_is_said_of_what_was_not_begun_or_cannot_be_known(manifest: Manifest) -> None:
     stub = new_code_cell(manifest.by_name[NAME].source)
     assert lost_exercises({NAME: stub}, frozenset(), [(1, stub)], manifest) == []
+    helper = new_code_cell("def _Gpt_causal_mask(T): ...")
+    assert lost_exercises({NAME: stub}, frozenset(), [(1, stub), (2, helper)], manifest) == []
     opaque = new_code_cell("exec(open('mask.py').read())")
     assert lost_exercises({NAME: opaque}, frozenset({NAME}), [(1, opaque)], manifest) == []
     assert lost_exercises({NAME: None}, frozenset({NAME}), [(1, new_code_cell("import math"))], manifest) == []

@@ -1,0 +1,179 @@
+"""Values in words: numbers with as many digits as it takes to tell them apart, long texts around their difference, names of results."""
+
+from __future__ import annotations
+
+import re
+import reprlib
+from collections.abc import Mapping
+from typing import Any
+
+from torch import Tensor
+
+from autograder.checking.request import Observation, Value
+
+# Of more numbers than these only the shape is shown.
+MOST_NUMBERS = 12
+_DIGITS = range(4, 18)
+# Characters of a text that are shown on either side of a difference.
+_AROUND = 14
+_STEP = re.compile(r"""\[(?:'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*"|[^\]]*)\]""")
+_OUTPUT = "output"
+# A result of no more items than these is taken for a tuple.
+_FEW = 4
+
+
+def result_name(name: str, fields: Mapping[str, str] | None = None) -> str:
+    """Return what a result is called: ``the result``, ``result[1]``, ``result.flops``, ``the gradient of q``.
+
+    Args:
+        name: its name in an observation.
+        fields: for results that are named tuples, the fields by their names in the observation.
+    """
+    if name == _OUTPUT:
+        return "the result"
+    if name.startswith("gradient of "):
+        return f"the {name}"
+    if fields and name in fields:
+        return f"result.{fields[name]}"
+    return f"result{name.removeprefix(_OUTPUT)}" if name.startswith(f"{_OUTPUT}[") else name
+
+
+def steps(name: str) -> list[str]:
+    """Return the indices in a result's name: ``output[0]['loss']`` has ``[0]`` and ``['loss']``."""
+    return _STEP.findall(name.removeprefix(_OUTPUT)) if name.startswith(f"{_OUTPUT}[") else []
+
+
+def type_name(value: Value) -> str:
+    """Return a value's type in words: ``a tensor``, ``an int``, ``None``."""
+    if value is None:
+        return "None"
+    name = "tensor" if isinstance(value, Tensor) else type(value).__name__
+    return f"{'an' if name[:1].lower() in 'aeio' else 'a'} {name}"
+
+
+def number_text(value: float, digits: int = 4) -> str:
+    """Return a number with so many significant digits; whole numbers and truth values as they are."""
+    return f"{value:.{digits}g}" if isinstance(value, float) else str(value)
+
+
+def texts_apart(actual: Any, expected: Any) -> tuple[str, str]:
+    """Return two Python values as texts that differ: with enough digits, around their first difference, or with their types."""
+    if type(actual) is not type(expected):
+        texts = number_or_repr(actual), number_or_repr(expected)
+        alike = texts[0] == texts[1] or all(isinstance(value, (bool, int, float)) for value in (actual, expected))
+        return (f"{texts[0]} ({type_name(actual)})", f"{texts[1]} ({type_name(expected)})") if alike else texts
+    if isinstance(expected, float):
+        return _enough_digits(actual, expected)
+    if isinstance(expected, str):
+        return _around_difference(actual, expected)
+    return number_or_repr(actual), number_or_repr(expected)
+
+
+def number_or_repr(value: Any) -> str:
+    """Return a number with few digits, and anything else as Python writes it, cut if it is long."""
+    return number_text(value) if isinstance(value, float) else reprlib.repr(value)
+
+
+def _enough_digits(actual: float, expected: float) -> tuple[str, str]:
+    """Return two floats with the fewest significant digits with which they do not read the same."""
+    texts = [(number_text(actual, digits), number_text(expected, digits)) for digits in _DIGITS]
+    return next((pair for pair in texts if pair[0] != pair[1]), texts[-1])
+
+
+def _around_difference(actual: str, expected: str) -> tuple[str, str]:
+    if max(len(actual), len(expected)) <= 2 * _AROUND:
+        return repr(actual), repr(expected)
+    place = next((i for i, (a, b) in enumerate(zip(actual, expected, strict=False)) if a != b), None)
+    place = min(len(actual), len(expected)) if place is None else place
+    return _excerpt(actual, place), _excerpt(expected, place)
+
+
+def _excerpt(text: str, place: int) -> str:
+    first, last = max(0, place - _AROUND), place + _AROUND
+    return f"{'…' if first else ''}{text[first:last]!r}{'…' if last < len(text) else ''}"
+
+
+def format_value(value: Value) -> str:
+    """Return a value for people: numbers if they are few, otherwise the shape."""
+    if isinstance(value, Tensor):
+        if value.numel() > MOST_NUMBERS or value.is_meta:
+            return f"a tensor {tuple(value.shape)}"
+        numbers = value.detach().cpu()
+        return _nested(numbers.double().tolist() if numbers.is_floating_point() else numbers.tolist())
+    if isinstance(value, Mapping):
+        items = [f"{key!r}: {format_value(item)}" for key, item in list(value.items())[:4]]
+        return "{" + ", ".join([*items, "…"] if len(value) > 4 else items) + "}"
+    if isinstance(value, (tuple, list)) and any(isinstance(item, (Tensor, tuple, list)) for item in value):
+        return f"({', '.join(format_value(item) for item in value[:4])}{', …' if len(value) > 4 else ''})"
+    return number_or_repr(value)
+
+
+def _nested(numbers: Any) -> str:
+    return f"[{', '.join(map(_nested, numbers))}]" if isinstance(numbers, list) else number_text(numbers)
+
+
+def other_items(actual: Observation, expected: Observation, fields: Mapping[str, str]) -> str:
+    """Say which items a result lacks or has too many.
+
+    Items are counted where they are returned, not the numbers in them: a tuple of a state and a pair of caches has two items.
+
+    Args:
+        actual: what was observed.
+        expected: what should have been observed, with other names of outputs.
+        fields: as for :func:`result_name`.
+    """
+    if dict(actual.outputs) == {_OUTPUT: None}:
+        return f"it returns None, expected {_parts(_children(expected, []), fields)}: is there a return?"
+    prefix: list[str] = []
+    while True:
+        mine, theirs = _children(actual, prefix), _children(expected, prefix)
+        if mine != theirs:
+            return _other_count("".join(prefix), mine, theirs, {} if prefix else fields, bool(actual.outputs))
+        deeper = next(
+            (step for step in theirs if _under(actual, [*prefix, step]) != _under(expected, [*prefix, step])), None
+        )
+        if deeper is None:
+            return _other_names(actual, expected)
+        prefix.append(deeper)
+
+
+def _other_count(prefix: str, mine: list[str], theirs: list[str], fields: Mapping[str, str], some: bool) -> str:
+    """Say how the items under a prefix differ in number. An empty list has left no trace, whoever returned it."""
+    missing, extra = [i for i in theirs if i not in mine], [i for i in mine if i not in theirs]
+    if mine and missing and not extra and len(theirs) <= _FEW:
+        return f"{result_name(_OUTPUT + prefix + missing[0], fields)} is missing or empty"
+    if theirs and extra and not missing and mine.index(extra[0]) < mine.index(theirs[-1]):
+        return f"{result_name(_OUTPUT + prefix + extra[0], fields)} should be empty"
+    has = f"has {_count(mine)}" if mine else "is a single value" if some else "is empty"
+    return f"{result_name(_OUTPUT + prefix, fields)} {has}, expected {_parts(theirs, fields)}"
+
+
+def _under(observation: Observation, prefix: list[str]) -> list[str]:
+    start = _OUTPUT + "".join(prefix)
+    return [name for name in observation.outputs if name == start or name.startswith(f"{start}[")]
+
+
+def _children(observation: Observation, prefix: list[str]) -> list[str]:
+    """Return the indices of the parts directly under a prefix, in order; none for a single value."""
+    depth = len(prefix)
+    return list(dict.fromkeys(steps(name)[depth] for name in _under(observation, prefix) if len(steps(name)) > depth))
+
+
+def _parts(indices: list[str], fields: Mapping[str, str]) -> str:
+    if not indices:
+        return "a single value"
+    names = [fields[f"{_OUTPUT}{index}"] for index in indices if f"{_OUTPUT}{index}" in fields]
+    return _count(indices) + (f" ({', '.join(names)})" if names else "")
+
+
+def _count(indices: list[str]) -> str:
+    return f"{len(indices)} item{'' if len(indices) == 1 else 's'}"
+
+
+def _other_names(actual: Observation, expected: Observation) -> str:
+    """Say which result is out of place where they are no items of one value: gradients, weights, attributes."""
+    missing = [name for name in expected.outputs if name not in actual.outputs]
+    extra = [name for name in actual.outputs if name not in expected.outputs]
+    found = [f"{result_name(name)} is missing" for name in missing[:1]]
+    found += [f"{result_name(name)} is not expected" for name in extra[:1]]
+    return ", and ".join(found)
