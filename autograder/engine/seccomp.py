@@ -35,7 +35,8 @@ _REFUSED = {
     "setns": (308, 268), "settimeofday": (164, 170), "shmget": (29, 194), "swapoff": (168, 225), "swapon": (167, 224),
     "syslog": (103, 116), "umount2": (166, 39), "unshare": (272, 97), "userfaultfd": (323, 282), "vhangup": (153, 58),
     "vmsplice": (278, 75), "landlock_create_ruleset": (444, 444),
-    "execve": (59, 221), "execveat": (322, 281), "listmount": (458, 458), "modify_ldt": (154, -1), "open_tree_attr": (467, 467), "statmount": (457, 457),
+    "execve": (59, 221), "execveat": (322, 281),
+    "listmount": (458, 458), "modify_ldt": (154, -1), "open_tree_attr": (467, 467), "statmount": (457, 457),
 }  # fmt: skip
 # PyTorch's CUDA driver makes anonymous files for its memory.
 _CUDA_NEEDS = frozenset({"memfd_create", "mbind", "set_mempolicy", "personality"})
