@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 from autograder.checking.example import example
-from autograder.checking.hidden_messages import hidden_message
+from autograder.checking.hidden_messages import FORBIDDEN, WRONG
 from autograder.checking.judges import (
     JUDGES,
     NOT_WRITTEN,
@@ -235,7 +235,7 @@ def hear(sheet: Sheet, subject: Subject) -> Heard:
 def reach(sheet: Sheet, heard: Heard) -> Verdict:
     """Return the verdict that follows from answers. It depends on nothing else."""
     answers = heard.answers
-    refusal = heard.refusal or next(filter(None, (_refused(given, _forbidden(sheet)) for given in answers)), None)
+    refusal = heard.refusal or _refused_later(sheet, answers)
     if refusal:
         return _verdict(sheet, [Problem(refusal)] * len(sheet.sections), [None] * len(sheet.sections))
     problems = [_problem(section, given) for section, given in zip(sheet.sections, answers, strict=True)]
@@ -266,6 +266,15 @@ def _refused(answers: Answers, rules: Sequence[Probe]) -> str | None:
     return _borrowed(answers) or next(filter(None, broken), None)
 
 
+def _refused_later(sheet: Sheet, answers: Sequence[Answers]) -> str | None:
+    """Say which rule was broken in the questions of the rows. At hidden ones a subject could choose what it calls: that is not told."""
+    rules = _forbidden(sheet)
+    visible = [given[: section.visible] for section, given in zip(sheet.sections, answers, strict=True)]
+    if refusal := next(filter(None, (_refused(given, rules) for given in visible)), None):
+        return refusal
+    return FORBIDDEN if any(_refused(given, rules) for given in answers) else None
+
+
 def _borrowed(answers: Answers) -> str | None:
     """Say where a subject was seen to run the course's own solution."""
     errors = (observation.error or "" for given in answers for observation in given)
@@ -292,7 +301,7 @@ def _problem(section: Section, answers: Iterable[Sequence[Observation]]) -> Prob
         problem = judge(probe.judge, given, wanted, probe.options)
         if problem is not None:
             if section.visible is not None and place >= section.visible:
-                return Problem(hidden_message(probe.judge, given, wanted, probe.options))
+                return Problem(WRONG)
             return Problem(problem, _example(section, probe, given, wanted))
     return None
 

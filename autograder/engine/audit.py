@@ -157,7 +157,7 @@ def report(connection: socket.socket, folders: tuple[str, ...]) -> Callable[[str
     """
     texts = [_TEMPLATE.format(stmt=stmt, setup=setup, init=init) for stmt, setup, init in _TIMED] + ["pass\npass"]
     describe, write, getframe = _describer(folders, texts), _writer(connection), sys._getframe
-    starts, refusal = _STARTS, _refusal
+    starts, frames, refusal = _STARTS, _FRAMES, _refusal
     transform = TransformerManager().transform_cell
     looked_at = frozenset(
         {"compile", "exec", "object.__getattr__", "object.__setattr__", "open", "pickle.find_class"}
@@ -165,7 +165,7 @@ def report(connection: socket.socket, folders: tuple[str, ...]) -> Callable[[str
     )  # fmt: skip
 
     def hook(event: str, arguments: tuple[Any, ...]) -> None:
-        if event in looked_at:
+        if event in looked_at and (event != "object.__getattr__" or arguments[1] in frames):
             line = describe(event, arguments, getframe(1))
             if line:
                 write(line)
@@ -175,7 +175,8 @@ def report(connection: socket.socket, folders: tuple[str, ...]) -> Callable[[str
     def note(source: str) -> None:
         texts.append(source)
         if any(sign in source for sign in "%!?"):
-            texts.append(transform(source))  # as IPython has it, whatever is done to it later
+            # As IPython has it, whatever is done to it later; of a cell magic's cell also what the magic runs.
+            texts.extend((transform(source), transform(source.partition("\n")[2])))
 
     del sys.modules[__name__]
     vars(sys.modules[__name__.rpartition(".")[0]]).pop(__name__.rpartition(".")[2], None)
@@ -217,7 +218,7 @@ def _writer(connection: socket.socket) -> Callable[[str], None]:
 def _describer(folders: tuple[str, ...], texts: list[str]) -> Callable[[str, tuple[Any, ...], FrameType], str]:
     """Return a function that says what is worth a look about an event, or nothing."""
     run_cells, compile_cells, define, on_behalf = _RUN_CELLS, _COMPILE_CELLS, _DEFINE, _ON_BEHALF
-    starts, forks, foreign, meddling, frames, plain = _STARTS, _FORKS, _CTYPES, _MEDDLING, _FRAMES, _PLAIN_PICKLES
+    starts, forks, foreign, meddling, plain = _STARTS, _FORKS, _CTYPES, _MEDDLING, _PLAIN_PICKLES
     all_code, calls = _all_code, _CALLS
 
     def is_library(file: str) -> bool:
@@ -291,7 +292,7 @@ def _describer(folders: tuple[str, ...], texts: list[str]) -> Callable[[str, tup
         if event in forks:
             return "makes a copy of its process"
         if event == "object.__getattr__":
-            return f"asks for {arguments[1]}" if arguments[1] in frames and not by_library(frame) else ""
+            return "" if by_library(frame) else f"asks for {arguments[1]}"
         if event == "object.__setattr__":
             return "gives a function other code" if arguments[1] == "__code__" and not by_library(frame) else ""
         if by_library(frame):
