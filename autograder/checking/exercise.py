@@ -173,7 +173,7 @@ def _without_the_way(answers: Answers, *, counts: bool) -> Answers:
 
     Args:
         answers: what was observed; one answer to several aspects stays one.
-        counts: keep the numbers of operations, which judge a mistake.
+        counts: keep the numbers of operations and lines, which judge a mistake.
     """
     left = {id(seen): seen for given in answers for seen in given}
     for place, seen in left.items():
@@ -182,6 +182,7 @@ def _without_the_way(answers: Answers, *, counts: bool) -> Answers:
             functions=(),
             operations=seen.operations if counts else None,
             largest=seen.largest if counts else None,
+            lines=seen.lines if counts else None,
             error=seen.error if has_other_weights(seen) else seen.error and seen.error.partition(":")[0],
         )
     return [[left[id(seen)] for seen in given] for given in answers]

@@ -13,10 +13,14 @@ import torch
 from torch import Tensor, nn
 
 from autograder.checking.difference import agree, difference, dtype_text, shape_text, two_answers, unreadable
+from autograder.checking.executed_lines import HIDDEN
 from autograder.checking.props import build
 from autograder.checking.request import Observation, Request, Value, WeightsError, WrongResultError
 from autograder.checking.tolerance import tolerance_for
 from autograder.checking.value_text import other_items, result_name, type_name
+
+# So many lines more are executed by a loop over three times as many items, two in the smaller case, if it looks at every other one.
+LOOP_LINES = 2
 
 # What is said of a stub.
 NOT_WRITTEN = "not written yet"
@@ -160,12 +164,21 @@ def related(seen: Observations, expected: Observations, options: Mapping[str, Va
 
 
 def same_operations(seen: Observations, expected: Observations, options: Mapping[str, Value]) -> str | None:
-    """The number of dispatched operations does not grow with the size of the input."""
+    """Neither the number of dispatched operations nor that of executed lines grows with the size of the input.
+
+    Lines grow by the option ``lines`` or more where there is a loop; a check of an older version has no such option.
+    """
     if problem := _kinds(seen, expected):
         return problem
     small, large = (observation.operations or 0 for observation in seen)
     if large > small * 1.2 + 2:
         counts = f"it runs {small} PyTorch operations on a small input and {large} on a larger one"
+        return f"{counts}: there is a Python loop over {options['axis']}"
+    few, many = (observation.lines or 0 for observation in seen)
+    if max(few, many) >= HIDDEN:
+        return "it keeps the check from counting the lines that it executes (sys.settrace)"
+    if many - few >= options.get("lines", LOOP_LINES):
+        counts = f"it executes {few} lines of Python on a small input and {many} on a larger one"
         return f"{counts}: there is a Python loop over {options['axis']}"
     return None
 

@@ -26,7 +26,8 @@ class Request:
 
     Attributes:
         action: ``"call"``: run it. ``"gradients"``: run it, then send :func:`cotangent` back through it. ``"meta"``: run it on
-            PyTorch's meta device, where every tensor has a shape and no data. ``"operations"``: run it and count the ATen operations.
+            PyTorch's meta device, where every tensor has a shape and no data. ``"operations"``: run it and count the ATen operations
+            and the lines that it executes.
             ``"functions"``: run it and note which functions of PyTorch it calls. ``"attributes"``: for a class, make an instance and
             look at its attributes.
         arguments: the call's arguments by name.
@@ -70,6 +71,7 @@ class Observation:
         mutated: names of the arguments that it changed in place.
         attached: names of the results from which a gradient can still flow back, where a model was given (``"call"`` only).
         operations: how many ATen operations it dispatched (``"operations"`` only).
+        lines: how many lines of code outside libraries it executed (``"operations"`` only).
         largest: number of elements of the largest tensor that it made (``"operations"`` only).
         functions: names of the torch functions that it called (``"operations"`` and ``"functions"`` only).
     """
@@ -82,6 +84,7 @@ class Observation:
     operations: int | None = None
     largest: int | None = None
     functions: tuple[str, ...] = ()
+    lines: int | None = None
 
 
 class WrongResultError(Exception):

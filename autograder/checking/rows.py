@@ -203,7 +203,7 @@ def device(points: float, *makers: Maker) -> Row:
 
 
 def no_loop(points: float, at_size: Callable[[Draw, int], Case], *, over: str) -> Row:
-    """The number of dispatched operations stays the same when what ``over`` names grows threefold, and the numbers are right there.
+    """Dispatched operations and executed lines stay the same when what ``over`` names grows threefold, and the numbers are right there.
 
     Sizes are 2 and 6 on the visible questions. On hidden ones the smaller size is drawn from 2, 3 and 4: whoever wanted to behave only
     where operations are counted would have to guess where that is.
@@ -216,7 +216,8 @@ def no_loop(points: float, at_size: Callable[[Draw, int], Case], *, over: str) -
 
     def probes(draw: Draw) -> Sequence[Probe]:
         cases = [at_size(draw, size) for size in (draw.counting_size, 3 * draw.counting_size)]
-        counted = Probe(tuple(case.request("operations") for case in cases), "same_operations", {"axis": over})
+        options = {"axis": over, "lines": draw.counting_size}
+        counted = Probe(tuple(case.request("operations") for case in cases), "same_operations", options)
         return [counted, *(Probe((case.request(),), "matches") for case in cases)]
 
     return Row("loops", f"There is no Python loop over {over}.", points, probes, side=True)

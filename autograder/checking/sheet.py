@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 
 from autograder.checking.example import example, which_case
-from autograder.checking.hidden_messages import hidden_message
+from autograder.checking.hidden_messages import FORBIDDEN, WRONG
 from autograder.checking.judges import (
     JUDGES,
     NOT_WRITTEN,
@@ -261,7 +261,7 @@ def hear(sheet: Sheet, subject: Subject) -> Heard:
 def reach(sheet: Sheet, heard: Heard) -> Verdict:
     """Return the verdict that follows from answers. It depends on nothing else."""
     answers = heard.answers
-    refusal = heard.refusal or next(filter(None, (_refused(given, _forbidden(sheet)) for given in answers)), None)
+    refusal = heard.refusal or _refused_later(sheet, answers)
     if refusal:
         return _verdict(sheet, [Problem(refusal)] * len(sheet.sections), [None] * len(sheet.sections))
     problems = [_problem(section, given) for section, given in zip(sheet.sections, answers, strict=True)]
@@ -290,6 +290,15 @@ def _refused(answers: Answers, rules: Sequence[Probe]) -> str | None:
     seen = [observation for given in answers for observation in given]
     broken = (JUDGES[rule.judge](seen, seen, rule.options) for rule in rules)
     return _borrowed(answers) or next(filter(None, broken), None)
+
+
+def _refused_later(sheet: Sheet, answers: Sequence[Answers]) -> str | None:
+    """Say which rule was broken in the questions of the rows. At hidden ones a subject could choose what it calls: that is not told."""
+    rules = _forbidden(sheet)
+    visible = [given[: section.visible] for section, given in zip(sheet.sections, answers, strict=True)]
+    if refusal := next(filter(None, (_refused(given, rules) for given in visible)), None):
+        return refusal
+    return FORBIDDEN if any(_refused(given, rules) for given in answers) else None
 
 
 def _borrowed(answers: Answers) -> str | None:
@@ -333,11 +342,10 @@ def _problem(section: Section, answers: Iterable[Sequence[Observation]]) -> Prob
     if found is None:
         return None
     place, given, message = found
+    if section.visible is not None and place >= section.visible:
+        return Problem(WRONG)
     probe, wanted = section.probes[place], section.expected[place]
     about_numbers = concerns_numbers(probe.judge, probe.requests, given, wanted)
-    if section.visible is not None and place >= section.visible:
-        hidden = hidden_message(probe.judge, given, wanted, probe.options)
-        return Problem(hidden, about_numbers=about_numbers)
     case = which_case([one.requests[0] for one in section.probes[: section.visible]], probe.requests[0])
     return Problem(message, _example(probe, given, wanted), case, about_numbers)
 

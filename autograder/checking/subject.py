@@ -19,6 +19,7 @@ from torch.overrides import TorchFunctionMode
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from autograder.checking.by_shape import result_by_shape
+from autograder.checking.executed_lines import LineCounter
 from autograder.checking.props import build, states
 from autograder.checking.request import (
     Observation,
@@ -308,9 +309,17 @@ def _needs_numbers(error: BaseException) -> bool:
 
 
 def _operations(candidate: Callable[..., Any], request: Request) -> Observation:
-    counter = _OperationCounter()
-    seen = _functions(candidate, request, counter)
-    return seen if seen.error is not None else replace(seen, operations=counter.count, largest=counter.largest)
+    counter, lines = _OperationCounter(), LineCounter()
+    seen = _functions(candidate, request, _both(counter, lines))
+    if seen.error is not None:
+        return seen
+    return replace(seen, operations=counter.count, largest=counter.largest, lines=lines.count)
+
+
+@contextmanager
+def _both(counter: _OperationCounter, lines: LineCounter) -> Iterator[None]:
+    with counter, lines:
+        yield
 
 
 def _functions(

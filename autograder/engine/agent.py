@@ -51,13 +51,22 @@ class Agent:
         tray: where parts of an answer are laid down.
         shell: where cells run.
         max_bytes: the longest answer.
+        note: is given the text of each cell before it runs.
     """
 
-    def __init__(self, channel: Channel, tray: Tray, shell: CellShell, max_bytes: int) -> None:
+    def __init__(
+        self,
+        channel: Channel,
+        tray: Tray,
+        shell: CellShell,
+        max_bytes: int,
+        note: Callable[[str], None] = lambda source: None,
+    ) -> None:
         self._channel = channel
         self._tray = tray
         self._shell = shell
         self._max_bytes = max_bytes
+        self._note = note
         self._kept: dict[int, Any] = {}
         self._numbers: dict[int, int] = {}
         self._graphs: dict[int, list[Tensor]] = {}
@@ -148,6 +157,7 @@ class Agent:
         return {"value": None}
 
     def _do_run(self, question: dict[str, Any]) -> dict[str, Any]:
+        self._note(question["source"])
         return {"value": self._shell.run(question["source"], self._emit)}
 
     def _emit(self, output: dict[str, Any]) -> None:

@@ -28,6 +28,8 @@ from autograder.grading.settings import GradingSettings
 
 # A traceback's last line says what was raised; so much of it is told in a problem.
 _TOLD = 300
+# So many lines are told of what the student's process said it was about to do.
+_REPORTED = 12
 
 
 class Checker:
@@ -55,6 +57,7 @@ class Checker:
         self._child: Child | None = None
         self._conversation: Conversation | None = None
         self._problems: list[Problem] = []
+        self._reported: dict[str, None] = {}  # in order, each once
         self._files: dict[str, bytes] = {}
         self._deadly: set[int] = set()
         self._cpu_seconds = 0.0
@@ -90,10 +93,15 @@ class Checker:
         code = [cell for cell in notebook.cells if cell.cell_type == "code" and not is_test(cell)]
         own = [cell.source for cell in code if not is_locked(cell)]
         found = conspicuous(own, [cell.source for cell in code if is_locked(cell)])
-        if not found:
-            return []
-        what = f"Its code uses what is not on the list of what every exercise gets by with: {', '.join(found)}."
-        return [Problem("worth a look", what, do="It cost nothing; a person should read it.")]
+        what = []
+        if found:
+            what.append(
+                f"Its code uses what is not on the list of what every exercise gets by with: {', '.join(found)}."
+            )
+        if self._reported:
+            lines = [*self._reported][:_REPORTED] + ["…"] * (len(self._reported) > _REPORTED)
+            what.append(f"While it ran, its code did what no exercise needs: it {'; it '.join(lines)}.")
+        return [Problem("worth a look", text, do="It cost nothing; a person should read it.") for text in what]
 
     def _cell(self, notebook: NotebookNode, cell: NotebookNode, index: int) -> None:
         conversation = self._conversation
@@ -205,6 +213,7 @@ class Checker:
     def _end(self) -> None:
         if self._child is not None:
             self._cpu_seconds += self._child.cpu_seconds()
+            self._reported |= dict.fromkeys(self._child.reports())
             self._child.close()
         self._child = self._conversation = None
 

@@ -35,6 +35,10 @@ from autograder.engine.settings import EngineSettings, level_of, suffices
 START_SECONDS = 120.0
 _FORK_SECONDS = 20.0
 _TICK = os.sysconf("SC_CLK_TCK")
+# So many lines are read of what a student's process says of itself, of so many characters.
+_MOST_REPORTS, _LONGEST_REPORT = 200, 160
+# A process that ends closes its connections first, and is there for a moment after that.
+_END_SECONDS = 1.0
 
 
 class NurseryError(Exception):
@@ -47,6 +51,7 @@ class Child:
     Args:
         channel: the connection to it.
         tray: where it lays down parts of its answers.
+        reports: where it says what it is about to do that is worth a look.
         handle: a descriptor that stands for the process.
         number: its number within the zygote.
         layers: the layers of isolation that it has put on.
@@ -54,10 +59,18 @@ class Child:
     """
 
     def __init__(
-        self, channel: Channel, tray: Tray, handle: int, number: int, layers: tuple[str, ...], scratch: str
+        self,
+        channel: Channel,
+        tray: Tray,
+        reports: socket.socket,
+        handle: int,
+        number: int,
+        layers: tuple[str, ...],
+        scratch: str,
     ) -> None:
         self.channel = channel
         self.tray = tray
+        self._reports = reports
         self.number = number
         self.layers = layers
         self._handle = handle
@@ -83,20 +96,47 @@ class Child:
             with contextlib.suppress(OSError):
                 os.killpg(self._pid, signal.SIGKILL)
 
-    def is_alive(self) -> bool:
-        """Return whether it has not ended."""
+    def is_alive(self, wait_seconds: float = 0.0) -> bool:
+        """Return whether it has not ended.
+
+        Args:
+            wait_seconds: how long to wait for its end.
+        """
         poll = select.poll()
         poll.register(self._handle, select.POLLIN)
-        return not poll.poll(0)
+        return not poll.poll(1000 * wait_seconds)
 
     def close(self) -> None:
         """End it, and take its connection and folder away."""
         self.kill()
         self.channel.close()
         self.tray.close()
+        self._reports.close()
         os.close(self._handle)
         if self._scratch:
             shutil.rmtree(self._scratch, ignore_errors=True)
+
+    def reports(self) -> list[str]:
+        """End it, and return what it has said of what it was about to do."""
+        found, closed = self._read_reports()
+        if closed and not self.is_alive(wait_seconds=_END_SECONDS):
+            closed = False  # it has ended, which closes everything
+        self.kill()
+        found += self._read_reports()[0]
+        return [*found, "closed the connection over which it is watched"] if closed else found
+
+    def _read_reports(self) -> tuple[list[str], bool]:
+        """Return the lines that have come, and whether no more can come."""
+        found: list[str] = []
+        try:
+            while len(found) < _MOST_REPORTS:
+                line = self._reports.recv(4 * _LONGEST_REPORT, socket.MSG_DONTWAIT)
+                if not line:
+                    return found, True
+                found.append(line.decode("utf-8", "replace")[:_LONGEST_REPORT])
+        except OSError:
+            pass
+        return found, False
 
     def own_cpu_seconds(self) -> float:
         """Return the CPU seconds that the process has used without its children. To find out takes microseconds."""
@@ -296,6 +336,7 @@ class Nursery:
             raise NurseryError("the process that student code is forked from is not ready")
         ours, theirs = socket.socketpair()
         tray, their_tray = socket.socketpair(type=socket.SOCK_SEQPACKET)
+        reports, their_reports = socket.socketpair(type=socket.SOCK_SEQPACKET)
         scratch = tempfile.mkdtemp(prefix="tfcourse-") if self.problem or self.settings.isolation == "none" else ""
         order = {
             "limits": asdict(limits or self.settings.limits),
@@ -304,17 +345,18 @@ class Nursery:
             "connection": dict(connection or {}),
             "sockets": f"{self.sockets}/{sockets}" if scratch and sockets else sockets,
         }
+        descriptors = [theirs.fileno(), their_tray.fileno(), their_reports.fileno()]
         try:
-            answer, handles = self._exchange(control, {"fork": order}, [theirs.fileno(), their_tray.fileno()])
+            answer, handles = self._exchange(control, {"fork": order}, descriptors)
         except NurseryError:
-            ours.close()
-            tray.close()
+            for one in (ours, tray, reports):
+                one.close()
             raise
         finally:
-            theirs.close()
-            their_tray.close()
+            for one in (theirs, their_tray, their_reports):
+                one.close()
         channel = Channel(ours, max_bytes)
-        child = Child(channel, Tray(tray, max_bytes), handles[0], answer["pid"], (), scratch)
+        child = Child(channel, Tray(tray, max_bytes), reports, handles[0], answer["pid"], (), scratch)
         try:
             said = unpack(channel.receive(monotonic() + _FORK_SECONDS))
         except (ClosedError, LateError, TooLongError, WireError) as error:

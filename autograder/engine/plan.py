@@ -36,5 +36,10 @@ def engine_settings(settings: GradingSettings, packages: str = "") -> EngineSett
 def student_environment(settings: GradingSettings, folder: Path) -> Mapping[str, str]:
     """Return the environment variables of a student's process, of which ``folder`` is the zygote's own."""
     environment = kernel_environment(folder, device=settings.device, seed=settings.student_seed)
-    # What is drawn is shown in the notebook, as in Jupyter.
-    return {**environment, "MPLBACKEND": "module://matplotlib_inline.backend_inline"}
+    own = {
+        # What is drawn is shown in the notebook, as in Jupyter.
+        "MPLBACKEND": "module://matplotlib_inline.backend_inline",
+        # torch.compile starts a C++ compiler, and no program can be started: it returns the function as it is.
+        "TORCHDYNAMO_DISABLE": "1",
+    }
+    return {**environment, **own}

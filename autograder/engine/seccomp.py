@@ -1,4 +1,11 @@
-"""A filter of system calls: what no exercise needs, and what ways out of a sandbox have been made of."""
+"""A filter of system calls: what no exercise needs, and what ways out of a sandbox have been made of.
+
+Protects against: the calls listed in ``_REFUSED``, among them those that start a program, so that there is no fresh interpreter in which
+nothing is refused or counted; sockets other than AF_UNIX; new namespaces; the 32-bit call table.
+
+Does not protect against: copies of the process (``fork``), which inherit the filter and everything that is refused in Python; mistakes in
+the calls that are allowed.
+"""
 
 from __future__ import annotations
 
@@ -28,6 +35,7 @@ _REFUSED = {
     "setns": (308, 268), "settimeofday": (164, 170), "shmget": (29, 194), "swapoff": (168, 225), "swapon": (167, 224),
     "syslog": (103, 116), "umount2": (166, 39), "unshare": (272, 97), "userfaultfd": (323, 282), "vhangup": (153, 58),
     "vmsplice": (278, 75), "landlock_create_ruleset": (444, 444),
+    "execve": (59, 221), "execveat": (322, 281),
     "listmount": (458, 458), "modify_ldt": (154, -1), "open_tree_attr": (467, 467), "statmount": (457, 457),
 }  # fmt: skip
 # PyTorch's CUDA driver makes anonymous files for its memory.

@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 import atexit
 import re
-import subprocess
 import sys
 import warnings
 from collections.abc import Callable, Mapping
@@ -22,6 +21,8 @@ from IPython.external.pickleshare import PickleShareDB
 from IPython.paths import get_ipython_dir
 from traitlets import Type
 from traitlets.config import Config
+
+from autograder.engine.programs import ShellRefusal, refuse_script_magics
 
 Emit = Callable[[dict[str, Any]], None]
 
@@ -132,8 +133,8 @@ class _Compiler(CachingCompiler):  # type: ignore[misc]
         return cast("ast.AST", super().ast_parse(source, filename, symbol))
 
 
-class CellShell(InteractiveShell):  # type: ignore[misc]
-    """An IPython shell that hands on outputs as plain dictionaries, in the form that notebooks keep them."""
+class CellShell(ShellRefusal, InteractiveShell):  # type: ignore[misc]
+    """An IPython shell that hands on outputs as plain dictionaries, as notebooks keep them, and starts no programs."""
 
     compiler_class = Type(_Compiler)
     displayhook_class = Type(_Hook)
@@ -205,17 +206,6 @@ class CellShell(InteractiveShell):  # type: ignore[misc]
     def enable_gui(self, gui: Any = None) -> None:
         """Have no event loop."""
 
-    def system(self, cmd: str) -> None:
-        """Run a command of the system's shell, and print what it prints; IPython's own way needs a terminal, which a sandbox has not."""
-        command = self.var_expand(cmd, depth=1)
-        with subprocess.Popen(
-            command, shell=True, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT
-        ) as process:
-            assert process.stdout is not None
-            for line in process.stdout:
-                sys.stdout.write(line.decode("utf-8", "replace"))
-        self.user_ns["_exit_code"] = process.returncode
-
     def transform_cell(self, raw_cell: str) -> str:
         """Return a cell as Python. One that is Python stays as it is: to look for IPython's own syntax takes longer than most run."""
         cell = raw_cell if raw_cell.endswith("\n") else f"{raw_cell}\n"
@@ -283,6 +273,7 @@ def make_shell(namespace: dict[str, Any] | None = None) -> CellShell:
     CellShell.clear_instance()
     shell: CellShell = CellShell.instance(config=config, user_ns=namespace)
     shell.banner1 = ""
+    refuse_script_magics(shell)
     return shell
 
 

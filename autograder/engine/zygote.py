@@ -108,6 +108,7 @@ class _Zygote:
         for name in self._settings.preload:
             with contextlib.suppress(ImportError):
                 importlib.import_module(name)
+        importlib.import_module("autograder.engine.audit")  # found by its name alone, and by nobody later
         from autograder.engine import warm
 
         warm.collect_seldom()
@@ -119,7 +120,7 @@ class _Zygote:
         """Do what the worker asks, until it says to leave or closes the connection: fork, wait for a child, enter a folder of packages."""
         while True:
             try:
-                message, descriptors = receive_with_descriptors(self._control, 2)
+                message, descriptors = receive_with_descriptors(self._control, 3)
             except (ClosedError, OSError):
                 return
             order = json.loads(message)
@@ -214,6 +215,7 @@ class _Zygote:
             os._exit(status)
 
     def _play(self, order: dict[str, Any], descriptors: list[int], layers: list[str]) -> None:
+        from autograder.engine import audit
         from autograder.engine.agent import Agent
         from autograder.engine.wire import pack
         from autograder.grading.kernel_seed import seed_all
@@ -230,11 +232,13 @@ class _Zygote:
                     sandbox.limit_memory(memory_mb)
                 channel.send(pack({"bound": True}))
 
+            audit.refuse_programs()
             run_kernel(order["connection"], ready)
         else:
             assert self._shell is not None, "this zygote makes kernels"
             tray = Tray(socket.socket(fileno=descriptors[1]))
-            Agent(channel, tray, self._shell, order["max_bytes"]).serve()
+            note = audit.report(socket.socket(fileno=descriptors[2]), audit.library_folders(self._settings.packages))
+            Agent(channel, tray, self._shell, order["max_bytes"], note).serve()
 
 
 def _report(descriptor: int, text: str) -> None:

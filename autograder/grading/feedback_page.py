@@ -11,7 +11,7 @@ from nbgrader.utils import compute_checksum, is_grade, is_solution, is_task
 
 from autograder.checking.verdict import VERDICT_MIME, Diagnosis, Verdict
 from autograder.grading.markup import markdown, plain, python
-from autograder.grading.problem import Problem, problems_of, shortened
+from autograder.grading.problem import FOR_LECTURERS, Problem, problems_of, shortened
 
 # One line; the spaces and signs at its end are taken off by hand, for an expression for that takes time without bound.
 _HEADING = re.compile(r"^#{1,6}[ \t]+(\S[^\n]*)$", re.MULTILINE)
@@ -166,7 +166,7 @@ def feedback_page(notebook: Any, about: Any) -> Page:
         max_score=float(about["max_score"]),
         late_penalty=float(about["late_penalty"] or 0),
         parts=tuple(_parts(notebook)),
-        problems=tuple(problems_of(notebook)),
+        problems=tuple(problem for problem in problems_of(notebook) if problem.kind not in FOR_LECTURERS),
     )
 
 

@@ -6,6 +6,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+# Told to lecturers and not to students: what a student's code does while it sees the hidden questions could say what they are.
+FOR_LECTURERS = frozenset({"worth a look"})
+
 # Where a sanitised notebook keeps what was found about it; a submission cannot bring its own, for nothing of its metadata is kept.
 MARK = "tfcourse"
 # Characters of a problem's parts. What a student wrote may be in any of them, and all of it is printed, kept and shown on pages.

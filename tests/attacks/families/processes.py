@@ -78,6 +78,30 @@ ATTACKS = (
         ),
     ),
     Attack(
+        name="a fresh interpreter",
+        story="Starts Python anew, by subprocess and by multiprocessing, where nobody refuses or counts anything.",
+        wants="a process that nobody watches",
+        unsafe="it starts processes",
+        cells=(
+            code("""
+                import multiprocessing, subprocess, sys
+                try:
+                    subprocess.run([sys.executable, "-c", "pass"], check=True)
+                    won("starts an interpreter")
+                except OSError:
+                    pass
+                try:
+                    process = multiprocessing.get_context("spawn").Process(target=print)
+                    process.start()
+                    process.join(5)
+                    if process.exitcode == 0:
+                        won("starts an interpreter by multiprocessing")
+                except OSError:
+                    pass
+            """),
+        ),
+    ),
+    Attack(
         name="a signal to a neighbour",
         story="Kills a process of the same user that has nothing to do with grading, by its number.",
         wants="harm to whatever else runs on the machine",

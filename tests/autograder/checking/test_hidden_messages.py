@@ -1,68 +1,72 @@
-"""What is said of a wrong answer to a hidden question: enough to know what kind of thing is wrong, and nothing that could be passed on."""
+"""Of a wrong answer to a hidden question one thing is told, whatever it was."""
 
 from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
 
 import pytest
 import torch
 
-from autograder.checking.hidden_messages import OWN_KINDS, hidden_message, told_kind
+from autograder.checking.hidden_messages import FORBIDDEN, OWN_KINDS, WRONG, told_kind
 from autograder.checking.judges import JUDGES
-from autograder.checking.request import Observation
+from autograder.checking.request import Observation, Request
+from autograder.checking.rows import Probe
+from autograder.checking.sheet import Answers, Heard, Section, Sheet, reach
 
-WHERE = "on a question that is not among the visible ones"
 SECRET = "0.0727 is the secret"
 RIGHT = Observation(outputs={"output": torch.tensor([1.0, 2.0])})
 OPTIONS = {"claim": "another tile size gives another result", "axis": "queries", "limit": 8, "outputs": ["output"]}
-
-
-@pytest.mark.parametrize(
-    ("given", "said"),
-    [
-        (Observation(error=f"ValueError: {SECRET}"), "it raised an exception"),
-        (Observation(error=f"{SECRET}: {SECRET}"), "it raised an exception"),
-        (Observation(error=f"print: {SECRET}"), "it raised an exception"),
-        (Observation(error=f"MemoryLimit: {SECRET}"), "it raised MemoryLimit"),
-        (Observation(outputs={SECRET: torch.ones(2)}), "it returns something of another form"),
-        (Observation(outputs={"output": SECRET}), "it returns something of another type"),
-        (Observation(outputs={"output": torch.ones(1234)}), "a result has another shape"),
-        (Observation(outputs={"output": torch.ones(2).double()}), "a result has another dtype"),
-        (Observation(outputs={"output": torch.tensor([1.0, float("nan")])}), "a result has NaN among its numbers"),
-        (Observation(outputs={"output": torch.tensor([1.0, 0.0727])}), "a result is not right"),
-        (Observation(outputs={"output": torch.ones(2, device="meta")}), "what it returns cannot be compared"),
-    ],
+WRONG_ANSWERS = (
+    Observation(error=f"ValueError: {SECRET}"),
+    Observation(error=f"{SECRET}: {SECRET}"),
+    Observation(error="MemoryLimit: 4 GiB"),
+    Observation(error="WeightsError: it lacks q_proj"),
+    Observation(error="NotImplementedError", unfinished=True),
+    Observation(outputs={SECRET: torch.ones(2)}),
+    Observation(outputs={"output": SECRET}),
+    Observation(outputs={"output": torch.ones(1234)}),
+    Observation(outputs={"output": torch.ones(2).double()}),
+    Observation(outputs={"output": torch.tensor([1.0, float("nan")])}),
+    Observation(outputs={"output": torch.tensor([1.0, 0.0727])}, operations=727, mutated=(SECRET,)),
+    Observation(outputs={"output": torch.ones(2, device="meta")}),
 )
-def test_the_kind_of_mistake_is_named_and_nothing_of_the_answer(given: Observation, said: str) -> None:
-    assert hidden_message("matches", [given], [RIGHT], OPTIONS) == f"{WHERE} {said}"
 
 
-def test_an_answer_that_should_have_been_refused_is_said_to_be() -> None:
-    refused = Observation(error="ValueError: a mask is boolean")
-    assert (
-        hidden_message("answers", [RIGHT], [refused], {})
-        == f"{WHERE} it accepts wrong input, where a ValueError is asked for"
-    )
-    alike = Observation(error=f"ValueError: {SECRET}")
-    other = Observation(outputs={"output": torch.zeros(2)})
-    assert hidden_message("matches", [alike, other], [refused, RIGHT], {}) == f"{WHERE} a result is not right"
+def message(hidden: Sequence[Observation], *, judge: str = "matches", expected: Observation = RIGHT) -> str:
+    """Return what is told of answers to two hidden questions, the visible one being answered right."""
+    probe = Probe((Request("call", {}),), judge, OPTIONS)
+    answers: Answers = [[expected], *([given] for given in hidden)]
+    section = Section("values", "The numbers are right.", 4.0, [probe] * 3, [[expected]] * 3, visible=1)
+    rule = Probe((Request("functions", {}),), "free_of", {"names": ["einsum", "matmul"]})
+    sheet = Sheet("f", "01", [rule], [section], [], lambda mistake, section, probe: [])
+    (finding,) = reach(sheet, Heard(answers=[answers])).findings
+    assert not finding.example
+    return finding.message
 
 
-@pytest.mark.parametrize("judge", sorted(JUDGES))
-@pytest.mark.parametrize(
-    "given",
-    [
-        Observation(outputs={"output": torch.tensor([1.0, 0.0727])}, operations=727, largest=727, attached=(SECRET,)),
-        Observation(outputs={"output": torch.tensor([1.0, 2.0])}, operations=727, largest=727, mutated=(SECRET,)),
-        Observation(outputs={SECRET: SECRET}, functions=(SECRET,)),
-        Observation(error=f"{SECRET}: {SECRET}"),
-    ],
-)
-def test_whatever_judge_speaks_nothing_of_the_answer_and_of_the_right_one_is_told(
-    judge: str, given: Observation
-) -> None:
-    told = hidden_message(judge, [given], [RIGHT], OPTIONS)
-    assert told.startswith(WHERE)
-    assert "secret" not in told
-    assert "7" not in told
+@pytest.mark.parametrize("given", WRONG_ANSWERS)
+def test_one_kind_is_told_of_whatever_was_answered(given: Observation) -> None:
+    assert message([RIGHT, given]) == message([given, RIGHT]) == message([given, given]) == WRONG
+
+
+def test_an_answer_that_should_have_been_refused_is_told_no_other_way() -> None:
+    refused = Observation(error="ValueError")
+    assert message([refused, RIGHT], judge="answers", expected=refused) == WRONG
+    assert message([refused, Observation(error="TypeError")], judge="answers", expected=refused) == WRONG
+
+
+@pytest.mark.parametrize("judge", sorted(set(JUDGES) - {"answers"}))
+def test_every_judge_tells_the_same(judge: str) -> None:
+    assert message([Observation(error=SECRET), RIGHT], judge=judge) == WRONG
+
+
+def test_which_forbidden_function_was_called_is_not_told() -> None:
+    told = {
+        message([replace(RIGHT, functions=called), RIGHT])
+        for called in [("einsum",), ("matmul",), ("einsum", "matmul")]
+    }
+    assert told == {FORBIDDEN}
 
 
 def test_of_all_kinds_of_exceptions_only_the_graders_own_are_named() -> None:

@@ -6,6 +6,7 @@ import pytest
 import torch
 from torch import nn
 
+from autograder.checking.executed_lines import HIDDEN
 from autograder.checking.judges import JUDGES, alike_at_a_glance, glance, judge, look, same_answer
 from autograder.checking.request import Observation, flatten_outputs
 from autograder.checking.tolerance import tolerance_for
@@ -283,6 +284,18 @@ def test_a_view_narrows_step_by_step_and_knows_nothing_else():
 def test_a_loop_is_told_by_operations_that_grow_with_the_input(small, large, loop):
     seen = [Observation(operations=small), Observation(operations=large)]
     assert bool(judge("same_operations", seen, seen, {"axis": "keys"})) is loop
+
+
+@pytest.mark.parametrize(("few", "many", "loop"), [(90, 90, False), (90, 88, False), (90, 91, False), (90, 94, True)])
+def test_a_loop_is_told_by_lines_that_grow_with_the_input(few, many, loop):
+    seen = [Observation(outputs={}, operations=7, lines=lines) for lines in (few, many)]
+    assert bool(judge("same_operations", seen, seen, {"axis": "keys", "lines": 2})) is loop
+    assert bool(judge("same_operations", seen, seen, {"axis": "keys"})) is loop
+
+
+def test_who_keeps_lines_from_being_counted_is_told_so():
+    seen = [Observation(outputs={}, operations=7, lines=HIDDEN)] * 2
+    assert "settrace" in judge("same_operations", seen, seen, {"axis": "keys"})
 
 
 def test_a_tensor_that_is_too_large_is_told_with_its_size():

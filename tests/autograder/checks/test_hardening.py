@@ -1,5 +1,6 @@
 """What a student gains by tricks that need no forged verdict: nothing. And what a notebook's settings cost an honest one: nothing."""
 
+import sys
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
@@ -9,9 +10,11 @@ import pytest
 import torch
 
 from autograder.checking.recorded import read_sheet, write_sheet
+from autograder.checking.sheet import decide
+from autograder.checking.subject import LocalSubject
 from autograder.checks import check, exercise, exercises
 from autograder.checks.ch03_scaled_dot_product.cases import FUSED
-from tfcourse import attention
+from tfcourse import attention, bert
 
 
 def named(name, function):
@@ -284,3 +287,39 @@ def test_a_recording_tells_results_and_not_how_the_reference_came_by_them(name, 
             kind, _, text = (observation.error or "").partition(": ")
             assert not text or kind == "WeightsError", "of weights that do not fit, names and shapes"
             assert counted or observation.operations is observation.largest is None
+
+
+def spans_one_by_one(start, end, *, max_length):
+    if max_length < 1:
+        raise ValueError(max_length)
+    found = []
+    for first, last in zip(start.tolist(), end.tolist(), strict=True):
+        spans = [(i, j) for i in range(len(first)) for j in range(i, min(len(first), i + max_length))]
+        found.append(max(spans, key=lambda span: (first[span[0]] + last[span[1]], -span[0], -span[1])))
+    i, j = torch.tensor(found, device=start.device).T
+    return i, j
+
+
+def test_a_loop_over_plain_numbers_costs_the_loops_and_nothing_else():
+    verdict = check(named("best_span", spans_one_by_one), hidden=True, seed=3)
+    assert [finding.aspect for finding in verdict.findings if not finding.passed] == ["loops"], str(verdict)
+
+
+def test_who_asks_whether_it_is_watched_gains_the_loops_at_most():
+    def either(start, end, *, max_length):
+        watched = sys.gettrace() is not None or sys.getprofile() is not None
+        return (bert.best_span if watched else spans_one_by_one)(start, end, max_length=max_length)
+
+    def wrong_unless_watched(start, end, *, max_length):
+        watched = sys.gettrace() is not None or sys.getprofile() is not None
+        return spans_one_by_one(start, end, max_length=max_length) if watched else (None, None)
+
+    honest, hiding, wrong = (subject(function) for function in (spans_one_by_one, either, wrong_unless_watched))
+    manner = next(section.points for section in exercise("best_span").sheet().sections if section.aspect == "loops")
+    assert hiding.score - honest.score <= manner
+    assert wrong.score == 0
+
+
+def subject(function):
+    """The verdict as the grader reaches it: nothing watches but what a question is about."""
+    return decide(exercise("best_span").sheet(hidden=True, seed=3), LocalSubject(function))

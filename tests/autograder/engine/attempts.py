@@ -209,7 +209,9 @@ def signal_outside(facts: Facts) -> Any:
 
 def gain_privileges(facts: Facts) -> Any:
     """Become root through a program that makes people root."""
-    return subprocess.run([facts.setuid, "-u"], capture_output=True, text=True, check=False).stdout.strip()
+    return refusal(
+        lambda: subprocess.run([facts.setuid, "-u"], capture_output=True, text=True, check=False).stdout.strip()
+    )
 
 
 def change_user(facts: Facts) -> Any:
@@ -344,7 +346,8 @@ def leave_daemons(facts: Facts) -> Any:
                 for descriptor in range(64):
                     if descriptor != null:
                         os.dup2(null, descriptor)
-                os.execv("/bin/sleep", ["tfcourse-daemon", "1000"])
+                ctypes.CDLL(None).prctl(15, b"tfcourse-daemon")  # the name that it goes by
+                time.sleep(1000)
             os._exit(0)
         os.wait()
     return "left"

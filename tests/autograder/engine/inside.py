@@ -144,7 +144,7 @@ def _end_daemons(since: int) -> int:
     found = 0
     for entry in Path("/proc").iterdir():
         try:
-            daemon = entry.name.isdigit() and (entry / "cmdline").read_bytes().startswith(b"tfcourse-daemon")
+            daemon = entry.name.isdigit() and (entry / "comm").read_bytes() == b"tfcourse-daemon\n"
             if daemon and int(entry.name) > since and (entry / "comm").stat().st_uid == os.getuid():
                 os.kill(int(entry.name), signal.SIGKILL)
                 found += 1

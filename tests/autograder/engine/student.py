@@ -62,6 +62,10 @@ class Process:
         """Return no CPU time: nothing is watched here."""
         return 0.0
 
+    def reports(self) -> list[str]:
+        """Return nothing: no hook is on."""
+        return []
+
     def memory(self) -> int:
         """Return no memory."""
         return 0
@@ -179,6 +183,10 @@ class Scripted:
     def cpu_seconds(self) -> float:
         """Return no CPU time."""
         return 0.0
+
+    def reports(self) -> list[str]:
+        """Return nothing: no hook is on."""
+        return []
 
     def memory(self) -> int:
         """Return no memory."""

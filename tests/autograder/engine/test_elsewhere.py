@@ -38,7 +38,7 @@ def test_a_notebook_that_goes_into_folders_and_writes_there_is_graded_wherever_p
     assert ran.returncode == 0, ran.stderr
     assert json.loads(ran.stdout) == {
         # Python itself is read-only (error 30); all else is the student's.
-        "printed": ["/tmp", "/tmp/folder", "kept /tmp", "told", "/tmp/home drawn 1", "OSError 30"],
+        "printed": ["/tmp", "/tmp/folder", "kept /tmp", "/tmp/home drawn 1", "OSError 30"],
         "errors": {},
         "points": {"double": 1.0},
         "isolation": "sandbox",

@@ -26,7 +26,7 @@ def refused(number: int) -> int:
 NEEDED = {
     "read": (0, 63), "write": (1, 64), "openat": (257, 56), "close": (3, 57), "mmap": (9, 222), "mprotect": (10, 226),
     "munmap": (11, 215), "brk": (12, 214), "futex": (202, 98), "clock_gettime": (228, 113), "getpid": (39, 172),
-    "execve": (59, 221), "wait4": (61, 260), "exit_group": (231, 94), "pipe2": (293, 59), "getrandom": (318, 278),
+    "clone": (56, 220), "wait4": (61, 260), "exit_group": (231, 94), "pipe2": (293, 59), "getrandom": (318, 278),
     "rt_sigaction": (13, 134), "kill": (62, 129), "prlimit64": (302, 261), "sched_getaffinity": (204, 123), "sendto": (44, 206),
     "recvfrom": (45, 207), "ppoll": (271, 73), "statx": (332, 291), "prctl": (157, 167), "madvise": (28, 233),
 }  # fmt: skip
@@ -53,6 +53,11 @@ def test_each_listed_call_is_refused_and_every_other_number_is_not(machine: str)
 @pytest.mark.parametrize("name", NEEDED)
 def test_what_notebooks_need_passes(machine: str, name: str) -> None:
     assert run(seccomp.program(machine), machine, NEEDED[name][column(machine)]) == ALLOW
+
+
+def test_no_program_can_be_started(machine: str) -> None:
+    for numbers in ((59, 221), (322, 281)):  # execve, execveat
+        assert run(seccomp.program(machine), machine, numbers[column(machine)]) == refused(errno.EPERM)
 
 
 def test_clone_passes_but_for_namespaces_and_clone3_is_not_there(machine: str) -> None:
@@ -126,6 +131,21 @@ def test_the_filter_stays_on_in_what_a_process_starts() -> None:
         return [before, _family(socket.AF_INET), _family(socket.AF_UNIX), inherited]
 
     assert in_child(confined) == ["", "EAFNOSUPPORT", "", 0]
+
+
+def test_nothing_that_a_process_forks_starts_a_program() -> None:
+    def confined() -> list[str]:
+        linux.prctl(linux.PR_SET_NO_NEW_PRIVS, 1)
+        seccomp.install()
+        child = os.fork()
+        if not child:
+            try:
+                os.execv("/bin/true", ["true"])
+            except PermissionError:
+                os._exit(7)
+        return [str(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))]
+
+    assert in_child(confined) == ["7"]
 
 
 def test_without_no_new_privileges_an_ordinary_process_gets_no_filter() -> None:

@@ -196,14 +196,23 @@ def test_magics_work(run: Run, source: str, text: str | None) -> None:
         assert text in "".join(item.get("text", "") for item in found)
 
 
-def test_commands_of_the_system_are_run_and_print_into_the_cell(run: Run) -> None:
-    assert told(run("x = 'a b'\n!echo {x}; echo oops >&2\nprint('after')\n_exit_code")) == [
-        ("stdout", "a b\noops\nafter\n"),
-        ("execute_result", "0"),
-    ]
-    assert told(run("!exit 3", "_exit_code")) == [("execute_result", "3")]
-    assert told(run("found = !echo one; echo two\nlist(found)")) == [("execute_result", "['one', 'two']")]
-    assert told(run("!cat")) == []
+@pytest.mark.parametrize("command", ["!ls -la", "!!ls -la", "%sx ls -la", "%system ls -la", "found = !ls -la"])
+def test_a_command_is_explained_and_the_cell_goes_on(run: Run, command: str) -> None:
+    kind, text = told(run(f"{command}\nprint('after')"))[0]
+    assert kind == "stdout"
+    assert text.startswith("Programs cannot be started while a notebook is graded: ")
+    assert text.endswith("was not run. This costs no points.\nafter\n")
+
+
+def test_a_command_has_no_output_and_the_code_of_one_not_run(run: Run) -> None:
+    assert told(run("found = !ls", "list(found), found.n, _exit_code"))[-1] == ("execute_result", "([], '', 126)")
+
+
+@pytest.mark.parametrize("magic", ["bash", "sh", "python3", "script perl", "script --no-raise-error sh"])
+def test_a_cell_for_a_program_is_explained(run: Run, magic: str) -> None:
+    ((kind, text),) = told(run(f"%%{magic}\necho one\necho two"))
+    assert kind == "stdout"
+    assert text.startswith("Programs cannot be started")
 
 
 def test_code_that_asks_for_input_gets_an_error(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:

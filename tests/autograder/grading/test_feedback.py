@@ -490,3 +490,11 @@ def test_a_side_row_shows_what_it_earned_and_no_row_shows_an_example(pages: dict
     assert "0 of 0.5" in text, "no number is right, so what is beside the numbers pays nothing"
     assert "An example" not in pages["ann"]
     assert "expected [[" not in pages["ann"]
+
+
+def test_what_is_worth_a_look_is_told_to_lecturers_only() -> None:
+    told = [Problem("worth a look", "it compiles 0.0727"), Problem("cell error", "The cell raised ValueError.")]
+    notebook = new_notebook()
+    add_problems(notebook, told)
+    about = {"assignment": "01", "student": "s", "score": 0, "max_score": 1, "late_penalty": 0}
+    assert feedback_page(notebook, about).problems == (told[1],)

@@ -1,0 +1,66 @@
+"""Counting the lines that examined code executes: a loop shows in them where it calls nothing that PyTorch dispatches.
+
+Protects against: a Python loop over ``tensor.tolist()``, over NumPy's arrays or over plain lists, also in another function, a
+comprehension, a generator, or a thread that is started meanwhile.
+
+Does not protect against: a loop inside a library or inside C (``map(max, rows)``, ``numpy.vectorize`` of a built-in function), code that
+claims to be a library's (``CodeType.replace``), a forked process, a thread that was there before. Code that finds out where lines are
+counted and does not loop there gets the points of this row, and no others.
+"""
+
+from __future__ import annotations
+
+import sys
+import sysconfig
+import threading
+from collections.abc import Callable
+from types import FrameType
+from typing import Any, Self
+
+# A count that no honest code reaches: that of code which has switched the counting off.
+HIDDEN = 2**40
+
+_PATHS = sysconfig.get_paths()
+_LIBRARIES = tuple(f"{_PATHS[name]}/" for name in ("stdlib", "platstdlib", "purelib", "platlib"))
+_OWN = __file__.rpartition("executed_lines")[0]
+_UNCOUNTED = (*_LIBRARIES, _OWN, "<frozen ")
+
+
+class LineCounter:
+    """Counts executed lines of code that lies in no library, while it is active.
+
+    A line counts each time it is executed; a comprehension, once for each item.
+    """
+
+    def __init__(self) -> None:
+        self._lines = 0
+        self._before: tuple[Any, Any] = (None, None)
+        self._trace: Callable[..., Any] = self._called
+        self.hidden = False
+
+    def __enter__(self) -> Self:
+        self._before = sys.gettrace(), threading.gettrace()
+        threading.settrace(self._trace)
+        sys.settrace(self._trace)
+        return self
+
+    def __exit__(self, *reason: object) -> None:
+        self.hidden = sys.gettrace() is not self._trace or threading.gettrace() is not self._trace
+        sys.settrace(self._before[0])
+        threading.settrace(self._before[1])
+
+    @property
+    def count(self) -> int:
+        """The lines that were executed, or ``HIDDEN`` if the counting was switched off meanwhile."""
+        return HIDDEN if self.hidden else self._lines
+
+    def _called(self, frame: FrameType, event: str, argument: object) -> Callable[..., Any] | None:
+        caller = frame.f_back
+        if frame.f_code.co_filename == "<string>" and caller is not None:
+            frame = caller  # of code that a library has generated, its caller says whose it is
+        return None if frame.f_code.co_filename.startswith(_UNCOUNTED) else self._line
+
+    def _line(self, frame: FrameType, event: str, argument: object) -> Callable[..., Any]:
+        if event == "line":
+            self._lines += 1
+        return self._line

@@ -1,0 +1,188 @@
+"""What a student's process reports of itself before it happens, in real sandboxed children."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from autograder.engine.nursery import Nursery
+from autograder.engine.plan import engine_settings, student_environment
+from autograder.grading.settings import GradingSettings
+
+from .test_nursery import Room
+
+SETTINGS = GradingSettings(memory_mb=2048, scratch_mb=16, seed=5)
+
+
+@pytest.fixture(scope="module")
+def nursery(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Nursery]:
+    """A zygote of a course's settings, ready to fork."""
+    made = Nursery(engine_settings(SETTINGS), student_environment(SETTINGS, tmp_path_factory.mktemp("home")))
+    made.make_ready()
+    yield made
+    made.close()
+
+
+def reported(nursery: Nursery, *cells: str) -> list[str]:
+    """Run cells in a new child, and return what it has reported."""
+    room = Room(nursery)
+    for cell in cells:
+        room.run(cell)
+    found = room.child.reports()
+    room.child.close()
+    return found
+
+
+EVIL = "class Evil:\n    def __reduce__(self): return (print, ('evil',))\n"
+HONEST = (
+    """
+import copy, dataclasses, io, pickle, platform, timeit
+from collections import namedtuple
+from typing import NamedTuple, get_type_hints
+import numpy as np, torch
+from numpy import *
+import matplotlib.pyplot as plt
+""",
+    """
+@dataclasses.dataclass
+class Config:
+    width: int = 4
+    name: 'str' = 'small'
+class Pair(NamedTuple):
+    left: 'torch.Tensor | None'
+    right: int
+def solution(x: 'torch.Tensor', config: 'Config | None' = None) -> 'torch.Tensor':
+    return x * 2
+namedtuple('Point', 'x y')(1, 2), Config(), Pair(None, 1), get_type_hints(solution)
+""",
+    """
+buffer = io.BytesIO()
+torch.save({'weights': torch.nn.Linear(2, 2).state_dict()}, buffer)
+for only in (True, False):
+    buffer.seek(0)
+    torch.load(buffer, weights_only=only)
+np.save(buffer := io.BytesIO(), np.array([1, 'a', None], dtype=object))
+buffer.seek(0)
+np.load(buffer, allow_pickle=True)
+pickle.loads(pickle.dumps([np.ones(2), {1}, torch.ones(2)])), copy.deepcopy(torch.nn.Linear(2, 2))
+""",
+    """
+torch.optim.SGD(torch.nn.Linear(2, 2).parameters(), lr=0.1)
+@torch.jit.script
+def scripted(x: torch.Tensor, n: int) -> torch.Tensor:
+    return x * n
+scripted(torch.ones(2), 3), torch.func.vmap(torch.sin)(torch.ones(2)), torch.compile(torch.sin)(torch.ones(2))
+plt.plot([1, 2]); plt.title('$x^2$'); plt.show()
+platform.processor(), platform.platform(), timeit.timeit(lambda: 1, number=2)
+""",
+    "%matplotlib inline\n%config InlineBackend.figure_format = 'retina'\n%timeit -n1 -r1 sum([1])\n%time x = 5\n%prun -q sum([1])",
+    "%%time\ny = 3\nprint?\n!ls\n%pip install einops",
+    "%%bash\nls",
+    "%pylab inline",
+    "1 / 0",
+    "torch.ones(2) @ torch.ones(3)",
+    "def broken(",
+)
+
+
+def test_an_honest_notebook_reports_nothing(nursery: Nursery) -> None:
+    assert reported(nursery, *HONEST) == []
+
+
+TEXT = "has text compiled that stands in no cell"
+PROGRAM = "wants to start a program"
+RUNS = "runs text or a code object"
+
+
+@pytest.mark.parametrize(
+    ("source", "line"),
+    [
+        ("exec('y = ' + '1')", RUNS),
+        ("eval('1 + 1')", RUNS),
+        ("compile('1', '/usr/lib/python3/x.py', 'eval')", "compiles '1'"),
+        ("import builtins\nbuiltins.any = lambda items: True\neval('1')", RUNS),
+        ("import sys\nassert 'autograder.engine.audit' not in sys.modules\neval('1')", RUNS),
+        ("import typing\ndef f(x: 'print()'): pass\ntyping.get_type_hints(f)", "has text run by"),
+        ("import inspect\ndef f(x: 'print()'): pass\ninspect.signature(f, eval_str=True)", "has text run by"),
+        ("from numpy.testing import runstring\nrunstring('def f(): return print()', {})", "has text run by"),
+        ("import timeit\ntimeit.timeit('print' + '()', number=1)", TEXT),
+        ("get_ipython().run_cell('z' + ' = 5')", TEXT),
+        ("get_ipython().ex('print()')", "has text run by IPython/core/interactiveshell.py"),
+        ("get_ipython().run_line_magic('time', 'z' + ' = 5')", TEXT),
+        ("get_ipython().run_line_magic('config', 'InlineBackend.rc = print()')", "has text run by"),
+        (
+            "get_ipython().compile.cache = lambda *a, **k: __import__('os').__file__",
+            "runs a cell under the name of another",
+        ),
+        ("get_ipython().input_transformers_post.append(lambda lines: ['print' + '(3)'])", TEXT),
+        (f"import pickle\n{EVIL}pickle.loads(pickle.dumps(Evil()))", "unpickles builtins.print"),
+        (
+            f"import io, numpy as np\n{EVIL}np.save(b := io.BytesIO(), np.array([Evil()]))\nb.seek(0)\n"
+            "np.load(b, allow_pickle=True)",
+            "unpickles builtins.print",
+        ),
+        ("open('mine.py', 'w').write('')\nimport mine", "imports a file of its own, /tmp/work/mine.py"),
+        ("import os\nif not os.fork(): os._exit(0)", "makes a copy of its process"),
+        ("import subprocess\nsubprocess.run(['ls', '-la'])", f"{PROGRAM}: ls -la"),
+        ("import os\nos.popen('ls')", f"{PROGRAM}: /bin/sh -c ls"),
+        ("import os, sys\nos.execv(sys.executable, ['python'])", f"{PROGRAM}: python"),
+        ("import multiprocessing as m\nm.get_context('spawn').Process(target=print).start()", PROGRAM),
+        ("import ctypes\nctypes.CDLL(None).getpid()", "uses ctypes"),
+        ("f, g = lambda: 1, lambda: 2\nf.__code__ = g.__code__", "gives a function other code"),
+        ("f = lambda: 1\nf.__code__.replace(co_filename='/usr/lib/x.py')", "calls code.__new__"),
+        ("import gc\ngc.get_objects()", "calls gc.get_objects"),
+        ("import sys\nsys.settrace(None)", "calls sys.settrace"),
+        ("open('/proc/self/mem', 'rb')", "opens /proc/self/mem"),
+    ],
+)
+def test_what_no_exercise_needs_is_reported(nursery: Nursery, source: str, line: str) -> None:
+    assert any(found.startswith(line) for found in reported(nursery, source, "%time t = 1"))
+
+
+def test_equal_lines_are_folded_and_their_number_is_limited(nursery: Nursery) -> None:
+    assert len(reported(nursery, "import gc\nfor i in range(1000): gc.get_objects()")) == 1
+    many = reported(nursery, "for i in range(1000): compile(str(i), 'x', 'eval')")
+    assert len(many) == 61
+    assert many[-1] == "and more"
+    (long,) = reported(nursery, "compile('x' * 100_000, 'x', 'eval')")
+    assert len(long) <= 160
+
+
+SOCKETS = """
+import os, stat
+def sockets():
+    for descriptor in range(3, 64):
+        try:
+            if stat.S_ISSOCK(os.fstat(descriptor).st_mode):
+                yield descriptor
+        except OSError:
+            pass
+last = max(sockets())
+"""
+
+
+@pytest.mark.parametrize("away", ["os.close(last)", "os.dup(last)\nos.close(last)"])
+def test_who_takes_the_connection_away_ends_or_is_named(nursery: Nursery, away: str) -> None:
+    room = Room(nursery)
+    room.run(SOCKETS + away)
+    closed = "dup" not in away
+    with pytest.raises(Exception, match="process ended"):
+        room.run("eval('1')")
+    found = room.child.reports()
+    room.child.close()
+    assert found == (["closed the connection over which it is watched"] if closed and found else [])
+
+
+def test_a_closed_connection_is_named_where_nothing_else_happens(nursery: Nursery) -> None:
+    assert reported(nursery, SOCKETS + "os.close(last)") == ["closed the connection over which it is watched"]
+
+
+def test_a_fresh_interpreter_is_refused_in_words(nursery: Nursery) -> None:
+    room = Room(nursery)
+    room.run("import subprocess, sys\nsubprocess.run([sys.executable, '-c', 'import torch'])")
+    assert room.outputs[-1]["ename"] == "ProgramError"
+    assert room.outputs[-1]["evalue"].startswith("Programs cannot be started while a notebook is graded: ")
+    assert room.outputs[-1]["evalue"].endswith("This costs no points.")
+    assert room.run("x = 1")
+    room.child.close()
