@@ -27,7 +27,7 @@ class Request:
     Attributes:
         action: ``"call"``: run it. ``"gradients"``: run it, then send :func:`cotangent` back through it. ``"meta"``: run it on
             PyTorch's meta device, where every tensor has a shape and no data. ``"operations"``: run it and count the ATen operations.
-            ``"functions"``: run it and note which functions of PyTorch it calls. ``"attributes"``: for a class, make an instance and
+            ``"functions"``: run it, and look at nothing but which forbidden functions it calls. ``"attributes"``: for a class, make an instance and
             look at its attributes.
         arguments: the call's arguments by name.
         init: for a class, the constructor's arguments by name; None for a function.
@@ -71,7 +71,7 @@ class Observation:
         attached: names of the results from which a gradient can still flow back, where a model was given (``"call"`` only).
         operations: how many ATen operations it dispatched (``"operations"`` only).
         largest: number of elements of the largest tensor that it made (``"operations"`` only).
-        functions: names of the torch functions that it called (``"operations"`` and ``"functions"`` only).
+        functions: names of forbidden functions that it called, and that were refused.
     """
 
     outputs: Mapping[str, Value] = field(default_factory=dict)

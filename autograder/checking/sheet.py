@@ -24,7 +24,7 @@ from autograder.checking.judges import (
 )
 from autograder.checking.request import OUT_OF_MEMORY, Observation
 from autograder.checking.rows import Probe
-from autograder.checking.subject import Subject, UsesReferenceError, Watch
+from autograder.checking.subject import Subject, UsesReferenceError
 from autograder.checking.verdict import Diagnosis, Finding, Verdict
 
 RIGHT = "as it should be"
@@ -195,11 +195,11 @@ class Sheet:
         return {}
 
 
-def ask(subject: Subject, aspects: Sequence[Sequence[Probe]], *, watch: Watch = "") -> list[Answers]:
+def ask(subject: Subject, aspects: Sequence[Sequence[Probe]], *, forbidden: Sequence[str] = ()) -> list[Answers]:
     """Put each aspect's probes to a subject and return its answers."""
     # All at once: where the subject lives in another process, each question costs a journey.
     groups = [[request for probe in probes for request in probe.requests] for probes in aspects]
-    found = map(iter, subject.observe_groups(groups, watch=watch))
+    found = map(iter, subject.observe_groups(groups, forbidden=forbidden))
     return [
         [[next(given) for _ in probe.requests] for probe in probes]
         for probes, given in zip(aspects, found, strict=True)
@@ -228,8 +228,7 @@ def hear(sheet: Sheet, subject: Subject) -> Heard:
     """Put a question sheet to a subject and return what it answers."""
     if refusal := _broken_rule(sheet, subject):
         return Heard(refusal)
-    watch: Watch = "calls" if _forbidden(sheet) else ""
-    return Heard(answers=ask(subject, [section.probes for section in sheet.sections], watch=watch))
+    return Heard(answers=ask(subject, [section.probes for section in sheet.sections], forbidden=_names(sheet)))
 
 
 def reach(sheet: Sheet, heard: Heard) -> Verdict:
@@ -246,9 +245,13 @@ def _forbidden(sheet: Sheet) -> list[Probe]:
     return [probe for probe in sheet.rules if probe.options.get("names")]
 
 
+def _names(sheet: Sheet) -> list[str]:
+    """Return the names of all functions that the exercise forbids."""
+    return list(dict.fromkeys(name for rule in _forbidden(sheet) for name in rule.options["names"]))
+
+
 def _broken_rule(sheet: Sheet, subject: Subject) -> str | None:
-    watch: Watch = "rules" if _forbidden(sheet) else ""
-    (answers,) = ask(subject, [sheet.rules], watch=watch)
+    (answers,) = ask(subject, [sheet.rules], forbidden=_names(sheet))
     for probe, seen in zip(sheet.rules, answers, strict=True):
         if any(observation.unfinished for observation in seen):
             return NOT_WRITTEN
