@@ -27,7 +27,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import lru_cache
 from types import CodeType, FunctionType, ModuleType
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, TypeAlias
 
 from torch import nn
 from torch._C import (
@@ -45,7 +45,7 @@ PACKAGES = frozenset({"einops"})
 RECORDERS = frozenset({"trace", "trace_module", "symbolic_trace", "make_fx", "export"})
 
 # Taken once, so that nothing that student code does to a class or a module changes what is called here.
-_implement, _reset = _DispatchModule.impl, _DispatchModule.reset
+_implement, _reset, _modules = _DispatchModule.impl, _DispatchModule.reset, sys.modules
 _FUNCTIONS = (FunctionType, type(lru_cache(lambda: None)))
 _KINDS = (type, ABCMeta, *_FUNCTIONS)
 _SCRIPTS = (ScriptFunction, ScriptMethod)
@@ -53,7 +53,9 @@ _SCRIPTS = (ScriptFunction, ScriptMethod)
 # Kinds of processors that no course has.
 _UNUSUAL = ("HIP", "XLA", "IPU", "HPU", "VE", "Lazy", "MTIA", "MAIA", "PrivateUse1", "PrivateUse2", "PrivateUse3")
 
-Restore: TypeAlias = Callable[[], object]
+# What takes a refusal back: handles of registrations; Python functions and classes, each with what they ran before behind it. It is flat,
+# for a container is found by ``gc``.
+Standing: TypeAlias = list[Any]
 
 
 def _is_key(name: str) -> bool:
@@ -70,20 +72,6 @@ class ForbiddenFunctionError(RuntimeError):
     """The examined code called a function that does the exercise by itself."""
 
 
-class _Plan(NamedTuple):
-    """What is refused for some names.
-
-    Attributes:
-        operators: namespace, operator with overload, dispatch key, and the name that forbids it.
-        functions: Python functions, each with the name that forbids it.
-        records: the name that forbids to run recorded graphs, or an empty text.
-    """
-
-    operators: Sequence[tuple[str, str, str, str]]
-    functions: Sequence[tuple[FunctionType, str]]
-    records: str
-
-
 @contextmanager
 def refused(exercise: str, names: Sequence[str]) -> Iterator[set[str]]:
     """Refuse functions, and yield the set in which the names of those are that were called all the same.
@@ -93,55 +81,61 @@ def refused(exercise: str, names: Sequence[str]) -> Iterator[set[str]]:
         names: names of operators, of Python functions and classes of PyTorch, and of packages.
     """
     called: set[str] = set()
-    restore = refuse(exercise, names, called)
+    standing: Standing = []
     try:
+        refuse(exercise, names, called, standing)
         yield called
     finally:
-        release(restore)
+        release(standing)
 
 
-def refuse(exercise: str, names: Sequence[str], called: set[str]) -> list[Restore]:
-    """Refuse functions from now on, and return what :func:`release` takes.
+def refuse(exercise: str, names: Sequence[str], called: set[str], standing: Standing) -> None:
+    """Refuse functions from now on.
 
     Args:
         exercise: the name of the exercise, for the message.
         names: as for :func:`refused`.
         called: is given the names of functions that are called.
+        standing: an empty list, is given what :func:`release` takes.
     """
-    plan = _plan(names)
     refusing = {name: _refusing(exercise, name, called) for name in names}
-    restore: list[Restore] = []
     handles: dict[str, Any] = {}
-    with warnings.catch_warnings():  # PyTorch says once in each process that a kernel is overridden
-        warnings.simplefilter("ignore")
-        for namespace, operator, key, name in plan.operators:
+    kernels = _operators()
+    for name in names:
+        for namespace, operator, key in kernels.get(name, ()):
             if namespace not in handles:
                 handles[namespace] = _dispatch_library("IMPL", namespace, "")
+                standing.append(handles[namespace])
             _implement(handles[namespace], operator, key, refusing[name], False)
-    restore += [lambda handle=handle: _reset(handle) for handle in handles.values()]  # type: ignore[misc]
-    functions = list(plan.functions)
-    if plan.records:
-        functions += [(forward, plan.records) for forward in _recorded_graphs()]
+    functions = _functions(names)
+    records = next((name for name in names if name in RECORDERS), "")
+    if records:
+        functions += [(forward, records) for forward in _recorded_graphs()]
         for kind in _SCRIPTS:
-            restore.append(lambda kind=kind, call=kind.__call__: setattr(kind, "__call__", call))  # type: ignore[misc]
-            kind.__call__ = refusing[plan.records]  # type: ignore[method-assign]
+            standing += kind, kind.__call__
+            kind.__call__ = refusing[records]  # type: ignore[method-assign]
     for function, name in functions:
-        restore.append(lambda function=function, code=function.__code__: setattr(function, "__code__", code))  # type: ignore[misc]
+        standing += function, function.__code__
         function.__code__ = _calling(refusing[name], function.__code__)
-    return restore
 
 
-def release(restore: list[Restore]) -> None:
-    """Take back what :func:`refuse` has done."""
-    while restore:
-        restore.pop()()
+def release(standing: Standing) -> None:
+    """Take back what :func:`refuse` has done, the last first."""
+    while standing:
+        before = standing.pop()
+        if isinstance(before, _DispatchModule):
+            _reset(before)
+        elif isinstance(before, CodeType):
+            standing.pop().__code__ = before
+        else:
+            standing.pop().__call__ = before
 
 
 def prepare() -> None:
     """Look through PyTorch once, so that no later request has to."""
     _operators()
-    _prepared.update(_python_functions(list(sys.modules)))
-    _looked_through.update(sys.modules)
+    _prepared.update(_python_functions(list(_modules)))
+    _looked_through.update(_modules)
 
 
 def _refusing(exercise: str, name: str, called: set[str]) -> Callable[..., Any]:
@@ -149,15 +143,13 @@ def _refusing(exercise: str, name: str, called: set[str]) -> Callable[..., Any]:
 
     Its frame is in the traceback of what it raises, so it has globals of its own: from there nothing leads back to this module.
     """
-    error = ForbiddenFunctionError(
-        f"{name} is refused while {exercise} is checked: the exercise asks you to write yourself what it does"
-    )
+    text = f"{name} is refused while {exercise} is checked: the exercise asks you to write yourself what it does"
 
     def refusing(*args: object, **kwargs: object) -> None:
         note(name)
-        raise kind(*texts)
+        raise kind(text)
 
-    note, kind, texts = called.add, type(error), error.args
+    note, kind = called.add, ForbiddenFunctionError
     return FunctionType(refusing.__code__, {"__builtins__": {}}, name, None, refusing.__closure__)
 
 
@@ -179,11 +171,6 @@ def _template(*args: object, **kwargs: object) -> object:
 _TEMPLATE = _template.__code__
 
 
-def _plan(names: Sequence[str]) -> _Plan:
-    operators = [(*operator, name) for name in names for operator in _operators().get(name, ())]
-    return _Plan(operators, _functions(names), next((name for name in names if name in RECORDERS), ""))
-
-
 def _operators() -> dict[str, list[tuple[str, str, str]]]:
     """Return namespace, name with overload, and dispatch key of every kernel, by the operator's name, in place or not."""
     if not _kernels:
@@ -193,11 +180,15 @@ def _operators() -> dict[str, list[tuple[str, str, str]]]:
                 name = operator.partition(".")[0]
                 for known in {name, name.removesuffix("_")}:
                     _kernels.setdefault(known, []).append((namespace, operator, key))
+        with warnings.catch_warnings():  # PyTorch says once in each process that a kernel is overridden
+            warnings.simplefilter("ignore")
+            with refused("", ("gelu",)):
+                pass
     return _kernels
 
 
 def _functions(names: Sequence[str]) -> list[tuple[FunctionType, str]]:
-    new = _python_functions([path for path in sys.modules if path not in _looked_through], names)
+    new = _python_functions([path for path in _modules if path not in _looked_through], names)
     found = [(function, name) for name in names for function in (*_prepared.get(name, ()), *new.get(name, ()))]
     return list({id(function): (function, name) for function, name in found}.values())
 
@@ -212,7 +203,7 @@ def _python_functions(paths: Sequence[str], names: Sequence[str] = ()) -> dict[s
     """Return the Python functions in modules of PyTorch and of ``PACKAGES``, by their simple names: those of some names, or all."""
     found: dict[str, list[FunctionType]] = {}
     for path in paths:
-        top, module = path.partition(".")[0], sys.modules.get(path)
+        top, module = path.partition(".")[0], _modules.get(path)
         if (top != "torch" and top not in PACKAGES) or type(module) is not ModuleType:
             continue
         there = vars(module)
@@ -238,7 +229,7 @@ def _code_of(value: Any) -> list[FunctionType]:
 
 def _recorded_graphs() -> list[FunctionType]:
     """Return what runs the graphs that FX has recorded in this process."""
-    fx = sys.modules.get("torch.fx")
+    fx = _modules.get("torch.fx")
     waiting = [fx.GraphModule] if fx is not None else []
     found = [fx.Interpreter.run] if fx is not None else []
     for kind in waiting:  # grows meanwhile

@@ -126,7 +126,6 @@ class Checker:
             self._restart(notebook, index + 1)
 
     def _students(self, cell: NotebookNode, conversation: Conversation) -> None:
-        conversation.reading.add(cell.source)
         with suppress(LimitError):  # the conversation remembers it, and it is told when the cell is judged
             conversation.ask({"do": "run", "source": cell.source})
 
@@ -176,10 +175,11 @@ class Checker:
         conversation = Conversation(child, self._how_it_ended, lambda reference: stand_for(conversation, reference))
         self._conversation = conversation
         conversation.begin(self._allowance({}), lambda output: None)
+        with suppress(LimitError):  # what has ended already, is told when a cell is asked for
+            conversation.give_key()
         with suppress(LimitError):  # a file that does not fit is missed by whoever opens it
             for name, data in self._files.items():
                 conversation.ask({"do": "place", "name": name, "data": data})
-        conversation.seed = self._settings.seed or 0
         if isinstance(self._names, Names):
             self._names.conversation = conversation
         for index, cell in enumerate(notebook.cells[:upto]):
