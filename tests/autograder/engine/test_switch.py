@@ -38,10 +38,6 @@ UNDOING: dict[str, tuple[str, str]] = {
     "an audit hook": ("sys.addaudithook(lambda event, args: None)", ""),
     "a release without the token": ("", "sys.audit('tfcourse.refusal', 'release', b'')"),
     "another key": ("sys.audit('tfcourse.refusal', 'key', b'mine')", "sys.audit('tfcourse.refusal', 'key', b'mine')"),
-    "a refusal of one's own": (
-        "sys.audit('tfcourse.refusal', 'refuse', 'f', (), b'', set(), [])",
-        "sys.audit('tfcourse.refusal', 'refuse', 'f', (), b'', set(), [])",
-    ),
     "a library of one's own": (
         "mine = torch.library.Library('aten', 'IMPL')",
         "mine.impl('layer_norm', lambda x, *rest: torch.ops.aten.native_layer_norm(x, *rest[:1], None, None, 1e-5)[0],"
@@ -69,6 +65,7 @@ PATCHES = {
     "the switch": "import autograder.engine.switch as s\ns.refuse = lambda *a: b''",
     "an empty list": "import autograder.engine.switch as s\nold = s.refuse\ns.refuse = lambda e, names, *a: old(e, (), *a)",
     "the agent": "import autograder.engine.agent as a\nclass No:\n    refuse = staticmethod(lambda *a: b'')\na.switch = No",
+    "a refusal of one's own": "sys.audit('tfcourse.refusal', 'refuse', 'f', (), b'', set(), [])",
     "sys.audit": "sys.audit = lambda *a: None",
 }
 
