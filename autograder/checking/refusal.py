@@ -209,8 +209,8 @@ def _python_functions(paths: Sequence[str], names: Sequence[str] = ()) -> dict[s
         there = vars(module)
         for name in list(there) if top in PACKAGES or not names else names:
             value = there.get(name)
-            # Other objects may do anything when they are asked. A class or function counts where it was made.
-            if type(value) in _KINDS and value.__module__ == path:
+            # Other objects may do anything when they are asked. What is imported from another package is none of this one's.
+            if type(value) in _KINDS and str(value.__module__).partition(".")[0] == top:
                 found.setdefault(top if top in PACKAGES else name, []).extend(_code_of(value))
     return found
 
@@ -236,4 +236,3 @@ def _recorded_graphs() -> list[FunctionType]:
         waiting += kind.__subclasses__()
         found += [forward] if type(forward := vars(kind).get("forward")) is FunctionType else []
     return found
-

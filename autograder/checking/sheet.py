@@ -87,6 +87,11 @@ class Sheet:
         if self.plain is not None and self.plain.misconceptions != self.misconceptions:
             raise ValueError(f"{self.exercise}: the sheet of visible questions has other misconceptions; leave it away")
 
+    @property
+    def forbidden(self) -> list[str]:
+        """The names of all functions that the exercise forbids."""
+        return list(dict.fromkeys(name for rule in _forbidden(self) for name in rule.options["names"]))
+
     def with_rules(self, rules: Sequence[Probe]) -> Sheet:
         """Return the same questions under other rules; what is learned about the one the other knows."""
         other = replace(self, rules=rules)
@@ -228,7 +233,7 @@ def hear(sheet: Sheet, subject: Subject) -> Heard:
     """Put a question sheet to a subject and return what it answers."""
     if refusal := _broken_rule(sheet, subject):
         return Heard(refusal)
-    return Heard(answers=ask(subject, [section.probes for section in sheet.sections], forbidden=_names(sheet)))
+    return Heard(answers=ask(subject, [section.probes for section in sheet.sections], forbidden=sheet.forbidden))
 
 
 def reach(sheet: Sheet, heard: Heard) -> Verdict:
@@ -245,13 +250,8 @@ def _forbidden(sheet: Sheet) -> list[Probe]:
     return [probe for probe in sheet.rules if probe.options.get("names")]
 
 
-def _names(sheet: Sheet) -> list[str]:
-    """Return the names of all functions that the exercise forbids."""
-    return list(dict.fromkeys(name for rule in _forbidden(sheet) for name in rule.options["names"]))
-
-
 def _broken_rule(sheet: Sheet, subject: Subject) -> str | None:
-    (answers,) = ask(subject, [sheet.rules], forbidden=_names(sheet))
+    (answers,) = ask(subject, [sheet.rules], forbidden=sheet.forbidden)
     for probe, seen in zip(sheet.rules, answers, strict=True):
         if any(observation.unfinished for observation in seen):
             return NOT_WRITTEN

@@ -32,6 +32,7 @@ from autograder.checking.request import (
     tensors_in,
 )
 
+
 class Subject(Protocol):
     """Anything that answers requests."""
 

@@ -12,8 +12,8 @@ from typing import Any
 
 import msgpack
 
-from autograder.engine.channel import ClosedError, LateError, TooLongError
 from autograder.engine import switch
+from autograder.engine.channel import ClosedError, LateError, TooLongError
 from autograder.engine.nursery import Child
 from autograder.engine.wire import ItemBudget, Reference, WireError, pack, unpack
 

@@ -97,7 +97,12 @@ def token_of(key: bytes, nonce: bytes) -> bytes:
 
 
 _digest = blake2b.digest
-_block, _signals, _BLOCK, _RESTORE = signal.pthread_sigmask, signal.valid_signals(), signal.SIG_BLOCK, signal.SIG_SETMASK
+_block, _signals, _BLOCK, _RESTORE = (
+    signal.pthread_sigmask,
+    signal.valid_signals(),
+    signal.SIG_BLOCK,
+    signal.SIG_SETMASK,
+)
 _kill, _getpid, _KILL = os.kill, os.getpid, signal.SIGKILL
 _disable_gc, _enable_gc = gc.disable, gc.enable
 

@@ -34,9 +34,9 @@ layer = nn.TransformerEncoderLayer(WIDTH, 1, 8, batch_first=True).requires_grad_
 def composed(x: Tensor) -> Tensor:
     """Attend by a function of PyTorch's that consists of ordinary operations."""
     eye = torch.eye(WIDTH)
-    return F.multi_head_attention_forward(
-        x, x, x, WIDTH, 1, eye.repeat(3, 1), None, None, None, False, 0.0, eye, None
-    )[0]
+    return F.multi_head_attention_forward(x, x, x, WIDTH, 1, eye.repeat(3, 1), None, None, None, False, 0.0, eye, None)[
+        0
+    ]
 
 
 def in_a_thread(x: Tensor) -> Tensor:
@@ -167,4 +167,5 @@ def test_every_forbidden_name_exists() -> None:
     known = {name for exercise in exercises().values() for name in exercise.forbidden}
     refusal.prepare()
     unknown = {name for name in known if not refusal._operators().get(name) and not refusal._functions([name])}
-    assert unknown <= {"grad", "clip_grad_norm", "flex_attention", "_scaled_dot_product_cudnn_attention"}, unknown
+    # PyTorch 2.13 has these no more, or loads them where they are asked for.
+    assert unknown <= {"_kl_div", "space_to_depth", "flex_attention"}, unknown

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from pathlib import Path
-from time import process_time
 
 import nbformat
 import pytest
@@ -74,14 +73,15 @@ def test_equal_names_are_told_once_and_many_in_part() -> None:
     ],
     ids=["names", "brackets", "attributes", "commands", "magics"],
 )
-def test_hostile_text_is_read_within_a_budget(source: str) -> None:
-    begun = process_time()
-    conspicuous([source])
-    syntax_fault(source)
-    assert process_time() - begun < 20  # it took minutes
+def test_hostile_text_is_read_to_its_end(source: str) -> None:
+    # Each took minutes, or raised.
+    assert len(conspicuous([source])) <= 1
+    assert len(syntax_fault(source)) < 200
 
 
-@pytest.mark.parametrize("path", sorted((PROJECT / "solutions").glob("*/exercises.ipynb")), ids=lambda path: path.parent.name)
+@pytest.mark.parametrize(
+    "path", sorted((PROJECT / "solutions").glob("*/exercises.ipynb")), ids=lambda path: path.parent.name
+)
 def test_no_solution_of_the_courses_own_is_named(path: Path) -> None:
     notebook = nbformat.read(path, 4)
     assert conspicuous([cell.source for cell in notebook.cells if cell.cell_type == "code"]) == ()

@@ -47,7 +47,10 @@ UNDOING: dict[str, tuple[str, str]] = {
         "mine = torch.library.Library('aten', 'IMPL')\nmine.impl('layer_norm', print, 'CPU', allow_override=True)",
         "mine._destroy()",
     ),
-    "keys left out": ("", "guard = torch._C._ExcludeDispatchKeyGuard(torch._C.DispatchKeySet(torch._C.DispatchKey.CPU))"),
+    "keys left out": (
+        "",
+        "guard = torch._C._ExcludeDispatchKeyGuard(torch._C.DispatchKeySet(torch._C.DispatchKey.CPU))",
+    ),
     "below autograd": ("", "guard = torch._C._AutoDispatchBelowAutograd()"),
     "modes switched off": ("", "guard = torch._C._DisableTorchDispatch()"),
 }
