@@ -36,7 +36,7 @@ from torch._C import (
     ScriptMethod,
     _dispatch_get_registrations_for_dispatch_key,
     _dispatch_library,
-    _DispatchModule,  # type: ignore[attr-defined]
+    _DispatchModule,
 )
 
 # Names that stand for a package: all of its functions.
@@ -104,7 +104,7 @@ def refuse(exercise: str, names: Sequence[str], called: set[str], standing: Stan
     for name in names:
         for namespace, operator, key in kernels.get(name, ()):
             if namespace not in handles:
-                handles[namespace] = _dispatch_library("IMPL", namespace, "")
+                handles[namespace] = _dispatch_library("IMPL", namespace, "")  # type: ignore[call-arg]
                 standing.append(handles[namespace])
             _implement(handles[namespace], operator, key, refusing[name], False)
     functions = _functions(names)

@@ -27,8 +27,8 @@ class Request:
     Attributes:
         action: ``"call"``: run it. ``"gradients"``: run it, then send :func:`cotangent` back through it. ``"meta"``: run it on
             PyTorch's meta device, where every tensor has a shape and no data. ``"operations"``: run it and count the ATen operations.
-            ``"functions"``: run it, and look at nothing but which forbidden functions it calls. ``"attributes"``: for a class, make an instance and
-            look at its attributes.
+            ``"functions"``: run it, and look only at which forbidden functions it calls.
+            ``"attributes"``: for a class, make an instance and look at its attributes.
         arguments: the call's arguments by name.
         init: for a class, the constructor's arguments by name; None for a function.
         state: for a class, the weights to load before the call.

@@ -127,7 +127,8 @@ def hook_of(refuse: Any, release: Any, namespaces: bool) -> Any:
             elif action == "refuse" and keys and not nonces:
                 exercise, names, nonce, called, proof = rest
                 if namespaces and _getpid() == 1:
-                    try:
+                    # Not contextlib's way, which is Python that others can change.
+                    try:  # noqa: SIM105
                         _kill(-1, _KILL)
                     except ProcessLookupError:
                         pass
@@ -149,7 +150,8 @@ def hook_of(refuse: Any, release: Any, namespaces: bool) -> Any:
 def _private(name: str) -> ModuleType:
     """Return a copy of a module that no table of modules has, with built-ins of its own."""
     spec = importlib.util.find_spec(name)
-    assert spec is not None and spec.loader is not None, name
+    assert spec is not None, name
+    assert spec.loader is not None, name
     module = importlib.util.module_from_spec(spec)
     vars(module)["__builtins__"] = dict(vars(builtins))
     spec.loader.exec_module(module)

@@ -9,8 +9,8 @@ import pytest
 
 from autograder.checking.sheet import Sheet, decide
 from autograder.checks import exercises
+from tests.autograder.engine.student import Student
 
-from ..autograder.engine.student import Student
 from .families.forbidden_functions import HONEST
 from .families.hidden_calls import LATER, WAYS
 

@@ -14,13 +14,13 @@ WAYS: dict[str, str] = {
     "a plain call": "ready = F.scaled_dot_product_attention",
     "a computed name": f"ready = getattr(F, {NAME})",
     "a format": "ready = eval('{0}_{1}_attention'.format('scaled', 'dot_product'), vars(F))",
-    "an attribute in a format": "class Keep:\n    def __format__(self, spec): globals()['ready'] = getattr(F, spec)\n"
-    "    def __str__(self): return ''\n    __repr__ = __str__\n'{0:{1}}'.format(Keep(), " + NAME + ")",
+    "an attribute in a format": "class Keep:\n    def __format__(self, spec):\n"
+    "        globals()['ready'] = getattr(F, spec)\n        return ''\n'{0:{1}}'.format(Keep(), " + NAME + ")",
     "an annotation": "import typing\nclass Box:\n    ready: 'F.scaled_' 'dot_product_attention'\n"
     "ready = typing.get_type_hints(Box, vars() | {'F': F})['ready']",
     "a signature": "import inspect\ndef text(x: 'F.scaled_' 'dot_product_attention'): pass\n"
     "ready = inspect.signature(text, eval_str=True).parameters['x'].annotation",
-    "tfcourse.use": "import types\nready = types.FunctionType((lambda *x: F.scaled_dot_product_attention(*x)).__code__, {'F': F})",
+    "a function made of code": "import types\nready = types.FunctionType((lambda *x: F.scaled_dot_product_attention(*x)).__code__, {'F': F})",
     "IPython's input transformers": "get_ipython().input_transformers_post.append("
     "lambda lines: [line.replace('HERE', 'F.scaled_' 'dot_product_attention') for line in lines])\n"
     "get_ipython().run_cell('ready = HERE')\nget_ipython().input_transformers_post.clear()",
@@ -34,12 +34,12 @@ WAYS: dict[str, str] = {
     "matplotlib's callbacks": "from matplotlib.cbook import CallbackRegistry\nkept = CallbackRegistry()\n"
     f"def taken(name): globals()['ready'] = getattr(F, name)\nkept.connect('s', taken)\nkept.process('s', {NAME})",
     "numpy's test helpers": "import numpy.testing\nnumpy.testing.runstring('ready = F.scaled_' 'dot_product_attention', globals())",
-    "a pickle in an array": "import io, numpy\nclass Give:\n    def __reduce__(self): return getattr, (F, "
-    + NAME
-    + ")\n"
+    "a pickle in an array": "import io, numpy\nclass Give:\n"
+    "    def __reduce__(self): return eval, ('__import__(\"torch\").nn.functional.scaled_' 'dot_product_attention',)\n"
     "file = io.BytesIO()\nnumpy.save(file, numpy.array([Give()], dtype=object), allow_pickle=True)\nfile.seek(0)\n"
     "ready = numpy.load(file, allow_pickle=True)[0]",
-    "unittest": "from unittest.mock import _importer\nready = _importer('torch.nn.functional.scaled_' 'dot_product_attention')",
+    "unittest": "from unittest.mock import patch\n"
+    "kept = patch('torch.nn.functional.scaled_' 'dot_product_attention')\nready = kept.get_original()[0]",
     "the stack": "import sys\ndef above(): return sys._getframe(1).f_globals['F']\nready = getattr(above(), "
     + NAME
     + ")",
