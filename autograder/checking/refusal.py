@@ -104,9 +104,9 @@ def refuse(exercise: str, names: Sequence[str], called: set[str], standing: Stan
     for name in names:
         for namespace, operator, key in kernels.get(name, ()):
             if namespace not in handles:
-                handles[namespace] = _dispatch_library("IMPL", namespace, "")  # type: ignore[call-arg]
+                handles[namespace] = _dispatch_library("IMPL", namespace, "")
                 standing.append(handles[namespace])
-            _implement(handles[namespace], operator, key, refusing[name], False)
+            _implement(handles[namespace], operator, key, refusing[name], False)  # type: ignore[call-arg]
     functions = _functions(names)
     records = next((name for name in names if name in RECORDERS), "")
     if records:

@@ -20,7 +20,8 @@ WAYS: dict[str, str] = {
     "ready = typing.get_type_hints(Box, vars() | {'F': F})['ready']",
     "a signature": "import inspect\ndef text(x: 'F.scaled_' 'dot_product_attention'): pass\n"
     "ready = inspect.signature(text, eval_str=True).parameters['x'].annotation",
-    "a function made of code": "import types\nready = types.FunctionType((lambda *x: F.scaled_dot_product_attention(*x)).__code__, {'F': F})",
+    "a function made of code": "import types\n"
+    "ready = types.FunctionType((lambda *x: F.scaled_dot_product_attention(*x)).__code__, {'F': F})",
     "IPython's input transformers": "get_ipython().input_transformers_post.append("
     "lambda lines: [line.replace('HERE', 'F.scaled_' 'dot_product_attention') for line in lines])\n"
     "get_ipython().run_cell('ready = HERE')\nget_ipython().input_transformers_post.clear()",

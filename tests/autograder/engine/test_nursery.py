@@ -43,6 +43,7 @@ class Room:
         self.conversation._how_it_ended = nursery.how_it_ended
         self.outputs: list[Any] = []
         self.conversation.begin(AMPLE, self.outputs.append)
+        self.conversation.give_key()
         self.names = Names()
         self.names.conversation = self.conversation
 
