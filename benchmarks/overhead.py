@@ -18,9 +18,7 @@ import tempfile
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from time import process_time
-from types import SimpleNamespace
 from typing import Any
-from unittest.mock import patch
 
 import nbformat
 import torch
@@ -29,20 +27,19 @@ from family import cpu_seconds
 from measure import Figures, Target, adopt_orphans, cpu_of_self, wait_for_orphans
 from nbformat import reader
 
+from autograder.checking import refusal
 from autograder.checking.sheet import Sheet, decide
 from autograder.checking.subject import LocalSubject
 from autograder.checks import exercises
-from autograder.engine import company
-from autograder.engine.agent import _observed, told
+from autograder.engine.agent import told
 from autograder.engine.cells import parsed
 from autograder.engine.conspicuous import conspicuous
 from autograder.engine.executor import WorkerExecutor
-from autograder.engine.mentions import Reading
 from autograder.engine.nursery import Nursery
 from autograder.engine.plan import engine_settings, student_environment
 from autograder.engine.shell import make_shell
-from autograder.engine.subject import RemoteSubject, packed_request
-from autograder.engine.wire import Reference, pack, unpack
+from autograder.engine.subject import packed_request
+from autograder.engine.wire import pack, unpack
 from autograder.grading.autograde import autograde
 from autograder.grading.execution import Execution, Submission
 from autograder.grading.graded_cells import is_test
@@ -179,8 +176,8 @@ def alone(room: Classroom, notebooks: list[Any]) -> dict[str, float]:
         "JSON: reading and writing the notebook in the worker": per_call(
             lambda: json.dumps(reader.reads(json.dumps(notebooks[0]))), 20
         ),
-        "text: what the student's code names, for each exercise": per_call(lambda: read_text(notebooks[0]), 20),
-        "watching which functions are called": watching(notebooks[0], watch=True) - watching(notebooks[0], watch=False),
+        "text: what the student's code reaches for": per_call(lambda: read_text(notebooks[0]), 20),
+        "refusing what is forbidden": refusing(notebooks[0]),
     }
 
 
@@ -210,34 +207,24 @@ def per_call(action: Callable[[], object], times: int) -> float:
 
 
 def read_text(notebook: Any) -> None:
-    """Look for forbidden functions and conspicuous names in a notebook's code, as if nobody had parsed it before."""
+    """Look for conspicuous names in a notebook's code, as if nobody had parsed it before."""
     parsed.cache_clear()
     sources = [cell.source for cell in notebook.cells if cell.cell_type == "code" and not is_test(cell)]
     conspicuous(sources)
-    reading = Reading()
-    for source in sources:
-        reading.add(source)
-    for sheet in _all_sheets(notebook):
-        reading.mentions(sheet.exercise)
 
 
-def watching(notebook: Any, *, watch: bool) -> float:
-    """Return what it takes to answer a notebook's questions by the reference, with the watching of a student's process or without."""
-    stranger: Any = SimpleNamespace(seed=7)
-    rounds = []
-    for sheet in _all_sheets(notebook):
-        subject = LocalSubject(exercises()[sheet.exercise].reference)
-        groups = [[request for probe in section.probes for request in probe.requests] for section in sheet.sections]
-        remote = RemoteSubject(stranger, Reference(1, "function", sheet.exercise))
-        rounds.append((subject, list(zip(groups, remote._watched(groups, "calls" if watch else ""), strict=True))))
+def refusing(notebook: Any) -> float:
+    """Return what it takes to refuse what a notebook's exercises forbid, and to let it be called again, for both messages of each."""
+    forbidden = [names for sheet in _all_sheets(notebook) if (names := sheet.forbidden)]
+    refusal.prepare()
 
-    def answer() -> None:
-        for subject, asked in rounds:
-            for group, watched in asked:
-                _observed(subject, group, watched)
+    def refuse() -> None:
+        for names in forbidden:
+            for _ in range(2):
+                with refusal.refused("it", names):
+                    pass
 
-    with patch.object(company, "none_yet", lambda: True):  # as it is for a submission that has started no thread
-        return per_call(answer, 5)
+    return per_call(refuse, 5)
 
 
 def _all_sheets(notebook: Any) -> list[Sheet]:

@@ -13,7 +13,7 @@ from autograder.checking.judges import has_other_weights
 from autograder.checking.request import Observation, Request
 from autograder.checking.rows import Maker, Probe, Row
 from autograder.checking.sheet import Answers, Section, Sheet, ask
-from autograder.checking.subject import LocalSubject, Subject, Watch, neutral
+from autograder.checking.subject import LocalSubject, Subject, neutral
 from autograder.checking.verdict import Diagnosis
 
 # Rounds of hidden questions beside the visible one; every round draws fresh sizes and numbers.
@@ -164,7 +164,9 @@ class _Unusable:
     def observe(self, request: Request) -> Observation:
         return Observation(error="UnusableMistake")
 
-    def observe_groups(self, groups: Sequence[Sequence[Request]], *, watch: Watch = "") -> list[list[Observation]]:
+    def observe_groups(
+        self, groups: Sequence[Sequence[Request]], *, forbidden: Sequence[str] = ()
+    ) -> list[list[Observation]]:
         return [[self.observe(request) for request in group] for group in groups]
 
 

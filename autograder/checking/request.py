@@ -28,8 +28,8 @@ class Request:
         action: ``"call"``: run it. ``"gradients"``: run it, then send :func:`cotangent` back through it. ``"meta"``: run it on
             PyTorch's meta device, where every tensor has a shape and no data. ``"operations"``: run it and count the ATen operations
             and the lines that it executes.
-            ``"functions"``: run it and note which functions of PyTorch it calls. ``"attributes"``: for a class, make an instance and
-            look at its attributes.
+            ``"functions"``: run it, and look only at which forbidden functions it calls. ``"attributes"``: for a class, make an
+            instance and look at its attributes.
         arguments: the call's arguments by name.
         init: for a class, the constructor's arguments by name; None for a function.
         state: for a class, the weights to load before the call.
@@ -73,7 +73,7 @@ class Observation:
         operations: how many ATen operations it dispatched (``"operations"`` only).
         lines: how many lines of code outside libraries it executed (``"operations"`` only).
         largest: number of elements of the largest tensor that it made (``"operations"`` only).
-        functions: names of the torch functions that it called (``"operations"`` and ``"functions"`` only).
+        functions: names of forbidden functions that it called, and that were refused.
     """
 
     outputs: Mapping[str, Value] = field(default_factory=dict)

@@ -26,7 +26,7 @@ from autograder.checking.judges import (
 )
 from autograder.checking.request import OUT_OF_MEMORY, Observation
 from autograder.checking.rows import Probe
-from autograder.checking.subject import Subject, UsesReferenceError, Watch
+from autograder.checking.subject import Subject, UsesReferenceError
 from autograder.checking.verdict import FOLD, NOT_JUDGED, Diagnosis, Finding, Verdict
 
 RIGHT = "as it should be"
@@ -88,6 +88,11 @@ class Sheet:
     def __post_init__(self) -> None:
         if self.plain is not None and self.plain.misconceptions != self.misconceptions:
             raise ValueError(f"{self.exercise}: the sheet of visible questions has other misconceptions; leave it away")
+
+    @property
+    def forbidden(self) -> list[str]:
+        """The names of all functions that the exercise forbids."""
+        return list(dict.fromkeys(name for rule in _forbidden(self) for name in rule.options["names"]))
 
     def with_rules(self, rules: Sequence[Probe]) -> Sheet:
         """Return the same questions under other rules; what is learned about the one the other knows."""
@@ -197,11 +202,11 @@ class Sheet:
         return {}
 
 
-def ask(subject: Subject, aspects: Sequence[Sequence[Probe]], *, watch: Watch = "") -> list[Answers]:
+def ask(subject: Subject, aspects: Sequence[Sequence[Probe]], *, forbidden: Sequence[str] = ()) -> list[Answers]:
     """Put each aspect's probes to a subject and return its answers."""
     # All at once: where the subject lives in another process, each question costs a journey.
     groups = [[request for probe in probes for request in probe.requests] for probes in aspects]
-    found = map(iter, subject.observe_groups(groups, watch=watch))
+    found = map(iter, subject.observe_groups(groups, forbidden=forbidden))
     return [
         [[next(given) for _ in probe.requests] for probe in probes]
         for probes, given in zip(aspects, found, strict=True)
@@ -254,8 +259,7 @@ def hear(sheet: Sheet, subject: Subject) -> Heard:
     """Put a question sheet to a subject and return what it answers."""
     if refusal := _broken_rule(sheet, subject):
         return Heard(refusal)
-    watch: Watch = "calls" if _forbidden(sheet) else ""
-    return Heard(answers=ask(subject, [section.probes for section in sheet.sections], watch=watch))
+    return Heard(answers=ask(subject, [section.probes for section in sheet.sections], forbidden=sheet.forbidden))
 
 
 def reach(sheet: Sheet, heard: Heard) -> Verdict:
@@ -273,8 +277,7 @@ def _forbidden(sheet: Sheet) -> list[Probe]:
 
 
 def _broken_rule(sheet: Sheet, subject: Subject) -> str | None:
-    watch: Watch = "rules" if _forbidden(sheet) else ""
-    (answers,) = ask(subject, [sheet.rules], watch=watch)
+    (answers,) = ask(subject, [sheet.rules], forbidden=sheet.forbidden)
     for probe, seen in zip(sheet.rules, answers, strict=True):
         if any(observation.unfinished for observation in seen):
             return NOT_WRITTEN

@@ -6,21 +6,21 @@ import inspect
 import sys
 import threading
 import warnings
-from collections.abc import Callable, Collection, Hashable, Iterator, Mapping, Sequence, Set
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence, Set
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import replace
 from functools import cache
 from types import CodeType, FrameType
-from typing import Any, Literal, Protocol, Self, cast
+from typing import Any, Protocol, cast
 
 import torch
 from torch import Tensor, nn
-from torch.overrides import TorchFunctionMode
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from autograder.checking.by_shape import result_by_shape
 from autograder.checking.executed_lines import LineCounter
 from autograder.checking.props import build, states
+from autograder.checking.refusal import refused
 from autograder.checking.request import (
     Observation,
     Request,
@@ -34,10 +34,6 @@ from autograder.checking.request import (
 )
 from autograder.checking.value_text import result_name
 
-# Whether it matters which functions are called: in calls, so that it may be worth looking there too; in the rule cases, where it is what
-# is asked; or not at all.
-Watch = Literal["calls", "rules", ""]
-
 
 class Subject(Protocol):
     """Anything that answers requests."""
@@ -46,12 +42,14 @@ class Subject(Protocol):
         """Do what the request asks and tell what happened. Never raises for what the examined code does."""
         ...
 
-    def observe_groups(self, groups: Sequence[Sequence[Request]], *, watch: Watch = "") -> list[list[Observation]]:
+    def observe_groups(
+        self, groups: Sequence[Sequence[Request]], *, forbidden: Sequence[str] = ()
+    ) -> list[list[Observation]]:
         """Do what each request asks, in order.
 
         Args:
             groups: what to do. Where something ends it all, the groups that were done before keep their observations.
-            watch: whether it matters which functions are called.
+            forbidden: names of functions that are refused meanwhile (see :mod:`autograder.checking.refusal`).
         """
         ...
 
@@ -87,16 +85,32 @@ class LocalSubject:
             return Observation(error=f"{UsesReferenceError.__name__}: {borrowed[0]}")
         return observation
 
-    def observe_groups(self, groups: Sequence[Sequence[Request]], *, watch: Watch = "") -> list[list[Observation]]:
+    def observe_groups(
+        self, groups: Sequence[Sequence[Request]], *, forbidden: Sequence[str] = ()
+    ) -> list[list[Observation]]:
         """Do what each request asks, in order, and tell what happened. What was asked before, for another aspect, is not done again."""
-        # Here, where the subject could look over the watcher's shoulder, the rule cases are all that is watched.
-        return [[self._once(request) for request in group] for group in groups]
+        name = getattr(self._candidate, "__name__", "it")
+        with refused(name, forbidden) if forbidden else nullcontext(set[str]()) as called:
+            return [[self._once(request, called) for request in group] for group in groups]
 
-    def _once(self, request: Request) -> Observation:
+    def _once(self, request: Request, called: set[str]) -> Observation:
         asked = content(request)
         if asked not in self._seen:
-            self._seen[asked] = self.observe(request)
+            self._seen[asked] = self.observe_refused(request, called)
         return self._seen[asked]
+
+    def observe_refused(self, request: Request, called: set[str]) -> Observation:
+        """Do what the request asks while functions are refused.
+
+        Args:
+            request: what is asked.
+            called: the set that takes the names of refused functions, which are told of this request and removed.
+        """
+        observation = self.observe(request)
+        if called:
+            observation = replace(observation, functions=tuple(sorted(called)))
+            called.clear()
+        return observation
 
     def _attempt(self, request: Request) -> Observation:
         try:
@@ -107,10 +121,10 @@ class LocalSubject:
             return _failed(error)
 
 
-def _failed(error: BaseException, functions: Collection[str] = ()) -> Observation:
+def _failed(error: BaseException) -> Observation:
     # PyTorch raises NotImplementedError too, for what a device or a dtype cannot do, and then says so; a stub says nothing.
     unfinished = isinstance(error, NotImplementedError) and not _text(error)
-    return Observation(error=_describe(error), unfinished=unfinished, functions=tuple(sorted(functions)))
+    return Observation(error=_describe(error), unfinished=unfinished)
 
 
 def _describe(error: BaseException) -> str:
@@ -311,8 +325,6 @@ def _needs_numbers(error: BaseException) -> bool:
 def _operations(candidate: Callable[..., Any], request: Request) -> Observation:
     counter, lines = _OperationCounter(), LineCounter()
     seen = _functions(candidate, request, _both(counter, lines))
-    if seen.error is not None:
-        return seen
     return replace(seen, operations=counter.count, largest=counter.largest, lines=lines.count)
 
 
@@ -323,21 +335,16 @@ def _both(counter: _OperationCounter, lines: LineCounter) -> Iterator[None]:
 
 
 def _functions(
-    candidate: Callable[..., Any], request: Request, beside: AbstractContextManager[Any] | None = None
+    candidate: Callable[..., Any], request: Request, counter: AbstractContextManager[Any] | None = None
 ) -> Observation:
     target = prepared(candidate, request)
     arguments = map_value(request.arguments, Tensor.clone)
     if isinstance(target, nn.Module):
         target.requires_grad_(False)
-    functions = _FunctionNames()
     # As in a call, so that nobody sees from it that something is counted. Who sends for autograd switches it on there, too.
-    try:
-        with torch.set_grad_enabled(bool(request.props)), functions, beside or nullcontext():
-            result = _method(target, request)(**arguments, **build(request.props or {}, request.arguments))
-    except Exception as error:
-        # What it has called until then is told all the same.
-        return _failed(error, functions.names)
-    return Observation(outputs=_shapes(flatten_outputs(result)), functions=tuple(sorted(functions.names)))
+    with torch.set_grad_enabled(bool(request.props)), counter or nullcontext():
+        result = _method(target, request)(**arguments, **build(request.props or {}, request.arguments))
+    return Observation(outputs=_shapes(flatten_outputs(result)))
 
 
 def _attributes(candidate: Callable[..., Any], request: Request) -> Observation:
@@ -353,49 +360,6 @@ _ACTIONS: dict[str, Callable[[Callable[..., Any], Request], Observation]] = {
     "functions": _functions,
     "attributes": _attributes,
 }
-
-
-class _FunctionNames(TorchFunctionMode):
-    """Collects the names of the torch functions that are called, and of the packages in ``PACKAGES`` of which something is called."""
-
-    PACKAGES = frozenset({"einops"})
-
-    def __init__(self) -> None:
-        super().__init__()
-        self._called: set[Any] = set()
-        self._packages: set[str] = set()
-        self._before: Any = None
-        self._watch = self._note
-
-    def __enter__(self) -> Self:
-        self._before = sys.getprofile()
-        sys.setprofile(self._watch)
-        super().__enter__()  # type: ignore[no-untyped-call]
-        return self
-
-    def __exit__(self, *reason: object) -> None:
-        super().__exit__(*reason)  # type: ignore[no-untyped-call]
-        # Whoever watches outside finds out where somebody has hidden what he calls.
-        if sys.getprofile() is self._watch:
-            sys.setprofile(self._before)
-
-    def _note(self, frame: FrameType, event: str, argument: object) -> None:
-        if self._before is not None:
-            self._before(frame, event, argument)
-        if event == "call":
-            package = str(frame.f_globals.get("__name__", "")).partition(".")[0]
-            if package in self.PACKAGES:
-                self._packages.add(package)
-
-    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        self._called.add(func)
-        return func(*args, **(kwargs or {}))
-
-    @property
-    def names(self) -> set[str]:
-        """The names, as Python has them."""
-        # An operation of torch.ops carries its overload: "add.Tensor".
-        return self._packages | {str(getattr(func, "__name__", func)).partition(".")[0] for func in self._called}
 
 
 class _OperationCounter(TorchDispatchMode):  # type: ignore[no-untyped-call]

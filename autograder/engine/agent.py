@@ -13,7 +13,6 @@ import types
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
-from itertools import groupby
 from pathlib import Path
 from typing import Any
 
@@ -30,7 +29,7 @@ from torch._C._profiler import ProfilerActivity, ProfilerConfig, ProfilerState, 
 
 from autograder.checking.request import OUT_OF_MEMORY, Observation, Request, tensors_in
 from autograder.checking.subject import LocalSubject
-from autograder.engine import company
+from autograder.engine import company, switch
 from autograder.engine.channel import Channel, ClosedError, Tray
 from autograder.engine.shell import CellShell
 from autograder.engine.wire import NotPlainError, Opaque, Reference, pack, unpack
@@ -80,6 +79,9 @@ class Agent:
         try:
             while True:
                 question = unpack(self._channel.receive(), self._resolve, trusted=True)
+                if question["do"] == "release":
+                    switch.release(question["token"])  # nobody waits for an answer
+                    continue
                 try:
                     self._put_off, self._answering = False, True
                     data = self._packed(self._answer(question))
@@ -232,18 +234,28 @@ class Agent:
         except StopIteration:
             return {"end": True}
 
+    def _do_key(self, question: dict[str, Any]) -> dict[str, Any]:
+        switch.keep(question["key"])
+        return {"value": None}
+
     def _do_observe(self, question: dict[str, Any]) -> dict[str, Any]:
-        subject = LocalSubject(question["of"])
+        subject, called = LocalSubject(question["of"]), set[str]()
+        if names := question["forbidden"]:
+            proof = switch.refuse(question["exercise"], names, question["nonce"], called)
+            # The part after the last one, and laid down first.
+            self._lay_down(pack({"part": len(question["sizes"]), "after": self._outputs, "answers": proof}))
         requests = iter(question["requests"])
-        for number, (size, watched) in enumerate(zip(question["sizes"], question["watched"], strict=True)):
+        for number, size in enumerate(question["sizes"]):
             group = [Request(**next(requests)) for _ in range(size)]
-            observed = _observed(subject, group, watched)
+            observed = _observed(subject, group, called, backward="backward" in names)
             answers = [self._packed_observation(item) for item in observed]
             # Group by group: what has been answered is answered, whatever becomes of the rest.
-            part = pack({"part": number, "after": self._outputs, "answers": answers}, None, self._max_bytes)
-            if not self._tray.put(part):
-                self._tell(part)
+            self._lay_down(pack({"part": number, "after": self._outputs, "answers": answers}, None, self._max_bytes))
         return {"value": None}
+
+    def _lay_down(self, part: bytes) -> None:
+        if not self._tray.put(part):
+            self._tell(part)
 
     def _packed_observation(self, observed: Observation) -> bytes:
         try:
@@ -284,31 +296,27 @@ def _described(value: Any) -> Opaque:
     return Opaque(f"a {type(value).__name__}")
 
 
-def _observed(subject: LocalSubject, group: Sequence[Request], watched: Sequence[int]) -> list[Observation]:
-    """Observe requests and, of some, name every operation that is dispatched meanwhile, by whatever way.
+def _observed(
+    subject: LocalSubject, group: Sequence[Request], called: set[str], *, backward: bool
+) -> list[Observation]:
+    """Observe requests, and tell with the first of them whether autograd's engine ran, which is no operator that could be refused.
 
-    To begin and to end takes longer than to look, so requests in a row are watched as one; what they did is told with the first of them.
-    To look into every thread takes several times as long as to look into one, which is enough for who has never had another.
+    To begin and to end takes longer than to look, so a group is watched as one. To look into every thread takes several times as long as to
+    look into one, which is enough for who has never had another.
     """
-    found: list[Observation] = []
-    for looking, numbers in groupby(range(len(group)), key=set(watched).__contains__):
-        requests = [group[number] for number in numbers]
-        if not looking:
-            found += [subject.observe(request) for request in requests]
-            continue
-        seen: set[str] = set()
-        alone = company.none_yet()
-        with _in_this_thread(seen) if alone else _in_every_thread(seen):
-            first, *others = [subject.observe(request) for request in requests]
-        if alone and not company.none_yet():
-            # The first other thread there ever was began while nobody looked at it.
-            with _in_every_thread(seen):
-                for request in requests:
-                    subject.observe(request)
-        names = {name.removeprefix("aten::") for name in seen if name.startswith("aten::")}
-        if any(name.startswith("autograd::engine") for name in seen):
-            names.add("backward")
-        found += [replace(first, functions=tuple(sorted(names | set(first.functions)))), *others]
+    if not backward:
+        return [subject.observe_refused(request, called) for request in group]
+    seen: set[str] = set()
+    alone = company.none_yet()
+    with _in_this_thread(seen) if alone else _in_every_thread(seen):
+        found = [subject.observe_refused(request, called) for request in group]
+    if alone and not company.none_yet():
+        # The first other thread there ever was began while nobody looked at it.
+        with _in_every_thread(seen):
+            for request in group:
+                subject.observe(request)
+    if found and any(name.startswith("autograd::engine") for name in seen):
+        found[0] = replace(found[0], functions=(*found[0].functions, "backward"))
     return found
 
 

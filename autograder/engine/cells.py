@@ -17,16 +17,14 @@ import ast
 import re
 import tokenize
 import warnings
-from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from functools import lru_cache
 
 from IPython.core.inputtransformer2 import TransformerManager
 from IPython.utils.tokenutil import generate_tokens_catch_errors
 
-from autograder.engine.ordinary import MAGICS_OF_CELLS, MAGICS_OF_CODE
-
+# Magics whose cell is Python, and runs.
+_MAGICS_OF_CELLS = frozenset({"capture", "prun", "time", "timeit"})
 # A cell of more characters is not read; nobody writes one.
 LONGEST = 200_000
 # Code that people write has a depth of 30 at most; a visitor of the standard library needs five calls per level, and has a thousand.
@@ -36,56 +34,32 @@ DEEPEST = 150
 _TOKENIZED, _SPARE = 5, 200
 
 
-class UnreadableCellError(ValueError):
-    """A cell that is too long, too deep or too laborious to be read."""
-
-
-@dataclass(frozen=True, eq=False)
-class Statement:
-    """A statement at the top level of a cell.
-
-    Attributes:
-        nodes: the statement itself, and all nodes below it.
-    """
-
-    nodes: Sequence[ast.AST]
-
-    @property
-    def top(self) -> ast.AST:
-        """The statement itself."""
-        return self.nodes[0]
-
-
-@dataclass(frozen=True, eq=False)
-class Cell:
-    """A cell that Python can parse.
-
-    Attributes:
-        statements: its statements, in order.
-    """
-
-    statements: Sequence[Statement]
-
-    @property
-    def nodes(self) -> Sequence[ast.AST]:
-        """All nodes of the cell."""
-        return [node for statement in self.statements for node in statement.nodes]
+class UnreadableCellError(Exception):
+    """A cell cannot be read, though it may run. The text says why."""
 
 
 @lru_cache(maxsize=256)
-def parsed(source: str) -> Cell | None:
-    """Return a cell, or None if Python cannot parse it, or it is too long or too deep to be read.
+def parsed(source: str) -> ast.Module | None:
+    """Return the syntax tree of a cell, or None if it is no Python, so that it cannot run either.
 
     Args:
-        source: its text. Lines of IPython's own are what IPython makes of them, and code that a magic runs stands before the call of it.
+        source: its text. Lines of IPython's own are what IPython makes of them, and code that a cell magic runs follows its call.
+
+    Raises:
+        UnreadableCellError: if it may run, but is too long, too deep or too laborious to be read.
     """
     try:
         tree = _parse(_python(source))
-        return Cell(
-            [Statement(walk(part)) for statement in tree.body for part in (*_inside_magics(statement), statement)]
-        )
-    except _UNREADABLE:
+    except SyntaxError:
         return None
+    except (RecursionError, MemoryError):
+        raise UnreadableCellError("a cell that is nested too deep to be read") from None
+    except ValueError as error:
+        if "null bytes" in str(error):
+            return None
+        raise UnreadableCellError("a cell that cannot be read") from None
+    _require_shallow(tree)
+    return tree
 
 
 def syntax_fault(source: str) -> str:
@@ -104,7 +78,7 @@ def syntax_fault(source: str) -> str:
 
 
 # What Python's parser, or the translation before it, may raise for a text.
-_UNREADABLE = (SyntaxError, ValueError, RecursionError, MemoryError)
+_UNREADABLE = (UnreadableCellError, SyntaxError, ValueError, RecursionError, MemoryError)
 
 
 def _parse(text: str) -> ast.Module:
@@ -121,7 +95,7 @@ def _python(source: str) -> str:
         UnreadableCellError: if it is too long, or would take too long.
     """
     if len(source) > LONGEST:
-        raise UnreadableCellError(f"the cell has more than {LONGEST} characters")
+        raise UnreadableCellError(f"a cell of {len(source)} characters, which is too long to be read")
     try:
         _parse(source)
     except SyntaxError:
@@ -130,7 +104,7 @@ def _python(source: str) -> str:
         return source
     calls = []
     begin = 0
-    while (magic := _CELL_MAGIC.match(source, begin)) and magic["name"] in MAGICS_OF_CELLS:
+    while (magic := _CELL_MAGIC.match(source, begin)) and magic["name"] in _MAGICS_OF_CELLS:
         # What it runs is the rest of the cell; for IPython itself that is a text.
         blank = "\n" * magic[0].count("\n")
         calls.append(f"get_ipython().run_line_magic({magic['name']!r}, {magic['line'].strip()!r}){blank}")
@@ -151,7 +125,7 @@ def _translated(source: str) -> str:
         statement = _next_statement(waiting)
         left -= len(statement)
         if left < 0:
-            raise UnreadableCellError("the cell has too many magics that nothing closes")
+            raise UnreadableCellError("a cell that cannot be read")
         changed, translated = manager.do_one_token_transform(statement)
         if changed:
             waiting += translated[::-1]
@@ -180,54 +154,14 @@ def _next_statement(waiting: list[str]) -> list[str]:
     return taken
 
 
-def code_of_magic(call: ast.AST) -> str | None:
-    """Return the code that a call of a line magic such as ``%time`` runs, or None if it is no such call."""
-    if not isinstance(call, ast.Call) or last_name(call.func) != "run_line_magic" or len(call.args) != 2:
-        return None
-    name, line = (arg.value if isinstance(arg, ast.Constant) else None for arg in call.args)
-    return _OPTIONS.sub("", line) if name in MAGICS_OF_CODE and isinstance(line, str) else None
-
-
-def _inside_magics(statement: ast.stmt) -> list[ast.stmt]:
-    codes = [code for node in walk(statement) if (code := code_of_magic(node))]
-    found: list[ast.stmt] = []
-    for code in codes:
-        with suppress(SyntaxError):  # then it does not run either
-            found += _parse(code).body
-    return found
-
-
 _CELL_MAGIC = re.compile(r"\s*%%(?P<name>\w+)(?P<line>[^\n]*)(?:\n|$)")
-_OPTIONS = re.compile(r"^(\s*-(?:[nrpts]\s*\w+|\w+)(?=\s|$))*\s*")
 
 
-def walk(root: ast.AST) -> list[ast.AST]:
-    """Return a node and all nodes below it, but for those that only say whether a name is read or written.
-
-    Raises:
-        UnreadableCellError: if they are nested deeper than those who follow them by recursion can go.
-    """
-    nodes = [root]
-    depth, level_end = 0, 1
-    for index, node in enumerate(nodes):  # grows meanwhile, level by level
-        if index == level_end:
-            depth, level_end = depth + 1, len(nodes)
-            if depth > DEEPEST:
-                raise UnreadableCellError(f"the cell is nested more than {DEEPEST} levels deep")
-        for name in node._fields:
-            value = getattr(node, name, None)
-            if isinstance(value, list):
-                nodes += [item for item in value if isinstance(item, ast.AST)]
-            elif isinstance(value, ast.AST) and name not in _NAMELESS:
-                nodes.append(value)
-    return nodes
-
-
-_NAMELESS = frozenset({"ctx", "op"})
-
-
-def last_name(node: ast.AST) -> str:
-    """Return a name, or the last part of a dotted one: of `torch.nn.functional` it is `functional`; of anything else an empty text."""
-    if isinstance(node, ast.Attribute):
-        return node.attr
-    return node.id if isinstance(node, ast.Name) else ""
+def _require_shallow(root: ast.AST) -> None:
+    """Raise if nodes are nested deeper than those who follow them by recursion can go."""
+    level: list[ast.AST] = [root]
+    for _ in range(DEEPEST + 1):
+        level = [child for node in level for child in ast.iter_child_nodes(node)]
+        if not level:
+            return
+    raise UnreadableCellError("a cell that is nested too deep to be read")

@@ -92,12 +92,10 @@ class Checker:
     def _worth_a_look(self, notebook: NotebookNode) -> list[Problem]:
         code = [cell for cell in notebook.cells if cell.cell_type == "code" and not is_test(cell)]
         own = [cell.source for cell in code if not is_locked(cell)]
-        found = conspicuous(own, [cell.source for cell in code if is_locked(cell)])
+        found = conspicuous(own)
         what = []
         if found:
-            what.append(
-                f"Its code uses what is not on the list of what every exercise gets by with: {', '.join(found)}."
-            )
+            what.append(f"Its code uses what no exercise needs: {', '.join(found)}.")
         if self._reported:
             lines = [*self._reported][:_REPORTED] + ["…"] * (len(self._reported) > _REPORTED)
             what.append(f"While it ran, its code did what no exercise needs: it {'; it '.join(lines)}.")
@@ -134,7 +132,6 @@ class Checker:
             self._restart(notebook, index + 1)
 
     def _students(self, cell: NotebookNode, conversation: Conversation) -> None:
-        conversation.reading.add(cell.source)
         with suppress(LimitError):  # the conversation remembers it, and it is told when the cell is judged
             conversation.ask({"do": "run", "source": cell.source})
 
@@ -184,10 +181,11 @@ class Checker:
         conversation = Conversation(child, self._how_it_ended, lambda reference: stand_for(conversation, reference))
         self._conversation = conversation
         conversation.begin(self._allowance({}), lambda output: None)
+        with suppress(LimitError):  # what has ended already, is told when a cell is asked for
+            conversation.give_key()
         with suppress(LimitError):  # a file that does not fit is missed by whoever opens it
             for name, data in self._files.items():
                 conversation.ask({"do": "place", "name": name, "data": data})
-        conversation.seed = self._settings.seed or 0
         if isinstance(self._names, Names):
             self._names.conversation = conversation
         for index, cell in enumerate(notebook.cells[:upto]):

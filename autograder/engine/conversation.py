@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import json
+import secrets
 import signal
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from time import monotonic
 from typing import Any
 
 import msgpack
 
+from autograder.engine import switch
 from autograder.engine.channel import ClosedError, LateError, TooLongError
-from autograder.engine.mentions import Reading
 from autograder.engine.nursery import Child
 from autograder.engine.wire import ItemBudget, Reference, WireError, pack, unpack
 
@@ -85,10 +86,10 @@ class Conversation:
         self.alive = True
         # What has been asked and answered in this cell, for whoever does not want to ask twice.
         self.known: dict[object, Any] = {}
-        # The code that has run in it.
-        self.reading = Reading()
-        # From what is drawn at which calls is looked more closely; no student knows it.
-        self.seed = 0
+        self._key = secrets.token_bytes(32)
+        # What ends the refusal that stands, and the one that the next question begins. It is sent with the question after that.
+        self._token: bytes | None = None
+        self._next_token: bytes | None = None
 
     @property
     def memory_mb(self) -> int:
@@ -110,6 +111,25 @@ class Conversation:
         self.items = ItemBudget()
         self.broken = None
         self.known = {}
+
+    def give_key(self) -> None:
+        """Let the process be asked to refuse functions. No code of the student's may have run in it.
+
+        Raises:
+            LimitError: as :meth:`ask`.
+        """
+        self.ask({"do": "key", "key": self._key})
+
+    def refusal(self, exercise: str, names: Sequence[str]) -> tuple[bytes, bytes]:
+        """Return a nonce for the next question, and the proof that it refuses functions while it is answered.
+
+        Args:
+            exercise: the name of the exercise.
+            names: what it forbids.
+        """
+        nonce = secrets.token_bytes(16)
+        self._next_token = switch.token_of(self._key, nonce)
+        return nonce, switch.proof_of(self._key, exercise, names, nonce)
 
     def ask(
         self, question: Mapping[str, Any], *behind: bytes, parts: dict[int, Any] | None = None, most: int = 0
@@ -138,6 +158,9 @@ class Conversation:
             raise self.broken
         try:
             self._child.tray.take()  # what code has answered that took no notice of being stopped
+            token, self._token, self._next_token = self._token, self._next_token, None
+            if token is not None:
+                self._child.channel.send(pack({"do": "release", "token": token}), deadline=self._deadline)
             self._child.channel.send(question, deadline=self._deadline)
             return self._answer(self._deadline, {} if parts is None else parts, most)
         except LateError:

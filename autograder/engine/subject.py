@@ -5,22 +5,18 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
-from math import ceil
-from random import Random
 from typing import Any
 
 from autograder.checking.request import OUT_OF_MEMORY, Observation, Request
-from autograder.checking.subject import UsesReferenceError, Watch
+from autograder.checking.subject import UsesReferenceError
 from autograder.engine.agent import told
 from autograder.engine.conversation import Conversation, LimitError, memory_text
 from autograder.engine.wire import NotPlainError, Reference, WireError, pack, unpack
 
 MAX_TEXT = 1_000
 
-# What is done in a request that can be watched; and, where the rules are not what is asked about, of how many groups of them one is, and
-# how many of its calls, in a row.
-_CALLS = ("call", "operations", "functions")
-_ONE_IN, _IN_A_ROW = 8, 3
+# What is said of a process in which the grader's own code was changed.
+UNPROVEN = "Exception: the process does not refuse what the exercise forbids"
 
 # Packed requests, with what they were made of: a question sheet is asked of every student, so each of its requests is packed once.
 _packed: dict[int, tuple[Request, bytes]] = {}
@@ -45,7 +41,9 @@ class RemoteSubject:
         """Do what the request asks and tell what happened."""
         return self.observe_groups([[request]])[0][0]
 
-    def observe_groups(self, groups: Sequence[Sequence[Request]], *, watch: Watch = "") -> list[list[Observation]]:
+    def observe_groups(
+        self, groups: Sequence[Sequence[Request]], *, forbidden: Sequence[str] = ()
+    ) -> list[list[Observation]]:
         """Do what each request asks and tell what happened.
 
         Once a limit is broken nothing more is asked: its group, and those after it, are answered with that. What the same cell has asked
@@ -53,8 +51,7 @@ class RemoteSubject:
 
         Args:
             groups: what to do.
-            watch: whether to look at which functions are called: in the rule cases, and in the text of what the student has written;
-                elsewhere in some calls that nobody can foresee.
+            forbidden: names of functions that are refused meanwhile.
         """
         known, number = self._conversation.known, self._reference.number
         keys = [[(number, packed_request(request)) for request in group] for group in groups]
@@ -65,52 +62,33 @@ class RemoteSubject:
                 fresh.append(new)
             asked.update(names)
         if fresh:
-            for new, found in zip(fresh, self._ask([list(new.values()) for new in fresh], watch), strict=True):
+            for new, found in zip(fresh, self._ask([list(new.values()) for new in fresh], forbidden), strict=True):
                 known |= dict(zip(new, found, strict=True))
         return [[known[key] for key in names] for names in keys]
 
-    def _ask(self, groups: Sequence[Sequence[Request]], watch: Watch) -> list[list[Observation]]:
-        found = self._answers(groups, watch)
-        if watch != "rules":
-            return found
-        # Whatever came of the rule cases, what is written is written.
-        written = tuple(sorted(self._conversation.reading.mentions(self._reference.name)))
-        return [[replace(item, functions=item.functions + written) for item in given] for given in found]
-
-    def _answers(self, groups: Sequence[Sequence[Request]], watch: Watch) -> list[list[Observation]]:
-        sizes = [len(group) for group in groups]
-        watched = self._watched(groups, watch)
-        question = {"do": "observe", "of": self._reference, "watched": watched, "sizes": sizes, "requests": []}
+    def _ask(self, groups: Sequence[Sequence[Request]], forbidden: Sequence[str]) -> list[list[Observation]]:
+        sizes, exercise = [len(group) for group in groups], self._reference.name
+        nonce, proof = self._conversation.refusal(exercise, forbidden) if forbidden else (b"", None)
+        question = {"do": "observe", "of": self._reference, "exercise": exercise, "forbidden": list(forbidden)}
+        question |= {"nonce": nonce, "sizes": sizes, "requests": []}
         packed = [packed_request(request) for group in groups for request in group]
         parts: dict[int, Any] = {}
         try:
-            answer = self._conversation.ask(question, *packed, parts=parts, most=len(groups))
+            answer = self._conversation.ask(question, *packed, parts=parts, most=len(groups) + 1)
             instead = _malformed("it answered something else than was asked")
             raised = answer.get("raised")
             if isinstance(raised, dict) and raised.get("type") == KeyboardInterrupt.__name__:
                 instead = Observation(error=KeyboardInterrupt.__name__)  # it ends even the answering
         except LimitError as error:
             instead = Observation(error=f"{_NAMES[error.kind]}: {error.what}")
+        if proof is not None and parts and parts.pop(len(groups), None) != proof:
+            parts, instead = {}, Observation(error=UNPROVEN)
         found = []
-        for i, size in enumerate(sizes):
-            part = parts.get(i)
+        for number, size in enumerate(sizes):
+            part = parts.get(number)
             fits = isinstance(part, list) and len(part) == size
             found.append([self._observation(item) for item in part] if fits and part else [instead] * size)
         return found
-
-    def _watched(self, groups: Sequence[Sequence[Request]], watch: Watch) -> list[list[int]]:
-        """Return which requests of each group are watched; to watch takes several times as long as a call."""
-        calls = [[i for i, request in enumerate(group) if request.action in _CALLS] for group in groups]
-        if watch != "calls":
-            return [found if watch else [] for found in calls]
-        draw = Random(f"{self._conversation.seed} {self._reference.name}")
-        there = [place for place, found in enumerate(calls) if found]
-        chosen = set(draw.sample(there, ceil(len(there) / _ONE_IN)))
-        first = [draw.randrange(max(1, len(found) - _IN_A_ROW + 1)) for found in calls]
-        return [
-            found[begin : begin + _IN_A_ROW] if place in chosen else []
-            for place, (begin, found) in enumerate(zip(first, calls, strict=True))
-        ]
 
     def _observation(self, data: Any) -> Observation:
         if isinstance(data, bytes) and data in _expected:

@@ -115,6 +115,10 @@ class _Zygote:
         # A kernel brings a shell of its own, and a process has one.
         self._shell = None if "ipykernel.kernelapp" in sys.modules else warm.shell()
         warm.checks(backward=self._settings.device == "cpu")
+        if self._shell is not None:
+            from autograder.engine import switch
+
+            switch.install(namespaces=self._settings.isolation != "none")
 
     def serve(self) -> None:
         """Do what the worker asks, until it says to leave or closes the connection: fork, wait for a child, enter a folder of packages."""

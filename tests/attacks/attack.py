@@ -51,7 +51,6 @@ class Attack:
         due: points that its functions earn honestly, such as those for a right shape; more is a gain.
         home: what it tries to have said on its student's feedback page; nothing of the page may hold that text.
         limit: whether nothing but a limit ends it; the student must then be told of that limit.
-        told: whether it may gain points, because only its text gives it away, and a person must be told of that.
         unsafe: why it must not be run where nothing holds it; empty if it does no harm outside its folder.
         family: the family; set by :func:`attacks`.
     """
@@ -67,7 +66,6 @@ class Attack:
     due: float = 0.0
     home: str = ""
     limit: bool = False
-    told: bool = False
     unsafe: str = ""
     family: str = ""
 

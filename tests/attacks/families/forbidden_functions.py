@@ -69,14 +69,13 @@ EITHER = """
 
 
 def hidden(name: str, story: str, route: str, cell: str = "") -> Attack:
-    """Return an attack whose route to the watching is written so that a reader of code may miss it: it has to be told."""
+    """Return an attack whose route to the watching is written so that a reader of code may miss it."""
     return Attack(
         name=name,
         story=story,
         wants=WANTS,
         cells=(cell,) if cell else (),
         bodies=body("either(q, k, v, mask)", HONEST + indent(code(route), "    ") + EITHER),
-        told=True,
     )
 
 

@@ -9,10 +9,12 @@ import signal
 import socket
 import threading
 from collections.abc import Callable, Mapping
+from functools import cache
 from typing import Any
 
 import torch
 
+from autograder.engine import switch
 from autograder.engine.agent import Agent
 from autograder.engine.channel import Channel, ClosedError, Tray
 from autograder.engine.conversation import Allowance, Conversation
@@ -71,6 +73,12 @@ class Process:
         return 0
 
 
+@cache
+def _install_switch() -> None:
+    """Install it once, for all processes that are forked from this one, as a zygote does."""
+    switch.install(namespaces=False)
+
+
 class Student:
     """A student's process with names that have been defined.
 
@@ -79,6 +87,7 @@ class Student:
     """
 
     def __init__(self, names: Mapping[str, Any] | None = None) -> None:
+        _install_switch()
         ours, theirs = socket.socketpair()
         tray, their_tray = socket.socketpair(type=socket.SOCK_SEQPACKET)
         pid = os.fork()
@@ -100,6 +109,7 @@ class Student:
         self.names.conversation = self.conversation
         self.outputs: list[Mapping[str, Any]] = []
         self.begin()
+        self.conversation.give_key()
 
     def begin(self, allowance: Allowance = AMPLE) -> None:
         """Begin a cell."""

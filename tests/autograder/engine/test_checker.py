@@ -142,19 +142,6 @@ def test_graded_cells_run_here_and_ask_there(bench: Bench) -> None:
     assert points(made) == [1, 0]
 
 
-def test_the_text_of_what_has_run_is_read_and_of_nothing_else(bench: Bench) -> None:
-    ask = "from autograder.engine.remote import conversation_of\n"
-    made = bench.run(
-        "import torch.nn.functional as F\nways = [abs]\ndef f(x): return ways[0](x)",
-        graded(f"{ask}assert 'relu' not in conversation_of(f).reading.mentions('f')"),
-        "ways.append(F.relu)",
-        DEADLY,
-        graded(f"{ask}assert 'relu' in conversation_of(f).reading.mentions('f')"),
-        "f = F.gelu",
-    )
-    assert points(made) == [1, 1]
-
-
 def test_what_the_courses_own_cells_define_is_known_on_both_sides(bench: Bench) -> None:
     made = bench.run(
         course("import math\nprint('once')\ndef helper(x): return 2 * x"),

@@ -43,6 +43,7 @@ class Room:
         self.conversation._how_it_ended = nursery.how_it_ended
         self.outputs: list[Any] = []
         self.conversation.begin(AMPLE, self.outputs.append)
+        self.conversation.give_key()
         self.names = Names()
         self.names.conversation = self.conversation
 
@@ -89,11 +90,11 @@ EARLIER = {
 
 
 @pytest.mark.parametrize("earlier", EARLIER.values(), ids=EARLIER.keys())
-def test_what_a_thread_calls_is_seen_whether_or_not_there_was_one_before(room: Room, earlier: str) -> None:
+def test_a_thread_is_refused_what_is_forbidden(room: Room, earlier: str) -> None:
     room.run(ELSEWHERE + earlier)
     found = room.names["f"]
     ((seen,),) = RemoteSubject(conversation_of(found), reference_of(found)).observe_groups(
-        [[Case({"x": torch.ones(3)}).request("functions")]], watch="rules"
+        [[Case({"x": torch.ones(3)}).request("functions")]], forbidden=["relu"]
     )
     assert "relu" in seen.functions
 

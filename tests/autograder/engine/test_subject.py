@@ -183,23 +183,6 @@ def in_parts(question: Mapping[str, Any], say: Callable[[Any], Any]) -> list[byt
     return [*(pack({"part": number, "answers": answers}) for number, answers in enumerate(parts)), DONE]
 
 
-def test_among_the_calls_some_groups_that_nobody_knows_are_watched_in_every_thread(everyone: Student) -> None:
-    groups = [[Case({"x": torch.full((3,), 1.0 * number)}).request()] for number in range(20)]
-    places = set()
-    for seed in range(4):
-        everyone.begin()
-        everyone.run(
-            "import torch\nfrom concurrent.futures import ThreadPoolExecutor\npool = ThreadPoolExecutor(1)\n"
-            "pool.submit(print).result()\ndef elsewhere(x):\n    return pool.submit(torch.relu, x).result()\n"
-        )
-        everyone.conversation.seed = seed
-        found = remote(everyone, "elsewhere").observe_groups(groups, watch="calls")
-        seen = [i for i, (observation,) in enumerate(found) if "relu" in observation.functions]
-        assert len(seen) == 3
-        places.add(tuple(seen))
-    assert len(places) > 1
-
-
 def test_answers_too_long_for_the_tray_come_in_their_place(student: Student) -> None:
     student.define("def f(x): return torch.ones(int(x))")
     sizes = [1, 10**5, 2, 10**5, 3]
@@ -498,24 +481,3 @@ def test_a_module_class_is_examined_with_the_weights_of_the_request(student: Stu
         subject.observe(Case({"x": torch.ones(1, 3)}, init={"n": 3}, state={}).request()).error or ""
     )
     assert isinstance(student.names["f"](3), nn.Module)
-
-
-def test_of_an_eighth_of_the_groups_calls_in_a_row_are_watched_and_which_depends_on_a_seed(everyone: Student) -> None:
-    groups = [
-        [Case({"x": torch.full((3,), 10.0 * turn + number)}).request() for number in range(5)] for turn in range(9)
-    ]
-    patterns = set()
-    for seed in range(4):
-        everyone.begin()
-        everyone.run("import torch\ndef rectified(x):\n    return torch.relu(x)\n")
-        everyone.conversation.seed = seed
-        found = remote(everyone, "rectified").observe_groups(groups, watch="calls")
-        seen = [[bool(observation.functions) for observation in part] for part in found]
-        # What calls in a row do is told with the first of them.
-        assert sorted(map(sum, seen)) == [0, 0, 0, 0, 0, 0, 0, 1, 1]
-        assert all(not any(part[3:]) for part in seen)
-        patterns.add(str(seen))
-    assert len(patterns) > 1
-    everyone.begin()
-    (rules,) = remote(everyone, "rectified").observe_groups(groups[:1], watch="rules")
-    assert "relu" in rules[0].functions

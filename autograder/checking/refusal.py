@@ -1,0 +1,238 @@
+"""Refuse PyTorch's ready-made functions while an exercise that forbids them is asked.
+
+An operator is refused at PyTorch's dispatcher, below every way that leads to it: `F.…`, `torch.ops.aten`, `torch._C._nn`, a module, a
+compiled script, another thread, autograd, vmap, the meta device. A function or class that exists in Python only, such as
+``F.multi_head_attention_forward`` or einops, is refused by exchanging the code that it runs, so a reference taken earlier is refused too.
+When nothing is asked nothing is registered, and PyTorch is as it always is.
+
+What is covered:
+
+- every overload of a forbidden operator, at every dispatch key for which it has a kernel, in all threads and in copies of the process
+- Python functions and methods of that name in PyTorch, as far as they are loaded, under whatever name they are called
+- graphs that were recorded before (TorchScript, FX), where the exercise forbids to record
+
+What is not covered:
+
+- a copy of PyTorch's own Python source, by hand, by ``exec`` or by importing its module once more: that is Python like any other
+- code that calls into PyTorch's libraries past the dispatcher, by ctypes or an extension
+- code that takes hold of what is registered (in the grader, see :mod:`autograder.engine.switch`)
+"""
+
+from __future__ import annotations
+
+import sys
+import warnings
+from abc import ABCMeta
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from functools import lru_cache
+from types import CodeType, FunctionType, ModuleType
+from typing import Any, TypeAlias
+
+from torch import nn
+from torch._C import (
+    DispatchKey,
+    ScriptFunction,
+    ScriptMethod,
+    _dispatch_get_registrations_for_dispatch_key,
+    _dispatch_library,
+    _DispatchModule,
+)
+
+# Names that stand for a package: all of its functions.
+PACKAGES = frozenset({"einops"})
+# What records a ready-made layer as the plain operations that it consists of. Who forbids it forbids to run a recorded graph.
+RECORDERS = frozenset({"trace", "trace_module", "symbolic_trace", "make_fx", "export"})
+
+# Taken once, so that nothing that student code does to a class or a module changes what is called here.
+_implement, _reset, _modules = _DispatchModule.impl, _DispatchModule.reset, sys.modules
+_FUNCTIONS = (FunctionType, type(lru_cache(lambda: None)))
+_KINDS = (type, ABCMeta, *_FUNCTIONS)
+_SCRIPTS = (ScriptFunction, ScriptMethod)
+
+# Kinds of processors that no course has.
+_UNUSUAL = ("HIP", "XLA", "IPU", "HPU", "VE", "Lazy", "MTIA", "MAIA", "PrivateUse1", "PrivateUse2", "PrivateUse3")
+
+# What takes a refusal back: handles of registrations; Python functions and classes, each with what they ran before behind it. It is flat,
+# for a container is found by ``gc``.
+Standing: TypeAlias = list[Any]
+
+
+def _is_key(name: str) -> bool:
+    """Whether PyTorch's dispatcher knows a key by its name; of some it has only the number."""
+    if name.startswith(("StartOf", "EndOf", "Undefined")) or name.endswith(_UNUSUAL):
+        return False
+    try:
+        return bool(_dispatch_get_registrations_for_dispatch_key(name))
+    except RuntimeError:
+        return False
+
+
+class ForbiddenFunctionError(RuntimeError):
+    """The examined code called a function that does the exercise by itself."""
+
+
+@contextmanager
+def refused(exercise: str, names: Sequence[str]) -> Iterator[set[str]]:
+    """Refuse functions, and yield the set in which the names of those are that were called all the same.
+
+    Args:
+        exercise: the name of the exercise, for the message.
+        names: names of operators, of Python functions and classes of PyTorch, and of packages.
+    """
+    called: set[str] = set()
+    standing: Standing = []
+    try:
+        refuse(exercise, names, called, standing)
+        yield called
+    finally:
+        release(standing)
+
+
+def refuse(exercise: str, names: Sequence[str], called: set[str], standing: Standing) -> None:
+    """Refuse functions from now on.
+
+    Args:
+        exercise: the name of the exercise, for the message.
+        names: as for :func:`refused`.
+        called: is given the names of functions that are called.
+        standing: an empty list, is given what :func:`release` takes.
+    """
+    refusing = {name: _refusing(exercise, name, called) for name in names}
+    handles: dict[str, Any] = {}
+    kernels = _operators()
+    for name in names:
+        for namespace, operator, key in kernels.get(name, ()):
+            if namespace not in handles:
+                handles[namespace] = _dispatch_library("IMPL", namespace, "")
+                standing.append(handles[namespace])
+            _implement(handles[namespace], operator, key, refusing[name], False)  # type: ignore[call-arg]
+    functions = _functions(names)
+    records = next((name for name in names if name in RECORDERS), "")
+    if records:
+        functions += [(forward, records) for forward in _recorded_graphs()]
+        for kind in _SCRIPTS:
+            standing += kind, kind.__call__
+            kind.__call__ = refusing[records]  # type: ignore[method-assign]
+    for function, name in functions:
+        standing += function, function.__code__
+        function.__code__ = _calling(refusing[name], function.__code__)
+
+
+def release(standing: Standing) -> None:
+    """Take back what :func:`refuse` has done, the last first."""
+    while standing:
+        before = standing.pop()
+        if isinstance(before, _DispatchModule):
+            _reset(before)
+        elif isinstance(before, CodeType):
+            standing.pop().__code__ = before
+        else:
+            standing.pop().__call__ = before
+
+
+def prepare() -> None:
+    """Look through PyTorch once, so that no later request has to."""
+    _operators()
+    _prepared.update(_python_functions(list(_modules)))
+    _looked_through.update(_modules)
+
+
+def _refusing(exercise: str, name: str, called: set[str]) -> Callable[..., Any]:
+    """Return a function that takes note of its call and raises.
+
+    Its frame is in the traceback of what it raises, so it has globals of its own: from there nothing leads back to this module.
+    """
+    text = f"{name} is refused while {exercise} is checked: the exercise asks you to write yourself what it does"
+
+    def refusing(*args: object, **kwargs: object) -> None:
+        note(name)
+        raise kind(text)
+
+    note, kind = called.add, ForbiddenFunctionError
+    return FunctionType(refusing.__code__, {"__builtins__": {}}, name, None, refusing.__closure__)
+
+
+def _calling(target: Callable[..., Any], code: CodeType) -> CodeType:
+    """Return code that calls a function, whatever it is given, and can take the place of other code."""
+    return _TEMPLATE.replace(
+        co_consts=tuple(target if const == "target" else const for const in _TEMPLATE.co_consts),
+        co_freevars=code.co_freevars,
+        co_name=code.co_name,
+        co_filename=code.co_filename,
+    )
+
+
+def _template(*args: object, **kwargs: object) -> object:
+    target: Any = "target"
+    return target(*args, **kwargs)
+
+
+_TEMPLATE = _template.__code__
+
+
+def _operators() -> dict[str, list[tuple[str, str, str]]]:
+    """Return namespace, name with overload, and dispatch key of every kernel, by the operator's name, in place or not."""
+    if not _kernels:
+        for key in filter(_is_key, DispatchKey.__members__):
+            for qualified in _dispatch_get_registrations_for_dispatch_key(key):
+                namespace, _, operator = qualified.partition("::")
+                name = operator.partition(".")[0]
+                for known in {name, name.removesuffix("_")}:
+                    _kernels.setdefault(known, []).append((namespace, operator, key))
+        with warnings.catch_warnings():  # PyTorch says once in each process that a kernel is overridden
+            warnings.simplefilter("ignore")
+            with refused("", ("gelu",)):
+                pass
+    return _kernels
+
+
+def _functions(names: Sequence[str]) -> list[tuple[FunctionType, str]]:
+    new = _python_functions([path for path in _modules if path not in _looked_through], names)
+    found = [(function, name) for name in names for function in (*_prepared.get(name, ()), *new.get(name, ()))]
+    return list({id(function): (function, name) for function, name in found}.values())
+
+
+# All kernels; and what :func:`prepare` has found in Python, and in which modules. Made once, and changed by nobody afterwards.
+_kernels: dict[str, list[tuple[str, str, str]]] = {}
+_prepared: dict[str, list[FunctionType]] = {}
+_looked_through: set[str] = set()
+
+
+def _python_functions(paths: Sequence[str], names: Sequence[str] = ()) -> dict[str, list[FunctionType]]:
+    """Return the Python functions in modules of PyTorch and of ``PACKAGES``, by their simple names: those of some names, or all."""
+    found: dict[str, list[FunctionType]] = {}
+    for path in paths:
+        top, module = path.partition(".")[0], _modules.get(path)
+        if (top != "torch" and top not in PACKAGES) or type(module) is not ModuleType:
+            continue
+        there = vars(module)
+        for name in list(there) if top in PACKAGES or not names else names:
+            value = there.get(name)
+            # Other objects may do anything when they are asked. What is imported from another package is none of this one's.
+            if type(value) in _KINDS and str(value.__module__).partition(".")[0] == top:
+                found.setdefault(top if top in PACKAGES else name, []).extend(_code_of(value))
+    return found
+
+
+def _code_of(value: Any) -> list[FunctionType]:
+    """Return the Python functions behind a function or a class; a module of weights may be made, but not run."""
+    if isinstance(value, type):
+        made = {"__init__", "__setstate__", "extra_repr"} if issubclass(value, nn.Module) else set()
+        return [method for name, method in vars(value).items() if name not in made and type(method) is FunctionType]
+    found = []
+    while type(value) in _FUNCTIONS:
+        found += [value] if type(value) is FunctionType else []
+        value = getattr(value, "__wrapped__", None)
+    return found
+
+
+def _recorded_graphs() -> list[FunctionType]:
+    """Return what runs the graphs that FX has recorded in this process."""
+    fx = _modules.get("torch.fx")
+    waiting = [fx.GraphModule] if fx is not None else []
+    found = [fx.Interpreter.run] if fx is not None else []
+    for kind in waiting:  # grows meanwhile
+        waiting += kind.__subclasses__()
+        found += [forward] if type(forward := vars(kind).get("forward")) is FunctionType else []
+    return found

@@ -1,0 +1,182 @@
+"""Refuse forbidden functions in a student's process, out of reach of the student's code.
+
+:mod:`autograder.checking.refusal` says what is refused, and how. Here a copy of that module lives where Python code does not get to: in
+the closure of an audit hook, which nothing lists, removes or traces. The checker gives it a key before the student's first line, and asks
+for a proof with each exercise: only who has the key can make one, and the hook makes it after it has refused what was asked.
+
+What is covered:
+
+- the grader's own modules changed by student code, so that they refuse nothing: no proof, so no answer counts
+- a release by student code: it takes a token that the checker sends afterwards
+- processes that a cell has left running, in which nothing is refused: they are ended first
+- what is registered, found on the stack, in ``gc``, in ``sys.modules`` or in a traceback: no reference is there
+- audit hooks of the student's, which would run inside of this one: none can be added
+
+What is not covered:
+
+- ctypes and extensions, which read and write any memory
+- code that catches the hook while it runs, by a signal or by another thread that looks at frames, and takes the key from its frame
+"""
+
+from __future__ import annotations
+
+import builtins
+import ctypes
+import gc
+import importlib.util
+import os
+import signal
+import sys
+from collections.abc import Sequence
+from hashlib import blake2b
+from types import CellType, FunctionType, ModuleType
+from typing import Any
+
+import torch
+
+EVENT = "tfcourse.refusal"
+
+# Modules that have what an exercise may forbid, and that few programs import: what is not loaded cannot be looked through.
+_SELDOM = ("einops", "einops.layers.torch", "torch.ao.nn.quantizable", "torch.nn.attention.flex_attention")
+
+
+def install(*, namespaces: bool) -> None:
+    """Add the hook to this process; what is forked from it has it, too.
+
+    Args:
+        namespaces: whether each fork is the first process of a namespace of its own, so that it may end all others there.
+    """
+    for name in _SELDOM:
+        if importlib.util.find_spec(name.partition(".")[0]) is not None:
+            importlib.import_module(name)
+    refusal = _private("autograder.checking.refusal")
+    refusal.prepare()
+    del refusal.refused  # a function of contextlib's, which leads to this module
+    here = _private(__name__)
+    hook = here.hook_of(refusal.refuse, refusal.release, namespaces)
+    # It makes a kernel that can be called past the dispatcher, where it is refused. PyTorch itself has no use for it.
+    for holder in gc.get_referrers(torch._C._dispatch_get_computed_kernel_for_dispatch_key):
+        if isinstance(holder, dict):
+            holder.pop("_dispatch_get_computed_kernel_for_dispatch_key", None)
+    _hide([vars(refusal), vars(here), refusal, here, hook])
+    sys.addaudithook(hook)
+
+
+def keep(key: bytes) -> None:
+    """Give the hook its key; it takes only the first one."""
+    sys.audit(EVENT, "key", key)
+
+
+def refuse(exercise: str, names: Sequence[str], nonce: bytes, called: set[str]) -> bytes:
+    """Refuse functions, and return the proof, or nothing.
+
+    Args:
+        exercise: the name of the exercise.
+        names: what it forbids.
+        nonce: what makes this proof unlike any other.
+        called: is given the names of functions that are called.
+    """
+    proof: list[bytes] = []
+    sys.audit(EVENT, "refuse", exercise, tuple(names), nonce, called, proof)
+    return proof[0] if proof else b""
+
+
+def release(token: bytes) -> None:
+    """Let all functions be called again, if the token is the checker's."""
+    sys.audit(EVENT, "release", token)
+
+
+def proof_of(key: bytes, exercise: str, names: Sequence[str], nonce: bytes) -> bytes:
+    """Return what shows that functions are refused."""
+    return _digest(blake2b(repr(("refused", exercise, tuple(names), nonce)).encode(), key=key))
+
+
+def token_of(key: bytes, nonce: bytes) -> bytes:
+    """Return what ends the refusal that a nonce has begun."""
+    return _digest(blake2b(repr(("release", nonce)).encode(), key=key))
+
+
+_digest = blake2b.digest
+_block, _signals, _BLOCK, _RESTORE = (
+    signal.pthread_sigmask,
+    signal.valid_signals(),
+    signal.SIG_BLOCK,
+    signal.SIG_SETMASK,
+)
+_kill, _getpid, _KILL = os.kill, os.getpid, signal.SIGKILL
+_disable_gc, _enable_gc = gc.disable, gc.enable
+
+
+def hook_of(refuse: Any, release: Any, namespaces: bool) -> Any:
+    """Return the audit hook."""
+    keys: list[bytes] = []
+    nonces: list[bytes] = []
+    standing: list[Any] = []
+
+    def hook(event: str, arguments: tuple[Any, ...]) -> None:
+        if event != EVENT:
+            if event == "sys.addaudithook" and keys:
+                raise RuntimeError("no other audit hook can be added")
+            return
+        _disable_gc()
+        before = _block(_BLOCK, _signals)
+        try:
+            action, *rest = arguments
+            if action == "key" and not keys:
+                keys.extend(rest)
+            elif action == "refuse" and keys and not nonces:
+                exercise, names, nonce, called, proof = rest
+                if namespaces and _getpid() == 1:
+                    # Not contextlib's way, which is Python that others can change.
+                    try:  # noqa: SIM105
+                        _kill(-1, _KILL)
+                    except ProcessLookupError:
+                        pass
+                nonces.append(nonce)
+                refuse(exercise, names, called, standing)
+                proof.append(proof_of(keys[0], exercise, names, nonce))
+            elif action == "release" and nonces and rest[0] == token_of(keys[0], nonces[0]):
+                release(standing)
+                nonces.clear()
+        except Exception:  # whoever waits for a proof gets none
+            release(standing)
+        finally:
+            _enable_gc()
+            _block(_RESTORE, before)
+
+    return hook
+
+
+def _private(name: str) -> ModuleType:
+    """Return a copy of a module that no table of modules has, with built-ins of its own."""
+    spec = importlib.util.find_spec(name)
+    assert spec is not None, name
+    assert spec.loader is not None, name
+    module = importlib.util.module_from_spec(spec)
+    vars(module)["__builtins__"] = dict(vars(builtins))
+    spec.loader.exec_module(module)
+    return module
+
+
+def _hide(waiting: list[Any]) -> None:
+    """Take objects, and the functions and containers that only they have, out of the sight of ``gc``. They live as long as the process."""
+    private = [item for item in waiting if type(item) is dict]
+    untrack = ctypes.pythonapi.PyObject_GC_UnTrack
+    untrack.argtypes, untrack.restype = [ctypes.py_object], None
+    kept = ctypes.pythonapi.Py_IncRef
+    kept.argtypes, kept.restype = [ctypes.py_object], None
+    seen: set[int] = set()
+    while waiting:
+        item = waiting.pop()
+        if id(item) in seen:
+            continue
+        seen.add(id(item))
+        if type(item) is FunctionType and not any(item.__globals__ is there for there in private):
+            continue
+        if gc.is_tracked(item):
+            untrack(item)
+        kept(item)
+        waiting += [part for part in gc.get_referents(item) if type(part) in _HIDDEN]
+
+
+_HIDDEN = (dict, list, tuple, set, FunctionType, CellType)

@@ -1,0 +1,75 @@
+"""Ways to call a forbidden function that no reading of the text finds: each has to earn what a plain call earns.
+
+They differ in how a name ``ready`` comes to stand for the function, or in when it is called. So they are a table and no classes of
+submissions: :mod:`tests.attacks.test_hidden_calls` asks each in a student's process, without a notebook around it.
+"""
+
+from __future__ import annotations
+
+# How the name is put together where a text would give it away.
+NAME = "'scaled_' + 'dot_product_' + 'attention'"
+
+# By its name: a cell that makes `ready`, which is called with q, k, v and a mask.
+WAYS: dict[str, str] = {
+    "a plain call": "ready = F.scaled_dot_product_attention",
+    "a computed name": f"ready = getattr(F, {NAME})",
+    "a format": "ready = eval('{0}_{1}_attention'.format('scaled', 'dot_product'), vars(F))",
+    "an attribute in a format": "class Keep:\n    def __format__(self, spec):\n"
+    "        globals()['ready'] = getattr(F, spec)\n        return ''\n'{0:{1}}'.format(Keep(), " + NAME + ")",
+    "an annotation": "import typing\nclass Box:\n    ready: 'F.scaled_' 'dot_product_attention'\n"
+    "ready = typing.get_type_hints(Box, vars() | {'F': F})['ready']",
+    "a signature": "import inspect\ndef text(x: 'F.scaled_' 'dot_product_attention'): pass\n"
+    "ready = inspect.signature(text, eval_str=True).parameters['x'].annotation",
+    "a function made of code": "import types\n"
+    "ready = types.FunctionType((lambda *x: F.scaled_dot_product_attention(*x)).__code__, {'F': F})",
+    "IPython's input transformers": "get_ipython().input_transformers_post.append("
+    "lambda lines: [line.replace('HERE', 'F.scaled_' 'dot_product_attention') for line in lines])\n"
+    "get_ipython().run_cell('ready = HERE')\nget_ipython().input_transformers_post.clear()",
+    "IPython's trees": "import ast\nclass Change(ast.NodeTransformer):\n    def visit_Name(self, node):\n"
+    "        return ast.parse('F.scaled_' 'dot_product_attention', mode='eval').body if node.id == 'HERE' else node\n"
+    "change = Change()\nget_ipython().ast_transformers.append(change)\nget_ipython().run_cell('ready = HERE')\n"
+    "get_ipython().ast_transformers.clear()",
+    "IPython's events": "def hook(*_): globals()['ready'] = getattr(F, " + NAME + ")\n"
+    "get_ipython().events.register('pre_run_cell', hook)\nget_ipython().run_cell('1')\n"
+    "get_ipython().events.unregister('pre_run_cell', hook)",
+    "matplotlib's callbacks": "from matplotlib.cbook import CallbackRegistry\nkept = CallbackRegistry()\n"
+    f"def taken(name): globals()['ready'] = getattr(F, name)\nkept.connect('s', taken)\nkept.process('s', {NAME})",
+    "numpy's test helpers": "import numpy.testing\nnumpy.testing.runstring('ready = F.scaled_' 'dot_product_attention', globals())",
+    "a pickle in an array": "import io, numpy\nclass Give:\n"
+    "    def __reduce__(self): return eval, ('__import__(\"torch\").nn.functional.scaled_' 'dot_product_attention',)\n"
+    "file = io.BytesIO()\nnumpy.save(file, numpy.array([Give()], dtype=object), allow_pickle=True)\nfile.seek(0)\n"
+    "ready = numpy.load(file, allow_pickle=True)[0]",
+    "unittest": "from unittest.mock import patch\n"
+    "kept = patch('torch.nn.functional.scaled_' 'dot_product_attention')\nready = kept.get_original()[0]",
+    "the stack": "import sys\ndef above(): return sys._getframe(1).f_globals['F']\nready = getattr(above(), "
+    + NAME
+    + ")",
+    "pkgutil": "import pkgutil\nready = pkgutil.resolve_name('torch.nn.functional:scaled_' 'dot_product_attention')",
+    "functools": f"from functools import reduce\nready = reduce(getattr, ('nn', 'functional', {NAME}), torch)",
+    "a recorded graph": "q = torch.rand(1, 2, 3)\n"
+    "graph = torch.jit.trace(lambda q, k, v: F.scaled_dot_product_attention(q, k, v), (q, q, q))\n"
+    "def ready(q, k, v, mask): return graph(q, k, v)",
+    "an fx graph": "import torch.fx\ngraph = torch.fx.symbolic_trace(lambda q, k, v: F.scaled_dot_product_attention(q, k, v))\n"
+    "def ready(q, k, v, mask): return graph.forward(q, k, v)",
+    "a layer made beforehand": "layers = {d: nn.MultiheadAttention(d, 1, batch_first=True) for d in range(1, 33)}\n"
+    "def ready(q, k, v, mask): return layers[q.shape[-1]](q, k, v)[0]",
+    "the clock": "import time\nbegun = time.monotonic()\n"
+    "def ready(q, k, v, mask): return F.scaled_dot_product_attention(q, k, v, mask) if time.monotonic() > begun else q",
+    "a thread": "from concurrent.futures import ThreadPoolExecutor\npool = ThreadPoolExecutor(1)\npool.submit(int).result()\n"
+    "def ready(*given): return pool.submit(F.scaled_dot_product_attention, *given).result()",
+    "a copy of the process": "import os, pickle\ndef ready(q, k, v, mask):\n    r, w = os.pipe()\n    if not os.fork():\n"
+    "        try: os.write(w, pickle.dumps(F.scaled_dot_product_attention(q, k, v, mask).detach().numpy()))\n"
+    "        finally: os._exit(0)\n    os.close(w)\n    return torch.from_numpy(pickle.loads(open(r, 'rb').read()))",
+    "a worker of a DataLoader": "from torch.utils.data import DataLoader\nclass Ready(list):\n"
+    "    def __getitem__(self, i): return F.scaled_dot_product_attention(*self.given)\n"
+    "def ready(*given):\n    data = Ready([0])\n    data.given = given\n"
+    "    return next(iter(DataLoader(data, batch_size=None, num_workers=1)))",
+}
+
+# Honest on the first calls, which are those of the rules; the call is made in all others.
+LATER = """
+calls = [0]
+def scaled_dot_product_attention(q, k, v, mask=None):
+    calls[0] += 1
+    return honest(q, k, v, mask) if calls[0] <= {count} else ready(q, k, v, mask)
+"""

@@ -1,0 +1,45 @@
+"""Every hidden call of a forbidden function earns what a plain call earns: nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from textwrap import dedent
+
+import pytest
+
+from autograder.checking.sheet import Sheet, decide
+from autograder.checks import exercises
+from tests.autograder.engine.student import Student
+
+from .families.forbidden_functions import HONEST
+from .families.hidden_calls import LATER, WAYS
+
+NAME = "scaled_dot_product_attention"
+SETUP = "import math\nimport torch\nimport torch.nn.functional as F\nfrom torch import nn\n"
+
+
+@pytest.fixture
+def student() -> Iterator[Student]:
+    made = Student()
+    yield made
+    made.close()
+
+
+@pytest.fixture(scope="module")
+def sheet() -> Sheet:
+    return exercises()[NAME].sheet(hidden=True, seed=5)
+
+
+@pytest.mark.parametrize("count", [0, 4], ids=["from the first call", "after the rules"])
+@pytest.mark.parametrize("way", WAYS.values(), ids=WAYS.keys())
+def test_a_hidden_call_earns_nothing(student: Student, sheet: Sheet, way: str, count: int) -> None:
+    assert student.run(SETUP + dedent(HONEST)), student.outputs
+    assert student.run(way), student.outputs
+    assert student.run(LATER.format(count=count)), student.outputs
+    verdict = decide(sheet, student.names[NAME].__subject__())
+    assert verdict.score == 0, [finding.message for finding in verdict.findings]
+
+
+def test_the_same_code_without_the_call_earns_something(student: Student, sheet: Sheet) -> None:
+    student.run(SETUP + dedent(HONEST) + "ready = honest\n" + LATER.format(count=4))
+    assert decide(sheet, student.names[NAME].__subject__()).score > 0

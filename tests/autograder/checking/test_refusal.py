@@ -1,0 +1,171 @@
+"""What an exercise forbids is refused, whatever way leads to it, and afterwards everything is as it was."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from typing import Any
+
+import einops
+import pytest
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+from torch.fx.experimental.proxy_tensor import make_fx
+
+from autograder.checking import refusal
+from autograder.checking.draw import Case
+from autograder.checking.refusal import ForbiddenFunctionError, refused
+from autograder.checking.subject import LocalSubject
+from autograder.checks import exercises
+from autograder.checks.ch03_scaled_dot_product.cases import FUSED
+from autograder.checks.ch05_transformer.ready_made import NORMS
+from autograder.checks.ch11_vision.patches import CUTTING
+
+Way = Callable[[Tensor], Any]
+X = torch.rand(2, 3, 4)
+WIDTH = X.shape[-1]
+
+taken_before = F.scaled_dot_product_attention
+attention = nn.MultiheadAttention(WIDTH, 1, batch_first=True).requires_grad_(False).eval()
+layer = nn.TransformerEncoderLayer(WIDTH, 1, 8, batch_first=True).requires_grad_(False).eval()
+
+
+def composed(x: Tensor) -> Tensor:
+    """Attend by a function of PyTorch's that consists of ordinary operations."""
+    eye = torch.eye(WIDTH)
+    return F.multi_head_attention_forward(x, x, x, WIDTH, 1, eye.repeat(3, 1), None, None, None, False, 0.0, eye, None)[
+        0
+    ]
+
+
+def in_a_thread(x: Tensor) -> Tensor:
+    """Attend in another thread."""
+    results: list[Any] = []
+
+    def work() -> None:
+        try:
+            results.append(F.scaled_dot_product_attention(x, x, x))
+        except Exception as error:
+            results.append(error)
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    thread.join()
+    if isinstance(results[0], Exception):
+        raise results[0]
+    return results[0]
+
+
+def below_autograd(x: Tensor) -> Tensor:
+    """Attend with autograd's keys switched off."""
+    with torch._C._AutoDispatchBelowAutograd():
+        return F.scaled_dot_product_attention(x, x, x)
+
+
+ATTENDING: dict[str, Way] = {
+    "the function": lambda x: F.scaled_dot_product_attention(x, x, x),
+    "a reference taken before": lambda x: taken_before(x, x, x),
+    "the extension module": lambda x: torch._C._nn.scaled_dot_product_attention(x, x, x),
+    "the operator": lambda x: torch.ops.aten.scaled_dot_product_attention(x, x, x),
+    "its overload": lambda x: torch.ops.aten.scaled_dot_product_attention.default(x, x, x),
+    "the mathematical kernel": lambda x: torch.ops.aten._scaled_dot_product_attention_math(x, x, x)[0],
+    "the fused kernel": lambda x: torch.ops.aten._scaled_dot_product_flash_attention_for_cpu(*3 * (x[None],))[0],
+    "a module": lambda x: attention(x, x, x)[0],
+    "a module without weights": lambda x: attention(x, x, x, need_weights=False)[0],
+    "a whole layer": layer,
+    "plain operations of PyTorch's": composed,
+    "vmap": lambda x: torch.vmap(lambda one: F.scaled_dot_product_attention(one, one, one))(x),
+    "a nested tensor": lambda x: F.scaled_dot_product_attention(*3 * (torch.nested.nested_tensor([x, x]),)),
+    "the meta device": lambda x: F.scaled_dot_product_attention(*3 * (x.to("meta"),)),
+    "with a gradient": lambda x: F.scaled_dot_product_attention(*3 * (x.clone().requires_grad_(),)),
+    "another thread": in_a_thread,
+    "keys switched off": below_autograd,
+}
+NORMALISING: dict[str, Way] = {
+    "the function": lambda x: F.layer_norm(x, (WIDTH,)),
+    "the kernel": lambda x: torch.ops.aten.native_layer_norm(x, [WIDTH], None, None, 1e-5)[0],
+    "a module": nn.LayerNorm(WIDTH),
+    "built-in functions": lambda x: torch._C._VariableFunctions.layer_norm(x, (WIDTH,)),
+    "another norm": lambda x: F.group_norm(x, 1),
+}
+
+
+@pytest.mark.parametrize(
+    ("names", "way"),
+    [
+        *(pytest.param(FUSED, way, id=f"attention: {name}") for name, way in ATTENDING.items()),
+        *(pytest.param(NORMS, way, id=f"norm: {name}") for name, way in NORMALISING.items()),
+        pytest.param(CUTTING, lambda x: einops.rearrange(x, "a b c -> b a c"), id="einops"),
+    ],
+)
+def test_no_way_leads_to_what_is_forbidden(names: tuple[str, ...], way: Way) -> None:
+    before = way(X)
+    with refused("attend", names) as called, pytest.raises(ForbiddenFunctionError, match="attend"):
+        way(X)
+    assert called
+    assert called <= set(names)
+    after = way(X)
+    assert isinstance(after, type(before))
+
+
+def test_a_recorded_graph_is_refused() -> None:
+    recorded = {
+        "traced": torch.jit.trace(composed, (X,)),
+        "traced module": torch.jit.trace_module(attention, {"forward": (X, X, X)}),
+        "fx": make_fx(composed)(X),
+    }
+    for name, graph in recorded.items():
+        given = (X, X, X) if name == "traced module" else (X,)
+        with refused("attend", FUSED) as called, pytest.raises(ForbiddenFunctionError):
+            graph(*given)
+        assert called == {"trace"}, name
+        assert graph(*given) is not None
+
+
+def test_other_functions_work_meanwhile() -> None:
+    expected = torch.softmax(X @ X.transpose(-2, -1), -1) @ X
+    with refused("attend", FUSED) as called:
+        torch.testing.assert_close(torch.softmax(X @ X.transpose(-2, -1), -1) @ X, expected)
+        F.layer_norm(X, (WIDTH,))
+    assert not called
+
+
+def test_every_way_of_observing_refuses() -> None:
+    subject = LocalSubject(lambda x: F.scaled_dot_product_attention(x, x, x))
+    case = Case({"x": X})
+    requests = [case.request(action) for action in ("call", "meta", "operations", "functions")]
+    requests.append(case.request("gradients", ("x",)))
+    for observation in subject.observe_groups([requests], forbidden=FUSED)[0]:
+        assert observation.functions == ("scaled_dot_product_attention",)
+        assert observation.error is not None
+
+
+def test_a_refused_call_counts_though_it_is_caught() -> None:
+    def caught(x: Tensor) -> Tensor:
+        try:
+            return F.scaled_dot_product_attention(x, x, x)
+        except RuntimeError:
+            return x
+
+    ((first, second),) = LocalSubject(caught).observe_groups(
+        [[Case({"x": X}).request(), Case({"x": X + 1}).request("meta")]], forbidden=FUSED
+    )
+    assert first.functions == second.functions == ("scaled_dot_product_attention",)
+
+
+def test_nothing_that_is_raised_leads_to_what_is_registered() -> None:
+    with refused("attend", FUSED), pytest.raises(ForbiddenFunctionError) as caught:
+        F.scaled_dot_product_attention(X, X, X)
+    frames = [entry.frame for entry in caught.traceback]
+    innermost = frames[-1].raw
+    assert innermost.f_globals == {"__builtins__": {}}
+    assert set(innermost.f_locals) == {"args", "kwargs", "note", "kind", "name", "text"}
+
+
+def test_every_forbidden_name_exists() -> None:
+    known = {name for exercise in exercises().values() for name in exercise.forbidden}
+    refusal.prepare()
+    unknown = {name for name in known if not refusal._operators().get(name) and not refusal._functions([name])}
+    # PyTorch 2.13 has these no more, or loads them where they are asked for.
+    assert unknown <= {"_kl_div", "space_to_depth", "flex_attention"}, unknown

@@ -1,0 +1,120 @@
+"""Student code cannot keep the grader from refusing what an exercise forbids, nor take it back, nor find what is registered."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+import torch
+
+from autograder.checking.draw import Case
+from autograder.checking.request import Observation
+from autograder.checks.ch05_transformer.ready_made import ATTENTION, NORMS
+from autograder.engine.remote import RemoteObject
+from autograder.engine.subject import UNPROVEN
+
+from .student import Student
+
+CASE = Case({"x": torch.rand(2, 3, 4)})
+CALL = "return F.layer_norm(x, (4,))"
+
+
+@pytest.fixture
+def student() -> Iterator[Student]:
+    made = Student()
+    yield made
+    made.close()
+
+
+def asked(student: Student, source: str) -> Observation:
+    """Define a function and ask it once while norms and attention are refused."""
+    found = student.define("import gc, sys\nimport torch.nn.functional as F\n" + source)
+    return found.__subject__().observe_groups([[CASE.request()]], forbidden=[*ATTENTION, *NORMS])[0][0]
+
+
+# Code that runs in a cell, and in the function before it makes the call.
+UNDOING: dict[str, tuple[str, str]] = {
+    "nothing": ("", ""),
+    "an audit hook": ("sys.addaudithook(lambda event, args: None)", ""),
+    "a release without the token": ("", "sys.audit('tfcourse.refusal', 'release', b'')"),
+    "another key": ("sys.audit('tfcourse.refusal', 'key', b'mine')", "sys.audit('tfcourse.refusal', 'key', b'mine')"),
+    "a library of one's own": (
+        "mine = torch.library.Library('aten', 'IMPL')",
+        "mine.impl('layer_norm', lambda x, *rest: torch.ops.aten.native_layer_norm(x, *rest[:1], None, None, 1e-5)[0],"
+        " 'CompositeImplicitAutograd', allow_override=True)",
+    ),
+    "a library that is destroyed": (
+        "mine = torch.library.Library('aten', 'IMPL')\nmine.impl('layer_norm', print, 'CPU', allow_override=True)",
+        "mine._destroy()",
+    ),
+    "keys left out": (
+        "",
+        "guard = torch._C._ExcludeDispatchKeyGuard(torch._C.DispatchKeySet(torch._C.DispatchKey.CPU))",
+    ),
+    "below autograd": ("", "guard = torch._C._AutoDispatchBelowAutograd()"),
+    "modes switched off": ("", "guard = torch._C._DisableTorchDispatch()"),
+}
+
+
+@pytest.mark.parametrize(("before", "first"), UNDOING.values(), ids=UNDOING.keys())
+def test_student_code_cannot_undo_the_refusal(student: Student, before: str, first: str) -> None:
+    observation = asked(student, f"{before}\ndef f(x):\n    {first or 'pass'}\n    {CALL}")
+    assert observation.error is not None
+    assert "norm" in observation.error
+    assert observation.functions
+
+
+PATCHES = {
+    "the switch": "import autograder.engine.switch as s\ns.refuse = lambda *a: b''",
+    "an empty list": "import autograder.engine.switch as s\nold = s.refuse\ns.refuse = lambda e, names, *a: old(e, (), *a)",
+    "the agent": "import autograder.engine.agent as a\nclass No:\n    refuse = staticmethod(lambda *a: b'')\na.switch = No",
+    "a refusal of one's own": "sys.audit('tfcourse.refusal', 'refuse', 'f', (), b'', set(), [])",
+    "sys.audit": "sys.audit = lambda *a: None",
+}
+
+
+@pytest.mark.parametrize("patch", PATCHES.values(), ids=PATCHES.keys())
+def test_answers_without_a_proof_count_for_nothing(student: Student, patch: str) -> None:
+    observation = asked(student, f"{patch}\ndef f(x): {CALL}")
+    assert observation.error == UNPROVEN
+    assert not observation.outputs
+
+
+def test_patched_refusal_still_refuses(student: Student) -> None:
+    patch = """
+        import autograder.checking.refusal as r
+        r.refuse = r._implement = r._operators = r._functions = lambda *a: None
+        del torch._C._DispatchModule.impl, torch._C._dispatch_library
+        """.replace("\n        ", "\n")
+    assert "layer_norm" in str(asked(student, f"{patch}\ndef f(x): {CALL}").error)
+
+
+def test_the_kernel_cannot_be_taken_out_beforehand(student: Student) -> None:
+    taken = "try:\n    k = torch.library.get_kernel('aten::native_layer_norm', 'CPU')\nexcept AttributeError:\n    k = None\n"
+    observation = asked(student, f"{taken}def f(x): return x if k is None else k.call_boxed(x)")
+    assert observation.error is None
+    assert torch.equal(observation.outputs["output"], CASE.arguments["x"])
+
+
+SEARCH = """
+def f(x):
+    items = gc.get_objects()
+    kinds = {type(item).__name__ for item in items}
+    private = [item for item in items if type(item) is dict and '_implement' in item and '_kernels' in item]
+    return '_DispatchModule' in kinds, len([item for item in private if item is not vars(public)])
+"""
+
+
+def test_nothing_that_is_registered_is_found(student: Student) -> None:
+    observation = asked(student, f"import autograder.checking.refusal as public\n{SEARCH}")
+    assert observation.outputs == {"output[0]": False, "output[1]": 0}
+
+
+def test_between_questions_everything_works(student: Student) -> None:
+    observation = asked(student, f"def f(x): {CALL}")
+    assert observation.functions
+    function = student.names["f"]
+    assert isinstance(function, RemoteObject)
+    assert function(torch.rand(2, 4)).shape == (2, 4)
+    student.begin()
+    assert student.run("assert F.scaled_dot_product_attention(*3 * (torch.rand(1, 2, 4),)).shape == (1, 2, 4)")
