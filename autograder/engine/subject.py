@@ -179,6 +179,7 @@ def read(said: Any) -> Observation:
         operations=_count(said.get("operations")),
         largest=_count(said.get("largest")),
         functions=_texts(said.get("functions", ())),
+        containers=_texts(said.get("containers", ())),
     )
 
 
