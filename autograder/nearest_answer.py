@@ -167,7 +167,7 @@ def _renaming(pairs: Sequence[tuple[Value, Value]]) -> dict[Value, Value]:
             if a.shape == b.shape and not a.is_floating_point() and a.dtype != torch.bool:
                 for x, y in zip(a.flatten().tolist(), b.flatten().tolist(), strict=True):
                     names.setdefault(x, y)
-        elif isinstance(a, (str, int, float)) and type(a) is type(b) and not isinstance(a, bool):
+        elif isinstance(a, (str, int)) and type(a) is type(b) and not isinstance(a, bool):
             names.setdefault(a, b)
             if isinstance(a, str):
                 for x, y in zip(a, b, strict=False):
@@ -196,7 +196,7 @@ def _fit_value(
         return tuple(lengths.get(item, item) for item in value)
     if isinstance(value, str):
         return renaming.get(value, "".join(str(renaming.get(letter, letter)) for letter in value))
-    if isinstance(value, (int, float)) and not isinstance(value, bool):
+    if isinstance(value, int) and not isinstance(value, bool):
         return renaming.get(value, value)
     return value
 

@@ -83,14 +83,14 @@ def left_decides(draw: Draw) -> Case:
     letters = _letters(draw)
     pairs = sorted("".join(falling_pair(letters)) for _ in range(6))
     winner = pairs[int(draw.integers(0, 5))]  # not the greatest text
-    return _tied(draw, pairs, winner, winner[1] + winner[0])
+    return _tied(draw, pairs, winner, winner[1] + winner[0] + pairs[-1][0])
 
 
 def right_decides(draw: Draw) -> Case:
     """Equally common pairs begin alike: the right symbol decides."""
     *rights, left = sorted(islice(_letters(draw), 7))  # the left symbol comes last in the alphabet
     right = rights[int(draw.integers(0, 5))]
-    return _tied(draw, [left + letter for letter in rights], left + right, right)
+    return _tied(draw, [left + letter for letter in rights], left + right, right + rights[-1])
 
 
 def overlapping(draw: Draw) -> Case:
@@ -120,7 +120,9 @@ BEST_PAIR = Exercise(
     reference=tokenization.best_pair,
     rows=(
         rows.numbers(1.25, one_winner, one_letter_words, title="The commonest pair wins."),
-        rows.numbers(1.5, counted_words, counted_words, name="counts", title="A pair counts as often as its word occurs."),
+        rows.numbers(
+            1.5, counted_words, counted_words, name="counts", title="A pair counts as often as its word occurs."
+        ),
         rows.numbers(
             1.5,
             left_decides,
