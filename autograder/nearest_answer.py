@@ -16,6 +16,7 @@ What it does not measure: a table that somebody improves by hand until it is a s
 from __future__ import annotations
 
 import difflib
+import inspect
 import math
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -24,8 +25,9 @@ from typing import TypeAlias
 import torch
 from torch import Tensor
 
+from autograder.checking.exercise import Exercise
 from autograder.checking.request import Observation, Request, Value, content
-from autograder.checking.sheet import Sheet
+from autograder.checking.sheet import Sheet, decide
 from autograder.checking.subject import Watch
 
 # How a recorded answer is fitted: it takes the recorded request, its answer, and the request that is to be answered.
@@ -72,6 +74,18 @@ class NearestAnswer:
     def observe_groups(self, groups: Sequence[Sequence[Request]], *, watch: Watch = "") -> list[list[Observation]]:
         """Answer each request, in order."""
         return [[self.observe(request) for request in group] for group in groups]
+
+
+def points_by_lookup(exercise: Exercise, *, seed: int = 0) -> float:
+    """Return the most that looking answers up earns, in whichever way they are fitted, of visible and hidden questions together.
+
+    Where there is nothing to ask about, there is one question, and its answer is what students are to write: 0.
+    """
+    if not inspect.signature(exercise.reference).parameters:
+        return 0.0
+    sheet = exercise.sheet(hidden=True, seed=seed)
+    ways = [NearestAnswer(sheet, fit, counterparts=known) for fit in FITS for known in (False, True)]
+    return max(decide(sheet, way).score for way in ways)
 
 
 def as_it_is(asked: Request, answer: Observation, request: Request) -> Observation:
