@@ -197,9 +197,7 @@ def _call(candidate: Callable[..., Any], request: Request) -> Observation:
     mutated += tuple(name for name, prop in request.props.items() if _is_reseeded(prop, props[name]))
     leaves = flatten_outputs(result).items()
     attached = tuple(name for name, leaf in leaves if isinstance(leaf, Tensor) and leaf.requires_grad)
-    return Observation(
-        outputs={**outputs, **states(props)}, mutated=mutated, attached=attached, containers=containers
-    )
+    return Observation(outputs={**outputs, **states(props)}, mutated=mutated, attached=attached, containers=containers)
 
 
 def _same(a: Any, b: Any) -> bool:

@@ -13,6 +13,7 @@ from tfcourse import tokenization
 
 LETTERS = string.ascii_lowercase
 
+
 def _few_words(draw: Draw) -> dict[str, int]:
     rename = renaming(draw, "abcdef", into=LETTERS)
     counted = list({"abc": 9, "abd": 5, "fabc": 4, "cef": 6, "ef": 2}.items())
