@@ -183,7 +183,7 @@ def _renaming(pairs: Sequence[tuple[Value, Value]]) -> dict[Value, Value]:
                     names.setdefault(x, y)
         elif isinstance(a, (str, int)) and type(a) is type(b) and not isinstance(a, bool):
             names.setdefault(a, b)
-            if isinstance(a, str):
+            if isinstance(a, str) and isinstance(b, str):
                 for x, y in zip(a, b, strict=False):
                     names.setdefault(x, y)
     return names

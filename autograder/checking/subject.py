@@ -194,7 +194,7 @@ def _call(candidate: Callable[..., Any], request: Request) -> Observation:
     outputs, containers = flatten_outputs(map_value(result, Tensor.detach)), containers_in(result)
     if not props:
         return Observation(outputs=outputs, mutated=mutated, containers=containers)
-    mutated += tuple(name for name, prop in request.props.items() if _is_reseeded(prop, props[name]))
+    mutated += tuple(name for name, prop in (request.props or {}).items() if _is_reseeded(prop, props[name]))
     leaves = flatten_outputs(result).items()
     attached = tuple(name for name, leaf in leaves if isinstance(leaf, Tensor) and leaf.requires_grad)
     return Observation(outputs={**outputs, **states(props)}, mutated=mutated, attached=attached, containers=containers)

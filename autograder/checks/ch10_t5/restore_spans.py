@@ -24,7 +24,7 @@ def _written(source: list[int], target: list[int]) -> Case:
 
 def _parts(draw: Draw, lengths: list[int]) -> list[list[int]]:
     """Pieces of a text, none of whose tokens comes twice."""
-    return [piece.tolist() for piece in text(draw, sum(lengths)).split(lengths)]
+    return [piece.tolist() for piece in torch.split(text(draw, sum(lengths)), lengths)]
 
 
 def _short(draw: Draw, count: int) -> list[int]:
