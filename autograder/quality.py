@@ -25,6 +25,7 @@ from autograder.checking.verdict import Verdict
 from autograder.checks import exercises
 from autograder.mutation import record
 from autograder.mutation.measure import Measures
+from autograder.nearest_answer import points_by_lookup
 from autograder.processes import spread
 
 FOLDER = Path(__file__).parents[1] / "docs" / "grader-quality"
@@ -76,6 +77,7 @@ class Quality:
         outcomes: one per known mistake, in the order of the declaration.
         unproven: aspects that no known mistake fails.
         for_nothing: the most that a solution earns which computes nothing (see :func:`doing_nothing`).
+        by_lookup: the most that a solution earns which answers from the recorded answers (``autograder.nearest_answer``).
     """
 
     exercise: str
@@ -84,6 +86,7 @@ class Quality:
     outcomes: tuple[Outcome, ...]
     unproven: tuple[str, ...]
     for_nothing: float
+    by_lookup: float
 
 
 def examine(exercise: Exercise, *, seed: int = 0) -> Quality:
@@ -102,6 +105,7 @@ def examine(exercise: Exercise, *, seed: int = 0) -> Quality:
         outcomes=outcomes,
         unproven=tuple(aspect.name for aspect in exercise.rows if aspect.name not in caught_by),
         for_nothing=max(_put(exercise, idle, seed, hidden=True).score for idle in doing_nothing(exercise)),
+        by_lookup=points_by_lookup(exercise, seed=seed),
     )
 
 
@@ -211,10 +215,12 @@ def pages(qualities: Iterable[Quality], measured: Mapping[str, Measures] | None 
         *(f"| {kind} | {low:.0%} to {high:.0%} |" for kind, (low, high) in BANDS.items()),
         "",
         "*For nothing* is the most that a solution earns which computes nothing: it returns None, its first argument, or zeros. *Unproven*",
-        "rows are failed by no known mistake: nothing here shows that they can fail.",
+        "rows are failed by no known mistake: nothing here shows that they can fail. *By lookup* is the most that a solution earns which",
+        "answers every question from the recorded answers in the student package.",
         "",
-        "| exercise | points | branches | mutants killed | equivalent | mistakes | in band | recognised | for nothing | unproven rows |",
-        "|---|---:|---:|---:|---:|---:|---:|---:|---:|---|",
+        "| exercise | points | branches | mutants killed | equivalent | mistakes | in band | recognised | for nothing "
+        "| by lookup | unproven rows |",
+        "|---|---:|---:|---:|---:|---:|---:|---:|---:|---:|---|",
         *(_summary(quality, figures[quality.exercise]) for quality in qualities),
         "",
     ]
@@ -279,7 +285,8 @@ def _summary(quality: Quality, figures: _Figures) -> str:
     return (
         f"| [`{quality.exercise}`]({quality.chapter}.md#{quality.exercise.lower()}) | {quality.points:g} "
         f"| {figures.run} of {figures.branches} | {figures.killed} of {figures.mutants} | {figures.equivalent} "
-        f"| {len(quality.outcomes)} | {caught} | {recognised} | {quality.for_nothing:g} | {', '.join(quality.unproven) or '–'} |"
+        f"| {len(quality.outcomes)} | {caught} | {recognised} | {quality.for_nothing:g} "
+        f"| {quality.by_lookup:g} | {', '.join(quality.unproven) or '–'} |"
     )
 
 
@@ -346,6 +353,8 @@ def faults_of(quality: Quality) -> list[str]:
     most = BANDS["nothing"][1] * (2 if isinstance(exercises()[quality.exercise].reference, type) else 1)
     if quality.for_nothing > most * quality.points:
         faults.append(f"{quality.exercise}: doing nothing keeps {quality.for_nothing:g} of {quality.points:g} points")
+    if quality.by_lookup > most * quality.points:
+        faults.append(f"{quality.exercise}: recorded answers earn {quality.by_lookup:g} of {quality.points:g} points")
     return faults
 
 

@@ -64,6 +64,7 @@ class Draw:
 
     def __init__(self, *key: object, shared: tuple[object, ...] | None = None, hidden: bool = False) -> None:
         self._shared = key if shared is None else shared
+        self._hidden = hidden
         self._made: Counter[str] = Counter()
         digest = hashlib.sha256("\0".join(map(str, key)).encode()).digest()
         self._generator = torch.Generator().manual_seed(int.from_bytes(digest[:7], "big"))
@@ -77,7 +78,7 @@ class Draw:
         """
         name = getattr(maker, "__qualname__", type(maker).__qualname__)
         self._made[name] += 1
-        return maker(Draw(*self._shared, name, self._made[name]))
+        return maker(Draw(*self._shared, name, self._made[name], hidden=self._hidden))
 
     def sizes(self, count: int, low: int = 2) -> tuple[int, ...]:
         """Return ``count`` sizes, pairwise distinct, so that no mix-up of two axes can go unseen. All are at least ``low``."""
@@ -90,6 +91,18 @@ class Draw:
     def integers(self, low: int, high: int, *shape: int) -> Tensor:
         """Return independent integers in ``low … high - 1``."""
         return torch.randint(low, high, shape, generator=self._generator)
+
+    def unseen(self, low: int, high: int) -> int:
+        """Return an integer in ``low … high - 1``: one of the lower half in visible questions, of the upper half in hidden ones.
+
+        So no visible question has the hidden number, and no recorded answer of that size is large enough to be cut to the hidden one.
+        """
+        middle = (low + high) // 2
+        return int(self.integers(*((middle, high) if self._hidden else (low, middle))))
+
+    def order(self, n: int) -> list[int]:
+        """Return ``0 … n - 1`` in any order."""
+        return torch.randperm(n, generator=self._generator).tolist()
 
     def permutation(self, n: int) -> Tensor:
         """Return a permutation of ``0 … n - 1`` that moves every element."""

@@ -62,8 +62,8 @@ def finite(seen: Observations, expected: Observations, options: Mapping[str, Val
 def matches_part(seen: Observations, expected: Observations, options: Mapping[str, Value]) -> str | None:
     """The outputs in the option ``outputs`` have the expected shape and values; the others need only be there."""
     for mine, theirs in zip(seen, expected, strict=True):
-        if set(mine.outputs) != set(theirs.outputs):
-            return other_items(mine, theirs, _fields(options))
+        if problem := _other_containers(mine, theirs, _fields(options)):
+            return problem
         for name in options["outputs"]:
             label = result_name(name, _fields(options))
             if problem := difference(label, mine.outputs[name], theirs.outputs[name]):
@@ -284,7 +284,7 @@ def same_answer(
         return a.mutated == b.mutated
     if hold:
         return a.attached == b.attached
-    if set(a.outputs) != set(b.outputs):
+    if set(a.outputs) != set(b.outputs) or (a.containers and b.containers and set(a.containers) != set(b.containers)):
         return False
     try:
         return all(_is_same(value, b.outputs[name]) for name, value in a.outputs.items())
@@ -382,8 +382,8 @@ def _kinds(seen: Observations, expected: Observations) -> str | None:
 
 
 def _structure(mine: Observation, theirs: Observation, fields: Mapping[str, str] | None = None) -> str | None:
-    if set(mine.outputs) != set(theirs.outputs):
-        return other_items(mine, theirs, fields or {})
+    if problem := _other_containers(mine, theirs, fields or {}):
+        return problem
     for name, value in theirs.outputs.items():
         other, label = mine.outputs[name], result_name(name, fields)
         if isinstance(value, Tensor) != isinstance(other, Tensor):
@@ -412,3 +412,26 @@ def _is_same(mine: Value, theirs: Value) -> bool:
     ):
         return difference("", mine, theirs, equal_nan=True) is None
     return agree(mine, theirs, equal_nan=True)
+
+
+def _other_containers(mine: Observation, theirs: Observation, fields: Mapping[str, str]) -> str | None:
+    """Say where a result has other parts than it should, or the same parts in another kind of container."""
+    if set(mine.outputs) != set(theirs.outputs):
+        return other_items(mine, theirs, fields)
+    if not theirs.containers or set(mine.containers) == set(theirs.containers):
+        return None  # a recording of version 0.2.0 does not say which containers there should be
+    returned, expected = (dict(text.rsplit(": ", 1) for text in seen.containers) for seen in (mine, theirs))
+    name = next(name for name in sorted({*expected, *returned}) if returned.get(name) != expected.get(name))
+    # A list or tuple with something in it is seen from the names of its items.
+    filled = any(item.startswith(f"{name}[") for item in theirs.outputs)
+    there = _CONTAINERS.get(returned.get(name, ""), "a list or tuple" if filled else "missing")
+    asked = _CONTAINERS.get(expected.get(name, ""), "a list or tuple" if filled else "nothing there")
+    return f"{result_name(name, fields)} is {there}, expected {asked}"
+
+
+_CONTAINERS = {
+    "mapping": "a dictionary",
+    "empty mapping": "an empty dictionary",
+    "sequence": "a list or tuple",
+    "empty sequence": "an empty list or tuple",
+}

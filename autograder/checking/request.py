@@ -74,6 +74,8 @@ class Observation:
         lines: how many lines of code outside libraries it executed (``"operations"`` only).
         largest: number of elements of the largest tensor that it made (``"operations"`` only).
         functions: names of forbidden functions that it called, and that were refused.
+        containers: what the names of the outputs leave open, as :func:`containers_in` tells it (``"call"`` only). Empty in recordings of
+            version 0.2.0 and earlier.
     """
 
     outputs: Mapping[str, Value] = field(default_factory=dict)
@@ -85,6 +87,7 @@ class Observation:
     largest: int | None = None
     functions: tuple[str, ...] = ()
     lines: int | None = None
+    containers: tuple[str, ...] = ()
 
 
 class WrongResultError(Exception):
@@ -145,6 +148,23 @@ def flatten_outputs(value: Value, name: str = "output") -> dict[str, Value]:
     if isinstance(value, dict):
         return {key: leaf for k, item in value.items() for key, leaf in flatten_outputs(item, f"{name}[{k!r}]").items()}
     return {name: value.item() if isinstance(value, numpy.generic) else value}
+
+
+def containers_in(value: Value, name: str = "output") -> tuple[str, ...]:
+    """Return which kind of container a result is, and each part of it that the names of its leaves do not tell: a mapping, an empty one.
+
+    Lists and tuples are of one kind, a sequence: they are unpacked, indexed and iterated alike.
+    """
+    if isinstance(value, dict):
+        kind, items = "mapping", [(f"{name}[{key!r}]", item) for key, item in value.items()]
+    elif isinstance(value, (tuple, list)):
+        kind, items = "sequence", [(f"{name}[{i}]", item) for i, item in enumerate(value)]
+    else:
+        return ()
+    told = (
+        (f"{name}: {kind if items else f'empty {kind}'}",) if kind == "mapping" or not items or name == "output" else ()
+    )
+    return told + tuple(text for place, item in items for text in containers_in(item, place))
 
 
 def cotangent(output: Tensor) -> Tensor:

@@ -26,6 +26,7 @@ from autograder.checking.request import (
     Request,
     WeightsError,
     WrongResultError,
+    containers_in,
     content,
     cotangent,
     flatten_outputs,
@@ -206,23 +207,32 @@ def _call(candidate: Callable[..., Any], request: Request) -> Observation:
     with torch.set_grad_enabled(bool(props)):  # who is given a model may be asked to train it
         result = target(**arguments, **props)
     mutated = tuple(name for name, value in request.arguments.items() if not _same(value, arguments[name]))
-    outputs = flatten_outputs(map_value(result, Tensor.detach))
+    outputs, containers = flatten_outputs(map_value(result, Tensor.detach)), containers_in(result)
     if not props:
-        return Observation(outputs=outputs, mutated=mutated)
+        return Observation(outputs=outputs, mutated=mutated, containers=containers)
+    mutated += tuple(name for name, prop in (request.props or {}).items() if _is_reseeded(prop, props[name]))
     leaves = flatten_outputs(result).items()
     attached = tuple(name for name, leaf in leaves if isinstance(leaf, Tensor) and leaf.requires_grad)
-    return Observation(outputs={**outputs, **states(props)}, mutated=mutated, attached=attached)
+    return Observation(outputs={**outputs, **states(props)}, mutated=mutated, attached=attached, containers=containers)
 
 
 def _same(a: Any, b: Any) -> bool:
+    """Whether an argument is as it was: the same items in the same order, of the same types."""
     if isinstance(a, Tensor):
+        if not isinstance(b, Tensor) or a.dtype != b.dtype or a.shape != b.shape:
+            return False
         # NaN is not equal to itself, and seldom there.
-        return a.shape == b.shape and (torch.equal(a, b) or torch.equal(a.nan_to_num(), b.nan_to_num()))
-    if isinstance(a, (tuple, list)):
-        return len(a) == len(b) and all(map(_same, a, b))
+        return torch.equal(a, b) or torch.equal(a.nan_to_num(), b.nan_to_num())
     if isinstance(a, Mapping):
-        return a.keys() == b.keys() and all(_same(value, b[name]) for name, value in a.items())
-    return True
+        return isinstance(b, Mapping) and list(a) == list(b) and all(map(_same, a.values(), b.values()))
+    if isinstance(a, (tuple, list)):
+        return isinstance(b, list if isinstance(a, list) else tuple) and len(a) == len(b) and all(map(_same, a, b))
+    return type(a) is type(b) and bool(a == b or a != a)
+
+
+def _is_reseeded(prop: Mapping[str, Any], built: Any) -> bool:
+    """Whether a generator was given another seed than the one it came with; to draw from it changes none."""
+    return isinstance(built, torch.Generator) and built.initial_seed() != prop["init"]["seed"]
 
 
 def _gradients(candidate: Callable[..., Any], request: Request) -> Observation:

@@ -158,6 +158,7 @@ def read(said: Any) -> Observation:
         largest=_count(said.get("largest")),
         functions=_texts(said.get("functions", ())),
         lines=_count(said.get("lines")),
+        containers=_texts(said.get("containers", ())),
     )
 
 

@@ -26,7 +26,7 @@ def short_integers(draw: Draw) -> Case:
 
 def lengths_alone(draw: Draw) -> Case:
     """Lengths whose longest, of more positions than there are sequences, sets the size."""
-    b = draw.sizes(1, low=3)[0]
+    b = draw.unseen(3, 9)
     lengths = draw.integers(1, b, b)
     lengths[b // 2] = b + 3
     return Case({"lengths": lengths})

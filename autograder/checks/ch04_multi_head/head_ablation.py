@@ -44,7 +44,7 @@ HEAD_ABLATION = Exercise(
         rows.numbers(2.5, outputs_of_heads, title="Entry h is the output without head h."),
         rows.numbers(1.5, with_bias, name="bias", title="The bias stays, whichever head is gone."),
         rows.precision(0.5, small_numbers),
-        rows.inputs_kept(0.5, outputs_of_heads),
+        rows.inputs_kept(0.5, outputs_of_heads, with_bias),
         rows.device(0.5, outputs_of_heads),
         rows.no_loop(0.5, many_heads, over="examples, positions or heads"),
         rows.errors(

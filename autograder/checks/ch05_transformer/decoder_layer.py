@@ -92,7 +92,7 @@ DECODER_LAYER = Exercise(
             title="In training, and only then, dropout falls on what the three sublayers say.",
         ),
         rows.numbers(1.5, with_gelu, name="activation", title="The feed-forward network gets the activation."),
-        rows.inputs_kept(1, decoder),
+        rows.inputs_kept(1, decoder, padded),
         rows.device(1, decoder),
     ),
     forbidden=ATTENTION,

@@ -81,7 +81,7 @@ ENCODER_LAYER = Exercise(
             title="In training, and only then, dropout falls on what the sublayers say.",
         ),
         rows.numbers(1.5, with_gelu, name="activation", title="The feed-forward network gets the activation."),
-        rows.inputs_kept(1, encoder),
+        rows.inputs_kept(1, encoder, padded),
         rows.device(1, encoder),
     ),
     forbidden=ATTENTION,

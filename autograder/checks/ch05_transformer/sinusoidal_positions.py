@@ -16,7 +16,7 @@ def table(draw: Draw) -> Case:
 
 def far(draw: Draw) -> Case:
     """A table so long that the angles of its last rows are large."""
-    return Case({"length": 40 + int(draw.integers(0, 10)), "d_model": 6})
+    return Case({"length": draw.unseen(40, 60), "d_model": 6})
 
 
 def elsewhere(draw: Draw) -> Case:

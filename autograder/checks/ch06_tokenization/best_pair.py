@@ -1,73 +1,128 @@
-"""The check of ``best_pair``: which two symbols stand side by side most often."""
+"""The check of ``best_pair``: which two symbols stand side by side most often.
+
+Which letters win, where they stand, and the order of words and vocabulary are drawn: an answer that was right once is none again.
+"""
 
 from __future__ import annotations
+
+import string
+from collections.abc import Iterator, Sequence
+from itertools import islice
 
 from autograder.checking import rows
 from autograder.checking.draw import Case, Draw
 from autograder.checking.exercise import Exercise
-from autograder.checks.ch06_tokenization.drawn_words import drawn_words, shuffled
+from autograder.checks.ch06_tokenization.drawn_words import falling_pair, shuffled
 from tfcourse import tokenization
 
-LETTERS = "efghijk"
+LETTERS = string.ascii_letters
 
 
-def _corpus(draw: Draw, words: list[str], counts: list[int], vocabulary: list[str] | None = None) -> Case:
-    order = vocabulary or shuffled(draw, "abcd" + LETTERS + "xyz")
-    return Case({"words": [list(word) for word in words], "counts": counts, "vocabulary": order})
+def _letters(draw: Draw) -> Iterator[str]:
+    """Letters of which each comes once."""
+    return iter(shuffled(draw, LETTERS))
+
+
+def _flank(draw: Draw, letters: Iterator[str]) -> str:
+    """One to three letters that occur nowhere else."""
+    return "".join(islice(letters, int(draw.integers(1, 4))))
+
+
+def _case(draw: Draw, counted: Sequence[tuple[str, int]], earliest: str = "") -> Case:
+    """Words with their counts in any order, and a vocabulary in which some letters come before all others that occur, in this order."""
+    vocabulary = shuffled(draw, LETTERS)
+    ordered = [*earliest, *sorted({letter for word, _ in counted for letter in word} - set(earliest))]
+    if earliest:
+        places = sorted(map(vocabulary.index, ordered))
+        for place, letter in zip(places, ordered, strict=True):
+            vocabulary[place] = letter
+    counted = [counted[place] for place in draw.order(len(counted))]
+    words, counts = [list(word) for word, _ in counted], [count for _, count in counted]
+    return Case({"words": words, "counts": counts, "vocabulary": vocabulary})
 
 
 def one_winner(draw: Draw) -> Case:
-    """All words occur once. *b a* wins; *a b* is there too, and *z y* stands across the borders of all words."""
-    before, behind = shuffled(draw, LETTERS), shuffled(draw, LETTERS)
-    parts = ["ba", "ba", "ba", "ab", "ab"]
-    return _corpus(draw, [f"y{before[i]}{part}{behind[i]}z" for i, part in enumerate(parts)], [1] * 5)
+    """All words occur once. One pair wins; it is there turned round too, and another pair stands across the borders of all words."""
+    letters = _letters(draw)
+    (b, a), (y, z) = falling_pair(letters), islice(letters, 2)
+    parts = [b + a, b + a, b + a, a + b, a + b]
+    return _case(draw, [(y + _flank(draw, letters) + part + _flank(draw, letters) + z, 1) for part in parts])
 
 
 def one_letter_words(draw: Draw) -> Case:
     """Words of a single letter and of none among the others."""
-    first, second = drawn_words(draw, LETTERS, (1, 1))
-    return _corpus(draw, ["d", f"{first}dc", "", f"dc{second}", "c"], [9, 1, 9, 1, 9])
+    letters = _letters(draw)
+    d, c = falling_pair(letters)
+    words = [_flank(draw, letters) + d + c, d + c + _flank(draw, letters)]
+    return _case(draw, [*((word, 1) for word in words), (d, 9), (c, 9), ("", 9)])
 
 
 def counted_words(draw: Draw) -> Case:
     """The pair of a word that occurs often beats the one that stands in more words."""
-    one, two = drawn_words(draw, LETTERS, (1, 1))
-    often = int(draw.integers(5, 9, 1))
-    return _corpus(draw, [f"{one}ab", "ba", f"ab{two}"], [1, often, 2])
+    letters = _letters(draw)
+    b, a = falling_pair(letters)
+    often = int(draw.integers(5, 9))
+    rare = [(_flank(draw, letters) + a + b + _flank(draw, letters), count) for count in (1, 1, 2)]
+    common = [(b + a + _flank(draw, letters), often), (_flank(draw, letters) + b + a, 1)]
+    return _case(draw, [*rare, *common])
+
+
+def _tied(draw: Draw, words: list[str], winner: str, earliest: str) -> Case:
+    """Equally common pairs: the winner is neither the first nor the last word."""
+    place = words.index(winner)
+    case = _case(draw, [(word, 1) for word in words], earliest)
+    others = [word for word in case.arguments["words"] if "".join(word) != words[place]]
+    middle = 1 + int(draw.integers(0, len(others) - 1))
+    count = int(draw.integers(2, 6))
+    ordered = [*others[:middle], list(winner), *others[middle:]]
+    return case.with_arguments(words=ordered, counts=[count] * len(words))
 
 
 def left_decides(draw: Draw) -> Case:
-    """Three pairs are equally common: the left symbol that stands earlier in the vocabulary decides. *c y* stands across a border."""
-    return _corpus(draw, ["xa", "zc", "yb"], [3, 3, 3], [*shuffled(draw, LETTERS), *"czaxby"])
+    """Equally common pairs: the left symbol that stands earlier in the vocabulary decides. Another pair stands across a border."""
+    letters = _letters(draw)
+    pairs = sorted("".join(falling_pair(letters)) for _ in range(6))
+    winner = pairs[int(draw.integers(0, 5))]  # not the greatest text
+    return _tied(draw, pairs, winner, winner[1] + winner[0] + pairs[-1][0])
 
 
 def right_decides(draw: Draw) -> Case:
-    """Three equally common pairs begin alike: the right symbol decides."""
-    return _corpus(draw, ["za", "zb", "zc"], [2, 2, 2], [*shuffled(draw, LETTERS), *"bzac"])
+    """Equally common pairs begin alike: the right symbol decides."""
+    *rights, left = sorted(islice(_letters(draw), 7))  # the left symbol comes last in the alphabet
+    right = rights[int(draw.integers(0, 5))]
+    return _tied(draw, [left + letter for letter in rights], left + right, right + rights[-1])
 
 
 def overlapping(draw: Draw) -> Case:
     """A pair that overlaps itself, against one that stands in more words."""
-    one, two, three = drawn_words(draw, LETTERS, (1, 1, 1))
-    return _corpus(draw, ["aaaaa", f"{one}cb", f"cb{two}", f"{three}cb"], [1, 1, 1, 1])
+    letters = _letters(draw)
+    (c, b), a = falling_pair(letters), next(letters)
+    words = [_flank(draw, letters) + c + b + _flank(draw, letters) for _ in range(3)]
+    return _case(draw, [(word, 1) for word in [*words, _flank(draw, letters) + 5 * a]])
 
 
 def twice_in_a_word(draw: Draw) -> Case:
     """A pair that stands in a word twice, against one that stands earlier in the vocabulary."""
-    one = drawn_words(draw, LETTERS, (1,))[0]
-    return _corpus(draw, ["xb", f"dc{one}dc"], [1, 1], [*"xbcd", *LETTERS])
+    letters = _letters(draw)
+    (d, c), (x, b) = falling_pair(letters), islice(letters, 2)
+    twice = _flank(draw, letters) + d + c + _flank(draw, letters) + d + c + _flank(draw, letters)
+    others = [_flank(draw, letters) + next(letters) for _ in range(3)]
+    return _case(draw, [(word, 1) for word in [x + b, twice, *others]], earliest=x)
 
 
 def no_pair(draw: Draw) -> Case:
     """No word has two symbols."""
-    return _corpus(draw, ["a", "b", ""], [3, 4, 1])
+    letters = _letters(draw)
+    return _case(draw, [(next(letters), 3), (next(letters), 4), ("", 1)])
 
 
 BEST_PAIR = Exercise(
     reference=tokenization.best_pair,
     rows=(
         rows.numbers(1.25, one_winner, one_letter_words, title="The commonest pair wins."),
-        rows.numbers(1.5, counted_words, name="counts", title="A pair counts as often as its word occurs."),
+        rows.numbers(
+            1.5, counted_words, counted_words, name="counts", title="A pair counts as often as its word occurs."
+        ),
         rows.numbers(
             1.5,
             left_decides,

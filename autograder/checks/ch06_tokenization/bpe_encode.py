@@ -5,7 +5,7 @@ from __future__ import annotations
 from autograder.checking import rows
 from autograder.checking.draw import Case, Draw
 from autograder.checking.exercise import Exercise
-from autograder.checks.ch06_tokenization.drawn_words import drawn_word
+from autograder.checks.ch06_tokenization.drawn_words import drawn_word, in_any_order, segments
 from autograder.checks.ch06_tokenization.renamed import renamed_merges, renaming
 from tfcourse import tokenization
 
@@ -15,33 +15,38 @@ MERGES = "b c, a b, ab c, c d, bc d, e e"
 def order_decides(draw: Draw) -> Case:
     """Longest piece first, leftmost pair first and the latest merge first all cut it otherwise."""
     rename = renaming(draw, "abcdef")
-    return Case({"word": rename("abcd"), "merges": renamed_merges(rename, MERGES)})
+    word = segments(draw, "abcd", ("ee", "bc", "cd", "ab", "abcd"))
+    return Case({"word": rename(word), "merges": renamed_merges(rename, MERGES)})
 
 
 def later_merges(draw: Draw) -> Case:
     """A word that takes a chain of merges, each of what the one before has made."""
     rename = renaming(draw, "abcdef")
     merges = renamed_merges(rename, "c d, b cd, e f, a bcd, ef abcd")
-    return Case({"word": rename("fefabcdcd"), "merges": merges})
+    return Case({"word": rename(segments(draw, "fefabcdcd", ("cd", "f", "bcd", "efabcd", "a"))), "merges": merges})
 
 
 def pairs_that_compete(draw: Draw) -> Case:
     """Two pairs share a symbol, and the one behind was learnt first; and a piece that no order of the merges leads to."""
     rename = renaming(draw, "abcdefg")
     merges = renamed_merges(rename, "a b, ab c, d e, f d, d g, f dg")
-    return Case({"word": rename("abcfdeabfdg"), "merges": merges})
+    return Case({"word": rename(segments(draw, "abcfdeabfdg", ("ab", "c", "g", "fdg", "fde"))), "merges": merges})
 
 
 def several(draw: Draw) -> Case:
     """A pair that occurs more than once, and one that overlaps itself."""
     rename = renaming(draw, "abcdef")
-    return Case({"word": rename("eeedbcbca"), "merges": renamed_merges(rename, MERGES)})
+    before, behind, pairs = draw.integers(0, 4, 3).tolist()
+    word = "d" * before + "eee" + "d" * (1 + behind) + "bc" * (2 + pairs) + "a"
+    return Case({"word": rename(word), "merges": renamed_merges(rename, MERGES)})
 
 
 def unknown_characters(draw: Draw) -> Case:
-    """Characters that no merge knows."""
+    """Characters that no merge knows, before, between and behind others."""
     rename = renaming(draw, "abcdef")
-    return Case({"word": "é" + rename("bc") + "東" + rename("ab") + "?", "merges": renamed_merges(rename, MERGES)})
+    known = map(rename, in_any_order(draw, "bc", "ab", "cd", "d"))
+    word = "".join(piece + drawn_word(draw, "é東?ßλ", int(draw.integers(1, 4))) for piece in known)
+    return Case({"word": "é" + word, "merges": renamed_merges(rename, MERGES)})
 
 
 def empty(draw: Draw) -> Case:

@@ -64,11 +64,11 @@ def too_large(draw: Draw) -> Case:
 DECODE_IDS = Exercise(
     reference=tokenization.decode_ids,
     rows=(
-        rows.numbers(1.75, english, title="Symbols become the text that they were made of."),
+        rows.numbers(2, english, title="Symbols become the text that they were made of."),
         rows.numbers(1, several_bytes, name="bytes", title="All bytes are put together before they are read as UTF-8."),
         rows.numbers(0.75, broken, name="broken", title="What is no UTF-8 becomes the replacement character."),
         rows.numbers(0.5, as_a_tensor, name="tensor", title="Ids may come in a tensor."),
-        rows.edge(0.5, nothing, name="empty", title="Without ids there is an empty text.", dtypes=()),
+        rows.edge(0.25, nothing, name="empty", title="Without ids there is an empty text.", dtypes=()),
         rows.errors(0.5, english, negative, too_large, title="An id outside of the vocabulary is a ValueError."),
     ),
 )

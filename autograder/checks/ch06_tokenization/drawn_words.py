@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from itertools import islice
 
 from autograder.checking.draw import Draw
 from tfcourse.tokenization import byte_characters, pre_tokenize, train_bpe
@@ -27,6 +28,26 @@ def drawn_words(draw: Draw, letters: str, lengths: Sequence[int]) -> list[str]:
 def shuffled(draw: Draw, letters: str) -> list[str]:
     """The letters in another order."""
     return [letters[place] for place in draw.permutation(len(letters)).tolist()]
+
+
+def in_any_order(draw: Draw, *items: str) -> list[str]:
+    """The items in any order."""
+    return [items[place] for place in draw.order(len(items))]
+
+
+def segments(draw: Draw, needed: str, others: Sequence[str], low: int = 1, high: int = 4) -> str:
+    """Text of several pieces: the needed one, and before and behind it pieces that are drawn, so many on each side."""
+    before, behind = (
+        "".join(others[place] for place in draw.integers(0, len(others), int(count)).tolist())
+        for count in draw.integers(low, high, 2)
+    )
+    return before + needed + behind
+
+
+def falling_pair(letters: Iterator[str]) -> tuple[str, str]:
+    """Two letters of which the first comes later in the alphabet, so that a pair that is sorted is another pair."""
+    low, high = sorted(islice(letters, 2))
+    return high, low
 
 
 def byte_level_encoding(texts: Sequence[str], merges: int) -> tuple[list[str], list[tuple[str, str]]]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from autograder.checking import rows
 from autograder.checking.draw import Case, Draw
 from autograder.checking.exercise import Exercise
-from autograder.checks.ch06_tokenization.drawn_words import byte_level_encoding, drawn_words
+from autograder.checks.ch06_tokenization.drawn_words import byte_level_encoding, drawn_words, in_any_order
 from tfcourse import tokenization
 
 
@@ -21,9 +21,10 @@ def _case(draw: Draw, text: str, learnt_from: str) -> Case:
 
 
 def plain_english(draw: Draw) -> Case:
-    """Words that the encoding was learnt from, in another order."""
+    """Words that the encoding was learnt from, in another order, and a number that it has not seen."""
     one, two = drawn_words(draw, "abcde", (4, 5))
-    return _case(draw, f"{one.title()} {two} {one}", f"{one} {two} {two}{one} {one.title()}")
+    order = [one.title(), *in_any_order(draw, two, one, two, one), str(int(draw.integers(1000, 9999)))]
+    return _case(draw, " ".join(order), f"{one} {two} {two}{one} {one.title()}")
 
 
 def other_writing(draw: Draw) -> Case:

@@ -2,19 +2,32 @@
 
 from __future__ import annotations
 
+import string
+
 from autograder.checking import rows
 from autograder.checking.draw import Case, Draw
 from autograder.checking.exercise import Exercise
-from autograder.checks.ch06_tokenization.drawn_words import drawn_words
+from autograder.checks.ch06_tokenization.drawn_words import drawn_words, shuffled
 from autograder.checks.ch06_tokenization.renamed import renamed_counts, renaming
 from tfcourse import tokenization
 
+LETTERS = string.ascii_lowercase
+
+
+def _few_words(draw: Draw) -> dict[str, int]:
+    rename = renaming(draw, "abcdef", into=LETTERS)
+    counted = list({"abc": 9, "abd": 5, "fabc": 4, "cef": 6, "ef": 2}.items())
+    return renamed_counts(rename, dict(counted[place] for place in draw.order(len(counted))))
+
 
 def few_words(draw: Draw) -> Case:
-    """Each merge has one winner, and the second depends on the first."""
-    rename = renaming(draw, "abcdef")
-    counts = renamed_counts(rename, {"abc": 9, "abd": 5, "fabc": 4, "cef": 6, "ef": 2})
-    return Case({"word_counts": counts, "vocab_size": 10})
+    """Each merge has one winner, and the second depends on the first. Neither letters nor words come in alphabetical order."""
+    while True:
+        counts = _few_words(draw)
+        met = "".join(dict.fromkeys("".join(counts)))
+        often = sorted(met, key=lambda letter: -sum(word.count(letter) * count for word, count in counts.items()))
+        if list(met) != sorted(met) != often:
+            return Case({"word_counts": counts, "vocab_size": 10})
 
 
 def many_words(draw: Draw) -> Case:
@@ -25,16 +38,30 @@ def many_words(draw: Draw) -> Case:
 
 
 def equal_pairs(draw: Draw) -> Case:
-    """Pairs that are equally common: the order of the vocabulary decides, and what is new comes last in it."""
+    """Pairs that are equally common: the order of the vocabulary decides, and what is new comes last in it.
+
+    Of two pairs that tie, the one that does not win is met first. The earliest letter of all is in a rare pair.
+    """
+    letters = shuffled(draw, LETTERS)[:8]
+    earliest = letters.index(min(letters))
+    letters[earliest], letters[0] = letters[0], letters[earliest]
+    rare = sorted((letters[1] + letters[0], letters[2] + letters[3]), reverse=True)
+    common = sorted((letters[4] + letters[5], letters[6] + letters[7]), reverse=True)
     one, more = draw.integers(2, 5, 2).tolist()
-    counts = {"dx": one, "ay": one, "cz": one, "bx": one, "aydx": one + more}
-    return Case({"word_counts": counts, "vocab_size": 11})
+    counts = {common[0]: one, common[1]: one, rare[0]: one, rare[1]: one}
+    if int(draw.integers(0, 2)):
+        counts = {rare[0]: one, common[0]: one, rare[1]: one, common[1]: one}
+    counts["".join(common)] = one + more
+    return Case({"word_counts": counts, "vocab_size": 12})
 
 
 def given_alphabet(draw: Draw) -> Case:
     """An alphabet that is not sorted, with letters that do not occur."""
     case = few_words(draw)
-    return Case({**case.arguments, "vocab_size": 12, "alphabet": list("zfdbyace")})
+    used = sorted({letter for word in case.arguments["word_counts"] for letter in word})
+    alphabet = [*used, *[letter for letter in shuffled(draw, LETTERS) if letter not in used][:2]]
+    given = [alphabet[place] for place in draw.permutation(8).tolist()]
+    return case.with_arguments(vocab_size=12, alphabet=given)
 
 
 def nothing_left(draw: Draw) -> Case:
@@ -46,7 +73,7 @@ def nothing_left(draw: Draw) -> Case:
 def alphabet_alone(draw: Draw) -> Case:
     """No room for a merge."""
     case = few_words(draw)
-    return case.with_arguments(vocab_size=int(draw.integers(1, 6, 1)))
+    return case.with_arguments(vocab_size=int(draw.integers(1, 6)))
 
 
 TRAIN_BPE = Exercise(
@@ -61,6 +88,6 @@ TRAIN_BPE = Exercise(
         ),
         rows.numbers(0.75, nothing_left, name="exhausted", title="It goes on to the last pair, and ends there."),
         rows.edge(0.5, alphabet_alone, name="small", title="Without room for a merge there is none.", dtypes=()),
-        rows.inputs_kept(0.5, few_words),
+        rows.inputs_kept(0.5, few_words, given_alphabet),
     ),
 )

@@ -62,9 +62,11 @@ def dear_but_known(draw: Draw) -> Case:
 
 
 def equal_cuts(draw: Draw) -> Case:
-    """Two cuts with the same score: the one whose last piece is longest wins."""
+    """Cuts with the same score, which binary numbers hold exactly: the one whose last piece is longest wins."""
     rename = renaming(draw, "abcdefgh")
-    scores = {"a": -1.0, "bc": -2.0, "ab": -2.0, "c": -1.0, "d": -1.0, "cd": -2.0}
+    first, last = (-draw.integers(10, 80, 2) / 64).tolist()
+    pair = -int(draw.integers(90, 160)) / 64
+    scores = {"a": first, "bc": pair, "ab": pair, "c": first, "d": last, "cd": first + last}
     return Case(
         {"text": rename("abcd"), "scores": {rename(piece): score for piece, score in scores.items()}, "unknown": -9.0}
     )

@@ -5,6 +5,7 @@ from __future__ import annotations
 from autograder.checking import rows
 from autograder.checking.draw import Case, Draw
 from autograder.checking.exercise import Exercise
+from autograder.checks.ch06_tokenization.drawn_words import drawn_word, segments
 from autograder.checks.ch06_tokenization.renamed import renaming
 from tfcourse import tokenization
 
@@ -18,7 +19,7 @@ def _case(draw: Draw, word: str, pieces: tuple[str, ...] = PIECES) -> Case:
 
 def longest_first(draw: Draw) -> Case:
     """Shorter pieces fit as well, at the beginning and inside."""
-    return _case(draw, "abcdecdf")
+    return _case(draw, "abc" + segments(draw, "cde", ("cde", "de", "cd", "f", "c")))
 
 
 def one_piece(draw: Draw) -> Case:
@@ -28,7 +29,7 @@ def one_piece(draw: Draw) -> Case:
 
 def marked_inside(draw: Draw) -> Case:
     """A piece that is in the vocabulary for the beginning only would be longer."""
-    return _case(draw, "dbcd", (*PIECES, "d", "bc"))
+    return _case(draw, "d" + segments(draw, "bcd", ("f", "a", "cd", "d")), (*PIECES, "d", "bc"))
 
 
 def dead_end(draw: Draw) -> Case:
@@ -38,7 +39,7 @@ def dead_end(draw: Draw) -> Case:
 
 def unknown_in_the_middle(draw: Draw) -> Case:
     """A character that is in no piece, with pieces around it."""
-    return _case(draw, "abgcd")
+    return _case(draw, "ab" + segments(draw, "g", ("cd", "f")))
 
 
 def unknown_at_the_beginning(draw: Draw) -> Case:
@@ -48,13 +49,21 @@ def unknown_at_the_beginning(draw: Draw) -> Case:
 
 def own_signs(draw: Draw) -> Case:
     """Another prefix, and a word that can be cut with it."""
-    case = _case(draw, "abcdf", ("ab", "@c", "@cd", "@d", "@f", "##cd", "##cdf"))
-    return case.with_arguments(prefix="@", unknown="<none>")
+    sign, unknown = _signs(draw)
+    inside = (f"{sign}{piece}" for piece in ("c", "cd", "d", "f"))
+    word = "ab" + segments(draw, "cdf", ("c", "cd", "d", "f"))
+    return _case(draw, word, ("ab", *inside, "##cd", "##cdf")).with_arguments(prefix=sign, unknown=unknown)
 
 
 def own_unknown(draw: Draw) -> Case:
     """Another word for what cannot be cut."""
-    return _case(draw, "g").with_arguments(unknown="<none>", prefix="@")
+    sign, unknown = _signs(draw)
+    return _case(draw, "g").with_arguments(unknown=unknown, prefix=sign)
+
+
+def _signs(draw: Draw) -> tuple[str, str]:
+    """A prefix, and a word for what is unknown."""
+    return "@~+_"[int(draw.integers(0, 4))], f"<{drawn_word(draw, 'nopqrst', 4)}>"
 
 
 def empty(draw: Draw) -> Case:
@@ -72,6 +81,7 @@ WORDPIECE_ENCODE = Exercise(
             dead_end,
             unknown_in_the_middle,
             unknown_at_the_beginning,
+            longest_first,
             name="unknown",
             title="A word that cannot be cut to its end is unknown as a whole.",
         ),

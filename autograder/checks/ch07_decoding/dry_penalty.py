@@ -96,7 +96,7 @@ DRY_PENALTY = Exercise(
             name="edges",
             title="A repetition may overlap the end of the text, and a text of one token repeats nothing.",
         ),
-        rows.inputs_kept(0.5, repeated),
+        rows.inputs_kept(0.5, repeated, broken),
         rows.errors(
             0.75,
             repeated,

@@ -63,9 +63,9 @@ def below_zero(draw: Draw) -> Case:
 GREEDY_SEARCH = Exercise(
     reference=decoding.greedy_search,
     rows=(
-        rows.numbers(1.5, nobody_ends, title="Each step asks with the whole text, and takes the likeliest token."),
+        rows.numbers(1.25, nobody_ends, title="Each step asks with the whole text, and takes the likeliest token."),
         rows.numbers(
-            2,
+            1.75,
             some_end,
             all_end,
             name="ends",
@@ -87,6 +87,7 @@ GREEDY_SEARCH = Exercise(
             title="Of equally likely tokens the one with the smallest number is taken.",
             dtypes=(),
         ),
+        rows.inputs_kept(0.5, some_end),
         rows.errors(0.5, some_end, below_zero, title="A negative number of tokens is a ValueError."),
     ),
 )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import torch
+from torch import nn
 
 from autograder.checking import rows
 from autograder.checking.draw import Case, Draw
@@ -53,7 +54,10 @@ def equals(draw: Draw) -> Case:
     start = torch.tensor([[1.0, 2, 0, 2, 1], [0.0, 3, 3, 3, 0], [-torch.inf, -torch.inf, 1, 1, -torch.inf]])
     end = torch.tensor([[1.0, 0, 2, 0, 2], [0.0, 1, 1, 1, 0], [-torch.inf, -torch.inf, 0, 0, -torch.inf]])
     order = draw.permutation(3)
-    return Case({"start": start[order], "end": end[order], "max_length": 5})
+    # Excluded tokens before and behind, so that the places are others each time.
+    around = (draw.unseen(0, 6), int(draw.integers(0, 3)))
+    start, end = (nn.functional.pad(scores[order], around, value=-torch.inf) for scores in (start, end))
+    return Case({"start": start, "end": end, "max_length": 5})
 
 
 def more(draw: Draw, size: int) -> Case:

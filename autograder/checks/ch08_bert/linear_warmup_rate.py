@@ -20,7 +20,7 @@ def _case(draw: Draw, where: str) -> Case:
         "end": total,
         "beyond": total + 3,
     }
-    return Case({"step": steps[where], "peak": 0.1 * int(draw.integers(2, 9)), "warmup": warmup, "total": total})
+    return Case({"step": steps[where], "peak": 0.01 * draw.unseen(20, 90), "warmup": warmup, "total": total})
 
 
 def rising(draw: Draw) -> Case:

@@ -32,8 +32,9 @@ def another_padding(draw: Draw) -> Case:
 def in_the_middle(draw: Draw) -> Case:
     """Padding before, between and behind the tokens."""
     real = torch.ones(4, 8, dtype=torch.bool)
-    real[0, :3] = real[1, 3:5] = real[2, 2] = False
-    real[2, 6:] = real[3, ::2] = False
+    early, middle, single, late = draw.integers(1, 4, 4).tolist()
+    real[0, :early] = real[1, middle : middle + 2] = real[2, single] = False
+    real[2, 8 - late :] = real[3, ::2] = False
     return _texts(draw, real[draw.permutation(4)], pad=1)
 
 

@@ -25,6 +25,7 @@ CHINCHILLA_LOSS = Exercise(
     reference=gpt.chinchilla_loss,
     rows=(
         rows.numbers(2, a_model, a_model, gradients=False, title="The predicted loss of a model."),
-        rows.numbers(1, other_fit, name="constants", gradients=False, title="The constants may be others."),
+        rows.numbers(0.75, other_fit, name="constants", gradients=False, title="The constants may be others."),
+        rows.inputs_kept(0.25, other_fit),
     ),
 )

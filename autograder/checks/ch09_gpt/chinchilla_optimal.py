@@ -33,7 +33,7 @@ CHINCHILLA_OPTIMAL = Exercise(
     reference=gpt.chinchilla_optimal,
     rows=(
         rows.part(
-            2.75,
+            2.5,
             a_budget,
             a_small_budget,
             output="output[0]",
@@ -43,7 +43,8 @@ CHINCHILLA_OPTIMAL = Exercise(
         rows.part(
             2.25, a_budget, a_small_budget, output="output[1]", name="tokens", title="The number of tokens is right."
         ),
-        rows.numbers(2.25, other_fit, name="constants", gradients=False, title="The constants may be others."),
+        rows.numbers(2, other_fit, name="constants", gradients=False, title="The constants may be others."),
+        rows.inputs_kept(0.5, other_fit),
         rows.errors(0.75, a_budget, nothing, title="A budget of nothing is a ValueError."),
     ),
 )

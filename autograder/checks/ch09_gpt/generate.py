@@ -120,7 +120,7 @@ GENERATE = Exercise(
             gradients=False,
             title="With a cache the model is asked for each place once, and without one for the whole text.",
         ),
-        rows.inputs_kept(0.5, greedy),
+        rows.inputs_kept(0.5, greedy, drawn),
         rows.errors(0.5, greedy, less_than_nothing, title="A negative number of tokens is a ValueError."),
     ),
 )

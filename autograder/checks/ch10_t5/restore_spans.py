@@ -22,22 +22,39 @@ def _written(source: list[int], target: list[int]) -> Case:
     return Case({"source": torch.tensor(source), "target": torch.tensor(target), "sentinels": list(SENTINELS)})
 
 
+def _parts(draw: Draw, lengths: list[int]) -> list[list[int]]:
+    """Pieces of a text, none of whose tokens comes twice."""
+    return [piece.tolist() for piece in torch.split(text(draw, sum(lengths)), lengths)]
+
+
+def _short(draw: Draw, count: int) -> list[int]:
+    """Lengths from 1 to 3."""
+    return draw.integers(1, 4, count).tolist()
+
+
 def in_another_order(draw: Draw) -> Case:
     """A model has written the spans in another order."""
-    a, b, c, d, e, f = text(draw, 6).tolist()
-    return _written([a, 90, b, 91, c], [91, d, 90, e, f, 92])
+    lengths = [1 + place for place in draw.order(3)]
+    kept, spans = _parts(draw, _short(draw, 4)), [[70 + 3 * i + j for j in range(n)] for i, n in enumerate(lengths)]
+    source = [*kept[0], 90, *kept[1], 91, *kept[2], 92, *kept[3]]
+    target = [token for place in draw.permutation(3).tolist() for token in (90 + place, *spans[place])]
+    return _written(source, [*target, 93])
 
 
 def one_missing(draw: Draw) -> Case:
-    """A model has left out a span."""
-    a, b, c, d = text(draw, 4).tolist()
-    return _written([90, a, 91, b, 92], [90, c, 92, d, 93])
+    """A model has left out a span, which is not the last one."""
+    count = 3 + int(draw.integers(0, 2))
+    kept, spans = _parts(draw, _short(draw, count)), [[70 + i] for i in range(count)]
+    missing = int(draw.integers(0, count - 1))
+    source = [token for place, piece in enumerate(kept) for token in (90 + place, *piece)]
+    target = [token for place in range(count) if place != missing for token in (90 + place, *spans[place])]
+    return _written(source, [*target, 90 + count])
 
 
 def more_than_asked(draw: Draw) -> Case:
     """A model has begun without a sentinel, and has written a span that nobody asked for."""
-    a, b, c, d, e = text(draw, 5).tolist()
-    return _written([a, 90, b], [c, 90, d, 91, e])
+    before, behind, early, span, more = _parts(draw, [*_short(draw, 3), 1, *_short(draw, 1)])
+    return _written([*before, 90, *behind], [*early, 90, *span, 91, *more])
 
 
 RESTORE_SPANS = Exercise(

@@ -10,23 +10,23 @@ from tfcourse import t5
 
 def between(draw: Draw) -> Case:
     """A score between two multiples, nearer to the upper one."""
-    multiple = (6, 7, 12, 14, 17, 19)[int(draw.integers(0, 6))]  # that binary numbers do not hold exactly
+    multiple = (6, 7, 12, 14, 17, 19)[draw.unseen(0, 6)]  # that binary numbers do not hold exactly
     return Case({"score": 0.2 * multiple - 0.07})
 
 
 def below(draw: Draw) -> Case:
     """A score a little above a multiple, which is a whole number."""
-    return Case({"score": 2.0 + int(draw.integers(0, 3)) + 0.04})
+    return Case({"score": 2.0 + draw.unseen(0, 4) + 0.04})
 
 
 def half_way(draw: Draw) -> Case:
     """A score half way between two multiples, of which the lower one is an even one."""
-    return Case({"score": (1.3, 3.3, 3.7)[int(draw.integers(0, 3))]})
+    return Case({"score": (1.3, 3.3, 3.7, 4.5)[draw.unseen(0, 4)]})
 
 
 def other_step(draw: Draw) -> Case:
     """Another step."""
-    return Case({"score": 1.1 + int(draw.integers(0, 4)) + 0.21, "step": 0.5})
+    return Case({"score": 1.1 + draw.unseen(0, 4) + 0.21, "step": 0.5})
 
 
 def no_step(draw: Draw) -> Case:

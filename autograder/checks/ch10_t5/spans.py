@@ -24,4 +24,4 @@ def noise(lengths: list[int]) -> Tensor:
 def runs(draw: Draw) -> list[int]:
     """Kept and hidden runs of different lengths; a hidden one at the end."""
     a, b, c, d = (1 + draw.permutation(4)).tolist()
-    return [a, 2, b, 1, c, 2 + d]
+    return [a, 2 + int(draw.integers(0, 3)), b, 1, c, 2 + d]

@@ -90,7 +90,7 @@ T5_ATTENTION = Exercise(
             dtypes=(torch.float64, torch.bfloat16, torch.float16),
             title="A query that may attend to nothing gets zeros, in every precision.",
         ),
-        rows.inputs_kept(0.5, biased),
+        rows.inputs_kept(0.5, biased, masked),
         rows.device(0.25, own),
         rows.no_loop(0.5, longer, over="examples, positions or heads"),
     ),

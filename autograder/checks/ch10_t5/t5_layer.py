@@ -89,7 +89,7 @@ T5_LAYER = Exercise(
             title="In training, and only then, dropout falls on what the sublayers say.",
         ),
         rows.numbers(1.25, gated, name="gated", title="The feed-forward network may be gated."),
-        rows.inputs_kept(0.5, decoder),
+        rows.inputs_kept(0.5, decoder, padded_encoder),
         rows.device(0.5, decoder),
     ),
     forbidden=ATTENTION,

@@ -60,7 +60,7 @@ CO_ATTENTION_LAYER = Exercise(
             name="dropout",
             title="In training, and only then, dropout falls on what the sublayers say.",
         ),
-        rows.inputs_kept(0.5, streams),
+        rows.inputs_kept(0.5, streams, padded),
         rows.device(0.5, streams),
         rows.no_loop(0.5, more, over="examples, words or regions"),
     ),

@@ -9,23 +9,23 @@ from tfcourse import rotary
 
 
 def few(draw: Draw) -> Case:
-    """Two or four heads."""
-    return Case({"n_heads": 2 ** int(draw.integers(1, 3))})
+    """Four heads in visible questions, two in hidden ones: recorded slopes begin with those of four heads, not with those of two."""
+    return Case({"n_heads": 2 ** (3 - draw.unseen(1, 3))})
 
 
 def many(draw: Draw) -> Case:
-    """Sixteen to 128."""
-    return Case({"n_heads": 2 ** int(draw.integers(4, 8))})
+    """Sixteen to 2,048."""
+    return Case({"n_heads": 2 ** draw.unseen(4, 12)})
 
 
 def between(draw: Draw) -> Case:
     """Six or seven: more than four."""
-    return Case({"n_heads": int(draw.integers(6, 8))})
+    return Case({"n_heads": draw.unseen(6, 8)})
 
 
 def dozen(draw: Draw) -> Case:
     """Ten to fourteen: more than eight."""
-    return Case({"n_heads": int(draw.integers(10, 15))})
+    return Case({"n_heads": draw.unseen(10, 15)})
 
 
 def none(draw: Draw) -> Case:

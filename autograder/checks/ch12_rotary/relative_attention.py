@@ -72,7 +72,7 @@ RELATIVE_ATTENTION = Exercise(
             dtypes=(torch.float64, torch.bfloat16, torch.float16),
             title="A query that may attend to nothing gets zeros, in every precision.",
         ),
-        rows.inputs_kept(0.5, with_values),
+        rows.inputs_kept(0.5, with_values, masked),
         rows.device(0.25, with_values),
         rows.no_loop(0.5, longer, over="examples, queries or keys"),
     ),

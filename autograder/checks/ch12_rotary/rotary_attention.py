@@ -65,7 +65,7 @@ ROTARY_ATTENTION = Exercise(
             title="Base and frequencies may be others.",
         ),
         rows.numbers(2.25, squeezed, name="scale", title="Places may be squeezed."),
-        rows.inputs_kept(0.5, plain),
+        rows.inputs_kept(0.5, plain, own_frequencies),
         rows.device(0.5, plain),
         rows.no_loop(0.5, longer, over="examples, heads or places"),
     ),

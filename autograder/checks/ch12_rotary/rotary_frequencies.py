@@ -10,7 +10,7 @@ from tfcourse import rotary
 
 def narrow(draw: Draw) -> Case:
     """A narrow head."""
-    return Case({"d_head": 6 + 2 * int(draw.integers(0, 4))})
+    return Case({"d_head": 6 + 2 * draw.unseen(0, 8)})
 
 
 def usual(draw: Draw) -> Case:
@@ -20,7 +20,7 @@ def usual(draw: Draw) -> Case:
 
 def other_base(draw: Draw) -> Case:
     """Another base."""
-    return Case({"d_head": 10, "theta": 1000.0 * (2 + int(draw.integers(0, 7)))})
+    return Case({"d_head": 10, "theta": 1000.0 * draw.unseen(2, 16)})
 
 
 def odd(draw: Draw) -> Case:

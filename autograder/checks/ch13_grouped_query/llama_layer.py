@@ -40,7 +40,7 @@ LLAMA_LAYER = Exercise(
             2.25, plain, without=("frequencies",), title="Both sublayers add to the stream what they say of its norm."
         ),
         rows.numbers(1.5, behind, without=("frequencies",), name="past", title="New tokens go on behind a past."),
-        rows.inputs_kept(0.5, plain),
+        rows.inputs_kept(0.5, plain, behind),
         rows.device(0.25, plain),
         rows.no_loop(0.5, longer, over="examples, heads or places"),
     ),

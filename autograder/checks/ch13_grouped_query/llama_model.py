@@ -73,11 +73,12 @@ def longer(draw: Draw, size: int) -> Case:
 LLAMA_MODEL = Exercise(
     reference=llama.Llama,
     rows=(
-        rows.numbers(3.75, plain, shared_keys, title="Logits and cache of a text are right."),
-        rows.numbers(3.25, behind, name="cache", title="New tokens go on behind a cache."),
-        rows.numbers(1.75, tied, name="tied", title="One matrix may serve input and output."),
+        rows.numbers(3.5, plain, shared_keys, title="Logits and cache of a text are right."),
+        rows.numbers(3, behind, name="cache", title="New tokens go on behind a cache."),
+        rows.numbers(1.5, tied, name="tied", title="One matrix may serve input and output."),
         rows.numbers(1.75, other_base, scaled, other_eps, name="options", title="Base, scaling and eps may be others."),
         rows.initialisation(0.75, (fresh, 0), title="Matrices are drawn with a standard deviation of 0.02."),
+        rows.inputs_kept(0.75, behind),
         rows.device(0.75, plain),
         rows.no_loop(1, longer, over="texts or tokens"),
     ),

@@ -131,3 +131,16 @@ def test_replacing_an_argument_leaves_the_case_as_it_is():
     case = Case({"x": 1, "y": 2})
     assert case.with_arguments(y=3, z=4).arguments == {"x": 1, "y": 3, "z": 4}
     assert case.arguments == {"x": 1, "y": 2}
+
+
+def test_hidden_questions_have_larger_numbers_than_visible_ones():
+    visible = {Draw("length", seed).unseen(3, 9) for seed in range(40)}
+    hidden = {Draw("length", seed, hidden=True).unseen(3, 9) for seed in range(40)}
+    assert (visible, hidden) == ({3, 4, 5}, {6, 7, 8})
+    drawn = Draw("length", hidden=True).case(lambda draw: Case({"n": draw.unseen(3, 9)}))
+    assert drawn.arguments["n"] in hidden, "a case maker's own draw knows as well"
+
+
+def test_any_order_is_drawn_the_unchanged_one_among_them():
+    orders = {tuple(Draw("order", seed).order(3)) for seed in range(60)}
+    assert len(orders) == 6

@@ -3,13 +3,14 @@
 import re
 import sys
 import warnings
+from dataclasses import replace
 
 import pytest
 import torch
 from torch import nn
 from torch.nn.utils.rnn import pack_padded_sequence
 
-from autograder.checking.judges import judge
+from autograder.checking.judges import judge, same_answer
 from autograder.checking.request import Request, cotangent
 from autograder.checking.subject import LocalSubject, code_of
 
@@ -58,6 +59,67 @@ def test_a_mutation_is_seen_inside_tuples_and_beside_nan_and_only_where_it_happe
     nan[0, 0] = float("nan")
     seen = ask(change, x=nan, pair=(X, X.clone()), y=X)
     assert seen.mutated == ("pair",)
+
+
+@pytest.mark.parametrize(
+    ("argument", "change"),
+    [
+        (["b", "a"], list.sort),
+        (["a", "b"], list.reverse),
+        (["a", "b"], list.clear),
+        ([1, 2], lambda argument: argument.__setitem__(0, 1.0)),
+        ([X, X], lambda argument: argument.__setitem__(1, X + 1)),
+        ([(X, X)], lambda argument: argument.__setitem__(0, [X, X])),
+        ([X], lambda argument: argument.__setitem__(0, X.double())),
+        ({"a": 1.0, "b": 2.0}, lambda argument: argument.update(b=3.0)),
+        ({"a": 1.0, "b": 2.0}, lambda argument: argument.update(a=argument.pop("a"))),
+        ([{"a": [1, 2]}], lambda argument: argument[0]["a"].pop()),
+    ],
+    ids=["sorted", "reversed", "emptied", "retyped", "item", "kind", "dtype", "value", "order", "nested"],
+)
+def test_lists_and_mappings_changed_in_place_are_noticed(argument, change):
+    assert ask(lambda x, y: change(x), x=argument, y=[1]).mutated == ("x",)
+    assert ask(lambda x, y: change(y) if False else None, x=argument, y=[float("nan")]).mutated == ()
+
+
+def test_a_generator_that_is_seeded_anew_is_noticed():
+    def reseed(generator, again):
+        if again:
+            generator.manual_seed(4)
+        return torch.rand(2, generator=generator)
+
+    props = {"generator": {"kind": "Generator", "init": {"seed": 3}}}
+    for again in (False, True):
+        seen = LocalSubject(reseed).observe(Request("call", {"again": again}, props=props))
+        assert seen.mutated == ("generator",) * again
+
+
+@pytest.mark.parametrize(
+    ("returned", "expected", "message"),
+    [
+        ({0: X}, [X], "output is a dictionary, expected a list or tuple"),
+        ([X], {0: X}, "output is a list or tuple, expected a dictionary"),
+        ([X, {0: 2}], (X, [2]), "output[1] is a dictionary, expected a list or tuple"),
+        ({}, [], "output is an empty dictionary, expected an empty list or tuple"),
+        ([[]], [], "output is a list or tuple, expected an empty list or tuple"),
+        ([], [[]], "output is an empty list or tuple, expected a list or tuple"),
+        ([X, []], [X], "output[1] is an empty list or tuple, expected nothing there"),
+        ([X], [X, []], "output[1] is missing, expected an empty list or tuple"),
+        ({"a": X, "b": 1}, {"b": 1, "a": X}, None),
+        ((X, [1]), [X, (1,)], None),
+    ],
+)
+def test_a_result_in_another_container_is_wrong(returned, expected, message):
+    seen, right = ([ask(lambda value=value: value)] for value in (returned, expected))
+    for name in ("matches", "shapes"):
+        assert judge(name, seen, right, {}) == message
+    assert judge("matches_part", seen, right, {"outputs": []}) == message
+    assert same_answer(seen[0], right[0]) == (message is None)
+
+
+def test_recordings_that_tell_no_containers_still_decide():
+    old = [replace(ask(lambda: [X, []]), containers=())]
+    assert judge("matches", [ask(lambda: [X, []])], old, {}) is None
 
 
 def test_outputs_are_cut_off_from_the_graph():

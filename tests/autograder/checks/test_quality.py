@@ -282,6 +282,28 @@ def test_what_is_asked_about_the_device_is_asked_for_numbers_too(name):
             assert elsewhere, f"{section.aspect}: give device() a maker that a row of numbers uses too"
 
 
+def _changeable(value):
+    """Whether an argument can be changed in place."""
+    return isinstance(value, (torch.Tensor, list, dict)) or (isinstance(value, tuple) and any(map(_changeable, value)))
+
+
+@every_exercise
+def test_an_inputs_row_watches_every_argument_that_can_change(name):
+    sheet = exercise(name).sheet()
+    asked = [
+        (request, probe.judge) for section in sheet.sections for probe in section.probes for request in probe.requests
+    ]
+    calls = [
+        (request.method, argument, judge)
+        for request, judge in asked
+        for argument, value in request.arguments.items()
+        if request.action == "call" and _changeable(value)
+    ]
+    watched = {(method, argument) for method, argument, judge in calls if judge == "unmutated"}
+    if watched:
+        assert {(method, argument) for method, argument, _ in calls} == watched, "give inputs_kept() another maker"
+
+
 @every_exercise
 def test_a_verdict_has_no_more_rows_than_a_student_reads(name):
     target = exercise(name)
