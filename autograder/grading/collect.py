@@ -15,7 +15,7 @@ from pathlib import Path
 from autograder.course import Course
 from autograder.drafts import drafted
 from autograder.grading.candidates import Candidate, decide, examine
-from autograder.grading.choices import carry_out, notebooks_beside, read_choice
+from autograder.grading.choices import MAX_NOTEBOOKS, carry_out, notebooks_beside, read_choice
 from autograder.grading.entries import Entry, RefusedError, entries_of, notebooks, readable
 from autograder.grading.manifest import Manifest, released_manifest
 from autograder.grading.missing import KIND as NOT_BROUGHT_IN
@@ -295,6 +295,9 @@ def _named(folder: Path, manifest: Manifest, where: str) -> Problem | None:
         candidates = sorted(other for other in folder.iterdir() if other.name.lower().endswith(".ipynb"))
         if not candidates:
             return Problem("no notebook", "No notebook is here.", where, "Ask for the .ipynb file.", fatal=True)
+        if len(candidates) > MAX_NOTEBOOKS:
+            what = f"{len(candidates)} notebooks are here; only the first {MAX_NOTEBOOKS} are looked at."
+            return Problem("too many notebooks", what, where, f"Leave one, and call it {chapter}.ipynb.")
         data = [read_file(other, above=2) for other in candidates]
         number, why = decide([examine(one, manifest) for one in data]) if len(data) > 1 else (0, "")
         if number is None:
@@ -381,7 +384,11 @@ class _Read:
 def _choose(uploads: Sequence[Upload], manifest: Manifest, found: Collection) -> list[_Read]:
     """Return which of a student's uploads counts: one, several if a person has to choose, or none if none can be read."""
     series: dict[tuple[str, ...], list[_Read]] = defaultdict(list)
-    for upload in sorted(uploads, key=lambda upload: upload.order):
+    ordered = sorted(uploads, key=lambda upload: upload.order)
+    if len(ordered) > MAX_NOTEBOOKS:
+        what = f"{len(ordered)} notebooks of one student; only the last {MAX_NOTEBOOKS} are looked at."
+        found.problems.append(Problem("too many notebooks", what, str(ordered[0].entry.path), "Ask for one."))
+    for upload in ordered[-MAX_NOTEBOOKS:]:
         try:
             data = upload.entry.open()
         except RefusedError as error:
