@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 import sqlite3
-from collections.abc import Callable
+import subprocess
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +26,15 @@ from .scripted import Scripted
 
 Fill = Callable[..., Any]
 HandIn = Callable[..., Path]
+
+
+@pytest.fixture(autouse=True)
+def _cleared(tmp_path: Path) -> Iterator[None]:
+    """Take folders within each other away, on which pytest's own cleaning would end in a RecursionError."""
+    yield
+    for folder in tmp_path.rglob("d/d"):
+        subprocess.run(["rm", "-rf", folder.parent], check=True)
+        break
 
 
 def nest(folder: Path, depth: int) -> None:
