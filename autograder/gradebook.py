@@ -57,6 +57,9 @@ def read_only(db_url: str) -> Iterator[Gradebook]:
     path = sqlite_file(url)
     where = path or url.render_as_string(hide_password=True)
     if path is not None:
+        if path.is_dir():
+            what = "a folder stands where the gradebook should be"
+            raise CourseError(what, where=path, do="Put the gradebook in its place, or move the folder away.")
         if not (path.is_file() and path.stat().st_size):
             raise _missing(path)
         url = _existing(path)

@@ -37,11 +37,22 @@ _DATABASE = {
     "disk is full": ("cannot be written", "Free some space and run the command again."),
     "disk i/o": ("cannot be read", "Check the disk before you go on."),
     "no such table": ("is not nbgrader's, or of another version", "Run `nbgrader db upgrade` in the course folder."),
+    "has no column named": ("is of another version of nbgrader", "Run `nbgrader db upgrade` in the course folder."),
     "no such column": ("is of another version of nbgrader", "Run `nbgrader db upgrade` in the course folder."),
 }
 # With one of these nothing more can be written at all.
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EROFS)
-_FULL_DATABASE = ("readonly", "disk is full", "disk i/o")
+# With one of these no submission can be recorded, whoever's it is.
+_UNUSABLE_DATABASE = (
+    "readonly",
+    "disk is full",
+    "disk i/o",
+    "not a database",
+    "malformed",
+    "no such table",
+    "has no column named",
+    "no such column",
+)
 # The packages that an extra brings; a missing module of any other name is a mistake of ours.
 _EXTRAS = {
     "grading": ("IPython", "ipykernel", "jinja2", "jupytext", "matplotlib", "nbclient", "nbconvert", "msgpack", "nbformat", "nbgrader",
@@ -64,8 +75,8 @@ def explained(error: BaseException, where: object = None) -> CourseError | None:
     return _of_configuration(error) or _of_database(error, where) or _of_machine(error)
 
 
-def explained_disk(error: BaseException, where: object = None) -> CourseError | None:
-    """Return what an exception means if it comes of a disk that takes nothing more; what else is to be written there cannot be either.
+def explained_for_all(error: BaseException, where: object = None) -> CourseError | None:
+    """Return what an exception means if every submission would suffer from it: the disk takes nothing more, or the gradebook is damaged.
 
     Args:
         error: the exception, or one that was raised because of it.
@@ -75,7 +86,7 @@ def explained_disk(error: BaseException, where: object = None) -> CourseError | 
     while cause is not None:
         if isinstance(cause, OSError) and cause.errno in _FULL:
             return _of_machine(cause)
-        if _is_database_error(cause) and any(words in str(cause).lower() for words in _FULL_DATABASE):
+        if _is_database_error(cause) and any(words in str(cause).lower() for words in _UNUSABLE_DATABASE):
             return _of_database(cause, where)
         cause = cause.__cause__ or cause.__context__
     return None

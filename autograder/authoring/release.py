@@ -23,7 +23,7 @@ from autograder.authoring.myst import write_notebook
 from autograder.authoring.notebooks import source_notebook
 from autograder.errors import CourseError
 from autograder.gradebook import beside, sqlite_file
-from autograder.remedies import explained_disk
+from autograder.remedies import explained_for_all
 from autograder.shared_gradebook import UnitGradebook, imported, sharing
 
 
@@ -77,7 +77,7 @@ def generate_assignment(config: Config, chapter: str) -> None:
         except KeyboardInterrupt:
             raise
         except BaseException as error:
-            if full := explained_disk(error, settings.CourseDirectory.root):
+            if full := explained_for_all(error, settings.CourseDirectory.root):
                 raise full from error
             raise CourseError(
                 f"nbgrader could not release {chapter}: {_reason(written.getvalue(), error)}",

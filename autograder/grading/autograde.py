@@ -9,7 +9,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager, nullcontext
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 
@@ -21,7 +21,7 @@ from autograder.course import Course
 from autograder.engine.executor import Workers
 from autograder.engine.isolation import settled
 from autograder.errors import CourseError
-from autograder.grading.beside import files_beside
+from autograder.grading.beside import CompanionFiles, companion_files
 from autograder.grading.choices import open_notebooks
 from autograder.grading.execution import Execution, Executor, Submission
 from autograder.grading.journal import (
@@ -45,7 +45,7 @@ from autograder.grading.outcome import (
     to_decide,
 )
 from autograder.grading.pool import run_all
-from autograder.grading.problem import Problem, problems_of
+from autograder.grading.problem import Problem, add_problems, problems_of
 from autograder.grading.provenance import Provenance, checks_hash, environment, package_hash
 from autograder.grading.record import Books, RecordedGrade, RecordError
 from autograder.grading.results import GradeResult, Notebook, QuestionResult, Status, read_result, write_result
@@ -55,7 +55,7 @@ from autograder.grading.settled import settled_cells, unchanged_cells
 from autograder.grading.tried import Tried
 from autograder.lock import course_lock
 from autograder.paths import typed
-from autograder.remedies import explained_disk
+from autograder.remedies import explained_for_all
 
 Progress = Callable[[GradeResult], None]
 MakeExecutor = Callable[[GradingSettings], Executor]
@@ -134,7 +134,7 @@ def autograde(
             journal.write("run stopped", done=len(results))
             raise Stopped(_stopped(chapter, len(results), len(wanted), force)) from None
         except Exception as error:
-            if (full := explained_disk(error, course.root)) is None:
+            if (full := explained_for_all(error, course.root)) is None:
                 raise
             what = f"{full.what}; {len(results)} of {len(wanted)} submissions of {chapter} are done and kept"
             raise CourseError(what, where=full.where or course.root, do=full.do) from error
@@ -292,9 +292,9 @@ def _executions_here(
         yield from run_all(partial(there.executor_for, settings), submissions, jobs=settings.jobs)
 
 
-def files_of(course: Course, chapter: str, notebook: Path) -> dict[str, str]:
+def files_of(course: Course, chapter: str, notebook: Path) -> CompanionFiles:
     """Return what a submitted notebook finds beside it; of two files with one name the course's counts."""
-    return files_beside([notebook.parent, course.folder("source", chapter=chapter)])
+    return companion_files([notebook.parent, course.folder("source", chapter=chapter)])
 
 
 def submission_hash(notebook: Path, files: Mapping[str, str]) -> str:
@@ -312,10 +312,25 @@ def submission_hash(notebook: Path, files: Mapping[str, str]) -> str:
             with path.open("rb") as file:
                 digest.update(hashlib.file_digest(file, "sha256").digest())
     for name in sorted(files):
-        digest.update(hashlib.sha256(f"{name}\0{files[name]}".encode()).digest())
+        digest.update(hashlib.sha256(f"{name}\0{files[name]}".encode("utf-8", "surrogateescape")).digest())
     for name, data in open_notebooks(notebook.parent, notebook.stem).items():
         digest.update(hashlib.sha256(f"{name}\0".encode("utf-8", "surrogateescape") + data).digest())
     return digest.hexdigest()
+
+
+@dataclass
+class _Ready:
+    """What is known of a run's submissions before they are run.
+
+    Attributes:
+        hashes: the hash of each submission that was looked at.
+        early: results of what need not be run.
+        several: the notebooks of those who have handed in several.
+    """
+
+    hashes: dict[str, str] = field(default_factory=dict)
+    early: list[GradeResult] = field(default_factory=list)
+    several: dict[str, list[Submission]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -337,56 +352,88 @@ class _Run:
         tried: Tried | None,
     ) -> Iterator[GradeResult]:
         """Yield results as they come in; what needs no kernel is told while others run."""
-        hashes = {student: submission_hash(path, self._files(path)) for student, path in self._notebooks(students)}
         if self.force:
             self.journal.stale(students)
-        early: list[GradeResult] = []
-        submissions = self._submissions(hashes, early)
-        several: dict[str, dict[str, Execution]] = {}
-        run = partial(executions, make_executor, self.settings, workers=workers)
-        done = (
-            run(submissions) if tried is None else tried.executions(submissions, self.settings, self.made.result, run)
-        )
-        for execution in done:
-            yield from _taken(early)
-            student, _, file = execution.student.partition("/")
-            if not file:
-                yield self._judged(execution, hashes[student])
-                continue
-            # One of several notebooks: the student's result is that of all of them together.
-            several.setdefault(student, {})[file] = execution
-            if len(several[student]) == len(open_notebooks(self._notebook(student).parent, self.manifest.chapter)):
-                yield self._to_decide(student, hashes[student], several.pop(student))
-        yield from _taken(early)
+        ready = _Ready()
+        submissions = self._submissions(students, ready)
+        with Workers() if workers is None else nullcontext(workers) as there:
+            run = partial(executions, make_executor, self.settings, workers=there)
+            done = (
+                run(submissions)
+                if tried is None
+                else tried.executions(submissions, self.settings, self.made.result, run)
+            )
+            for execution in done:
+                yield from _taken(ready.early)
+                yield self._judged(execution, ready.hashes[execution.student])
+            yield from _taken(ready.early)
+            for count in sorted({len(several) for several in ready.several.values()}):
+                run = partial(executions, make_executor, self.settings.shared_by(count), workers=there)
+                yield from self._undecided(ready, count, run)
 
-    def _submissions(self, hashes: Mapping[str, str], early: list[GradeResult]) -> Iterator[Submission]:
-        """Yield what has to be run; put the results of all others into ``early``."""
-        for student, digest in hashes.items():
-            path = self._notebook(student)
+    def _undecided(
+        self, ready: _Ready, count: int, run: Callable[[Iterable[Submission]], Iterator[Execution]]
+    ) -> Iterator[GradeResult]:
+        """Yield the results of those who have handed in ``count`` notebooks, of which a person has to choose one."""
+        some = {student: several for student, several in ready.several.items() if len(several) == count}
+        done: dict[str, dict[str, Execution]] = {student: {} for student in some}
+        for execution in run(submission for several in some.values() for submission in several):
+            student, _, file = execution.student.partition("/")
+            done[student][file] = execution
+            if len(done[student]) == count:
+                yield self._to_decide(student, ready.hashes[student], done.pop(student))
+
+    def _submissions(self, students: Sequence[str], ready: _Ready) -> Iterator[Submission]:
+        """Yield what has to be run; keep the results of all others, and what is to be run with a shared allowance, for later."""
+        for student in students:
+            ready.hashes[student] = ""
             try:
-                if not is_safe(student):
-                    early.append(self._unsafe(student, digest))
-                elif not self.force and (known := self._unchanged(student, digest)):
-                    early.append(known)
-                elif several := open_notebooks(path.parent, self.manifest.chapter):
-                    for name in several:
-                        sanitised = self.books.sanitise(student, path, instead=path.with_name(name))
-                        yield Submission(f"{student}/{name}", self.manifest.chapter, sanitised, self._files(path))
-                elif not path.is_file():
-                    early.append(self._without_notebook(student, digest))
-                else:
-                    sanitised = self.books.sanitise(student, path)
-                    yield Submission(student, self.manifest.chapter, sanitised, self._files(path))
-            except RecordError as error:
-                early.append(self._unrecorded(student, digest, error))
+                submissions = self._prepared(student, ready)
+            except CourseError:
+                raise
+            except Exception as error:  # one student's files must not keep the others from being graded
+                if explained_for_all(error) is not None:
+                    raise
+                told = error if isinstance(error, RecordError) else RecordError.of(error)
+                ready.early.append(self._unrecorded(student, ready.hashes[student], told))
+                continue
+            if len(submissions) > 1:
+                ready.several[student] = submissions
+            else:
+                yield from submissions
+
+    def _prepared(self, student: str, ready: _Ready) -> list[Submission]:
+        """Return what has to be run of a student; put the result into ``ready`` where nothing has."""
+        path = self._notebook(student)
+        beside = self._files(path)
+        digest = ready.hashes[student] = submission_hash(path, beside.files)
+        if not is_safe(student):
+            ready.early.append(self._unsafe(student, digest))
+        elif not self.force and (known := self._unchanged(student, digest)):
+            ready.early.append(known)
+        elif several := open_notebooks(path.parent, self.manifest.chapter):
+            places = {f"{student}/{name}": path.with_name(name) for name in several}
+            return [self._submission(name, student, path, beside, instead) for name, instead in places.items()]
+        elif not path.is_file():
+            ready.early.append(self._without_notebook(student, digest))
+        else:
+            return [self._submission(student, student, path, beside)]
+        return []
+
+    def _submission(
+        self, name: str, student: str, path: Path, beside: CompanionFiles, instead: Path | None = None
+    ) -> Submission:
+        sanitised = self.books.sanitise(student, path, instead=instead)
+        if beside.problems:
+            notebook = nbformat.reads(sanitised, as_version=4)
+            add_problems(notebook, list(beside.problems))
+            sanitised = nbformat.writes(notebook)
+        return Submission(name, self.manifest.chapter, sanitised, beside.files)
 
     def _notebook(self, student: str) -> Path:
         return submitted_notebook(self.course, self.manifest.chapter, student)
 
-    def _notebooks(self, students: Sequence[str]) -> Iterator[tuple[str, Path]]:
-        return ((student, self._notebook(student)) for student in students)
-
-    def _files(self, path: Path) -> dict[str, str]:
+    def _files(self, path: Path) -> CompanionFiles:
         return files_of(self.course, self.manifest.chapter, path)
 
     def _unchanged(self, student: str, digest: str) -> GradeResult | None:

@@ -18,6 +18,9 @@ from autograder.drafts import drafted, write_file
 from autograder.errors import CourseError
 from autograder.grading.reading import UnreadableError, read_file
 
+# So many notebooks of one student are looked at.
+MAX_NOTEBOOKS = 20
+
 
 @dataclass(frozen=True)
 class Choice:
@@ -33,7 +36,7 @@ class Choice:
 
 
 def notebooks_beside(folder: Path, chapter: str) -> dict[str, bytes]:
-    """Return the notebooks in a student's folder of a chapter that are not called like it, by name; links are passed over."""
+    """Return the first notebooks in a student's folder of a chapter that are not called like it, by name; links are passed over."""
     found: dict[str, bytes] = {}
     if folder.is_symlink() or folder.parent.is_symlink() or not folder.is_dir():
         return found
@@ -43,6 +46,8 @@ def notebooks_beside(folder: Path, chapter: str) -> dict[str, bytes]:
                 found[path.name] = read_file(path)
             except UnreadableError:
                 continue
+            if len(found) == MAX_NOTEBOOKS:
+                break
     return found
 
 

@@ -15,7 +15,7 @@ from pathlib import Path
 from autograder.course import Course
 from autograder.drafts import drafted
 from autograder.grading.candidates import Candidate, decide, examine
-from autograder.grading.choices import carry_out, notebooks_beside, read_choice
+from autograder.grading.choices import MAX_NOTEBOOKS, carry_out, notebooks_beside, read_choice
 from autograder.grading.entries import Entry, RefusedError, entries_of, notebooks, readable
 from autograder.grading.manifest import Manifest, released_manifest
 from autograder.grading.missing import KIND as NOT_BROUGHT_IN
@@ -33,8 +33,9 @@ from autograder.grading.roster import (
     safe_id,
     write_roster,
 )
+from autograder.grading.student_ids import by_student
 from autograder.grading.times import read_time
-from autograder.grading.uploads import ALONE, Upload, owners_elsewhere, uploads_of, without_notebook
+from autograder.grading.uploads import Upload, owners_elsewhere, uploads_of, without_notebook
 
 _NAMED = 5
 # Who handed in no notebook may have handed in a whole project.
@@ -100,19 +101,13 @@ def collect(
     entries, problems = entries_of(submissions)
     found = Collection(chapter, problems=problems)
     uploads, unknown, elsewhere = uploads_of(list(notebooks(entries)), chapter, others, known_students(course))
-    found.problems += [
-        Problem(
-            "unknown owner",
-            "It cannot be told whose notebook this is.",
-            str(entry.path),
-            ALONE,
-        )
-        for entry in unknown
-    ]
     found.problems += _of_other_chapters(elsewhere, uploads, chapter, others)
     roster = read_roster(course)
-    files = without_notebook(entries, chapter, others, known_students(course))
-    everybody, same_names = _by_student([*uploads, *files], roster, chapter)
+    files, unclear = without_notebook(entries, chapter, others, known_students(course))
+    found.problems += [
+        Problem("unknown owner", file.why, str(file.entry.path), file.do) for file in (*unknown, *unclear)
+    ]
+    everybody, same_names = by_student([*uploads, *files], roster, chapter)
     meant = {id(upload) for upload in uploads}
     owned = {student: [upload for upload in own if id(upload) in meant] for student, own in everybody.items()}
     found.problems += same_names
@@ -300,6 +295,9 @@ def _named(folder: Path, manifest: Manifest, where: str) -> Problem | None:
         candidates = sorted(other for other in folder.iterdir() if other.name.lower().endswith(".ipynb"))
         if not candidates:
             return Problem("no notebook", "No notebook is here.", where, "Ask for the .ipynb file.", fatal=True)
+        if len(candidates) > MAX_NOTEBOOKS:
+            what = f"{len(candidates)} notebooks are here; only the first {MAX_NOTEBOOKS} are looked at."
+            return Problem("too many notebooks", what, where, f"Leave one, and call it {chapter}.ipynb.")
         data = [read_file(other, above=2) for other in candidates]
         number, why = decide([examine(one, manifest) for one in data]) if len(data) > 1 else (0, "")
         if number is None:
@@ -371,72 +369,6 @@ def _of_other_chapters(
     ]
 
 
-def _by_student(
-    uploads: Sequence[Upload], roster: Mapping[str, Student], chapter: str
-) -> tuple[dict[str, list[Upload]], list[Problem]]:
-    """Give every upload a student id: the same name gets the same id in every chapter, as far as the platform allows it."""
-    problems = []
-    canvas = {student.user: student.id for student in roster.values() if student.platform == "canvas" and student.user}
-    namesakes: dict[str, set[str]] = defaultdict(set)
-    for upload in uploads:
-        if upload.platform == "moodle":
-            namesakes[safe_id(upload.owner)].add(upload.upload)
-    spelled = _spelled(uploads, roster)
-    owned: dict[str, list[Upload]] = defaultdict(list)
-    for upload in uploads:
-        student = safe_id(upload.owner)
-        if upload.platform == "canvas" and upload.user:
-            student = canvas.get(upload.user) or f"{student or 'student'}-{upload.user}"
-        elif upload.platform == "moodle":
-            known = roster[student].uploads.get(chapter) if student in roster else None
-            if len(namesakes[student]) > 1 or (known and known != upload.upload):
-                what = f"More than one student is called {upload.owner}; Moodle's number tells them apart in this chapter only."
-                problems.append(
-                    Problem("same name", what, str(upload.entry.path), "Map the ids by hand in students.json.")
-                )
-                student = f"{student}-{upload.upload}"
-        elif student:
-            plain, student = student, spelled[_spelling(upload)]
-            if student not in (plain, upload.owner):
-                what = f"{upload.owner!r} would be {plain}, as another name here would; so it became {student}."
-                do = "If both are one student's, remove the file that does not count and collect again."
-                problems.append(Problem("same name", what, str(upload.entry.path), do))
-        if is_safe(student):
-            owned[student].append(upload)
-        else:
-            what = f"No student id can be made of {upload.owner!r}."
-            problems.append(Problem("unknown owner", what, str(upload.entry.path), "Name the file after the student."))
-    return owned, problems
-
-
-def _spelling(upload: Upload) -> tuple[str, str]:
-    """Return an owner as the files spell them, with the id that this would be by itself."""
-    kept = upload.platform == "nbgrader" and is_safe(upload.owner)
-    return (upload.owner if kept else safe_id(upload.owner), upload.owner)
-
-
-def _spelled(uploads: Sequence[Upload], roster: Mapping[str, Student]) -> dict[tuple[str, str], str]:
-    """Give every spelling of a name an id of its own.
-
-    Names that differ in case, in accents or in how Unicode writes them may be two students; whoever names a file must not be able to
-    replace another's.
-    """
-    known = {student.name: student.id for student in roster.values() if student.name and not student.platform}
-    by_id: dict[str, set[str]] = defaultdict(set)
-    for upload in uploads:
-        if upload.platform != "moodle" and not upload.user:
-            student, owner = _spelling(upload)
-            by_id[student].add(owner)
-    ids = {}
-    for student, owners in by_id.items():
-        # The id goes to who has always had it, else to who is spelled like it, else to the first.
-        first = min(owners, key=lambda owner: (known.get(owner) != student, owner != student, owner))
-        for owner in owners:
-            marked = f"{student}-{hashlib.sha256(owner.encode('utf-8', 'replace')).hexdigest()[:6]}"
-            ids[student, owner] = known.get(owner) or (student if owner == first else marked)
-    return ids
-
-
 @dataclass(frozen=True)
 class _Read:
     """An upload, and the notebook that it holds."""
@@ -452,7 +384,11 @@ class _Read:
 def _choose(uploads: Sequence[Upload], manifest: Manifest, found: Collection) -> list[_Read]:
     """Return which of a student's uploads counts: one, several if a person has to choose, or none if none can be read."""
     series: dict[tuple[str, ...], list[_Read]] = defaultdict(list)
-    for upload in sorted(uploads, key=lambda upload: upload.order):
+    ordered = sorted(uploads, key=lambda upload: upload.order)
+    if len(ordered) > MAX_NOTEBOOKS:
+        what = f"{len(ordered)} notebooks of one student; only the last {MAX_NOTEBOOKS} are looked at."
+        found.problems.append(Problem("too many notebooks", what, str(ordered[0].entry.path), "Ask for one."))
+    for upload in ordered[-MAX_NOTEBOOKS:]:
         try:
             data = upload.entry.open()
         except RefusedError as error:

@@ -23,9 +23,12 @@ MAX_INNER_FILES = 2_000
 MAX_TOTAL_BYTES = 1024**3
 # An archive's table of contents is read at once; so many bytes name more files than are allowed.
 MAX_CONTENTS = 8 * 1024**2
+# No platform hands out folders as deep as this.
+MAX_DEPTH = 40
 # Text shrinks to a tenth, a notebook full of figures hardly at all; what shrinks to a two-hundredth is made to burst.
 MAX_RATIO = 200
 _ALONE = "Ask for the notebook alone, as .ipynb."
+_TOO_DEEP = f"What is in it lies in more than {MAX_DEPTH} folders within each other."
 _NEVER_MEANT = frozenset({"__MACOSX", ".ipynb_checkpoints", "__pycache__", ".git"})
 
 
@@ -133,21 +136,34 @@ def _all_refused(source: Path, problems: list[Problem]) -> CourseError:
 def _of_folder(root: Path) -> tuple[list[Entry], list[Problem]]:
     found: list[Entry] = []
     problems: list[Problem] = []
-    for folder, names, files in os.walk(root, onerror=lambda error: problems.append(_unlistable(root, error))):
-        names[:] = sorted(name for name in names if name not in _NEVER_MEANT)
-        for name in sorted((*names, *files)):
-            path = Path(folder) / name
+    waiting = [root]
+    while waiting:
+        folder = waiting.pop()
+        try:
+            paths = sorted(folder.iterdir())
+        except OSError as error:
+            problems.append(_unlistable(root, folder, error))
+            continue
+        below = []
+        for path in paths:
             place = _label(PurePosixPath(*path.relative_to(root).parts))
             try:
                 about = path.lstat()
+                why = _irregular(path, about.st_mode)
             except OSError as error:
-                problems.append(_refused(str(place), f"It cannot be looked at ({error.strerror})."))
+                why = f"It cannot be looked at ({error.strerror})."
+            if path.name in _NEVER_MEANT:
                 continue
-            if why := _irregular(path, about.st_mode):
+            if why:
                 problems.append(_refused(str(place), why))
             elif stat.S_ISREG(about.st_mode):
                 date = datetime.fromtimestamp(about.st_mtime, tz=UTC)
                 found.append(Entry(place, date, partial(_read_file, path)))
+            elif len(place.parts) < MAX_DEPTH:
+                below.append(path)
+            else:
+                problems.append(_refused(f"{place.parts[0]} …", _TOO_DEEP))
+        waiting += reversed(below)
         if len(found) > MAX_FILES:
             raise CourseError(
                 f"there are more than {MAX_FILES} files", where=root, do="Name the folder of one chapter."
@@ -165,8 +181,8 @@ def _irregular(path: Path, mode: int) -> str:
     return "" if stat.S_ISREG(mode) else "It is no file but a pipe, a socket or a device; it was not opened."
 
 
-def _unlistable(root: Path, error: OSError) -> Problem:
-    place = Path(error.filename).relative_to(root) if error.filename else root
+def _unlistable(root: Path, folder: Path, error: OSError) -> Problem:
+    place = folder.relative_to(root) if folder != root else root
     return _refused(readable(place), f"The folder cannot be looked into ({error.strerror}).")
 
 
@@ -323,6 +339,8 @@ def _of_zip(archive: _Archive, inside: PurePosixPath, limit: int, do: str) -> tu
         if place is None or (why := _suspicious(member)):
             why = "Its name leads out of the archive." if place is None else why
             problems.append(_refused(readable(inside / member.filename.lstrip("/")), why, do))
+        elif len(place.parts) > MAX_DEPTH:
+            problems.append(_refused(readable(inside / place.parts[0] / "…"), _TOO_DEEP, do))
         elif not _NEVER_MEANT & set(place.parts):
             found.append(Entry(inside / _label(place), _date(member), partial(archive.read, number)))
     return found, problems

@@ -12,7 +12,7 @@ from autograder.grading.intake import chapter_of
 from autograder.grading.manifest import Manifest, released_manifest
 from autograder.grading.reading import UnreadableError, read_notebook
 from autograder.grading.roster import known_students
-from autograder.grading.uploads import ALONE, Upload, uploads_of
+from autograder.grading.uploads import Upload, uploads_of
 from autograder.paths import typed
 
 
@@ -51,7 +51,7 @@ def refuse_other_work(course: Course, chapter: str, submissions: Path) -> None:
         raise CourseError(
             f"it cannot be told whose {'notebook this is' if len(unknown) == 1 else 'notebooks these are'}",
             where=submissions,
-            do=ALONE,
+            do=unknown[0].do,
         )
     if not uploads:
         raise _other_chapter(course, submissions, chapter, len(elsewhere), set(manifest.elsewhere))

@@ -13,6 +13,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
+from fnmatch import fnmatch
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -23,21 +24,23 @@ from nbgrader.converters import Autograde
 from nbgrader.converters.base import BaseConverter
 from nbgrader.coursedir import CourseDirectory
 from nbgrader.preprocessors import AssignLatePenalties, Execute, NbGraderPreprocessor
-from nbgrader.utils import find_all_files
 from sqlalchemy import select
+from sqlalchemy.engine import make_url
 from sqlalchemy.exc import SQLAlchemyError
 from traitlets import Any as AnyTrait
 from traitlets.config import Config
 
 from autograder.course import CONFIG_NAME, Course
 from autograder.errors import CourseError
+from autograder.gradebook import sqlite_file
+from autograder.grading.beside import MAX_FILES, file_names
 from autograder.grading.manifest import Manifest, NotReleasedError, cell_order, read_manifest
 from autograder.grading.plugin import EXPORTED, configure
 from autograder.grading.problem import MARK
 from autograder.grading.quiet import quiet_log, without_remarks
 from autograder.grading.reading import UnreadableError
 from autograder.grading.times import read_time
-from autograder.remedies import explained_disk
+from autograder.remedies import explained_for_all
 from autograder.shared_gradebook import SharedGradebook, imported, sharing
 
 # Sanitised notebooks that wait for being recorded; what falls out is sanitised once more.
@@ -57,6 +60,11 @@ class RecordError(Exception):
     def __init__(self, reason: str, *, by_submission: bool = False) -> None:
         self.by_submission = by_submission
         super().__init__(reason)
+
+    @classmethod
+    def of(cls, error: Exception) -> RecordError:
+        """Return what an exception at one submission amounts to."""
+        return cls(f"{type(error).__name__}: {error}", by_submission=not isinstance(error, _OF_THE_MACHINE))
 
 
 # What says nothing about the submission at which it happens.
@@ -150,12 +158,19 @@ class _Once(BaseConverter):  # type: ignore[misc]
         source, target = (Path(form(assignment_id, student_id)) for form in (self._format_source, self._format_dest))
         if source.is_symlink() or source.parent.is_symlink():
             return
-        for path in map(Path, find_all_files(str(source), [*self.coursedir.ignore, "*.ipynb"])):
+        # nbgrader lists a file's folder anew for every file and pattern.
+        for name in file_names(source, self._is_ignored)[0][:MAX_FILES]:
+            path = source / name
             if stat.S_ISREG(path.lstat().st_mode):
-                copy = target / path.relative_to(source)
+                copy = target / name
                 copy.parent.mkdir(parents=True, exist_ok=True)
                 copy.unlink(missing_ok=True)
                 shutil.copy(path, copy, follow_symlinks=False)
+
+    def _is_ignored(self, name: str) -> bool:
+        # As a shell and nbgrader have it, a pattern finds no hidden file but by its dot.
+        patterns = [pattern for pattern in (*self.coursedir.ignore, "*.ipynb") if name[0] != "." or pattern[:1] == "."]
+        return any(fnmatch(name, pattern) for pattern in patterns)
 
     def convert_single_notebook(self, notebook_filename: str) -> None:
         if self._sanitizing and self.sanitised:
@@ -301,7 +316,7 @@ class Books:
 
         Raises:
             RecordError: if the database does not do as it is told.
-            CourseError: if it cannot for want of a disk that can be written.
+            CourseError: if it cannot for want of a disk that can be written, or of a gradebook that is whole.
         """
         try:
             with without_remarks(), self._shared as gradebook:
@@ -311,8 +326,9 @@ class Books:
 
     def _told(self, error: BaseException, reason: str) -> RecordError | CourseError:
         """Return what to raise for an exception: what one submission suffers from, or what all of them would."""
+        where = sqlite_file(make_url(self.course.gradebook_url)) or self.course.root
         by_submission = not isinstance(error, _OF_THE_MACHINE)
-        return explained_disk(error, self.course.root) or RecordError(reason, by_submission=by_submission)
+        return explained_for_all(error, where) or RecordError(reason, by_submission=by_submission)
 
     def sanitise(self, student: str, path: Path, *, instead: Path | None = None) -> str:
         """Return a submission as nbgrader's sanitising preprocessors leave it, as JSON; nothing is written.
@@ -335,8 +351,7 @@ class Books:
             with without_remarks():
                 notebook, resources = recorder.exporter.from_filename(str(instead or path), resources=resources)
         except Exception as error:
-            by_submission = not isinstance(error, _OF_THE_MACHINE)
-            raise RecordError(f"{type(error).__name__}: {error}", by_submission=by_submission) from error
+            raise RecordError.of(error) from error
         resources.pop(EXPORTED, None)
         if instead is not None:
             return str(notebook)
@@ -358,7 +373,7 @@ class Books:
 
         Raises:
             RecordError: if nbgrader would not.
-            CourseError: if it cannot for want of a disk that can be written.
+            CourseError: if it cannot for want of a disk that can be written, or of a gradebook that is whole.
         """
         log, heard = quiet_log()
         recorder = self._recorder(student, log)

@@ -234,7 +234,7 @@ def _choose(
             left.append((student, "to decide"))
         elif grade.status == "not recorded":
             left.append((student, "not graded"))
-        elif submission_hash(path, files_of(course, manifest.chapter, path)) != grade.submission:
+        elif submission_hash(path, files_of(course, manifest.chapter, path).files) != grade.submission:
             left.append((student, "changed"))
         elif students is None and not pending and _is_current(grade, now, manifest, settings):
             left.append((student, "current"))

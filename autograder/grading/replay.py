@@ -151,7 +151,7 @@ def _anew(course: Course, manifest: Manifest, known: GradeResult, settings: Grad
     return replace(
         known,
         unchanged=False,
-        submission=submission_hash(path, files_of(course, manifest.chapter, path)),
+        submission=submission_hash(path, files_of(course, manifest.chapter, path).files),
         source=manifest.digest,
         device=settings.device,
         seed=settings.seed,
@@ -165,7 +165,7 @@ def _submissions(
         path = submitted_notebook(books.course, manifest.chapter, student)
         if path.is_file():
             try:
-                beside = files_of(books.course, manifest.chapter, path)
+                beside = files_of(books.course, manifest.chapter, path).files
                 yield Submission(student, manifest.chapter, books.sanitise(student, path), beside)
             except RecordError as error:
                 early.append(_failed(grade, str(error)))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import subprocess
 import sys
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass, fields, replace
 from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 from typing import Literal
@@ -19,6 +19,8 @@ Isolation = Literal["sandbox", "restricted", "none"]
 
 # From the strongest to the weakest.
 ISOLATION: tuple[Isolation, ...] = ("sandbox", "restricted", "none")
+
+_OF_SUBMISSION = ("submission_seconds", "submission_cpu_seconds")
 
 
 @dataclass(frozen=True)
@@ -76,6 +78,11 @@ class GradingSettings:
         if not self.seed:
             return 0
         return int.from_bytes(hashlib.sha256(f"student {self.seed}".encode()).digest()[:6], "big")
+
+    def shared_by(self, notebooks: int) -> GradingSettings:
+        """Return the settings for each of several notebooks of one student, who together have the time of one."""
+        times = {name: max(1, getattr(self, name) // notebooks) for name in _OF_SUBMISSION}
+        return replace(self, **times)
 
     def limits(self) -> dict[str, int | bool | str]:
         """Return what may decide a grade besides submission, checks, seed and device; how the work is spread does not."""

@@ -10,12 +10,9 @@ from itertools import pairwise
 from pathlib import PurePosixPath
 
 from autograder.grading.entries import Entry, notebooks
+from autograder.grading.platform_names import kinds_by_share, own_name, read, readings
 from autograder.grading.roster import safe_id
 
-_CANVAS = re.compile(r"(?P<name>[^_]+)_(?P<late>LATE_)?(?P<user>\d+)_(?P<upload>\d+)_(?P<file>.+)")
-_CANVAS_ANONYMOUS = re.compile(r"(?P<name>anon)_(?P<late>LATE_)?(?P<user>[0-9A-Za-z]+)_(?P<upload>\d+)_(?P<file>.+)")
-_MOODLE = re.compile(r"(?P<name>.+)_(?P<upload>\d+)_assignsubmission_(?:file|onlinetext)(?:_(?P<file>.*))?")
-_PATTERNS = (("moodle", _MOODLE), ("canvas", _CANVAS), ("canvas", _CANVAS_ANONYMOUS))
 # Canvas counts a file handed in again as -1, -2 …; browsers count a file saved again as (1), (2) …
 _AGAIN = re.compile(r"(?:-(\d{1,3})|\s*\((\d{1,3})\))+$")
 _SAVED_AGAIN = re.compile(r"\s*\((\d{1,3})\)$")
@@ -37,6 +34,7 @@ class Upload:
         late: whether Canvas calls it late.
         attempt: which of several uploads of the same name it is, from 0.
         folder: nbgrader's folder of the submission, which holds its time stamp; None on other platforms.
+        named: the part of the path that a platform has named, and what the student called it; None if no platform has.
     """
 
     entry: Entry
@@ -47,6 +45,7 @@ class Upload:
     late: bool = False
     attempt: int = 0
     folder: PurePosixPath | None = None
+    named: tuple[int, str] | None = None
 
     @property
     def order(self) -> tuple[int, int, float, str]:
@@ -59,7 +58,10 @@ class Upload:
     def series(self) -> tuple[str, ...]:
         """The same for all uploads that are one file, handed in or saved again: its path without what a platform or a browser adds."""
         again = _AGAIN if self.platform in ("canvas", "moodle") else _SAVED_AGAIN
-        return tuple(again.sub("", _stem(_own_name(part))).strip() for part in self.entry.path.parts)
+        level, called = self.named or (-1, "")
+        parts = enumerate(self.entry.path.parts)
+        own = (called if number == level else part if self.named else own_name(part) for number, part in parts)
+        return tuple(again.sub("", _stem(part)).strip() for part in own)
 
     @property
     def title(self) -> str:
@@ -74,9 +76,24 @@ class Upload:
         return self.title != rest and chapter in self.title and rest == safe_id(self.owner)
 
 
+@dataclass(frozen=True)
+class Unowned:
+    """A file of which it cannot be told whose it is.
+
+    Attributes:
+        entry: the file.
+        why: why that is so, as a sentence.
+        do: what to do about it.
+    """
+
+    entry: Entry
+    why: str = "It cannot be told whose notebook this is."
+    do: str = ALONE
+
+
 def uploads_of(
     entries: Sequence[Entry], chapter: str, others: frozenset[str], known: frozenset[str] = frozenset()
-) -> tuple[list[Upload], list[Entry], list[Entry]]:
+) -> tuple[list[Upload], list[Unowned], list[Entry]]:
     """Find out whose the notebooks of a download are.
 
     What a platform or a lecturer has named tells it: the outermost folders that differ, or the files where there are none. Whatever lies
@@ -92,17 +109,20 @@ def uploads_of(
         The uploads for this chapter, the notebooks whose owner cannot be told, and those that belong to another chapter by their name.
     """
     found: list[Upload] = []
-    unknown: list[Entry] = []
+    unknown: list[Unowned] = []
     elsewhere: list[Entry] = []
     layout = _layout([_outside(entry) for entry in entries], others | {chapter}, known)
     for entry in entries:
-        place = _outside(entry)
-        upload = _platform(entry, place, layout.platform) or _owned(entry, layout, chapter)
+        upload = _platform(entry, layout)
+        if isinstance(upload, Unowned):
+            unknown.append(upload)
+            continue
+        upload = upload or _owned(entry, layout, chapter)
         of_platform = upload is not None and upload.platform != ""
         if not of_platform and any(_mentions(entry.path, other) for other in others):
             elsewhere.append(entry)
         elif upload is None:
-            unknown.append(entry)
+            unknown.append(Unowned(entry))
         else:
             found.append(upload)
     plain, nbgraders = (sum(upload.platform == name for upload in found) for name in ("", "nbgrader"))
@@ -124,6 +144,7 @@ class _Layout:
         chapters: names of chapters, which are nobody's.
         owner: whose everything is, if all lies in a folder or archive of somebody the course knows.
         doubtful: names at that level of which it cannot be told whether they are a student's.
+        kinds: the kinds of download that it may be, the likeliest first.
     """
 
     platform: int | None
@@ -131,6 +152,7 @@ class _Layout:
     chapters: frozenset[str]
     owner: str = ""
     doubtful: frozenset[str] = frozenset()
+    kinds: tuple[frozenset[str], ...] = ()
 
     def folders(self, place: PurePosixPath) -> list[tuple[int, str]]:
         """Return the folders of a place that may be somebody's, with their numbers among its parts."""
@@ -138,12 +160,20 @@ class _Layout:
 
 
 def _layout(places: Sequence[PurePosixPath], chapters: frozenset[str], known: frozenset[str]) -> _Layout:
+    found = _layout_of_folders(places, chapters, known)
+    if found.platform is None:
+        return found
+    names = [place.parts[found.platform] for place in places if len(place.parts) > found.platform]
+    return replace(found, kinds=tuple(kinds_by_share(names, chapters)))
+
+
+def _layout_of_folders(places: Sequence[PurePosixPath], chapters: frozenset[str], known: frozenset[str]) -> _Layout:
     chains = [[name for _, name in _folders(place, chapters)] for place in places]
     deepest = max(map(len, chains), default=0)
     # None stands for a file in the place of a folder: it is somebody else's than what lies in the folder.
     names = [{chain[level] if level < len(chain) else None for chain in chains} for level in range(deepest)]
     level = next((level for level, found in enumerate(names) if len(found) > 1), None)
-    platform = _depth(places)
+    platform = _depth(places, known)
     if level is None:
         # One folder, or none. It may be the class's, with a file for each, or all that one student has handed in.
         around = [name for found in names for name in found if name is not None]
@@ -208,8 +238,8 @@ def owners_elsewhere(entries: Iterable[Entry], others: frozenset[str]) -> Iterat
 
 def without_notebook(
     entries: Sequence[Entry], chapter: str, others: frozenset[str], known: frozenset[str] = frozenset()
-) -> list[Upload]:
-    """Return the files of those who handed in something and no notebook.
+) -> tuple[list[Upload], list[Unowned]]:
+    """Return the files of those who handed in something and no notebook, and those whose names can be read in several ways.
 
     Args:
         entries: all files of a download.
@@ -225,20 +255,21 @@ def without_notebook(
         below = [place for entry in entries if len((place := _outside(entry)).parts) > 1]
         layout = replace(_layout(below, chapters, known), doubtful=frozenset())
     named = [(entry, _owner_of(entry, layout, chapter, known)) for entry in entries]
-    have = {safe_id(upload.owner) for entry, upload in named if upload and any(notebooks([entry]))}
-    files = [upload for entry, upload in named if upload and safe_id(upload.owner) not in have]
-    return [upload for upload in files if not _is_other(upload, others) and not upload.entry.path.name.startswith(".")]
+    have = {safe_id(upload.owner) for entry, upload in named if isinstance(upload, Upload) and any(notebooks([entry]))}
+    files = [upload for _, upload in named if isinstance(upload, Upload) and safe_id(upload.owner) not in have]
+    files = [upload for upload in files if not _is_other(upload, others) and not upload.entry.path.name.startswith(".")]
+    return files, [upload for entry, upload in named if isinstance(upload, Unowned) and not any(notebooks([entry]))]
 
 
 def _is_other(upload: Upload, others: frozenset[str]) -> bool:
     return not upload.platform and any(_mentions(upload.entry.path, other) for other in others)
 
 
-def _owner_of(entry: Entry, layout: _Layout, chapter: str, known: frozenset[str]) -> Upload | None:
+def _owner_of(entry: Entry, layout: _Layout, chapter: str, known: frozenset[str]) -> Upload | Unowned | None:
     """Return a file with its owner, where a platform or a folder names one, or its own name does beyond doubt."""
     place, folders = _outside(entry), layout.folders(_outside(entry))
-    if upload := _platform(entry, place, layout.platform):
-        return upload
+    if of_platform := _platform(entry, layout):
+        return of_platform
     if layout.platform is not None:
         return None
     if layout.level is not None and layout.level < len(folders):
@@ -267,40 +298,44 @@ def _outside(entry: Entry) -> PurePosixPath:
     return PurePosixPath(*parts[:end])
 
 
-def _depth(places: Sequence[PurePosixPath]) -> int | None:
+def _depth(places: Sequence[PurePosixPath], known: frozenset[str]) -> int | None:
     """Return the level at which a platform names the students.
 
-    At least half of the names there look like it; and all of them, where folders above have several names: those would be students too.
+    At the top, at least half of the names look like it. Below, where a student may have chosen them, all do, and no folder above them is
+    a student's that the course knows.
     """
     seen: Counter[int | None] = Counter()
     for place in places:
-        looks = (i for i, part in enumerate(place.parts) if any(p.fullmatch(part) for _, p in _PATTERNS))
+        looks = (i for i, part in enumerate(place.parts) if readings(part))
         seen[next(looks, None)] += 1
     depth, count = max(seen.items(), key=lambda item: (item[1], item[0] is not None), default=(None, 0))
-    if depth is None:
+    if not depth:
+        return depth if depth is not None and 2 * count >= len(places) else None
+    above = {part for place in places for part in place.parts[:depth]}
+    return depth if count == len(places) and not any(safe_id(part) in known for part in above) else None
+
+
+def _platform(entry: Entry, layout: _Layout) -> Upload | Unowned | None:
+    """Return what a platform's name says of a file; nothing if no platform has named it."""
+    parts, level = _outside(entry).parts, layout.platform
+    if level is None or level >= len(parts):
         return None
-    several = len({place.parts[:depth] for place in places if len(place.parts) > depth}) > 1
-    return depth if count == len(places) or (2 * count >= len(places) and not several) else None
-
-
-def _platform(entry: Entry, place: PurePosixPath, depth: int | None = -1) -> Upload | None:
-    """Return what a platform's name says; by default wherever in the path it stands, else at one level."""
-    parts = place.parts if depth == -1 else place.parts[depth : depth + 1] if depth is not None else ()
-    for part in parts:
-        for platform, pattern in _PATTERNS:
-            if match := pattern.fullmatch(part):
-                about = match.groupdict()
-                anonymous = pattern is _CANVAS_ANONYMOUS
-                return Upload(
-                    entry=entry,
-                    owner=f"{about['name']}-{about['user']}" if anonymous else about["name"],
-                    platform=platform,
-                    user="" if anonymous else about.get("user") or "",
-                    upload=about["upload"],
-                    late=bool(about.get("late")),
-                    attempt=_attempt(entry.path.name, _AGAIN),
-                )
-    return None
+    ways = read(parts[level], layout.kinds, layout.chapters)
+    if len(ways) > 1:
+        why = f"Its name can be read in {len(ways)} ways, as the work of {' or of '.join(map(str, ways))}; so nobody gets it."
+        return Unowned(entry, why, "See on the platform whose it is, rename it, and collect again.")
+    if not ways:
+        return None
+    return Upload(
+        entry=entry,
+        owner=ways[0].owner,
+        platform=ways[0].platform,
+        user=ways[0].user,
+        upload=ways[0].upload,
+        late=ways[0].late,
+        attempt=_attempt(entry.path.name, _AGAIN),
+        named=(level, ways[0].file),
+    )
 
 
 def _nbgrader(entry: Entry, place: PurePosixPath, chapter: str) -> Upload | None:
@@ -329,12 +364,6 @@ def _plain(entry: Entry, place: PurePosixPath, chapter: str, *, by_folder: bool)
 def _without(name: str, chapter: str) -> str:
     """Return what the name of a file says beside its chapter's."""
     return re.sub(rf"[\W_]*{re.escape(chapter)}[\W_]*", " ", _SAVED_AGAIN.sub("", _stem(name))).strip()
-
-
-def _own_name(part: str) -> str:
-    """Return a part of a path without what Canvas or Moodle has put before it."""
-    match = next((found for _, pattern in _PATTERNS if (found := pattern.fullmatch(part))), None)
-    return (match.groupdict().get("file") or "") if match else part
 
 
 def _stem(name: str) -> str:

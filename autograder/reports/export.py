@@ -1,12 +1,13 @@
 """Grades as files that nbgrader's users, Canvas and Moodle know how to import.
 
-What each platform reads was taken from its importer: Canvas's ``gradebook_importer`` and Moodle's ``assignfeedback_offline``.
+What each platform reads was taken from its importer: Canvas's ``gradebook_importer`` and Moodle's ``assignfeedback_offline``. They find
+students by Canvas's number, by a login (an id of this course, which begins with a letter or a digit) and by Moodle's participant number,
+and assignments by the header. All other text is made safe for spreadsheets, names and email addresses too: no platform finds anybody by
+them here.
 """
 
 from __future__ import annotations
 
-import csv
-import io
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from itertools import groupby
@@ -15,6 +16,7 @@ from pathlib import Path
 from autograder.authoring.files import write_files
 from autograder.errors import CourseError
 from autograder.reports.grades import Grade
+from autograder.reports.spreadsheet import csv_text
 
 FORMATS = ("csv", "canvas", "moodle")
 
@@ -45,18 +47,17 @@ class Exported:
 
 @dataclass(frozen=True)
 class _Table:
-    """A file before it is written: its name, its rows, and whose they are."""
+    """A file before it is written: its name, its header and rows, and whose they are."""
 
     name: str
+    header: Sequence[str]
     rows: Sequence[Sequence[object]]
     grades: Sequence[Grade]
     left_out: Sequence[Grade] = ()
 
     @property
     def text(self) -> str:
-        text = io.StringIO()
-        csv.writer(text, lineterminator="\r\n").writerows([_safe(value) for value in row] for row in self.rows)
-        return text.getvalue()
+        return csv_text(self.header, self.rows)
 
 
 def export(grades: Sequence[Grade], form: str, folder: Path) -> list[Exported]:
@@ -98,11 +99,6 @@ def export(grades: Sequence[Grade], form: str, folder: Path) -> list[Exported]:
 
 def _students(grades: Iterable[Grade]) -> tuple[str, ...]:
     return tuple(sorted({grade.student for grade in grades}))
-
-
-def _safe(value: object) -> object:
-    """Keep a spreadsheet from running a name as a formula."""
-    return f"'{value}" if isinstance(value, str) and value[:1] in ("=", "+", "-", "@", "\t", "\r") else value
 
 
 def _graded(grades: Iterable[Grade]) -> list[Grade]:
@@ -165,7 +161,7 @@ def _csv(grades: Sequence[Grade]) -> list[_Table]:
         "needs_manual_grade": lambda grade: grade.pending > 0,
     }
     rows = [[read(grade) for read in columns.values()] for grade in grades]
-    return [_Table("grades.csv", [list(columns), *rows], grades)]
+    return [_Table("grades.csv", list(columns), rows, grades)]
 
 
 def _canvas(grades: Sequence[Grade]) -> list[_Table]:
@@ -178,10 +174,8 @@ def _canvas(grades: Sequence[Grade]) -> list[_Table]:
     best = {grade.chapter: grade.best for grade in handed_in}
     chapters = sorted(best)
     header = ["Student", "ID", "SIS User ID", "SIS Login ID", "Section", *chapters]
-    rows: list[Sequence[object]] = [
-        header,
-        ["    Points Possible", "", "", "", "", *(_number(best[chapter]) for chapter in chapters)],
-    ]
+    possible = ["    Points Possible", "", "", "", "", *(_number(best[chapter]) for chapter in chapters)]
+    rows: list[Sequence[object]] = [possible]
     for student, own in groupby(handed_in, key=lambda grade: grade.student):
         scores = {grade.chapter: grade for grade in own}
         one = next(iter(scores.values()))
@@ -190,7 +184,7 @@ def _canvas(grades: Sequence[Grade]) -> list[_Table]:
         login = "" if one.platform else student
         cells = [_number(scores[chapter].score) if chapter in scores else "" for chapter in chapters]
         rows.append([name, one.canvas_id, "", login, "", *cells])
-    return [_Table("canvas.csv", rows, handed_in)]
+    return [_Table("canvas.csv", header, rows, handed_in)]
 
 
 def _moodle(grades: Sequence[Grade]) -> list[_Table]:
@@ -222,7 +216,7 @@ def _moodle(grades: Sequence[Grade]) -> list[_Table]:
             )
         rows = [_moodle_row(grade) for grade in known]
         left_out = [grade for grade in own if not grade.moodle_id]
-        tables.append(_Table(f"moodle-{chapter}.csv", [header, *rows], known, left_out))
+        tables.append(_Table(f"moodle-{chapter}.csv", header, rows, known, left_out))
     return tables
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -15,7 +16,7 @@ from autograder.course import Course
 from autograder.errors import CourseError
 from autograder.gradebook import open_gradebook
 from autograder.grading.results import Status, read_results
-from autograder.grading.roster import Student, read_roster
+from autograder.grading.roster import Student, read_roster, roster_path
 from autograder.paths import typed
 
 
@@ -85,7 +86,8 @@ def read_grades(course: Course, chapters: Sequence[str] = ()) -> list[Grade]:
         chapters: only these; all released chapters by default.
 
     Raises:
-        CourseError: if a chapter is not in the gradebook, nobody is, or the gradebook or the list of students cannot be read.
+        CourseError: if a chapter is not in the gradebook, nobody is, the gradebook or the list of students cannot be read, or two students
+            have one number on a platform.
     """
     roster, submitted = read_roster(course), course.folder("submitted")
     with open_gradebook(course) as gradebook:
@@ -129,7 +131,25 @@ def read_grades(course: Course, chapters: Sequence[str] = ()) -> list[Grade]:
                         in_place=(submitted / student.id / chapter).is_dir(),
                     )
                 grades.append(grade)
-        return grades
+    _refuse_shared_numbers(course, grades)
+    return grades
+
+
+def _refuse_shared_numbers(course: Course, grades: Sequence[Grade]) -> None:
+    """Refuse grades of which a platform could not tell whose they are."""
+    students: dict[tuple[str, str, str], set[str]] = defaultdict(set)
+    for grade in grades:
+        if grade.canvas_id:
+            students["Canvas", "", grade.canvas_id].add(grade.student)
+        if grade.moodle_id:
+            students["Moodle", f" in {grade.chapter}", grade.moodle_id].add(grade.student)
+    for (platform, where, number), several in students.items():
+        if len(several) > 1:
+            raise CourseError(
+                f"number {number} of {platform}{where} belongs to several students: {', '.join(sorted(several))}",
+                where=roster_path(course),
+                do="Give it to the one whose it is (a lms_user_id in the gradebook counts, too), and give the same command again.",
+            )
 
 
 def answers_waiting(course: Course, chapter: str) -> list[tuple[str, int]]:

@@ -13,7 +13,7 @@ from sqlalchemy.exc import IntegrityError, OperationalError, ProgrammingError
 from traitlets import HasTraits, Integer
 
 from autograder.errors import CourseError
-from autograder.remedies import explained, explained_disk
+from autograder.remedies import explained, explained_for_all
 
 
 @pytest.mark.parametrize(
@@ -66,12 +66,12 @@ def raised_from(*errors: Exception) -> Exception:
 def test_what_ends_a_run_is_found_behind_what_was_made_of_it() -> None:
     full = OperationalError("COMMIT", {}, sqlite3.OperationalError("database or disk is full"))
     for error in (raised_from(full, ValueError("see above")), raised_from(OSError(errno.ENOSPC, "full"), KeyError())):
-        known = explained_disk(error)
+        known = explained_for_all(error)
         assert known is not None
         assert "Free some space" in known.do
     locked = OperationalError("COMMIT", {}, sqlite3.OperationalError("database is locked"))
     for error in (raised_from(locked, ValueError()), OSError(errno.EACCES, "no"), ValueError()):
-        assert explained_disk(error) is None
+        assert explained_for_all(error) is None
 
 
 def test_a_setting_that_cannot_be_is_explained() -> None:

@@ -1,0 +1,128 @@
+"""The names that Canvas and Moodle give to the files of a download: who owns a file is read from the platform's own part of its name.
+
+Moodle writes ``Full name_NUMBER_assignsubmission_file_FILE`` and replaces every underscore of a full name by a space (``mod/assign``).
+Canvas writes ``sortablename_NUMBER_UPLOAD_FILE``, with ``LATE`` before the number of a late submission and ``anon_ID`` in the place of
+name and number in an anonymous course; it keeps underscores of a name, but for those around a number (``lib/content_zipper.rb``).
+
+Protects against:
+
+- a file name that contains another student's prefix: only the outermost prefix counts;
+- a display name on Canvas that ends like a prefix (``bob_42``): the name can be read in two ways, and is refused;
+- digits of other scripts, which look like another student's number.
+
+Does not protect against:
+
+- a download that a person has renamed: then that person decides who owns a file;
+- a student who takes another's full name on Moodle: the participant number tells them apart within one assignment only.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+_MOODLE = re.compile(r"_([0-9]+)_assignsubmission_(?:file|onlinetext)(?:_|$)")
+_CANVAS = re.compile(r"_(LATE_)?([0-9]+)_([0-9]+)_(?=.)", re.DOTALL)
+_ANONYMOUS = re.compile(r"(?:(LATE_)?anon|anon_(LATE))_([0-9A-Za-z]+)_([0-9]+)_(.+)", re.DOTALL)
+
+
+@dataclass(frozen=True)
+class PlatformName:
+    """A name in a download, read as one platform writes it.
+
+    Attributes:
+        platform: ``"canvas"`` or ``"moodle"``.
+        owner: the student's name, or what stands for it in an anonymous course.
+        user: the student's number on Canvas, the same in every assignment; empty in an anonymous course.
+        upload: the number of this upload (Canvas) or of this participant in this assignment (Moodle).
+        file: the name that the student gave the file; empty for a folder of Moodle's.
+        late: whether Canvas calls it late.
+    """
+
+    platform: str
+    owner: str
+    user: str
+    upload: str
+    file: str
+    late: bool = False
+
+    def __str__(self) -> str:
+        return f"{self.owner} (number {self.user or self.upload})"
+
+
+def readings(name: str, chapters: Iterable[str] = ()) -> dict[str, list[PlatformName]]:
+    """Return all ways in which a name can be read, by kind of download; more than one means that it cannot be told which is right.
+
+    Args:
+        name: the name of a file or a folder.
+        chapters: names of chapters. Where a file is called like one, its number is no number of Canvas's.
+    """
+    found = {"moodle": _moodle(name), "canvas": _canvas(name, chapters), "anonymous": _anonymous(name)}
+    return {kind: several for kind, several in found.items() if several}
+
+
+def kinds_by_share(names: Iterable[str], chapters: Iterable[str]) -> list[frozenset[str]]:
+    """Return the kinds of download that some names may come from, the likeliest first; equally likely ones together.
+
+    A platform can read every name that it has written. What it has not written may look like any platform's, but not all of it.
+    """
+    counted = Counter(kind for name in set(names) for kind in readings(name, chapters))
+    shares = sorted(set(counted.values()), reverse=True)
+    return [frozenset(kind for kind, count in counted.items() if count == share) for share in shares]
+
+
+def read(name: str, kinds: Iterable[frozenset[str]], chapters: Iterable[str]) -> list[PlatformName]:
+    """Return how a name is read in a download: once, in several ways if it cannot be told which is right, or not at all.
+
+    Args:
+        name: the name of a file or a folder.
+        kinds: what :func:`kinds_by_share` says about the download.
+        chapters: names of chapters.
+    """
+    found = readings(name, chapters)
+    return next((ways for some in kinds if (ways := [way for kind in sorted(some) for way in found.get(kind, ())])), [])
+
+
+def own_name(name: str) -> str:
+    """Return the name that a student gave a file, without the outermost prefix that a platform has put before it."""
+    return max((way.file for ways in readings(name).values() for way in ways), key=len, default=name)
+
+
+def _moodle(name: str) -> list[PlatformName]:
+    found = [
+        PlatformName("moodle", name[: match.start()], "", match[1], name[match.end() :])
+        for match in _overlapping(_MOODLE, name)
+    ]
+    # Moodle itself leaves no underscore in a name; where a person has put one, there must be no second way to read it.
+    return found[:1] if found and "_" not in found[0].owner else found
+
+
+def _canvas(name: str, chapters: Iterable[str]) -> list[PlatformName]:
+    found = []
+    for match in _overlapping(_CANVAS, name):
+        late, user, upload, file = match[1], match[2], match[3], name[match.end() :]
+        # Canvas counts from one, without zeros in front; and a file that is called like its chapter has the chapter's number.
+        its_own = any(f"{upload}_{file}".casefold().startswith(chapter.casefold()) for chapter in chapters)
+        # The word before the number of a late submission is no part of a name, which Canvas writes in small letters.
+        within = name[: match.start()].endswith("_LATE")
+        if not (user.startswith("0") or upload.startswith("0") or its_own or within):
+            found.append(PlatformName("canvas", name[: match.start()], user, upload, file, bool(late)))
+    return found
+
+
+def _anonymous(name: str) -> list[PlatformName]:
+    match = _ANONYMOUS.fullmatch(name)
+    if match is None:
+        return []
+    late, late_too, student, upload, file = match.groups()
+    return [PlatformName("canvas", f"anon-{student}", "", upload, file, bool(late or late_too))]
+
+
+def _overlapping(pattern: re.Pattern[str], text: str) -> Iterable[re.Match[str]]:
+    """Yield all matches behind the first character, also those that begin within another."""
+    begin = 1
+    while match := pattern.search(text, begin):
+        yield match
+        begin = match.start() + 1

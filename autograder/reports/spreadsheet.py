@@ -1,0 +1,62 @@
+"""Tables as CSV files in which a spreadsheet finds text and numbers, and no formulas.
+
+As OWASP's page on CSV injection says: every cell is quoted, and text that a spreadsheet would take for a formula gets an apostrophe in
+front (https://owasp.org/www-community/attacks/CSV_Injection).
+
+Protects against:
+
+- text that begins with ``=``, ``+``, ``-`` or ``@``, also in full width or another form of Unicode, and behind spaces or invisible signs;
+- text that would begin so in a cell of its own, where a spreadsheet separates cells by semicolons, tabs or line breaks.
+
+Does not protect against:
+
+- a program that takes the apostrophe away again when it saves the file;
+- what a lecturer has named: the names of chapters in a header are left as they are, for Canvas finds an assignment by its name.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+import unicodedata
+from collections.abc import Iterable, Sequence
+
+# Where a cell begins, at the latest for a program that separates cells by another sign than commas.
+_BEGIN = re.compile(r"(?:^|(?<=[;,|\t\r\n\"]))(?=.)", re.DOTALL)
+_FORMULA = frozenset("=+-@\u2212")
+_CONTROL = frozenset("\t\r\n")
+
+
+def csv_text(header: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
+    """Return a table as CSV, every cell in quotation marks.
+
+    Args:
+        header: the first row, written as it is.
+        rows: the others. Text is made safe; numbers and dates are no text.
+    """
+    text = io.StringIO()
+    writer = csv.writer(text, quoting=csv.QUOTE_ALL, lineterminator="\r\n")
+    writer.writerow(header)
+    writer.writerows([safe_cell(value) for value in row] for row in rows)
+    return text.getvalue()
+
+
+def safe_cell(value: object) -> object:
+    """Return what a cell may hold in the place of a value; text that is no formula anywhere is returned as it is."""
+    if not isinstance(value, str):
+        return value
+    return _BEGIN.sub(lambda match: "'" if _is_formula(value, match.start()) else "", value)
+
+
+def _is_formula(text: str, begin: int) -> bool:
+    """Whether text from some place on would be a formula, if a cell began there."""
+    if begin == 0 and text[0] in _CONTROL:
+        return True
+    # At most one sign is looked at behind what cannot be seen, so that this takes no longer than the text is long.
+    for sign in text[begin : begin + 64]:
+        plain = unicodedata.normalize("NFKC", sign)
+        if plain.isspace() or not plain or unicodedata.category(sign) in ("Cf", "Cc", "Mn"):
+            continue
+        return plain[0] in _FORMULA
+    return False

@@ -1,0 +1,243 @@
+"""What a student hands in beside a notebook, or a gradebook that is damaged, stops nobody else's grade and is told by its name."""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+import subprocess
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from autograder.course import Course
+from autograder.errors import CourseError
+from autograder.gradebook import released_chapters
+from autograder.grading import autograde as module
+from autograder.grading import beside, choices
+from autograder.grading.autograde import autograde
+from autograder.grading.beside import companion_files
+from autograder.grading.collect import collect
+from autograder.grading.results import GradeResult, read_results
+
+from .conftest import CHAPTER
+from .scripted import Scripted
+
+Fill = Callable[..., Any]
+HandIn = Callable[..., Path]
+
+
+@pytest.fixture(autouse=True)
+def _cleared(tmp_path: Path) -> Iterator[None]:
+    """Take folders within each other away, on which pytest's own cleaning would end in a RecursionError."""
+    yield
+    for folder in tmp_path.rglob("d/d"):
+        subprocess.run(["rm", "-rf", folder.parent], check=True)
+        break
+
+
+def nest(folder: Path, depth: int) -> None:
+    """Make folders within each other; a path of such a length cannot be named at once."""
+    here = os.open(folder, os.O_RDONLY)
+    for _ in range(depth):
+        os.mkdir("d", dir_fd=here)
+        below = os.open("d", os.O_RDONLY, dir_fd=here)
+        os.close(here)
+        here = below
+    os.close(os.open("deep.txt", os.O_CREAT | os.O_WRONLY, dir_fd=here))
+    os.close(here)
+
+
+def not_utf8(folder: Path) -> None:
+    """Make a file whose name is not UTF-8."""
+    Path(os.fsdecode(os.fsencode(folder) + b"/\xff.txt")).write_text("x")
+
+
+def many(folder: Path) -> None:
+    """Make more files than a notebook finds."""
+    for number in range(beside.MAX_FILES + 1):
+        (folder / f"{number}.txt").touch()
+
+
+ODD = {"not UTF-8": not_utf8, "deep": lambda folder: nest(folder, 1_500), "many": many}
+
+
+@pytest.mark.parametrize("odd", ODD)
+def test_odd_files_are_told_and_stop_nobody(
+    course: Course, hand_in: HandIn, filled: Fill, right: dict[str, str], odd: str
+) -> None:
+    for student in ("ada", "eve", "zoe"):
+        notebook = hand_in(student, filled(**right))
+    ODD[odd](notebook.parents[2] / "eve" / CHAPTER)
+    results = autograde(course, CHAPTER, make_executor=Scripted())
+    assert [result.status for result in results] == ["graded"] * 3
+    told = {result.student: [problem.kind for problem in result.problems] for result in results}
+    assert told == {"ada": [], "eve": [beside.KIND], "zoe": []}
+    again = autograde(course, CHAPTER, make_executor=Scripted())
+    assert all(result.unchanged for result in again)
+
+
+def test_who_cannot_be_read_stops_nobody(
+    course: Course, hand_in: HandIn, filled: Fill, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for student in ("ada", "eve", "zoe"):
+        hand_in(student, filled())
+    really = module.submission_hash
+
+    def fails(notebook: Path, files: Any) -> str:
+        if "eve" in notebook.parts:
+            raise RecursionError("maximum recursion depth exceeded")
+        return really(notebook, files)
+
+    monkeypatch.setattr(module, "submission_hash", fails)
+    results = autograde(course, CHAPTER, make_executor=Scripted())
+    assert [result.status for result in results] == ["graded", "not recorded", "graded"]
+
+
+def test_names_are_looked_at_once_and_so_many(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(beside, "MAX_SEEN", 50)
+    for number in range(50):
+        (tmp_path / f"{number}.txt").touch()
+    assert len(companion_files([tmp_path]).files) == 50
+    (tmp_path / "one more").touch()
+    found = companion_files([tmp_path])
+    assert found.files == {}
+    assert "more than 50" in found.problems[0].what.lower()
+
+
+def test_listings_grow_with_the_files(
+    course: Course, hand_in: HandIn, filled: Fill, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = hand_in("eve", filled()).parent
+    for number in range(1_000):
+        (folder / f"{number}.txt").touch()
+    listed = []
+    really = os.scandir
+
+    def scandir(path: Any = ".") -> Any:
+        listed.append(os.fspath(path))
+        return really(path)
+
+    monkeypatch.setattr(os, "scandir", scandir)
+    autograde(course, CHAPTER, make_executor=Scripted())
+    assert sum(str(folder) == str(path).rstrip("/") for path in listed) < 20
+
+
+def test_a_download_with_deep_folders_is_told(course: Course, tmp_path: Path, filled: Fill, hand_in: HandIn) -> None:
+    source = tmp_path / "download"
+    for student in ("ada", "eve"):
+        (source / student).mkdir(parents=True)
+        (source / student / "a.ipynb").write_bytes(hand_in("x", filled()).read_bytes())
+    nest(source / "eve", 1_500)
+    found = collect(course, CHAPTER, source)
+    assert found.new == ["ada", "eve"]
+    assert [problem.kind for problem in found.problems] == ["file refused"]
+
+
+def test_several_notebooks_share_one_allowance(course: Course, hand_in: HandIn, filled: Fill) -> None:
+    folder = hand_in("ada", filled()).parent
+    (folder / f"{CHAPTER}.ipynb").rename(folder / "0.ipynb")
+    for number in range(1, 10):
+        (folder / f"{number}.ipynb").write_bytes((folder / "0.ipynb").read_bytes() + b" " * number)
+    hand_in("zoe", filled())
+    executor = Scripted()
+    results = autograde(course, CHAPTER, make_executor=executor)
+    assert [result.status for result in results] == ["to decide", "graded"]
+    assert len(results[0].notebooks) == 10
+    seconds = {limits.submission_seconds for limits in executor.seen}
+    assert seconds == {900, 90}
+    assert {limits.submission_cpu_seconds for limits in executor.seen} == {900, 90}
+
+
+def test_only_so_many_notebooks_are_looked_at(
+    course: Course, tmp_path: Path, hand_in: HandIn, filled: Fill, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    data = hand_in("x", filled()).read_bytes()
+    for number in range(choices.MAX_NOTEBOOKS + 5):
+        (tmp_path / "d" / "eve").mkdir(parents=True, exist_ok=True)
+        (tmp_path / "d" / "eve" / f"n{number:02}.ipynb").write_bytes(data)
+    (tmp_path / "d" / "ada").mkdir()
+    (tmp_path / "d" / "ada" / "a.ipynb").write_bytes(data)
+    found = collect(course, CHAPTER, tmp_path / "d")
+    told = [problem for problem in found.problems if problem.kind == "too many notebooks"]
+    assert [problem.where for problem in told] == ["eve/n00.ipynb"]
+
+
+# ---------------------------------------------------------------------------------------------------- a damaged gradebook
+
+
+def replaced(path: Path, make: Callable[[sqlite3.Connection], Any]) -> None:
+    """Change a database, or make a new one."""
+    connection = sqlite3.connect(path)
+    make(connection)
+    connection.commit()
+    connection.close()
+
+
+def cut(path: Path) -> None:
+    """Leave half of a file."""
+    data = path.read_bytes()
+    path.write_bytes(data[: len(data) // 2])
+
+
+def burnt(path: Path) -> None:
+    """Write over the pages in the middle of a file, behind the description of its tables."""
+    data = path.read_bytes()
+    begin, end = int(0.3 * len(data)), int(0.35 * len(data))
+    path.write_bytes(data[:begin] + b"\xa5" * (end - begin) + data[end:])
+
+
+def folder_there(path: Path) -> None:
+    """Put a folder in the place of a file."""
+    path.unlink()
+    path.mkdir()
+
+
+def others(path: Path) -> None:
+    """Put another program's database in the place of a file."""
+    path.unlink()
+    replaced(path, lambda connection: connection.execute("CREATE TABLE x (a)"))
+
+
+def older(path: Path) -> None:
+    """Take a column away that nbgrader writes."""
+    replaced(path, lambda connection: connection.execute("ALTER TABLE grade RENAME COLUMN auto_score TO auto"))
+
+
+DAMAGE = {
+    "cut": (cut, "is damaged"),
+    "burnt": (burnt, "is damaged"),
+    "garbage": (lambda path: path.write_bytes(b"no database" * 1_000), "is damaged"),
+    "empty": (lambda path: path.write_bytes(b""), "no gradebook yet"),
+    "folder": (folder_there, "a folder stands where"),
+    "another program's": (others, "not an nbgrader gradebook"),
+    "another version's": (older, "of another version"),
+}
+
+
+@pytest.mark.parametrize("kind", DAMAGE)
+def test_a_damaged_gradebook_is_one_clear_error(
+    course: Course, hand_in: HandIn, filled: Fill, right: dict[str, str], kind: str
+) -> None:
+    for student in ("ada", "zoe"):
+        hand_in(student, filled(**right))
+    autograde(course, CHAPTER, make_executor=Scripted())
+    before = scores(read_results(course, CHAPTER))
+    damage, words = DAMAGE[kind]
+    damage(course.root / "gradebook.db")
+    (course.root / "students.json").write_text('{"ada": {"name": "Ada Lovelace"}}')
+    with pytest.raises(CourseError, match=words):
+        command(course)
+    assert scores(read_results(course, CHAPTER)) == before
+
+
+def command(course: Course) -> None:
+    """Do what ``tfcourse autograde`` does with the gradebook."""
+    released_chapters(course, [CHAPTER])
+    autograde(course, CHAPTER, make_executor=Scripted(), force=True)
+
+
+def scores(results: list[GradeResult]) -> dict[str, tuple[str, float]]:
+    """Return status and score of everybody."""
+    return {result.student: (result.status, result.score) for result in results}
