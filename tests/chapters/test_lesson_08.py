@@ -23,7 +23,7 @@ HEADINGS = {
     "fill-the-gap": "Fill the gap",
     "masking": "Which places to mask",
     "the-bert-machine": "The machine",
-    "masked-places-count": "The loss counts masked places only",
+    "masked-places-count": "The loss counts chosen positions only",
     "how-large-is-bert": "How large is BERT?",
     "fine-tuning": "Fine-tuning",
     "bert-family": "The family",
@@ -55,8 +55,10 @@ ASKED = {
 GIVEN = {
     "the numbers from 0 to 999,999 in English.",
     "a vocabulary of 30,522 WordPieces,",
-    "10,000 steps of warm-up, dropout 0.1.",
-    "say 128,000, which is a rounding,",
+    "($\\beta_1 = 0.9$, $\\beta_2 = 0.999$, weight decay 0.01, dropout 0.1).",
+    "over 10,000 steps",
+    "a corpus of 3,300 million words.",
+    "the paper reports 5.6 times the speed of BERT-Large, against 4.7 for BERT-Base.",
     "Chance is 0.50.",
     "batches of 8,000, dynamic masks,",
     "a byte-level BPE of 50,265 tokens.",
@@ -198,10 +200,24 @@ def test_drawn_names_are_names_and_drawn_labels_are_what_was_hidden(names: Numbe
     ]
     for row in (drawings.NAME, drawings.FILLED, whole[1:-1]):
         assert names.is_name([ids[word] for word in row])
+    for word, label, how in zip(drawings.READ, drawings.LABELS, drawings.HOW, strict=True):
+        assert bool(how) == (label in ids), "what is chosen has a label"
+        assert how in ("", {drawings.MASK: "masked", label: "unchanged"}.get(word, "random"))
+    assert set(drawings.HOW) == {"", "masked", "unchanged", "random"}
     different = [one != other for one, other in zip(drawings.NAME, drawings.FILLED, strict=True)]
     assert different == [bool(mark) for mark in drawings.REPLACED]
     assert sum(float(share.split()[0]) for share, _ in drawings.FATES) == 100
     assert all(word in names.vocabulary.tokens for _, word in drawings.FATES)
+
+
+def test_drawn_texts_fit_as_many_names_as_drawn(names: NumberNames) -> None:
+    ids = {token: number for number, token in enumerate(names.vocabulary.tokens)}
+    for rows, counts in ((drawings.GROWN, drawings.GROWN_FITS), (drawings.IN_TURN, drawings.IN_TURN_FITS)):
+        assert tuple(names.fitting([ids[word] for word in row])[0] for row in rows) == counts
+    assert drawings.GROWN_FITS[-1] == 0 < min(drawings.IN_TURN_FITS)
+    _, shares = names.fitting([ids[word] for word in drawings.GROWN[1]])
+    possible = {names.vocabulary.tokens[i] for i in shares[-1].nonzero().flatten().tolist()}
+    assert possible == {"thousand", "hundred"}
 
 
 # ------------------------------------------------------------------------------------------- its numbers
@@ -273,19 +289,18 @@ def test_parameters_are_counted_as_the_text_says() -> None:
 
 def test_cost_of_pre_training_is_multiplied_rightly() -> None:
     assert f"{256 * 512:,}".replace(",", "{,}") in PROSE
-    check("$256 \\cdot 512 = 131{,}072$ tokens a step:")
-    check(
-        "Over a corpus of 3,300 million words (800 million from books, 2,500 million from Wikipedia)",
-        800 + 2500,
-        form=",d",
-    )
-    check("that makes 39.7 passes,", 256 * 512 * 1e6 / 3.3e9, form=".1f")
+    check("The paper counts $256 \\cdot 512 = 131{,}072$ tokens per step (rounded to 128,000)")
+    tokens = 1e6 * 256 * (0.9 * 128 + 0.1 * 512)
+    check("$256 \\cdot (0.9 \\cdot 128 + 0.1 \\cdot 512)$ tokens are 42.6 billion tokens,", tokens / 1e9, form=".1f")
+    assert "about 13 passes" in PROSE
+    assert tokens / 3.3e9 == pytest.approx(13, abs=0.2)
+    check("The 40 epochs (39.7 by the same count) are nominal", 256 * 512 * 1e6 / 3.3e9, form=".1f")
 
 
 def test_albert_base_has_a_ninth_of_the_parameters() -> None:
     table = 30_000 * 128 + (512 + 2 + 2) * 128
     total = table + 128 * 768 + 768 + 12 * 768**2 + 13 * 768 + 768**2 + 768
-    check("ALBERT-Base has 11,683,584 parameters, a ninth of BERT-Base,", total, form=",d")
+    check("ALBERT-Base has 11,683,584 parameters, a ninth of BERT-Base.", total, form=",d")
     assert 109_482_240 / total == pytest.approx(9, abs=0.5)
 
 
@@ -328,7 +343,12 @@ def test_recorded_fine_tuning_is_told_as_it_was() -> None:
         *ends(512, "all weights"),
     )
     check("It has read 38,400 names before that,", 600 * 64, form=",d")
-    check("is hardly better than none, 0.72 at best.", max(max(row["frozen"]) for row in table.values()))
+    few = [table[labels] for labels in ("32", "64", "128")]
+    frozen = [run for row in few for run in row["frozen"]]
+    check("reaches 0.57 to 0.66 with 32 to 128 labels.", min(frozen), max(frozen))
+    for row in few:
+        assert max(row["from scratch"]) < min(row["frozen"]), "every one of these runs beats"
+        assert max(row["frozen"]) < min(row["all weights"]) - 0.05, "far below"
     check("with 512 labels the three runs end at 0.50, 0.67 and 0.68:", *sorted(table["512"]["from scratch"]))
 
 
@@ -371,7 +391,7 @@ def test_a_decoder_writes_names_and_gaps_at_the_end_do_not(values: dict[str, Any
     assert valid["at the end"] < 0.1, "practically nothing"
     assert valid["all at once"] < 0.5, "not every second time"
     for way in ("in turn", "in any order"):
-        assert 0.6 < valid[way] < 0.9, "about three in four"
+        assert 0.55 < valid[way] < 0.95, "well over half"
 
 
 def test_prose_has_no_number_that_is_not_checked() -> None:
