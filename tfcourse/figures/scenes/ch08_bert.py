@@ -318,7 +318,7 @@ def _detection(
     for y, label in rows:
         drawing.text((4, y), label, size=SMALL, anchor="start", tone="muted")
     generator = box(drawing, "Generator, small", Rect(middle - span / 2, 116, span, 32), size=size)
-    model = box(drawing, "Model", Rect(middle - span / 2, 230, span, 36), size=size, tone="query")
+    model = box(drawing, "Discriminator", Rect(middle - span / 2, 230, span, 36), size=size, tone="query")
     for i, x in enumerate(xs):
         gap = i in GENERATOR_GAPS
         chip(drawing, NAME[i], (x, 20), size=SMALL)
