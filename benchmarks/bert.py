@@ -104,7 +104,7 @@ def tuned(model: Bert, labels: int, seed: int, *, freeze: bool = False) -> float
     start = 700 * seed
     tokens, targets = NAMES.acceptability(TO_TUNE[start : start + 2 * labels], seed=seed)
     tokens, targets = tokens[:labels], targets[:labels]
-    steps = 128 if labels > 128 else 64
+    steps = 128 if labels >= 128 else 64  # 64 and 128 labels are both seen 16 times, 512 four times
     order = torch.cat([torch.randperm(labels) for _ in range(16 * steps // labels + 1)])[: 16 * steps]
     batches = [(tokens[rows], targets[rows]) for rows in order.view(steps, 16)]
     weights = [*head.parameters(), *(() if freeze else model.parameters())]

@@ -21,13 +21,13 @@ from .lesson import Lesson, described
 # Labels that known mistakes name, and what a student is then told to read.
 HEADINGS = {
     "fill-the-gap": "Fill the gap",
-    "masking": "Which places to mask",
-    "the-bert-machine": "The machine",
-    "masked-places-count": "The loss counts masked places only",
+    "masking": "Which positions to mask",
+    "the-bert-machine": "The model",
+    "masked-places-count": "The loss counts chosen positions only",
     "how-large-is-bert": "How large is BERT?",
     "fine-tuning": "Fine-tuning",
     "bert-family": "The family",
-    "why-it-writes-badly": "Why it writes badly",
+    "why-it-writes-badly": "Why an encoder writes badly",
     "shapes-08": "Shapes at a glance",
     "what-goes-wrong-08": "What goes wrong",
 }
@@ -35,12 +35,14 @@ HEADINGS = {
 # What the finished kernel is asked for: a name, and the expression that the lesson's own variables answer.
 ASKED = {
     "V": "V",
-    "left_only": "[left_only[HUNDRED], begun[HUNDRED], begun.sum()]",
+    "left_only": "left_only[HUNDRED]",
     "fates": "[float(share) for share in fates.values()]",
     "masks": "[len(masks), without]",
-    "machine": "[padding, list(hidden.shape), sorted({type(w).__name__ for w in [pooled]})]",
+    "padding": "padding",
     "losses": "losses",
-    "gaps": "[expected, ceiling, accuracy, least, beyond]",
+    "held_out": "{str(step): loss for step, loss in held_out.items()}",
+    "gaps": "[ceiling, ours, least, beyond]",
+    "span": "list(best)",
     "by_kind": "by_kind",
     "right": "right",
     "probed": "probed",
@@ -53,10 +55,14 @@ ASKED = {
 }
 # Numbers of the prose that come from the papers it cites, or are settings of the code next to them.
 GIVEN = {
-    "the numbers from 0 to 999,999 in English.",
+    "the numbers from 0 to 999,999.",
+    "carpenter (0.097), waiter (0.052) and barber (0.050);",
+    "nurse (0.220), waitress (0.160) and maid (0.115).",
     "a vocabulary of 30,522 WordPieces,",
-    "10,000 steps of warm-up, dropout 0.1.",
-    "say 128,000, which is a rounding,",
+    "($\\beta_1 = 0.9$, $\\beta_2 = 0.999$, weight decay 0.01, dropout 0.1).",
+    "over 10,000 steps",
+    "a corpus of 3,300 million words.",
+    "the paper reports 5.6 times the speed of BERT-Large, against 4.7 for BERT-Base.",
     "Chance is 0.50.",
     "batches of 8,000, dynamic masks,",
     "a byte-level BPE of 50,265 tokens.",
@@ -161,14 +167,11 @@ def test_recorded_model_is_sure_of_the_grammar_and_not_of_digits() -> None:
 
 def test_recorded_model_is_out_of_its_depth_where_all_is_hidden(names: NumberNames) -> None:
     total, shares = names.fitting([names.mask] * 6)
-    check("Of the 13,041 names with six words none of the possible last words has more than 0.05,", total, form=",d")
-    check(
-        "Of the 13,041 names with six words none of the possible last words has more than 0.05,",
-        shares[-1].max().item(),
-    )
+    check("In the 13,041 names of six words, no possible last word has a share above 0.05,", total, form=",d")
+    check("In the 13,041 names of six words, no possible last word has a share above 0.05,", shares[-1].max().item())
     guesses = recorded_gaps(0)[-1]
     best = sorted(guesses, key=lambda word: -guesses[word])[:4]
-    assert "the four that it likes best cannot stand there at all" in PROSE
+    assert "the model's four favourites for that position cannot stand there at all" in PROSE
     assert [shares[-1][names.vocabulary.tokens.index(word)].item() for word in best] == [0, 0, 0, 0]
     of = {word: names.vocabulary.tokens.index(word) for word in ("hundred", "and")}
     assert 0.5 < shares[3][of["hundred"]] < 0.52, "about half"
@@ -184,11 +187,16 @@ def test_drawn_gap_has_one_answer_for_both_sides_and_another_for_the_left(
     ids = {token: number for number, token in enumerate(names.vocabulary.tokens)}
     total, shares = names.fitting([ids[word] for word in drawings.GAPPED])
     assert (total, shares[1][ids[drawings.BOTH_SIDES[0]]].item()) == (1, drawings.BOTH_SIDES[1])
-    share, hundreds, everything = values["left_only"]
+    share = values["left_only"]
     assert (drawings.LEFT_ONLY[0], round(share, 2)) == ("hundred", drawings.LEFT_ONLY[1])
-    assert (hundreds, everything) == (100_100, 101_100)
-    check("From the left alone, hundred has 0.99: there are 100,100 such names,", share)
-    check("From the left alone, hundred has 0.99: there are 100,100 such names,", hundreds, form=",.0f")
+    after_six = [names.vocabulary.tokens[names.encode(n)[2]] for n in range(600, 700)]
+    after_six += [names.vocabulary.tokens[names.encode(1000 * n)[2]] for n in (6, *range(600, 700))]
+    one, thousands = 100, 1000  # each name of n thousand is followed by 1,000 rests
+    hundreds = one + thousands * 100
+    assert after_six.count("hundred") == 200
+    assert share == pytest.approx(hundreds / (hundreds + thousands), abs=1e-4)
+    check("Given the left side alone, hundred has probability 0.99: 100,100 names", share)
+    check("Given the left side alone, hundred has probability 0.99: 100,100 names", hundreds, form=",.0f")
 
 
 def test_drawn_names_are_names_and_drawn_labels_are_what_was_hidden(names: NumberNames) -> None:
@@ -198,10 +206,24 @@ def test_drawn_names_are_names_and_drawn_labels_are_what_was_hidden(names: Numbe
     ]
     for row in (drawings.NAME, drawings.FILLED, whole[1:-1]):
         assert names.is_name([ids[word] for word in row])
+    for word, label, how in zip(drawings.READ, drawings.LABELS, drawings.HOW, strict=True):
+        assert bool(how) == (label in ids), "what is chosen has a label"
+        assert how in ("", {drawings.MASK: "masked", label: "unchanged"}.get(word, "random"))
+    assert set(drawings.HOW) == {"", "masked", "unchanged", "random"}
     different = [one != other for one, other in zip(drawings.NAME, drawings.FILLED, strict=True)]
     assert different == [bool(mark) for mark in drawings.REPLACED]
     assert sum(float(share.split()[0]) for share, _ in drawings.FATES) == 100
     assert all(word in names.vocabulary.tokens for _, word in drawings.FATES)
+
+
+def test_drawn_texts_fit_as_many_names_as_drawn(names: NumberNames) -> None:
+    ids = {token: number for number, token in enumerate(names.vocabulary.tokens)}
+    for rows, counts in ((drawings.GROWN, drawings.GROWN_FITS), (drawings.IN_TURN, drawings.IN_TURN_FITS)):
+        assert tuple(names.fitting([ids[word] for word in row])[0] for row in rows) == counts
+    assert drawings.GROWN_FITS[-1] == 0 < min(drawings.IN_TURN_FITS)
+    _, shares = names.fitting([ids[word] for word in drawings.GROWN[1]])
+    possible = {names.vocabulary.tokens[i] for i in shares[-1].nonzero().flatten().tolist()}
+    assert possible == {"thousand", "hundred"}
 
 
 # ------------------------------------------------------------------------------------------- its numbers
@@ -216,13 +238,13 @@ def test_fifteen_per_cent_are_chosen_and_eighty_of_these_hidden(values: dict[str
 def test_dynamic_masks_are_more_than_twice_as_many(values: dict[str, Any]) -> None:
     different, without = values["masks"]
     assert 20 < different <= 40
-    assert pytest.approx(1 / 6, abs=0.01) == 0.85**11, "about one case out of six"
+    assert pytest.approx(1 / 6, abs=0.01) == 0.85**11, "about one mask out of six"
     assert 0 <= without < 0.5
     assert len(NAMES.encode(372_681)) - 2 == 11
 
 
 def test_padding_changes_nothing_and_shapes_are_those_of_the_text(values: dict[str, Any]) -> None:
-    assert values["machine"][0] < 1e-5
+    assert values["padding"] < 1e-5
 
 
 def test_small_loss_is_two_logarithms_of_two() -> None:
@@ -230,28 +252,39 @@ def test_small_loss_is_two_logarithms_of_two() -> None:
 
 
 def test_model_comes_near_the_best_that_there_is(values: dict[str, Any]) -> None:
-    expected, ceiling, accuracy, least, beyond = values["gaps"]
-    check("A perfect model gets 0.52 of all gaps right,", 0.46 + 0.54 / 9)
-    assert expected == pytest.approx(0.52, abs=0.02)
-    assert abs(accuracy - ceiling) < 0.02
-    assert 0 < beyond < 0.1
+    ceiling, ours, least, beyond = values["gaps"]
+    check("The best possible model fills 0.51 of these gaps correctly,", ceiling)
+    assert ceiling - 0.02 < ours <= ceiling, "within two hundredths"
+    assert 0 < beyond < 0.1, "less than a tenth of a nat"
     assert 1.1 < least < 1.35
     losses = values["losses"]
     assert mean(losses[:5]) > 3.3
     assert mean(losses[-50:]) < 1.6
-    assert mean(losses[150:170]) < 2
 
 
-def test_half_of_the_gaps_are_grammar_and_behind_a_ten_nobody_knows(values: dict[str, Any]) -> None:
+def test_held_out_loss_is_never_below_the_least_possible_one(values: dict[str, Any]) -> None:
+    least = values["gaps"][2]
+    held_out = list(values["held_out"].values())
+    assert list(values["held_out"]) == [str(step) for step in range(0, 501, 50)]
+    assert min(held_out) > least
+    assert held_out[0] > 3.5
+    assert held_out[-1] == min(held_out)
+
+
+def test_half_of_the_gaps_are_grammar_and_after_a_ten_nobody_knows(values: dict[str, Any]) -> None:
     by_kind = values["by_kind"]
     share, perfect, ours = by_kind["grammar"]
-    check("Nearly half of the tokens (0.46) are grammar,", 0.46)
-    assert share == pytest.approx(0.46, abs=0.03)
+    assert 0.4 < share < 0.5, "a little less than half"
     assert perfect > 0.99
     assert ours > 0.97
-    assert by_kind["digit behind a ten"][1] == pytest.approx(1 / 9, abs=0.001)
-    assert by_kind["digit behind a ten"][2] == pytest.approx(1 / 9, abs=0.07)
-    check("$0.46 + 0.54 \\cdot \\tfrac19 = 0.52$.", 0.46, 0.54, 0.46 + 0.54 / 9)
+    assert by_kind["digit after a ten"][1] == pytest.approx(1 / 9, abs=0.001)
+    assert by_kind["digit after a ten"][2] == pytest.approx(1 / 9, abs=0.001)
+    assert all(ours <= perfect + 1e-6 for _, perfect, ours in by_kind.values())
+    assert share + (1 - share) / 9 == pytest.approx(values["gaps"][0], abs=0.02), "close to"
+
+
+def test_best_span_of_the_small_example_is_no_pair_of_best_ends(values: dict[str, Any]) -> None:
+    assert values["span"] == [0, 1]
 
 
 def test_parameters_are_counted_as_the_text_says() -> None:
@@ -263,29 +296,29 @@ def test_parameters_are_counted_as_the_text_says() -> None:
         base.total + heads[0],
         form=",d",
     )
-    check("BERT-Large has 335,141,888, and with its heads 336.2M:", large.total, form=",d")
-    check("BERT-Large has 335,141,888, and with its heads 336.2M:", (large.total + heads[1]) / 1e6, form=".1f")
+    check("BERT-Large has 335,141,888, and with its heads 336.2M;", large.total, form=",d")
+    check("BERT-Large has 335,141,888, and with its heads 336.2M;", (large.total + heads[1]) / 1e6, form=".1f")
     layer = 12 * 768**2 + 13 * 768
     check("At $D = 768$ that is 7,087,872, and twelve of them make 85,054,464.", layer, 12 * layer, form=",d")
+    assert "".join(PROSE.split()).find("12D^2+13D") > 0
     assert base.layers == 12 * layer
     assert base.embeddings / base.total > 0.2, "more than a fifth"
 
 
 def test_cost_of_pre_training_is_multiplied_rightly() -> None:
     assert f"{256 * 512:,}".replace(",", "{,}") in PROSE
-    check("$256 \\cdot 512 = 131{,}072$ tokens a step:")
-    check(
-        "Over a corpus of 3,300 million words (800 million from books, 2,500 million from Wikipedia)",
-        800 + 2500,
-        form=",d",
-    )
-    check("that makes 39.7 passes,", 256 * 512 * 1e6 / 3.3e9, form=".1f")
+    check("The paper counts $256 \\cdot 512 = 131{,}072$ tokens per step (rounded to 128,000)")
+    tokens = 1e6 * 256 * (0.9 * 128 + 0.1 * 512)
+    check("$256 \\cdot (0.9 \\cdot 128 + 0.1 \\cdot 512)$ tokens are 42.6 billion tokens,", tokens / 1e9, form=".1f")
+    assert "about 13 passes" in PROSE
+    assert tokens / 3.3e9 == pytest.approx(13, abs=0.2)
+    check("The 40 epochs (39.7 by the same count) are nominal", 256 * 512 * 1e6 / 3.3e9, form=".1f")
 
 
 def test_albert_base_has_a_ninth_of_the_parameters() -> None:
     table = 30_000 * 128 + (512 + 2 + 2) * 128
     total = table + 128 * 768 + 768 + 12 * 768**2 + 13 * 768 + 768**2 + 768
-    check("ALBERT-Base has 11,683,584 parameters, a ninth of BERT-Base,", total, form=",d")
+    check("ALBERT-Base has 11,683,584 parameters, a ninth of BERT-Base.", total, form=",d")
     assert 109_482_240 / total == pytest.approx(9, abs=0.5)
 
 
@@ -306,7 +339,8 @@ def test_live_fine_tuning_shows_what_pre_training_is_worth(values: dict[str, Any
     check("How many of 2,000 new texts", 2000, form=",d")
     assert right["all weights"] > right["from scratch"] + 0.05
     assert right["all weights"] > right["frozen"]
-    assert right["from scratch"] < 0.65
+    assert right["all weights"] > 0.85
+    assert right["from scratch"] < 0.75
 
 
 def test_a_probe_of_the_largest_values_finds_what_the_pooled_state_hides(values: dict[str, Any]) -> None:
@@ -321,28 +355,43 @@ def test_recorded_fine_tuning_is_told_as_it_was() -> None:
     def ends(labels: int, way: str) -> tuple[float, float]:
         return min(table[str(labels)][way]), max(table[str(labels)][way])
 
-    check("has learnt nothing from 128 labels: 0.50 to 0.55, and chance is 0.50.", *ends(128, "from scratch"))
+    scratch = [*ends(32, "from scratch"), *ends(64, "from scratch")]
     check(
-        "gets 0.72 to 0.78 with 32 labels, and 0.94 to 0.97 with 512.",
-        *ends(32, "all weights"),
-        *ends(512, "all weights"),
+        "32 or 64 labels teach the network next to nothing: 0.50 to 0.53, and chance is 0.50.",
+        min(scratch),
+        max(scratch),
     )
-    check("It has read 38,400 names before that,", 600 * 64, form=",d")
-    check("is hardly better than none, 0.72 at best.", max(max(row["frozen"]) for row in table.values()))
-    check("with 512 labels the three runs end at 0.50, 0.67 and 0.68:", *sorted(table["512"]["from scratch"]))
+    check(
+        "gets 0.74 to 0.79 with 32 labels, and 0.93 to 0.98 with 128.",
+        *ends(32, "all weights"),
+        *ends(128, "all weights"),
+    )
+    check("The difference comes from 38,400 names that it read before,", 600 * 64, form=",d")
+    few = [table[labels] for labels in ("32", "64", "128")]
+    frozen = [run for row in few for run in row["frozen"]]
+    check("reaches 0.58 to 0.64 with 32 to 128 labels.", min(frozen), max(frozen))
+    apart = [max(row["from scratch"]) < min(row["frozen"]) for row in few]
+    assert apart == [True, True, False], "with 32 and 64 each run beats each; with 128 the ranges overlap"
+    for row in few:
+        assert max(row["frozen"]) < min(row["all weights"]) - 0.05, "far below"
+    check("with 512 labels the three runs end at 0.50, 0.67 and 0.68;", *sorted(table["512"]["from scratch"]))
 
 
 def test_recorded_comparison_with_electra_is_told_as_it_was() -> None:
-    table = RECORD["finetuning"]
-    better, apart = [], []
-    for labels, row in table.items():
+    ahead, overlap = [], []
+    for labels, row in RECORD["finetuning"].items():
         gaps, replaced = row["all weights"], row["after replaced-token detection"]
-        better.append(mean(replaced) > mean(gaps))
-        apart += [int(labels)] * (min(replaced) > max(gaps))
-    assert all(better), "better on average in every row"
-    check("with 64 and 128 labels all three runs are better. With 32 and with 512", *apart, form="d")
-    assert apart == [64, 128]
-    assert all(8 < second < 20 for runs in RECORD["seconds"].values() for second in runs)
+        if mean(replaced) > mean(gaps):
+            ahead.append(labels)
+        overlap.append(min(replaced) <= max(gaps) and min(gaps) <= max(replaced))
+    assert ahead == ["32", "64", "512"]
+    assert (
+        "is ahead with 32, 64 and 512 labels and behind with 128, and in every row the ranges of the two overlap"
+        in PROSE
+    )
+    assert all(overlap)
+    seconds = RECORD["seconds"]
+    assert mean(seconds["masked"]) == pytest.approx(mean(seconds["replaced"]), rel=0.35), "at equal training time"
 
 
 def test_tags_and_spans_are_learnt(values: dict[str, Any]) -> None:
@@ -367,11 +416,11 @@ def test_distillation_notices_the_second_best_at_high_temperatures(values: dict[
 
 def test_a_decoder_writes_names_and_gaps_at_the_end_do_not(values: dict[str, Any]) -> None:
     valid = values["valid"]
-    assert valid["a decoder"] > 0.75
+    assert valid["a decoder"] > 0.8, "four texts of five or more"
     assert valid["at the end"] < 0.1, "practically nothing"
-    assert valid["all at once"] < 0.5, "not every second time"
+    assert valid["all at once"] < 0.5, "fails in most of its texts"
     for way in ("in turn", "in any order"):
-        assert 0.6 < valid[way] < 0.9, "about three in four"
+        assert 0.55 < valid[way] < 0.95, "well over half"
 
 
 def test_prose_has_no_number_that_is_not_checked() -> None:

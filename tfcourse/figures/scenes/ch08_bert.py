@@ -12,24 +12,32 @@ from tfcourse.figures.matrices import mask
 
 MASK = "[MASK]"
 
-# 6,200 with a gap, and what fits for a reader of both sides and of the left one: word and share.
+# 6,200 with a gap: the most probable word given both sides, and given the left side alone, with its probability.
 GAPPED = ("six", MASK, "two", "hundred")
 BOTH_SIDES = ("thousand,", 1.0)
 LEFT_ONLY = ("hundred", 0.99)
+GAP = 1
 
 # A token that was chosen, and what the model may read in its place.
 NAME = ("six", "thousand,", "two", "hundred")
 CHOSEN = 2
 FATES = (("80 %", MASK), ("10 %", "forty-"), ("10 %", "two"))
 
-# Two gaps of a longer name; the labels of all places.
-READ = ("[CLS]", "six", MASK, "two", MASK, "[SEP]")
-LABELS = ("−100", "−100", "thousand,", "−100", "hundred", "−100")
+# A longer name of which three tokens are chosen, one for each of the three fates: what the model reads, and all labels.
+READ = ("[CLS]", "six", MASK, "two", "hundred", "ninety", "forty", "[SEP]")
+LABELS = ("−100", "−100", "thousand,", "two", "−100", "and", "−100", "−100")
+HOW = ("", "", "masked", "unchanged", "", "random", "", "")
 
 # A sentence that a generator has filled, one gap wrongly and one rightly.
 FILLED = ("six", "thousand,", "nine", "hundred")
 REPLACED = (0, 0, 1, 0)
 GENERATOR_GAPS = (1, 2)
+
+# Two ways to write with a model of gaps: the text before each step. No name fits the last text that grows.
+GROWN = ((MASK,), ("six", MASK), ("six", "thousand", MASK))
+IN_TURN = ((MASK,) * 3, ("six", MASK, MASK), ("six", "hundred", MASK))
+GROWN_FITS = (28, 2, 0)
+IN_TURN_FITS = (81, 1, 1)
 
 # The tokens beside the masks of the last drawing.
 _COUNTED = ("six", "thousand,", "two", "hundred", "and")
@@ -41,8 +49,8 @@ def both_sides() -> Drawing:
     Returns:
         The drawing: the two beside each other on a page, below each other on a phone.
     """
-    encoder = _around("Encoder: both sides", BOTH_SIDES, visible=range(4))
-    decoder = _around("Decoder: the left side", LEFT_ONLY, visible=range(2))
+    encoder = _encoder_around()
+    decoder = _decoder_before()
     narrow = Drawing(350, 390)
     narrow.place(encoder, 15, 0)
     narrow.place(decoder, 15, 200)
@@ -52,20 +60,35 @@ def both_sides() -> Drawing:
     return drawing
 
 
-def _around(title: str, best: tuple[str, float], *, visible: range) -> Drawing:
+def _encoder_around() -> Drawing:
+    """The gap looks at both sides, and its own state answers."""
     drawing = Drawing(320, 190)
-    drawing.text((160, 12), title, bold=True)
-    tones: list[Tone] = [
-        "query" if word == MASK else "key" if place in visible else "muted" for place, word in enumerate(GAPPED)
-    ]
+    drawing.text((160, 12), "Encoder: both sides", bold=True)
+    tones: list[Tone] = ["query" if place == GAP else "key" for place in range(len(GAPPED))]
     placed = chips(drawing, list(GAPPED), (160, 104), tones=tones, gap=16)
-    for place in visible:
-        if GAPPED[place] != MASK:
-            arc(drawing, placed[1].top, placed[place].top, weight=0.15, rise=26 + 10 * abs(place - 1))
-    arrow(drawing, placed[1].bottom, (placed[1].bottom[0], 146), tone="query")
-    word, share = best
-    drawing.text((placed[1].bottom[0], 162), f"{word}  {share:.2f}", tone="query", bold=True)
+    for place, where in enumerate(placed):
+        if place != GAP:
+            arc(drawing, placed[GAP].top, where.top, weight=0.15, rise=26 + 10 * abs(place - GAP))
+    _answer(drawing, placed[GAP], BOTH_SIDES)
     return drawing
+
+
+def _decoder_before() -> Drawing:
+    """The state of the token before the gap answers; a decoder has no mask token, and has not read what follows."""
+    drawing = Drawing(320, 190)
+    drawing.text((160, 12), "Decoder: the left side", bold=True)
+    words = [*GAPPED[:GAP], "?", *GAPPED[GAP + 1 :]]
+    tones: list[Tone] = ["query" if place < GAP else "muted" for place in range(len(words))]
+    placed = chips(drawing, words, (160, 104), tones=tones, gap=16)
+    _answer(drawing, placed[GAP - 1], LEFT_ONLY)
+    return drawing
+
+
+def _answer(drawing: Drawing, asked: Rect, best: tuple[str, float]) -> None:
+    """The best word and its probability, below the token whose state gives them."""
+    arrow(drawing, asked.bottom, (asked.bottom[0], 146), tone="query")
+    word, share = best
+    drawing.text((asked.bottom[0], 162), f"{word}  {share:.2f}", tone="query", bold=True)
 
 
 def three_fates() -> Drawing:
@@ -74,7 +97,7 @@ def three_fates() -> Drawing:
     Returns:
         The drawing.
     """
-    return _fates(700, left=150, gap=10, label=560, narrow=_fates(350, left=46, gap=2, label=328, size=SMALL))
+    return _fates(700, left=150, gap=10, label=560, narrow=_fates(350, left=44, gap=5, label=329, size=12))
 
 
 def _fates(
@@ -89,7 +112,7 @@ def _fates(
     for row, (name, words, y) in enumerate(ends):
         x = left
         if narrow is not None or row:
-            drawing.text((left - 12, y), name, size=size, anchor="end", tone="ink" if row else "muted")
+            drawing.text((left - 8, y), name, size=size, anchor="end", tone="ink" if row else "muted")
         for place, word in enumerate(words):
             tone: Tone = "ink" if place != CHOSEN else "query" if row else "key"
             chip(drawing, word, (x + chip_width(word, size) / 2, y), tone=tone, size=size)
@@ -106,12 +129,12 @@ def _with(word: str) -> tuple[str, ...]:
 
 
 def bert_machine() -> Drawing:
-    """Draw BERT: three embeddings that are added, a norm, layers, a pooler on the first place and a head on the gaps.
+    """Draw BERT: three embeddings that are added, a norm, post-norm layers, a pooler on the first place and a head on the gaps.
 
     Returns:
         The drawing: seven places on a page, four on a phone.
     """
-    narrow = _machine(350, ("[CLS]", "six", MASK, "[SEP]"), left=92, pitch=72, size=SMALL)
+    narrow = _machine(350, ("[CLS]", "six", MASK, "[SEP]"), left=108, pitch=69, size=SMALL)
     words = ("[CLS]", "six", MASK, "two", "hundred", "[SEP]")
     return _machine(700, words, left=172, pitch=96, size=TEXT, narrow=narrow)
 
@@ -119,10 +142,10 @@ def bert_machine() -> Drawing:
 def _machine(
     width: float, words: Sequence[str], *, left: float, pitch: float, size: float, narrow: Drawing | None = None
 ) -> Drawing:
-    drawing = Drawing(width, 540, narrow=narrow)
+    drawing = Drawing(width, 656, narrow=narrow)
     xs = [left + i * pitch for i in range(len(words))]
     middle, span = (xs[0] + xs[-1]) / 2, xs[-1] - xs[0] + pitch - 8
-    labels = ((20, "tokens"), (72, "token"), (118, "position"), (164, "segment"), (404, "hidden"))
+    labels = ((20, "tokens"), (72, "token"), (118, "position"), (164, "segment"), (520, "hidden"))
     for y, label in labels:
         drawing.text((6, y), label, size=SMALL, anchor="start", tone="muted")
     for i, (x, word) in enumerate(zip(xs, words, strict=True)):
@@ -142,58 +165,77 @@ def _machine(
         arrow(drawing, (x, 178), (x, 204))
     across = Rect(middle - span / 2, 206, span, 32)
     box(drawing, "Layer norm, dropout", across, size=size)
-    stack = Rect(middle - span / 2, 262, span, 96)
+    stack = Rect(middle - span / 2, 262, span, 212)
     drawing.rect(stack, radius=12, wash=0.05)
-    arrow(drawing, across.bottom, (middle, 262))
-    drawing.text((stack.x + 12, 280), "Encoder layer", size=SMALL, anchor="start", bold=True)
-    drawing.text((stack.right[0] - 12, 280), "× *L*", anchor="end", size=size)
-    half = span / 2 - 22
-    box(drawing, "Self-attention", Rect(stack.x + 14, 300, half, 40), size=SMALL)
-    box(drawing, "Feed-forward", Rect(stack.right[0] - 14 - half, 300, half, 40), size=SMALL)
-    arrow(drawing, (stack.x + 14 + half, 320), (stack.right[0] - 14 - half, 320))
+    _post_norm_layer(drawing, stack, across, size=size)
     for x, word in zip(xs, words, strict=True):
-        arrow(drawing, (x, 358), (x, 388))
-        drawing.rect(Rect(x - pitch * 0.3, 390, pitch * 0.6, 28), tone="query" if word == MASK else "ink", wash=0.12)
+        arrow(drawing, (x, 474), (x, 504))
+        drawing.rect(Rect(x - pitch * 0.3, 506, pitch * 0.6, 28), tone="query" if word == MASK else "ink", wash=0.12)
     gap = xs[words.index(MASK)]
-    pooler = box(drawing, "Pooler", Rect(xs[0] - pitch * 0.45, 448, pitch * 0.9, 34), size=SMALL)
-    head = box(drawing, "Masked LM head", Rect(gap - 62, 448, 124, 34), size=SMALL, tone="query")
-    arrow(drawing, (xs[0], 418), pooler.top)
-    arrow(drawing, (gap, 418), head.top)
-    arrow(drawing, pooler.bottom, (xs[0], 510))
-    arrow(drawing, head.bottom, (gap, 510))
-    drawing.text((xs[0], 524), "pooled", size=SMALL, tone="muted")
-    drawing.text((gap, 524), "*V* logits", size=SMALL, tone="muted")
+    pooler = box(drawing, "Pooler", Rect(xs[0] - pitch * 0.45, 564, pitch * 0.9, 34), size=SMALL)
+    head = box(drawing, "Masked LM head", Rect(gap - 62, 564, 124, 34), size=SMALL, tone="query")
+    arrow(drawing, (xs[0], 534), pooler.top)
+    arrow(drawing, (gap, 534), head.top)
+    arrow(drawing, pooler.bottom, (xs[0], 626))
+    arrow(drawing, head.bottom, (gap, 626))
+    drawing.text((xs[0], 640), "pooled", size=SMALL, tone="muted")
+    drawing.text((gap, 640), "*V* logits", size=SMALL, tone="muted")
     return drawing
 
 
+def _post_norm_layer(drawing: Drawing, stack: Rect, before: Rect, *, size: float) -> None:
+    """One encoder layer from top to bottom: each sublayer has a residual connection around it and a norm after the sum."""
+    middle = before.bottom[0]
+    drawing.text((stack.x + 12, stack.y + 18), "Encoder layer", size=SMALL, anchor="start", bold=True)
+    drawing.text((stack.right[0] - 12, stack.y + 18), "× *L*", anchor="end", size=size)
+    start = before.bottom
+    for name, top in (("Self-attention", 306.0), ("Feed-forward", 392.0)):
+        sublayer = box(drawing, name, Rect(middle - 66, top, 132, 28), size=SMALL)
+        norm = box(drawing, "Add, layer norm", Rect(middle - 66, top + 40, 132, 28), size=SMALL)
+        branch = top - 10
+        arrow(drawing, start, sublayer.top)
+        arrow(drawing, sublayer.bottom, norm.top)
+        around = middle - 92
+        arrow(
+            drawing,
+            (middle, branch),
+            (norm.x, norm.y + 14),
+            via=[(around, branch), (around, norm.y + 14)],
+            tone="muted",
+        )
+        start = norm.bottom
+
+
 def only_gaps_count() -> Drawing:
-    """Draw labels beside the logits of every place: rows without a label take no part in the loss.
+    """Draw labels beside the logits of every position: only the rows of chosen tokens, masked or not, take part in the loss.
 
     Returns:
         The drawing.
     """
-    return _gaps(700, left=250, cell=(38, 30), columns=6, narrow=_gaps(350, left=82, cell=(26, 30), columns=5))
+    return _gaps(700, left=200, cell=(38, 30), columns=6, narrow=_gaps(350, left=74, cell=(22, 30), columns=3))
 
 
 def _gaps(
     width: float, *, left: float, cell: tuple[float, float], columns: int, narrow: Drawing | None = None
 ) -> Drawing:
-    drawing = Drawing(width, 262, narrow=narrow)
+    drawing = Drawing(width, 322, narrow=narrow)
     top = 44.0
     right = left + columns * cell[0]
-    drawing.text((left + columns * cell[0] / 2, 16), "logits", bold=True)
-    drawing.text((right + 74, 16), "label", bold=True)
-    for row, (word, label) in enumerate(zip(READ, LABELS, strict=True)):
+    label_at, how_at = right + 76, right + 164
+    for x, title in ((left + columns * cell[0] / 2, "logits"), (label_at, "label"), (how_at, "chosen")):
+        drawing.text((x, 16), title, bold=True)
+    for row, (word, label, how) in enumerate(zip(READ, LABELS, HOW, strict=True)):
         y = top + row * cell[1] + cell[1] / 2
-        counts = word == MASK
-        drawing.text((left - 10, y), word, size=SMALL, anchor="end", tone="query" if counts else "muted")
+        tone: Tone = "query" if how else "muted"
+        drawing.text((left - 10, y), word, size=SMALL, anchor="end", tone=tone)
         for column in range(columns):
             where = Rect(left + column * cell[0], top + row * cell[1], cell[0], cell[1])
-            drawing.rect(where, tone="query" if counts else "muted", radius=0, stroke=1, wash=0.25 if counts else 0)
-        if counts:
-            arrow(drawing, (right + 6, y), (right + 34, y), tone="query")
-        drawing.text((right + 74, y), label, size=SMALL, tone="query" if counts else "muted")
-    drawing.text((left + columns * cell[0] / 2, top + 6 * cell[1] + 22), "(*T*, *V*)", size=SMALL, tone="muted")
+            drawing.rect(where, tone=tone, radius=0, stroke=1, wash=0.25 if how else 0)
+        if how:
+            arrow(drawing, (right + 6, y), (right + 30, y), tone="query")
+            drawing.text((how_at, y), how, size=SMALL, tone="query")
+        drawing.text((label_at, y), label, size=SMALL, tone=tone)
+    drawing.text((left + columns * cell[0] / 2, top + len(READ) * cell[1] + 20), "(*T*, *V*)", size=SMALL, tone="muted")
     return drawing
 
 
@@ -227,10 +269,12 @@ def _hidden(title: str) -> tuple[Drawing, list[float]]:
 
 def _classify() -> Drawing:
     drawing, xs = _hidden("One class")
-    head = box(drawing, "Linear", Rect(xs[0] - 26, 80, 66, 30), size=SMALL, tone="query")
-    arrow(drawing, (xs[0], 138), (xs[0], 110), tone="query")
-    arrow(drawing, (xs[0], head.y), (xs[0], 56), tone="query")
-    drawing.text((xs[0] - 24, 42), "a name? yes", size=SMALL, anchor="start", tone="query")
+    pooler = box(drawing, "Pooler", Rect(xs[0] - 26, 94, 66, 28), size=SMALL)
+    head = box(drawing, "Linear", Rect(xs[0] - 26, 54, 66, 28), size=SMALL, tone="query")
+    arrow(drawing, (xs[0], 138), (xs[0], 122))
+    arrow(drawing, (xs[0], pooler.y), (xs[0], 82))
+    arrow(drawing, (xs[0], head.y), (xs[0], 42), tone="query")
+    drawing.text((xs[0] - 24, 32), "a name? yes", size=SMALL, anchor="start", tone="query")
     return drawing
 
 
@@ -274,7 +318,7 @@ def _detection(
     for y, label in rows:
         drawing.text((4, y), label, size=SMALL, anchor="start", tone="muted")
     generator = box(drawing, "Generator, small", Rect(middle - span / 2, 116, span, 32), size=size)
-    model = box(drawing, "Model", Rect(middle - span / 2, 230, span, 36), size=size, tone="query")
+    model = box(drawing, "Discriminator", Rect(middle - span / 2, 230, span, 36), size=size, tone="query")
     for i, x in enumerate(xs):
         gap = i in GENERATOR_GAPS
         chip(drawing, NAME[i], (x, 20), size=SMALL)
@@ -346,28 +390,29 @@ def ways_to_write() -> Drawing:
     Returns:
         The drawing: beside each other on a page, below each other on a phone.
     """
-    grown = ((MASK,), ("six", MASK), ("six", "two", MASK))
-    filled = ((MASK,) * 3, ("six", MASK, MASK), ("six", "thousand", MASK))
-    one = _written("A gap at the end", grown)
-    other = _written("All gaps at once, filled in turn", filled)
-    narrow = Drawing(350, 330)
-    narrow.place(one, 5, 0)
-    narrow.place(other, 5, 172)
-    drawing = Drawing(700, 160, narrow=narrow)
+    one = _written("The text grows at its end", GROWN, GROWN_FITS)
+    other = _written("All gaps at once, filled in turn", IN_TURN, IN_TURN_FITS)
+    narrow = Drawing(350, 350)
+    narrow.place(one, 2, 0)
+    narrow.place(other, 2, 182)
+    drawing = Drawing(700, 166, narrow=narrow)
     drawing.place(one, 0, 0)
-    drawing.place(other, 356, 0)
+    drawing.place(other, 354, 0)
     return drawing
 
 
-def _written(title: str, rows: Sequence[Sequence[str]]) -> Drawing:
-    drawing = Drawing(340, 160)
+def _written(title: str, rows: Sequence[Sequence[str]], fits: Sequence[int]) -> Drawing:
+    """The text before each step, and how many names fit it."""
+    drawing = Drawing(346, 166)
     drawing.text((4, 12), title, anchor="start", bold=True)
-    for i, row in enumerate(rows):
-        x, y = 4.0, 48 + 42.0 * i
+    drawing.text((342, 34), "names that fit", size=12, anchor="end", tone="muted")
+    for i, (row, count) in enumerate(zip(rows, fits, strict=True)):
+        x, y = 4.0, 60 + 40.0 * i
         for word in ("[CLS]", *row, "[SEP]"):
             tone: Tone = "query" if word == MASK else "key" if word[0] != "[" else "ink"
-            chip(drawing, word, (x + chip_width(word, SMALL) / 2, y), tone=tone, size=SMALL)
-            x += chip_width(word, SMALL) + 4
+            chip(drawing, word, (x + chip_width(word, 12) / 2, y), tone=tone, size=12)
+            x += chip_width(word, 12) + 4
+        drawing.text((342, y), f"{count}", anchor="end", bold=not count)
     return drawing
 
 
