@@ -8,9 +8,11 @@ from statistics import mean
 from typing import Any
 
 import pytest
+import torch
 
 from tfcourse.data import recorded_t5
 from tfcourse.figures.scenes import ch10_t5 as drawings
+from tfcourse.t5 import random_span_mask
 
 from .lesson import Lesson, described
 
@@ -36,6 +38,8 @@ ASKED = {
     "corrupted": "[int(hidden.sum()), spans, len(source), len(target)]",
     "numbers": "numbers",
     "counts": "counts",
+    "seen": "seen",
+    "stacks": "[count.decoder / count.encoder for count in counted.values()]",
     "firsts": "[firsts_both, firsts_back]",
     "buckets": "both[torch.tensor([140, 141, 49, 231])].tolist()",
     "moved": "[moved[0.0], moved[1.0]]",
@@ -54,7 +58,8 @@ GIVEN: set[str] = {
     "read 1,000?",
     "The answers would be sechstausend, unacceptable and 3.8.",
     "Evenly spread would be an entropy of 4.16 nats.",
-    "Version 1.1 changed two things:",
+    "Version 1.1 changed five things.",
+    "through 393,000 (MNLI,",
     "The same 4,500 pairs",
 }
 
@@ -150,6 +155,17 @@ def test_corrupted_text_has_the_lengths_that_are_told(values: dict[str, Any]) ->
     assert "77 tokens go, in 26 spans; the source has 461 tokens and the target 104" in PROSE
 
 
+def test_price_of_spans_is_compared_with_bert_and_a_full_rewrite() -> None:
+    source, target, whole = 461, 104, 512
+    check("512² = 262,144 scores per head", whole**2, form=",d")
+    scores = source**2 + target**2 + source * target
+    check("461 + 104 = 565 tokens", source + target, form="d")
+    check("461² + 104² + 461 · 104 = 271,281 scores", scores, form=",d")
+    check("(265,925 if the causal half", scores - target * (target - 1) // 2, form=",d")
+    assert scores > whole**2, "not cheaper than BERT"
+    assert scores < 2 * whole**2 + whole**2, "cheaper than a decoder that writes all of it"
+
+
 def test_spans_hide_the_same_number_and_coins_do_not(values: dict[str, Any]) -> None:
     least, most = values["numbers"]["coins"]
     assert least < most
@@ -162,6 +178,19 @@ def test_all_masks_come_equally_often(values: dict[str, Any]) -> None:
     assert sum(counts) == 800
     assert min(counts) > 60
     assert max(counts) < 140
+
+
+def test_masks_begin_kept_and_end_hidden(values: dict[str, Any]) -> None:
+    masks = [random_span_mask(40, torch.Generator().manual_seed(seed)) for seed in range(50)]
+    assert not any(mask[0] for mask in masks)
+    assert all(mask[-1] for mask in masks)
+    assert all((mask[0], mask[-1]) == (0, 1) for mask in values["seen"])
+
+
+def test_squares_in_half_precision_give_zeros() -> None:
+    row = torch.tensor([300.0, 400.0], dtype=torch.float16)
+    assert (row * torch.rsqrt(row.square().mean() + 1e-6)).tolist() == [0, 0]
+    assert "300² overflows to ∞, and 1/√∞ is 0" in PROSE
 
 
 def test_buckets_begin_where_the_text_says(values: dict[str, Any]) -> None:
@@ -210,6 +239,8 @@ def test_published_sizes_come_out_to_the_unit(values: dict[str, Any]) -> None:
     assert "42% in the encoder and 56% in the decoder, 1% in the embedding, and 2,048 numbers" in PROSE
     assert [round(100 * part / total) for part in (encoder, decoder, embedding)] == [42, 56, 1]
     check("and 2,048 numbers", biases, form=",d")
+    assert "In all five sizes the decoder is a third larger than the encoder" in PROSE
+    assert values["stacks"] == pytest.approx([4 / 3] * 5, rel=1e-4)
 
 
 def of(labels: int, way: str, task: int) -> list[float]:
