@@ -60,9 +60,9 @@ ASKED = {
 # Numbers of the prose that come from the papers it cites, or are settings of the code next to them.
 GIVEN: set[str] = {
     # Tables of the T5 paper: 1 (noise, no pre-training), 2 (architectures), 4 to 7 (pre-training tasks), 12 (mixtures).
-    "| encoder–decoder | $2P$ | $M$ | 83.28 | 80.88 | 26.98 |",
-    "| prefix LM | $P$ | $M$ | 81.82 | 78.94 | 26.43 |",
-    "| decoder with a causal mask | $P$ | $M$ | 74.70 | 61.14 | 25.09 |",
+    "| encoder–decoder | 2 | 83.28 | 80.88 | 26.98 |",
+    "| prefix LM | 1 | 81.82 | 78.94 | 26.43 |",
+    "| decoder with a causal mask | 1 | 74.70 | 61.14 | 25.09 |",
     "between ten runs is 0.235 (table 1)",
     "| continue the text (prefix LM) | 80.69 |",
     "| put a shuffled text in order | 73.17 |",
@@ -72,7 +72,7 @@ GIVEN: set[str] = {
     "| the same, 15%, in spans of three on average | 83.49 |",
     "| pre-trained, then tuned | 83.28 | 80.88 | 39.82 |",
     "| tuned only | 66.22 | 50.31 | 39.77 |",
-    "deviation of 0.090)",
+    "between runs, 0.090.",
     "alone (81.42 on GLUE)",
     "tuning per task (83.28).",
     "nearly even (83.11).",
@@ -84,7 +84,7 @@ GIVEN: set[str] = {
     "of 32,128 rows has 100 sentinels.",
     "`<extra_id_0>` is 32,099, `<extra_id_1>` is 32,098.)",
     "For $T = 512$, $\\rho = 0.15$ and",
-    "\\operatorname{round}(76.8) = 77$ and $s = \\operatorname{round}(25.67) = 26$",
+    "$\\operatorname{round}(76.8) = 77$ hidden tokens and $\\operatorname{round}(25.67) = 26$ spans.",
     "With 200 labelled pairs per task, with 600, with 1,500:",
     "read 1,000?",
     "an entropy of 4.16 nats.",
