@@ -1,9 +1,11 @@
-"""T5: spans that are hidden, relative positions in buckets, norms without a mean, the model, every task as text, and how large it is.
+"""T5: span corruption, relative position buckets, RMS norm, the model, tasks as text, and sizes.
 
-A boolean mask is True where a query may attend. Sentinels are tokens that stand for spans, in the order in which they are used.
+A boolean mask is True where a query may attend. Sentinels are tokens that stand for
+spans, in the order in which they are used.
 
-Shapes: B batch, T and S lengths of target and source, V vocabulary, D model width, H heads, Dh width of a head (H · Dh need not be D),
-F feed-forward width, L layers of each stack; `...` stands for any number of leading dimensions.
+Shapes: B batch, T and S lengths of target and source, V vocabulary, D model width, H
+heads, Dh width of a head (H · Dh need not be D), F feed-forward width, L layers of
+each stack; `...` stands for any number of leading dimensions.
 """
 
 import math
@@ -37,15 +39,23 @@ __all__ = [  # noqa: RUF022 - in the order of the lesson
 
 
 def random_span_mask(
-    length: int, generator: torch.Generator, *, noise_density: float = 0.15, mean_span_length: float = 3.0
+    length: int,
+    generator: torch.Generator,
+    *,
+    noise_density: float = 0.15,
+    mean_span_length: float = 3.0,
 ) -> Tensor:
-    """Choose spans of a text to hide: always the same number of tokens, in the same number of spans, at random places.
+    """Choose spans to hide: fixed numbers of tokens and spans, at random positions.
 
-    n = round(`length` · `noise_density`), kept between 1 and `length` - 1, tokens are hidden in s = round(n / `mean_span_length`) spans,
-    at least 1 and at most n and `length` - n. Kept and hidden spans alternate; the text begins with a kept one and ends with a hidden one,
-    and none is empty. All ways to cut n and `length` - n into s parts are equally likely. Two draws are made: the s - 1 smallest places
-    after which the hidden tokens are cut are `torch.randperm(n - 1)[: s - 1]`, sorted, counted from 0; those of the kept tokens are
-    `torch.randperm(length - n - 1)[: s - 1]` likewise.
+    The number of hidden tokens is n = round(`length` · `noise_density`), clamped to
+    1 and `length` - 1. The number of hidden spans is
+    s = round(n / `mean_span_length`), at least 1 and at most n and `length` - n. Kept and hidden spans alternate. The
+    text begins with a kept span and ends with a hidden one, and no span is empty.
+    All ways to cut n and `length` - n into s parts are equally likely.
+
+    Two draws are made, in this order. `torch.randperm(n - 1)[: s - 1]`, sorted, are
+    the positions, counted from 0, after which the hidden tokens are cut;
+    `torch.randperm(length - n - 1)[: s - 1]` are those of the kept tokens.
 
     Args:
         length: Number of tokens T, at least 2.
@@ -60,7 +70,8 @@ def random_span_mask(
         ValueError: If an argument is out of its range.
 
     Source:
-        Raffel et al. 2020, Exploring the Limits of Transfer Learning with a Unified Text-to-Text Transformer, section 3.3.4.
+        Raffel et al. 2020, Exploring the Limits of Transfer Learning with a Unified
+        Text-to-Text Transformer, section 3.3.4.
     """
     if length < 2 or not 0 < noise_density < 1 or mean_span_length < 1:
         raise ValueError(
@@ -76,17 +87,22 @@ def random_span_mask(
     return kinds.repeat_interleave(lengths)
 
 
-def corrupt_spans(tokens: Tensor, noise: Tensor, sentinels: Sequence[int]) -> tuple[Tensor, Tensor]:
-    """Put a sentinel in the place of each hidden span, and write down what the spans were.
+def corrupt_spans(
+    tokens: Tensor,
+    noise: Tensor,
+    sentinels: Sequence[int],
+) -> tuple[Tensor, Tensor]:
+    """Replace each hidden span by a sentinel, and list the spans in a target.
 
     Args:
         tokens: The text, integers (T,).
         noise: Boolean (T,), True at hidden tokens; a run of them is a span.
-        sentinels: Tokens that stand for the spans, in this order; one more than there are spans is needed.
+        sentinels: Tokens that stand for the spans, in this order; one more than
+            there are spans is needed.
 
     Returns:
-        The source, in which each span has become one sentinel, and the target: for each span its sentinel and its tokens, and at last one
-        more sentinel.
+        The source, in which each span has become one sentinel, and the target: for
+        each span its sentinel and its tokens, and finally one more sentinel.
 
     Raises:
         ValueError: If there are not enough sentinels.
@@ -99,27 +115,33 @@ def corrupt_spans(tokens: Tensor, noise: Tensor, sentinels: Sequence[int]) -> tu
     if spans + 1 > len(sentinels):
         raise ValueError(f"{spans} spans need {spans + 1} sentinels, got {len(sentinels)}")
     marks = torch.tensor(sentinels, dtype=tokens.dtype, device=tokens.device)
-    number = begins.long().cumsum(dim=0) - 1  # (T,): of the span that a place is in, or that came before it
+    number = begins.long().cumsum(dim=0) - 1  # (T,): of the span that a position is in, or that came before it
     source = torch.where(begins, marks[number.clamp(min=0)], tokens)[begins | ~noise]
     place = torch.arange(len(tokens), device=tokens.device)
     ends = torch.full((1,), len(tokens), device=tokens.device)
-    # A sentinel stands half a place before the first token of its span, the last one behind everything.
+    # A sentinel sorts half a position before the first token of its span, the last one after everything.
     keys = torch.cat([place[noise].double(), place[begins] - 0.5, ends.double()])
     parts = torch.cat([tokens[noise], marks[: spans + 1]])
     return source, parts[keys.argsort()]
 
 
-def restore_spans(source: Tensor, target: Tensor, sentinels: Sequence[int]) -> Tensor:
-    """Put the spans of a target back into their places in a source: the inverse of `corrupt_spans`.
+def restore_spans(
+    source: Tensor,
+    target: Tensor,
+    sentinels: Sequence[int],
+) -> Tensor:
+    """Put the spans of a target back into a source: the inverse of `corrupt_spans`.
 
     Args:
         source: Text with sentinels, integers (S,).
-        target: Sentinels, each with the tokens of its span behind it, in any order, integers (T,). What stands before its first sentinel
-            is ignored, and so is the span of a sentinel that the source lacks.
+        target: Sentinels, each followed by the tokens of its span, in any order,
+            integers (T,). Tokens before the first sentinel are ignored, and so is
+            the span of a sentinel that the source lacks.
         sentinels: The tokens that are sentinels.
 
     Returns:
-        The text, integers: each sentinel of the source has become its span, or nothing if the target lacks it.
+        The text, integers: each sentinel of the source has become its span, or
+        nothing if the target lacks it.
 
     Source:
         Raffel et al. 2020, section 3.1.4.
@@ -137,26 +159,35 @@ def restore_spans(source: Tensor, target: Tensor, sentinels: Sequence[int]) -> T
 
 
 def relative_position_bucket(
-    offset: Tensor, *, bidirectional: bool, n_buckets: int = 32, max_distance: int = 128
+    offset: Tensor,
+    *,
+    bidirectional: bool,
+    n_buckets: int = 32,
+    max_distance: int = 128,
 ) -> Tensor:
-    """Sort offsets of keys into buckets: near ones exactly, far ones more and more coarsely.
+    """Sort offsets into buckets: exact for near ones, ever coarser for far ones.
 
-    An offset is the place of the key minus that of the query. Looking both ways, half of the buckets are for keys behind the query and at
-    its place (offset 0 or less), from 0 on, the other half for keys ahead. Looking back only, all of them are for keys behind, and offsets
-    above 0 count as 0. Of the b buckets of a side the first b / 2 hold one distance each; from distance b / 2 on the bucket of distance d
-    is b / 2 + ⌊log(d / (b / 2)) / log(`max_distance` / (b / 2)) · b / 2⌋, and at most b - 1.
+    An offset is the position of the key minus that of the query. In both directions,
+    half of the buckets, from 0 on, are for keys at or before the query (offset 0 or
+    less), and the other half for keys after it. Otherwise all buckets are for keys
+    at or before the query, and offsets above 0 count as 0. Of the b buckets of one
+    direction the first b / 2 hold one distance each. From distance b / 2 on, the
+    bucket of distance d is at most b - 1, and otherwise
+    b / 2 + ⌊log(d / (b / 2)) / log(`max_distance` / (b / 2)) · b / 2⌋.
 
     Args:
         offset: Integers (...).
-        bidirectional: Whether there may be keys ahead.
-        n_buckets: Number of buckets; the number on a side is even.
-        max_distance: From here on all distances share the last bucket; more than half of the buckets of a side.
+        bidirectional: Whether keys may come after the query.
+        n_buckets: Number of buckets; even in each direction.
+        max_distance: From here on all distances share the last bucket; more than
+            half of the buckets of one direction.
 
     Returns:
         Numbers of buckets, integers (...).
 
     Raises:
-        ValueError: If the buckets of a side are not even in number, or `max_distance` is too small.
+        ValueError: If the buckets of one direction are not even in number, or
+            `max_distance` is too small.
 
     Source:
         Raffel et al. 2020, section 2.1; the numbers are those of the published code.
@@ -176,17 +207,25 @@ def relative_position_bucket(
 
 
 def relative_position_bias(
-    table: Tensor, T: int, S: int, *, bidirectional: bool, max_distance: int = 128, start: int = 0
+    table: Tensor,
+    T: int,
+    S: int,
+    *,
+    bidirectional: bool,
+    max_distance: int = 128,
+    start: int = 0,
 ) -> Tensor:
-    """Give each pair of a query and a key a number for each head, by the bucket of its offset, to be added to the scores.
+    """Look up the bias of each query, key and head by the bucket of the offset.
+
+    The result is added to the attention scores.
 
     Args:
         table: A number for each bucket and head, (n_buckets, H).
-        T: Number of queries; query t stands at place `start` + t.
+        T: Number of queries; query t has position `start` + t.
         S: Number of keys.
         bidirectional: As in `relative_position_bucket`.
         max_distance: As there.
-        start: Place of the first query.
+        start: Position of the first query.
 
     Returns:
         Numbers, (H, T, S).
@@ -206,11 +245,11 @@ def relative_position_bias(
 
 
 def rms_norm(x: Tensor, gamma: Tensor, eps: float = 1e-6) -> Tensor:
-    """Divide each row by the root of the mean of its squares, and stretch each column as learned. No mean is taken away.
+    """Divide each row by its root mean square and scale each column.
 
     Args:
         x: Rows, (..., D).
-        gamma: One factor a column, (D,).
+        gamma: One factor per column, (D,).
         eps: Added to the mean of the squares, under the root.
 
     Returns:
@@ -225,9 +264,10 @@ def rms_norm(x: Tensor, gamma: Tensor, eps: float = 1e-6) -> Tensor:
 
 
 class T5Attention(nn.Module):
-    """Multi-head attention whose scores are not scaled and get a bias by position; its maps have none.
+    """Multi-head attention with unscaled scores and a position bias.
 
-    Four linear maps without bias: `q_proj`, `k_proj`, `v_proj` (D -> H · Dh) and `o_proj` (H · Dh -> D).
+    Four linear maps without bias: `q_proj`, `k_proj`, `v_proj` (D -> H · Dh) and
+    `o_proj` (H · Dh -> D).
 
     Args:
         d_model: Width D.
@@ -235,7 +275,8 @@ class T5Attention(nn.Module):
         d_head: Width of a head, Dh.
 
     Source:
-        Raffel et al. 2020, section 2.1; that nothing is scaled is in the published code.
+        Raffel et al. 2020, section 2.1; that nothing is scaled is in the published
+        code.
     """
 
     def __init__(self, d_model: int, n_heads: int, d_head: int) -> None:
@@ -247,16 +288,22 @@ class T5Attention(nn.Module):
         self.o_proj = nn.Linear(n_heads * d_head, d_model, bias=False)
 
     def forward(
-        self, x: Tensor, context: Tensor | None = None, mask: Tensor | None = None, bias: Tensor | None = None
+        self,
+        x: Tensor,
+        context: Tensor | None = None,
+        mask: Tensor | None = None,
+        bias: Tensor | None = None,
     ) -> Tensor:
         """Let every position of `x` attend to `context`, or to `x` itself.
 
         Args:
-            x: The sequence that asks, (B, T, D).
-            context: The sequence that is asked, (B, S, D); None means `x` itself.
-            mask: Boolean, True where a query may attend, broadcastable to (B, T, S); None permits every pair. A query that may attend to
-                nothing gets zeros.
-            bias: Numbers that are added to the scores, broadcastable to (B, H, T, S).
+            x: Where the queries come from, (B, T, D).
+            context: Where keys and values come from, (B, S, D); None means `x`.
+            mask: Boolean, True where a query may attend, broadcastable to (B, T, S);
+                None permits every pair. A query that may attend to nothing gets
+                zeros.
+            bias: Numbers that are added to the scores, broadcastable to (B, H, T,
+                S).
 
         Returns:
             Outputs, (B, T, D).
@@ -276,10 +323,11 @@ class T5Attention(nn.Module):
 
 
 class T5FeedForward(nn.Module):
-    """Two maps with ReLU between them or, gated, a product of two maps and a third one; none has a bias.
+    """Two linear maps with ReLU between them, or three in the gated form; no biases.
 
-    Its maps are `up_proj` (D -> F), `down_proj` (F -> D) and, if it is gated, `gate_proj` (D -> F), whose approximate GELU the result of
-    `up_proj` is multiplied with.
+    Its maps are `up_proj` (D -> F), `down_proj` (F -> D) and, if it is gated,
+    `gate_proj` (D -> F), whose approximate GELU the result of `up_proj` is
+    multiplied with.
 
     Args:
         d_model: Width D.
@@ -287,7 +335,8 @@ class T5FeedForward(nn.Module):
         gated: The form of version 1.1.
 
     Source:
-        Raffel et al. 2020, section 2.1; Shazeer 2020, GLU Variants Improve Transformer, section 2 (gated).
+        Raffel et al. 2020, section 2.1; Shazeer 2020, GLU Variants Improve
+        Transformer, section 2 (gated).
     """
 
     def __init__(self, d_model: int, d_ff: int, *, gated: bool = False) -> None:
@@ -312,11 +361,14 @@ class T5FeedForward(nn.Module):
 
 
 class T5Layer(nn.Module):
-    """A layer of either stack: pre-norm with `nn.RMSNorm`, a bias by position in its self-attention alone.
+    """A layer of either stack: pre-norm, with a position bias in the self-attention.
 
-    Its parts are `self_attention` and, in the decoder, `cross_attention` (two `T5Attention`), `feed_forward` (a `T5FeedForward`), and a
-    norm for each, `self_attention_norm`, `cross_attention_norm` and `feed_forward_norm`, `nn.RMSNorm(d_model, eps=1e-6)`. In the decoder
-    self-attention is causal. What the encoder gives is not normalised here. While training, dropout falls on the output of each sublayer.
+    Its parts are `self_attention` and, in the decoder, `cross_attention` (two
+    `T5Attention`), `feed_forward` (a `T5FeedForward`), and a norm for each,
+    `self_attention_norm`, `cross_attention_norm` and `feed_forward_norm`,
+    `nn.RMSNorm(d_model, eps=1e-6)`. In the decoder self-attention is causal. What
+    the encoder gives is not normalised here. While training, dropout falls on the
+    output of each sublayer.
 
     Args:
         d_model: Width D.
@@ -352,16 +404,22 @@ class T5Layer(nn.Module):
         self.dropout = nn.Dropout(dropout)
 
     def forward(
-        self, x: Tensor, memory: Tensor | None = None, mask: Tensor | None = None, bias: Tensor | None = None
+        self,
+        x: Tensor,
+        memory: Tensor | None = None,
+        mask: Tensor | None = None,
+        bias: Tensor | None = None,
     ) -> Tensor:
         """Pass through the sublayers.
 
         Args:
             x: The layer's own sequence, (B, T, D).
-            memory: In the decoder, what the encoder gives, (B, S, D).
-            mask: Boolean, True where the source is real, broadcastable to (B, T, S): over the keys of the self-attention in the encoder,
-                over those of the cross-attention in the decoder.
-            bias: Bias by position of the self-attention, broadcastable to (B, H, T, T).
+            memory: In the decoder, the output of the encoder, (B, S, D).
+            mask: Boolean, True where the source is real, broadcastable to (B, T, S):
+                over the keys of the self-attention in the encoder, over those of the
+                cross-attention in the decoder.
+            bias: Position bias of the self-attention, broadcastable to (B, H, T,
+                T).
 
         Returns:
             (B, T, D).
@@ -378,14 +436,19 @@ class T5Layer(nn.Module):
 class T5(nn.Module):
     """An encoder and a decoder for every task that is written as text.
 
-    Its parts are `embedding`, `encoder_bias` and `decoder_bias` (an `nn.Embedding(n_buckets, H)` each, which all layers of a stack share),
-    `encoder_layers` and `decoder_layers` (`nn.ModuleList` of `T5Layer`), `encoder_norm` and `decoder_norm`, two
-    `nn.RMSNorm(d_model, eps=1e-6)`, and, unless weights are tied, `output`, an `nn.Linear(D, V)` without bias. Embeddings are not scaled.
-    With tied weights logits are products of the decoder's states, times D^(-1/2), with the embedding matrix. Dropout falls on the
-    embeddings, and in every layer.
+    Its parts are `embedding`, `encoder_bias` and `decoder_bias` (an
+    `nn.Embedding(n_buckets, H)` each, which all layers of a stack share),
+    `encoder_layers` and `decoder_layers` (`nn.ModuleList` of `T5Layer`),
+    `encoder_norm` and `decoder_norm`, two `nn.RMSNorm(d_model, eps=1e-6)`, and,
+    unless weights are tied, `output`, an `nn.Linear(D, V)` without bias. Embeddings
+    are not scaled. With tied weights logits are products of the decoder's states,
+    times D^(-1/2), with the embedding matrix. Dropout falls on the embeddings, and
+    in every layer.
 
-    Weights begin as normal numbers with these standard deviations: embedding 1, q_proj (D · Dh)^(-1/2), k_proj and v_proj D^(-1/2), o_proj
-    (H · Dh)^(-1/2), up_proj and gate_proj D^(-1/2), down_proj F^(-1/2), tables of bias D^(-1/2), output D^(-1/2).
+    Initial weights are normal with these standard deviations: embedding 1,
+    q_proj (D · Dh)^(-1/2), k_proj and v_proj D^(-1/2), o_proj (H · Dh)^(-1/2),
+    up_proj and gate_proj D^(-1/2), down_proj F^(-1/2), tables of bias D^(-1/2),
+    output D^(-1/2).
 
     Args:
         vocabulary: V.
@@ -395,13 +458,14 @@ class T5(nn.Module):
         d_ff: Feed-forward width F.
         n_layers: Layers L of each stack.
         gated: The feed-forward networks of version 1.1.
-        tie_weights: Whether the embedding matrix gives the logits, too.
+        tie_weights: Whether the embedding matrix also computes the logits.
         n_buckets: Buckets of offsets.
         max_distance: From here on all offsets share a bucket.
         dropout: Probability of dropout.
 
     Source:
-        Raffel et al. 2020, section 2.1; initial weights and the factor D^(-1/2) are those of the published code.
+        Raffel et al. 2020, section 2.1; initial weights and the factor D^(-1/2) are
+        those of the published code.
     """
 
     def __init__(
@@ -447,13 +511,19 @@ class T5(nn.Module):
             if parameter.ndim == 2:
                 nn.init.normal_(parameter, std=spread.get(name.split(".")[-2], of_others))
 
-    def forward(self, source: Tensor, target: Tensor, source_mask: Tensor | None = None) -> Tensor:
-        """Predict, at every place of the target, the token that comes next.
+    def forward(
+        self,
+        source: Tensor,
+        target: Tensor,
+        source_mask: Tensor | None = None,
+    ) -> Tensor:
+        """Predict, at every position of the target, the next token.
 
         Args:
             source: Integers (B, S).
             target: Tokens so far, integers (B, T).
-            source_mask: Boolean (B, S), True at real tokens; None means that all are real.
+            source_mask: Boolean (B, S), True at real tokens; None means that all are
+                real.
 
         Returns:
             Logits, (B, T, V).
@@ -465,7 +535,8 @@ class T5(nn.Module):
 
         Args:
             source: Integers (B, S).
-            source_mask: Boolean (B, S), True at real tokens; None means that all are real.
+            source_mask: Boolean (B, S), True at real tokens; None means that all are
+                real.
 
         Returns:
             What the decoder attends to, (B, S, D).
@@ -480,13 +551,19 @@ class T5(nn.Module):
         memory: Tensor = self.encoder_norm(x)
         return memory
 
-    def decode(self, target: Tensor, memory: Tensor, source_mask: Tensor | None = None) -> Tensor:
-        """Predict the next tokens from the target so far and the source as the encoder has read it.
+    def decode(
+        self,
+        target: Tensor,
+        memory: Tensor,
+        source_mask: Tensor | None = None,
+    ) -> Tensor:
+        """Predict the next tokens from the target so far and the encoder's output.
 
         Args:
             target: Integers (B, T).
             memory: What `encode` gave, (B, S, D).
-            source_mask: Boolean (B, S), True at real tokens; None means that all are real.
+            source_mask: Boolean (B, S), True at real tokens; None means that all are
+                real.
 
         Returns:
             Logits, (B, T, V).
@@ -513,11 +590,12 @@ def to_text(task: str, fields: Mapping[str, str]) -> str:
 
 
 def score_to_text(score: float, *, step: float = 0.2) -> str:
-    """Write a score as text, so that a model of text can predict it: the nearest multiple of a step, with one decimal.
+    """Write a score as text: the nearest multiple of a step, with one decimal.
 
     Args:
         score: The score.
-        step: Scores are rounded to its multiples; of two that are equally near, to the upper one.
+        step: Scores are rounded to its multiples; of two that are equally near, to
+            the upper one.
 
     Returns:
         The text.

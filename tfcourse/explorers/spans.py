@@ -20,8 +20,8 @@ __all__ = ["SpanExplorer", "span_explorer"]
 MOST_WORDS = 24
 """More of them would not fit a phone."""
 
-SENTINELS = tuple(f"<{letter}>" for letter in "ABCDEFGHIJKLM")
-"""One more than a text of `MOST_WORDS` can have spans."""
+SENTINELS = tuple(f"<{number}>" for number in range(13))
+"""One more than a text of `MOST_WORDS` can have spans; `<0>` is short for T5's `<extra_id_0>`."""
 
 
 @dataclass(frozen=True, repr=False)

@@ -1,22 +1,28 @@
-"""The drawings of chapter 10: three machines by their masks, spans that are hidden, and the model with its biases."""
+"""The drawings of chapter 10: three architectures by their masks, hidden spans, offsets, and the model."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+
+import torch
 
 from tfcourse.figures.boxes import box, chip, chip_width, operation
 from tfcourse.figures.drawing import SMALL, Drawing, Tone
 from tfcourse.figures.geometry import Rect
 from tfcourse.figures.lines import arrow
-from tfcourse.figures.matrices import mask
+from tfcourse.figures.matrices import mask, matrix
+from tfcourse.t5 import relative_position_bucket
 
 # What is read, and what is written.
-SOURCE, TARGET = ("six", "thousand", "two"), ("sechs", "tausend", "zwei")
+SOURCE, TARGET = ("train", "at", "six"), ("Zug", "um", "sechs")
 
 # The lecture's sentence in words of our own, and which of them are hidden.
 WORDS = ("The", "train", "to", "Lyon", "leaves", "at", "six", "from", "platform", "two")
 HIDDEN = (False, False, True, True, False, False, True, False, False, True)
-SENTINELS = ("<X>", "<Y>", "<Z>", "<W>")
+# `<0>` is short for the token `<extra_id_0>` of T5.
+SENTINELS = ("<0>", "<1>", "<2>", "<3>")
+
+OFFSET_WORDS = WORDS[:5]
 
 
 def machines() -> Drawing:
@@ -37,19 +43,20 @@ def machines() -> Drawing:
             [[k < n if q < n else k <= q for k in range(n + m)] for q in range(n + m)],
         ),
     ]
-    narrow = Drawing(350, 616)
-    drawing = Drawing(700, 236, narrow=narrow)
+    narrow = Drawing(350, 690)
+    drawing = Drawing(700, 248, narrow=narrow)
     for number, part in enumerate(parts):
-        drawing.place(part, 4 + 232 * number, 0)
-        narrow.place(part, 60, (0, 146, 382)[number])
+        drawing.place(part, (0, 164, 432)[number], 0)
+        narrow.place(part, (94, 40, 40)[number], (0, 176, 440)[number])
     return drawing
 
 
 def _machine(title: str, example: str, words: Sequence[str], allowed: list[list[bool]]) -> Drawing:
-    drawing = Drawing(228, 232)
-    drawing.text((124, 14), title, bold=True)
-    drawing.text((124, 34), example, size=SMALL, tone="muted")
-    mask(drawing, allowed, (74, 48), cell=(24, 28), rows=words)
+    drawing = Drawing(52 + 35 * len(words), 76 + 28 * len(words))
+    middle = 50 + 35 * len(words) / 2
+    drawing.text((middle, 14), title, bold=True)
+    drawing.text((middle, 34), example, size=SMALL, tone="muted")
+    mask(drawing, allowed, (50, 72), cell=(35, 28), rows=words, columns=words)
     return drawing
 
 
@@ -64,11 +71,11 @@ def corruption() -> Drawing:
         (word, "query" if gone else "ink") for word, gone in zip(WORDS, HIDDEN, strict=True)
     ]
     rows = [("text", text), ("source", source), ("target", target)]
-    narrow = Drawing(350, 330)
+    narrow = Drawing(350, 312)
     drawing = Drawing(700, 176, narrow=narrow)
     for number, (name, words) in enumerate(rows):
         _row(drawing, name, words, 24 + 58 * number, width=690, left=66)
-        _row(narrow, name, words, 20 + 110 * number, width=345, left=8)
+        _row(narrow, name, words, 20 + 104 * number, width=345, left=8)
     return drawing
 
 
@@ -104,46 +111,102 @@ def _row(
         x += w + 6
 
 
+def offsets_and_buckets() -> Drawing:
+    """Draw the offsets between the first words of the text, and the buckets that they fall into.
+
+    Returns:
+        The drawing: two matrices, the offsets and the buckets.
+    """
+    narrow = Drawing(350, 476)
+    drawing = Drawing(700, 232, narrow=narrow)
+    offsets, buckets = offsets_of(len(OFFSET_WORDS))
+    for number, (name, values) in enumerate((("offset", offsets), ("bucket", buckets))):
+        for on, corner in ((drawing, (76 + 350 * number, 60)), (narrow, (80, 60 + 238 * number))):
+            matrix(on, values, corner, cell=(48, 32), name=name, rows=OFFSET_WORDS, columns=OFFSET_WORDS)
+    return drawing
+
+
+def offsets_of(length: int) -> tuple[list[list[int]], list[list[int]]]:
+    """For each pair of a query (row) and a key (column), the offset and its bucket, looking both ways."""
+    positions = torch.arange(length)
+    offset = positions - positions[:, None]
+    return offset.tolist(), relative_position_bucket(offset, bidirectional=True).tolist()
+
+
 def machine() -> Drawing:
-    """Draw T5: two stacks without positions at their inputs, a bias for each of them, and logits from the embedding matrix.
+    """Draw T5: two stacks of pre-norm layers on a residual stream, a bias that all layers of a stack share, and the memory between them.
 
     Returns:
         The drawing: the stacks beside each other on a page, below each other on a phone.
     """
-    narrow = Drawing(350, 610)
-    narrow.place(_stack("Encoder", decoder=False), 15, 362)
-    narrow.place(_stack("Decoder", decoder=True), 15, 0)
-    drawing = Drawing(700, 356, narrow=narrow)
-    encoder, decoder = (24.0, 60.0), (366.0, 0.0)
-    drawing.place(_stack("Encoder", decoder=False), *encoder)
-    drawing.place(_stack("Decoder", decoder=True), *decoder)
-    arrow(drawing, (290, 114), (480, 220), via=[(346, 114), (346, 220)], tone="key")
+    decoder, encoder = _stack(decoder=True), _stack(decoder=False)
+    narrow = Drawing(350, 948)
+    narrow.place(decoder, 13, 0)
+    narrow.place(encoder, 13, _HEIGHTS[True] + 24)
+    drawing = Drawing(700, _HEIGHTS[True], narrow=narrow)
+    lower = _HEIGHTS[True] - _HEIGHTS[False]
+    drawing.place(encoder, 4, lower)
+    drawing.place(decoder, 372, 0)
+    leaves, cross = lower + _FINAL + 15, _HEIGHTS[True] - _FOOT - _BLOCK - 75
+    arrow(drawing, (224, leaves), (376, cross), via=[(344, leaves), (344, cross)], tone="key", head=False)
     return drawing
 
 
-def _stack(title: str, *, decoder: bool) -> Drawing:
-    drawing = Drawing(320, 350 if decoder else 248)
-    x = 190.0
-    drawing.text((x, 14), title, bold=True)
-    top = 40.0
+# Heights: of the embedding and what lies below a layer, of a sublayer, and of a stack, the decoder's being True.
+_FOOT, _BLOCK, _FINAL = 62.0, 100.0, 40.0
+_HEIGHTS = {True: 538.0, False: 386.0}
+
+
+def _stack(*, decoder: bool) -> Drawing:
+    """A stack, from the embedding at the bottom up; the encoder's residual stream is at the left, the decoder's at the right."""
+    height = _HEIGHTS[decoder]
+    drawing = Drawing(324, height)
+
+    def at(x: float) -> float:
+        return 324 - x if decoder else x
+
+    def wide(label: str, top: float, tone: Tone = "ink", note: str = "") -> Rect:
+        return box(drawing, label, Rect(104 if decoder else 4, top, 216, 44 if note else 30), tone=tone, note=note)
+
+    main = at(34)
+    names = ["self-attention", *(["cross-attention"] if decoder else []), "feed-forward"]
+    drawing.text((at(112), 14), "Decoder" if decoder else "Encoder", bold=True)
+    final = wide("final RMS norm", (_FINAL + 52) if decoder else _FINAL)
+    embedding = wide("embedding", height - 34, tone="key")
+    top = height - _FOOT - _BLOCK * len(names) - 26
+    drawing.rect(Rect(104 if decoder else 4, top, 216, height - _FOOT + 4 - top), radius=14, wash=0.03)
+    drawing.text((at(136), top + 16), f"{'decoder' if decoder else 'encoder'} layer × *L*", size=SMALL, tone="muted")
+    below = embedding.y
+    for number, name in enumerate(names):
+        below = _sublayer(drawing, name, main, at(135), height - _FOOT - _BLOCK * number, below)
+    arrow(drawing, (main, below), (main, final.bottom[1]))
     if decoder:
-        head = box(drawing, "logits", Rect(x - 74, top, 148, 44), tone="key", note="same matrix")
-        top += 66
-    norm = box(drawing, "final norm", Rect(x - 74, top, 148, 28))
+        logits = wide("logits", 34, tone="key", note="the embedding matrix, × *D*^{−1/2}")
+        arrow(drawing, (main, final.y), (main, logits.bottom[1]))
+    _beside(drawing, at, height - _FOOT - 75, "position\nbias, shared\nby all layers")
     if decoder:
-        arrow(drawing, norm.top, head.bottom)
-    names = ["feed-forward", *(["cross-attention"] if decoder else []), "self-attention"]
-    above = norm
-    for name in names:
-        top += 50
-        part = box(drawing, name, Rect(x - 74, top, 148, 28), tone="query" if "attention" in name else "ink")
-        arrow(drawing, part.top, above.bottom)
-        above = part
-    bias = operation(drawing, "+", (60, above.y + 14))
-    arrow(drawing, bias.right, above.left, tone="key")
-    drawing.text((60, above.y - 14), "bias by", size=SMALL, tone="key")
-    drawing.text((60, above.y + 42), "position", size=SMALL, tone="key")
-    drawing.text((x + 96, above.y - 20), "× L", size=SMALL, tone="muted")
-    embedding = box(drawing, "embedding", Rect(x - 74, top + 50, 148, 28), tone="key")
-    arrow(drawing, embedding.top, above.bottom)
+        _beside(drawing, at, height - _FOOT - _BLOCK - 75, "memory")
     return drawing
+
+
+def _beside(drawing: Drawing, at: Callable[[float], float], y: float, label: str) -> None:
+    """What reaches a sublayer from outside its layer."""
+    lines = label.count("\n") + 1
+    drawing.text((at(276), y - 16 - 8 * (lines - 1)), label, size=SMALL, tone="key")
+    arrow(drawing, (at(320), y), (at(208), y), tone="key")
+
+
+def _sublayer(drawing: Drawing, name: str, main: float, middle: float, y: float, below: float) -> float:
+    """A norm, a function, and the sum with the residual stream, which comes up from `below`; return where the sum ends."""
+    norm = box(drawing, "RMS norm", Rect(middle - 73, y - 46, 146, 26), size=SMALL)
+    tone: Tone = "query" if "attention" in name else "ink"
+    function = box(drawing, name, Rect(middle - 73, y - 90, 146, 30), tone=tone)
+    plus = operation(drawing, "+", (main, y - 75), radius=10)
+    arrow(drawing, (main, below), plus.bottom)
+    arrow(drawing, (main, y - 8), norm.bottom, via=[(middle, y - 8)])
+    arrow(drawing, norm.top, function.bottom)
+    if main < middle:
+        arrow(drawing, function.left, plus.right)
+    else:
+        arrow(drawing, function.right, plus.left)
+    return plus.top[1]
