@@ -48,9 +48,9 @@ def one_token(draw: Draw) -> Case:
 
 
 def large_logits(draw: Draw) -> Case:
-    """Logits whose exponentials overflow."""
-    case = whole_texts(draw)
-    return case.with_arguments(logits=100 * case.arguments["logits"])
+    """Logits whose exponentials overflow, and a single target: the least probable token."""
+    logits = 200 * draw.normal(1, 2, 5)
+    return Case({"logits": logits, "tokens": torch.stack([draw.integers(0, 5, 1), logits[:, 0].argmin(dim=-1)], dim=1)})
 
 
 def more(draw: Draw, size: int) -> Case:
