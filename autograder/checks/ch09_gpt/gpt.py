@@ -17,10 +17,14 @@ from tfcourse import gpt
 # Every size is another number, and three heads are neither the two of the cached texts nor a number that the prompt shows.
 V, N, D, B, T, P = 7, 11, 6, 4, 5, 4
 # Matrices of a model that is wide enough to tell from its numbers how they were drawn, and vectors that are not drawn at all.
-MATRICES = ("token_embedding", "position_embedding", "blocks.0.attention.q_proj", "blocks.1.attention.k_proj")
-MATRICES += ("blocks.0.attention.v_proj", "blocks.1.attention.o_proj", "blocks.1.up_proj", "blocks.0.down_proj")
-VECTORS = ("blocks.0.attention.q_proj.bias", "blocks.1.attention.o_proj.bias", "blocks.0.up_proj.bias")
-VECTORS += ("blocks.1.down_proj.bias", "blocks.0.attention_norm.weight", "final_norm.bias")
+MATRICES = (
+    *("token_embedding", "position_embedding", "blocks.0.attention.q_proj", "blocks.1.attention.k_proj"),
+    *("blocks.0.attention.v_proj", "blocks.1.attention.o_proj", "blocks.1.up_proj", "blocks.0.down_proj"),
+)
+VECTORS = (
+    *("blocks.0.attention.q_proj.bias", "blocks.1.attention.o_proj.bias", "blocks.0.up_proj.bias"),
+    *("blocks.1.down_proj.bias", "blocks.0.attention_norm.weight", "final_norm.bias"),
+)
 
 
 def beginning(draw: Draw, **options: Any) -> Case:

@@ -8,9 +8,10 @@ from typing import Any
 from autograder.checking import rows
 from autograder.checking.draw import Case, Draw
 from autograder.checking.exercise import Exercise
+from autograder.checking.rows import Probe
 from autograder.checks.ch05_transformer.layer_cases import drop_nothing, hardly_drop
 from autograder.checks.ch05_transformer.ready_made import ATTENTION
-from autograder.checks.ch09_gpt.block_cases import drop_almost_surely, past_learns
+from autograder.checks.ch09_gpt.block_cases import drop_almost_surely, gradients_of_the_past
 from tfcourse import gpt
 
 B, T, D, F, P = 2, 5, 6, 7, 4
@@ -64,10 +65,15 @@ def more(draw: Draw, size: int) -> Case:
     return beginning(draw).with_arguments(x=5 * draw.normal(size, size + 1, D))
 
 
+def _edges(draw: Draw) -> list[Probe]:
+    small = draw.case(of_small_numbers)
+    return [Probe((small.request(),), "matches"), *gradients_of_the_past(draw.case(of_large_numbers))]
+
+
 GPT_BLOCK = Exercise(
     reference=gpt.GptBlock,
     rows=(
-        rows.numbers(4, beginning, title="Tokens, keys and values are right from the beginning of a text."),
+        rows.numbers(4.25, beginning, title="Tokens, keys and values are right from the beginning of a text."),
         rows.numbers(2.75, going_on, one_more, name="past", title="They are right behind a past, too."),
         rows.numbers(
             1.75,
@@ -77,10 +83,7 @@ GPT_BLOCK = Exercise(
             name="dropout",
             title="In training, and only then, dropout falls on what the sublayers say.",
         ),
-        rows.numbers(
-            0.5, of_small_numbers, name="small", gradients=False, title="Small numbers show the norms' eps of 1e-5."
-        ),
-        past_learns(0.75, of_large_numbers),
+        rows.Row("edges", "Small numbers show the norms' eps of 1e-5, and gradients reach the past.", 1, _edges),
         rows.inputs_kept(0.75, going_on),
         rows.no_loop(0.75, more, over="texts or tokens"),
         rows.device(0.75, beginning),
