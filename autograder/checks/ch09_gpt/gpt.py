@@ -14,8 +14,8 @@ from autograder.checks.ch05_transformer.ready_made import ATTENTION
 from autograder.checks.ch09_gpt.block_cases import drop_almost_surely
 from tfcourse import gpt
 
-# Every size is another number, and three heads are neither the two of the cached texts nor a number that the prompt shows.
-V, N, D, B, T, P = 7, 11, 6, 4, 5, 4
+# No two sizes are the same number, and the number of heads is three, or two where several tokens follow a cache.
+V, N, D, B, T, P = 7, 11, 6, 8, 5, 4
 # Matrices of a model that is wide enough to tell from its numbers how they were drawn, and vectors that are not drawn at all.
 MATRICES = (
     *("token_embedding", "position_embedding", "blocks.0.attention.q_proj", "blocks.1.attention.k_proj"),

@@ -14,7 +14,7 @@ from autograder.checks.ch05_transformer.ready_made import ATTENTION
 from autograder.checks.ch09_gpt.block_cases import drop_almost_surely, gradients_of_the_past
 from tfcourse import gpt
 
-B, T, D, F, P = 2, 5, 6, 7, 4
+B, T, D, F, P = 8, 5, 6, 7, 4
 
 
 def beginning(draw: Draw, n_heads: int = 3) -> Case:

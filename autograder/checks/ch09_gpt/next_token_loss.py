@@ -48,9 +48,10 @@ def one_token(draw: Draw) -> Case:
 
 
 def large_logits(draw: Draw) -> Case:
-    """Logits whose exponentials overflow, and a single target: the least probable token."""
-    logits = 200 * draw.normal(1, 2, 5)
-    return Case({"logits": logits, "tokens": torch.stack([draw.integers(0, 5, 1), logits[:, 0].argmin(dim=-1)], dim=1)})
+    """Logits whose exponentials overflow, and a single target, whose probability is rounded to zero in float32."""
+    tokens = draw.integers(0, 5, 1, 2)
+    logits = (200 + 2 * draw.normal(1, 2, 5)).scatter(2, tokens[:, 1:, None], 50.0)
+    return Case({"logits": logits, "tokens": tokens})
 
 
 def more(draw: Draw, size: int) -> Case:
