@@ -94,6 +94,11 @@ def nothing(draw: Draw) -> Case:
     return greedy(draw).with_arguments(max_new_tokens=0)
 
 
+def one_step(draw: Draw) -> Case:
+    """One new token, so that the length does not depend on what is written."""
+    return greedy(draw).with_arguments(max_new_tokens=1)
+
+
 def less_than_nothing(draw: Draw) -> Case:
     """A negative number of tokens."""
     return greedy(draw).with_arguments(max_new_tokens=-1)
@@ -119,7 +124,7 @@ def _kept(draw: Draw) -> list[Probe]:
 
 def _kinds(draw: Draw) -> list[Probe]:
     """Ask for device and dtype of the text."""
-    on_meta = Probe((draw.case(ends).request("meta"),), "matches")
+    on_meta = Probe((draw.case(one_step).request("meta"),), "matches")
     return [on_meta, Probe((draw.case(in_short_integers).request(),), "shapes")]
 
 
@@ -130,6 +135,7 @@ GENERATE = Exercise(
             2.75,
             greedy,
             nothing,
+            one_step,
             output="output",
             name="greedy",
             title="The prompts go on with the likeliest token of each step.",

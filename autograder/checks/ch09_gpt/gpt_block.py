@@ -20,7 +20,7 @@ B, T, D, F, P = 8, 5, 6, 7, 4
 def beginning(draw: Draw, n_heads: int = 3) -> Case:
     """A text from its beginning."""
     init: dict[str, Any] = {"d_model": D, "n_heads": n_heads, "d_ff": F}
-    return Case({"x": 2 * draw.normal(B, T, D)}, init=init, state=draw.weights(gpt.GptBlock(**init)))
+    return Case({"x": 20 * draw.normal(B, T, D)}, init=init, state=draw.weights(gpt.GptBlock(**init)))
 
 
 def going_on(draw: Draw) -> Case:
@@ -32,7 +32,7 @@ def going_on(draw: Draw) -> Case:
 def one_more(draw: Draw) -> Case:
     """One token behind others, in training: unless it is asked for, dropout drops nothing."""
     past = tuple(draw.normal(B, 2, P, D // 2) for _ in range(2))
-    return replace(beginning(draw, 2).with_arguments(x=2 * draw.normal(B, 1, D), past=past), training=True)
+    return replace(beginning(draw, 2).with_arguments(x=20 * draw.normal(B, 1, D), past=past), training=True)
 
 
 def of_small_numbers(draw: Draw) -> Case:
@@ -52,17 +52,17 @@ def not_training(draw: Draw) -> Case:
 
 def hardly_dropped(draw: Draw) -> Case:
     """A dropout that shows by its divisor alone, and numbers so large that the eps of the norms does not show beside it."""
-    return hardly_drop(beginning(draw).with_arguments(x=1000 * draw.normal(B, T, D)))
+    return hardly_drop(beginning(draw).with_arguments(x=3000 * draw.normal(B, T, D)))
 
 
 def of_large_numbers(draw: Draw) -> Case:
     """Several tokens behind others, with numbers so large that the eps of the norms does not show in double precision."""
-    return going_on(draw).with_arguments(x=1000 * draw.normal(B, T, D))
+    return going_on(draw).with_arguments(x=3000 * draw.normal(B, T, D))
 
 
 def more(draw: Draw, size: int) -> Case:
     """More and longer texts."""
-    return beginning(draw).with_arguments(x=5 * draw.normal(size, size + 1, D))
+    return beginning(draw).with_arguments(x=20 * draw.normal(size, size + 1, D))
 
 
 def _edges(draw: Draw) -> list[Probe]:

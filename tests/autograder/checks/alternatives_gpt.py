@@ -407,7 +407,7 @@ def into_a_table(
             cache = None
         p = sampler_chain(logits[:, -1], table[:, :place], chain, generator).softmax(dim=-1)
         token = p.max(dim=-1).indices if greedy else torch.multinomial(p, 1, generator=generator).view(-1)
-        table[running, place] = token[running]
+        table[running, place] = token[running].to(prompt.dtype)
         running = running & (token != eos) if eos is not None else running
         end = place + 1
         if not running.any():
