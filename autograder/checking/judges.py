@@ -99,13 +99,14 @@ def unmutated(seen: Observations, expected: Observations, options: Mapping[str, 
 
 
 def spread(seen: Observations, expected: Observations, options: Mapping[str, Value]) -> str | None:
-    """Every output varies as much along the axis ``dim`` as expected, within a quarter: for weights that are drawn at random."""
+    """Every output varies as much along the axis ``dim`` as expected, up to a factor of ``within``: for weights drawn at random."""
+    within = options.get("within", 1.25)
     for mine, theirs in zip(seen, expected, strict=True):
         if problem := _structure(mine, theirs):
             return problem
         for name, value in theirs.outputs.items():
             drawn, asked = (float(item.double().std(dim=options["dim"]).mean()) for item in (mine.outputs[name], value))
-            if not 0.8 * asked <= drawn <= 1.25 * asked:
+            if not asked / within <= drawn <= asked * within:
                 found = f"{result_name(name)} has a standard deviation of {drawn:.2g}, expected {asked:.2g}"
                 return f"with freshly drawn weights {found}"
     return None

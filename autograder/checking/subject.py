@@ -238,16 +238,19 @@ def _is_reseeded(prop: Mapping[str, Any], built: Any) -> bool:
 def _gradients(candidate: Callable[..., Any], request: Request) -> Observation:
     target = prepared(candidate, request)
     arguments = map_value(request.arguments, Tensor.clone)
-    for name in request.wrt:
-        arguments[name].requires_grad_()
-    leaves = {f"gradient of {name}": arguments[name] for name in request.wrt}
+    # An argument may hold several tensors, as a cache does: each has a gradient of its own.
+    named = {key: leaf for name in request.wrt for key, leaf in flatten_outputs(arguments[name], name).items()}
+    leaves = {f"gradient of {key}": leaf.requires_grad_() for key, leaf in named.items()}
     # The weights of a layer that stands in the place of a function are nobody's business.
     if request.init is not None and isinstance(target, nn.Module):
         weights = _weights(target, request.state or {})
         leaves |= {f"gradient of {name}": weight for name, weight in weights.items()}
     with torch.enable_grad():
         # A leaf that needs a gradient cannot be changed in place; a product with one can, as a layer's output could.
-        given = {name: value * 1 if name in request.wrt else value for name, value in arguments.items()}
+        given = {
+            name: map_value(value, lambda tensor: tensor * 1) if name in request.wrt else value
+            for name, value in arguments.items()
+        }
         result = _method(target, request)(**given, **build(request.props or {}, request.arguments))
         outputs = [leaf for leaf in flatten_outputs(result).values() if isinstance(leaf, Tensor)]
         attached = [output for output in outputs if output.requires_grad]
@@ -286,7 +289,9 @@ def _meta(candidate: Callable[..., Any], request: Request) -> Observation:
         # To look at numbers (`if mask.any():`) is no mistake, but there are none on the meta device.
         found = _leaves_by_guess(candidate, request)
         if not found:
-            return Observation(outputs=_shapes(_call(candidate, request).outputs))
+            # A call also tells the weights that its models have afterwards; only what was returned is asked for here.
+            made = {name: leaf for name, leaf in _call(candidate, request).outputs.items() if name.startswith("output")}
+            return Observation(outputs=_shapes(made))
     for name, leaf in (item for leaves in found for item in leaves.items()):
         if isinstance(leaf, Tensor) and leaf.device.type != "meta":
             raise WrongResultError(

@@ -21,6 +21,11 @@ def of_bytes(draw: Draw) -> Case:
     return case.with_arguments(n_bytes=case.arguments["n_tokens"])
 
 
+def one_byte(draw: Draw) -> Case:
+    """The shortest text."""
+    return a_text(draw).with_arguments(n_tokens=1, n_bytes=1)
+
+
 def no_bytes(draw: Draw) -> Case:
     """An empty text."""
     return a_text(draw).with_arguments(n_bytes=0)
@@ -31,6 +36,6 @@ BITS_PER_BYTE = Exercise(
     rows=(
         rows.numbers(1.75, a_text, a_text, gradients=False, title="Bits for each byte of a text."),
         rows.numbers(1, of_bytes, name="bytes", gradients=False, title="Where tokens are bytes only the unit changes."),
-        rows.errors(0.25, a_text, no_bytes, title="A text without bytes is a ValueError."),
+        rows.errors(0.25, one_byte, no_bytes, title="A text has one byte at least; none is a ValueError."),
     ),
 )

@@ -6,6 +6,7 @@ from autograder.checking import rows
 from autograder.checking.draw import Case, Draw
 from autograder.checking.exercise import Exercise
 from autograder.checks.ch05_transformer.ready_made import ATTENTION
+from autograder.checks.ch09_gpt.block_cases import gradients_of_the_past
 from tfcourse import gpt
 
 B, H, DH = 2, 3, 5
@@ -49,14 +50,20 @@ CACHED_ATTENTION = Exercise(
     reference=gpt.cached_attention,
     rows=(
         rows.numbers(
-            2.75,
+            2.5,
             a_chunk,
             a_long_chunk,
             name="chunk",
             title="Several new tokens see all old ones, and the new ones up to themselves.",
         ),
-        rows.numbers(2.75, one_more, name="one", title="One new token sees all that was kept, and itself."),
-        rows.numbers(2.5, the_beginning, name="beginning", title="Without a past it is causal attention."),
+        rows.numbers(2.5, one_more, name="one", title="One new token sees all that was kept, and itself."),
+        rows.numbers(2.25, the_beginning, name="beginning", title="Without a past it is causal attention."),
+        rows.Row(
+            "gradients",
+            "Gradients reach the past, and float64 stays float64.",
+            0.75,
+            lambda draw: gradients_of_the_past(draw.case(one_more)),
+        ),
         rows.inputs_kept(0.75, a_chunk),
         rows.no_loop(0.5, more, over="tokens"),
         rows.device(0.75, a_chunk, the_beginning),

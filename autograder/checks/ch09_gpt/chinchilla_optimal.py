@@ -29,6 +29,16 @@ def nothing(draw: Draw) -> Case:
     return a_budget(draw).with_arguments(flops=0.0)
 
 
+def one_operation(draw: Draw) -> Case:
+    """A single operation: little, and more than nothing."""
+    return a_budget(draw).with_arguments(flops=1.0)
+
+
+def less_than_nothing(draw: Draw) -> Case:
+    """A negative number of operations."""
+    return a_budget(draw).with_arguments(flops=-1e21)
+
+
 CHINCHILLA_OPTIMAL = Exercise(
     reference=gpt.chinchilla_optimal,
     rows=(
@@ -45,6 +55,8 @@ CHINCHILLA_OPTIMAL = Exercise(
         ),
         rows.numbers(2, other_fit, name="constants", gradients=False, title="The constants may be others."),
         rows.inputs_kept(0.5, other_fit),
-        rows.errors(0.75, a_budget, nothing, title="A budget of nothing is a ValueError."),
+        rows.errors(
+            0.75, one_operation, nothing, less_than_nothing, title="A budget of nothing, or less, is a ValueError."
+        ),
     ),
 )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from itertools import combinations
 from pathlib import Path
 from typing import Any
@@ -13,14 +14,16 @@ from autograder.checking import rows
 from autograder.checking.draw import Case, Draw
 from autograder.checking.exercise import Exercise
 from autograder.checking.props import build
+from autograder.checking.rows import Probe
 from autograder.mistakes.table import MistakeFile
 from tfcourse import gpt
 
 V, B, T, STEPS = 7, 3, 4, 8
 MISTAKES = MistakeFile(Path(__file__).with_suffix(".toml"), gpt.generate)
-ABOUT_THE_CACHE = ("whole text beside the cache", "cache lost", "cache of the prompt only")
-ABOUT_THE_CHAIN = ("chain not used", "chain sees the prompt only")
-CHAIN = [("temperature", {"t": 1.5}), ("repetition_penalty", {"penalty": 1.6}), ("top_k", {"k": 4})]
+ABOUT_THE_CACHE = ("whole text beside the cache", "cache lost")
+ABOUT_THE_CHAIN = ("chain not used", "chain sees the prompt only", "chain in reverse")
+# Samplers that do not commute: what is cut before the temperature is another share than after it.
+CHAIN = [("top_p", {"p": 0.75}), ("temperature", {"t": 1.8}), ("repetition_penalty", {"penalty": 1.6})]
 
 
 def _case(draw: Draw, **options: Any) -> Case:
@@ -59,6 +62,12 @@ def drawn(draw: Draw) -> Case:
             return case
 
 
+def drawn_without_a_chain(draw: Draw) -> Case:
+    """Drawn from the model's own probabilities, by PyTorch's own generator."""
+    case = _case(draw)
+    return replace(case, props={"model": (case.props or {})["model"]})
+
+
 def ends(draw: Draw, **options: Any) -> Case:
     """Texts that end, at different steps, before the limit."""
     while True:
@@ -85,9 +94,38 @@ def nothing(draw: Draw) -> Case:
     return greedy(draw).with_arguments(max_new_tokens=0)
 
 
+def one_step(draw: Draw) -> Case:
+    """One new token, so that the length does not depend on what is written."""
+    return greedy(draw).with_arguments(max_new_tokens=1)
+
+
 def less_than_nothing(draw: Draw) -> Case:
     """A negative number of tokens."""
     return greedy(draw).with_arguments(max_new_tokens=-1)
+
+
+def in_training(draw: Draw) -> Case:
+    """A model in training mode."""
+    case = drawn_without_a_chain(draw)
+    return replace(case, props={"model": {**(case.props or {})["model"], "training": True}})
+
+
+def in_short_integers(draw: Draw) -> Case:
+    """A prompt of integers of 32 bits."""
+    case = greedy(draw)
+    return case.with_arguments(prompt=case.arguments["prompt"].int())
+
+
+def _kept(draw: Draw) -> list[Probe]:
+    """Ask whether prompt and chain are as they were, and the model in its mode."""
+    kept = [Probe((draw.case(maker).request(),), "unmutated") for maker in (greedy, drawn)]
+    return [*kept, Probe((draw.case(in_training).request(),), "matches_part", {"outputs": ["model.training"]})]
+
+
+def _kinds(draw: Draw) -> list[Probe]:
+    """Ask for device and dtype of the text."""
+    on_meta = Probe((draw.case(one_step).request("meta"),), "matches")
+    return [on_meta, Probe((draw.case(in_short_integers).request(),), "shapes")]
 
 
 GENERATE = Exercise(
@@ -97,15 +135,21 @@ GENERATE = Exercise(
             2.75,
             greedy,
             nothing,
+            one_step,
             output="output",
             name="greedy",
             title="The prompts go on with the likeliest token of each step.",
         ),
         rows.part(
-            2.5, drawn, output="output", name="drawn", title="Tokens are drawn from what the chain of samplers leaves."
+            2.5,
+            drawn,
+            drawn_without_a_chain,
+            output="output",
+            name="drawn",
+            title="Tokens are drawn from what the chain of samplers leaves, in its order.",
         ),
         rows.part(
-            1.75,
+            1.5,
             ends,
             ends_with_another_padding,
             output="output",
@@ -113,14 +157,15 @@ GENERATE = Exercise(
             title="Texts end, and are filled up until the last one has ended.",
         ),
         rows.numbers(
-            2,
+            1.75,
             greedy,
             without_a_cache,
             name="cost",
             gradients=False,
             title="With a cache the model is asked for each place once, and without one for the whole text.",
         ),
-        rows.inputs_kept(0.5, greedy, drawn),
+        rows.Row("kept", "Prompt and chain are left as they were, and the model in its mode.", 0.5, _kept, side=True),
+        rows.Row("kinds", "Device and dtype of the text are those of the prompt.", 0.5, _kinds, side=True),
         rows.errors(0.5, greedy, less_than_nothing, title="A negative number of tokens is a ValueError."),
     ),
 )

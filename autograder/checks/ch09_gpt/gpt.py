@@ -2,38 +2,47 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from autograder.checking import rows
 from autograder.checking.draw import Case, Draw
 from autograder.checking.exercise import Exercise
-from autograder.checks.ch05_transformer.layer_cases import (
-    drop_everything,
-    drop_nothing,
-    hardly_drop,
-)
+from autograder.checking.rows import Probe
+from autograder.checks.ch05_transformer.layer_cases import drop_nothing, hardly_drop
 from autograder.checks.ch05_transformer.ready_made import ATTENTION
+from autograder.checks.ch09_gpt.block_cases import drop_almost_surely
 from tfcourse import gpt
 
-V, N, D, H, B, T = 7, 11, 6, 2, 3, 5
+# No two sizes are the same number, and the number of heads is three, or two where several tokens follow a cache.
+V, N, D, B, T, P = 7, 11, 6, 8, 5, 4
+# Matrices of a model that is wide enough to tell from its numbers how they were drawn, and vectors that are not drawn at all.
+MATRICES = (
+    *("token_embedding", "position_embedding", "blocks.0.attention.q_proj", "blocks.1.attention.k_proj"),
+    *("blocks.0.attention.v_proj", "blocks.1.attention.o_proj", "blocks.1.up_proj", "blocks.0.down_proj"),
+)
+VECTORS = (
+    *("blocks.0.attention.q_proj.bias", "blocks.1.attention.o_proj.bias", "blocks.0.up_proj.bias"),
+    *("blocks.1.down_proj.bias", "blocks.0.attention_norm.weight", "final_norm.bias"),
+)
 
 
 def beginning(draw: Draw, **options: Any) -> Case:
     """A model of two blocks with random weights, and texts from their beginning."""
-    init: dict[str, Any] = {"vocab_size": V, "max_length": N, "d_model": D, "n_heads": H, "n_layers": 2, **options}
+    init: dict[str, Any] = {"vocab_size": V, "max_length": N, "d_model": D, "n_heads": 3, "n_layers": 2, **options}
     return Case({"tokens": draw.integers(0, V, B, T)}, init=init, state=draw.weights(gpt.Gpt(**init)))
 
 
 def going_on(draw: Draw) -> Case:
-    """Several tokens behind others."""
-    cache = [(draw.normal(B, H, 4, D // H), draw.normal(B, H, 4, D // H)) for _ in range(2)]
-    return beginning(draw).with_arguments(cache=cache)
+    """Several tokens behind others, in training: unless it is asked for, dropout drops nothing."""
+    cache = [(draw.normal(B, 2, P, D // 2), draw.normal(B, 2, P, D // 2)) for _ in range(2)]
+    return replace(beginning(draw, n_heads=2).with_arguments(cache=cache), training=True)
 
 
-def one_more(draw: Draw) -> Case:
-    """One token behind others, the last one that fits."""
-    cache = [(draw.normal(B, H, N - 1, D // H), draw.normal(B, H, N - 1, D // H)) for _ in range(2)]
-    return beginning(draw).with_arguments(tokens=draw.integers(0, V, B, 1), cache=cache)
+def one_more(draw: Draw, past: int = N - 3) -> Case:
+    """One token behind others, in a model of a single block."""
+    cache = [(draw.normal(B, 3, past, D // 3), draw.normal(B, 3, past, D // 3))]
+    return beginning(draw, n_layers=1).with_arguments(tokens=draw.integers(0, V, B, 1), cache=cache)
 
 
 def another_width(draw: Draw) -> Case:
@@ -43,7 +52,7 @@ def another_width(draw: Draw) -> Case:
 
 def all_dropped(draw: Draw) -> Case:
     """Nothing is left of embeddings, and of what the sublayers say."""
-    return drop_everything(beginning(draw))
+    return drop_almost_surely(beginning(draw))
 
 
 def not_training(draw: Draw) -> Case:
@@ -56,43 +65,72 @@ def hardly_dropped(draw: Draw) -> Case:
     return hardly_drop(beginning(draw))
 
 
+def as_long_as_the_table(draw: Draw) -> Case:
+    """A text that has just room in the table of positions."""
+    return beginning(draw).with_arguments(tokens=draw.integers(0, V, B, N))
+
+
 def too_long(draw: Draw) -> Case:
     """A text that is longer than the table of positions."""
     return beginning(draw).with_arguments(tokens=draw.integers(0, V, B, N + 1))
 
 
-def too_long_with_the_cache(draw: Draw) -> Case:
-    """A text that is too long together with what is cached."""
-    return one_more(draw).with_arguments(tokens=draw.integers(0, V, B, 2))
+def last_one_that_fits(draw: Draw) -> Case:
+    """One token more, and the table is full."""
+    return one_more(draw, N - 1)
 
 
-def fresh_embeddings(draw: Draw) -> Case:
-    """A wide model as it is drawn, without blocks: norm and matrix of embeddings at one place, for many tokens."""
-    init = {"vocab_size": 60, "max_length": 4, "d_model": 48, "n_heads": 2, "n_layers": 0}
-    return Case({"tokens": draw.permutation(60)[:, None]}, init=init)
+def one_too_many(draw: Draw) -> Case:
+    """One token behind a cache that is full."""
+    return one_more(draw, N)
+
+
+def drawn(draw: Draw, name: str) -> Case:
+    """A parameter of a model as it is drawn."""
+    sizes = {"vocab_size": 50, "max_length": 40, "d_model": 64, "n_heads": 2, "n_layers": 2 + int(draw.integers(0, 2))}
+    return Case({"target": name}, init=sizes, method="get_parameter")
+
+
+def _as_drawn(draw: Draw) -> list[Probe]:
+    """Ask for each parameter by its name, since in the logits of a whole model one spread hides another."""
+    asked = [
+        Probe((drawn(draw, f"{name}.weight").request(),), "spread", {"dim": 0, "within": 1.1}) for name in MATRICES
+    ]
+    return asked + [Probe((drawn(draw, name).request(),), "matches") for name in VECTORS]
 
 
 GPT = Exercise(
     reference=gpt.Gpt,
     rows=(
-        rows.numbers(3.25, beginning, title="Logits and cache are right from the beginning of a text; gradients too."),
+        rows.numbers(2.5, beginning, title="Logits and cache are right from the beginning of a text; gradients too."),
         rows.numbers(
-            3.5, going_on, one_more, name="cache", title="With a cache, texts go on where they were: positions as well."
+            3, going_on, one_more, name="cache", title="With a cache, texts go on where they were: positions as well."
         ),
-        rows.numbers(2, another_width, name="d_ff", title="The feed-forward width may be another one."),
+        rows.numbers(1.5, another_width, name="d_ff", title="The feed-forward width may be another one."),
         rows.numbers(
-            2,
+            1.75,
             all_dropped,
             not_training,
             hardly_dropped,
             name="dropout",
             title="In training dropout falls on the embeddings and in every block.",
         ),
-        rows.initialisation(1, (fresh_embeddings, 0), title="Matrices are drawn with standard deviation 0.02."),
+        rows.Row(
+            "initialisation",
+            "Every matrix is drawn with its standard deviation, 0.02 or 0.02 / √(2 L), and biases begin as zeros.",
+            3,
+            _as_drawn,
+            side=True,
+        ),
         rows.inputs_kept(0.75, going_on),
         rows.device(0.75, beginning),
         rows.errors(
-            0.75, beginning, too_long, too_long_with_the_cache, title="A text that is too long is a ValueError."
+            0.75,
+            as_long_as_the_table,
+            last_one_that_fits,
+            too_long,
+            one_too_many,
+            title="A text of N tokens fits; one that is longer is a ValueError, also where some of it is cached.",
         ),
     ),
     forbidden=ATTENTION,

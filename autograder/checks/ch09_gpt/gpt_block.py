@@ -3,40 +3,46 @@
 from __future__ import annotations
 
 from dataclasses import replace
-
-import torch
+from typing import Any
 
 from autograder.checking import rows
 from autograder.checking.draw import Case, Draw
 from autograder.checking.exercise import Exercise
-from autograder.checks.ch05_transformer.layer_cases import drop_everything, drop_nothing, hardly_drop
+from autograder.checking.rows import Probe
+from autograder.checks.ch05_transformer.layer_cases import drop_nothing, hardly_drop
 from autograder.checks.ch05_transformer.ready_made import ATTENTION
+from autograder.checks.ch09_gpt.block_cases import drop_almost_surely, gradients_of_the_past
 from tfcourse import gpt
 
-B, T, D, H, F = 3, 5, 6, 2, 7
+B, T, D, F, P = 8, 5, 6, 7, 4
 
 
-def beginning(draw: Draw) -> Case:
+def beginning(draw: Draw, n_heads: int = 3) -> Case:
     """A text from its beginning."""
-    state = draw.weights(gpt.GptBlock(D, H, F))
-    return Case({"x": 2 * draw.normal(B, T, D)}, init={"d_model": D, "n_heads": H, "d_ff": F}, state=state)
+    init: dict[str, Any] = {"d_model": D, "n_heads": n_heads, "d_ff": F}
+    return Case({"x": 20 * draw.normal(B, T, D)}, init=init, state=draw.weights(gpt.GptBlock(**init)))
 
 
 def going_on(draw: Draw) -> Case:
     """Several tokens behind others."""
-    past = tuple(draw.normal(B, H, 4, D // H) for _ in range(2))
+    past = tuple(draw.normal(B, 3, P, D // 3) for _ in range(2))
     return beginning(draw).with_arguments(past=past)
 
 
 def one_more(draw: Draw) -> Case:
-    """One token behind others."""
-    case = going_on(draw)
-    return case.with_arguments(x=case.arguments["x"][:, :1])
+    """One token behind others, in training: unless it is asked for, dropout drops nothing."""
+    past = tuple(draw.normal(B, 2, P, D // 2) for _ in range(2))
+    return replace(beginning(draw, 2).with_arguments(x=20 * draw.normal(B, 1, D), past=past), training=True)
+
+
+def of_small_numbers(draw: Draw) -> Case:
+    """Numbers so small that what the norms add to the variance shows."""
+    return beginning(draw).with_arguments(x=0.003 * draw.normal(B, T, D))
 
 
 def all_dropped(draw: Draw) -> Case:
     """Nothing is left of what the sublayers say."""
-    return drop_everything(beginning(draw))
+    return drop_almost_surely(beginning(draw))
 
 
 def not_training(draw: Draw) -> Case:
@@ -45,33 +51,39 @@ def not_training(draw: Draw) -> Case:
 
 
 def hardly_dropped(draw: Draw) -> Case:
-    """A dropout that shows by its divisor alone."""
-    return hardly_drop(beginning(draw))
+    """A dropout that shows by its divisor alone, and numbers so large that the eps of the norms does not show beside it."""
+    return hardly_drop(beginning(draw).with_arguments(x=3000 * draw.normal(B, T, D)))
+
+
+def of_large_numbers(draw: Draw) -> Case:
+    """Several tokens behind others, with numbers so large that the eps of the norms does not show in double precision."""
+    return going_on(draw).with_arguments(x=3000 * draw.normal(B, T, D))
 
 
 def more(draw: Draw, size: int) -> Case:
     """More and longer texts."""
-    return beginning(draw).with_arguments(x=draw.normal(size, size + 1, D))
+    return beginning(draw).with_arguments(x=20 * draw.normal(size, size + 1, D))
 
 
-def of_a_gpu(draw: Draw) -> Case:
-    """The same in float64, for the device."""
-    return replace(beginning(draw).to(torch.float64), training=False)
+def _edges(draw: Draw) -> list[Probe]:
+    small = draw.case(of_small_numbers)
+    return [Probe((small.request(),), "matches"), *gradients_of_the_past(draw.case(of_large_numbers))]
 
 
 GPT_BLOCK = Exercise(
     reference=gpt.GptBlock,
     rows=(
-        rows.numbers(4.75, beginning, title="Tokens, keys and values are right from the beginning of a text."),
-        rows.numbers(3, going_on, one_more, name="past", title="They are right behind a past, too."),
+        rows.numbers(4.25, beginning, title="Tokens, keys and values are right from the beginning of a text."),
+        rows.numbers(2.75, going_on, one_more, name="past", title="They are right behind a past, too."),
         rows.numbers(
-            2,
+            1.75,
             all_dropped,
             not_training,
             hardly_dropped,
             name="dropout",
             title="In training, and only then, dropout falls on what the sublayers say.",
         ),
+        rows.Row("edges", "Small numbers show the norms' eps of 1e-5, and gradients reach the past.", 1, _edges),
         rows.inputs_kept(0.75, going_on),
         rows.no_loop(0.75, more, over="texts or tokens"),
         rows.device(0.75, beginning),

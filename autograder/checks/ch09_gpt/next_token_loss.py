@@ -48,9 +48,10 @@ def one_token(draw: Draw) -> Case:
 
 
 def large_logits(draw: Draw) -> Case:
-    """Logits whose exponentials overflow."""
-    case = whole_texts(draw)
-    return case.with_arguments(logits=100 * case.arguments["logits"])
+    """Logits whose exponentials overflow, and a single target, whose probability is rounded to zero in float32."""
+    tokens = draw.integers(0, 5, 1, 2)
+    logits = (200 + 2 * draw.normal(1, 2, 5)).scatter(2, tokens[:, 1:, None], 50.0)
+    return Case({"logits": logits, "tokens": tokens})
 
 
 def more(draw: Draw, size: int) -> Case:

@@ -45,16 +45,15 @@ def more(draw: Draw, size: int) -> Case:
 SEQUENCE_LOG_PROBABILITY = Exercise(
     reference=gpt.sequence_log_probability,
     rows=(
-        rows.numbers(3, texts, title="The log-probability of each text, in nats; gradients too."),
-        rows.edge(
-            0.75,
+        rows.numbers(1, texts, title="The log-probability of each text, in nats; gradients too."),
+        rows.numbers(
+            2.5,
             long_text,
-            one_token,
-            name="lengths",
+            name="long",
             gradients=False,
-            dtypes=(),
-            title="Texts of 400 tokens and of one have a log-probability, too.",
+            title="A text of 400 tokens has one too, though its probability is smaller than any number of float32.",
         ),
+        rows.numbers(0.25, one_token, name="one", gradients=False, title="So has a text of one token."),
         rows.inputs_kept(0.25, texts),
         rows.no_loop(0.5, more, over="texts or tokens"),
         rows.device(0.5, texts),

@@ -67,6 +67,36 @@ def no_way_up(draw: Draw) -> Case:
     return rising(draw).with_arguments(cut=0.0)
 
 
+def no_way_up_at_the_beginning(draw: Draw) -> Case:
+    """The first step of the same: it is the peak."""
+    return beginning(draw).with_arguments(cut=0.0)
+
+
+def a_single_step(draw: Draw) -> Case:
+    """As short as it may be."""
+    return beginning(draw).with_arguments(total=1)
+
+
+def no_step(draw: Draw) -> Case:
+    """Shorter than it may be."""
+    return beginning(draw).with_arguments(total=0)
+
+
+def before_the_beginning(draw: Draw) -> Case:
+    """A step before the first one, and nothing else is wrong."""
+    return beginning(draw).with_arguments(step=-1)
+
+
+def no_way_down(draw: Draw) -> Case:
+    """A rise that takes all steps."""
+    return beginning(draw).with_arguments(cut=1.0)
+
+
+def less_than_no_way_up(draw: Draw) -> Case:
+    """A share of the steps that is negative."""
+    return beginning(draw).with_arguments(cut=-0.1)
+
+
 def behind_the_end(draw: Draw) -> Case:
     """A step behind the last one."""
     case = _case(draw)
@@ -94,7 +124,23 @@ SLANTED_TRIANGULAR_RATE = Exercise(
             gradients=False,
             title="Peak, its place and the ends may be others.",
         ),
-        rows.numbers(0.25, no_way_up, name="no rise", gradients=False, title="There may be no way up."),
-        rows.errors(0.5, rising, behind_the_end, title="A step behind the last one is a ValueError."),
+        rows.numbers(
+            0.25,
+            no_way_up,
+            no_way_up_at_the_beginning,
+            name="no rise",
+            gradients=False,
+            title="There may be no way up.",
+        ),
+        rows.errors(
+            0.5,
+            a_single_step,
+            behind_the_end,
+            before_the_beginning,
+            no_step,
+            no_way_down,
+            less_than_no_way_up,
+            title="A step or a share outside its range is a ValueError.",
+        ),
     ),
 )

@@ -314,6 +314,13 @@ def test_weights_drawn_at_random_are_judged_by_how_widely_they_vary(scale, passe
     assert told is None if passes else "standard deviation" in told
 
 
+def test_a_spread_can_be_judged_more_narrowly():
+    drawn = torch.linspace(-1, 1, 20)[:, None] + torch.arange(3)
+    seen, expected = Observation(outputs={"output": 1.15 * drawn}), Observation(outputs={"output": drawn})
+    assert judge("spread", [seen], [expected], {"dim": 0, "within": 1.2}) is None
+    assert "standard deviation" in judge("spread", [seen], [expected], {"dim": 0, "within": 1.1})
+
+
 def test_forbidden_functions_are_named():
     seen = [Observation(functions=("softmax", "lerp"))]
     assert judge("free_of", seen, seen, {"names": ["dot"]}) is None

@@ -326,6 +326,13 @@ def test_gradients_of_several_outputs_are_added_and_an_unused_input_has_gradient
     torch.testing.assert_close(seen.outputs["gradient of y"], torch.zeros_like(X))
 
 
+def test_each_tensor_of_a_nested_argument_has_a_gradient():
+    seen = ask(lambda x, pair: x * pair[0] + pair[1].detach(), "gradients", wrt=("pair",), x=X, pair=(X, X))
+    assert set(seen.outputs) == {"gradient of pair[0]", "gradient of pair[1]"}
+    assert bool(seen.outputs["gradient of pair[0]"].any())
+    assert not bool(seen.outputs["gradient of pair[1]"].any())
+
+
 @pytest.mark.parametrize("cut", [lambda x: x.detach(), lambda x: torch.tensor(x.tolist()), lambda x: 5])
 def test_a_result_that_is_cut_off_from_its_inputs_is_told(cut):
     assert "cut off from the inputs" in ask(cut, "gradients", wrt=("x",), x=X).error

@@ -223,6 +223,18 @@ class HeadByHead(_Block):
         return x + self.drop(self.think(x)), (k, v)
 
 
+@alternative("GptBlock")
+class WithHandMadeDropout(Unflattened):
+    """Dropout written out: what is kept is divided by 1 - p, which is zero for a dropout of exactly 1."""
+
+    def drop(self, x):
+        """Drop where a uniform number is below p."""
+        if not self.training:
+            return x
+        kept = (torch.rand_like(x) >= self.p).to(x.dtype)
+        return x * kept / (1 - self.p)
+
+
 def _older(k, v, h, q):
     rest = k.shape[2] - q.shape[2]
     return (k[:, h : h + 1, :rest], v[:, h : h + 1, :rest]) if rest else None
@@ -327,6 +339,26 @@ class HeadByHeadModel(_Model):
         return (self.token_embedding.weight @ x.transpose(1, 2)).transpose(1, 2)
 
 
+@alternative("Gpt")
+class OfHandMadeDropout(_Model):
+    """Dropout written out, and a standard deviation that a model without blocks does not have."""
+
+    block = WithHandMadeDropout
+
+    def __init__(self, vocab_size, max_length, *, d_model, n_heads, n_layers, d_ff=None, dropout=0.0):
+        sizes = {"d_model": d_model, "n_heads": n_heads, "n_layers": n_layers, "d_ff": d_ff, "dropout": dropout}
+        super().__init__(vocab_size, max_length, **sizes)
+        for name, parameter in self.named_parameters():
+            if name.endswith(("o_proj.weight", "down_proj.weight")):
+                parameter.data.normal_(0.0, 0.02 / math.sqrt(2 * n_layers))
+
+    def embed(self, tokens, before):
+        """Drop with the block's own dropout."""
+        p, self.p = self.p, 0.0
+        x, self.p = super().embed(tokens, before), p
+        return WithHandMadeDropout.drop(self, x)
+
+
 # ------------------------------------------------------------------------------------------------------------- writing
 
 
@@ -346,7 +378,7 @@ def with_a_list(
             last = sampler_chain(logits[:, -1, :], text, chain, generator=generator)
             likeliest = last.argmax(-1, keepdim=True)
             new = likeliest if greedy else torch.multinomial(last.softmax(-1), 1, generator=generator)
-            new = torch.where(done[:, None], pad, new)
+            new = torch.where(done[:, None], pad, new).to(prompt.dtype)
             columns.append(new)
             done = done | ((new[:, 0] == eos) if eos is not None else False)
             if done.all():
@@ -365,7 +397,7 @@ def into_a_table(
     T = prompt.shape[1]
     table = prompt.new_full((len(prompt), T + max_new_tokens), pad)
     table[:, :T] = prompt
-    running = torch.ones(len(prompt), dtype=torch.bool)
+    running = torch.ones(len(prompt), dtype=torch.bool, device=prompt.device)
     cache, seen, end = None, 0, T
     for place in range(T, T + max_new_tokens):
         logits, cache = model(table[:, seen:place], cache)
@@ -375,7 +407,7 @@ def into_a_table(
             cache = None
         p = sampler_chain(logits[:, -1], table[:, :place], chain, generator).softmax(dim=-1)
         token = p.max(dim=-1).indices if greedy else torch.multinomial(p, 1, generator=generator).view(-1)
-        table[running, place] = token[running]
+        table[running, place] = token[running].to(prompt.dtype)
         running = running & (token != eos) if eos is not None else running
         end = place + 1
         if not running.any():
