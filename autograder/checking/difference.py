@@ -126,8 +126,10 @@ def unreadable(name: str, value: Value) -> str | None:
 
 
 def shape_text(value: Value) -> str:
+    """Return the shape of a tensor as text; of anything else, its type."""
     return str(tuple(value.shape)) if isinstance(value, Tensor) else type(value).__name__
 
 
 def dtype_text(value: Tensor) -> str:
+    """Return the name of a dtype without `torch.`."""
     return str(value.dtype).removeprefix("torch.")

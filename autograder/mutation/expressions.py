@@ -22,6 +22,7 @@ _COMPARISONS: dict[type[ast.cmpop], tuple[type[ast.cmpop], ...]] = {
 
 
 def comparison(place: Place) -> Iterator[Change]:
+    """Yield comparisons with the neighbouring and the opposite operator."""
     node = place.node
     assert isinstance(node, ast.Compare)
     for i, operator in enumerate(node.ops):
@@ -77,6 +78,7 @@ _ARITHMETIC: dict[type[ast.operator], tuple[type[ast.operator], ...]] = {
 
 
 def arithmetic(place: Place) -> Iterator[Change]:
+    """Yield the expression with another arithmetic operator."""
     node = place.node
     assert isinstance(node, (ast.BinOp, ast.AugAssign))
     for other in _ARITHMETIC.get(type(node.op), ()):
@@ -87,6 +89,7 @@ def arithmetic(place: Place) -> Iterator[Change]:
 
 
 def sign(place: Place) -> Iterator[Change]:
+    """Yield the operand without its sign or negation."""
     assert isinstance(place.node, ast.UnaryOp)
     operand = place.node.operand
     if isinstance(operand, ast.Constant) and isinstance(operand.value, int):
@@ -96,6 +99,7 @@ def sign(place: Place) -> Iterator[Change]:
 
 
 def boolean(place: Place) -> Iterator[Change]:
+    """Yield `or` for `and`, `and` for `or`, and the expression without each of its clauses."""
     node = place.node
     assert isinstance(node, ast.BoolOp)
     other: ast.boolop = ast.Or() if isinstance(node.op, ast.And) else ast.And()
@@ -106,6 +110,7 @@ def boolean(place: Place) -> Iterator[Change]:
 
 
 def constant(place: Place) -> Iterator[Change]:
+    """Yield the constant plus and minus 1 and times 1.5; a truth value turned round."""
     node, value, negative = place.node, None, False
     if isinstance(node, ast.Constant) and not _is_negated(place):
         value = node.value
@@ -130,6 +135,7 @@ def _number(value: float) -> ast.expr:
 
 
 def conditional(place: Place) -> Iterator[Change]:
+    """Yield either branch of a conditional expression."""
     node = place.node
     assert isinstance(node, ast.IfExp)
     yield "condition dropped", node.body, ""
@@ -137,6 +143,7 @@ def conditional(place: Place) -> Iterator[Change]:
 
 
 def comprehension(place: Place) -> Iterator[Change]:
+    """Yield the comprehension without each of its conditions."""
     node = place.node
     assert isinstance(node, ast.comprehension)
     for i in range(len(node.ifs)):
@@ -180,6 +187,7 @@ def _with(call: ast.Call, *, args: list[ast.expr] | None = None, keywords: list[
 
 
 def call(place: Place) -> Iterator[Change]:
+    """Yield the call without each keyword, with two arguments exchanged, or with a method such as `clone` or `detach` dropped or added."""
     node = place.node
     assert isinstance(node, ast.Call)
     name = name_of(node.func)

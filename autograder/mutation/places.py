@@ -41,6 +41,7 @@ class Place:
 
 
 def name_of(function: ast.expr) -> str:
+    """Return the last part of the name of a called function, or an empty text."""
     if isinstance(function, ast.Attribute):
         return function.attr
     return function.id if isinstance(function, ast.Name) else ""

@@ -11,6 +11,7 @@ _EFFECTS = "autograder.mutation.effects"
 
 
 def condition(place: Place) -> Iterator[Change]:
+    """Yield an `if` or `while` whose condition always holds, or never."""
     node = place.node
     assert isinstance(node, (ast.If, ast.While))
     if isinstance(node, ast.While):
@@ -22,6 +23,7 @@ def condition(place: Place) -> Iterator[Change]:
 
 
 def dropped(place: Place) -> Iterator[Change]:
+    """Yield the statement removed; for `raise`, the error is not raised."""
     node = place.node
     if isinstance(node, ast.Raise):
         yield "error not raised", [ast.Pass()], ""
@@ -51,6 +53,7 @@ _GRADIENT_MODES = {"no_grad", "enable_grad", "inference_mode", "set_grad_enabled
 
 
 def gradient_mode(place: Place) -> Iterator[Change]:
+    """Yield the body of `with torch.no_grad()` without it."""
     node = place.node
     assert isinstance(node, ast.With)
     names = [name_of(item.context_expr.func) for item in node.items if isinstance(item.context_expr, ast.Call)]
@@ -59,6 +62,7 @@ def gradient_mode(place: Place) -> Iterator[Change]:
 
 
 def decorators(place: Place) -> Iterator[Change]:
+    """Yield the definition without each of its decorators."""
     node = place.node
     assert isinstance(node, (ast.FunctionDef, ast.ClassDef))
     for i, decorator in enumerate(node.decorator_list):
