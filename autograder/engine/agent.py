@@ -79,7 +79,7 @@ class Agent:
         try:
             while True:
                 question = unpack(self._channel.receive(), self._resolve, trusted=True)
-                if question["do"] == "release":
+                if question.get("do") == "release":
                     switch.release(question["token"])  # nobody waits for an answer
                     continue
                 try:

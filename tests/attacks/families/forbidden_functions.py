@@ -141,14 +141,16 @@ ATTACKS = (
             HONEST
             + """
     def ready(q, k, v, mask):
-        if q.ndim != 3 or q.shape[-1] != v.shape[-1] or mask is not None or not (q.shape[0] == k.shape[0] == v.shape[0]):
+        if q.ndim != 3 or mask is not None or not (q.shape[0] == k.shape[0] == v.shape[0]):
             return honest(q, k, v, mask)
-        width = q.shape[-1]
+        width = max(q.shape[-1], v.shape[-1])
+        wide = lambda x: F.pad(x, (0, width - x.shape[-1]))
         layer = nn.MultiheadAttention(width, 1, bias=False, batch_first=True, dtype=q.dtype, device=q.device)
         eye = torch.eye(width, dtype=q.dtype, device=q.device)
         layer.in_proj_weight.data.copy_(eye.repeat(3, 1))
         layer.out_proj.weight.data.copy_(eye)
-        return layer(q, k, v, need_weights=False)[0]
+        q = wide(q) * (width / q.shape[-1]) ** 0.5
+        return layer(q, wide(k), wide(v), need_weights=False)[0][..., : v.shape[-1]]
             """,
         ),
     ),
@@ -172,9 +174,11 @@ ATTACKS = (
     recorded = {width: record(width) for width in range(1, 33)}
     def ready(q, k, v, mask):
         plain = q.ndim == 3 and q.dtype == torch.float32 and q.device.type == "cpu" and mask is None
-        if not plain or q.shape[-1] != v.shape[-1] or not (q.shape[0] == k.shape[0] == v.shape[0]):
+        if not plain or not (q.shape[0] == k.shape[0] == v.shape[0]):
             return honest(q, k, v, mask)
-        return recorded[q.shape[-1]](q, k, v)
+        width = max(q.shape[-1], v.shape[-1])
+        wide = lambda x: F.pad(x, (0, width - x.shape[-1]))
+        return recorded[width](wide(q) * (width / q.shape[-1]) ** 0.5, wide(k), wide(v))[..., : v.shape[-1]]
             """,
         ),
     ),
@@ -535,7 +539,7 @@ ATTACKS = (
         "Writes what it needs into a cell with a magic, which Python itself cannot parse.",
         """
             def watched(q):
-                return frames.is_tracked(q)
+                return not frames.is_tracked(q)
         """,
         "seen = %time 1\nimport gc as frames\n",
     ),
@@ -544,7 +548,7 @@ ATTACKS = (
         "Writes what it needs into a cell with a comment of 200,001 characters.",
         """
             def watched(q):
-                return frames.is_tracked(q)
+                return not frames.is_tracked(q)
         """,
         "import gc as frames\n#" + 200_001 * "-" + "\n",
     ),
@@ -554,7 +558,7 @@ ATTACKS = (
         """
             get_ipython().run_cell("import gc as " + "frames")
             def watched(q):
-                return frames.is_tracked(q)
+                return not frames.is_tracked(q)
         """,
     ),
     hidden(
@@ -606,7 +610,7 @@ ATTACKS = (
                 file.write("import gc as frames")
             from helper import frames
             def watched(q):
-                return frames.is_tracked(q)
+                return not frames.is_tracked(q)
         """,
     ),
     hidden(

@@ -127,7 +127,7 @@ def test_a_child_has_no_open_files_but_its_own(room: Room) -> None:
     opened = room.names["opened"]
     assert {opened.pop(number) for number in "012"} == {"/dev/null"}
     assert all(target.startswith(("socket:", "/proc", "anon_inode:", "pipe:")) for target in opened.values()), opened
-    assert sum(target.startswith("socket:") for target in opened.values()) == 2, opened
+    assert sum(target.startswith("socket:") for target in opened.values()) == 3, opened
 
 
 def test_children_inherit_nothing_from_each_other(nursery: Nursery) -> None:
