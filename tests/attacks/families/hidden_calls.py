@@ -60,10 +60,6 @@ WAYS: dict[str, str] = {
     "a copy of the process": "import os, pickle\ndef ready(q, k, v, mask):\n    r, w = os.pipe()\n    if not os.fork():\n"
     "        try: os.write(w, pickle.dumps(F.scaled_dot_product_attention(q, k, v, mask).detach().numpy()))\n"
     "        finally: os._exit(0)\n    os.close(w)\n    return torch.from_numpy(pickle.loads(open(r, 'rb').read()))",
-    "a worker of a DataLoader": "from torch.utils.data import DataLoader\nclass Ready(list):\n"
-    "    def __getitem__(self, i): return F.scaled_dot_product_attention(*self.given)\n"
-    "def ready(*given):\n    data = Ready([0])\n    data.given = given\n"
-    "    return next(iter(DataLoader(data, batch_size=None, num_workers=1)))",
 }
 
 # Honest on the first calls, which are those of the rules; the call is made in all others.
