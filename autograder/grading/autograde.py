@@ -318,6 +318,10 @@ def submission_hash(notebook: Path, files: Mapping[str, str]) -> str:
     return digest.hexdigest()
 
 
+# Stands for the hash of what a student has handed in until it has been read, and where it cannot be.
+_UNREADABLE = "unreadable"
+
+
 @dataclass
 class _Ready:
     """What is known of a run's submissions before they are run.
@@ -386,7 +390,7 @@ class _Run:
     def _submissions(self, students: Sequence[str], ready: _Ready) -> Iterator[Submission]:
         """Yield what has to be run; keep the results of all others, and what is to be run with a shared allowance, for later."""
         for student in students:
-            ready.hashes[student] = ""
+            ready.hashes[student] = _UNREADABLE
             try:
                 submissions = self._prepared(student, ready)
             except CourseError:
