@@ -18,7 +18,9 @@ MODULES = _names(
 # Of these, what runs text, compiles, records, or reaches below Python.
 BUT_NOT = _names(
     "numpy.ctypeslib numpy.f2py numpy.distutils torch.library torch.package torch.utils.cpp_extension torch.ops torch.fx torch.export "
-    "torch.overrides torch.utils.data.datapipes IPython.core importlib.util importlib.machinery unittest.mock"
+    "torch.overrides torch.utils.data.datapipes importlib.util importlib.machinery unittest.mock IPython.core.builtin_trap "
+    "IPython.core.compilerop IPython.core.debugger IPython.core.extensions IPython.core.hooks IPython.core.inputtransformer2 "
+    "IPython.core.magic IPython.core.magics IPython.core.payload IPython.core.ultratb"
 )
 BUILTINS = _names("eval exec compile globals __import__ __builtins__ __loader__ __spec__")
 # Dunder names of an object's own that say nothing; others lead to what Python itself is made of.

@@ -141,7 +141,7 @@ cell("warnings ignored", "import warnings\nwarnings.filterwarnings('ignore')")
 cell("NumPy raises", "import numpy as np\nnp.seterr(all='raise')")
 cell("logging", "import logging\nlogging.basicConfig(level=logging.DEBUG)\nlogging.debug('here')")
 cell("logging captures warnings", "import logging\nlogging.captureWarnings(True)\nlogging.disable(logging.CRITICAL)")
-cell("recursion limit", "import sys\nsys.setrecursionlimit(5000)", told=["worth a look"])
+cell("recursion limit", "import sys\nsys.setrecursionlimit(5000)")
 cell("garbage collected", "import gc\ngc.collect()\ntorch.cuda.empty_cache()", tests, told=["worth a look"])
 cell("environment", "import os\nos.environ['CUDA_VISIBLE_DEVICES'] = ''\nos.environ['OMP_NUM_THREADS'] = '1'")
 cell("an alarm taken back", "import signal\nsignal.alarm(0)", tests, told=["worth a look"])
@@ -405,7 +405,12 @@ cell(
     tests,
     told=["worth a look"],
 )
-cell("a program", "import subprocess\nsubprocess.run(['ls'], capture_output=True)", tests, told=["worth a look"])
+cell(
+    "a program",
+    "import subprocess\nsubprocess.run(['ls'], capture_output=True)",
+    tests,
+    told=["cell error", "worth a look"],
+)
 cell(
     "time measured",
     "import time\nstart = time.perf_counter()\ntime.sleep(0.01)\nprint(time.perf_counter() - start)",
@@ -454,7 +459,7 @@ cell("input asked for", "name = input('your name')", told=["cell error"])
 cell("stopped by sys.exit", "import sys\nsys.exit()", told=["cell error"])
 cell("stopped by SystemExit", "raise SystemExit('Stop here')", tests, told=["cell error"])
 cell("stopped by exit", "exit()")
-cell("a breakpoint", "def f():\n    breakpoint()\n    return 1\nf()", tests)
+cell("a breakpoint", "def f():\n    breakpoint()\n    return 1\nf()", tests, told=["worth a look"])
 cell("the debugger", "import pdb\npdb.set_trace()", tests)
 cell("the debugger afterwards", "%debug", tests)
 

@@ -527,9 +527,7 @@ looking(
 looking("temporaries deleted", "del scores, wide")
 looking("moved to where it is", "weights = weights.to(q.device).contiguous().clone()")
 looking("loop with a progress bar", "from tqdm import tqdm\nfor _ in tqdm(range(2), leave=False):\n    pass")
-looking(
-    "asked whether gradients are on", "if torch.is_grad_enabled():\n    weights = weights * 1.0", told=["worth a look"]
-)
+looking("asked whether gradients are on", "if torch.is_grad_enabled():\n    weights = weights * 1.0")
 looking(
     "an array printed from the device",
     "print(weights.detach().numpy())",
@@ -785,5 +783,4 @@ written(
         def forward(self, x):
             return self.down_proj(getattr(nn.functional, self.activation)(self.up_proj(x)))
     """,
-    told=["worth a look"],
 )
