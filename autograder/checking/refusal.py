@@ -199,6 +199,10 @@ _prepared: dict[str, list[FunctionType]] = {}
 _looked_through: set[str] = set()
 
 
+# Marks for TorchScript such as `torch.jit.export`: PyTorch's own modules call them while they are imported, and they record nothing.
+_DECORATORS = frozenset({"torch._jit_internal"})
+
+
 def _python_functions(paths: Sequence[str], names: Sequence[str] = ()) -> dict[str, list[FunctionType]]:
     """Return the Python functions in modules of PyTorch and of ``PACKAGES``, by their simple names: those of some names, or all."""
     found: dict[str, list[FunctionType]] = {}
@@ -210,7 +214,7 @@ def _python_functions(paths: Sequence[str], names: Sequence[str] = ()) -> dict[s
         for name in list(there) if top in PACKAGES or not names else names:
             value = there.get(name)
             # Other objects may do anything when they are asked. What is imported from another package is none of this one's.
-            if type(value) in _KINDS and str(value.__module__).partition(".")[0] == top:
+            if type(value) in _KINDS and value.__module__ not in _DECORATORS and str(value.__module__).partition(".")[0] == top:
                 found.setdefault(top if top in PACKAGES else name, []).extend(_code_of(value))
     return found
 
