@@ -26,7 +26,7 @@ def merge_heads(x):
 def test_einops_earns_nothing_where_reshaping_is_the_exercise(solution):
     verdict = check(solution)
     assert verdict.score == 0
-    assert "it calls einops, which this exercise asks you to do yourself" in str(verdict)
+    assert "it calls einops, which this exercise asks you to write yourself" in str(verdict)
 
 
 def test_what_is_profiled_before_is_profiled_again_afterwards():

@@ -67,7 +67,7 @@ def test_a_loop_that_trains_reaches_the_small_task_whatever_the_seed(seed: int) 
     "loop", [without_training, on_one_batch, at_the_optimisers_rate, at_the_first_rate, for_ten_steps]
 )
 def test_a_loop_that_does_not_train_as_it_should_does_not_reach_it_whatever_the_seed(loop: Any) -> None:
-    assert all("on examples that it was not trained on" in (verdict(loop, seed) or "") for seed in range(4))
+    assert all("on examples it was not trained on" in (verdict(loop, seed) or "") for seed in range(4))
 
 
 def test_a_loop_that_reaches_it_in_a_way_of_its_own_keeps_those_points_and_no_others_about_numbers() -> None:
