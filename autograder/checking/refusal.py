@@ -214,7 +214,11 @@ def _python_functions(paths: Sequence[str], names: Sequence[str] = ()) -> dict[s
         for name in list(there) if top in PACKAGES or not names else names:
             value = there.get(name)
             # Other objects may do anything when they are asked. What is imported from another package is none of this one's.
-            if type(value) in _KINDS and value.__module__ not in _DECORATORS and str(value.__module__).partition(".")[0] == top:
+            if (
+                type(value) in _KINDS
+                and value.__module__ not in _DECORATORS
+                and str(value.__module__).partition(".")[0] == top
+            ):
                 found.setdefault(top if top in PACKAGES else name, []).extend(_code_of(value))
     return found
 
