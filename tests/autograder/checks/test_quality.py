@@ -43,8 +43,9 @@ NOT_EXERCISES = {
 GIVEN = {"assign"}
 # In bytes. A model has dozens of weights, and each known mistake gradients by all of them.
 LARGEST_RECORDING, LARGEST_OF_A_MODEL = 500_000, 2_500_000
-WHOLE_MODELS = {
-    *("Seq2Seq", "AttentionSeq2Seq", "Transformer", "Bert", "Albert", "Gpt", "T5", "VisionTransformer", "Llama"),
+MODELS = {
+    *("Seq2Seq", "AttentionSeq2Seq", "Transformer", "Bert", "Albert", "Gpt", "GptBlock", "T5", "VisionTransformer"),
+    "Llama",
 }
 # Kinds of errors that code makes which is broken, and mistakes that consist in making one of them.
 BROKEN = {"AttributeError", "NameError", "TypeError", "UnboundLocalError"}
@@ -307,7 +308,7 @@ def test_an_inputs_row_watches_every_argument_that_can_change(name):
 @every_exercise
 def test_a_verdict_has_no_more_rows_than_a_student_reads(name):
     target = exercise(name)
-    low, high = (2, 4) if target.points < 4 else (4, 9 if name in WHOLE_MODELS else 7)
+    low, high = (2, 4) if target.points < 4 else (4, 9 if name in MODELS else 7)
     assert low <= len(target.rows) <= high, [row.name for row in target.rows]
     assert target.points >= 3
 
@@ -326,7 +327,7 @@ def test_nothing_is_judged_before_somebody_looks(monkeypatch: pytest.MonkeyPatch
 @every_exercise
 def test_names_points_and_explanations_are_fit_to_be_read_by_students(name):
     target = exercise(name)
-    assert 4 <= len(target.misconceptions) <= (20 if name in WHOLE_MODELS else 15)
+    assert 4 <= len(target.misconceptions) <= 20
     for things in ([item.name for item in target.misconceptions], [aspect.name for aspect in target.rows]):
         assert len(set(things)) == len(things), "each needs a name of its own"
     assert all(aspect.points > 0 and aspect.points * 4 % 1 == 0 for aspect in target.rows), "quarter points at least"
@@ -365,7 +366,7 @@ def test_every_exercise_of_the_course_s_package_has_a_check():
 @every_exercise
 def test_a_recording_is_small_enough_to_be_handed_out(name, tmp_path):
     recorded(name, tmp_path)
-    largest = LARGEST_OF_A_MODEL if name in WHOLE_MODELS else LARGEST_RECORDING
+    largest = LARGEST_OF_A_MODEL if name in MODELS else LARGEST_RECORDING
     assert (tmp_path / f"{name}.safetensors").stat().st_size <= largest
 
 
