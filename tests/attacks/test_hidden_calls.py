@@ -40,6 +40,12 @@ def test_a_hidden_call_earns_nothing(student: Student, sheet: Sheet, way: str, c
     assert verdict.score == 0, [finding.message for finding in verdict.findings]
 
 
+@pytest.mark.parametrize("way", WAYS.values(), ids=WAYS.keys())
+def test_each_way_leads_to_the_function_where_nothing_is_forbidden(student: Student, way: str) -> None:
+    assert student.run(SETUP + way), student.outputs
+    assert student.run("q = torch.rand(1, 2, 3)\nassert ready(q, q, q, None).shape == q.shape"), student.outputs
+
+
 def test_the_same_code_without_the_call_earns_something(student: Student, sheet: Sheet) -> None:
     student.run(SETUP + dedent(HONEST) + "ready = honest\n" + LATER.format(count=4))
     assert decide(sheet, student.names[NAME].__subject__()).score > 0

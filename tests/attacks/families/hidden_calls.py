@@ -24,7 +24,7 @@ WAYS: dict[str, str] = {
     "ready = types.FunctionType((lambda *x: F.scaled_dot_product_attention(*x)).__code__, {'F': F})",
     "IPython's input transformers": "get_ipython().input_transformers_post.append("
     "lambda lines: [line.replace('HERE', 'F.scaled_' 'dot_product_attention') for line in lines])\n"
-    "get_ipython().run_cell('ready = HERE')\nget_ipython().input_transformers_post.clear()",
+    "get_ipython().run_cell('ready = HERE\\n%matplotlib inline')\nget_ipython().input_transformers_post.clear()",
     "IPython's trees": "import ast\nclass Change(ast.NodeTransformer):\n    def visit_Name(self, node):\n"
     "        return ast.parse('F.scaled_' 'dot_product_attention', mode='eval').body if node.id == 'HERE' else node\n"
     "change = Change()\nget_ipython().ast_transformers.append(change)\nget_ipython().run_cell('ready = HERE')\n"
@@ -34,6 +34,20 @@ WAYS: dict[str, str] = {
     "get_ipython().events.unregister('pre_run_cell', hook)",
     "matplotlib's callbacks": "from matplotlib.cbook import CallbackRegistry\nkept = CallbackRegistry()\n"
     f"def taken(name): globals()['ready'] = getattr(F, name)\nkept.connect('s', taken)\nkept.process('s', {NAME})",
+    "matplotlib's settings": "import matplotlib\n"
+    "def taken(name): globals()['ready'] = getattr(F, name)\nmatplotlib.rcParams.validate['toolbar'] = taken\n"
+    f"matplotlib.rcParams['toolbar'] = {NAME}",
+    "a lesson's own code": "import nbformat, tempfile, tfcourse, tfcourse.attention\n"
+    "text = ('import torch.nn.functional as F\\ndef scaled_dot_product_attention(q, k, v, mask=None):\\n'\n"
+    f"    '    return F.' + {NAME} + '(q, k, v, mask)')\n"
+    "file = tempfile.mkdtemp() + '/03_scaled_dot_product.ipynb'\n"
+    "nbformat.write(nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(text)]), file)\n"
+    "tfcourse.use(file)\nready = tfcourse.attention.scaled_dot_product_attention",
+    "a worker of a data loader": "from torch.utils.data import DataLoader, IterableDataset\nclass Calls(IterableDataset):\n"
+    "    def __init__(self, *given): self.given = given\n"
+    "    def __iter__(self): yield F.scaled_dot_product_attention(*self.given)\n"
+    "def ready(*given):\n    given = [x.detach() if isinstance(x, torch.Tensor) else x for x in given]\n"
+    "    return next(iter(DataLoader(Calls(*given), batch_size=None, num_workers=1, timeout=2)))",
     "numpy's test helpers": "import numpy.testing\nnumpy.testing.runstring('ready = F.scaled_' 'dot_product_attention', globals())",
     "a pickle in an array": "import io, numpy\nclass Give:\n"
     "    def __reduce__(self): return eval, ('__import__(\"torch\").nn.functional.scaled_' 'dot_product_attention',)\n"
