@@ -101,7 +101,7 @@ def refuse(exercise: str, names: Sequence[str], called: set[str], standing: Stan
     refusing = {name: _refusing(exercise, name, called) for name in names}
     handles: dict[str, Any] = {}
     kernels = _operators()
-    for name in names:
+    for name in (name for name in names if name not in RECORDERS):  # torch.trace adds up a diagonal
         for namespace, operator, key in kernels.get(name, ()):
             if namespace not in handles:
                 handles[namespace] = _dispatch_library("IMPL", namespace, "")
@@ -226,8 +226,8 @@ def _python_functions(paths: Sequence[str], names: Sequence[str] = ()) -> dict[s
 def _code_of(value: Any) -> list[FunctionType]:
     """Return the Python functions behind a function or a class; a module of weights may be made, but not run."""
     if isinstance(value, type):
-        made = {"__init__", "__setstate__", "extra_repr"} if issubclass(value, nn.Module) else set()
-        return [method for name, method in vars(value).items() if name not in made and type(method) is FunctionType]
+        methods = [(name, method) for name, method in vars(value).items() if type(method) is FunctionType]
+        return [method for name, method in methods if "forward" in name or not issubclass(value, nn.Module)]
     found = []
     while type(value) in _FUNCTIONS:
         found += [value] if type(value) is FunctionType else []

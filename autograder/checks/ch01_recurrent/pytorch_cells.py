@@ -1,7 +1,7 @@
 """Functions and classes of PyTorch that would do an exercise about recurrent networks by themselves."""
 
 RECURRENT_LAYERS = (
-    *("RNN", "LSTM", "GRU", "RNNBase", "RNNCell", "LSTMCell", "GRUCell", "RNNCellBase"),
+    *("RNN", "LSTM", "GRU", "RNNCell", "LSTMCell", "GRUCell"),
     *("rnn_tanh", "rnn_relu", "lstm", "gru", "rnn_tanh_cell", "rnn_relu_cell", "lstm_cell", "gru_cell"),
     *("_thnn_fused_lstm_cell", "_thnn_fused_gru_cell", "quantized_lstm_cell", "quantized_gru_cell"),
 )

@@ -18,6 +18,7 @@ from autograder.checking.draw import Case
 from autograder.checking.refusal import ForbiddenFunctionError, refused
 from autograder.checking.subject import LocalSubject
 from autograder.checks import exercises
+from autograder.checks.ch01_recurrent.pytorch_cells import RECURRENT_LAYERS
 from autograder.checks.ch03_scaled_dot_product.cases import FUSED
 from autograder.checks.ch05_transformer.ready_made import NORMS
 from autograder.checks.ch11_vision.patches import CUTTING
@@ -128,7 +129,17 @@ def test_other_functions_work_meanwhile() -> None:
     with refused("attend", FUSED) as called:
         torch.testing.assert_close(torch.softmax(X @ X.transpose(-2, -1), -1) @ X, expected)
         F.layer_norm(X, (WIDTH,))
+        torch.eye(2).trace()  # the name of a recorder is that of an operator, too
     assert not called
+
+
+def test_a_layer_may_be_made_and_its_call_is_refused_under_its_own_name() -> None:
+    with refused("cell", RECURRENT_LAYERS) as called:
+        layer = nn.LSTM(WIDTH, 2)
+        assert not called
+        with pytest.raises(ForbiddenFunctionError, match="^LSTM is refused"):
+            layer(X)
+    assert called == {"LSTM"}
 
 
 def test_every_way_of_observing_refuses() -> None:
