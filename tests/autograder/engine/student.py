@@ -160,6 +160,8 @@ class Scripted:
         with contextlib.suppress(ClosedError):
             for answer in self._answers:
                 question = unpack(channel.receive(), lambda reference: reference)
+                while question.get("do") == "release":  # it is answered by nobody
+                    question = unpack(channel.receive(), lambda reference: reference)
                 self.asked.append(question)
                 said = answer(question) if callable(answer) else answer
                 for message in said if isinstance(said, list) else [said]:
