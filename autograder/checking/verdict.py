@@ -69,7 +69,7 @@ class Finding:
 
     @property
     def mark(self) -> str:
-        """A sign for what became of it: ✓ if it passed, ✗ if it was missed, – if it was not judged."""
+        """The sign ✓ if the row passed, ✗ if it was missed, – if it was not judged."""
         return "–" if self.message == NOT_JUDGED else "✓" if self.passed else "✗"
 
     @property

@@ -28,6 +28,7 @@ import os
 import signal
 import sys
 from collections.abc import Sequence
+from functools import cache
 from hashlib import blake2b
 from types import CellType, FunctionType, ModuleType
 from typing import Any
@@ -40,8 +41,9 @@ EVENT = "tfcourse.refusal"
 _SELDOM = ("einops", "einops.layers.torch", "torch.ao.nn.quantizable", "torch.nn.attention.flex_attention")
 
 
+@cache
 def install(*, namespaces: bool) -> None:
-    """Add the hook to this process; what is forked from it has it, too.
+    """Add the hook to this process, once; what is forked from it has it, too.
 
     Args:
         namespaces: whether each fork is the first process of a namespace of its own, so that it may end all others there.

@@ -9,7 +9,6 @@ import signal
 import socket
 import threading
 from collections.abc import Callable, Mapping
-from functools import cache
 from typing import Any
 
 import torch
@@ -73,12 +72,6 @@ class Process:
         return 0
 
 
-@cache
-def _install_switch() -> None:
-    """Install it once, for all processes that are forked from this one, as a zygote does."""
-    switch.install(namespaces=False)
-
-
 class Student:
     """A student's process with names that have been defined.
 
@@ -87,7 +80,7 @@ class Student:
     """
 
     def __init__(self, names: Mapping[str, Any] | None = None) -> None:
-        _install_switch()
+        switch.install(namespaces=False)  # for all processes that are forked from this one, as a zygote does
         ours, theirs = socket.socketpair()
         tray, their_tray = socket.socketpair(type=socket.SOCK_SEQPACKET)
         pid = os.fork()
