@@ -168,7 +168,7 @@ def test_drawn_answer_is_what_the_drawn_text_hides() -> None:
 
 
 def test_drawn_buckets_are_those_that_their_caption_names() -> None:
-    offsets, buckets = drawings.offsets_of(len(drawings.OFFSET_WORDS))
+    offsets, buckets = drawings._offsets_of(len(drawings.OFFSET_WORDS))
     assert offsets[1] == [-1, 0, 1, 2, 3]
     assert buckets[1] == [1, 0, 17, 18, 19]
 

@@ -137,7 +137,7 @@ def test_a_layer_may_be_made_and_its_call_is_refused_under_its_own_name() -> Non
     with refused("cell", RECURRENT_LAYERS) as called:
         layer = nn.LSTM(WIDTH, 2)
         assert not called
-        with pytest.raises(ForbiddenFunctionError, match="^LSTM is refused"):
+        with pytest.raises(ForbiddenFunctionError, match=r"^LSTM is refused"):
             layer(X)
     assert called == {"LSTM"}
 

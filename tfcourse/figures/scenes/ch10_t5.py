@@ -119,14 +119,14 @@ def offsets_and_buckets() -> Drawing:
     """
     narrow = Drawing(350, 476)
     drawing = Drawing(700, 232, narrow=narrow)
-    offsets, buckets = offsets_of(len(OFFSET_WORDS))
+    offsets, buckets = _offsets_of(len(OFFSET_WORDS))
     for number, (name, values) in enumerate((("offset", offsets), ("bucket", buckets))):
         for on, corner in ((drawing, (76 + 350 * number, 60)), (narrow, (80, 60 + 238 * number))):
             matrix(on, values, corner, cell=(48, 32), name=name, rows=OFFSET_WORDS, columns=OFFSET_WORDS)
     return drawing
 
 
-def offsets_of(length: int) -> tuple[list[list[int]], list[list[int]]]:
+def _offsets_of(length: int) -> tuple[list[list[int]], list[list[int]]]:
     """For each pair of a query (row) and a key (column), the offset and its bucket, looking both ways."""
     positions = torch.arange(length)
     offset = positions - positions[:, None]
