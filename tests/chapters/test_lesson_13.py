@@ -228,7 +228,7 @@ def test_a_token_takes_milliseconds_and_its_arithmetic_a_fraction(values: dict[s
     check("a token of the 8B model takes 4.8 ms,", total, form=".1f")
     check("the arithmetic takes 0.02 of them.", computing)
     assert bound == "bandwidth"
-    check("takes 16 · 10⁹ FLOP, two for each", 16, form="d")
+    check("takes 16 · 10⁹ FLOP: each of its eight billion weights", 16, form="d")
     assert pytest.approx(16e9, rel=0.01) == 2 * 8_030_261_248
     assert 16e9 / CARD["peak_flops"] == pytest.approx(16e-6, rel=0.05), "16 microseconds"
     assert total / 1e3 / 16e-6 == pytest.approx(300, rel=0.05), "three hundred times as long"
