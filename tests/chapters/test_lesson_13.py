@@ -78,6 +78,7 @@ GIVEN: set[str] = {
     "with probability 0.8, a pass writes $1 + 0.8 + 0.8^2 + 0.8^3 + 0.8^4$ = 3.36 words",
     "of width 128 would need 32,768",
     "which would need 2,048,",
+    "For one text of 8,192 tokens that is 15.0 + 4.3 = 19.3 GFLOP and 15.0 + 1.1 = 16.1 GB.",
 }
 
 LESSON = Lesson("13_grouped_query", ASKED, GIVEN)
@@ -191,6 +192,10 @@ def test_clocks_show_the_step_that_the_lesson_computes() -> None:
     assert round(moved / 1e9, 1) == drawings.STEP_GB
     assert round(1e3 * moved / CARD["bandwidth"], 1) == drawings.BYTES_MS
     assert round(cost.flops / 1e9, 1) == drawings.STEP_GFLOP
+    phrase = "For one text of 8,192 tokens that is 15.0 + 4.3 = 19.3 GFLOP and 15.0 + 1.1 = 16.1 GB."
+    assert phrase in PROSE
+    parts = (2 * weights, 4 * 32 * 32 * 128 * 8_192, cost.weight_bytes, cost.cache_bytes)
+    assert [round(part / 1e9, 1) for part in parts] == [15.0, 4.3, 15.0, 1.1]
     assert round(1e3 * cost.flops / CARD["peak_flops"], 2) == drawings.FLOP_MS
 
 
@@ -259,8 +264,12 @@ def test_short_texts_become_compute_bound_and_long_ones_never_do(values: dict[st
         cost = decode_cost(weights, 32, 32, 8, 128, length)
         return cost.flops / CARD["peak_flops"] > cost.cache_bytes / CARD["bandwidth"]
 
-    assert ever(390)
-    assert not ever(395), "from about 390 tokens on no batch is large enough"
+    assert ever(393)
+    assert not ever(394), "from about 390 tokens on no batch is large enough"
+    check("its own 15.0 · 10⁹ + 524,288 n FLOP and 131,072 n bytes,", 2 * weights / 1e9, form=".1f")
+    check("its own 15.0 · 10⁹ + 524,288 n FLOP and 131,072 n bytes,", 4 * 32 * 32 * 128, form=",d")
+    check("its own 15.0 · 10⁹ + 524,288 n FLOP and 131,072 n bytes,", kv_cache_bytes(32, 8, 128, 1), form=",d")
+    assert "from n = 394 on" in PROSE
 
 
 def test_batches_beyond_14_gain_at_most_a_factor_of_two(values: dict[str, Any]) -> None:
