@@ -75,7 +75,7 @@ GIVEN: set[str] = {
     "with one text of 8,192 tokens?",
     "$(9 + 16) / 2 = 12.5$, whose root is 3.54, so it becomes $(0.85, 1.13)$",
     r"\mathrm{silu}(2) = 1.76$ and $\mathrm{silu}(-2) = -0.24$",
-    "with probability 0.8, a pass writes $1 + 0.8 + 0.8^2 + 0.8^3 + 0.8^4$ = 3.36 words",
+    "with probability 0.8, independently of the others, a pass writes $1 + 0.8 + 0.8^2 + 0.8^3 + 0.8^4$ = 3.36 words",
     "of width 128 would need 32,768",
     "which would need 2,048,",
     "For one text of 8,192 tokens that is 15.0 + 4.3 = 19.3 GFLOP and 15.0 + 1.1 = 16.1 GB.",
