@@ -165,8 +165,8 @@ def test_nothing_is_written_to_stderr(cells: list[Any]) -> None:
 
 
 def test_every_figure_has_a_description_and_a_caption(pages: list[str]) -> None:
-    assert described(pages) == [True] * 13
-    assert LESSON.captions() == list(range(1, 15))
+    assert described(pages) == [True] * 14
+    assert LESSON.captions() == list(range(1, 16))
 
 
 def test_drawings_can_be_drawn() -> None:
@@ -175,6 +175,7 @@ def test_drawings_can_be_drawn() -> None:
         drawings.layer,
         drawings.stacked_queries,
         drawings.gate,
+        drawings.whole_llama,
         drawings.clocks,
         drawings.cached_attention,
         drawings.prefill,

@@ -132,6 +132,63 @@ def gate() -> Drawing:
     return drawing
 
 
+def whole_llama() -> Drawing:
+    """Draw the model: an embedding, layers that share rotations and have a cache each, a norm, and an output matrix.
+
+    Returns:
+        The drawing: from left to right on a page, from the top to the bottom on a phone.
+    """
+    narrow = Drawing(350, 424)
+    drawing = Drawing(700, 188, narrow=narrow)
+    names = ("embedding", "layer 0", "layer 1", "layer *L* − 1", "RMS norm", "output")
+    notes = ("*V* × *D*", "", "", "", "", "*D* × *V*")
+    edges = (40, 160, 264, 392, 518, 624)
+    widths = (94, 78, 78, 100, 84, 72)
+    parts = [
+        box(drawing, name, Rect(x, 66, width, 44), note=note, size=SMALL, tone="query" if 0 < n < 4 else "ink")
+        for n, (name, note, x, width) in enumerate(zip(names, notes, edges, widths, strict=True))
+    ]
+    arrow(drawing, (6, 88), parts[0].left)
+    for before, after in pairwise(parts):
+        if before is not parts[2]:
+            arrow(drawing, before.right, after.left, tone="muted", stroke=3)
+    drawing.text((367, 88), "…")
+    drawing.text((20, 72), "ids", size=SMALL, tone="muted")
+    turns = box(drawing, "rotations", Rect(252, 8, 102, 28), tone="query", size=SMALL)
+    for number, part in enumerate(parts[1:4]):
+        straight = part is parts[2]
+        side = turns.bottom if straight else turns.left if number == 0 else turns.right
+        arrow(drawing, side, part.top, via=[] if straight else [(part.centre[0], 22)], tone="query")
+        row = _cache_row(drawing, (part.centre[0] - 35, 146), 14)
+        arrow(drawing, part.bottom, row.top, tone="key")
+    drawing.text((92, 158), "caches", size=SMALL, tone="key")
+    _narrow_llama(narrow, names, notes)
+    return drawing
+
+
+def _narrow_llama(drawing: Drawing, names: Sequence[str], notes: Sequence[str]) -> None:
+    tops = (24, 94, 154, 238, 302, 362)
+    parts = [
+        box(drawing, name, Rect(112, y, 116, 44 if note else 36), note=note, size=SMALL, tone=tone)
+        for name, note, y, tone in zip(
+            names, notes, tops, ("ink", "query", "query", "query", "ink", "ink"), strict=True
+        )
+    ]
+    arrow(drawing, (170, 4), parts[0].top)
+    for before, after in pairwise(parts):
+        if before is not parts[2]:
+            arrow(drawing, before.bottom, after.top, tone="muted", stroke=3)
+    drawing.text((170, 214), "⋮")
+    turns = box(drawing, "rotations", Rect(4, 158, 84, 28), tone="query", size=SMALL)
+    for number, part in enumerate(parts[1:4]):
+        straight = part is parts[2]
+        side = turns.right if straight else turns.top if number == 0 else turns.bottom
+        arrow(drawing, side, part.left, via=[] if straight else [(46, part.centre[1])], tone="query")
+        row = _cache_row(drawing, (262, part.centre[1] - 12), 16)
+        arrow(drawing, part.right, row.left, tone="key")
+    drawing.text((302, 76), "caches", size=SMALL, tone="key")
+
+
 def clocks() -> Drawing:
     """Draw one step of writing on a card: two clocks run at once, one for bytes and one for FLOP.
 
