@@ -263,7 +263,7 @@ def test_short_texts_become_compute_bound_and_long_ones_never_do(values: dict[st
 
     def ever(length: int) -> bool:
         cost = decode_cost(weights, 32, 32, 8, 128, length)
-        return cost.flops / CARD["peak_flops"] > cost.cache_bytes / CARD["bandwidth"]
+        return bool(cost.flops / CARD["peak_flops"] > cost.cache_bytes / CARD["bandwidth"])
 
     assert ever(393)
     assert not ever(394), "from about 390 tokens on no batch is large enough"

@@ -168,11 +168,10 @@ def whole_llama() -> Drawing:
 
 def _narrow_llama(drawing: Drawing, names: Sequence[str], notes: Sequence[str]) -> None:
     tops = (24, 94, 154, 238, 302, 362)
+    tones: tuple[Tone, ...] = ("ink", "query", "query", "query", "ink", "ink")
     parts = [
         box(drawing, name, Rect(112, y, 116, 44 if note else 36), note=note, size=SMALL, tone=tone)
-        for name, note, y, tone in zip(
-            names, notes, tops, ("ink", "query", "query", "query", "ink", "ink"), strict=True
-        )
+        for name, note, y, tone in zip(names, notes, tops, tones, strict=True)
     ]
     arrow(drawing, (170, 4), parts[0].top)
     for before, after in pairwise(parts):
@@ -425,9 +424,9 @@ def paged_cache() -> Drawing:
     """
     narrow = Drawing(350, 312)
     drawing = Drawing(700, 190, narrow=narrow)
-    memory = {page: (30 + 82 * page, 132) for page in range(PAGES)}
+    memory: dict[int, Point] = {page: (30 + 82 * page, 132) for page in range(PAGES)}
     _pages_of_texts(drawing, {"A": (30, 32), "B": (440, 32)}, memory, arrows=True)
-    small = {page: (14 + 82 * (page % 4), 202 + 62 * (page // 4)) for page in range(PAGES)}
+    small: dict[int, Point] = {page: (14 + 82 * (page % 4), 202 + 62 * (page // 4)) for page in range(PAGES)}
     _pages_of_texts(narrow, {"A": (14, 32), "B": (14, 112)}, small, arrows=False)
     narrow.text((175, 184), "memory, in pages of 4 tokens", size=SMALL)
     return drawing
