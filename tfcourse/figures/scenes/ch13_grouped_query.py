@@ -19,7 +19,7 @@ STEP_GFLOP, FLOP_MS = 19.3, 0.02
 
 
 def sharing() -> Drawing:
-    """Draw which query heads ask which heads of keys: one each, one for two, one for all.
+    """Draw which query heads share keys and values: one each, one for two, one for all.
 
     Returns:
         The drawing: three pictures beside each other on a page, below each other on a phone.
@@ -231,7 +231,7 @@ def stacked_queries() -> Drawing:
     """Draw how the queries of a group are stacked, so that one product with a head of keys gives all of their scores.
 
     Returns:
-        The drawing: four query heads of two rows, two heads of keys, from left to right.
+        The drawing: four query heads of two rows, two key/value heads, from left to right.
     """
     narrow = Drawing(350, 250)
     drawing = Drawing(700, 250, narrow=narrow)
