@@ -1,9 +1,9 @@
-"""Llama: queries that share keys, the norm and the gated network of today's models, and what a token costs in bytes and seconds.
+"""Llama: grouped-query attention, the RMS norm, the gated network, the model, and what a token costs in bytes and seconds.
 
-A boolean mask is True where a query may attend. A cache is a list with a pair for each layer: its turned keys and its values so far.
+A boolean mask is True where a query may attend. A cache is a list with one pair per layer: its rotated keys and its values so far.
 
-Shapes: B batch, T query length, S key/value length, P length of what is cached, V vocabulary, D model width, H query heads, G
-key/value heads, R = H / G query heads that share one, Dh and Dv widths of a head, F feed-forward width, L layers.
+Shapes: B batch, T query length, S key/value length, P tokens in the cache, V vocabulary, D model width, H query heads, G key/value
+heads, R = H / G query heads that share one, Dh and Dv widths of a head, F feed-forward width, L layers.
 """
 
 import math
@@ -39,22 +39,25 @@ __all__ = [  # noqa: RUF022 - in the order of the lesson
 
 
 def grouped_query_attention(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None = None) -> Tensor:
-    """Scaled dot-product attention in which R = H / G query heads in a row share one key/value head.
+    """Compute attention whose R = H / G neighbouring query heads share keys and values.
 
-    Query head h asks key/value head h // R. G = H is multi-head attention, G = 1 multi-query attention. Keys and values are not copied
-    for each query head. A fully masked row gives zeros.
+    Query head h uses key/value head h // R. G = H is multi-head attention, G = 1
+    multi-query attention. Keys and values are not copied for each query head.
+    A fully masked row gives zeros.
 
     Args:
         q: Queries, (..., H, T, Dh).
         k: Keys, (..., G, S, Dh).
         v: Values, (..., G, S, Dv).
-        mask: Boolean, True where a query may attend, broadcastable to (..., H, T, S); None permits every pair.
+        mask: Boolean, True where a query may attend, broadcastable to
+            (..., H, T, S); None permits every pair.
 
     Returns:
-        Outputs, (..., H, T, Dv), in the dtype of `q`; half precision is computed in float32 and rounded once.
+        Outputs, (..., H, T, Dv), in the dtype of `q`. Half precision is computed in
+        float32 and rounded once.
 
     Raises:
-        ValueError: If the H query heads cannot be shared out among G key/value heads.
+        ValueError: If G does not divide H, or keys and values differ in G.
 
     Source:
         Ainslie et al. 2023, GQA, section 2.2.
@@ -74,12 +77,12 @@ def grouped_query_attention(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None
 
 
 def pool_key_value_heads(weight: Tensor, n_old: int, n_new: int) -> Tensor:
-    """Make few key or value heads of many: each new one is the mean of neighbours.
+    """Reduce the number of key or value heads: each new head is the mean of neighbours.
 
     Args:
         weight: Weights of `k_proj` or `v_proj`, (G_old·Dh, D).
-        n_old: Heads that there are, G_old.
-        n_new: Heads that are wanted, G_new; divides G_old.
+        n_old: Heads before, G_old.
+        n_new: Heads after, G_new; divides G_old.
 
     Returns:
         Weights, (G_new·Dh, D).
@@ -97,17 +100,19 @@ def pool_key_value_heads(weight: Tensor, n_old: int, n_new: int) -> Tensor:
 
 
 class RmsNorm(nn.Module):
-    """Divide each row by its root mean square, as Llama does it: round first, then stretch.
+    """Divide each row by its root mean square, as Llama does: round, then multiply.
 
-    The normalised row is computed in float32, rounded to the dtype of `x`, and then multiplied with `weight`, (D,), which begins as
-    ones. In half precision this rounds twice; checkpoints were trained with it.
+    The row is normalised in float32, or in float64 if `x` is float64. It is rounded
+    to the dtype of `x` and then multiplied by `weight`, (D,), which starts as ones.
+    In half precision this rounds twice, as when the published weights were trained.
 
     Args:
         d_model: Width D.
         eps: Added to the mean square.
 
     Source:
-        Zhang and Sennrich 2019, Root Mean Square Layer Normalization, equation 4; the order is that of Llama's code.
+        Zhang and Sennrich 2019, Root Mean Square Layer Normalization, equation 4.
+        The order of rounding is that of Llama's code.
     """
 
     def __init__(self, d_model: int, *, eps: float = 1e-5) -> None:
@@ -122,7 +127,7 @@ class RmsNorm(nn.Module):
             x: Rows, (..., D).
 
         Returns:
-            Rows, (..., D), in the dtype that `x` and `weight` have together.
+            Rows, (..., D), in the dtype to which `x` and `weight` promote.
         """
         wide = x.to(torch.promote_types(x.dtype, torch.float32))
         mean_square = wide.square().mean(dim=-1, keepdim=True)  # (..., 1)
@@ -132,7 +137,8 @@ class RmsNorm(nn.Module):
 class SwiGlu(nn.Module):
     """The gated feed-forward network: one map decides how much of another passes.
 
-    Three maps without biases: `gate_proj` and `up_proj` (D -> F), `down_proj` (F -> D). The output is down(silu(gate(x)) · up(x)), with
+    It has three maps without biases: `gate_proj` and `up_proj` (D -> F), and
+    `down_proj` (F -> D). The output is down(silu(gate(x)) · up(x)), with
     silu(z) = z · sigmoid(z).
 
     Args:
@@ -149,7 +155,7 @@ class SwiGlu(nn.Module):
         self.down_proj = nn.Linear(d_ff, d_model, bias=False)
 
     def forward(self, x: Tensor) -> Tensor:
-        """Think about every row by itself.
+        """Apply the network to every row.
 
         Args:
             x: Rows, (..., D).
@@ -162,16 +168,18 @@ class SwiGlu(nn.Module):
 
 
 class GroupedQueryAttention(nn.Module):
-    """Causal self-attention of Llama: H query heads, G key/value heads, rotations, and a cache.
+    """Llama's causal self-attention: grouped queries, RoPE, and a cache.
 
-    Its maps have no biases: `q_proj` (D -> H·Dh), `k_proj` and `v_proj` (D -> G·Dh), `o_proj` (H·Dh -> D). Queries and keys are turned
-    by their places, half-split; keys are kept turned. The attributes `n_heads`, `n_kv_heads` and `d_head` are kept.
+    Its maps have no biases: `q_proj` (D -> H·Dh), `k_proj` and `v_proj` (D -> G·Dh),
+    `o_proj` (H·Dh -> D). Queries and keys are rotated by their positions, half-split,
+    and keys are cached after the rotation. The object has the attributes `n_heads`,
+    `n_kv_heads` and `d_head`.
 
     Args:
         d_model: Width D.
         n_heads: Query heads H.
         n_kv_heads: Key/value heads G; divides H.
-        d_head: Width of a head Dh; None means D / H.
+        d_head: Head width Dh; None means D / H.
 
     Raises:
         ValueError: If G does not divide H, or, without `d_head`, H does not divide D.
@@ -196,15 +204,17 @@ class GroupedQueryAttention(nn.Module):
     def forward(
         self, x: Tensor, frequencies: Tensor, past: KeysAndValues | None = None
     ) -> tuple[Tensor, KeysAndValues]:
-        """Let T new tokens attend to the P before them and to themselves, each up to its own place.
+        """Let T new tokens attend to the P before them and to themselves, causally.
 
         Args:
             x: New tokens, (B, T, D).
-            frequencies: Angle for each place, (Dh / 2,).
-            past: Turned keys and values of the tokens before, (B, G, P, Dh) each; None means that there are none. It is left as it was.
+            frequencies: Angle per position, (Dh / 2,).
+            past: Rotated keys, and values, of the tokens before, (B, G, P, Dh) each;
+                None means that there are none. It is left unchanged.
 
         Returns:
-            Outputs, (B, T, D), and the keys and values to keep, (B, G, P + T, Dh) each, the new ones last.
+            Outputs, (B, T, D), and the keys and values to cache, (B, G, P + T, Dh)
+            each, the new ones last.
         """
         q = split_heads(self.q_proj(x), self.n_heads)  # (B, H, T, Dh)
         k, v = (split_heads(project(x), self.n_kv_heads) for project in (self.k_proj, self.v_proj))  # (B, G, T, Dh)
@@ -219,16 +229,17 @@ class GroupedQueryAttention(nn.Module):
 
 
 class LlamaLayer(nn.Module):
-    """A layer of Llama: attention and a gated network, each with a norm before it and a residual connection.
+    """A pre-norm layer of Llama: attention and a gated network, each with a residual.
 
-    Its parts are `self_attention_norm`, `self_attention`, `feed_forward_norm` and `feed_forward`.
+    Its parts are `self_attention_norm`, `self_attention`, `feed_forward_norm` and
+    `feed_forward`.
 
     Args:
         d_model: Width D.
         n_heads: Query heads H.
         n_kv_heads: Key/value heads G.
         d_ff: Inner width F of the feed-forward network.
-        eps: That of both norms.
+        eps: Passed to both norms.
 
     Source:
         Touvron et al. 2023, LLaMA, section 2.2.
@@ -244,15 +255,17 @@ class LlamaLayer(nn.Module):
     def forward(
         self, x: Tensor, frequencies: Tensor, past: KeysAndValues | None = None
     ) -> tuple[Tensor, KeysAndValues]:
-        """Let T new tokens look back, and think about what they saw.
+        """Apply both sublayers to T new tokens.
 
         Args:
             x: New tokens, (B, T, D).
-            frequencies: Angle for each place, (Dh / 2,).
-            past: Keys and values of the tokens before, (B, G, P, Dh) each; None means that there are none.
+            frequencies: Angle per position, (Dh / 2,).
+            past: Keys and values of the tokens before, (B, G, P, Dh) each; None means
+                that there are none.
 
         Returns:
-            New tokens, (B, T, D), and the keys and values to keep, (B, G, P + T, Dh) each.
+            New tokens, (B, T, D), and the keys and values to cache,
+            (B, G, P + T, Dh) each.
         """
         seen, cache = self.self_attention(self.self_attention_norm(x), frequencies, past)
         x = x + seen
@@ -260,11 +273,13 @@ class LlamaLayer(nn.Module):
 
 
 class Llama(nn.Module):
-    """Llama: embeddings, layers, a norm, and an output matrix; chapter 09's `generate` runs it.
+    """The model: an embedding, layers, a norm and an output matrix.
 
-    Its parts are `embedding`, `layers`, `norm` and `output`, a map without a bias. When `tie_weights` is asked for there is no
-    `output`, and logits are products with the embedding. Embeddings are not scaled. All matrices begin as normal numbers of standard
-    deviation 0.02.
+    Chapter 09's `generate` runs it. Its parts are `embedding`, `layers`, `norm` and
+    `output`, a map without a bias.
+    With `tie_weights`, `output` is None and the embedding gives the logits.
+    Embeddings are not scaled. All matrices are initialised from a normal
+    distribution with standard deviation 0.02.
 
     Args:
         vocabulary: V.
@@ -274,9 +289,10 @@ class Llama(nn.Module):
         d_ff: Inner width F.
         n_layers: Layers L.
         theta: Base of the rotations.
-        eps: That of all norms.
-        tie_weights: Whether the embedding is the output matrix, too.
-        rope_scaling: Arguments of `scale_frequencies_llama3`; None means that frequencies are not scaled.
+        eps: Passed to all norms.
+        tie_weights: Whether the embedding is also the output matrix.
+        rope_scaling: Arguments of `scale_frequencies_llama3`; None means that the
+            frequencies are not scaled.
 
     Source:
         Grattafiori et al. 2024, The Llama 3 Herd of Models, section 3.2.
@@ -311,14 +327,16 @@ class Llama(nn.Module):
     def forward(
         self, tokens: Tensor, cache: Sequence[KeysAndValues] | None = None
     ) -> tuple[Tensor, list[KeysAndValues]]:
-        """Predict the token after each place.
+        """Predict the token after each position.
 
         Args:
             tokens: New tokens, integers (B, T).
-            cache: What the tokens before them have left; None means that there are none. It is left as it was.
+            cache: One pair of keys and values per layer, of the tokens before; None
+                means that there are none. It is left unchanged.
 
         Returns:
-            Logits, (B, T, V), and the cache with the new tokens in it. Any cut of a text into pieces gives the logits of one pass.
+            Logits, (B, T, V), and the cache with the new tokens in it. A text that is
+            cut into pieces gets the same logits as in one pass.
         """
         # Made here: a stored tensor would stay behind when the model moves.
         frequencies = rotary_frequencies(self.d_head, self.theta, tokens.device)
@@ -335,16 +353,16 @@ class Llama(nn.Module):
 
 
 class LlamaParameters(NamedTuple):
-    """How many parameters the parts of a Llama have."""
+    """The number of parameters in each part of a Llama."""
 
     embedding: int
-    """The matrix of embeddings."""
+    """The embedding matrix."""
     attention: int
     """The four maps of all layers."""
     feed_forward: int
     """The three maps of all layers."""
     norms: int
-    """Two for each layer, and the last."""
+    """Two per layer, and the final one."""
     output: int
     """The output matrix; 0 if it is the embedding."""
 
@@ -361,10 +379,10 @@ def llama_parameters(
         n_kv_heads: Key/value heads G.
         d_ff: Inner width F.
         n_layers: Layers L.
-        tied: Whether the embedding is the output matrix, too.
+        tied: Whether the embedding is also the output matrix.
 
     Returns:
-        A `LlamaParameters`: whole numbers that add up to the whole model.
+        A `LlamaParameters` of whole numbers whose sum is the size of the model.
 
     Source:
         Grattafiori et al. 2024, table 3.
@@ -382,13 +400,13 @@ def llama_parameters(
 def kv_cache_bytes(
     n_layers: int, n_kv_heads: int, d_head: int, length: int, *, batch: int = 1, bytes_per_number: int = 2
 ) -> int:
-    """What the keys and values of a text weigh.
+    """Count the bytes of the keys and values of a batch of texts.
 
     Args:
         n_layers: Layers L.
         n_kv_heads: Key/value heads G.
-        d_head: Width of a head Dh.
-        length: Tokens of each text.
+        d_head: Head width Dh.
+        length: Tokens per text.
         batch: Texts.
         bytes_per_number: 2 for half precision.
 
@@ -402,14 +420,14 @@ def kv_cache_bytes(
 
 
 class DecodeCost(NamedTuple):
-    """What the next token of every text of a batch costs."""
+    """The cost of the next token of every text of a batch."""
 
     flops: int
-    """Multiplications and additions."""
+    """Floating-point operations: multiplications and additions."""
     weight_bytes: int
-    """Bytes of weights that are read, once for the whole batch."""
+    """Bytes of weights, read once for the whole batch."""
     cache_bytes: int
-    """Bytes of keys and values that are read, for each text its own."""
+    """Bytes of keys and values, read for each text."""
 
 
 def decode_cost(
@@ -423,16 +441,18 @@ def decode_cost(
     batch: int = 1,
     bytes_per_number: int = 2,
 ) -> DecodeCost:
-    """What one step of generation costs: sums to do and bytes to read.
+    """Count the FLOP and the bytes of one step of generation.
 
-    Each text takes two operations for each weight, and for each of the tokens so far 4·L·H·Dh more for scores and sums of values.
+    Each text takes 2 FLOP per weight, and 4·L·H·Dh FLOP per token so far for scores
+    and weighted values.
 
     Args:
-        weights: Parameters that are multiplied: attention, feed-forward and output matrices, all layers.
+        weights: Parameters that are multiplied: attention, feed-forward and output
+            matrices of all layers.
         n_layers: Layers L.
         n_heads: Query heads H.
         n_kv_heads: Key/value heads G.
-        d_head: Width of a head Dh.
+        d_head: Head width Dh.
         length: Tokens so far.
         batch: Texts.
         bytes_per_number: 2 for half precision, of weights and cache alike.
@@ -453,7 +473,7 @@ def decode_cost(
 
 
 class Latency(NamedTuple):
-    """How long a step takes, and what it waits for."""
+    """The time of a step, and what it waits for."""
 
     seconds: float
     """Seconds."""
@@ -464,17 +484,17 @@ class Latency(NamedTuple):
 def inference_latency(
     flops: float, bytes_moved: float, *, peak_flops: float, bandwidth: float, n_devices: int = 1
 ) -> Latency:
-    """The least time for some sums and some bytes: both run at once, and the slower clock counts.
+    """Compute the least time for FLOP and bytes that run at once: the slower counts.
 
     Args:
-        flops: Operations.
+        flops: Floating-point operations.
         bytes_moved: Bytes read and written.
-        peak_flops: Operations a second, of one device.
-        bandwidth: Bytes a second, of one device.
+        peak_flops: FLOP per second of one device.
+        bandwidth: Bytes per second of one device.
         n_devices: Devices that share both kinds of work evenly.
 
     Returns:
-        A `Latency`; where both clocks take equally long, its bound is "compute".
+        A `Latency`. If both clocks take equally long, its bound is "compute".
 
     Raises:
         ValueError: If a rate or the number of devices is not positive.
@@ -490,21 +510,22 @@ def inference_latency(
 
 
 def largest_batch(memory_bytes: int, weight_bytes: int, cache_bytes_per_sequence: int) -> int:
-    """How many texts fit beside the weights.
+    """Compute how many texts fit beside the weights.
 
     Args:
         memory_bytes: Memory of all devices together.
-        weight_bytes: The weights, which are there once.
-        cache_bytes_per_sequence: Keys and values of one text, more than 0.
+        weight_bytes: The weights, which are stored once.
+        cache_bytes_per_sequence: Keys and values of one text, at least 1.
 
     Returns:
         A whole number; 0 if nothing fits.
 
     Raises:
-        ValueError: If a text has no bytes.
+        ValueError: If `cache_bytes_per_sequence` is less than 1.
 
     Source:
-        Kwon et al. 2023, Efficient Memory Management for Large Language Model Serving with PagedAttention, section 1.
+        Kwon et al. 2023, Efficient Memory Management for Large Language Model
+        Serving with PagedAttention, section 1.
     """
     if cache_bytes_per_sequence < 1:
         raise ValueError(f"keys and values of a text have at least one byte, got {cache_bytes_per_sequence}")

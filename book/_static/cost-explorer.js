@@ -51,9 +51,9 @@
         card: choice({ ...options, label: "Card", options: cards.map(({ name }) => name), onChoose: (card) => this.choose({ card }) }),
       };
       this.sliders = {
-        shared: slider({ label: "heads of keys", max: models[0].shared.length - 1, onInput: (shared) => this.choose({ shared }) }),
+        shared: slider({ label: "key/value heads", max: models[0].shared.length - 1, onInput: (shared) => this.choose({ shared }) }),
         length: slider({ label: "context length", min: SHORTEST, max: longest, onInput: (length) => this.choose({ length }) }),
-        batch: slider({ label: "texts at a time", max: LARGEST_BATCH, onInput: (batch) => this.choose({ batch }) }),
+        batch: slider({ label: "texts in the batch", max: LARGEST_BATCH, onInput: (batch) => this.choose({ batch }) }),
         many: slider({ label: "cards", min: 1, max: MOST_CARDS, onInput: (many) => this.choose({ many }) }),
       };
       const elements = (controls) => Object.values(controls).map(({ element }) => element);
@@ -106,7 +106,7 @@
         computing,
         moving,
         seconds,
-        bound: computing >= moving ? "sums" : "bytes",
+        bound: computing >= moving ? "FLOP" : "bytes",
         ridge: card.peak / card.bandwidth,
         points: [
           { name: "weights", intensity: (2 * multiplied * batch) / read },
@@ -168,8 +168,8 @@
       this.counts.replaceChildren(
         ...row("texts that fit", most.toLocaleString("en-GB")),
         ...row("a token of each text", `${short(1e3 * seconds)} ms`),
-        ...row("tokens a second", short(batch / seconds)),
-        ...row("clock of the sums", `${short(1e3 * computing)} ms`),
+        ...row("tokens per second", short(batch / seconds)),
+        ...row("clock of the FLOP", `${short(1e3 * computing)} ms`),
         ...row("clock of the bytes", `${short(1e3 * moving)} ms`),
         ...row("the slower one", bound),
         ...row("ridge of the card", `${short(ridge)} FLOP/byte`),
@@ -210,13 +210,13 @@
       const said = points.map(({ name, intensity }) => `${name} ${short(intensity)}`).join(", ");
       const picture = draw(
         "svg",
-        { viewBox: "0 0 320 196", role: "img", "aria-label": `Roofline of one ${card.name}: operations a second by operations per byte. ${said}; ridge ${short(ridge)}.` },
+        { viewBox: "0 0 320 196", role: "img", "aria-label": `Roofline of one ${card.name}: FLOP per second by FLOP per byte. ${said}; ridge ${short(ridge)}.` },
         ...grid,
         ...levels,
         draw("line", { class: "co-ridge", x1: x(ridge), x2: x(ridge), y1: y(card.peak), y2: FRAME.bottom }),
         draw("polyline", { class: "co-roof", points: corners }),
         ...marks,
-        label("operations per byte", [(FRAME.left + FRAME.right) / 2, FRAME.bottom + 32]),
+        label("FLOP per byte (arithmetic intensity)", [(FRAME.left + FRAME.right) / 2, FRAME.bottom + 32]),
       );
       const legend = points.map(({ name, intensity }) =>
         make(
@@ -227,7 +227,7 @@
         ),
       );
       this.chart.replaceChildren(
-        make("p", { className: "co-title" }, "operations a second that one card can reach"),
+        make("p", { className: "co-title" }, "FLOP per second that one card can reach"),
         picture,
         make("p", { className: "co-legend" }, ...legend),
       );
@@ -238,7 +238,7 @@
       const room = fits ? "it fits" : "it does not fit";
       const others = most ? `${plural(most, "such text", "such texts")} would` : "not even one such text would";
       return (
-        `${model.name} with ${plural(shared, "head", "heads")} of keys, ${plural(batch, "text", "texts")} of ` +
+        `${model.name} with ${plural(shared, "key/value head", "key/value heads")}, ${plural(batch, "text", "texts")} of ` +
         `${length.toLocaleString("en-GB")} tokens on ${many} × ${card.name}: ${room}; ${others}. ` +
         `A token of each text takes ${short(1e3 * seconds)} ms. The clock of the ${bound} is the slower one.`
       );

@@ -19,7 +19,7 @@ SIZES = {
     "70B": (128_256, 8192, 64, 8, 28_672, 80),
     "405B": (128_256, 16_384, 128, 8, 53_248, 126),
 }
-# Model, heads of keys, context, texts, bytes per number, card, how many of them.
+# Model, key/value heads, context, texts, bytes per number, card, how many of them.
 SETTINGS = [
     ("8B", 8, 8_192, 1, 2, 1, 1),
     ("8B", 32, 131_072, 4, 2, 0, 1),
@@ -57,9 +57,9 @@ def set_up(page: Any, name: str, shared: int, length: int, batch: int, width: in
     page.get_by_role("radio", name=name, exact=True).click()
     page.get_by_role("radio", name=str(width), exact=True).click()
     page.get_by_role("radio", name=CARDS[card].name, exact=True).click()
-    slide(page, "heads of keys", shared.bit_length() - 1)
+    slide(page, "key/value heads", shared.bit_length() - 1)
     slide(page, "context length", length.bit_length() - 1)
-    slide(page, "texts at a time", batch.bit_length() - 1)
+    slide(page, "texts in the batch", batch.bit_length() - 1)
     page.get_by_role("slider", name="cards", exact=True).fill(str(many))
 
 
@@ -80,9 +80,9 @@ def test_numbers_are_those_of_the_chapters_functions(open_page: Open, setting: t
     counted = shown(page)
     assert counted["texts that fit"] == f"{most:,}"
     assert number(counted["a token of each text"]) == pytest.approx(1e3 * latency.seconds, rel=0.005)
-    assert number(counted["tokens a second"]) == pytest.approx(batch / latency.seconds, rel=0.005)
-    assert number(counted["clock of the sums"]) == pytest.approx(1e3 * cost.flops / card.peak / many, rel=0.005)
-    assert counted["the slower one"] == {"compute": "sums", "bandwidth": "bytes"}[latency.bound]
+    assert number(counted["tokens per second"]) == pytest.approx(batch / latency.seconds, rel=0.005)
+    assert number(counted["clock of the FLOP"]) == pytest.approx(1e3 * cost.flops / card.peak / many, rel=0.005)
+    assert counted["the slower one"] == {"compute": "FLOP", "bandwidth": "bytes"}[latency.bound]
     weighed = [number(part) for part in page.locator(".co-memory .co-legend span").all_text_contents()]
     assert weighed == pytest.approx(
         [sum(counts) * width / GIB, cost.cache_bytes / GIB, many * card.memory / GIB], rel=0.005
@@ -92,7 +92,7 @@ def test_numbers_are_those_of_the_chapters_functions(open_page: Open, setting: t
 
 
 @pytest.mark.parametrize("setting", SETTINGS, ids=str)
-def test_points_lie_where_sums_and_bytes_put_them(open_page: Open, setting: tuple[Any, ...]) -> None:
+def test_points_lie_where_flop_and_bytes_put_them(open_page: Open, setting: tuple[Any, ...]) -> None:
     name, shared, length, batch, width, _, _ = setting
     page = open_page(llamas())
     set_up(page, *setting)
@@ -120,7 +120,7 @@ def test_a_card_that_is_too_small_is_said(open_page: Open) -> None:
 
 def test_model_brings_its_own_heads_and_the_keyboard_chooses_others(open_page: Open) -> None:
     page = open_page(llamas())
-    heads = page.get_by_role("slider", name="heads of keys")
+    heads = page.get_by_role("slider", name="key/value heads")
     assert heads.get_attribute("aria-valuetext") == "8 of 32"
     heads.focus()
     page.keyboard.press("End")

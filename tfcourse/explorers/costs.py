@@ -1,4 +1,4 @@
-"""Weigh a Llama and its caches, and time its next token on a card: the cost calculator.
+"""Count the bytes of a Llama and its caches, and time its next token on a card: the cost calculator.
 
 `cost_explorer` makes a figure to play with (see `tfcourse.explorers.base`), with tables of sizes and of milliseconds where no script runs.
 """
@@ -33,9 +33,9 @@ class Card:
     """A graphics card: what its data sheet says, without sparsity.
 
     Attributes:
-        name: what it is called.
-        peak: operations a second in bfloat16.
-        bandwidth: bytes a second between its memory and its arithmetic.
+        name: its name.
+        peak: FLOP per second in bfloat16.
+        bandwidth: bytes per second between its memory and its arithmetic.
         memory: bytes of its memory.
     """
 
@@ -55,15 +55,15 @@ CARDS = (
 
 @dataclass(frozen=True)
 class CostModel:
-    """A Llama with any number of heads of keys and values.
+    """A Llama with any number of key/value heads.
 
     Attributes:
-        name: what it is called.
+        name: its name.
         layers: L.
         heads: query heads H.
         d_head: width of a head Dh.
-        published: heads of keys and values G that it has.
-        parameters: for each number of heads that it could have, all of its parameters, and those that a step multiplies.
+        published: key/value heads G of the published model.
+        parameters: for each possible number of key/value heads, all parameters and those that a step multiplies.
     """
 
     name: str
@@ -84,7 +84,7 @@ class CostModel:
         return cls(name, layers, heads, d_model // heads, published, parameters)
 
     def cost(self, shared: int, length: int, *, batch: int = 1, bytes_per_number: int = 2) -> DecodeCost:
-        """What the next token of each text costs."""
+        """Count the cost of the next token of each text."""
         return decode_cost(
             self.parameters[shared][1],
             self.layers,
@@ -99,13 +99,13 @@ class CostModel:
     def latency(
         self, card: Card, shared: int, length: int, *, batch: int = 1, bytes_per_number: int = 2, cards: int = 1
     ) -> Latency:
-        """The least time for the next token of each text, and what it waits for."""
+        """Compute the least time for the next token of each text, and what it waits for."""
         cost = self.cost(shared, length, batch=batch, bytes_per_number=bytes_per_number)
         moved = cost.weight_bytes + cost.cache_bytes
         return inference_latency(cost.flops, moved, peak_flops=card.peak, bandwidth=card.bandwidth, n_devices=cards)
 
     def most_texts(self, card: Card, shared: int, length: int, *, bytes_per_number: int = 2, cards: int = 1) -> int:
-        """How many texts fit beside the weights."""
+        """Compute how many texts fit beside the weights."""
         cache = kv_cache_bytes(self.layers, shared, self.d_head, length, bytes_per_number=bytes_per_number)
         return largest_batch(cards * card.memory, self.parameters[shared][0] * bytes_per_number, cache)
 
@@ -163,7 +163,7 @@ class CostExplorer(Explorer):
         columns = [
             "weights",
             *(f"cache, {length:,} tokens" for length in lengths),
-            *(f"{length:,} tokens, all heads" for length in lengths),
+            *(f"{length:,} tokens, G = H" for length in lengths),
         ]
         milliseconds = [
             (
@@ -187,13 +187,13 @@ class CostExplorer(Explorer):
 def cost_explorer(
     sizes: Mapping[str, Sequence[int]], *, caption: str, cards: Sequence[Card] = CARDS, card: int = 1
 ) -> CostExplorer:
-    """Show what a Llama and its caches weigh on a card, how long the next token takes, and which clock it waits for.
+    """Show the bytes of a Llama and its caches on a card, the time of the next token, and the clock that it waits for.
 
-    Leave the result as the last value of a notebook cell. With the course's script the reader chooses a model, its heads of keys and
-    values, the context, the batch, bytes per number and cards; without it there are tables of the models as they are given.
+    Leave the result as the last value of a notebook cell. With the course's script the reader chooses a model, its key/value heads, the
+    context, the batch, bytes per number and cards; without it there are tables of the models as they are given.
 
     Args:
-        sizes: By name, the vocabulary, width, query heads, heads of keys, inner width and layers: what `llama_parameters` takes; 1 to 4
+        sizes: By name, the vocabulary, width, query heads, key/value heads, inner width and layers: what `llama_parameters` takes; 1 to 4
             models.
         caption: One sentence that says what the figure shows.
         cards: Cards to choose from.
