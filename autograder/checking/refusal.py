@@ -133,9 +133,9 @@ def release(standing: Standing) -> None:
 
 def prepare() -> None:
     """Look through PyTorch once, so that no later request has to."""
-    _operators()
     _prepared.update(_python_functions(list(_modules)))
     _looked_through.update(_modules)
+    _operators()
 
 
 def _refusing(exercise: str, name: str, called: set[str]) -> Callable[..., Any]:
@@ -188,7 +188,9 @@ def _operators() -> dict[str, list[tuple[str, str, str]]]:
 
 
 def _functions(names: Sequence[str]) -> list[tuple[FunctionType, str]]:
-    new = _python_functions([path for path in _modules if path not in _looked_through], names)
+    if not _looked_through:
+        prepare()
+    new = _python_functions(list(_modules.keys() - _looked_through), names)
     found = [(function, name) for name in names for function in (*_prepared.get(name, ()), *new.get(name, ()))]
     return list({id(function): (function, name) for function, name in found}.values())
 

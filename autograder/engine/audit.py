@@ -14,6 +14,7 @@ reader of the text names where it is imported; syntax trees that are changed (``
 
 from __future__ import annotations
 
+import ast
 import builtins
 import dis
 import multiprocessing.util
@@ -22,6 +23,7 @@ import socket
 import sys
 import sysconfig
 import timeit
+import warnings
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from types import CodeType, FrameType
@@ -158,7 +160,7 @@ def report(connection: socket.socket, folders: tuple[str, ...]) -> Callable[[str
     texts = [_TEMPLATE.format(stmt=stmt, setup=setup, init=init) for stmt, setup, init in _TIMED] + ["pass\npass"]
     describe, write, getframe = _describer(folders, texts), _writer(connection), sys._getframe
     starts, frames, refusal = _STARTS, _FRAMES, _refusal
-    transform = TransformerManager().transform_cell
+    transform, is_python = TransformerManager().transform_cell, _is_python
     looked_at = frozenset(
         {"compile", "exec", "object.__getattr__", "object.__setattr__", "open", "pickle.find_class"}
         | _CTYPES | _FORKS | _MEDDLING | _STARTS
@@ -174,7 +176,7 @@ def report(connection: socket.socket, folders: tuple[str, ...]) -> Callable[[str
 
     def note(source: str) -> None:
         texts.append(source)
-        if any(sign in source for sign in "%!?"):
+        if any(sign in source for sign in "%!?") and not is_python(source):
             # As IPython has it, whatever is done to it later; of a cell magic's cell also what the magic runs.
             texts.extend((transform(source), transform(source.partition("\n")[2])))
 
@@ -192,6 +194,17 @@ _TIMED = (
     ("_stmt()", "_setup()", ", _stmt=_stmt, _setup=_setup"),
     ("pass", "pass", ""),
 )
+
+
+def _is_python(source: str) -> bool:
+    """Whether the shell runs a cell as it stands."""
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # they are told when the cell runs
+            compile(source, "", "exec", ast.PyCF_ONLY_AST)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return False
+    return True
 
 
 def _writer(connection: socket.socket) -> Callable[[str], None]:
@@ -221,15 +234,18 @@ def _describer(folders: tuple[str, ...], texts: list[str]) -> Callable[[str, tup
     starts, forks, foreign, meddling, plain = _STARTS, _FORKS, _CTYPES, _MEDDLING, _PLAIN_PICKLES
     all_code, calls = _all_code, _CALLS
 
+    go_betweens: dict[str, bool] = {}
+
     def is_library(file: str) -> bool:
         return file.startswith(folders) or file.startswith("<frozen ")
 
+    def is_go_between(file: str) -> bool:
+        if file not in go_betweens:
+            go_betweens[file] = is_library(file) and any(part in file for part in on_behalf)
+        return go_betweens[file]
+
     def behind(frame: FrameType | None) -> FrameType | None:
-        while (
-            frame is not None
-            and is_library(frame.f_code.co_filename)
-            and any(part in frame.f_code.co_filename for part in on_behalf)
-        ):
+        while frame is not None and is_go_between(frame.f_code.co_filename):
             frame = frame.f_back
         return frame
 
