@@ -24,3 +24,18 @@ def returns_as_prose(lines: list[str]) -> list[str]:
         else:
             prepared.append(line)
     return prepared
+
+
+def attribute_as_prose(lines: list[str]) -> list[str]:
+    """Return the docstring of an attribute in such a form that it is read as prose.
+
+    In Google's style a colon in its first line ends a type, so that "Floating-point operations: additions" would be an attribute of type
+    "Floating-point operations". A line break after the first word hides the colon.
+
+    Args:
+        lines: the docstring.
+    """
+    if not lines or ":" not in lines[0]:
+        return list(lines)
+    word, _, rest = lines[0].strip().partition(" ")
+    return [word, rest, *lines[1:]] if rest else list(lines)

@@ -34,7 +34,7 @@ from sphinx.util import logging
 from autograder.errors import CourseError
 from autograder.site.alt_text import picture_faults
 from autograder.site.chapter_page import ChapterPage, chapter_bar, header_buttons, with_bar
-from autograder.site.docstrings import returns_as_prose
+from autograder.site.docstrings import attribute_as_prose, returns_as_prose
 from autograder.site.downloads import copy_downloads, download_links
 from autograder.site.elements import element_files
 from autograder.site.fingerprint import SOURCES, execution_cache_path
@@ -89,8 +89,9 @@ def configure(app: Sphinx, config: Config) -> None:
 
 
 def prepare_docstring(app: Sphinx, what: str, name: str, obj: object, options: object, lines: list[str]) -> None:
-    """Let a docstring say in prose what a function returns."""
-    lines[:] = returns_as_prose(lines)
+    """Let a docstring say in prose what a function returns, or what an attribute holds."""
+    # The kinds that napoleon reads in its style of inline attributes.
+    lines[:] = attribute_as_prose(lines) if what in ("attribute", "data", "property") else returns_as_prose(lines)
 
 
 def note_words(app: Sphinx, document: nodes.document) -> None:

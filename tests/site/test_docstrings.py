@@ -3,7 +3,7 @@
 import pytest
 from sphinx.ext.napoleon import Config, GoogleDocstring
 
-from autograder.site.docstrings import returns_as_prose
+from autograder.site.docstrings import attribute_as_prose, returns_as_prose
 
 DOCSTRING = """Check an exercise.
 
@@ -16,8 +16,8 @@ Returns:
 """
 
 
-def _rendered(lines: list[str]) -> str:
-    return str(GoogleDocstring(lines, Config(), what="function"))
+def _rendered(lines: list[str], what: str = "function") -> str:
+    return str(GoogleDocstring(lines, Config(), what=what, name="flops"))
 
 
 def test_a_colon_in_what_a_function_returns_makes_no_type_of_the_words_before_it() -> None:
@@ -34,3 +34,16 @@ def test_a_colon_in_what_a_function_returns_makes_no_type_of_the_words_before_it
 )
 def test_other_docstrings_stay_as_they_are(text: str) -> None:
     assert returns_as_prose(text.splitlines()) == text.splitlines()
+
+
+def test_a_colon_in_an_attributes_docstring_makes_no_type_of_the_words_before_it() -> None:
+    lines = ["Floating-point operations: multiplications and additions."]
+    assert ":type: Floating-point operations" in _rendered(lines, "attribute"), "napoleon has changed"
+    prepared = _rendered(attribute_as_prose(lines), "attribute")
+    assert ":type:" not in prepared
+    assert prepared.split() == lines[0].split()
+
+
+@pytest.mark.parametrize("lines", [[], ["No colon."], ["Colon:"]])
+def test_other_docstrings_of_attributes_stay_as_they_are(lines: list[str]) -> None:
+    assert attribute_as_prose(lines) == lines

@@ -8,7 +8,7 @@ from autograder.checking.exercise import Exercise
 from tfcourse import t5
 
 # Multiples of 0.2 that binary numbers do not hold exactly.
-INEXACT = tuple(multiple for multiple in range(1, 60) if 0.2 * multiple != multiple / 5)
+INEXACT = tuple(multiple for multiple in range(1, 300) if 0.2 * multiple != multiple / 5)
 
 
 def between(draw: Draw) -> Case:
