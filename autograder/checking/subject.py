@@ -273,11 +273,21 @@ def _through(outputs: Sequence[Tensor]) -> Tensor:
 
     To hand the cotangents to ``torch.autograd.grad`` gives the same, and makes PyTorch import a computer algebra system to compare shapes.
     """
+    finite = [_finite_part(o) for o in outputs]
     sums = [
         torch.view_as_real(o * cotangent(o).conj()).sum() if o.is_complex() else (o * cotangent(o)).sum()
-        for o in outputs
+        for o in finite
     ]
     return sums[0] if len(sums) == 1 else torch.stack([total.double() for total in sums]).sum()
+
+
+def _finite_part(output: Tensor) -> Tensor:
+    """Return an output with 0 in the place of infinity and NaN, through which no gradient flows back.
+
+    An excluded logit is -inf, and has no slope: whether it was filled in (gradient 0) or added (gradient 1) is a matter of taste.
+    """
+    finite = output.detach().isfinite()
+    return output if finite.all() else torch.where(finite, output, 0)
 
 
 def _meta(candidate: Callable[..., Any], request: Request) -> Observation:

@@ -326,6 +326,14 @@ def test_gradients_of_several_outputs_are_added_and_an_unused_input_has_gradient
     torch.testing.assert_close(seen.outputs["gradient of y"], torch.zeros_like(X))
 
 
+def test_nothing_flows_back_through_an_infinite_output():
+    excluded = torch.tensor([[False, True, False]]).expand_as(X)
+    added = torch.zeros(X.shape).masked_fill(excluded, -torch.inf)
+    for write in (lambda x: x + added, lambda x: x.masked_fill(excluded, -torch.inf)):
+        seen = ask(write, "gradients", wrt=("x",), x=X)
+        torch.testing.assert_close(seen.outputs["gradient of x"], cotangent(X).masked_fill(excluded, 0))
+
+
 def test_each_tensor_of_a_nested_argument_has_a_gradient():
     seen = ask(lambda x, pair: x * pair[0] + pair[1].detach(), "gradients", wrt=("pair",), x=X, pair=(X, X))
     assert set(seen.outputs) == {"gradient of pair[0]", "gradient of pair[1]"}

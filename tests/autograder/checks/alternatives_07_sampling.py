@@ -297,6 +297,29 @@ def by_definition(logits: Tensor, mass: float) -> Tensor:
     return torch.where((nearer * p.unsqueeze(-2)).sum(-1) < mass, logits, -INF)
 
 
+def _by_adding(sampler: Callable[..., Tensor]) -> Callable[..., Tensor]:
+    def additive(logits: Tensor, *args: float, **kwargs: float) -> Tensor:
+        kept = sampler(logits.detach(), *args, **kwargs) > -INF
+        return logits + torch.zeros_like(logits).masked_fill(~kept, -INF)
+
+    return additive
+
+
+# An additive mask, as masks of attention are written: the gradient of an excluded logit is nobody's business.
+for _name in (
+    "top_k",
+    "top_p",
+    "min_p",
+    "top_a",
+    "top_n_sigma",
+    "tail_free",
+    "epsilon_cutoff",
+    "eta_cutoff",
+    "locally_typical",
+):
+    alternative(_name)(_by_adding(ALTERNATIVES[_name][0]))
+
+
 # ---------------------------------------------------------------------------------------------------------- penalties
 
 
