@@ -45,13 +45,13 @@ def greedy_search(
     if max_new_tokens < 0:
         raise ValueError(f"the number of new tokens is 0 or more, got {max_new_tokens}")
     text = prompt
-    over = torch.zeros(len(prompt), dtype=torch.bool, device=prompt.device)  # (B,)
+    over = prompt.new_zeros(len(prompt), dtype=torch.bool)  # (B,)
     for _ in range(max_new_tokens):
         if bool(over.all()):
             break
         best = model(text)[:, -1].argmax(dim=-1)  # (B,)
         best = best.masked_fill(over, pad)
-        text = torch.cat([text, best[:, None].to(text.dtype)], dim=1)
+        text = torch.cat([text, best[:, None]], dim=1)
         over = over | (best == eos)
     return text
 
@@ -119,13 +119,15 @@ def beam_search(
     Source:
         Graves 2012, Sequence Transduction with Recurrent Neural Networks, section 2.5; the rules for ending are those of Hugging Face.
     """
-    if prompt.ndim != 2 or len(prompt) != 1:
+    if prompt.shape[:-1] != (1,):
         raise ValueError(f"expected one prompt of shape (1, T), got {tuple(prompt.shape)}")
     if beam_width < 1 or max_new_tokens < 1:
         raise ValueError(f"expected at least 1, got beam_width={beam_width} and max_new_tokens={max_new_tokens}")
     running: list[tuple[float, list[int]]] = [(0.0, [])]
     ended: list[tuple[float, list[int]]] = []
-    for length in range(1, max_new_tokens + 1):
+    length = 0
+    while running:
+        length += 1
         penalty = length_penalty(length, alpha)
         going_on = []
         for rank, (score, tokens) in enumerate(_continuations(model, prompt, running, 2 * beam_width)):
@@ -136,7 +138,7 @@ def beam_search(
         ended = sorted(ended, key=lambda text: -text[0])[:beam_width]
         running = going_on[:beam_width]
         full = len(ended) == beam_width
-        if not running or (full and (early_stopping or running[0][0] / penalty <= ended[-1][0])):
+        if running and full and (early_stopping or running[0][0] / penalty <= ended[-1][0]):
             break
     return ended
 
@@ -146,9 +148,9 @@ def _continuations(
 ) -> list[tuple[float, list[int]]]:
     """The most probable texts that are longer by a token, best first, with their log-probabilities."""
     scores, texts = zip(*running, strict=True)
-    written = torch.tensor(texts, dtype=prompt.dtype, device=prompt.device).reshape(len(texts), -1)
+    written = prompt.new_tensor(texts).reshape(len(texts), -1)
     logits = model(torch.cat([prompt.expand(len(texts), -1), written], dim=1))[:, -1]  # (K, V)
-    so_far = torch.tensor(scores, dtype=torch.float64, device=prompt.device)
+    so_far = logits.new_tensor(scores, dtype=torch.float64)
     totals = so_far[:, None] + torch.log_softmax(logits.double(), dim=-1)  # (K, V)
     best, places = totals.flatten().topk(min(count, totals.numel()))
     vocabulary = totals.shape[1]

@@ -473,11 +473,11 @@ def dry_penalty(
     back = places[:-1, None] - places  # (T - 1, T): i - k
     last = tokens.flip(1).unsqueeze(1)  # (B, 1, T): k places before the end
     same = (tokens[:, back.clamp(min=0)] == last) & (back >= 0) & ~torch.isin(last, stops)  # (B, T - 1, T)
-    length = same.long().cumprod(dim=-1).sum(dim=-1)  # (B, T - 1): m of each place
+    length = same.cumprod(dim=-1).sum(dim=-1)  # (B, T - 1): m of each place
     longest = torch.zeros_like(wide, dtype=torch.long).scatter_reduce(1, tokens[:, 1:], length, "amax")  # (B, V)
     vocabulary = torch.arange(logits.shape[1], device=tokens.device)
     penalised = (longest >= allowed) & ~torch.isin(vocabulary, stops)
-    penalty = multiplier * base ** (longest - allowed).clamp(min=0).to(wide.dtype)  # (B, V)
+    penalty = multiplier * base ** (longest - allowed).to(wide.dtype)  # (B, V)
     return torch.where(penalised, wide - penalty, wide).to(logits.dtype)
 
 
@@ -545,7 +545,7 @@ def mirostat(
     """
     if not tau > 0 or not eta >= 0:
         raise ValueError(f"tau is above 0 and eta at least 0, got tau={tau}, eta={eta}")
-    if logits.ndim != 2 or mu.shape != logits.shape[:1]:
+    if mu.shape != logits.shape[:-1]:
         raise ValueError(f"expected logits (B, V) and mu (B,), got {tuple(logits.shape)} and {tuple(mu.shape)}")
     wide = _wide(logits)
     best = wide == wide.amax(dim=-1, keepdim=True)

@@ -141,6 +141,21 @@ def few_possible(draw: Draw) -> Case:
     return _case(draw, table=table, beam_width=5, max_new_tokens=3)
 
 
+def one_token(draw: Draw) -> Case:
+    """The best K tokens, ended or not."""
+    return _case(draw, max_new_tokens=1)
+
+
+def no_token(draw: Draw) -> Case:
+    """No token to write."""
+    return narrow(draw).with_arguments(max_new_tokens=0)
+
+
+def without_batch(draw: Draw) -> Case:
+    """A prompt that is no batch of one."""
+    return narrow(draw).with_arguments(prompt=draw.integers(3, 7, 2))
+
+
 def no_beam(draw: Draw) -> Case:
     """A beam of nothing."""
     return narrow(draw).with_arguments(beam_width=0)
@@ -176,10 +191,19 @@ BEAM_SEARCH = Exercise(
             0.75,
             wider_than_the_vocabulary,
             few_possible,
+            one_token,
             name="scarce",
-            title="Where fewer texts are possible than the beam may hold, those are found, and no others.",
+            title="Where fewer texts are possible than the beam may hold, those are found; a single token may be asked for.",
             dtypes=(),
         ),
-        rows.errors(0.5, narrow, no_beam, two_prompts, title="Two prompts, and a beam of nothing, are a ValueError."),
+        rows.errors(
+            0.5,
+            narrow,
+            no_beam,
+            no_token,
+            two_prompts,
+            without_batch,
+            title="A prompt that is not (1, T), a beam of nothing, and no token to write, are a ValueError.",
+        ),
     ),
 )

@@ -57,6 +57,11 @@ def beyond_one(draw: Draw) -> Case:
     return candidates(draw).with_arguments(alpha=1.5)
 
 
+def below_zero(draw: Draw) -> Case:
+    """An alpha below 0 would praise repetition."""
+    return candidates(draw).with_arguments(alpha=-0.5)
+
+
 CONTRASTIVE_SCORES = Exercise(
     reference=decoding.contrastive_scores,
     rows=(
@@ -69,7 +74,7 @@ CONTRASTIVE_SCORES = Exercise(
         rows.inputs_kept(0.25, candidates),
         rows.device(0.25, candidates),
         rows.no_loop(0.25, more, over="texts, candidates or places"),
-        rows.errors(0.25, candidates, beyond_one, title="An alpha beyond 0 to 1 is a ValueError."),
+        rows.errors(0.25, candidates, beyond_one, below_zero, title="An alpha outside of 0 to 1 is a ValueError."),
     ),
     forbidden=("cosine_similarity", "CosineSimilarity"),
     rule_case=candidates,

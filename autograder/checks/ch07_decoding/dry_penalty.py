@@ -72,6 +72,21 @@ def shrinking(draw: Draw) -> Case:
     return _case(draw, _repetitive(draw), base=0.5)
 
 
+def free(draw: Draw) -> Case:
+    """With a multiplier of 0 nothing is penalised."""
+    return _case(draw, _repetitive(draw), multiplier=0.0)
+
+
+def alike(draw: Draw) -> Case:
+    """With a base of 1 long repetitions cost as much as short ones. The tokens are 32-bit integers."""
+    return _case(draw, _repetitive(draw).to(torch.int32), base=1.0)
+
+
+def rewarding(draw: Draw) -> Case:
+    """With a multiplier below 0 repetitions would be rewarded."""
+    return _case(draw, _repetitive(draw), multiplier=-0.8)
+
+
 def one_text(draw: Draw) -> Case:
     """One text for all rows."""
     return one_text_for_all(repeated(draw))
@@ -93,17 +108,22 @@ DRY_PENALTY = Exercise(
             0.75,
             overlapping,
             short,
+            free,
+            alike,
             name="edges",
-            title="A repetition may overlap the end of the text, and a text of one token repeats nothing.",
+            title="A repetition may overlap the end, one token repeats nothing, multiplier 0 and base 1 work.",
+            dtypes=(torch.float64, torch.bfloat16),
         ),
         rows.inputs_kept(0.5, repeated, broken),
+        rows.device(0.25, repeated, broken),
         rows.errors(
-            0.75,
+            0.5,
             repeated,
             none_allowed,
             shrinking,
+            rewarding,
             one_text,
-            title="allowed below 1, base below 1, and a text that does not fit the logits, are a ValueError.",
+            title="allowed or base below 1, multiplier below 0, and a text that does not fit the logits, are a ValueError.",
         ),
     ),
 )

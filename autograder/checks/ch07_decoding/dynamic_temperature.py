@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import torch
 
 from autograder.checking import rows
@@ -55,6 +57,23 @@ def zero(draw: Draw) -> Case:
     return plain(draw).with_arguments(low=0.0)
 
 
+def infinite(draw: Draw) -> Case:
+    """No temperature is infinite."""
+    return plain(draw).with_arguments(high=math.inf)
+
+
+def the_same(draw: Draw) -> Case:
+    """Both temperatures are the same: every row is divided by it."""
+    return plain(draw).with_arguments(low=1.3, high=1.3)
+
+
+def _with_exponent(value: float) -> rows.Maker:
+    return lambda draw: plain(draw).with_arguments(exponent=value)
+
+
+# An exponent of 0 would forget the entropy, one below 0 would turn it round.
+NO_EXPONENTS = tuple(_with_exponent(value) for value in (0.0, -0.5, math.inf))
+
 DYNAMIC_TEMPERATURE = Exercise(
     reference=sampling.dynamic_temperature,
     rows=(
@@ -71,18 +90,19 @@ DYNAMIC_TEMPERATURE = Exercise(
         rows.edge(
             0.25,
             holes,
+            the_same,
             name="edges",
-            title="What was excluded stays so and does not count; a single token has the low temperature.",
+            title="What was excluded stays so and does not count; a single token has the low temperature; both may be the same.",
             gradients=False,
-            dtypes=(),  # the logarithm of an integer is in single precision
+            dtypes=(torch.bfloat16,),  # the logarithm of an integer is in single precision
         ),
         joined(
             "manner",
-            "Inputs are left as they were, nothing loops over rows or tokens, and a temperature out of range is a ValueError.",
+            "Inputs are left as they were, nothing loops over rows or tokens, and a parameter out of range is a ValueError.",
             0.25,
             rows.inputs_kept(1, plain),
             rows.no_loop(1, more, over="rows or tokens"),
-            rows.errors(1, plain, swapped, zero, title=""),
+            rows.errors(1, plain, swapped, zero, infinite, *NO_EXPONENTS, title=""),
         ),
     ),
 )

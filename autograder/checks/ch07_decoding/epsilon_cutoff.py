@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from autograder.checking.exercise import Exercise
-from autograder.checks.ch07_decoding.filters import filter_rows, fixed
+from autograder.checks.ch07_decoding.filters import exact, filter_rows, fixed
 from tfcourse import sampling
 
 EPSILON_CUTOFF = Exercise(
@@ -12,10 +12,11 @@ EPSILON_CUTOFF = Exercise(
         sampling.epsilon_cutoff,
         {"epsilon": 0.07},
         {"epsilon": 0.09},
-        fixed([[0.3, -1.2, 0.5, 0.9, 0.9]], epsilon=0.8),
+        fixed([[0.3, -1.2, 0.5, 0.9, 0.9], [0.8, 0.1, -0.4, 0.3, -2.0]], epsilon=0.8),
+        exact(0, 1, 1, epsilon=0.25),
         title="Tokens with a probability of at least epsilon stay as they are, all others become -inf.",
         refused=({"epsilon": 0.0}, {"epsilon": 1.0}),
         errors="An epsilon of 0 or 1 is a ValueError.",
-        edge="What was excluded stays so, equal logits share one fate, and the best token stays even below epsilon.",
+        edge="What was excluded stays so, equal logits share one fate, epsilon itself is enough, and each row's best token stays.",
     ),
 )

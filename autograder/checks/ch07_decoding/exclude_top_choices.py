@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import torch
 
 from autograder.checking import rows
 from autograder.checking.draw import Case, Draw
 from autograder.checking.exercise import Exercise
-from autograder.checks.ch07_decoding.filters import joined
+from autograder.checks.ch07_decoding.filters import exact, joined
 from tfcourse import sampling
 
 # Three tokens reach the threshold of 0.12, or two, or one; their order is shuffled in each row.
@@ -57,6 +59,26 @@ def holes_and_equals(draw: Draw) -> Case:
     return case.with_arguments(logits=logits)
 
 
+def without_generator(draw: Draw) -> Case:
+    """PyTorch's own generator draws: something is excluded in every row all the same."""
+    return replace(always(draw), props=None)
+
+
+def exactly(draw: Draw) -> Case:
+    """Two tokens have exactly the probability of the threshold."""
+    return replace(exact(0, 1, 1, threshold=0.25, probability=1.0)(draw), props=always(draw).props)
+
+
+def never(draw: Draw) -> Case:
+    """With a probability of 0 nothing is excluded."""
+    return always(draw).with_arguments(probability=0.0)
+
+
+def nothing_obvious(draw: Draw) -> Case:
+    """No token has a probability of 1."""
+    return always(draw).with_arguments(threshold=1.0)
+
+
 def more(draw: Draw, size: int) -> Case:
     """More rows."""
     return _case(draw, 2 * size, probability=1.0)
@@ -65,6 +87,16 @@ def more(draw: Draw, size: int) -> Case:
 def no_threshold(draw: Draw) -> Case:
     """A threshold of 0 would exclude everything but one token."""
     return always(draw).with_arguments(threshold=0.0)
+
+
+def too_high(draw: Draw) -> Case:
+    """No token can have a probability above 1."""
+    return always(draw).with_arguments(threshold=1.5)
+
+
+def improbable(draw: Draw) -> Case:
+    """A probability below 0."""
+    return always(draw).with_arguments(probability=-0.5)
 
 
 def too_probable(draw: Draw) -> Case:
@@ -82,27 +114,37 @@ EXCLUDE_TOP_CHOICES = Exercise(
             title="Tokens that reach the threshold become -inf, but for the least probable of them.",
         ),
         rows.numbers(
-            1, by_chance, name="coin", title="In each row the number drawn for it decides whether anything happens."
+            1,
+            by_chance,
+            never,
+            name="coin",
+            title="In each row the number drawn for it decides whether anything happens; with probability 0 nothing does.",
         ),
         rows.edge(
             0.25,
             holes_and_equals,
+            without_generator,
+            exactly,
+            nothing_obvious,
             name="edges",
-            title="What was excluded stays so, equal logits share one fate, and one obvious token alone stays.",
+            title="What was excluded stays so, equals share one fate, one obvious token alone stays, and limits are legal.",
         ),
         joined(
             "manner",
-            "The inputs are left as they were, and there is no Python loop over rows.",
+            "The inputs are left as they were, it runs on their device, and there is no Python loop over rows.",
             0.5,
             rows.inputs_kept(1, always),
+            rows.device(1, without_generator),
             rows.no_loop(1, more, over="rows"),
         ),
         rows.errors(
             0.5,
             always,
             no_threshold,
+            too_high,
+            improbable,
             too_probable,
-            title="A threshold of 0, or a probability above 1, is a ValueError.",
+            title="A threshold of 0 or above 1, and a probability outside of 0 to 1, are a ValueError.",
         ),
     ),
 )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -165,6 +166,25 @@ def fixed(logits: Sequence[Any], **parameters: Any) -> Maker:
         return Case({"logits": rows_of_logits + draw.normal(*rows_of_logits.shape[:-1], 1), **parameters})
 
     return given
+
+
+def exact(*bits: float, **parameters: Any) -> Maker:
+    """Probabilities that are powers of 1/2, in any order, so that one can stand exactly on a threshold.
+
+    The logits are in double precision, and multiples of log 2 by a power of 2 below the largest: the exponential of these is exact in
+    single and in double precision, so it is no matter of rounding on which side a right solution puts them.
+
+    Args:
+        bits: how much less probable than the most probable token each is, as a power of 1/2: 0, 1, 2, 4 or 8.
+        parameters: the other arguments.
+    """
+
+    def powers(draw: Draw) -> Case:
+        logits = -math.log(2) * torch.tensor(bits, dtype=torch.float64)
+        order = torch.stack([torch.tensor(draw.order(len(bits))) for _ in range(3)])
+        return Case({"logits": logits[order], **parameters})
+
+    return powers
 
 
 def _with(maker: Maker, parameters: Parameters) -> Maker:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import torch
 
 from autograder.checking import rows
 from autograder.checking.draw import Case, Draw
 from autograder.checking.exercise import Exercise
-from autograder.checks.ch07_decoding.filters import joined
+from autograder.checks.ch07_decoding.filters import exact, joined
 from tfcourse import sampling
 
 
@@ -44,6 +46,18 @@ def holes(draw: Draw) -> Case:
     return case.with_arguments(logits=logits, mu=mu)
 
 
+def exactly(draw: Draw) -> Case:
+    """Half of the tokens have exactly the surprise mu, in rows of double precision with a mu of single precision."""
+    case = exact(0, 1, 1, mu=torch.full((3,), 2.0), tau=0.5, eta=0.0)(draw)
+    while True:
+        seed = int(draw.integers(1, 10**6))
+        p = torch.softmax(case.arguments["logits"], dim=-1)
+        drawn, single = (torch.multinomial(q, 1, generator=torch.Generator().manual_seed(seed)) for q in (p, p.float()))
+        # Not the best token in every row, and the same ones for those who compute in single precision.
+        if bool((p.gather(1, drawn) < 0.5).any()) and torch.equal(drawn, single):
+            return replace(case, props={"generator": {"kind": "Generator", "init": {"seed": seed}}})
+
+
 def more(draw: Draw, size: int) -> Case:
     """More rows."""
     return _case(draw, 2 * size, 6)
@@ -52,6 +66,11 @@ def more(draw: Draw, size: int) -> Case:
 def no_target(draw: Draw) -> Case:
     """A target of 0 bits: the surest text, for which nothing need be drawn."""
     return steered(draw).with_arguments(tau=0.0)
+
+
+def runaway(draw: Draw) -> Case:
+    """An eta below 0 steers away from the target."""
+    return steered(draw).with_arguments(eta=-0.4)
 
 
 def one_mu(draw: Draw) -> Case:
@@ -73,9 +92,11 @@ MIROSTAT = Exercise(
         rows.edge(
             0.5,
             holes,
+            exactly,
             name="edges",
-            title="What was excluded is not drawn, and the best token is left whatever mu is.",
+            title="What was excluded is not drawn, a surprise of mu is allowed, the best token is left whatever mu is.",
             gradients=False,
+            dtypes=(),
         ),
         joined(
             "manner",
@@ -88,8 +109,9 @@ MIROSTAT = Exercise(
             0.5,
             steered,
             no_target,
+            runaway,
             one_mu,
-            title="A target of 0, or a mu that is not one for each row, is a ValueError.",
+            title="A target of 0, an eta below 0, and a mu that is not one for each row, are a ValueError.",
         ),
     ),
 )

@@ -60,6 +60,7 @@ PRESENCE_FREQUENCY_PENALTY = Exercise(
             nothing_said,
             name="edges",
             title="What was excluded stays so, an empty text costs nothing, and 32-bit tokens are tokens.",
+            dtypes=(torch.float64, torch.bfloat16),
         ),
         manners(0.5, frequency, more),
         rows.device(0.25, frequency),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import torch
 
 from autograder.checking import rows
@@ -53,6 +55,16 @@ def too_curved(draw: Draw) -> Case:
     return plain(draw).with_arguments(curve=3.5)
 
 
+def infinite(draw: Draw) -> Case:
+    """An infinite factor would make NaN of the largest logit."""
+    return plain(draw).with_arguments(factor=math.inf)
+
+
+def too_straight(draw: Draw) -> Case:
+    """A curve below 1 would bend the far tokens upwards."""
+    return plain(draw).with_arguments(curve=0.5)
+
+
 QUADRATIC = Exercise(
     reference=sampling.quadratic,
     rows=(
@@ -61,7 +73,12 @@ QUADRATIC = Exercise(
         ),
         rows.numbers(1, curved, cubic, name="curve", title="A curve above 1 makes a cube of a part of the square."),
         rows.edge(
-            0.25, holes, name="edges", title="What was excluded stays so; float64 stays float64.", gradients=False
+            0.25,
+            holes,
+            name="edges",
+            title="What was excluded stays so; float64 and half precision stay what they are.",
+            gradients=False,
+            dtypes=(torch.float64, torch.bfloat16),
         ),
         joined(
             "manner",
@@ -69,7 +86,7 @@ QUADRATIC = Exercise(
             0.25,
             rows.inputs_kept(1, plain),
             rows.no_loop(1, more, over="rows or tokens"),
-            rows.errors(1, plain, no_factor, too_curved, title=""),
+            rows.errors(1, plain, no_factor, infinite, too_straight, too_curved, title=""),
         ),
     ),
 )

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import math
+
+import torch
+
 from autograder.checking import rows
 from autograder.checking.draw import Case, Draw
 from autograder.checking.exercise import Exercise
@@ -35,6 +39,11 @@ def nothing(draw: Draw) -> Case:
     return penalised(draw).with_arguments(penalty=0.0)
 
 
+def infinite(draw: Draw) -> Case:
+    """An infinite penalty would make NaN of a logit of 0."""
+    return penalised(draw).with_arguments(penalty=math.inf)
+
+
 def one_text(draw: Draw) -> Case:
     """One text for all rows."""
     return one_text_for_all(penalised(draw))
@@ -57,14 +66,16 @@ REPETITION_PENALTY = Exercise(
             name="edges",
             title="What was excluded stays so, and 32-bit tokens are tokens.",
             gradients=False,
+            dtypes=(torch.float64, torch.bfloat16),
         ),
         manners(0.5, penalised, more),
         rows.errors(
             0.25,
             penalised,
             nothing,
+            infinite,
             one_text,
-            title="A penalty of 0, and a text that does not fit the logits, are a ValueError.",
+            title="A penalty of 0, an infinite one, and a text that does not fit the logits, are a ValueError.",
         ),
     ),
 )

@@ -13,6 +13,8 @@ TAIL_FREE = Exercise(
         {"z": 0.9},
         {"z": 0.6},
         fixed([[0.3, -1.2, 2.1, 0.9, -0.7]], z=1.0),
+        fixed([[0.3, -1.2, 2.1, 0.9, -0.7]], z=0.0),
+        fixed([[0.7, 0.7, 0.7, 0.7, 0.7], [0.3, -1.2, 2.1, 0.9, -0.7]], z=0.5),
         fixed([[0.7, 0.7, 0.7, 0.7]], z=0.5),
         fixed([[0.3, -1.2]], z=0.5),
         title="The tokens up to the place where the bending reaches z stay as they are, all others become -inf.",

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import torch
 
 from autograder.checking import rows
@@ -43,6 +45,11 @@ def negative(draw: Draw) -> Case:
     return sharp(draw).with_arguments(t=-0.5)
 
 
+def infinite(draw: Draw) -> Case:
+    """An infinite temperature would make all logits 0, and NaN of those that are excluded."""
+    return sharp(draw).with_arguments(t=math.inf)
+
+
 TEMPERATURE = Exercise(
     reference=sampling.temperature,
     rows=(
@@ -51,10 +58,13 @@ TEMPERATURE = Exercise(
             0.25,
             holes,
             name="edges",
-            title="What was excluded stays so; float64 stays float64.",
+            title="What was excluded stays so; float64 and half precision stay what they are.",
             gradients=False,
+            dtypes=(torch.float64, torch.bfloat16),
         ),
         manners(0.5, sharp, more),
-        rows.errors(0.25, sharp, zero, negative, title="A temperature of 0 or below is a ValueError."),
+        rows.errors(
+            0.25, sharp, zero, negative, infinite, title="A temperature of 0 or below, or infinite, is a ValueError."
+        ),
     ),
 )

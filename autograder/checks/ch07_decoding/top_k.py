@@ -13,9 +13,10 @@ TOP_K = Exercise(
         {"k": 3},
         {"k": 5},
         fixed([[0.3, -1.2, 2.1, 0.9]], k=50),
+        fixed([[0.3, -1.2, 2.1, 0.9], [1.5, 0.2, -0.4, 0.1]], k=1),
         title="The k most probable tokens stay as they are, all others become -inf.",
         refused=({"k": 0}, {"k": -2}),
         errors="A k below 1 is a ValueError.",
-        edge="What was excluded stays so, equal logits share one fate, and a k larger than V keeps everything.",
+        edge="What was excluded stays so, equal logits share one fate, k = 1 keeps the best, and a k larger than V everything.",
     ),
 )

@@ -34,14 +34,14 @@ def _require(condition: bool) -> None:
 @alternative("temperature")
 def by_reciprocal(logits: Tensor, t: float) -> Tensor:
     """Times one over t, in the dtype of the logits."""
-    _require(t > 0)
+    _require(0 < t < INF)
     return logits * (1 / t)
 
 
 @alternative("temperature")
 def in_double(logits: Tensor, t: float) -> Tensor:
     """Everything in double precision."""
-    if t <= 0:
+    if not 0 < t < INF:
         raise ValueError(t)
     return torch.div(logits.double(), t).type_as(logits)
 
@@ -49,7 +49,7 @@ def in_double(logits: Tensor, t: float) -> Tensor:
 @alternative("quadratic")
 def by_where(logits: Tensor, factor: float, curve: float = 1.0) -> Tensor:
     """Excluded tokens are put at the largest logit for the time being."""
-    _require(factor > 0 and 1 <= curve <= 3)
+    _require(0 < factor < INF and 1 <= curve <= 3)
     top = logits.max(dim=-1, keepdim=True).values
     gone = torch.isneginf(logits)
     d = torch.where(gone, top, logits) - top
@@ -60,7 +60,7 @@ def by_where(logits: Tensor, factor: float, curve: float = 1.0) -> Tensor:
 @alternative("quadratic")
 def by_horner(logits: Tensor, factor: float, curve: float = 1.0) -> Tensor:
     """One square taken out, on the distance above."""
-    _require(factor > 0 and 1 <= curve <= 3)
+    _require(0 < factor < INF and 1 <= curve <= 3)
     top = logits.amax(-1, keepdim=True)
     above = (top - logits).clamp(max=1e6)  # excluded tokens fall so far that nothing is left of them
     bent = top - above * above * (factor * (3 - curve) / 2 + factor * (curve - 1) / 2 * above)
@@ -70,17 +70,17 @@ def by_horner(logits: Tensor, factor: float, curve: float = 1.0) -> Tensor:
 @alternative("dynamic_temperature")
 def by_entr(logits: Tensor, low: float, high: float, exponent: float = 1.0) -> Tensor:
     """PyTorch's elementwise entropy; the temperature as a mixture."""
-    _require(0 < low <= high and exponent > 0)
+    _require(0 < low <= high < INF and 0 < exponent < INF)
     H = torch.special.entr(logits.softmax(-1)).sum(-1, keepdim=True)
     n = logits.isfinite().sum(-1, keepdim=True)
     share = torch.where(n > 1, H / n.clamp(min=2).log(), torch.zeros_like(H)) ** exponent
-    return logits / ((1 - share) * low + share * high)
+    return (logits / ((1 - share) * low + share * high)).to(logits.dtype)
 
 
 @alternative("dynamic_temperature")
 def by_categorical(logits: Tensor, low: float, high: float, exponent: float = 1.0) -> Tensor:
     """The entropy as log of the sum less the mean logit."""
-    _require(0 < low <= high < INF and exponent > 0)
+    _require(0 < low <= high < INF and 0 < exponent < INF)
     p = F.softmax(logits, dim=-1)
     mean = (p * logits.masked_fill(logits == -INF, 0.0)).sum(-1, keepdim=True)
     H = (logits.logsumexp(-1, keepdim=True) - mean).clamp(min=0)
@@ -184,7 +184,7 @@ def by_ratio(logits: Tensor, a: float) -> Tensor:
 @alternative("top_n_sigma")
 def by_nan(logits: Tensor, n: float) -> Tensor:
     """The mean of squares less the square of the mean, with NaN left out."""
-    _require(n >= 0)
+    _require(0 <= n < INF)
     x = logits.double()
     x = x - x.amax(-1, keepdim=True)
     finite = x.masked_fill(x == -INF, torch.nan)
@@ -195,7 +195,7 @@ def by_nan(logits: Tensor, n: float) -> Tensor:
 @alternative("top_n_sigma")
 def by_weights(logits: Tensor, n: float) -> Tensor:
     """Zeros and ones as weights of what counts."""
-    if n < 0:
+    if not 0 <= n < INF:
         raise ValueError
     weight = torch.isfinite(logits).to(logits.dtype)
     weight = weight / weight.sum(-1, keepdim=True)
@@ -332,6 +332,7 @@ def by_one_hot(logits: Tensor, tokens: Tensor, *, presence: float = 0.0, frequen
     """Counts as a sum of one-hot rows."""
     _fits(logits, tokens)
     counts = (tokens.unsqueeze(-1) == torch.arange(logits.size(1), device=tokens.device)).sum(1)
+    counts = counts.to(logits.dtype)
     return logits - presence * counts.clamp(max=1) - frequency * counts
 
 
@@ -350,7 +351,7 @@ def in_place_on_a_copy(logits: Tensor, tokens: Tensor, *, presence: float = 0.0,
 @alternative("repetition_penalty")
 def by_gather(logits: Tensor, tokens: Tensor, penalty: float) -> Tensor:
     """As Transformers has it: gather, penalise, scatter."""
-    _require(penalty > 0)
+    _require(0 < penalty < INF)
     _fits(logits, tokens)
     tokens = tokens.long()
     score = logits.gather(1, tokens)
@@ -360,11 +361,11 @@ def by_gather(logits: Tensor, tokens: Tensor, penalty: float) -> Tensor:
 @alternative("repetition_penalty")
 def by_factors(logits: Tensor, tokens: Tensor, penalty: float) -> Tensor:
     """A factor for each token, its exponent by the sign."""
-    _require(penalty > 0)
+    _require(0 < penalty < INF)
     _fits(logits, tokens)
     seen = F.one_hot(tokens.long(), logits.shape[1]).amax(1).bool()
     factor = torch.where(logits > 0, 1 / penalty, penalty)
-    return torch.where(seen, logits * factor, logits)
+    return torch.where(seen, logits * factor, logits).to(logits.dtype)
 
 
 @alternative("dry_penalty")
@@ -416,7 +417,7 @@ def by_suffixes(
 def by_sorted_places(logits: Tensor, threshold: float, probability: float, generator: Any = None) -> Tensor:
     """The last place in sorted order that reaches the threshold."""
     _require(0 < threshold <= 1 and 0 <= probability <= 1)
-    acts = torch.rand(logits.shape[:-1], generator=generator) < probability
+    acts = torch.rand(logits.shape[:-1], generator=generator, device=logits.device) < probability
     ordered = logits.sort(-1, descending=True).values
     number = (ordered.softmax(-1) >= threshold).sum(-1, keepdim=True)
     last = ordered.gather(-1, (number - 1).clamp(min=0))
@@ -428,7 +429,7 @@ def by_sorted_places(logits: Tensor, threshold: float, probability: float, gener
 def by_least(logits: Tensor, threshold: float, probability: float, generator: Any = None) -> Tensor:
     """The smallest probability that reaches the threshold."""
     _require(0 < threshold <= 1 and 0 <= probability <= 1)
-    coin = torch.rand(*logits.shape[:-1], generator=generator)[..., None]
+    coin = torch.rand(*logits.shape[:-1], generator=generator, device=logits.device)[..., None]
     p = torch.softmax(logits, dim=-1)
     least = torch.where(p >= threshold, p, torch.ones_like(p)).min(-1, keepdim=True)[0]
     # Equal logits have equal probabilities but for the last digit.
@@ -447,7 +448,7 @@ def by_probabilities_in_bits(
     q = q / q.sum(-1, keepdim=True)
     token = torch.multinomial(q, 1, generator=generator)
     surprise = -q.gather(1, token)[:, 0].log2()
-    return token[:, 0], mu - eta * (surprise - tau)
+    return token[:, 0], (mu - eta * (surprise - tau)).to(mu.dtype)
 
 
 @alternative("mirostat")
