@@ -467,7 +467,12 @@ def decode_cost(
         flops=batch * (2 * weights + 4 * n_layers * n_heads * d_head * length),
         weight_bytes=weights * bytes_per_number,
         cache_bytes=kv_cache_bytes(
-            n_layers, n_kv_heads, d_head, length, batch=batch, bytes_per_number=bytes_per_number
+            n_layers=n_layers,
+            n_kv_heads=n_kv_heads,
+            d_head=d_head,
+            length=length,
+            batch=batch,
+            bytes_per_number=bytes_per_number,
         ),
     )
 

@@ -13,6 +13,7 @@ from autograder.checking.exercise import Exercise
 from autograder.checking.sheet import decide
 from autograder.checking.subject import LocalSubject
 from autograder.mistakes.edited import Node
+from autograder.mutation.guards import lines_of_guards, promises_errors
 from autograder.mutation.mutants import own_definitions
 
 
@@ -48,8 +49,11 @@ def branches_of(exercise: Exercise) -> Branches:
         measured.json_report(outfile=str(report))
         found = {Path(name).name: item for name, item in json.loads(report.read_text("utf-8"))["files"].items()}
     total, missed = 0, []
+    guards = promises_errors(exercise.reference)
     for node in nodes:
         seen, lines = found.get(files[node.module].name), _lines_of_functions(node)
+        if not guards:
+            lines -= {node.numbers[line - 1] for line in lines_of_guards(node.code)}
         if seen is None:
             missed.append(f"{node.name}: never runs")
             continue

@@ -16,13 +16,25 @@ from autograder.checking.exercise import Exercise
 from autograder.checks import declared_in
 from autograder.imports import files_behind
 from autograder.mistakes.edited import EditError, Sources
+from autograder.mutation.guards import promises_errors
 from autograder.mutation.mutants import Key, own_definitions, reached_code
 from autograder.source_text import module_text
 
 _PACKAGE = Path(__file__).parents[1]
 # How a verdict is worded decides nothing about who gets which points.
 _WORDING = {"example.py", "hidden_messages.py", "verdict.py", "similar_names.py", "stamp.py"}
-_ENGINE = ("operators", "expressions", "statements", "places", "mutants", "measure", "limits", "effects", "branches")
+_ENGINE = (
+    "operators",
+    "expressions",
+    "statements",
+    "places",
+    "mutants",
+    "measure",
+    "limits",
+    "effects",
+    "branches",
+    "guards",
+)
 _COURSE = "tfcourse"
 
 
@@ -34,6 +46,7 @@ def key_of(exercise: Exercise) -> str:
     for name, code in sorted(_definitions(exercise).items()):
         digest.update(f"{'.'.join(name)}\n{code}\n".encode())
     digest.update("".join(f"{'.'.join(node.key)}\n" for node in own_definitions(exercise)).encode())
+    digest.update(f"errors: {promises_errors(exercise.reference)}\n".encode())
     return digest.hexdigest()[:16]
 
 

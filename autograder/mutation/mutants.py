@@ -11,6 +11,7 @@ from typing import Any
 from autograder.checking.exercise import Exercise
 from autograder.checks import exercises
 from autograder.mistakes.edited import Node, Sources, run_source
+from autograder.mutation.guards import promises_errors
 from autograder.mutation.operators import Mutation, mutations
 
 Key = tuple[str, str]
@@ -39,8 +40,9 @@ class Mutant:
 
 def mutants_of(exercise: Exercise) -> Iterator[Mutant]:
     """Yield the mutants of an exercise, in the order of definitions and lines."""
+    guards = promises_errors(exercise.reference)
     for node in own_definitions(exercise):
-        for mutation in mutations(node.code):
+        for mutation in mutations(node.code, guards=guards):
             yield Mutant(node, mutation)
 
 

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from autograder.mutation import expressions, statements
+from autograder.mutation.guards import is_guard
 from autograder.mutation.places import Change, Place
 
 
@@ -35,16 +36,17 @@ class Mutation:
     code: str
 
 
-def mutations(code: str) -> list[Mutation]:
+def mutations(code: str, *, guards: bool = True) -> list[Mutation]:
     """Return every change of a definition, in the order of its lines; two operators that give the same code count once.
 
     Args:
         code: the source of one function or class, at the left margin.
+        guards: change guards, too (:mod:`autograder.mutation.guards`).
     """
     tree = ast.parse(code)
     seen = {ast.unparse(tree)}
     found = []
-    for place in _places(tree):
+    for place in _places(tree, guards=guards):
         for operator, new, shown in _changes(place):
             text = place.changed(tree, new)
             if text not in seen:
@@ -72,16 +74,18 @@ _NOT_LOOKED_AT = {
 }
 
 
-def _places(owner: ast.AST) -> Iterator[Place]:
+def _places(owner: ast.AST, *, guards: bool) -> Iterator[Place]:
     if isinstance(owner, ast.Assert):
         return
     for field, value in ast.iter_fields(owner):
         if field in _NOT_LOOKED_AT.get(type(owner), ()):
             continue
         for index, node in enumerate(value) if isinstance(value, list) else [(None, value)]:
-            if isinstance(node, ast.AST):
+            if isinstance(node, ast.keyword) and node.arg == "strict":
+                continue
+            if isinstance(node, ast.AST) and (guards or not is_guard(node)):
                 yield Place(node, owner, field, index)
-                yield from _places(node)
+                yield from _places(node, guards=guards)
 
 
 def _changes(place: Place) -> Iterator[Change]:

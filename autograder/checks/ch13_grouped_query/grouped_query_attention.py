@@ -62,6 +62,15 @@ def uneven(draw: Draw) -> Case:
     return _case(draw, 5, 2)
 
 
+def other_values(heads: int) -> rows.Maker:
+    """Values of another number of heads than the keys."""
+
+    def unmatched(draw: Draw) -> Case:
+        return pairs(draw).with_arguments(v=draw.normal(2, heads, 7, 3))
+
+    return unmatched
+
+
 def wide(draw: Draw) -> Case:
     """Few queries, wide heads: copies of the keys would be the largest tensors by far."""
     return Case({"q": draw.normal(2, 8, 2, 24), "k": draw.normal(2, 2, 9, 24), "v": draw.normal(2, 2, 9, 24)})
@@ -89,7 +98,14 @@ GROUPED_QUERY_ATTENTION = Exercise(
             dtypes=(torch.float64, torch.bfloat16, torch.float16),
             title="A query that may attend to nothing gets zeros, in every precision.",
         ),
-        rows.errors(0.5, pairs, uneven, title="Heads that cannot be shared out evenly are a ValueError."),
+        rows.errors(
+            0.5,
+            pairs,
+            uneven,
+            other_values(2),
+            other_values(6),
+            title="Heads that cannot be shared out evenly, and values of other heads than the keys, are a ValueError.",
+        ),
         rows.inputs_kept(0.5, masked),
         rows.memory(
             0.5,

@@ -9,6 +9,7 @@ from autograder.checking.draw import Case, Draw
 from autograder.checking.exercise import Exercise
 from autograder.checks.ch05_transformer.ready_made import ATTENTION
 from autograder.checks.ch13_grouped_query.layer_cases import frequencies, past
+from autograder.checks.variants import built
 from tfcourse import llama
 
 D, H, G, DH = 12, 6, 2, 2
@@ -45,6 +46,13 @@ def other_width(draw: Draw) -> Case:
     return replace(case, init=init, state=draw.weights(llama.GroupedQueryAttention(D, H, G, d_head=4)))
 
 
+def no_multiple(draw: Draw) -> Case:
+    """A width that the heads do not divide, which is no matter if the width of a head is given."""
+    case = Case({"x": draw.normal(2, 5, 10), "frequencies": frequencies(draw, 1)})
+    init = {"d_model": 10, "n_heads": 4, "n_kv_heads": 2, "d_head": 2}
+    return replace(case, init=init, state=draw.weights(llama.GroupedQueryAttention(10, 4, 2, d_head=2)))
+
+
 def longer(draw: Draw, size: int) -> Case:
     """More examples, groups and places."""
     case = Case({"x": draw.normal(size, size + 2, 4 * size), "frequencies": frequencies(draw, 1)})
@@ -60,11 +68,24 @@ GROUPED_QUERY_LAYER = Exercise(
             3, one_more, some_more, without=("frequencies",), name="past", title="New tokens go on behind a past."
         ),
         rows.numbers(
-            1.75, other_width, without=("frequencies",), name="width", title="The width of a head may be handed in."
+            1.75,
+            other_width,
+            no_multiple,
+            without=("frequencies",),
+            name="width",
+            title="The width of a head may be handed in.",
         ),
         rows.inputs_kept(0.75, plain, some_more),
         rows.device(0.75, plain),
-        rows.no_loop(1.25, longer, over="examples, heads or places"),
+        rows.errors(
+            0.5,
+            plain,
+            built(plain, n_kv_heads=0),
+            built(plain, n_kv_heads=4),
+            built(plain, d_model=13),
+            title="Heads that cannot be shared out evenly, and a width that they do not divide, are a ValueError.",
+        ),
+        rows.no_loop(0.75, longer, over="examples, heads or places"),
     ),
     forbidden=ATTENTION,
     rule_case=(plain,),

@@ -5,6 +5,7 @@ from __future__ import annotations
 from autograder.checking import rows
 from autograder.checking.draw import Case, Draw
 from autograder.checking.exercise import Exercise
+from autograder.checks.variants import changed
 from tfcourse import llama
 
 
@@ -37,11 +38,38 @@ def no_rate(draw: Draw) -> Case:
     return moving(draw).with_arguments(bandwidth=0.0)
 
 
+def equal(draw: Draw) -> Case:
+    """Both take exactly as long."""
+    return Case({"flops": 6e12, "bytes_moved": 12e9, "peak_flops": 1e12, "bandwidth": 2e9})
+
+
+def slow(draw: Draw) -> Case:
+    """A device that does less than one thing per second."""
+    return moving(draw).with_arguments(flops=0.125, peak_flops=0.5, bytes_moved=2.0, bandwidth=0.25)
+
+
 INFERENCE_LATENCY = Exercise(
     reference=llama.inference_latency,
     rows=(
-        rows.numbers(1.75, computing, moving, title="The slower clock counts, and is named."),
+        rows.numbers(1.5, computing, moving, title="The slower clock counts, and is named."),
         rows.numbers(0.75, shared, shared_sums, name="devices", title="Devices share both kinds of work."),
-        rows.errors(0.5, moving, no_rate, title="A rate of nothing is a ValueError."),
+        rows.edge(
+            0.25,
+            equal,
+            slow,
+            name="edges",
+            dtypes=(),
+            title="If both take equally long, it is named compute; rates may be below 1.",
+        ),
+        rows.errors(
+            0.5,
+            moving,
+            no_rate,
+            changed(moving, bandwidth=-0.5),
+            changed(moving, peak_flops=0.0),
+            changed(moving, peak_flops=-0.5),
+            changed(moving, n_devices=0),
+            title="A rate or a number of devices that is not positive is a ValueError.",
+        ),
     ),
 )

@@ -5,6 +5,7 @@ from __future__ import annotations
 from autograder.checking import rows
 from autograder.checking.draw import Case, Draw
 from autograder.checking.exercise import Exercise
+from autograder.checks.variants import changed
 from tfcourse import llama
 
 
@@ -35,7 +36,13 @@ def no_cache(draw: Draw) -> Case:
 LARGEST_BATCH = Exercise(
     reference=llama.largest_batch,
     rows=(
-        rows.numbers(2, roomy, of_8b, title="As many texts as fit beside the weights."),
+        rows.numbers(
+            2,
+            roomy,
+            of_8b,
+            changed(roomy, cache_bytes_per_sequence=1),
+            title="As many texts as fit beside the weights.",
+        ),
         rows.numbers(0.5, too_large, roomy, name="no room", title="None, if the weights alone do not fit."),
         rows.errors(0.5, roomy, no_cache, title="Texts that weigh nothing are a ValueError."),
     ),

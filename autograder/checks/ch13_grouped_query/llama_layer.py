@@ -21,6 +21,13 @@ def plain(draw: Draw) -> Case:
     return replace(case, init=init, state=draw.weights(llama.LlamaLayer(D, H, G, F)))
 
 
+def other_eps(draw: Draw) -> Case:
+    """Another eps, which both norms are given."""
+    case = plain(draw)
+    assert case.init is not None
+    return replace(case, init={**case.init, "eps": 0.5})
+
+
 def behind(draw: Draw) -> Case:
     """Two new tokens behind three."""
     return plain(draw).with_arguments(x=draw.normal(2, 2, D), past=past(draw, G, 2))
@@ -37,7 +44,11 @@ LLAMA_LAYER = Exercise(
     reference=llama.LlamaLayer,
     rows=(
         rows.numbers(
-            2.25, plain, without=("frequencies",), title="Both sublayers add to the stream what they say of its norm."
+            2.25,
+            plain,
+            other_eps,
+            without=("frequencies",),
+            title="Both sublayers add to the stream what they say of its norm.",
         ),
         rows.numbers(1.5, behind, without=("frequencies",), name="past", title="New tokens go on behind a past."),
         rows.inputs_kept(0.5, plain, behind),

@@ -5,6 +5,7 @@ from __future__ import annotations
 from autograder.checking import rows
 from autograder.checking.draw import Case, Draw
 from autograder.checking.exercise import Exercise
+from autograder.checks.variants import changed
 from tfcourse import llama
 
 
@@ -37,7 +38,14 @@ POOL_KEY_VALUE_HEADS = Exercise(
     rows=(
         rows.numbers(2, to_half, to_a_third, title="Each new head is the mean of neighbours."),
         rows.numbers(0.75, to_one, name="one", title="All heads may become one."),
-        rows.errors(0.5, to_half, uneven, title="Heads that cannot be pooled evenly are a ValueError."),
+        rows.errors(
+            0.5,
+            to_half,
+            uneven,
+            changed(to_half, n_new=0),
+            changed(to_half, n_old=6),
+            title="Heads that cannot be pooled evenly are a ValueError.",
+        ),
         rows.inputs_kept(0.5, to_half),
         rows.device(0.25, to_half),
     ),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from autograder.checking import rows
 from autograder.checking.draw import Case, Draw
 from autograder.checking.exercise import Exercise
@@ -19,6 +21,11 @@ def _case(draw: Draw, scale: float = 1.0, **init: float) -> Case:
 def rows_of_three(draw: Draw) -> Case:
     """Rows with a mean."""
     return _case(draw)
+
+
+def fresh(draw: Draw) -> Case:
+    """A norm as it is made, with a weight of ones."""
+    return replace(rows_of_three(draw), state=None)
 
 
 def tiny(draw: Draw) -> Case:
@@ -39,7 +46,7 @@ def large(draw: Draw) -> Case:
 RMS_NORM_LAYER = Exercise(
     reference=llama.RmsNorm,
     rows=(
-        rows.numbers(2.25, rows_of_three, title="Rows are divided by their root mean square and stretched."),
+        rows.numbers(2.25, rows_of_three, fresh, title="Rows are divided by their root mean square and stretched."),
         rows.numbers(0.75, tiny, other_eps, name="eps", title="The mean square gets eps before the root is taken."),
         rows.precision(0.5, large, title="Squares are taken in float32, so that nothing overflows."),
         rows.inputs_kept(0.5, rows_of_three),
