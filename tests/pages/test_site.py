@@ -34,6 +34,7 @@ OWED = {
     "03_scaled_dot_product": Debts(gaps=2),
     "04_multi_head": Debts(wide_output=2, gaps=2),
     "05_transformer": Debts(wide_output=2, gaps=2),
+    "10_t5": Debts(gaps=1),
 }
 NOTEBOOK = {"cells": [], "metadata": {}, "nbformat": 4, "nbformat_minor": 5}
 
