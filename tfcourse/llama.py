@@ -93,7 +93,7 @@ def pool_key_value_heads(weight: Tensor, n_old: int, n_new: int) -> Tensor:
     Source:
         Ainslie et al. 2023, section 2.1.
     """
-    if n_new < 1 or n_old % n_new or len(weight) % n_old:
+    if n_old % n_new or len(weight) % n_old:
         raise ValueError(f"{len(weight)} rows of {n_old} heads cannot be pooled into {n_new}")
     groups = weight.reshape(n_new, n_old // n_new, len(weight) // n_old, *weight.shape[1:])  # (G_new, R, Dh, D)
     return groups.mean(dim=1).flatten(0, 1)  # (G_new·Dh, D)
@@ -190,7 +190,7 @@ class GroupedQueryAttention(nn.Module):
 
     def __init__(self, d_model: int, n_heads: int, n_kv_heads: int, *, d_head: int | None = None) -> None:
         super().__init__()
-        if n_kv_heads < 1 or n_heads % n_kv_heads:
+        if n_heads % n_kv_heads:
             raise ValueError(f"{n_heads} query heads cannot share {n_kv_heads} key/value heads")
         if d_head is None and d_model % n_heads:
             raise ValueError(f"d_model={d_model} cannot be divided into n_heads={n_heads}")

@@ -80,7 +80,6 @@ GROUPED_QUERY_LAYER = Exercise(
         rows.errors(
             0.5,
             plain,
-            built(plain, n_kv_heads=0),
             built(plain, n_kv_heads=4),
             built(plain, d_model=13),
             title="Heads that cannot be shared out evenly, and a width that they do not divide, are a ValueError.",

@@ -42,7 +42,6 @@ POOL_KEY_VALUE_HEADS = Exercise(
             0.5,
             to_half,
             uneven,
-            changed(to_half, n_new=0),
             changed(to_half, n_old=6),
             title="Heads that cannot be pooled evenly are a ValueError.",
         ),
