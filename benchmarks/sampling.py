@@ -201,9 +201,10 @@ def words_of(text: str) -> list[str]:
 
 
 def loop_length(ids: Sequence[int]) -> int:
-    """The shortest period with which a text ends at least twice over, or 0 if it ends in no loop."""
+    """The shortest period that the last tokens repeat, 24 of them or two periods, whichever is longer; 0 if there is none."""
     for period in range(1, len(ids) // 2 + 1):
-        if ids[-period:] == ids[-2 * period : -period]:
+        end = ids[-max(24, 2 * period) :]
+        if len(end) > period and end[period:] == end[:-period]:
             return period
     return 0
 
