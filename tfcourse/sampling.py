@@ -199,7 +199,8 @@ def tail_free(logits: Tensor, z: float) -> Tensor:
     """Cut the tail off where the curve of the sorted probabilities flattens.
 
     Sort the probabilities, the largest first. Their absolute second differences say how much the curve bends at each
-    index; divide them by their sum, and let i be the first index (counted from 0) at which their running sum exceeds z. The i + 1 most probable tokens are kept, and those that equal the last of them. Nothing changes if no running sum
+    index; divide them by their sum, and let i be the first index (counted from 0) at which their running sum exceeds z.
+    The i + 1 most probable tokens are kept, and those that equal the last of them. Nothing changes if no running sum
     exceeds z, if all second differences are 0, or if V is at most 2. An excluded token counts with probability 0.
 
     Implementations differ by one: llama.cpp kept i tokens, web interfaces keep i + 1.

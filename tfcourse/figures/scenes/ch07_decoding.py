@@ -45,7 +45,9 @@ def one_step() -> Drawing:
     token = chip(drawing, "one token", (708, 90), tone="query")
     arrow(drawing, before, token.left)
     _draw_way_back(drawing, [token.bottom, (708, 176), (39, 176)], text.bottom)
-    drawing.text((374, 196), "the token is appended to the text, and the model is called again", size=SMALL, tone="muted")
+    drawing.text(
+        (374, 196), "the token is appended to the text, and the model is called again", size=SMALL, tone="muted"
+    )
     drawing.text((157, 16), "the model", size=SMALL, tone="muted")
     drawing.text((437, 16), "ours to decide", size=SMALL, tone="muted")
     return drawing
@@ -143,7 +145,7 @@ _CUTS: dict[Family, tuple[str, tuple[int, ...]]] = {
 }
 FAMILY_ALTS: dict[Family, str] = {
     "rank": "Six bars, 0.40 to 0.04, with an upright line after the third. After the cut: 0.5, 0.312 and 0.188; three tokens have 0.",
-    "mass": "Six bars that stand for the running sums 0.40, 0.65, 0.80, 0.90, 0.96 and 1.00, with a line at 0.85, which the fourth crosses. "
+    "mass": "Six bars for the running sums 0.40, 0.65, 0.80, 0.90, 0.96 and 1.00, with a line at 0.85, which the fourth crosses. "
     "After the cut: 0.444, 0.278, 0.167 and 0.111; two tokens have 0.",
     "threshold": "Six bars, 0.40 to 0.04, with a level line at 0.20. After the cut: 0.615 and 0.385; four tokens have 0.",
     "entropy": "Six bars of surprise, 0.92 to 3.22 nats, with a level line at the entropy, 1.53. After the cut: the second token "
@@ -206,7 +208,9 @@ def _frame(where: Rect) -> tuple[float, float, float, float]:
     return where.y + where.height - 40, where.height - 76, where.x + 12, (where.width - 92) / len(_P)
 
 
-def _draw_bars(drawing: Drawing, where: Rect, title: str, values: Sequence[float], kept: Sequence[int], form: str = ".2f") -> None:
+def _draw_bars(
+    drawing: Drawing, where: Rect, title: str, values: Sequence[float], kept: Sequence[int], form: str = ".2f"
+) -> None:
     drawing.rect(where, wash=0.03)
     drawing.text((where.x + 12, where.y + 15), title, size=SMALL, anchor="start", bold=True)
     ground, height, left, width = _frame(where)
