@@ -173,7 +173,48 @@ def test_validity_falls_with_the_temperature_and_choice_grows(values: dict[str, 
     check("A perfect writer has 19.9.", math.log2(10**6), form=".1f")
 
 
+def test_filters_help_but_not_clearly_more_than_a_lower_temperature(values: dict[str, Any]) -> None:
+    own = RECORD["temperatures"].index(1.0)
+    for task in ("names", "prose"):
+        for name, settings in RECORD["filters"].items():
+            for i in range(len(settings)):
+                filtered = [run[name][i] for run in RECORD[task]]
+                unfiltered = [run["temperature"][own] for run in RECORD[task]]
+                assert mean_of(filtered, 0) > mean_of(unfiltered, 0), "more often valid"
+                assert mean_of(filtered, 1) < mean_of(unfiltered, 1), "with less choice"
+    gains = values["gains"]
+    assert sum(name.startswith("prose") for name in gains) == 8
+    assert sum(name.startswith("names") for name in gains) >= 6
+    for name, (mean, half) in gains.items():
+        if name.startswith("names"):
+            assert mean < 0.01, "no filter gains a full point"
+        else:
+            assert mean - half < 0, "no interval lies above zero"
+    for run in RECORD["names"]:
+        assert all(valid >= 0.98 for valid, bits in run["temperature"] if bits < 19.9)
 
+
+def mean_of(runs: list[list[float]], part: int) -> float:
+    return sum(run[part] for run in runs) / len(runs)
+
+
+def test_the_filter_should_come_before_a_high_temperature(values: dict[str, Any]) -> None:
+    hot = {name: mean for name, (mean, _) in values["hot"].items()}
+    for name in ("top-p", "min-p"):
+        assert hot[f"names: {name}, temperature"] > 0.98, "nearly all names are valid"
+        assert hot[f"names: {name}, temperature"] > hot[f"names: temperature, {name}"]
+        assert hot[f"prose: {name}, temperature"] > hot[f"prose: temperature, {name}"] + 0.2
+
+
+def test_greedy_texts_loop_and_dry_ends_the_loops() -> None:
+    for run in RECORD["greedy"]:
+        assert run["loops"] > 0.2
+        assert run["loops_with_dry"] < 0.05, "almost no loops"
+        assert run["period"] > 1
+    greedy = RECORD["greedy"][0]
+    assert sum(greedy["p_text"]) > sum(greedy["p_real"])
+    assert min(greedy["p_text"]) > 0.05, "the greedy text stays away from 0"
+    assert sum(p < 0.05 for p in greedy["p_real"]) >= 5, "the real text falls to almost 0 again and again"
 
 
 def test_a_fixed_count_keeps_nine_where_one_would_do(values: dict[str, Any]) -> None:
