@@ -23,7 +23,9 @@ def test_the_name_of_every_number_is_a_name(sampling: Any, number: int) -> None:
     assert sampling.is_name(number_to_words(number, "en"))
 
 
-@pytest.mark.parametrize("text", ["", "thousand", "six thousand, two", "three hundred thousand and forty six seven", "six six"])
+@pytest.mark.parametrize(
+    "text", ["", "thousand", "six thousand, two", "three hundred thousand and forty six seven", "six six"]
+)
 def test_other_texts_are_no_names(sampling: Any, text: str) -> None:
     assert not sampling.is_name(text)
 

@@ -141,7 +141,9 @@ def test_the_model_is_nearly_a_perfect_writer(values: dict[str, Any]) -> None:
 def test_a_better_search_finds_a_worse_text(values: dict[str, Any]) -> None:
     searches = values["searches"]
     assert [searches[K][1] for K in "123"] == ["ABC∎", "ACB∎", "A∎"]
-    check("ends at 0.048. A second-best step, C after A, leads to 0.054", searches["1"][0], searches["2"][0], form=".3f")
+    check(
+        "ends at 0.048. A second-best step, C after A, leads to 0.054", searches["1"][0], searches["2"][0], form=".3f"
+    )
     check("$0.5 \\cdot 0.2 = 0.10$", searches["3"][0])
     check("Greedy search is a beam of one, and finds 0.048.", searches["1"][0], form=".3f")
     check("And two texts that are hardly texts have 0.10.", searches["3"][0])
