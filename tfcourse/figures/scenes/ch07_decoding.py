@@ -153,15 +153,28 @@ FAMILY_ALTS: dict[Family, str] = {
 }
 
 
-def filter_family(family: Family) -> Drawing:
-    """Draw a filter's cut: on the left what it compares with, on the right the probabilities after it.
+def cut_by_rank() -> Drawing:
+    """Draw what a filter keeps that cuts by rank: the three largest of six probabilities."""
+    return _cut("rank")
 
-    Args:
-        family: what the filter compares a token with.
 
-    Returns:
-        The drawing: panels side by side on a page, one below the other on a phone.
-    """
+def cut_by_mass() -> Drawing:
+    """Draw what a filter keeps that cuts by mass: the tokens until a running sum crosses 0.85."""
+    return _cut("mass")
+
+
+def cut_by_threshold() -> Drawing:
+    """Draw what a filter keeps that cuts by threshold: the tokens with half the probability of the best."""
+    return _cut("threshold")
+
+
+def cut_by_entropy() -> Drawing:
+    """Draw what a filter keeps that cuts by entropy: the two tokens whose surprise is nearest to the entropy."""
+    return _cut("entropy")
+
+
+def _cut(family: Family) -> Drawing:
+    """Panels side by side on a page, one below the other on a phone: what a filter compares with, and the probabilities after it."""
     narrow = Drawing(350, 400)
     _draw_cut(narrow, family, Rect(8, 4, 334, 180))
     _draw_after(narrow, family, Rect(8, 204, 334, 180))
