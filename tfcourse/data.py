@@ -51,6 +51,7 @@ __all__ = [
     "recorded_gpt",
     "recorded_grouped_queries",
     "recorded_positions",
+    "recorded_sampling",
     "recorded_translation",
     "recorded_vision",
     "recorded_vocabularies",
@@ -394,6 +395,17 @@ def recorded_translation() -> dict[str, Any]:
         The record, plain dictionaries and lists.
     """
     return _recorded("translation")
+
+
+def recorded_sampling() -> dict[str, Any]:
+    """What filters and temperatures do to the texts of small GPTs on names and on prose, and greedy texts that loop, as it was recorded.
+
+    The entry "generated" names the command that makes the record; docs/data.md describes the other entries.
+
+    Returns:
+        The record, plain dictionaries and lists.
+    """
+    return _recorded("sampling")
 
 
 def recorded_vision() -> dict[str, Any]:

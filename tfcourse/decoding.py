@@ -1,6 +1,6 @@
 """Searches for a likely text: greedy, with a beam, and the scores of contrastive search.
 
-A language model is called as `model(tokens)` with integers (B, T) and gives logits (B, T, V): those at place t are for the token after
+A language model is called as `model(tokens)` with integers (B, T) and gives logits (B, T, V): those at position t are for the token after
 `tokens[:, t]`. A search hands it the whole text so far at each step.
 
 Shapes: B batch, T length of a prompt, K beam width or number of candidates, V vocabulary, D width of a hidden state.
@@ -21,7 +21,7 @@ __all__ = ["beam_search", "contrastive_scores", "greedy_search", "length_penalty
 def greedy_search(
     model: Callable[[Tensor], Tensor], prompt: Tensor, *, max_new_tokens: int, eos: int = EOS, pad: int = PAD
 ) -> Tensor:
-    """Go on with a text by the most probable token, again and again.
+    """Continue a text with the most probable token, step by step.
 
     A text is over when `eos` has been written; from there on its row is filled with `pad`. The search stops when all texts are over, and
     at `max_new_tokens` at the latest. Of equally probable tokens the one with the smallest number is taken.
@@ -92,7 +92,7 @@ def beam_search(
     eos: int = EOS,
     early_stopping: bool = False,
 ) -> list[tuple[float, list[int]]]:
-    """Look for likely continuations of a prompt, K of them at a time.
+    """Search for probable continuations of a prompt, K of them at a time.
 
     Each step looks at all continuations of the running texts by one token and takes the 2 K most probable, best first. One that ends in
     `eos` is set aside if it is among the first K, with its log-probability divided by the length penalty; of the others the first K run on.
@@ -162,14 +162,14 @@ def _continuations(
 
 
 def contrastive_scores(probabilities: Tensor, hidden: Tensor, context: Tensor, alpha: float) -> Tensor:
-    """Score candidates for the next token: likely is good, and saying what was said before is not.
+    """Score candidates for the next token: reward probability, penalise repetition.
 
     A candidate's score is (1 - alpha) times its probability, minus alpha times the largest cosine between its hidden state and one of
     those of the text so far. Contrastive search takes the candidate with the largest score.
 
     Args:
         probabilities: Of K candidates, (B, K).
-        hidden: The hidden state that the model has at each candidate, once it stands behind the text, (B, K, D).
+        hidden: The hidden state at each candidate, once it is appended to the text, (B, K, D).
         context: The hidden states of the text so far, (B, T, D).
         alpha: How much repetition counts, from 0 to 1.
 

@@ -6,7 +6,7 @@ for every function here, unless its docstring says otherwise:
 - Logits (..., V) become new logits of the same shape and dtype, computed in float32 at least. The input stays as it is.
 - An excluded token has the logit -inf. What was excluded before stays so; one token at least is not.
 - The most probable token is never excluded.
-- Equal logits share one fate: cut-offs are values, not places in a sorted list.
+- Equal logits share one fate: cut-offs are values, not positions in a sorted list.
 - Each row is treated on its own, and gradients flow through what is kept.
 - `tokens` (B, T) is the text so far; the logits are then (B, V).
 """
@@ -148,7 +148,7 @@ def top_a(logits: Tensor, a: float) -> Tensor:
 
     Args:
         logits: One number for each token of the vocabulary, (..., V).
-        a: What the square is multiplied with, from 0 (all are kept) to 1.
+        a: What the square is multiplied by, from 0 (all are kept) to 1.
 
     Returns:
         New logits, (..., V), in the dtype of `logits`: -inf for what is excluded, unchanged otherwise.
@@ -198,9 +198,9 @@ def top_n_sigma(logits: Tensor, n: float) -> Tensor:
 def tail_free(logits: Tensor, z: float) -> Tensor:
     """Cut the tail off where the curve of the sorted probabilities flattens.
 
-    Sort the probabilities, the largest first. Their second differences, without signs, say how much the curve bends at
-    each place; divide them by their sum, and let i be the first place (counted from 0) at which their running sum exceeds
-    z. The i + 1 most probable tokens are kept, and those that equal the last of them. Nothing changes if no running sum
+    Sort the probabilities, the largest first. Their absolute second differences say how much the curve bends at each
+    index; divide them by their sum, and let i be the first index (counted from 0) at which their running sum exceeds z.
+    The i + 1 most probable tokens are kept, and those that equal the last of them. Nothing changes if no running sum
     exceeds z, if all second differences are 0, or if V is at most 2. An excluded token counts with probability 0.
 
     Implementations differ by one: llama.cpp kept i tokens, web interfaces keep i + 1.
@@ -384,12 +384,12 @@ def presence_frequency_penalty(
     """Subtract from the logits of tokens that the text holds: once for being there, and once for each occurrence.
 
     The logit of a token that occurs c times in its row of the text loses `presence` · [c > 0] + `frequency` · c. Negative
-    values make what was said likelier.
+    values make tokens of the text likelier.
 
     Args:
         logits: One number for each token of the vocabulary, (B, V).
         tokens: The text so far, integers (B, T).
-        presence: What a token loses for being there.
+        presence: What a token loses for occurring at all.
         frequency: What it loses for each occurrence.
 
     Returns:
@@ -410,7 +410,7 @@ def presence_frequency_penalty(
 def repetition_penalty(logits: Tensor, tokens: Tensor, penalty: float) -> Tensor:
     """Make every token that the text holds less probable: divide its logit, or multiply it if it is negative.
 
-    A token is penalised once, however often it occurs. Penalties below 1 make what was said likelier.
+    A token is penalised once, however often it occurs. Penalties below 1 make tokens of the text likelier.
 
     Args:
         logits: One number for each token of the vocabulary, (B, V).
@@ -438,10 +438,10 @@ def repetition_penalty(logits: Tensor, tokens: Tensor, penalty: float) -> Tensor
 def dry_penalty(
     logits: Tensor, tokens: Tensor, *, multiplier: float, base: float, allowed: int, breakers: Sequence[int] = ()
 ) -> Tensor:
-    """Penalise the tokens that would go on with a repetition ("don't repeat yourself"), the harder the longer it is.
+    """Penalise the tokens that would continue a repetition ("don't repeat yourself"), more strongly the longer it is.
 
-    For every place i before the last one, let m be the length of the longest run of tokens that ends at i and equals
-    the end of the text; a breaker ends a run, and is no part of it. The token at place i + 1 went on after that run, and
+    For every position i before the last one, let m be the length of the longest run of tokens that ends at i and equals
+    the end of the text; a breaker ends a run, and is no part of it. The token at position i + 1 followed that run, and
     would prolong the repetition now. Of several m for one token the largest counts. If it is at least `allowed`, and the
     token is no breaker, its logit loses multiplier · base^(m - allowed). The two runs may overlap.
 
@@ -449,8 +449,8 @@ def dry_penalty(
         logits: One number for each token of the vocabulary, (B, V).
         tokens: The text so far, integers (B, T).
         multiplier: The penalty of a repetition as long as allowed, at least 0.
-        base: What the penalty is multiplied with for each token more, at least 1.
-        allowed: The length of a repetition from which on going on with it is penalised, at least 1.
+        base: What the penalty is multiplied by for each further token, at least 1.
+        allowed: The shortest repetition whose continuation is penalised, at least 1.
         breakers: Tokens that end a repetition: the end of a line, quotation marks, names.
 
     Returns:

@@ -10,7 +10,9 @@ from typing import Any
 import pytest
 import torch
 
-from tfcourse.sampling import locally_typical, repetition_penalty
+from tfcourse.data import recorded_sampling
+from tfcourse.figures.scenes import ch07_decoding
+from tfcourse.sampling import locally_typical, min_p, repetition_penalty, top_k, top_p
 
 from .lesson import Lesson, described
 
@@ -21,6 +23,7 @@ HEADINGS = {
     "beam-search": "Beam search",
     "draw-instead": "Draw instead",
     "filters": "Filters",
+    "do-filters-help": "Do filters help?",
     "penalties": "Penalties",
     "odd-ones": "Odd ones",
     "order-of-samplers": "The order of samplers",
@@ -34,12 +37,14 @@ ASKED = {
     "sizes": "[V, parameters, unseen_loss, least]",
     "sure": "sure.topk(2).values",
     "open": "open_.topk(12).values",
-    "found": "found",
+    "searches": "searches",
     "turning": "turning",
     "plain": "plain",
     "temperatures": "{str(t): run for t, run in by_temperature.items()}",
-    "filtered": "{name: {str(p): run for p, run in runs.items()} for name, runs in filtered.items()}",
-    "late": "{str(p): run for p, run in late.items()}",
+    "gains": "gains",
+    "hot": "hot",
+    "curves": "[[v for v, _ in run['temperature']] for run in record['prose']]",
+    "positions": "positions",
     "keeps": "keeps",
     "shifted": "{str(shift): p for shift, p in shifted.items()}",
     "lowered": "lowered",
@@ -51,12 +56,19 @@ GIVEN = {
     "with $p = (0.4, 0.25, 0.15, 0.1, 0.06, 0.04)$",
     "$0.8 \\cdot 1.75^{3-2} = 1.4$",
     "a run of 2, 0.8.",
-    "with top-p 0.9 behind the temperature? And with min-p 0.1?",
-    "valid at 0.5, at 1.5 and at 2".replace("valid ", ""),
+    "at 0.5, at 1.5 and at 2",
+    "How many of the six tokens do these settings keep: top-k 3, top-p 0.7, min-p 0.3, top-n-sigma 1 and typical 0.2?",
+    "with a best token of 0.9 the two are close, with one of 0.1 top-a's floor",
+    "Min-p 0.5 asks for half the probability of the best token, here 0.2.",
+    "The token that crosses 0.85 is the last one kept.",
+    "reach a mass of 0.3;",
+    "each number from 0 to 999,999.",
+    "With a threshold of 0.12, three",
 }
 
 LESSON = Lesson("07_decoding", ASKED, GIVEN)
 SOURCE, check = LESSON.source, LESSON.check
+RECORD = recorded_sampling()
 EXAMPLE = torch.tensor([0.4, 0.25, 0.15, 0.1, 0.06, 0.04]).log()
 
 
@@ -74,13 +86,35 @@ def test_lesson_has_at_most_6000_words_of_paragraphs_and_the_header_that_myst_ne
     assert LESSON.has_header()
 
 
+def cell_sources() -> list[tuple[list[str], str]]:
+    """The tags and the code of each cell."""
+    cells = re.findall(r"```\{code-cell\} ipython3\n(.*?)\n```", SOURCE, flags=re.S)
+    tags = [re.findall(r"[\w-]+", "".join(re.findall(r"^:tags: \[(.*)\]$", cell, flags=re.M))) for cell in cells]
+    return list(zip(tags, (re.sub(r"^:(?:tags|mystnb):.*\n+", "", cell, flags=re.M) for cell in cells), strict=True))
+
+
+def test_code_that_is_shown_fits_the_page() -> None:
+    for tags, code in cell_sources():
+        if not {"hide-input", "remove-input"} & set(tags):
+            assert len(code.splitlines()) <= 20, code
+            assert max(map(len, code.splitlines())) <= 80, code
+
+
+def test_reading_time_is_that_of_200_words_a_minute_and_6_seconds_a_line() -> None:
+    words = len(re.sub(r"```.*?\n```", "", SOURCE, flags=re.S).split())
+    shown = [code for tags, code in cell_sources() if not {"hide-input", "remove-input"} & set(tags)]
+    lines = sum(bool(line.strip()) for code in shown for line in code.splitlines())
+    stated = int(re.search(r"\*\*It takes\*\*\s+about (\d+) minutes", SOURCE)[1])  # type: ignore[index]
+    assert abs(words / 200 + lines / 10 - stated) < 5
+
+
 def test_nothing_is_written_to_stderr(cells: list[Any]) -> None:
     assert not [output.text for cell in cells for output in cell.outputs if output.get("name") == "stderr"]
 
 
 def test_every_figure_has_a_description_and_a_caption(pages: list[str]) -> None:
-    assert described(pages) == [True] * 6
-    assert LESSON.captions() == list(range(1, 8))
+    assert described(pages) == [True] * 12
+    assert LESSON.captions() == list(range(1, 14))
 
 
 def test_playground_begins_with_a_temperature_and_a_nucleus_over_three_distributions(pages: list[str]) -> None:
@@ -105,18 +139,20 @@ def test_the_model_is_nearly_a_perfect_writer(values: dict[str, Any]) -> None:
 
 
 def test_a_better_search_finds_a_worse_text(values: dict[str, Any]) -> None:
-    found = values["found"]
-    assert [found[K][1] for K in "123"] == ["ABC∎", "ACB∎", "A∎"]
-    check("ends at 0.048. A second-best step, C behind A, leads to 0.054.", found["1"][0], found["2"][0], form=".3f")
-    check("$0.5 \\cdot 0.2 = 0.10$", found["3"][0])
-    check("Greedy search is a beam of one, and finds 0.048.", found["1"][0], form=".3f")
-    check("And two texts that are hardly texts have 0.10.", found["3"][0])
-    check("the empty text as well, which has 0.10 too", 0.1)
+    searches = values["searches"]
+    assert [searches[K][1] for K in "123"] == ["ABC∎", "ACB∎", "A∎"]
+    check(
+        "ends at 0.048. A second-best step, C after A, leads to 0.054", searches["1"][0], searches["2"][0], form=".3f"
+    )
+    check("$0.5 \\cdot 0.2 = 0.10$", searches["3"][0])
+    check("Greedy search is a beam of one, and finds 0.048.", searches["1"][0], form=".3f")
+    check("And two texts that are hardly texts have 0.10.", searches["3"][0])
+    check("(The empty text also has 0.10.)", 0.1)
 
 
 def test_the_longer_text_wins_from_these_strengths_on(values: dict[str, Any]) -> None:
-    check("From $\\alpha \\approx 0.34$ on", values["turning"]["power"])
-    check("from 0.94 on with the second", values["turning"]["wu"])
+    check("from $\\alpha \\approx 0.34$ on", values["turning"]["power"])
+    check("with the other form from 0.94 on", values["turning"]["wu"])
     crossing = math.log(math.log(0.054) / math.log(0.1)) / math.log(4 / 2)
     assert values["turning"]["power"] == pytest.approx(crossing, abs=2e-3)
 
@@ -135,18 +171,54 @@ def test_validity_falls_with_the_temperature_and_choice_grows(values: dict[str, 
     bits = [run[1] for run in runs.values()]
     assert bits == sorted(bits)
     assert 0.8 < values["plain"][0] < 1
-    check("beyond the 19.9 of a perfect writer", math.log2(10**6), form=".1f")
+    check("pass the 19.9 of a perfect writer", math.log2(10**6), form=".1f")
     check("A perfect writer has 19.9.", math.log2(10**6), form=".1f")
 
 
-def test_min_p_saves_what_top_p_does_not_and_the_filter_should_come_first(values: dict[str, Any]) -> None:
-    filtered = values["filtered"]
-    assert filtered["top-p"]["0.9"][0] < 0.8
-    assert filtered["min-p"]["0.1"][0] > 0.9
-    assert abs(filtered["min-p"]["0.1"][1] - math.log2(10**6)) < 2, "near the corner"
-    for p, (valid, _) in values["late"].items():
-        assert valid > 0.93, "nearly all are right"
-        assert valid > filtered["top-p"][p][0] + 0.1
+def test_filters_help_but_not_clearly_more_than_a_lower_temperature(values: dict[str, Any]) -> None:
+    own = RECORD["temperatures"].index(1.0)
+    for task in ("names", "prose"):
+        for name, settings in RECORD["filters"].items():
+            for i in range(len(settings)):
+                filtered = [run[name][i] for run in RECORD[task]]
+                unfiltered = [run["temperature"][own] for run in RECORD[task]]
+                assert mean_of(filtered, 0) > mean_of(unfiltered, 0), "more often valid"
+                assert mean_of(filtered, 1) < mean_of(unfiltered, 1), "with less choice"
+    gains = values["gains"]
+    assert sum(name.startswith("prose") for name in gains) == 8
+    assert sum(name.startswith("names") for name in gains) == 7
+    assert "names, top-k 9" not in gains
+    for name, (mean, half) in gains.items():
+        if name.startswith("names"):
+            assert mean < 0.01, "no filter gains a full point"
+        else:
+            assert mean - half < 0, "no interval lies above zero"
+    assert min(mean for name, (mean, _) in gains.items() if name.startswith("prose")) < 0, "some means lie below"
+    for run in RECORD["names"]:
+        assert all(valid >= 0.98 for valid, bits in run["temperature"] if bits < 19.9)
+
+
+def mean_of(runs: list[list[float]], part: int) -> float:
+    return sum(run[part] for run in runs) / len(runs)
+
+
+def test_the_filter_should_come_before_a_high_temperature(values: dict[str, Any]) -> None:
+    hot = {name: mean for name, (mean, _) in values["hot"].items()}
+    for name in ("top-p", "min-p"):
+        assert hot[f"names: {name}, temperature"] > 0.98, "nearly all names are valid"
+        assert hot[f"names: {name}, temperature"] > hot[f"names: temperature, {name}"]
+        assert hot[f"prose: {name}, temperature"] > hot[f"prose: temperature, {name}"] + 0.2
+
+
+def test_greedy_texts_loop_and_dry_ends_the_loops() -> None:
+    for run in RECORD["greedy"]:
+        assert run["loops"] > 0.2
+        assert run["loops_with_dry"] < 0.05, "almost no loops"
+        assert run["period"] > 1
+    greedy = min(RECORD["greedy"], key=lambda run: run["period"])
+    assert sum(greedy["p_text"]) > sum(greedy["p_real"])
+    assert min(greedy["p_text"]) > 0.05, "the greedy text stays away from 0"
+    assert sum(p < 0.05 for p in greedy["p_real"]) >= 5, "the real text falls to almost 0 again and again"
 
 
 def test_a_fixed_count_keeps_nine_where_one_would_do(values: dict[str, Any]) -> None:
@@ -159,9 +231,23 @@ def test_a_fixed_count_keeps_nine_where_one_would_do(values: dict[str, Any]) -> 
 def test_the_examples_of_the_filters() -> None:
     p = EXAMPLE.exp()
     assert f"{float(-(p * p.log()).sum()):.2f}" == "1.53"
-    check("Its entropy is 1.53 nats", float(-(p * p.log()).sum()))
+    check("is 1.53 nats", float(-(p * p.log()).sum()))
     assert (locally_typical(EXAMPLE, 0.2) > -math.inf).tolist() == [False, True, False, False, False, False]
     check("typical 0.2 keeps the second alone")
+
+
+def test_the_drawings_of_the_families_cut_as_the_filters_do() -> None:
+    cuts = {
+        "rank": top_k(EXAMPLE, 3),
+        "mass": top_p(EXAMPLE, 0.85),
+        "threshold": min_p(EXAMPLE, 0.5),
+        "entropy": locally_typical(EXAMPLE, 0.3),
+    }
+    for family, logits in cuts.items():
+        kept = [i for i, logit in enumerate(logits.tolist()) if logit > -math.inf]
+        assert list(ch07_decoding._CUTS[family][1]) == kept, family
+        for p in torch.softmax(logits, -1)[kept].tolist():
+            assert f"{p:.3g}" in ch07_decoding.FAMILY_ALTS[family], family  # type: ignore[index]
 
 
 # ---------------------------------------------------------------------------------------------- penalties and order
@@ -190,7 +276,7 @@ def test_the_thermostat_holds_its_average_although_no_token_has_it(values: dict[
     assert abs(mean - target) < 0.25
     assert most > 2.5, "a digit"
     assert least < 0.2, "the grammar"
-    check("no token has 1.2 bits", target, form=".1f")
+    check("Hardly a token of our names has 1.2 bits", target, form=".1f")
 
 
 def test_orders_keep_what_the_text_says(values: dict[str, Any]) -> None:
@@ -201,6 +287,12 @@ def test_orders_keep_what_the_text_says(values: dict[str, Any]) -> None:
     check("Top-p 0.8 keeps three of the six tokens")
     check("A temperature of 0.5 sharpens")
     check("And min-p 0.2, which keeps four?")
+
+
+def test_a_penalty_before_the_filter_lets_another_token_in_and_after_it_does_not(values: dict[str, Any]) -> None:
+    alone, before, after = values["positions"].values()
+    assert alone == after == "ABC"
+    assert before == "BCD"
 
 
 def test_every_number_of_the_prose_is_checked() -> None:

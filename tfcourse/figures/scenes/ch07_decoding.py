@@ -1,68 +1,78 @@
-"""The drawings of chapter 07: what lies between a model and its text, and the tree of texts that a search goes through."""
+"""The drawings of chapter 07: one step of writing, the tree of texts, one cut per family of filters, and a typical pipeline."""
 
 from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Literal
 
 from tfcourse.figures.boxes import box, chip
 from tfcourse.figures.drawing import SMALL, Drawing, Tone
 from tfcourse.figures.geometry import Point, Rect
 from tfcourse.figures.lines import arrow
 
-# Shares of seven tokens: as the model gives them, behind a temperature, and behind a filter.
-STAGES = (
-    ("model", (0.40, 0.22, 0.14, 0.10, 0.07, 0.04, 0.03)),
-    ("temperature", (0.27, 0.20, 0.16, 0.13, 0.11, 0.08, 0.05)),
-    ("filter", (0.36, 0.26, 0.21, 0.17, 0.0, 0.0, 0.0)),
-)
+# One step: logits of five tokens, after a temperature of 2, after a filter that keeps three, and the probabilities of that.
+_LOGITS = (3.2, 2.4, 1.6, -1.0, -2.2)
+_KEPT = 3
+_STAGES = ("logits", "temperature 2", "top-k 3", "softmax")
 
 
 def one_step() -> Drawing:
-    """Draw one step of writing: text, model, samplers, and one token that is drawn.
+    """Draw one step of writing: text, logits, samplers, softmax, and one token that is drawn.
 
     Returns:
         The drawing: left to right on a page, from top to bottom on a phone.
     """
-    narrow = Drawing(350, 560)
+    narrow = Drawing(350, 640)
     box(narrow, "text so far", Rect(100, 8, 150, 36))
-    arrow(narrow, (175, 44), (175, 64))
-    for i, (name, shares) in enumerate(STAGES):
-        top = 66 + 132 * i
-        _draw_stage(narrow, name, shares, Rect(75, top, 200, 108), first=i == 0)
-        arrow(narrow, (175, top + 108), (175, top + 130))
-    drawn = chip(narrow, "one token, drawn", (175, 478), tone="query")
-    _draw_way_back(narrow, [drawn.bottom, (175, 520), (320, 520), (320, 26)], (252, 26))
-    narrow.text((175, 540), "behind the text, and again", size=SMALL, tone="muted")
+    arrow(narrow, (175, 44), (175, 66))
+    for i in range(len(_STAGES)):
+        top = 68 + 124 * i
+        _draw_stage(narrow, i, Rect(85, top, 180, 100))
+        arrow(narrow, (175, top + 100), (175, top + 122))
+    token = chip(narrow, "one token", (175, 582), tone="query")
+    _draw_way_back(narrow, [token.right, (320, 582), (320, 26)], (252, 26))
+    narrow.text((175, 622), "appended to the text, and again", size=SMALL, tone="muted")
 
-    drawing = Drawing(700, 236, narrow=narrow)
-    text = box(drawing, "text\nso far", Rect(4, 62, 84, 56))
+    drawing = Drawing(760, 220, narrow=narrow)
+    text = box(drawing, "text\nso far", Rect(4, 62, 70, 56))
     before: Point = text.right
-    for i, (name, shares) in enumerate(STAGES):
-        stage = Rect(112 + 158 * i, 36, 136, 108)
+    for i in range(len(_STAGES)):
+        stage = Rect(98 + 140 * i, 36, 118, 108)
         arrow(drawing, before, stage.left)
-        _draw_stage(drawing, name, shares, stage, first=i == 0)
+        _draw_stage(drawing, i, stage)
         before = stage.right
-    token = chip(drawing, "one token", (642, 90), tone="query")
+    token = chip(drawing, "one token", (708, 90), tone="query")
     arrow(drawing, before, token.left)
-    _draw_way_back(drawing, [token.bottom, (642, 186), (46, 186)], text.bottom)
-    drawing.text((344, 204), "the token goes behind the text, and the model is asked again", size=SMALL, tone="muted")
-    drawing.text((344, 16), "the model gives numbers; all else is ours to decide", size=SMALL, tone="muted")
+    _draw_way_back(drawing, [token.bottom, (708, 176), (39, 176)], text.bottom)
+    drawing.text(
+        (374, 196), "the token is appended to the text, and the model is called again", size=SMALL, tone="muted"
+    )
+    drawing.text((157, 16), "the model", size=SMALL, tone="muted")
+    drawing.text((437, 16), "ours to decide", size=SMALL, tone="muted")
     return drawing
 
 
-def _draw_stage(drawing: Drawing, name: str, shares: tuple[float, ...], where: Rect, *, first: bool) -> None:
-    """Bars of seven tokens in a box; those that are excluded are marks on the ground."""
-    tone: Tone = "key" if first else "ink"
+def _draw_stage(drawing: Drawing, stage: int, where: Rect) -> None:
+    """Bars of five tokens in a box: logits around a zero line, or probabilities; a cross for an excluded token."""
+    tone: Tone = "key" if stage == 0 else "ink"
     drawing.rect(where, tone=tone, wash=0.06)
-    ground, width = where.y + where.height - 14, (where.width - 24) / len(shares)
-    for i, share in enumerate(shares):
-        height = max(2.0, 150 * share)
-        drawing.rect(
-            Rect(where.x + 12 + i * width, ground - height, width - 4, height),
-            tone="key",
-            radius=1,
-            wash=0.75 if share else 0.3,
-            stroke=0,
-        )
-    drawing.text((where.x + where.width - 10, where.y + 16), name, size=SMALL, anchor="end", bold=True)
+    drawing.text((where.x + where.width / 2, where.y + 14), _STAGES[stage], size=SMALL, bold=True)
+    logits = [z / (1 if stage == 0 else 2) for z in _LOGITS]
+    exponentials = [math.exp(z) for z in logits[:_KEPT]]
+    last = stage == len(_STAGES) - 1
+    heights = [70 * e / sum(exponentials) for e in exponentials] if last else [11 * z for z in logits]
+    zero = where.y + where.height - (14 if last else 36)
+    width = (where.width - 24) / len(_LOGITS)
+    drawing.path(f"M{where.x + 8} {zero}L{where.x + where.width - 8} {zero}", tone="muted", stroke=1)
+    for i in range(len(_LOGITS)):
+        x = where.x + 12 + i * width
+        if stage >= 2 and i >= _KEPT:
+            drawing.text((x + width / 2 - 2, zero - 8), "×" if not last else "0", size=SMALL, tone="muted")
+            continue
+        height = heights[i]
+        bar = Rect(x, zero - max(height, 0), width - 4, abs(height))
+        drawing.rect(bar, tone="key", radius=1, wash=0.75, stroke=0)
 
 
 def _draw_way_back(drawing: Drawing, points: list[Point], end: Point) -> None:
@@ -121,4 +131,141 @@ def _tree(
                 anchor="start" if narrow else "middle",
                 bold=True,
             )
+    return drawing
+
+
+Family = Literal["rank", "mass", "threshold", "entropy"]
+# The lesson's six tokens, and which of them a filter of each family keeps.
+_P = (0.4, 0.25, 0.15, 0.1, 0.06, 0.04)
+_CUTS: dict[Family, tuple[str, tuple[int, ...]]] = {
+    "rank": ("top-k 3", (0, 1, 2)),
+    "mass": ("top-p 0.85", (0, 1, 2, 3)),
+    "threshold": ("min-p 0.5", (0, 1)),
+    "entropy": ("typical 0.3", (1, 2)),
+}
+FAMILY_ALTS: dict[Family, str] = {
+    "rank": "Six bars, 0.40 to 0.04, with an upright line after the third. After the cut: 0.5, 0.312 and 0.188; three tokens have 0.",
+    "mass": "Six bars for the running sums 0.40, 0.65, 0.80, 0.90, 0.96 and 1.00, with a line at 0.85, which the fourth crosses. "
+    "After the cut: 0.444, 0.278, 0.167 and 0.111; two tokens have 0.",
+    "threshold": "Six bars, 0.40 to 0.04, with a level line at 0.20. After the cut: 0.615 and 0.385; four tokens have 0.",
+    "entropy": "Six bars of surprise, 0.92 to 3.22 nats, with a level line at the entropy, 1.53. After the cut: the second token "
+    "has 0.625 and the third 0.375; the first and the last three have 0.",
+}
+
+
+def cut_by_rank() -> Drawing:
+    """Draw what a filter keeps that cuts by rank: the three largest of six probabilities."""
+    return _cut("rank")
+
+
+def cut_by_mass() -> Drawing:
+    """Draw what a filter keeps that cuts by mass: the tokens until a running sum crosses 0.85."""
+    return _cut("mass")
+
+
+def cut_by_threshold() -> Drawing:
+    """Draw what a filter keeps that cuts by threshold: the tokens with half the probability of the best."""
+    return _cut("threshold")
+
+
+def cut_by_entropy() -> Drawing:
+    """Draw what a filter keeps that cuts by entropy: the two tokens whose surprise is nearest to the entropy."""
+    return _cut("entropy")
+
+
+def _cut(family: Family) -> Drawing:
+    """Panels side by side on a page, one below the other on a phone: what a filter compares with, and the probabilities after it."""
+    narrow = Drawing(350, 400)
+    _draw_cut(narrow, family, Rect(8, 4, 334, 180))
+    _draw_after(narrow, family, Rect(8, 204, 334, 180))
+    drawing = Drawing(700, 200, narrow=narrow)
+    _draw_cut(drawing, family, Rect(4, 6, 320, 184))
+    arrow(drawing, (330, 98), (368, 98))
+    _draw_after(drawing, family, Rect(374, 6, 320, 184))
+    return drawing
+
+
+def _draw_cut(drawing: Drawing, family: Family, where: Rect) -> None:
+    entropy = -sum(p * math.log(p) for p in _P)
+    values: Sequence[float] = _P
+    title, line, label = "before: probability", None, ""
+    if family == "mass":
+        values = [sum(_P[: i + 1]) for i in range(len(_P))]
+        title, line, label = "before: running sum", 0.85, "0.85"
+    elif family == "threshold":
+        line, label = 0.2, "0.5 · max"
+    elif family == "entropy":
+        values = [-math.log(p) for p in _P]
+        title, line, label = "before: surprise, in nats", entropy, f"H = {entropy:.2f}"
+    _draw_bars(drawing, where, title, values, _CUTS[family][1])
+    ground, height, left, width = _frame(where)
+    if line is not None:
+        y = ground - height * line / max(values)
+        drawing.path(f"M{left} {y}L{left + 6 * width} {y}", tone="query", stroke=1.6, dashed=True)
+        drawing.text((left + 6 * width + 4, y), label, size=SMALL, anchor="start", tone="query")
+    else:
+        x = left + 3 * width - 3
+        drawing.path(f"M{x} {ground + 4}L{x} {ground - height}", tone="query", stroke=1.6, dashed=True)
+        drawing.text((x + 6, ground - height + 8), "k = 3", size=SMALL, anchor="start", tone="query")
+
+
+def _draw_after(drawing: Drawing, family: Family, where: Rect) -> None:
+    name, kept = _CUTS[family]
+    total = sum(_P[i] for i in kept)
+    values = [_P[i] / total if i in kept else 0.0 for i in range(len(_P))]
+    _draw_bars(drawing, where, f"after {name}", values, kept, ".3g")
+
+
+def _frame(where: Rect) -> tuple[float, float, float, float]:
+    """The ground, the largest height, the left end and the distance of a panel's bars."""
+    return where.y + where.height - 40, where.height - 76, where.x + 12, (where.width - 92) / len(_P)
+
+
+def _draw_bars(
+    drawing: Drawing, where: Rect, title: str, values: Sequence[float], kept: Sequence[int], form: str = ".2f"
+) -> None:
+    drawing.rect(where, wash=0.03)
+    drawing.text((where.x + 12, where.y + 15), title, size=SMALL, anchor="start", bold=True)
+    ground, height, left, width = _frame(where)
+    for i, value in enumerate(values):
+        x, tall = left + i * width, height * value / max(values)
+        drawing.rect(
+            Rect(x, ground - tall, width - 6, tall), tone="key", radius=1, wash=0.75 if i in kept else 0.2, stroke=0
+        )
+        middle = x + (width - 6) / 2
+        drawing.text((middle, ground + 12), "ABCDEF"[i], size=SMALL)
+        drawing.text((middle, ground + 28), f"{value:{form}}" if value else "0", size=SMALL - 2)
+
+
+_PIPELINE = (
+    ("penalties", "DRY"),
+    ("cheap cut", "top-k"),
+    ("filter", "top-p, min-p"),
+    ("XTC", ""),
+    ("temperature", ""),
+)
+
+
+def pipeline() -> Drawing:
+    """Draw the usual order of samplers, from the logits to a token.
+
+    Returns:
+        The drawing: left to right on a page, from top to bottom on a phone.
+    """
+    narrow = Drawing(350, 470)
+    narrow.text((175, 14), "logits", size=SMALL, tone="muted")
+    arrow(narrow, (175, 24), (175, 42))
+    for i, (label, note) in enumerate(_PIPELINE):
+        box(narrow, label, Rect(95, 44 + 76 * i, 160, 52), tone="key", note=note)
+        arrow(narrow, (175, 96 + 76 * i), (175, 118 + 76 * i))
+    chip(narrow, "softmax, draw", (175, 438), tone="query")
+    drawing = Drawing(760, 90, narrow=narrow)
+    drawing.text((24, 42), "logits", size=SMALL, tone="muted")
+    before: Point = (46, 42)
+    for i, (label, note) in enumerate(_PIPELINE):
+        place = box(drawing, label, Rect(64 + 120 * i, 14, 102, 56), tone="key", size=14, note=note)
+        arrow(drawing, before, place.left)
+        before = place.right
+    token = chip(drawing, "draw", (716, 42), tone="query")
+    arrow(drawing, before, token.left)
     return drawing
