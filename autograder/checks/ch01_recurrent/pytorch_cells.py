@@ -4,4 +4,7 @@ RECURRENT_LAYERS = (
     *("RNN", "LSTM", "GRU", "RNNCell", "LSTMCell", "GRUCell"),
     *("rnn_tanh", "rnn_relu", "lstm", "gru", "rnn_tanh_cell", "rnn_relu_cell", "lstm_cell", "gru_cell"),
     *("_thnn_fused_lstm_cell", "_thnn_fused_gru_cell", "quantized_lstm_cell", "quantized_gru_cell"),
+    # PyTorch's own decompositions, in Python.
+    *("_rnn_helper", "rnn_cell", "rnn_cell_data", "gru_cell_data", "mkldnn_one_layer_lstm"),
+    *("one_layer_rnn", "one_layer_rnn_data", "one_layer_lstm", "one_layer_lstm_data"),
 )

@@ -11,6 +11,7 @@ import pytest
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
+from torch._decomp import decompositions
 from torch.fx.experimental.proxy_tensor import make_fx
 
 from autograder.checking import refusal
@@ -83,6 +84,22 @@ ATTENDING: dict[str, Way] = {
     "another thread": in_a_thread,
     "keys switched off": below_autograd,
 }
+STATE = torch.zeros(1, 3, WIDTH)
+
+
+def weights(gates: int) -> list[Tensor]:
+    """Return a recurrent layer's weights and biases."""
+    return [torch.rand(gates * WIDTH, *shape) for shape in ((WIDTH,), (WIDTH,), (), ())]
+
+
+OPTIONS = (True, 1, 0.0, False, False, False)
+READING: dict[str, Way] = {
+    "a layer": lambda x: nn.LSTM(WIDTH, WIDTH)(x)[0],
+    "a cell": lambda x: nn.GRUCell(WIDTH, WIDTH)(x[0]),
+    "the LSTM's decomposition": lambda x: decompositions.lstm_impl(x, (STATE, STATE), weights(4), *OPTIONS)[0],
+    "the GRU's decomposition": lambda x: decompositions.gru_impl(x, STATE, weights(3), *OPTIONS)[0],
+    "the plain network's decomposition": lambda x: decompositions.rnn_tanh_input(x, STATE, weights(1), *OPTIONS)[0],
+}
 NORMALISING: dict[str, Way] = {
     "the function": lambda x: F.layer_norm(x, (WIDTH,)),
     "the kernel": lambda x: torch.ops.aten.native_layer_norm(x, [WIDTH], None, None, 1e-5)[0],
@@ -96,6 +113,7 @@ NORMALISING: dict[str, Way] = {
     ("names", "way"),
     [
         *(pytest.param(FUSED, way, id=f"attention: {name}") for name, way in ATTENDING.items()),
+        *(pytest.param(RECURRENT_LAYERS, way, id=f"recurrent: {name}") for name, way in READING.items()),
         *(pytest.param(NORMS, way, id=f"norm: {name}") for name, way in NORMALISING.items()),
         pytest.param(CUTTING, lambda x: einops.rearrange(x, "a b c -> b a c"), id="einops"),
     ],
