@@ -171,11 +171,11 @@ def written(page: str, text: str) -> str:
 
 def measure(students: int, chapter: str) -> Times:
     """Grade a sample class on this machine, one submission at a time, and return what each step took."""
-    from autograder.authoring.assign import assign
-    from autograder.course import Course
+    from autograder.course.folder import Course
+    from autograder.feedback.pages import write_feedback
     from autograder.grading import autograde as grading
-    from autograder.grading.feedback import write_feedback
-    from autograder.grading.sample_class import sample_class
+    from autograder.release.assign import assign
+    from autograder.selftest.sample_class import sample_class
 
     before_it = os.getloadavg()[0]
     with tempfile.TemporaryDirectory() as folder:

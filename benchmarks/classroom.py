@@ -6,10 +6,10 @@ import shutil
 from dataclasses import dataclass
 from pathlib import Path
 
-from autograder.authoring.assign import assign
-from autograder.course import Course
-from autograder.grading.record import Books
-from autograder.grading.sample_class import SampleStudent, sample_class
+from autograder.course.folder import Course
+from autograder.record.gradebook_writer import Books
+from autograder.release.assign import assign
+from autograder.selftest.sample_class import SampleStudent, sample_class
 
 CHAPTER = "03_scaled_dot_product"
 PROJECT = Path(__file__).resolve().parents[1]

@@ -28,14 +28,14 @@ import nbformat
 from classroom import CHAPTER, Classroom, classroom
 from measure import Figures, Processors, Target, adopt_orphans, cost_of, wait_for_orphans
 
-from autograder.course import CONFIG_NAME
-from autograder.engine.nursery import Nursery
-from autograder.engine.plan import engine_settings, student_environment
-from autograder.engine.wire import pack, unpack
-from autograder.grading.graded_cells import is_test
-from autograder.grading.journal import RECORDED, events
-from autograder.grading.results import read_results
-from autograder.grading.settings import GradingSettings
+from autograder.course.folder import CONFIG_NAME
+from autograder.engine.checker.zygote_client import Nursery
+from autograder.engine.settings import GradingSettings
+from autograder.engine.transport.serialization import pack, unpack
+from autograder.engine.workers.sandbox_settings import engine_settings, student_environment
+from autograder.record.journal import RECORDED, events
+from autograder.record.results import read_results
+from autograder.submission.test_cells import is_test
 
 BIN = Path(sys.executable).parent
 _STOCK_CONFIG = 'c = get_config()  # noqa: F821\nc.CourseDirectory.course_id = "tfcourse"\n'

@@ -20,9 +20,9 @@ from measure import Figures, Target
 from nbformat import writes
 from nbformat.v4 import new_code_cell, new_notebook
 
-from autograder.engine.executor import WorkerExecutor
-from autograder.grading.execution import Submission
-from autograder.grading.settings import GradingSettings
+from autograder.engine.interface import Submission
+from autograder.engine.settings import GradingSettings
+from autograder.engine.workers.executor import WorkerExecutor
 
 EARLY, LOOKED_AT = 100, 10
 # So much may be chance: how much of what is shared has been touched by whom, and what an allocator holds back.

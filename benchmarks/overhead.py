@@ -31,20 +31,20 @@ from autograder.checking import refusal
 from autograder.checking.sheet import Sheet, decide
 from autograder.checking.subject import LocalSubject
 from autograder.checks import exercises
-from autograder.engine.agent import told
-from autograder.engine.cells import parsed
-from autograder.engine.conspicuous import conspicuous
-from autograder.engine.executor import WorkerExecutor
-from autograder.engine.nursery import Nursery
-from autograder.engine.plan import engine_settings, student_environment
-from autograder.engine.shell import make_shell
-from autograder.engine.subject import packed_request
-from autograder.engine.wire import pack, unpack
+from autograder.engine.checker.remote_subject import packed_request
+from autograder.engine.checker.zygote_client import Nursery
+from autograder.engine.interface import Execution, Submission
+from autograder.engine.settings import GradingSettings
+from autograder.engine.student.rpc_server import told
+from autograder.engine.student.shell import make_shell
+from autograder.engine.transport.serialization import pack, unpack
+from autograder.engine.workers.executor import WorkerExecutor
+from autograder.engine.workers.sandbox_settings import engine_settings, student_environment
 from autograder.grading.autograde import autograde
-from autograder.grading.execution import Execution, Submission
-from autograder.grading.graded_cells import is_test
-from autograder.grading.record import Books
-from autograder.grading.settings import GradingSettings
+from autograder.record.gradebook_writer import Books
+from autograder.static_analysis.cell_ast import parsed
+from autograder.static_analysis.suspicious_code import conspicuous
+from autograder.submission.test_cells import is_test
 
 
 def main() -> None:

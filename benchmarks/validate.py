@@ -21,7 +21,7 @@ from classroom import CHAPTER, PROJECT
 from measure import Cost, Figures, Target, cost_of
 
 from autograder.authoring.chapter import find_chapter
-from autograder.authoring.student_build import build_student_wheel
+from autograder.release.student_build import build_student_wheel
 
 
 def main() -> None:

@@ -13,13 +13,13 @@ from types import ModuleType
 import pytest
 
 import autograder  # noqa: F401 - first, for what it spares all that import nbformat
-from autograder.site import fingerprint
+from autograder.authoring import lesson_cache
 
 from .pretend.own_process import ACCELERATOR, REPORTS, Elsewhere, Reporter
 from .pretend.own_process import accelerator as name_of_accelerator
 
 # Outputs of lessons that tests have executed stay apart from those that a build shows, and all tests share them.
-fingerprint.EXECUTIONS = Path(".cache", "site-tests", "execution")
+lesson_cache.EXECUTIONS = Path(".cache", "site-tests", "execution")
 
 BENCHMARKS = Path(__file__).parents[1] / "benchmarks"
 

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from autograder.course import CONFIG_NAME, Course
-from autograder.engine.conversation import memory_text
-from autograder.grading.settings import GradingLimits, GradingSettings
+from autograder.course.folder import CONFIG_NAME, Course
+from autograder.engine.checker.rpc_client import memory_text
+from autograder.engine.settings import GradingLimits, GradingSettings
 
 ROOT = Path(__file__).parents[1]
 GUIDE = (ROOT / "book" / "instructors.md").read_text(encoding="utf-8")

@@ -15,10 +15,10 @@ from autograder.authoring.chapter import Chapter, chapters, grade_id
 from autograder.authoring.drift import Drift, refuse
 from autograder.authoring.files import write_files
 from autograder.authoring.myst import notebook_of
-from autograder.authoring.notebooks import solution_bytes, solution_notebook, synced_text, wanted_cell
+from autograder.authoring.solution_notebook import solution_bytes, solution_notebook, synced_text, wanted_cell
 from autograder.checking.exercise import Exercise
 from autograder.errors import CourseError
-from autograder.scopes import bound_names, global_names
+from autograder.static_analysis.scopes import bound_names, global_names
 
 COMMAND = "tfcourse sync"
 

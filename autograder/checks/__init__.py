@@ -23,9 +23,9 @@ from autograder.checking.similar_names import nearest, no_exercise
 from autograder.checking.subject import LocalSubject, Subject, code_of
 from autograder.checking.verdict import LateVerdict, Verdict
 from autograder.checks.headings import headings
+from autograder.course.site_address import site_address
 from autograder.errors import CourseError
-from autograder.mistakes.table import MistakeFile
-from autograder.site_address import site_address
+from autograder.mistakes.mistake_file import MistakeFile
 
 __all__ = ["check", "declared_in", "exercise", "exercises"]
 

@@ -13,9 +13,9 @@ from autograder.errors import CourseError
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from autograder.cluster.plugin import MakeExecutor
-    from autograder.grading.execution import Execution, Submission
-    from autograder.grading.settings import GradingSettings
+    from autograder.cluster.worker_plugin import MakeExecutor
+    from autograder.engine.interface import Execution, Submission
+    from autograder.engine.settings import GradingSettings
 
 
 def executions_on_cluster(

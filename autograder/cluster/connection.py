@@ -13,9 +13,9 @@ from distributed import Client, LocalCluster
 from distributed.security import Security
 from distributed.utils import LoopRunner
 
-from autograder.cluster.fitness import described_code, differences, refuse
+from autograder.cluster.compatibility import described_code, differences, refuse
+from autograder.engine.settings import GradingSettings
 from autograder.errors import CourseError
-from autograder.grading.settings import GradingSettings
 
 LOCAL = "local"
 LOOPBACK = "127.0.0.1"

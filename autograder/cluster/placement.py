@@ -9,7 +9,7 @@ from collections import deque
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
-from autograder.grading.execution import Submission
+from autograder.engine.interface import Submission
 
 # A worker has one submission that runs and one that waits, so that it never waits for the network or for the gradebook.
 DEPTH = 2

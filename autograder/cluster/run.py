@@ -13,14 +13,14 @@ from typing import Any
 
 from distributed import Client, Future, KilledWorker
 
+from autograder.cluster.compatibility import describe, refuse, unfit
 from autograder.cluster.connection import connected
-from autograder.cluster.fitness import describe, refuse, unfit
 from autograder.cluster.placement import LOSSES, Placement, Work
-from autograder.cluster.plugin import GradingPlugin, MakeExecutor, grade, packed, unpacked
-from autograder.engine.executor import WorkerExecutor
+from autograder.cluster.worker_plugin import GradingPlugin, MakeExecutor, grade, packed, unpacked
+from autograder.engine.interface import Execution, Submission
+from autograder.engine.settings import GradingSettings
+from autograder.engine.workers.executor import WorkerExecutor
 from autograder.errors import CourseError
-from autograder.grading.execution import Execution, Submission
-from autograder.grading.settings import GradingSettings
 
 # How long to go without any worker. A queue of a computing centre may take longer: then the command is given again.
 PATIENCE_SECONDS = 600.0

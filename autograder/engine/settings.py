@@ -1,68 +1,213 @@
-"""What an engine is to be: one object, handed on to every process that it consists of."""
+"""How submissions are run: one object, handed on, in place of environment variables that act from afar."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
-from typing import Any
+import hashlib
+import subprocess
+import sys
+from dataclasses import asdict, dataclass, fields, replace
+from functools import cache
+from importlib.metadata import PackageNotFoundError, version
+from typing import Literal
 
-from autograder.engine.sandbox import LAYERS, RESTRICTIONS, Limits
+from traitlets import Bool, Enum, Integer, Unicode
+from traitlets.config import Config, Configurable
 
-# What students' notebooks import, and what makes the first call of a check slow.
-PRELOAD = ("torch", "torch.nn.functional", "torch.testing", "numpy", "numpy.testing", "matplotlib.pyplot")
+from autograder.errors import CourseError
 
-LEVELS = ("sandbox", "restricted", "none")
+Isolation = Literal["sandbox", "restricted", "none"]
+
+# From the strongest to the weakest.
+ISOLATION: tuple[Isolation, ...] = ("sandbox", "restricted", "none")
+
+_OF_SUBMISSION = ("submission_seconds", "submission_cpu_seconds")
 
 
 @dataclass(frozen=True)
-class EngineSettings:
-    """How student code is run.
+class GradingSettings:
+    """How submissions are run.
 
     Attributes:
-        preload: modules that the zygote imports before it forks. One that is not installed is left out.
-        packages: a folder of packages that students have, put first on the path: the student build. Empty for none. It may also be a folder
-            of such folders, of which children have the one that :meth:`~autograder.engine.nursery.Nursery.enter` names.
-        hidden: names of packages that the grader has and students have not.
-        isolation: the least that is accepted: ``"sandbox"`` (every layer), ``"restricted"`` (no namespaces) or ``"none"``.
-        limits: what a sandboxed process tree may use.
-        device: ``"cpu"``, ``"cuda"`` or another accelerator of PyTorch's; for CUDA the NVIDIA devices are passed in.
-        seed: seeds random generators and string hashes of student code.
+        device: where the checks put their tensors, ``"cpu"`` or ``"cuda"``.
+        seed: decides the hidden questions and the random numbers of a submission; None stands for the course's secret one, which
+            ``autograde`` puts in its place.
+        jobs: how many submissions run at once.
+        exercise_seconds: how long one test cell may run.
+        exercise_cpu_seconds: how much processor time one test cell may take.
+        cell_seconds: how long one other cell may run.
+        submission_seconds: how long all cells of a submission together may run.
+        submission_cpu_seconds: how much processor time all cells of a submission together may take.
+        memory_mb: how much memory a submission may have.
+        processes: how many processes and threads a submission may have at once.
+        scratch_mb: how much a submission may write to its own folder.
+        kept_output: how many characters a cell may print before the rest is left out.
+        flood_output: how many characters a cell may print before it is stopped.
+        answers_mb: how much a submission may answer to all questions of a cell together.
+        restarts: how often a submission that brings its kernel down gets another one.
+        isolation: how well a submission must be shut in: ``"sandbox"``, ``"restricted"`` or ``"none"``.
+        allow_weaker: whether to go on where this machine offers less isolation than that.
+        warm: whether kernels are forked from a process that has everything imported, or started afresh.
+        scheduler: the address of a Dask scheduler whose workers run the submissions; None runs them on this machine.
+        package: the wheel of the chapter that students have, or empty: their code finds it, and not the course's own package.
     """
 
-    preload: tuple[str, ...] = PRELOAD
-    packages: str = ""
-    hidden: tuple[str, ...] = ("tfcourse", "autograder")
-    isolation: str = "sandbox"
-    limits: Limits = field(default_factory=Limits)
     device: str = "cpu"
-    seed: int = 0
+    seed: int | None = 0
+    jobs: int = 1
+    exercise_seconds: int = 60
+    exercise_cpu_seconds: int = 60
+    cell_seconds: int = 60
+    submission_seconds: int = 900
+    submission_cpu_seconds: int = 900
+    memory_mb: int = 4096
+    processes: int = 64
+    scratch_mb: int = 256
+    kept_output: int = 200_000
+    flood_output: int = 50_000_000
+    answers_mb: int = 256
+    restarts: int = 3
+    isolation: Isolation = "sandbox"
+    allow_weaker: bool = False
+    warm: bool = True
+    scheduler: str | None = None
+    package: str = ""
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return the settings as plain data."""
-        return asdict(self)
+    @property
+    def student_seed(self) -> int:
+        """What seeds the random generators in a student's process, which can read them: it does not tell the secret seed."""
+        if not self.seed:
+            return 0
+        return int.from_bytes(hashlib.sha256(f"student {self.seed}".encode()).digest()[:6], "big")
 
-    @classmethod
-    def from_dict(cls, data: Mapping[str, Any]) -> EngineSettings:
-        """Return the settings that :meth:`to_dict` described; what is missing has its default.
+    def shared_by(self, notebooks: int) -> GradingSettings:
+        """Return the settings for each of several notebooks of one student, who together have the time of one."""
+        times = {name: max(1, getattr(self, name) // notebooks) for name in _OF_SUBMISSION}
+        return replace(self, **times)
 
-        Raises:
-            TypeError: if there is a name that is no setting.
-        """
-        plain = dict(data)
-        limits = Limits(**plain.pop("limits", {}))
-        for name in ("preload", "hidden"):
-            if name in plain:
-                plain[name] = tuple(plain[name])
-        return cls(**plain, limits=limits)
-
-
-def level_of(layers: tuple[str, ...]) -> str:
-    """Return the level that a set of active layers amounts to."""
-    if set(LAYERS) <= set(layers):
-        return "sandbox"
-    return "restricted" if set(RESTRICTIONS) <= set(layers) else "none"
+    def limits(self) -> dict[str, int | bool | str]:
+        """Return what may decide a grade besides submission, checks, seed and device; how the work is spread does not."""
+        others = ("device", "seed", "jobs", "allow_weaker", "scheduler", "package")
+        return {name: value for name, value in asdict(self).items() if name not in others}
 
 
-def suffices(level: str, wanted: str) -> bool:
-    """Return whether a level is at least the one that is wanted."""
-    return LEVELS.index(level) <= LEVELS.index(wanted)
+_DEFAULTS = GradingSettings()
+
+
+class GradingLimits(Configurable):  # type: ignore[misc]
+    """What a course's ``nbgrader_config.py`` may set: ``c.GradingLimits.memory_mb = 2048``."""
+
+    seed = Integer(
+        None, allow_none=True, help="Names the hidden questions' seed; by default the course's secret one."
+    ).tag(config=True)
+    exercise_seconds = Integer(_DEFAULTS.exercise_seconds, min=1, help="Seconds that one test cell may run.").tag(
+        config=True
+    )
+    exercise_cpu_seconds = Integer(
+        _DEFAULTS.exercise_cpu_seconds, min=1, help="Seconds of processor time that one test cell may take."
+    ).tag(config=True)
+    cell_seconds = Integer(_DEFAULTS.cell_seconds, min=1, help="Seconds that one other cell may run.").tag(config=True)
+    submission_seconds = Integer(
+        _DEFAULTS.submission_seconds, min=1, help="Seconds that all cells of a submission together may run."
+    ).tag(config=True)
+    submission_cpu_seconds = Integer(
+        _DEFAULTS.submission_cpu_seconds, min=1, help="Seconds of processor time that a submission may take."
+    ).tag(config=True)
+    memory_mb = Integer(_DEFAULTS.memory_mb, min=1, help="MiB of memory that a submission may have.").tag(config=True)
+    processes = Integer(
+        _DEFAULTS.processes, min=1, help="Processes and threads that a submission may have at once."
+    ).tag(config=True)
+    scratch_mb = Integer(_DEFAULTS.scratch_mb, min=1, help="MiB that a submission may write to its own folder.").tag(
+        config=True
+    )
+    kept_output = Integer(_DEFAULTS.kept_output, min=0, help="Characters of output that a cell keeps.").tag(config=True)
+    flood_output = Integer(_DEFAULTS.flood_output, min=1, help="Characters of output at which a cell is stopped.").tag(
+        config=True
+    )
+    answers_mb = Integer(
+        _DEFAULTS.answers_mb, min=1, help="MiB that the answers to the questions of a cell may have together."
+    ).tag(config=True)
+    restarts = Integer(
+        _DEFAULTS.restarts, min=0, help="Kernels that a submission may bring down before it is given up."
+    ).tag(config=True)
+    isolation = Enum(ISOLATION, _DEFAULTS.isolation, help="How well a submission must be shut in.").tag(config=True)
+    allow_weaker = Bool(_DEFAULTS.allow_weaker, help="Whether to go on where this machine offers less isolation.").tag(
+        config=True
+    )
+    warm = Bool(_DEFAULTS.warm, help="Whether kernels are forked from a process that has everything imported.").tag(
+        config=True
+    )
+    scheduler = Unicode(
+        None, allow_none=True, help="The address of a Dask scheduler whose workers run submissions."
+    ).tag(config=True)
+
+
+def limits_of(config: Config) -> GradingSettings:
+    """Return the settings that a configuration asks for by ``c.GradingLimits``; the others have their defaults.
+
+    Args:
+        config: what ``nbgrader_config.py`` made.
+
+    Raises:
+        CourseError: if it names a limit that does not exist.
+        TraitError: if a value is none that the limit can have.
+    """
+    known = sorted(field.name for field in fields(GradingSettings) if field.name in GradingLimits.class_trait_names())
+    if unknown := sorted(set(config.get("GradingLimits", {})) - set(known)):
+        raise CourseError(
+            f"there is no limit {', '.join(unknown)}",
+            where="nbgrader_config.py",
+            do=f"c.GradingLimits has: {', '.join(known)}.",
+        )
+    chosen = GradingLimits(config=config)
+    return GradingSettings(**{name: getattr(chosen, name) for name in known})
+
+
+def resolve_device(device: str) -> str:
+    """Return the device that is meant.
+
+    Args:
+        device: ``"cpu"``, ``"cuda"``, ``"auto"`` (CUDA where there is one, else the CPU), or another accelerator that PyTorch finds here.
+
+    Returns:
+        The type of a device, such as ``"cpu"`` or ``"cuda"``.
+
+    Raises:
+        CourseError: if the name is unknown, or CUDA is asked for where there is none.
+    """
+    if device == "auto":
+        return "cuda" if cuda_is_there() else "cpu"
+    if device_is_there(device):
+        return device
+    if device != "cuda":
+        raise CourseError(f"there is no device {device!r}", do="Use cpu, cuda or auto.")
+    raise CourseError(
+        "CUDA was asked for, but PyTorch finds no CUDA device here",
+        do="Use --device cpu, or install a PyTorch with CUDA on a machine with an NVIDIA GPU (nvidia-smi shows it).",
+    )
+
+
+def device_is_there(device: str) -> bool:
+    """Return whether checks can run on a type of device here."""
+    if device == "cpu":
+        return True
+    return cuda_is_there() if device == "cuda" else _accelerator() == device
+
+
+@cache
+def cuda_is_there() -> bool:
+    """Return whether PyTorch finds a CUDA device. Asked in a process of its own: this one may fork later, after which CUDA would fail."""
+    try:
+        if version("torch").endswith("+cpu"):
+            return False
+    except PackageNotFoundError:
+        return False
+    question = "import sys, torch; sys.exit(0 if torch.cuda.is_available() else 1)"
+    return subprocess.run([sys.executable, "-c", question], capture_output=True, check=False).returncode == 0
+
+
+@cache
+def _accelerator() -> str:
+    """Return the type of the accelerator that PyTorch finds here, asked as above, or nothing."""
+    question = "import torch; print((torch.accelerator.current_accelerator(True) or torch.device('cpu')).type)"
+    ran = subprocess.run([sys.executable, "-c", question], capture_output=True, text=True, check=False)
+    return ran.stdout.strip()

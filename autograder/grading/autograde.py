@@ -17,25 +17,21 @@ import nbformat
 from nbgrader.api import MissingEntry
 from traitlets.config import Config
 
-from autograder.course import Course
-from autograder.engine.executor import Workers
-from autograder.engine.isolation import settled
+from autograder.collecting.choices import open_notebooks
+from autograder.collecting.roster import gradebook_names, is_safe
+from autograder.course.folder import Course
+from autograder.course.known_errors import explained_for_all
+from autograder.course.lock import course_lock
+from autograder.course.paths import typed
+from autograder.engine.interface import Execution, Executor, Submission
+from autograder.engine.jupyter.kernel_execute import KernelExecute
+from autograder.engine.sandbox.isolation import settled
+from autograder.engine.settings import GradingSettings, limits_of, resolve_device
+from autograder.engine.workers.executor import Workers
+from autograder.engine.workers.pool import run_all
 from autograder.errors import CourseError
-from autograder.grading.beside import CompanionFiles, companion_files
-from autograder.grading.choices import open_notebooks
-from autograder.grading.execution import Execution, Executor, Submission
-from autograder.grading.journal import (
-    FAILED,
-    NOTHING,
-    RECORDED,
-    Journal,
-    Standing,
-    open_journal,
-    standings,
-)
-from autograder.grading.kernel import KernelExecute
-from autograder.grading.manifest import Manifest, released_manifest
-from autograder.grading.outcome import (
+from autograder.grading.tried import Tried
+from autograder.record.executed_notebook import (
     exercise_of,
     exercises_of,
     no_exercises,
@@ -44,18 +40,14 @@ from autograder.grading.outcome import (
     seconds_of,
     to_decide,
 )
-from autograder.grading.pool import run_all
-from autograder.grading.problem import Problem, add_problems, problems_of
-from autograder.grading.provenance import Provenance, checks_hash, environment, package_hash
-from autograder.grading.record import Books, RecordedGrade, RecordError
-from autograder.grading.results import GradeResult, Notebook, QuestionResult, Status, read_result, write_result
-from autograder.grading.roster import gradebook_names, is_safe
-from autograder.grading.settings import GradingSettings, limits_of, resolve_device
-from autograder.grading.settled import settled_cells, unchanged_cells
-from autograder.grading.tried import Tried
-from autograder.lock import course_lock
-from autograder.paths import typed
-from autograder.remedies import explained_for_all
+from autograder.record.gradebook_writer import Books, RecordedGrade, RecordError
+from autograder.record.journal import FAILED, NOTHING, RECORDED, Journal, Standing, open_journal, standings
+from autograder.record.manual_grades import settled_cells, unchanged_cells
+from autograder.record.provenance import Provenance, checks_hash, environment, package_hash
+from autograder.record.results import GradeResult, Notebook, QuestionResult, Status, read_result, write_result
+from autograder.submission.attached_files import CompanionFiles, companion_files
+from autograder.submission.manifest import Manifest, released_manifest
+from autograder.submission.problem import Problem, add_problems, problems_of
 
 Progress = Callable[[GradeResult], None]
 MakeExecutor = Callable[[GradingSettings], Executor]

@@ -5,10 +5,10 @@ from __future__ import annotations
 import os
 from dataclasses import replace
 
-from autograder.course import Course
+from autograder.collecting.choices import carry_out, notebooks_beside, read_choice, write_choice
+from autograder.course.folder import Course
 from autograder.errors import CourseError
-from autograder.grading.choices import carry_out, notebooks_beside, read_choice, write_choice
-from autograder.grading.results import read_result, write_result
+from autograder.record.results import read_result, write_result
 
 
 def choose(course: Course, student: str, chapter: str, file: str) -> None:

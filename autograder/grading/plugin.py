@@ -26,15 +26,15 @@ from nbgrader.preprocessors import (
     SaveAutoGrades,
 )
 
-from autograder.grading.engine_execute import EngineExecute
-from autograder.grading.feedback_exporter import FeedbackExporter, TakeGrades
-from autograder.grading.intake import put_in_order
-from autograder.grading.json_text import one_per_line
-from autograder.grading.manifest import Manifest, cell_order, read_manifest
+from autograder.feedback.exporter import FeedbackExporter, TakeGrades
+from autograder.feedback.safe_notebook import SafeDisplay, markdown_in_cell
 from autograder.grading.metadata_check import CheckMetadata
-from autograder.grading.problem import Problem
-from autograder.grading.reading import UnreadableError, read_file, read_notebook
-from autograder.grading.safe_display import SafeDisplay, markdown_in_cell
+from autograder.grading.nbgrader_execute import EngineExecute
+from autograder.record.compact_json import one_per_line
+from autograder.submission.intake import put_in_order
+from autograder.submission.manifest import Manifest, cell_order, read_manifest
+from autograder.submission.notebook_reader import UnreadableError, read_file, read_notebook
+from autograder.submission.problem import Problem
 
 # Where the exporter leaves what reading a file brought up, for the preprocessor behind it.
 _FOUND = "tfcourse_problems"

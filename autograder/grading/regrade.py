@@ -6,8 +6,10 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from autograder.course import Course
-from autograder.engine.executor import Workers
+from autograder.course.folder import Course
+from autograder.course.paths import typed
+from autograder.engine.settings import GradingSettings
+from autograder.engine.workers.executor import Workers
 from autograder.errors import CourseError
 from autograder.grading.autograde import (
     MakeExecutor,
@@ -18,14 +20,12 @@ from autograder.grading.autograde import (
     submission_hash,
     submitted_notebook,
 )
-from autograder.grading.journal import NOTHING, RECORDED, standings
-from autograder.grading.manifest import Manifest, released_manifest
-from autograder.grading.provenance import Provenance
 from autograder.grading.replay import tried as made_again
-from autograder.grading.results import GradeResult, read_results
-from autograder.grading.settings import GradingSettings
 from autograder.grading.tried import Tried
-from autograder.paths import typed
+from autograder.record.journal import NOTHING, RECORDED, standings
+from autograder.record.provenance import Provenance
+from autograder.record.results import GradeResult, read_results
+from autograder.submission.manifest import Manifest, released_manifest
 
 Why = Literal["changed", "gone", "current", "not graded", "to decide"]
 

@@ -10,9 +10,13 @@ from typing import Any
 import nbformat
 
 from autograder.checking.verdict import Verdict
-from autograder.course import Course
-from autograder.engine.executor import Workers
+from autograder.course.folder import Course
+from autograder.course.paths import typed
+from autograder.engine.interface import Execution, Submission
+from autograder.engine.settings import GradingSettings, resolve_device
+from autograder.engine.workers.executor import Workers
 from autograder.errors import CourseError
+from autograder.feedback.pages import KIND as NO_FEEDBACK
 from autograder.grading.autograde import (
     MakeExecutor,
     as_released,
@@ -23,16 +27,12 @@ from autograder.grading.autograde import (
     submission_hash,
     submitted_notebook,
 )
-from autograder.grading.execution import Execution, Submission
-from autograder.grading.feedback import KIND as NO_FEEDBACK
-from autograder.grading.manifest import Manifest, released_manifest
-from autograder.grading.outcome import exercises_of, no_exercises, no_notebook, scores_of, seconds_of
-from autograder.grading.problem import Problem, problems_of
-from autograder.grading.record import Books, RecordError
-from autograder.grading.results import ExerciseResult, GradeResult, read_result
-from autograder.grading.settings import GradingSettings, resolve_device
 from autograder.grading.tried import Tried
-from autograder.paths import typed
+from autograder.record.executed_notebook import exercises_of, no_exercises, no_notebook, scores_of, seconds_of
+from autograder.record.gradebook_writer import Books, RecordError
+from autograder.record.results import ExerciseResult, GradeResult, read_result
+from autograder.submission.manifest import Manifest, released_manifest
+from autograder.submission.problem import Problem, problems_of
 
 
 @dataclass(frozen=True)

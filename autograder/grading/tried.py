@@ -14,11 +14,11 @@ from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
-from autograder.course import Course
-from autograder.drafts import write_file
-from autograder.grading.execution import Execution, Submission
-from autograder.grading.provenance import Provenance
-from autograder.grading.settings import GradingSettings
+from autograder.atomic_files import write_file
+from autograder.course.folder import Course
+from autograder.engine.interface import Execution, Submission
+from autograder.engine.settings import GradingSettings
+from autograder.record.provenance import Provenance
 
 Run = Callable[[Iterable[Submission]], Iterator[Execution]]
 

@@ -12,7 +12,7 @@ from pathlib import Path
 from autograder.checking.exercise import Exercise
 from autograder.checking.sheet import decide
 from autograder.checking.subject import LocalSubject
-from autograder.mistakes.edited import Node
+from autograder.mistakes.source_edits import Node
 from autograder.mutation.guards import lines_of_guards, promises_errors
 from autograder.mutation.mutants import own_definitions
 

@@ -12,7 +12,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from autograder.drafts import drafted
+from autograder.atomic_files import drafted
 from autograder.mutation.measure import Measures, Survivor
 
 FOLDER = Path(".cache", "mutants")

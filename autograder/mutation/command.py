@@ -1,4 +1,4 @@
-"""What ``python -m autograder.quality --mutants`` and ``--coverage`` do."""
+"""What ``python -m autograder.selftest.quality --mutants`` and ``--coverage`` do."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from autograder.checks import exercises
 from autograder.errors import CourseError
 from autograder.mutation import cache, record, report
 from autograder.mutation.measure import Measures
-from autograder.processes import spread
+from autograder.parallel import spread
 
 
 def run(names: Sequence[str], *, mutants: bool, coverage: bool, toml: bool = False, write: bool = False) -> int:

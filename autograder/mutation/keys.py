@@ -14,11 +14,11 @@ from pathlib import Path
 
 from autograder.checking.exercise import Exercise
 from autograder.checks import declared_in
-from autograder.imports import files_behind
-from autograder.mistakes.edited import EditError, Sources
+from autograder.mistakes.source_edits import EditError, Sources
 from autograder.mutation.guards import promises_errors
 from autograder.mutation.mutants import Key, own_definitions, reached_code
-from autograder.source_text import module_text
+from autograder.static_analysis.definitions import module_text
+from autograder.static_analysis.import_graph import files_behind
 
 _PACKAGE = Path(__file__).parents[1]
 # How a verdict is worded decides nothing about who gets which points.

@@ -10,7 +10,7 @@ from typing import Any
 
 from autograder.checking.exercise import Exercise
 from autograder.checks import exercises
-from autograder.mistakes.edited import Node, Sources, run_source
+from autograder.mistakes.source_edits import Node, Sources, run_source
 from autograder.mutation.guards import promises_errors
 from autograder.mutation.operators import Mutation, mutations
 

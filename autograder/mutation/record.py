@@ -11,11 +11,11 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from autograder.atomic_files import write_file
 from autograder.checking.exercise import Exercise
 from autograder.checks import exercises
-from autograder.drafts import write_file
 from autograder.errors import CourseError
-from autograder.mistakes.table import Equivalent, MistakeFile
+from autograder.mistakes.mistake_file import Equivalent, MistakeFile
 from autograder.mutation import cache
 from autograder.mutation.keys import key_of
 from autograder.mutation.measure import Measures, Survivor, measure

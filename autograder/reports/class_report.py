@@ -15,8 +15,8 @@ import jinja2
 from autograder.authoring.files import write_files
 from autograder.checking.verdict import Diagnosis
 from autograder.errors import CourseError
-from autograder.grading.markup import in_code, points_text
-from autograder.grading.results import ExerciseResult
+from autograder.feedback.markup import in_code, points_text
+from autograder.record.results import ExerciseResult
 from autograder.reports.grades import Grade
 
 BINS = 10

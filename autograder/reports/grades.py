@@ -12,12 +12,12 @@ from nbgrader.api import Grade as GradeRow
 from nbgrader.api import SubmittedNotebook
 from sqlalchemy import func, select
 
-from autograder.course import Course
+from autograder.collecting.roster import Student, read_roster, roster_path
+from autograder.course.folder import Course
+from autograder.course.paths import typed
 from autograder.errors import CourseError
-from autograder.gradebook import open_gradebook
-from autograder.grading.results import Status, read_results
-from autograder.grading.roster import Student, read_roster, roster_path
-from autograder.paths import typed
+from autograder.gradebook.reader import open_gradebook
+from autograder.record.results import Status, read_results
 
 
 @dataclass(frozen=True)

@@ -25,10 +25,10 @@ from typing import Any
 
 import yaml
 
+from autograder.authoring.lesson_cache import execution_cache_path, prune_execution_caches
 from autograder.errors import CourseError
+from autograder.site.build_log import RunReport, last_words, plain, read_report, warnings_in
 from autograder.site.downloads import check_downloads
-from autograder.site.fingerprint import execution_cache_path, prune_execution_caches
-from autograder.site.report import RunReport, last_words, plain, read_report, warnings_in
 
 CONFIG = "_config.yml"
 TOC = "book/_toc.yml"

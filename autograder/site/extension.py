@@ -11,7 +11,7 @@ Configuration values, all optional, under ``sphinx: config:`` in ``_config.yml``
 ``tfcourse_cache_sources``
     Folders whose Python files decide which cache is used.
 ``tfcourse_launch``
-    Where released notebooks are published; see :class:`autograder.site.launch.LaunchSettings`.
+    Where released notebooks are published; see :class:`autograder.site.launch_links.LaunchSettings`.
 ``tfcourse_downloads``
     Students' files by chapter; ``tfcourse build`` fills it in.
 ``tfcourse_report``
@@ -31,21 +31,21 @@ from sphinx.config import Config
 from sphinx.errors import ConfigError
 from sphinx.util import logging
 
+from autograder.authoring.execute_lessons import execute_lessons
+from autograder.authoring.lesson_cache import SOURCES, execution_cache_path
+from autograder.course.site_address import site_address
 from autograder.errors import CourseError
 from autograder.site.alt_text import picture_faults
 from autograder.site.chapter_page import ChapterPage, chapter_bar, header_buttons, with_bar
+from autograder.site.course_map import Road
+from autograder.site.custom_elements import element_files
 from autograder.site.docstrings import attribute_as_prose, returns_as_prose
 from autograder.site.downloads import copy_downloads, download_links
-from autograder.site.elements import element_files
-from autograder.site.fingerprint import SOURCES, execution_cache_path
-from autograder.site.launch import LaunchSettings, launch_links
+from autograder.site.launch_links import LaunchSettings, launch_links
 from autograder.site.lesson_links import link_headings
 from autograder.site.mathjax import BUNDLE, copy_mathjax
-from autograder.site.road import Road
 from autograder.site.roles import with_valid_roles
-from autograder.site.side_by_side import execute_lessons
 from autograder.site.word_count import count_words
-from autograder.site_address import site_address
 
 _LOGGER = logging.getLogger(__name__)
 _TEMPLATES = Path(__file__).parent / "templates"

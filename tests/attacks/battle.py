@@ -16,10 +16,10 @@ from itertools import count
 from pathlib import Path
 from typing import Any
 
-from autograder.course import Course
+from autograder.course.folder import Course
+from autograder.engine.settings import GradingSettings
 from autograder.grading.autograde import autograde, configured_settings
-from autograder.grading.results import GradeResult
-from autograder.grading.settings import GradingSettings
+from autograder.record.results import GradeResult
 
 from .attack import Attack
 from .ground import CHAPTER, ROOT, SEED, Ground

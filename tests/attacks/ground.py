@@ -27,11 +27,11 @@ from nbgrader.converters import GenerateFeedback
 from nbgrader.coursedir import CourseDirectory
 
 from autograder.authoring.chapter import find_chapter
-from autograder.authoring.release import generate_assignment
-from autograder.authoring.source import solution_source, standalone_source
-from autograder.authoring.student_build import build_student_wheel
+from autograder.authoring.exercise_source import solution_source, standalone_source
 from autograder.checks import exercise
-from autograder.course import Course
+from autograder.course.folder import Course
+from autograder.release.nbgrader_release import generate_assignment
+from autograder.release.student_build import build_student_wheel
 
 from .attack import Attack
 

@@ -16,11 +16,11 @@ import pytest
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
 
 from autograder.authoring.chapter import find_chapter
-from autograder.authoring.release import generate_assignment
-from autograder.authoring.source import solution_source
-from autograder.authoring.student_build import build_student_wheel
+from autograder.authoring.exercise_source import solution_source
 from autograder.checks import exercise
-from autograder.course import Course
+from autograder.course.folder import Course
+from autograder.release.nbgrader_release import generate_assignment
+from autograder.release.student_build import build_student_wheel
 
 PROJECT = Path(__file__).resolve().parents[2]
 # Two chapters, for a notebook may belong to the other one; one exercise each, so that nbgrader has little to do.

@@ -23,8 +23,8 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
-from autograder.cli import main
-from autograder.course import Course
+from autograder.commands.main import main
+from autograder.course.folder import Course
 from autograder.errors import CourseError
 from autograder.site.build import SiteReport
 
@@ -155,9 +155,9 @@ def test_a_build_tells_how_much_there_is_to_read(
     lesson = f"chapters/{CHAPTER}/lesson"
     site = SiteReport(project / "site", (lesson,), 12.0, {lesson: 3.0}, {lesson: 4826})
     monkeypatch.setattr("autograder.site.build.build_site", lambda *_, **__: site)
-    monkeypatch.setattr("autograder.authoring.student_files.student_files", lambda *_, **__: {})
+    monkeypatch.setattr("autograder.release.student_files.student_files", lambda *_, **__: {})
     for name in ("find_leaks", "secrets_of", "site_materials"):
-        monkeypatch.setattr(f"autograder.authoring.leaks.{name}", lambda *_: [])
+        monkeypatch.setattr(f"autograder.release.leaks.{name}", lambda *_: [])
     assert f"{CHAPTER}: a lesson of 4,826 words" in run("build").output
 
 
@@ -243,7 +243,7 @@ def test_a_course_in_which_somebody_is_grading_is_left_alone(
     run: Callable[..., Result],
     snapshot: Callable[[Path], dict[str, str]],
 ) -> None:
-    from autograder.lock import course_lock
+    from autograder.course.lock import course_lock
 
     mine = course_dir / "submitted" / "ada" / CHAPTER / f"{CHAPTER}.ipynb"
     mine.parent.mkdir(parents=True)
@@ -443,8 +443,8 @@ def test_a_new_course_is_unmade_when_its_first_release_fails(
     monkeypatch: pytest.MonkeyPatch,
     snapshot: Callable[[Path], dict[str, str]],
 ) -> None:
-    from autograder.authoring import assign
     from autograder.errors import CourseError
+    from autograder.release import assign
 
     def fail(*arguments: object) -> None:
         raise CourseError("a solution would get out")
@@ -461,8 +461,8 @@ def test_a_folder_that_was_there_is_never_unmade(
     monkeypatch: pytest.MonkeyPatch,
     snapshot: Callable[[Path], dict[str, str]],
 ) -> None:
-    from autograder.authoring import assign
     from autograder.errors import CourseError
+    from autograder.release import assign
 
     def half(root: Path, course: Course, names: list[str]) -> None:
         (course.root / "release").mkdir()
@@ -743,7 +743,7 @@ def test_who_found_no_room_on_the_disk_is_named_by_every_command_until_the_work_
 
 def full_for(patch: pytest.MonkeyPatch, student: str) -> None:
     """Have no room on the disk for one student's submission."""
-    from autograder.grading import collect
+    from autograder.collecting import collect
 
     put = collect._put
 
@@ -800,7 +800,7 @@ def test_the_entry_point_is_stopped_by_ctrl_c_and_its_like_without_a_traceback(
     project: Path, number: signal.Signals, code: int
 ) -> None:
     program = (
-        "import signal, sys, time\nimport autograder.authoring.sync as library\nfrom autograder.cli import main\n"
+        "import signal, sys, time\nimport autograder.authoring.sync as library\nfrom autograder.commands.main import main\n"
         "signal.signal(signal.SIGINT, signal.default_int_handler)  # whoever started the tests may have it ignored\n"
         "signal.signal(signal.SIGHUP, signal.SIG_DFL)\n"
         "def wait(*a, **k):\n    print('ready', file=sys.stderr, flush=True)\n    time.sleep(60)\n"
@@ -833,7 +833,7 @@ def test_a_signal_that_is_to_be_ignored_stays_so(
 
 
 def test_without_the_packages_of_the_commands_the_entry_point_says_what_to_install() -> None:
-    code = "import sys\nsys.modules['click'] = None\nimport autograder.cli"
+    code = "import sys\nsys.modules['click'] = None\nimport autograder.commands.main"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert done.returncode == 2
     assert done.stderr.startswith("tfcourse: ")
@@ -843,7 +843,7 @@ def test_without_the_packages_of_the_commands_the_entry_point_says_what_to_insta
 
 def test_help_waits_for_neither_torch_nor_nbgrader() -> None:
     code = (
-        "import sys\nfrom autograder.cli import main\ntry:\n    main(['assign', '--help'])\nexcept SystemExit:\n"
+        "import sys\nfrom autograder.commands.main import main\ntry:\n    main(['assign', '--help'])\nexcept SystemExit:\n"
         "    print(sorted({'torch', 'nbgrader', 'sphinx'} & set(sys.modules)), file=sys.stderr)"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
@@ -852,6 +852,8 @@ def test_help_waits_for_neither_torch_nor_nbgrader() -> None:
 
 def test_what_starts_with_every_command_makes_no_grammars() -> None:
     """What nbformat imports would, for addresses that no notebook has: a second of every command and of every worker."""
-    program = "import sys, autograder.gradebook, nbformat; print('jsonschema' in sys.modules, 'lark' in sys.modules)"
+    program = (
+        "import sys, autograder.gradebook.reader, nbformat; print('jsonschema' in sys.modules, 'lark' in sys.modules)"
+    )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert done.stdout.split() == ["True", "False"]

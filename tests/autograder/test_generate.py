@@ -23,7 +23,7 @@ from transformers import (
     ViTModel,
 )
 
-from autograder.cli import main
+from autograder.commands.main import main
 from tfcourse.gpt import generate
 from tfcourse.pretrained import load_pretrained
 

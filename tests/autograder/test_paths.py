@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from autograder.course import Course
+from autograder.course.folder import Course
+from autograder.course.lock import InUseError
+from autograder.course.paths import course_folder, new_course, project_root, refuse_unwritable, typed
 from autograder.errors import CourseError
-from autograder.lock import InUseError
-from autograder.paths import course_folder, new_course, project_root, refuse_unwritable, typed
 
 
 @pytest.fixture

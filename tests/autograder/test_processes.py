@@ -8,14 +8,14 @@ from pathlib import Path
 
 import pytest
 
-from autograder import processes
-from autograder.processes import cores, spread
+from autograder import parallel
+from autograder.parallel import cores, spread
 
 
 @pytest.fixture(params=[1, 3])
 def jobs(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> int:
     """How many cores there seem to be: with one the work stays here."""
-    monkeypatch.setattr(processes, "cores", lambda: request.param)
+    monkeypatch.setattr(parallel, "cores", lambda: request.param)
     return int(request.param)
 
 
@@ -37,15 +37,15 @@ def test_what_the_work_prints_does_not_get_into_the_results(jobs: int, capfd: py
 
 
 def test_no_process_is_left_behind(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(processes, "cores", lambda: 2)
+    monkeypatch.setattr(parallel, "cores", lambda: 2)
     before = _children()
     spread(math.factorial, [3, 4])
     assert _children() == before
 
 
 def test_processes_that_die_are_an_error_that_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(processes, "cores", lambda: 2)
-    monkeypatch.setattr(processes.sys, "executable", "/bin/false")
+    monkeypatch.setattr(parallel, "cores", lambda: 2)
+    monkeypatch.setattr(parallel.sys, "executable", "/bin/false")
     with pytest.raises(RuntimeError, match="factorial was spread over ended with status 1"):
         spread(math.factorial, [3, 4])
 

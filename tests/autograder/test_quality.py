@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 from torch import Tensor
 
-from autograder import quality
 from autograder.checking import rows
 from autograder.checking.draw import Case, Draw
 from autograder.checking.exercise import Exercise, Misconception
+from autograder.selftest import quality
 
 
 def twice(x: Tensor) -> Tensor:

@@ -12,8 +12,8 @@ from sqlalchemy import create_engine, text
 from sqlalchemy.exc import IntegrityError, OperationalError, ProgrammingError
 from traitlets import HasTraits, Integer
 
+from autograder.course.known_errors import explained, explained_for_all
 from autograder.errors import CourseError
-from autograder.remedies import explained, explained_for_all
 
 
 @pytest.mark.parametrize(

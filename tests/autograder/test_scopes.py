@@ -6,7 +6,7 @@ import ast
 
 import pytest
 
-from autograder.scopes import bound_names, global_names, import_targets
+from autograder.static_analysis.scopes import bound_names, global_names, import_targets
 
 
 @pytest.mark.parametrize(

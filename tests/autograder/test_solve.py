@@ -11,14 +11,14 @@ import nbformat
 import pytest
 from nbformat.v4 import new_output
 
-from autograder import solve as module
 from autograder.authoring.chapter import find_chapter
-from autograder.authoring.notebooks import solution_notebook
+from autograder.authoring.solution_notebook import solution_notebook
 from autograder.checking.verdict import VERDICT_MIME, Finding, Verdict
+from autograder.engine.jupyter.kernel_executor import Execution, Submission
+from autograder.engine.settings import GradingSettings
 from autograder.errors import CourseError
-from autograder.grading.execute import Execution, Submission
-from autograder.grading.settings import GradingSettings
-from autograder.solve import devices, solve
+from autograder.selftest import solve as module
+from autograder.selftest.solve import devices, solve
 
 ROOT = Path(__file__).parents[2]
 CHAPTER = "04_multi_head"

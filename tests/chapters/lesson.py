@@ -21,13 +21,13 @@ from jupyter_client.manager import AsyncKernelManager
 from myst_nb.core.read import read_myst_markdown_notebook
 from traitlets import default
 
-from autograder.site import fingerprint
-from autograder.site.fingerprint import execution_cache_path
+from autograder.authoring import lesson_cache
+from autograder.authoring.lesson_cache import execution_cache_path
 
 ROOT = Path(__file__).parents[2]
 CHAPTERS = ROOT / "chapters"
 # Where the tests of the site, which run after these, look for the outputs of lessons.
-EXECUTIONS = ROOT / fingerprint.EXECUTIONS
+EXECUTIONS = ROOT / lesson_cache.EXECUTIONS
 
 
 class KernelOverFiles(AsyncKernelManager):

@@ -14,10 +14,10 @@ import nbformat
 import pytest
 
 from autograder.authoring.chapter import find_chapter
-from autograder.authoring.release import generate_assignment
-from autograder.authoring.student_build import build_student_wheel
-from autograder.course import Course
-from autograder.grading.manifest import Manifest, released_manifest
+from autograder.course.folder import Course
+from autograder.release.nbgrader_release import generate_assignment
+from autograder.release.student_build import build_student_wheel
+from autograder.submission.manifest import Manifest, released_manifest
 
 from .material import CHAPTER, EXERCISES, notebook, source_cells
 

@@ -14,9 +14,9 @@ from IPython.core.inputtransformer2 import TransformerManager
 from nbformat.v4 import new_output
 
 from autograder.checks import exercise
-from autograder.grading.execution import Execution, Submission
-from autograder.grading.problem import problems_of
-from autograder.grading.settings import GradingSettings
+from autograder.engine.interface import Execution, Submission
+from autograder.engine.settings import GradingSettings
+from autograder.submission.problem import problems_of
 
 
 def _inputs() -> dict[str, tuple[Any, ...]]:

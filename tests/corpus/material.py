@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
-from autograder.authoring.source import solution_source, standalone_source, stub_source
+from autograder.authoring.exercise_source import solution_source, standalone_source, stub_source
 from autograder.checks import exercise
 
 CHAPTER = "03_scaled_dot_product"

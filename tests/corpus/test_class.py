@@ -10,10 +10,10 @@ from typing import Any
 
 import pytest
 
-from autograder.course import Course
+from autograder.course.folder import Course
+from autograder.engine.settings import GradingSettings
 from autograder.grading.autograde import autograde
-from autograder.grading.results import GradeResult
-from autograder.grading.settings import GradingSettings
+from autograder.record.results import GradeResult
 
 from .files import CASES, Case
 from .in_process import InProcess

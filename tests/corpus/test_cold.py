@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from autograder.course import Course
+from autograder.course.folder import Course
+from autograder.engine.jupyter.kernel_executor import KernelExecutor
+from autograder.engine.settings import GradingSettings
 from autograder.grading.autograde import autograde
-from autograder.grading.execute import KernelExecutor
-from autograder.grading.settings import GradingSettings
 
 from .files import CASES, Case
 from .material import CHAPTER, EXERCISES, Work, points

@@ -7,10 +7,10 @@ from typing import Any
 import nbformat
 import pytest
 
-from autograder.grading import reading, spans
-from autograder.grading.intake import Intake, take_in
-from autograder.grading.manifest import Manifest
-from autograder.grading.problem import Problem
+from autograder.submission import lazy_json, notebook_reader
+from autograder.submission.intake import Intake, take_in
+from autograder.submission.manifest import Manifest
+from autograder.submission.problem import Problem
 
 from .files import ALL, CASES, Case
 from .in_process import run
@@ -28,8 +28,8 @@ def made(case: Case, released: Released) -> bytes:
 def read(data: bytes) -> tuple[Any, list[Problem]]:
     """Read a file, or return the problem that it is."""
     try:
-        return reading.read_notebook(data)
-    except reading.UnreadableError as error:
+        return notebook_reader.read_notebook(data)
+    except notebook_reader.UnreadableError as error:
         return None, [error.problem]
 
 
@@ -67,7 +67,7 @@ def test_a_file_that_is_parsed_at_once_is_read_as_one_that_is_gone_through(
 ) -> None:
     data = made(case, released)
     at_once = read(data)
-    monkeypatch.setattr(reading, "outermost", lambda text, at_once: spans.outermost(text, at_once=0))
+    monkeypatch.setattr(notebook_reader, "outermost", lambda text, at_once: lazy_json.outermost(text, at_once=0))
     assert read(data) == at_once
 
 

@@ -14,11 +14,11 @@ from typing import Any
 
 import pytest
 
-from autograder.course import Course
+from autograder.collecting import archive
+from autograder.collecting.collect import Collection, collect
+from autograder.collecting.roster import is_safe, read_roster
+from autograder.course.folder import Course
 from autograder.errors import CourseError
-from autograder.grading import entries
-from autograder.grading.collect import Collection, collect
-from autograder.grading.roster import is_safe, read_roster
 
 from .material import CHAPTER, OTHER, Work
 
@@ -224,10 +224,10 @@ def test_a_file_that_becomes_a_link_meanwhile_is_not_followed(
     course: Course, downloads: Path, one: bytes, tmp_path: Path
 ) -> None:
     path = put(downloads, "amara.ipynb", one)
-    found, _ = entries.entries_of(downloads)
+    found, _ = archive.entries_of(downloads)
     path.unlink()
     path.symlink_to(put(tmp_path, "secret.ipynb", one))
-    with pytest.raises(entries.RefusedError, match="link"):
+    with pytest.raises(archive.RefusedError, match="link"):
         found[0].open()
 
 
@@ -368,11 +368,11 @@ def test_an_archive_that_is_made_to_burst_costs_nobody_else_anything(
 def test_what_one_archive_unpacks_does_not_count_for_another(
     course: Course, downloads: Path, one: bytes, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(entries, "MAX_TOTAL_BYTES", 3 * len(one))
+    monkeypatch.setattr(archive, "MAX_TOTAL_BYTES", 3 * len(one))
     greedy = zipped({f"{i}.ipynb": one + b"\n" * i for i in range(9)})
     put(downloads, "a_1_1_work.zip", greedy)
     put(downloads, "b_2_2_work.zip", zipped({NOTEBOOK: one}))
-    monkeypatch.setattr(entries.Budget, "__init__", lambda self: setattr(self, "left", 3 * len(one)))
+    monkeypatch.setattr(archive.Budget, "__init__", lambda self: setattr(self, "left", 3 * len(one)))
     found = collect(course, CHAPTER, downloads)
     assert found.new == ["a-1", "b-2"]
     assert any("unpacks to more" in problem.what for problem in found.problems)

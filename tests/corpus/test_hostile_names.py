@@ -10,10 +10,10 @@ from typing import Any
 
 import pytest
 
-from autograder.course import Course
+from autograder.collecting.collect import Collection, collect
+from autograder.course.folder import Course
 from autograder.errors import CourseError
 from autograder.grading.autograde import autograde
-from autograder.grading.collect import Collection, collect
 from autograder.reports.export import export
 from autograder.reports.grades import read_grades
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from pathlib import Path
 
-from autograder.engine.conspicuous import conspicuous
+from autograder.static_analysis.suspicious_code import conspicuous
 
 from .material import CHAPTER, Work, notebook, source_cells
 from .oddities import CELLS, EXERCISES

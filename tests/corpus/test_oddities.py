@@ -8,11 +8,11 @@ from itertools import zip_longest
 
 import pytest
 
+from autograder.engine.settings import GradingSettings
 from autograder.grading.autograde import as_released, submitted_notebook
-from autograder.grading.manifest import released_manifest
 from autograder.grading.replay import tried
-from autograder.grading.results import ExerciseResult, GradeResult
-from autograder.grading.settings import GradingSettings
+from autograder.record.results import ExerciseResult, GradeResult
+from autograder.submission.manifest import released_manifest
 
 from .conftest import plain, release
 from .material import CHAPTER, Work, notebook, source_cells

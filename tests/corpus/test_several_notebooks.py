@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from autograder.course import Course
-from autograder.grading.collect import collect
+from autograder.collecting.collect import collect
+from autograder.course.folder import Course
 
 from .material import CHAPTER, Work
 

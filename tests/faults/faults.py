@@ -110,7 +110,11 @@ def _clock_set_back(trial: Trial) -> None:
     trial.start(environment={"PYTHONPATH": str(_CLOCK), "TFCOURSE_TEST_CLOCK_BACK_AFTER": after}).wait()
 
 
-_MODULES = {"the command": "", "a worker": "autograder.engine.worker", "a zygote": "autograder.engine.zygote"}
+_MODULES = {
+    "the command": "",
+    "a worker": "autograder.engine.workers.worker",
+    "a zygote": "autograder.engine.student.zygote",
+}
 
 FAULTS: dict[str, Fault] = {
     **{

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from autograder.site.elements import element_files
+from autograder.site.custom_elements import element_files
 from tfcourse.explorers.base import Explorer
 
 from ..tfcourse.explorers.examples import documented_code

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from autograder.checking.verdict import Diagnosis, Finding, Verdict
-from autograder.grading.results import ExerciseResult
+from autograder.record.results import ExerciseResult
 from autograder.reports.class_report import Work, summarise, write_report
 from autograder.reports.grades import Grade
 

@@ -15,9 +15,9 @@ from urllib.parse import unquote, urlsplit
 import pytest
 import yaml
 
-from autograder.authoring.leaks import find_leaks, secrets_of, site_materials
 from autograder.checking.verdict import section_address
 from autograder.checks import exercises
+from autograder.release.leaks import find_leaks, secrets_of, site_materials
 from autograder.site.alt_text import picture_faults
 from autograder.site.build import build_site, chapters_of
 

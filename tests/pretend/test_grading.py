@@ -11,11 +11,11 @@ import torch
 
 from autograder.checking.verdict import VERDICT_MIME, Verdict
 from autograder.checks import exercise
-from autograder.engine import wire
-from autograder.engine.executor import WorkerExecutor
-from autograder.engine.sandbox import LAYERS
+from autograder.engine.sandbox.lockdown import LAYERS
+from autograder.engine.settings import GradingSettings, device_is_there, resolve_device
+from autograder.engine.transport import serialization
+from autograder.engine.workers.executor import WorkerExecutor
 from autograder.errors import CourseError
-from autograder.grading.settings import GradingSettings, device_is_there, resolve_device
 from tests.autograder.engine.test_worker import Graded, submission
 
 pytestmark = pytest.mark.cuda
@@ -96,12 +96,12 @@ def test_tensors_come_back_on_their_device(
 ) -> None:
     tensors = [torch.ones(shape, dtype=dtype, device=device) for device in (accelerator, "cpu")]
     monkeypatch.setenv("TFCOURSE_DEVICE", accelerator)
-    message = wire.pack([*tensors, torch.device(accelerator)])
-    *back, device = wire.unpack(message)
+    message = serialization.pack([*tensors, torch.device(accelerator)])
+    *back, device = serialization.unpack(message)
     assert [tensor.device.type for tensor in back] == [accelerator, "cpu"]
     assert device == torch.device(accelerator)
     assert all(torch.equal(one, other) for one, other in zip(tensors, back, strict=True))
     # Whoever grades on the CPU has nothing put on a device by a message.
     monkeypatch.setenv("TFCOURSE_DEVICE", "cpu")
-    with pytest.raises(wire.WireError, match="device"):
-        wire.unpack(message)
+    with pytest.raises(serialization.WireError, match="device"):
+        serialization.unpack(message)

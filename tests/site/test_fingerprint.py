@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from autograder.site import fingerprint
-from autograder.site.fingerprint import execution_cache_path, prune_execution_caches, source_fingerprint
+from autograder.authoring import lesson_cache
+from autograder.authoring.lesson_cache import execution_cache_path, prune_execution_caches, source_fingerprint
 
 
 @pytest.fixture
@@ -67,8 +67,8 @@ def test_files_that_a_lesson_cannot_import_do_not_count(root: Path) -> None:
 
 def test_another_version_of_torch_changes_the_fingerprint(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     before = source_fingerprint(root)
-    installed = fingerprint.version
-    monkeypatch.setattr(fingerprint, "version", lambda name: "0.0.1" if name == "torch" else installed(name))
+    installed = lesson_cache.version
+    monkeypatch.setattr(lesson_cache, "version", lambda name: "0.0.1" if name == "torch" else installed(name))
     assert source_fingerprint(root) != before
 
 

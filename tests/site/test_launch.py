@@ -2,7 +2,7 @@
 
 import pytest
 
-from autograder.site.launch import LaunchSettings, launch_links
+from autograder.site.launch_links import LaunchSettings, launch_links
 
 
 @pytest.mark.parametrize("value", [None, {}, {"repository": ""}, {"repository": None, "colab": True}])

@@ -3,7 +3,7 @@
 import json
 from pathlib import Path
 
-from autograder.site.report import last_words, read_report, warnings_in
+from autograder.site.build_log import last_words, read_report, warnings_in
 
 TRACEBACK = """Traceback (most recent call last):
   File "nbclient/client.py", line 1019, in _async_execute_cell

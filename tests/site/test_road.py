@@ -6,7 +6,7 @@ from pathlib import Path
 from autograder.authoring.chapter import chapters
 from autograder.checks import exercises
 from autograder.checks.headings import headings
-from autograder.site.road import road, uses
+from autograder.site.course_map import road, uses
 
 ROOT = Path(__file__).parents[2]
 

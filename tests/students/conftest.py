@@ -3,7 +3,7 @@
 import pytest
 
 from autograder.authoring.chapter import chapters
-from autograder.authoring.lesson_notebook import lesson_notebooks
+from autograder.release.lesson_notebook import lesson_notebooks
 
 from .own_code import ROOT
 

@@ -11,10 +11,10 @@ import nbclient
 import nbformat
 import pytest
 
-from autograder.authoring import student_build
 from autograder.authoring.chapter import Chapter, chapters, grade_id, is_stub
-from autograder.authoring.lesson_notebook import lesson_name
-from autograder.authoring.source import standalone_source
+from autograder.authoring.exercise_source import standalone_source
+from autograder.release import student_build
+from autograder.release.lesson_notebook import lesson_name
 
 from ..chapters.lesson import KernelOverFiles
 

@@ -13,7 +13,7 @@ from autograder.checking import rows
 from autograder.checking.draw import Case, Draw
 from autograder.checking.exercise import Exercise
 from autograder.checks.ch07_decoding.written_texts import Prop, built, random_table
-from autograder.mistakes.table import MistakeFile
+from autograder.mistakes.mistake_file import MistakeFile
 from tfcourse import decoding
 from tfcourse.data import EOS
 

@@ -15,7 +15,7 @@ from autograder.checking.draw import Case, Draw
 from autograder.checking.exercise import Exercise
 from autograder.checking.props import build
 from autograder.checking.rows import Probe
-from autograder.mistakes.table import MistakeFile
+from autograder.mistakes.mistake_file import MistakeFile
 from tfcourse import gpt
 
 V, B, T, STEPS = 7, 3, 4, 8

@@ -15,13 +15,13 @@ from nbgrader.api import Gradebook
 from torch import Tensor, nn
 
 from autograder.authoring.chapter import Chapter, chapters
-from autograder.authoring.leaks import Secrets, secrets_of
-from autograder.authoring.student_files import student_files
 from autograder.authoring.sync import sync
 from autograder.checking import rows
 from autograder.checking.draw import Case, Draw
 from autograder.checking.exercise import Exercise, Misconception
-from autograder.course import Course
+from autograder.course.folder import Course
+from autograder.release.leaks import Secrets, secrets_of
+from autograder.release.student_files import student_files
 from tfcourse import attention, multihead
 
 ROOT = Path(__file__).parents[3]

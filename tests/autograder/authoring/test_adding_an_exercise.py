@@ -109,7 +109,7 @@ def test_the_reference_gets_everything_each_mistake_its_diagnosis_and_the_stub_n
         f"""
 import json, torch, tfcourse
 from torch import Tensor
-from autograder.authoring.source import stub_source
+from autograder.authoring.exercise_source import stub_source
 from autograder.checks import check, exercise
 from autograder.checking.sheet import decide
 from autograder.checking.subject import LocalSubject
@@ -172,7 +172,7 @@ def moved(copy: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     declared = check.read_text(encoding="utf-8")
     declared = declared.replace("from tfcourse import attention, spread", "from tfcourse import attention")
     check.write_text(declared.replace("spread.attention_entropy", "attention.attention_entropy"), encoding="utf-8")
-    for command in ("tfcourse sync", f"python -m autograder.quality {NAME}"):
+    for command in ("tfcourse sync", f"python -m autograder.selftest.quality {NAME}"):
         done = subprocess.run(
             ["bash", "-c", command], cwd=root, env=environment(root), capture_output=True, text=True, check=False
         )

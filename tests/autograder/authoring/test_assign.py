@@ -16,15 +16,15 @@ from nbgrader import api
 from nbgrader.api import Gradebook
 from sqlalchemy.exc import OperationalError
 
-from autograder.authoring import assign as module
-from autograder.authoring import assistants
-from autograder.authoring.assign import assign
+from autograder.authoring.exercise_source import stub_source
 from autograder.authoring.files import write_files
-from autograder.authoring.notebooks import CANARY
-from autograder.authoring.source import stub_source
-from autograder.course import Course
+from autograder.authoring.solution_notebook import CANARY
+from autograder.course.folder import Course
 from autograder.errors import CourseError
-from autograder.gradebook import released_chapters
+from autograder.gradebook.reader import released_chapters
+from autograder.release import assign as module
+from autograder.release import assistants
+from autograder.release.assign import assign
 
 FIRST, SECOND = "90_first", "91_second"
 

@@ -17,8 +17,11 @@ import torch
 from nbconvert import HTMLExporter
 from safetensors.torch import save
 
-from autograder.authoring.assign import assign
-from autograder.authoring.leaks import (
+from autograder.authoring.solution_notebook import CANARY, solution_notebook, source_notebook
+from autograder.course.folder import Course
+from autograder.errors import CourseError
+from autograder.release.assign import assign
+from autograder.release.leaks import (
     Material,
     Secret,
     Secrets,
@@ -30,10 +33,7 @@ from autograder.authoring.leaks import (
     site_materials,
     written_materials,
 )
-from autograder.authoring.notebooks import CANARY, solution_notebook, source_notebook
-from autograder.authoring.readable import readable_texts
-from autograder.course import Course
-from autograder.errors import CourseError
+from autograder.release.text_extraction import readable_texts
 
 FIRST, SECOND = "90_first", "91_second"
 ROOT = Path(__file__).parents[3]
@@ -264,8 +264,8 @@ def test_every_exercise_of_the_course_has_something_to_search_for() -> None:
 
 
 def test_helpers_that_do_the_work_are_searched_for_like_the_exercise(monkeypatch: pytest.MonkeyPatch) -> None:
-    from autograder.authoring.student_module import solution_helpers
-    from autograder.source_text import ModuleText
+    from autograder.release.student_module import solution_helpers
+    from autograder.static_analysis.definitions import ModuleText
 
     module = ModuleText(Path("m.py"), "def _work(x) -> int:\n    return x\n\ndef f(x):\n    return _work(x)\n")
     assert [node.name for node in solution_helpers(module, "f")] == ["_work"]

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from autograder.authoring.chapter import chapters
-from autograder.authoring.lesson_notebook import lesson_name
 from autograder.authoring.myst import notebook_of
-from autograder.authoring.plain_markdown import PlainMarkdown, References, references
+from autograder.release.lesson_notebook import lesson_name
+from autograder.release.plain_markdown import PlainMarkdown, References, references
 
 ROOT = Path(__file__).parents[3]
 KNOWN = References(

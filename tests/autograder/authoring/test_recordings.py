@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from autograder.authoring import recordings as module
-from autograder.authoring.recordings import recordings
 from autograder.checking.recorded import read_sheet
 from autograder.checks import exercise
+from autograder.release import answer_keys as module
+from autograder.release.answer_keys import recordings
 
 CAUSAL = exercise("causal_mask")
 

@@ -9,7 +9,7 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from autograder.authoring.source import standalone_source
+from autograder.authoring.exercise_source import standalone_source
 from autograder.checking.sheet import decide
 from autograder.checking.subject import LocalSubject
 from autograder.checks import exercises

@@ -16,11 +16,11 @@ from typing import Any
 import nbformat
 import pytest
 
-from autograder.authoring.notebooks import source_notebook
-from autograder.authoring.student_build import build_student_wheel
-from autograder.authoring.student_module import student_module
+from autograder.authoring.solution_notebook import source_notebook
 from autograder.errors import CourseError
-from autograder.source_text import ModuleText
+from autograder.release.student_build import build_student_wheel
+from autograder.release.student_module import student_module
+from autograder.static_analysis.definitions import ModuleText
 
 FIRST, SECOND = "90_first", "91_second"
 

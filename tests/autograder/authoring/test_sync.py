@@ -14,7 +14,7 @@ from typing import Any
 import nbformat
 import pytest
 
-from autograder.authoring.source import solution_source, stub_source
+from autograder.authoring.exercise_source import solution_source, stub_source
 from autograder.authoring.sync import sync
 from autograder.errors import CourseError
 

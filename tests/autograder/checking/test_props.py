@@ -16,9 +16,9 @@ from autograder.checking.props import KINDS, Perceptron, TokenTable, build, stat
 from autograder.checking.recorded import _pack, _Store, _unpack
 from autograder.checking.request import Request
 from autograder.checking.subject import LocalSubject
-from autograder.engine.agent import told
-from autograder.engine.subject import packed_request, read
-from autograder.engine.wire import pack, unpack
+from autograder.engine.checker.remote_subject import packed_request, read
+from autograder.engine.student.rpc_server import told
+from autograder.engine.transport.serialization import pack, unpack
 
 
 def training_case(draw: Draw) -> Case:

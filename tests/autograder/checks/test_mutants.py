@@ -11,7 +11,7 @@ import pytest
 from autograder.checks import exercise, exercises
 from autograder.mutation import record, report
 
-RENEW = "python -m autograder.quality --mutants --write"
+RENEW = "python -m autograder.selftest.quality --mutants --write"
 
 
 @pytest.mark.parametrize("name", [name for name in exercises() if name in record.committed()])

@@ -20,12 +20,12 @@ import pytest
 import torch
 
 import tfcourse
-from autograder import quality
 from autograder.checking.recorded import read_sheet, write_sheet
 from autograder.checking.request import content
 from autograder.checking.sheet import Heard, Sheet, decide, reach
 from autograder.checking.subject import LocalSubject
 from autograder.checks import check, exercise, exercises
+from autograder.selftest import quality
 
 ROOT = Path(__file__).parents[3]
 NAMES = list(exercises())

@@ -13,7 +13,7 @@ from autograder.checking.judges import judge
 from autograder.checking.subject import LocalSubject
 from autograder.checks import check, exercise
 from autograder.checks.ch05_transformer.training_loop import LARGEST_LOSS, LEAST_RIGHT, STEPS
-from autograder.grading.settings import GradingSettings
+from autograder.engine.settings import GradingSettings
 from tfcourse.training import training_loop, training_step
 
 PROMPT = " ".join(

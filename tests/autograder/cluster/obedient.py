@@ -7,8 +7,8 @@ import signal
 import time
 from pathlib import Path
 
-from autograder.grading.execution import Execution, Submission
-from autograder.grading.settings import GradingSettings
+from autograder.engine.interface import Execution, Submission
+from autograder.engine.settings import GradingSettings
 
 
 class Obedient:

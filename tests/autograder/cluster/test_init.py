@@ -17,7 +17,7 @@ sys.meta_path.insert(0, NoDask())
 import autograder.grading.autograde
 from autograder.cluster import executions_on_cluster
 from autograder.errors import CourseError
-from autograder.grading.settings import GradingSettings
+from autograder.engine.settings import GradingSettings
 try:
     executions_on_cluster(GradingSettings(scheduler="local"), [])
 except CourseError as error:

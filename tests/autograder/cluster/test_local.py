@@ -19,18 +19,18 @@ import pytest
 from nbformat.v4 import new_code_cell
 
 from autograder.cluster.run import run_on_cluster
-from autograder.engine.executor import WorkerExecutor
-from autograder.engine.isolation import settled
-from autograder.grading.execution import Execution, Submission
-from autograder.grading.pool import run_all
-from autograder.grading.settings import GradingSettings
+from autograder.engine.interface import Execution, Submission
+from autograder.engine.sandbox.isolation import settled
+from autograder.engine.settings import GradingSettings
+from autograder.engine.workers.executor import WorkerExecutor
+from autograder.engine.workers.pool import run_all
 
 CHAPTER = "03_scaled_dot_product"
 INTERRUPTED = """
 import os, sys
 from autograder.cluster.run import run_on_cluster
-from autograder.grading.execution import Submission
-from autograder.grading.settings import GradingSettings
+from autograder.engine.interface import Submission
+from autograder.engine.settings import GradingSettings
 from obedient import Obedient
 
 if __name__ == "__main__":

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from autograder.cluster.placement import Placement, Work
-from autograder.grading.execution import Submission
+from autograder.engine.interface import Submission
 
 
 def works(names: Iterable[str]) -> Callable[[], Work | None]:

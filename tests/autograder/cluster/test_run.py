@@ -15,14 +15,14 @@ import yaml
 from distributed.utils import LoopRunner
 
 from autograder.cluster.run import run_on_cluster
+from autograder.engine.interface import Execution, Submission
+from autograder.engine.settings import GradingSettings
 from autograder.errors import CourseError
-from autograder.grading.execution import Execution, Submission
-from autograder.grading.settings import GradingSettings
 
 from .conftest import DaskProcesses
 
 PAGE = Path(__file__).parents[3] / "docs" / "scale.md"
-PRELOAD = "import autograder.cluster.fitness as fitness\nfitness.version = lambda package: '0.0.1'\n"
+PRELOAD = "import autograder.cluster.compatibility as fitness\nfitness.version = lambda package: '0.0.1'\n"
 
 
 def submissions(**commands: str) -> list[Submission]:

@@ -19,7 +19,7 @@ from distributed.cli.dask_scheduler import main as dask_scheduler
 from distributed.cli.dask_worker import main as dask_worker
 from distributed.security import Security
 
-from autograder.engine.sandbox import LAYERS
+from autograder.engine.sandbox.lockdown import LAYERS
 
 ROOT = Path(__file__).parents[3]
 PAGE = (ROOT / "docs" / "scale.md").read_text(encoding="utf-8")

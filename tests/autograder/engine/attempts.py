@@ -23,7 +23,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from autograder.engine import linux, seccomp
+from autograder.engine.sandbox import linux, seccomp
 
 
 @dataclass(frozen=True)

@@ -41,8 +41,8 @@ def main(folder: str, stage: str = "") -> None:
     if stage != "grade":
         _move_to(folder)
     assert sys.prefix == folder, f"{sys.prefix} is not {folder}"
-    from autograder.engine.executor import executor_for
-    from autograder.grading.settings import GradingSettings
+    from autograder.engine.settings import GradingSettings
+    from autograder.engine.workers.executor import executor_for
     from tests.autograder.engine.test_worker import grade
 
     executor = executor_for(GradingSettings(seed=5))
@@ -57,7 +57,7 @@ def main(folder: str, stage: str = "") -> None:
 
 
 def _move_to(folder: str) -> None:
-    from autograder.engine import linux
+    from autograder.engine.sandbox import linux
 
     user, group = os.getuid(), os.getgid()
     linux.unshare(linux.CLONE_NEWNS | (linux.CLONE_NEWUSER if user else 0))

@@ -72,7 +72,7 @@ def main(level: str, user: str, folder: str) -> None:
 def _become_ordinary(level: str, folder: str) -> None:
     """Go on as a user without any rights, who can read this Python wherever it lies; for nobody else does anything change."""
     sys.path[:0] = [str(PROJECT)]
-    from autograder.engine import linux
+    from autograder.engine.sandbox import linux
 
     linux.unshare(linux.CLONE_NEWNS)
     linux.mount("", "/", flags=linux.MS_REC | linux.MS_PRIVATE)
@@ -101,15 +101,15 @@ def _closed(path: str) -> str:
 def _run(level: str, folder: str, facts: Any, writing: int) -> None:
     from attempts import ALL, NOT_OUTSIDE
 
-    from autograder.engine import sandbox, seccomp
+    from autograder.engine.sandbox import lockdown, seccomp
 
-    limits = sandbox.Limits(memory_mb=128, cpu_seconds=1, processes=16, scratch_mb=4, files=64)
+    limits = lockdown.Limits(memory_mb=128, cpu_seconds=1, processes=16, scratch_mb=4, files=64)
     fork: Callable[[], int] = os.fork
     if level in ("sandbox", "unfiltered"):
-        view = sandbox.python_view([facts.grader], packages=f"{folder}/packages")
-        _tell(writing, {"moved in": sandbox.move_in(f"{folder}/root", view)})
-        fork = sandbox.ProcessNamespaces().fork
-        facts = replace(facts, setuid=f"{sandbox.PACKAGES}/id")
+        view = lockdown.python_view([facts.grader], packages=f"{folder}/packages")
+        _tell(writing, {"moved in": lockdown.move_in(f"{folder}/root", view)})
+        fork = lockdown.ProcessNamespaces().fork
+        facts = replace(facts, setuid=f"{lockdown.PACKAGES}/id")
     if level == "unfiltered":
         seccomp.available = lambda: False
     attempts = {"make_calls": ALL["make_calls"]} if level == "unfiltered" else ALL
@@ -124,7 +124,7 @@ def _run(level: str, folder: str, facts: Any, writing: int) -> None:
                 os.chdir(scratch)
             layers = []
             if level != "outside":
-                layers = sandbox.lock_in(limits, namespaces=level != "restricted", scratch=scratch)
+                layers = lockdown.lock_in(limits, namespaces=level != "restricted", scratch=scratch)
             _tell(writing, {name: {"layers": layers}})
             _tell(writing, {name: {"layers": layers, "found": attempt(facts)}})
             os._exit(0)

@@ -13,13 +13,13 @@ from typing import Any
 
 import torch
 
-from autograder.engine import switch
-from autograder.engine.agent import Agent
-from autograder.engine.channel import Channel, ClosedError, Tray
-from autograder.engine.conversation import Allowance, Conversation
-from autograder.engine.remote import Names, stand_for
-from autograder.engine.shell import make_shell
-from autograder.engine.wire import pack, unpack
+from autograder.engine.checker.remote_objects import Names, stand_for
+from autograder.engine.checker.rpc_client import Allowance, Conversation
+from autograder.engine.student import refusal_switch
+from autograder.engine.student.rpc_server import Agent
+from autograder.engine.student.shell import make_shell
+from autograder.engine.transport.channel import Channel, ClosedError, Tray
+from autograder.engine.transport.serialization import pack, unpack
 
 MAX_BYTES = 2**26
 # So much that no machine is too busy for it.
@@ -80,7 +80,7 @@ class Student:
     """
 
     def __init__(self, names: Mapping[str, Any] | None = None) -> None:
-        switch.install(namespaces=False)  # for all processes that are forked from this one, as a zygote does
+        refusal_switch.install(namespaces=False)  # for all processes that are forked from this one, as a zygote does
         ours, theirs = socket.socketpair()
         tray, their_tray = socket.socketpair(type=socket.SOCK_SEQPACKET)
         pid = os.fork()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from autograder.engine.wire import Reference
+from autograder.engine.transport.serialization import Reference
 
 from .student import Student
 

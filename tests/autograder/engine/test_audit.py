@@ -6,9 +6,9 @@ from collections.abc import Iterator
 
 import pytest
 
-from autograder.engine.nursery import Nursery
-from autograder.engine.plan import engine_settings, student_environment
-from autograder.grading.settings import GradingSettings
+from autograder.engine.checker.zygote_client import Nursery
+from autograder.engine.settings import GradingSettings
+from autograder.engine.workers.sandbox_settings import engine_settings, student_environment
 
 from .test_nursery import Room
 
@@ -102,7 +102,7 @@ RUNS = "runs text or a code object"
         ("eval('1 + 1')", RUNS),
         ("compile('1', '/usr/lib/python3/x.py', 'eval')", "compiles '1'"),
         ("import builtins\nbuiltins.any = lambda items: True\neval('1')", RUNS),
-        ("import sys\nassert 'autograder.engine.audit' not in sys.modules\neval('1')", RUNS),
+        ("import sys\nassert 'autograder.engine.student.audit' not in sys.modules\neval('1')", RUNS),
         ("import typing\ndef f(x: 'print()'): pass\ntyping.get_type_hints(f)", "has text run by"),
         ("import inspect\ndef f(x: 'print()'): pass\ninspect.signature(f, eval_str=True)", "has text run by"),
         ("from numpy.testing import runstring\nrunstring('def f(): return print()', {})", "has text run by"),

@@ -9,9 +9,9 @@ from contextlib import suppress
 import pytest
 from IPython.core.inputtransformer2 import TransformerManager
 
-from autograder.engine import cells
-from autograder.engine.cells import DEEPEST, LONGEST, UnreadableCellError, parsed, syntax_fault
-from autograder.engine.conspicuous import conspicuous
+from autograder.static_analysis import cell_ast
+from autograder.static_analysis.cell_ast import DEEPEST, LONGEST, UnreadableCellError, parsed, syntax_fault
+from autograder.static_analysis.suspicious_code import conspicuous
 
 TOO_DEEP = {
     "a sum of 2,500 numbers": "x = " + " + ".join("1" for _ in range(2_500)),
@@ -74,7 +74,7 @@ def test_what_people_write_is_not_too_deep() -> None:
 
 @pytest.mark.parametrize("source", IPYTHON)
 def test_magics_become_what_ipython_makes_of_them(source: str) -> None:
-    assert cells._translated(source) == TransformerManager().transform_cell(source)
+    assert cell_ast._translated(source) == TransformerManager().transform_cell(source)
 
 
 def test_magics_of_code_stand_before_it() -> None:
@@ -90,7 +90,7 @@ def test_magics_of_code_stand_before_it() -> None:
 
 def lines_tokenized(source: str, monkeypatch: pytest.MonkeyPatch) -> int:
     count = 0
-    real = cells._next_statement
+    real = cell_ast._next_statement
 
     def counted(waiting: list[str]) -> list[str]:
         nonlocal count
@@ -98,7 +98,7 @@ def lines_tokenized(source: str, monkeypatch: pytest.MonkeyPatch) -> int:
         count += len(taken)
         return taken
 
-    monkeypatch.setattr(cells, "_next_statement", counted)
+    monkeypatch.setattr(cell_ast, "_next_statement", counted)
     parsed.cache_clear()
     with suppress(UnreadableCellError):
         parsed(source)

@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from autograder.engine.channel import (
+from autograder.engine.transport.channel import (
     Channel,
     ClosedError,
     LateError,

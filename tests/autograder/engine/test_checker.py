@@ -10,12 +10,12 @@ from IPython.core.interactiveshell import InteractiveShell
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_output
 from nbgrader.utils import determine_grade
 
-from autograder.engine.checker import Checker
-from autograder.engine.nursery import NurseryError
-from autograder.engine.remote import Names
-from autograder.engine.shell import CellShell, make_shell
-from autograder.grading.problem import Problem, add_problems, problems_of
-from autograder.grading.settings import GradingSettings
+from autograder.engine.checker.checker import Checker
+from autograder.engine.checker.remote_objects import Names
+from autograder.engine.checker.zygote_client import NurseryError
+from autograder.engine.settings import GradingSettings
+from autograder.engine.student.shell import CellShell, make_shell
+from autograder.submission.problem import Problem, add_problems, problems_of
 
 from .student import Student
 
@@ -174,7 +174,7 @@ def test_what_students_show_during_a_test_is_neither_result_nor_error_of_it(benc
 
 def test_of_outputs_that_a_student_forges_during_a_test_only_text_is_kept(bench: Bench) -> None:
     made = bench.run(
-        "import gc\nfrom autograder.engine.wire import pack\n"
+        "import gc\nfrom autograder.engine.transport.serialization import pack\n"
         "(agent,) = [thing for thing in gc.get_objects() if type(thing).__name__ == 'Agent']\n"
         "def say(**output): agent._channel.send(pack({'out': output}))\n"
         "def f():\n"

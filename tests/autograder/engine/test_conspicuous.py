@@ -7,8 +7,8 @@ from pathlib import Path
 import nbformat
 import pytest
 
-from autograder.engine.cells import syntax_fault
-from autograder.engine.conspicuous import conspicuous
+from autograder.static_analysis.cell_ast import syntax_fault
+from autograder.static_analysis.suspicious_code import conspicuous
 
 PROJECT = Path(__file__).parents[3]
 

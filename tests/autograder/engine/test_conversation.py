@@ -11,10 +11,10 @@ from typing import Any
 import pytest
 import torch
 
-from autograder.engine import conversation as module
-from autograder.engine.conversation import Allowance, LimitError, memory_text
-from autograder.engine.remote import RemoteModule, RemoteObject, StudentError, stand_for
-from autograder.engine.wire import Opaque, Reference, WireError, pack, unpack
+from autograder.engine.checker import rpc_client as module
+from autograder.engine.checker.remote_objects import RemoteModule, RemoteObject, StudentError, stand_for
+from autograder.engine.checker.rpc_client import Allowance, LimitError, memory_text
+from autograder.engine.transport.serialization import Opaque, Reference, WireError, pack, unpack
 
 from .student import MAX_BYTES, Scripted, Student, conversation_with
 

@@ -10,22 +10,22 @@ from pathlib import Path
 
 import pytest
 
-from autograder.engine import folders
-from autograder.engine.executor import WorkerExecutor
-from autograder.engine.folders import LOCK, new_folder, remove_leftovers
-from autograder.grading.settings import GradingSettings
+from autograder.engine.settings import GradingSettings
+from autograder.engine.workers import temp_folders
+from autograder.engine.workers.executor import WorkerExecutor
+from autograder.engine.workers.temp_folders import LOCK, new_folder, remove_leftovers
 
 
 @pytest.fixture(autouse=True)
 def _own_place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
-    monkeypatch.setattr(folders, "_YOUNG_SECONDS", -1.0)
+    monkeypatch.setattr(temp_folders, "_YOUNG_SECONDS", -1.0)
 
 
 def killed_run() -> Path:
     """Return the folder of a process that has made one, put something into it, and was killed."""
     code = (
-        "import os, pathlib, signal, subprocess, sys, tempfile\nfrom autograder.engine.folders import new_folder\n"
+        "import os, pathlib, signal, subprocess, sys, tempfile\nfrom autograder.engine.workers.temp_folders import new_folder\n"
         f"tempfile.tempdir = {tempfile.gettempdir()!r}\nfolder, _ = new_folder()\n"
         "pathlib.Path(folder, 'packages').mkdir()\nprint(folder, flush=True)\nos.kill(os.getpid(), signal.SIGKILL)"
     )
@@ -66,7 +66,7 @@ def test_what_is_young_or_not_certainly_ours_stays(tmp_path: Path, monkeypatch: 
     (tmp_path / "tfcourse-file").touch()
     remove_leftovers()
     assert len(list(tmp_path.iterdir())) == 4
-    monkeypatch.setattr(folders, "_YOUNG_SECONDS", 60.0)
+    monkeypatch.setattr(temp_folders, "_YOUNG_SECONDS", 60.0)
     left = killed_run()
     remove_leftovers()
     assert left.is_dir()
@@ -85,8 +85,8 @@ def test_what_students_are_forked_from_ends_with_its_worker_also_while_it_prepar
         f"import pathlib, time\npathlib.Path({str(tmp_path / 'begun')!r}).touch()\ntime.sleep(600)\n", encoding="utf-8"
     )
     code = (
-        "import os, pathlib, time\nfrom autograder.engine.nursery import Nursery\n"
-        "from autograder.engine.settings import EngineSettings\n"
+        "import os, pathlib, time\nfrom autograder.engine.checker.zygote_client import Nursery\n"
+        "from autograder.engine.sandbox.settings import EngineSettings\n"
         "settings = EngineSettings(preload=('endless',), isolation='none')\n"
         f"nursery = Nursery(settings, {{**os.environ, 'PYTHONPATH': {str(tmp_path)!r}}})\nnursery.start()\n"
         f"while not pathlib.Path({str(tmp_path / 'begun')!r}).exists(): time.sleep(0.01)\n"

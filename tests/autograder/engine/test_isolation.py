@@ -8,12 +8,12 @@ from typing import Any
 
 import pytest
 
-from autograder.engine import isolation
-from autograder.engine.isolation import missing_layers, offered_layers, settled
-from autograder.engine.sandbox import LAYERS, RESTRICTIONS
-from autograder.engine.settings import level_of, suffices
+from autograder.engine.sandbox import isolation
+from autograder.engine.sandbox.isolation import missing_layers, offered_layers, settled
+from autograder.engine.sandbox.lockdown import LAYERS, RESTRICTIONS
+from autograder.engine.sandbox.settings import level_of, suffices
+from autograder.engine.settings import ISOLATION, GradingSettings, Isolation
 from autograder.errors import CourseError
-from autograder.grading.settings import ISOLATION, GradingSettings, Isolation
 
 OFFERED: dict[str, tuple[str, ...]] = {"sandbox": LAYERS, "restricted": RESTRICTIONS, "none": ("no new privileges",)}
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 
 from autograder.checking.draw import Case
-from autograder.engine import wire
-from autograder.engine.conversation import signal_name
-from autograder.engine.subject import RemoteSubject
-from autograder.engine.wire import ItemBudget, Reference, WireError, pack, unpack
+from autograder.engine.checker.remote_subject import RemoteSubject
+from autograder.engine.checker.rpc_client import signal_name
+from autograder.engine.transport import serialization
+from autograder.engine.transport.serialization import ItemBudget, Reference, WireError, pack, unpack
 
 from .student import Scripted, conversation_with
 
@@ -19,7 +19,7 @@ def part(items: int) -> bytes:
 
 def test_a_message_of_more_items_than_one_may_have_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     data = pack([0] * 2000)
-    monkeypatch.setattr(wire, "MAX_ITEMS", 1000)
+    monkeypatch.setattr(serialization, "MAX_ITEMS", 1000)
     with pytest.raises(WireError, match="more than 1000 items"):
         unpack(data)
 

@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from autograder.engine import landlock, linux
+from autograder.engine.sandbox import landlock, linux
 
 from .confined import in_child
 

@@ -36,7 +36,7 @@ def test_memory_is_put_into_large_pages_and_keeps_what_it_holds() -> None:
 
 
 def test_without_the_systems_files_memory_stays_as_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
-    from autograder.engine import linux
+    from autograder.engine.sandbox import linux
 
     def missing(*args: object, **options: object) -> None:
         raise FileNotFoundError("/proc/self/maps")

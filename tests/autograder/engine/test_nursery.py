@@ -12,13 +12,13 @@ import pytest
 import torch
 
 from autograder.checking.draw import Case
-from autograder.engine.conversation import Allowance, LimitError
-from autograder.engine.nursery import Child, Nursery
-from autograder.engine.plan import engine_settings, student_environment
-from autograder.engine.remote import Names, conversation_of, reference_of
-from autograder.engine.sandbox import LAYERS
-from autograder.engine.subject import RemoteSubject
-from autograder.grading.settings import GradingSettings
+from autograder.engine.checker.remote_objects import Names, conversation_of, reference_of
+from autograder.engine.checker.remote_subject import RemoteSubject
+from autograder.engine.checker.rpc_client import Allowance, LimitError
+from autograder.engine.checker.zygote_client import Child, Nursery
+from autograder.engine.sandbox.lockdown import LAYERS
+from autograder.engine.settings import GradingSettings
+from autograder.engine.workers.sandbox_settings import engine_settings, student_environment
 
 from .student import AMPLE, conversation_with
 
@@ -100,7 +100,7 @@ def test_a_thread_is_refused_what_is_forbidden(room: Room, earlier: str) -> None
 
 
 def test_who_has_had_no_company_is_known_for_certain(room: Room) -> None:
-    ask = "import sys\nprint(sys.modules['autograder.engine.company'].none_yet())\n"
+    ask = "import sys\nprint(sys.modules['autograder.engine.student.thread_check'].none_yet())\n"
     room.run("import torch\nx = torch.ones(3, requires_grad=True)\n(x @ x).backward()\n%matplotlib inline\n" + ask)
     room.run("import threading\nthreading.Thread(target=int).start()\n" + ask)
     assert [output.get("text") for output in room.outputs] == ["True\n", "False\n"], room.outputs
@@ -116,7 +116,7 @@ def test_figures_work_and_commands_are_explained(room: Room) -> None:
 
 def test_of_the_grader_nothing_more_can_be_imported(room: Room) -> None:
     room.run("import importlib")
-    for module in ("tfcourse", "autograder.checks", "autograder.grading.autograde", "autograder.engine.worker"):
+    for module in ("tfcourse", "autograder.checks", "autograder.grading.autograde", "autograder.engine.workers.worker"):
         assert not room.run(f"importlib.import_module({module!r})")
         assert room.outputs[-1]["ename"] == "ModuleNotFoundError"
 

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from autograder.engine.plan import engine_settings, student_environment
-from autograder.engine.settings import EngineSettings
-from autograder.grading.settings import GradingSettings
+from autograder.engine.sandbox.settings import EngineSettings
+from autograder.engine.settings import GradingSettings
+from autograder.engine.workers.sandbox_settings import engine_settings, student_environment
 
 SETTINGS = GradingSettings(
     seed=987_654_321,

@@ -17,9 +17,9 @@ from nbformat.v4 import new_code_cell, new_notebook
 from nbgrader.preprocessors import Execute
 from nbgrader.utils import determine_grade
 
-from autograder.engine import provisioner
-from autograder.engine.provisioner import WarmProvisioner
-from autograder.engine.sandbox import LAYERS, SOCKETS
+from autograder.engine.jupyter import provisioner
+from autograder.engine.jupyter.provisioner import WarmProvisioner
+from autograder.engine.sandbox.lockdown import LAYERS, SOCKETS
 
 SECONDS = 60
 

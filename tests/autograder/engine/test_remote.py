@@ -14,8 +14,8 @@ import pytest
 import torch
 from torch import nn
 
-from autograder.engine.remote import Names, RemoteModule, RemoteObject, StudentError, exception_of
-from autograder.engine.wire import NotPlainError, Opaque
+from autograder.engine.checker.remote_objects import Names, RemoteModule, RemoteObject, StudentError, exception_of
+from autograder.engine.transport.serialization import NotPlainError, Opaque
 
 from .student import Student
 

@@ -21,9 +21,9 @@ from typing import Any
 
 import pytest
 
-from autograder.engine import landlock, linux, sandbox, seccomp
-from autograder.engine.sandbox import LAYERS, NAMESPACES, RESTRICTIONS, ROOT
-from autograder.engine.settings import level_of
+from autograder.engine.sandbox import landlock, linux, lockdown, seccomp
+from autograder.engine.sandbox.lockdown import LAYERS, NAMESPACES, RESTRICTIONS, ROOT
+from autograder.engine.sandbox.settings import level_of
 
 from .confined import in_child
 
@@ -105,8 +105,8 @@ def test_student_code_is_nobody_with_no_rights_at_all(inside: Found, outside: Fo
     assert outside("who")["new privileges"] == outside("who")["filter"] == "0"
     assert outside("who")["capabilities"][3]
     assert inside("who") == {
-        "user": sandbox.INSIDE,
-        "groups": [sandbox.INSIDE],
+        "user": lockdown.INSIDE,
+        "groups": [lockdown.INSIDE],
         "capabilities": [0] * 5,
         "new privileges": "1",
         "filter": "2",
@@ -282,7 +282,7 @@ class TestWithoutNamespaces:
 
 def layers_of_a_restricted_process() -> Any:
     with tempfile.TemporaryDirectory() as folder:
-        return in_child(lambda: sandbox.lock_in(sandbox.Limits(), namespaces=False, scratch=folder))
+        return in_child(lambda: lockdown.lock_in(lockdown.Limits(), namespaces=False, scratch=folder))
 
 
 def test_a_layer_that_the_system_does_not_offer_is_left_out_of_the_report(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -314,13 +314,13 @@ def test_a_layer_that_is_offered_and_fails_stops_everything(monkeypatch: pytest.
 def test_the_probe_finds_every_layer_and_without_namespaces_those_that_are_left(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    assert in_child(sandbox.probe) == list(LAYERS)
+    assert in_child(lockdown.probe) == list(LAYERS)
 
     def refuse(flags: int) -> None:
         raise PermissionError("unshare: Operation not permitted")
 
     monkeypatch.setattr(linux, "unshare", refuse)
-    assert in_child(sandbox.probe) == list(RESTRICTIONS)
+    assert in_child(lockdown.probe) == list(RESTRICTIONS)
 
 
 def test_the_levels_are_made_of_layers() -> None:
@@ -332,7 +332,7 @@ def test_the_levels_are_made_of_layers() -> None:
 
 
 def test_the_view_shows_python_and_the_system_and_masks_only_what_is_there(tmp_path: Path) -> None:
-    view = sandbox.python_view([str(tmp_path), str(tmp_path / "missing")])
+    view = lockdown.python_view([str(tmp_path), str(tmp_path / "missing")])
     assert view.masked == (str(tmp_path),)
     for path in (sys.prefix, sys.base_prefix, os.path.dirname(os.__file__)):
         assert any(path == shown or path.startswith(f"{shown}/") for shown in view.readable)

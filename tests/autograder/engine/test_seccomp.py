@@ -9,7 +9,7 @@ import struct
 
 import pytest
 
-from autograder.engine import linux, seccomp
+from autograder.engine.sandbox import linux, seccomp
 
 from .bpf import run
 from .confined import in_child

@@ -11,7 +11,7 @@ import pytest
 from IPython.core.compilerop import CachingCompiler
 from IPython.core.interactiveshell import InteractiveShell
 
-from autograder.engine.shell import CellShell, Outputs, make_shell, size_of
+from autograder.engine.student.shell import CellShell, Outputs, make_shell, size_of
 
 from .confined import in_child
 

@@ -10,9 +10,9 @@ from autograder.checking.request import Observation
 from autograder.checking.sheet import Sheet, decide
 from autograder.checking.subject import LocalSubject
 from autograder.checks import exercise
-from autograder.engine.stock import Stock
-from autograder.engine.wire import pack
-from autograder.grading.settings import GradingSettings
+from autograder.engine.checker.answer_cache import Stock
+from autograder.engine.settings import GradingSettings
+from autograder.engine.transport.serialization import pack
 
 NAME = "causal_mask"
 

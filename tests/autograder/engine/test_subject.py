@@ -17,10 +17,10 @@ from autograder.checking.request import Observation, Request
 from autograder.checking.sheet import decide
 from autograder.checking.subject import LocalSubject
 from autograder.checks import check, exercises
-from autograder.engine import subject as subject_module
-from autograder.engine.remote import RemoteObject, conversation_of, reference_of
-from autograder.engine.subject import RemoteSubject, expect, packed_request
-from autograder.engine.wire import Reference, pack
+from autograder.engine.checker import remote_subject as subject_module
+from autograder.engine.checker.remote_objects import RemoteObject, conversation_of, reference_of
+from autograder.engine.checker.remote_subject import RemoteSubject, expect, packed_request
+from autograder.engine.transport.serialization import Reference, pack
 
 from .student import AMPLE, DONE, Said, Scripted, Student, conversation_with
 

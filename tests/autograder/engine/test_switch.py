@@ -10,8 +10,8 @@ import torch
 from autograder.checking.draw import Case
 from autograder.checking.request import Observation
 from autograder.checks.ch05_transformer.ready_made import ATTENTION, NORMS
-from autograder.engine.remote import RemoteObject
-from autograder.engine.subject import UNPROVEN
+from autograder.engine.checker.remote_objects import RemoteObject
+from autograder.engine.checker.remote_subject import UNPROVEN
 
 from .student import Student
 
@@ -65,9 +65,9 @@ def test_student_code_cannot_undo_the_refusal(student: Student, before: str, fir
 
 
 PATCHES = {
-    "the switch": "import autograder.engine.switch as s\ns.refuse = lambda *a: b''",
-    "an empty list": "import autograder.engine.switch as s\nold = s.refuse\ns.refuse = lambda e, names, *a: old(e, (), *a)",
-    "the agent": "import autograder.engine.agent as a\nclass No:\n    refuse = staticmethod(lambda *a: b'')\na.switch = No",
+    "the switch": "import autograder.engine.student.refusal_switch as s\ns.refuse = lambda *a: b''",
+    "an empty list": "import autograder.engine.student.refusal_switch as s\nold = s.refuse\ns.refuse = lambda e, names, *a: old(e, (), *a)",
+    "the agent": "import autograder.engine.student.rpc_server as a\nclass No:\n    refuse = staticmethod(lambda *a: b'')\na.switch = No",
     "a refusal of one's own": "sys.audit('tfcourse.refusal', 'refuse', 'f', (), b'', set(), [])",
     "sys.audit": "sys.audit = lambda *a: None",
 }

@@ -12,8 +12,16 @@ import pytest
 import torch
 from hypothesis import given
 
-from autograder.engine import wire
-from autograder.engine.wire import MAX_DEPTH, NotPlainError, Opaque, Reference, WireError, pack, unpack
+from autograder.engine.transport import serialization
+from autograder.engine.transport.serialization import (
+    MAX_DEPTH,
+    NotPlainError,
+    Opaque,
+    Reference,
+    WireError,
+    pack,
+    unpack,
+)
 
 from .values import ARRAY_DTYPES, DTYPES, VIEWS, Marked, arrays, as_text, examples, plain, same, tensors
 
@@ -130,7 +138,7 @@ def test_values_nested_to_the_cap_cross_and_one_level_more_is_refused() -> None:
 
 
 def test_as_many_items_as_are_packed_are_read_and_one_more_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(wire, "MAX_ITEMS", 1000)
+    monkeypatch.setattr(serialization, "MAX_ITEMS", 1000)
     for item in (1.5, 1j, 2**100, slice(1, 2), [3], {4: 5}, (6, 7), Opaque("x"), torch.float32):
         count = next(n for n in range(1000, 0, -1) if _packs([item] * n))
         assert 150 <= count < 1000
@@ -204,10 +212,10 @@ def test_a_named_tuple_without_usable_names_travels_as_a_tuple() -> None:
 
 
 def test_the_records_of_a_message_are_of_so_many_kinds_that_all_are_read() -> None:
-    kinds = [NamedTuple(f"Kind{i}", [("x", int)])(i) for i in range(wire.MAX_RECORDS + 5)]
+    kinds = [NamedTuple(f"Kind{i}", [("x", int)])(i) for i in range(serialization.MAX_RECORDS + 5)]
     found = crossed(kinds)
     assert [tuple(item) for item in found] == [(i,) for i in range(len(kinds))]
-    assert [hasattr(item, "x") for item in found] == [i < wire.MAX_RECORDS for i in range(len(kinds))]
+    assert [hasattr(item, "x") for item in found] == [i < serialization.MAX_RECORDS for i in range(len(kinds))]
 
 
 def test_a_set_of_things_that_cannot_be_shown_is_not_plain_or_raises_what_they_raise() -> None:

@@ -17,13 +17,19 @@ import torch
 from hypothesis import find, given
 from hypothesis import strategies as st
 
-from autograder.engine import wire
-from autograder.engine.wire import MAX_DEPTH, Opaque, Reference, WireError, pack, unpack
+from autograder.engine.transport import serialization
+from autograder.engine.transport.serialization import MAX_DEPTH, Opaque, Reference, WireError, pack, unpack
 
 from .values import Pair, examples
 
-_LIST, _DICT, _SET, _INTEGER, _RECORD = wire._LIST, wire._DICT, wire._SET, wire._INTEGER, wire._RECORD
-_TAGS = len(wire._READERS)
+_LIST, _DICT, _SET, _INTEGER, _RECORD = (
+    serialization._LIST,
+    serialization._DICT,
+    serialization._SET,
+    serialization._INTEGER,
+    serialization._RECORD,
+)
+_TAGS = len(serialization._READERS)
 
 
 def tensor(code: int, *shape: int, data: bytes = b"", dimensions: int | None = None) -> bytes:
@@ -82,7 +88,7 @@ HOSTILE: dict[str, bytes] = {
     "keys of a mapping of one hash": message(
         _DICT, *(item for i in range(1, 20_000) for item in ([_INTEGER, hex((2**61 - 1) * i)], 0))
     ),
-    "complex keys of one hash": message(_SET, *([wire._COMPLEX, -1000003.0 * i, float(i)] for i in range(1, 20_000))),
+    "complex keys of one hash": message(_SET, *([serialization._COMPLEX, -1000003.0 * i, float(i)] for i in range(1, 20_000))),
     "twenty thousand kinds of records": message(_LIST, *([_RECORD, f"a{i}"] for i in range(20_000))),
     "a record of a hundred thousand fields": message(_RECORD, "a", *(f"f{i}" for i in range(10**5)), *range(10**5)),
     "a record with code for a name": message(_RECORD, "a(): import os", "x", 1),
@@ -91,20 +97,20 @@ HOSTILE: dict[str, bytes] = {
     "a record without a name": message(_RECORD),
     "a record of a list": message(_RECORD, [_LIST]),
     "a record of too few values": message(_RECORD, "a", "x", "y", 1),
-    "a dtype of which there is none": message(wire._DTYPE, "load"),
-    "a dtype that is a list": message(wire._DTYPE, [_LIST]),
-    "a dtype without a name": message(wire._DTYPE),
-    "an unknown device": message(wire._DEVICE, "privateuseone"),
-    "a complex number of text": message(wire._COMPLEX, "x", "y"),
-    "a complex number of lists": message(wire._COMPLEX, [0], [0]),
-    "half a complex number": message(wire._COMPLEX, 1.0),
-    "a number of numpy that is text": message(wire._SCALAR, "x"),
-    "a number of numpy with a shape": b"\x92" + bytes([wire._SCALAR]) + array("<i4", 1, data=bytes(4)),
-    "a slice of one": message(wire._SLICE, 1),
-    "a description that is a number": message(wire._OPAQUE, 3),
-    "a description without one": message(wire._OPAQUE),
-    "a reference without leave": message(wire._REFERENCE, 1, "function", "f"),
-    "a reference by name": message(wire._REFERENCE, "1", "function", "f"),
+    "a dtype of which there is none": message(serialization._DTYPE, "load"),
+    "a dtype that is a list": message(serialization._DTYPE, [_LIST]),
+    "a dtype without a name": message(serialization._DTYPE),
+    "an unknown device": message(serialization._DEVICE, "privateuseone"),
+    "a complex number of text": message(serialization._COMPLEX, "x", "y"),
+    "a complex number of lists": message(serialization._COMPLEX, [0], [0]),
+    "half a complex number": message(serialization._COMPLEX, 1.0),
+    "a number of numpy that is text": message(serialization._SCALAR, "x"),
+    "a number of numpy with a shape": b"\x92" + bytes([serialization._SCALAR]) + array("<i4", 1, data=bytes(4)),
+    "a slice of one": message(serialization._SLICE, 1),
+    "a description that is a number": message(serialization._OPAQUE, 3),
+    "a description without one": message(serialization._OPAQUE),
+    "a reference without leave": message(serialization._REFERENCE, 1, "function", "f"),
+    "a reference by name": message(serialization._REFERENCE, "1", "function", "f"),
     "a tensor without a header": msgpack.packb(msgpack.ExtType(1, b"")),
     "a tensor of half a header": tensor(0, dimensions=3),
     "a tensor of an unknown dtype": tensor(200),

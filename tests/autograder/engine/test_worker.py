@@ -27,12 +27,12 @@ import pytest
 from nbformat.v4 import new_code_cell, new_notebook
 from nbgrader.utils import determine_grade
 
-from autograder.engine.executor import KILLED, STOPPED, News, WorkerExecutor, Workers, executor_for
-from autograder.engine.sandbox import LAYERS
-from autograder.engine.worker import given_up
-from autograder.grading.execution import Execution, Submission
-from autograder.grading.problem import Problem, problems_of
-from autograder.grading.settings import GradingSettings
+from autograder.engine.interface import Execution, Submission
+from autograder.engine.sandbox.lockdown import LAYERS
+from autograder.engine.settings import GradingSettings
+from autograder.engine.workers.executor import KILLED, STOPPED, News, WorkerExecutor, Workers, executor_for
+from autograder.engine.workers.worker import given_up
+from autograder.submission.problem import Problem, problems_of
 
 SEED = 918_273_645
 SETTINGS = GradingSettings(
@@ -148,7 +148,7 @@ def family(pid: int) -> list[int]:
 def zygote_of(executor: WorkerExecutor) -> int:
     assert executor._process is not None
     ours = children(executor._process.pid)
-    (found,) = [pid for pid in ours if b"autograder.engine.zygote" in Path(f"/proc/{pid}/cmdline").read_bytes()]
+    (found,) = [pid for pid in ours if b"autograder.engine.student.zygote" in Path(f"/proc/{pid}/cmdline").read_bytes()]
     return found
 
 

@@ -12,14 +12,14 @@ from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from torch import Tensor
 
-from autograder.engine import wire
+from autograder.engine.transport import serialization
 
 # The same examples on every machine and in every run, and no database left behind.
 examples = settings(
     derandomize=True, max_examples=120, deadline=None, database=None, suppress_health_check=list(HealthCheck)
 )
 
-DTYPES = wire._DTYPES
+DTYPES = serialization._DTYPES
 ARRAY_DTYPES = (
     "?", "i1", "u1", "<i2", "<u2", "<i4", "<u4", "<i8", "<u8", "<f2", "<f4", "<f8", ">f8", ">i4", "<c8", "<c16", "g", "S3", "U4",
     ">U2",

@@ -15,11 +15,11 @@ import pytest
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
 
 from autograder.authoring.chapter import find_chapter
-from autograder.authoring.release import generate_assignment
-from autograder.authoring.source import solution_source, standalone_source
-from autograder.authoring.student_build import build_student_wheel
+from autograder.authoring.exercise_source import solution_source, standalone_source
 from autograder.checks import exercise
-from autograder.course import Course
+from autograder.course.folder import Course
+from autograder.release.nbgrader_release import generate_assignment
+from autograder.release.student_build import build_student_wheel
 
 PROJECT = Path(__file__).resolve().parents[3]
 CHAPTER = "03_scaled_dot_product"

@@ -24,12 +24,14 @@ from nbgrader.converters.base import BaseConverter
 from sqlalchemy import event
 from sqlalchemy.orm import Session
 
-from autograder.cli import main
-from autograder.grading import autograde, feedback, provenance
-from autograder.grading.execution import Execution, Submission
-from autograder.grading.journal import Journal
-from autograder.grading.pool import run_all
-from autograder.grading.settings import GradingSettings
+from autograder.commands.main import main
+from autograder.engine.interface import Execution, Submission
+from autograder.engine.settings import GradingSettings
+from autograder.engine.workers.pool import run_all
+from autograder.feedback import pages
+from autograder.grading import autograde
+from autograder.record import provenance
+from autograder.record.journal import Journal
 
 
 @dataclass(frozen=True)
@@ -186,7 +188,7 @@ POINTS: dict[str, Callable[[], None]] = {
     "names of students": lambda: around(autograde.Books, "name_students", nth=1, before=True),
     "before a feedback page": lambda: around(GenerateFeedback, "start", before=True),
     "after a feedback page": lambda: around(GenerateFeedback, "start"),
-    "noting a feedback page": lambda: around(feedback, "_note", before=True),
+    "noting a feedback page": lambda: around(pages, "_note", before=True),
     "Ctrl-C when begun": lambda: around(Journal, "begun", number=signal.SIGINT),
     "Ctrl-C after the result": lambda: around(autograde, "write_result", number=signal.SIGINT),
 }

@@ -20,10 +20,10 @@ from nbgrader.coursedir import CourseDirectory
 from nbgrader.plugins import BasePlugin
 from sqlalchemy import create_engine, select
 
-from autograder.authoring.release import generate_assignment
-from autograder.course import Course
+from autograder.course.folder import Course
 from autograder.grading.plugin import RestoreCells, SubmissionExporter
-from autograder.grading.record import Books
+from autograder.record.gradebook_writer import Books
+from autograder.release.nbgrader_release import generate_assignment
 
 from .conftest import CHAPTER, mark, put, source_notebook
 from .postgres import Server

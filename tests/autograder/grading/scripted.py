@@ -10,8 +10,8 @@ import nbformat
 from nbformat.v4 import new_output
 
 from autograder.checking.verdict import VERDICT_MIME, Finding, Verdict
-from autograder.grading.execution import Execution, Submission
-from autograder.grading.settings import GradingSettings
+from autograder.engine.interface import Execution, Submission
+from autograder.engine.settings import GradingSettings
 
 
 @dataclass

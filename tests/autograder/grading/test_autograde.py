@@ -17,19 +17,19 @@ import pytest
 from nbgrader.api import Gradebook
 from sqlalchemy.exc import OperationalError
 
-from autograder.course import CONFIG_NAME, Course
-from autograder.engine.worker import given_up
+from autograder.course.folder import CONFIG_NAME, Course
+from autograder.engine.interface import Execution, Submission
+from autograder.engine.settings import GradingSettings
+from autograder.engine.workers.worker import given_up
 from autograder.errors import CourseError
+from autograder.feedback.pages import write_feedback
+from autograder.gradebook.transactions import _Unit
 from autograder.grading import autograde as module
 from autograder.grading.autograde import autograde, configured_settings, submitted_students
-from autograder.grading.execution import Execution, Submission
-from autograder.grading.feedback import write_feedback
-from autograder.grading.journal import open_journal
-from autograder.grading.record import Books, Recorded, RecordError
-from autograder.grading.results import GradeResult, read_result, read_results
-from autograder.grading.sample_class import SAVED_AS, SampleStudent, sample_class
-from autograder.grading.settings import GradingSettings
-from autograder.shared_gradebook import _Unit
+from autograder.record.gradebook_writer import Books, Recorded, RecordError
+from autograder.record.journal import open_journal
+from autograder.record.results import GradeResult, read_result, read_results
+from autograder.selftest.sample_class import SAVED_AS, SampleStudent, sample_class
 
 from .conftest import CHAPTER
 from .scripted import Scripted
@@ -557,7 +557,7 @@ def test_what_nbgrader_refuses_to_record_is_told_and_stops_nobody(
 def test_wrong_wishes_are_refused_with_what_to_do(
     course: Course, filled: Fill, hand_in: HandIn, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("autograder.grading.settings.cuda_is_there", lambda: False)
+    monkeypatch.setattr("autograder.engine.settings.cuda_is_there", lambda: False)
     with pytest.raises(CourseError, match="no submission"):
         autograde(course, CHAPTER, device="cpu")
     hand_in("ann", filled())

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from autograder.grading import beside
-from autograder.grading.beside import files_beside
+from autograder.submission import attached_files
+from autograder.submission.attached_files import files_beside
 
 
 def read(*folders: Path) -> dict[str, bytes]:
@@ -96,14 +96,14 @@ def test_what_may_not_be_read_is_left_out_and_the_rest_is_there(folder: Path, mo
             raise PermissionError(13, "Permission denied")
         return really(path, flags)
 
-    monkeypatch.setattr(beside.os, "open", refuse)
+    monkeypatch.setattr(attached_files.os, "open", refuse)
     assert list(read(folder)) == ["data.csv"]
 
 
 def test_a_file_that_goes_beyond_the_size_is_left_out_and_a_smaller_one_after_it_is_not(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(beside, "MAX_BYTES", 10)
+    monkeypatch.setattr(attached_files, "MAX_BYTES", 10)
     (folder / "a").write_bytes(b"x" * 7)
     (folder / "b").write_bytes(b"x" * 4)
     (folder / "c").write_bytes(b"x" * 3)
@@ -114,7 +114,7 @@ def test_a_file_that_goes_beyond_the_size_is_left_out_and_a_smaller_one_after_it
 def test_the_size_is_that_of_all_folders_together(
     folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(beside, "MAX_BYTES", 6)
+    monkeypatch.setattr(attached_files, "MAX_BYTES", 6)
     other = tmp_path / "other"
     other.mkdir()
     (other / "e").write_bytes(b"123")
@@ -131,7 +131,7 @@ def test_a_file_whose_size_is_a_hole_costs_nothing(folder: Path) -> None:
 def test_only_so_many_files_are_taken_in_the_order_of_their_names(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(beside, "MAX_FILES", 3)
+    monkeypatch.setattr(attached_files, "MAX_FILES", 3)
     for number in range(6):
         (folder / f"{5 - number}").write_text("x")
     assert list(read(folder)) == ["0", "1", "2"]

@@ -12,20 +12,20 @@ import nbformat
 import pytest
 from click.testing import CliRunner, Result
 
-from autograder.cli import main
-from autograder.course import Course
+from autograder.collecting.collect import collect
+from autograder.commands.main import main
+from autograder.course.folder import Course
+from autograder.engine.settings import GradingSettings
 from autograder.errors import CourseError
 from autograder.grading import choose as module
 from autograder.grading.autograde import autograde
 from autograder.grading.choose import choose
-from autograder.grading.collect import collect
-from autograder.grading.record import Books
-from autograder.grading.results import GradeResult, Notebook, read_results
-from autograder.grading.settings import GradingSettings
+from autograder.record.gradebook_writer import Books
+from autograder.record.results import GradeResult, Notebook, read_results
 from autograder.reports.class_report import summarise
 from autograder.reports.export import export, open_choices, undecided
 from autograder.reports.grades import read_grades
-from autograder.reports.works import read_works
+from autograder.reports.student_work import read_works
 
 from .conftest import CHAPTER
 from .scripted import Scripted

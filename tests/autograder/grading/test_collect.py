@@ -13,11 +13,11 @@ from typing import Any
 import nbformat
 import pytest
 
-from autograder.course import Course
+from autograder.collecting import archive
+from autograder.collecting.collect import Collection, collect
+from autograder.collecting.roster import is_safe, read_roster, roster_path, safe_id
+from autograder.course.folder import Course
 from autograder.errors import CourseError
-from autograder.grading import entries
-from autograder.grading.collect import Collection, collect
-from autograder.grading.roster import is_safe, read_roster, roster_path, safe_id
 
 from .conftest import CHAPTER, OTHER
 
@@ -567,10 +567,10 @@ def test_what_would_burst_is_refused_before_and_while_it_is_read(
     found = collect(course, CHAPTER, zipped({"cem.ipynb": bomb, "amara.ipynb": one}, tmp_path / "s.zip"))
     assert found.new == ["amara"]
     assert "times its size" in found.problems[0].what
-    monkeypatch.setattr(entries, "MAX_TOTAL_BYTES", 10)
-    with pytest.raises(entries.RefusedError):
-        entries.Budget(10).spend(11)
-    monkeypatch.setattr(entries, "MAX_BYTES", 1_000)
+    monkeypatch.setattr(archive, "MAX_TOTAL_BYTES", 10)
+    with pytest.raises(archive.RefusedError):
+        archive.Budget(10).spend(11)
+    monkeypatch.setattr(archive, "MAX_BYTES", 1_000)
     found = collect(course, CHAPTER, folder({"dora.ipynb": one}, tmp_path / "f"))
     assert kinds(found) == ["file refused"]
 

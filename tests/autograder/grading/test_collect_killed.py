@@ -14,13 +14,13 @@ from typing import Any
 import nbformat
 import pytest
 
-from autograder.course import Course
+from autograder.collecting.collect import collect
+from autograder.collecting.pending import record_path
+from autograder.collecting.roster import roster_path
+from autograder.course.folder import Course
 from autograder.errors import CourseError
-from autograder.grading.collect import collect
-from autograder.grading.intake import take_in
-from autograder.grading.manifest import Manifest, released_manifest
-from autograder.grading.missing import record_path
-from autograder.grading.roster import roster_path
+from autograder.submission.intake import take_in
+from autograder.submission.manifest import Manifest, released_manifest
 
 from .conftest import CHAPTER
 
@@ -396,7 +396,7 @@ def test_a_time_that_did_not_come_is_missing_too(
     source = download(tmp_path / "2", amara=(works["A"], "02"))
     with monkeypatch.context() as patched:
         patched.setattr(
-            "autograder.grading.collect._write", lambda *_: (_ for _ in ()).throw(OSError(errno.ENOSPC, "full"))
+            "autograder.collecting.collect._write", lambda *_: (_ for _ in ()).throw(OSError(errno.ENOSPC, "full"))
         )
         assert [item.student for item in collect(course, CHAPTER, source).missing] == ["amara"]
     assert collect(course, CHAPTER).missing

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from autograder.grading.definitions import (
+from autograder.static_analysis.cell_names import (
     cell_magic,
     checked_names,
     defined_names,

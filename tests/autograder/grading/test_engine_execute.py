@@ -14,13 +14,13 @@ from nbgrader.api import Gradebook
 from nbgrader.utils import determine_grade
 from traitlets.config import Config
 
-from autograder.engine import isolation
+from autograder.engine.interface import Execution, Submission
+from autograder.engine.sandbox import isolation
+from autograder.engine.settings import GradingSettings
 from autograder.errors import CourseError
-from autograder.grading import engine_execute
-from autograder.grading.engine_execute import EngineExecute, GraderError, worker_for
-from autograder.grading.execution import Execution, Submission
-from autograder.grading.problem import problems_of
-from autograder.grading.settings import GradingSettings
+from autograder.grading import nbgrader_execute
+from autograder.grading.nbgrader_execute import EngineExecute, GraderError, worker_for
+from autograder.submission.problem import problems_of
 
 from .conftest import mark
 
@@ -67,8 +67,8 @@ class Place:
 def _workers_end() -> Iterator[None]:
     """End the workers that this module has started."""
     yield
-    while engine_execute._workers:
-        engine_execute._workers.popitem()[1].close()
+    while nbgrader_execute._workers:
+        nbgrader_execute._workers.popitem()[1].close()
 
 
 @pytest.fixture(scope="module")
@@ -186,10 +186,10 @@ def test_limits_of_the_configuration_hold(place: Place) -> None:
 
 def test_many_submissions_have_one_worker(place: Place) -> None:
     place.run(new_code_cell("1"))
-    (worker,) = engine_execute._workers.values()
+    (worker,) = nbgrader_execute._workers.values()
     number = worker._process.pid  # type: ignore[attr-defined]
     place.run(new_code_cell("2"))
-    assert list(engine_execute._workers.values()) == [worker]
+    assert list(nbgrader_execute._workers.values()) == [worker]
     assert worker._process.pid == number  # type: ignore[attr-defined]
 
 
@@ -215,8 +215,8 @@ class Still:
 @pytest.fixture
 def still(monkeypatch: pytest.MonkeyPatch) -> None:
     """Run nothing, and know of no worker."""
-    monkeypatch.setattr(engine_execute, "_workers", {})
-    monkeypatch.setattr(engine_execute, "executor_for", Still)
+    monkeypatch.setattr(nbgrader_execute, "_workers", {})
+    monkeypatch.setattr(nbgrader_execute, "executor_for", Still)
 
 
 @pytest.mark.usefixtures("still")
@@ -231,7 +231,7 @@ def test_other_settings_have_another_worker_and_the_one_before_ends() -> None:
 @pytest.mark.usefixtures("still")
 def test_a_process_that_was_forked_does_not_take_its_parents_worker(monkeypatch: pytest.MonkeyPatch) -> None:
     before: Any = worker_for(GradingSettings())
-    monkeypatch.setattr(engine_execute.os, "getpid", lambda: -1)
+    monkeypatch.setattr(nbgrader_execute.os, "getpid", lambda: -1)
     assert worker_for(GradingSettings()) is not before
     assert before.closed == 0
 
@@ -245,7 +245,7 @@ def test_a_worker_runs_what_the_configuration_says(kept: Place, monkeypatch: pyt
     monkeypatch.setattr(isolation, "offered_layers", lambda: ("no new privileges",))
     kept.run(new_code_cell("1"), processes=9, allow_weaker=True)
     wheel.unlink()
-    (worker,) = engine_execute._workers.values()
+    (worker,) = nbgrader_execute._workers.values()
     expected = GradingSettings(
         **LIMITS, processes=9, allow_weaker=True, isolation="none", device="cpu", package=str(wheel)
     )
@@ -259,7 +259,7 @@ def test_without_a_seed_of_the_configuration_the_courses_secret_one_is_taken(kep
     seeds = set()
     for _ in range(2):
         kept.run(new_code_cell("1"), seed=None)
-        (worker,) = engine_execute._workers.values()
+        (worker,) = nbgrader_execute._workers.values()
         seeds.add(worker.settings.seed)  # type: ignore[attr-defined]
     assert len(seeds) == 1
     assert seeds.isdisjoint({None, 0, LIMITS["seed"]})
@@ -272,13 +272,13 @@ def test_a_machine_that_offers_less_isolation_than_is_asked_for_runs_nothing(
     monkeypatch.setattr(isolation, "offered_layers", lambda: ())
     with pytest.raises(CourseError, match="isolation 'sandbox' is asked for"):
         kept.run(new_code_cell("1"))
-    assert engine_execute._workers == {}
+    assert nbgrader_execute._workers == {}
 
 
 @pytest.mark.usefixtures("still")
 def test_what_the_worker_is_given_is_the_submission_with_no_foreign_mark(kept: Place) -> None:
     kept.run(own("1", "unknown"), solution(), test_cell(TEST, "test_f"))
-    (worker,) = engine_execute._workers.values()
+    (worker,) = nbgrader_execute._workers.values()
     (given,) = worker.given  # type: ignore[attr-defined]
     assert (given.student, given.chapter) == ("ann", CHAPTER)
     marks = [cell.metadata.get("nbgrader", {}).get("grade_id") for cell in nbformat.reads(given.notebook, 4).cells]
@@ -287,7 +287,7 @@ def test_what_the_worker_is_given_is_the_submission_with_no_foreign_mark(kept: P
 
 def test_a_failure_of_the_graders_is_no_grade(kept: Place, monkeypatch: pytest.MonkeyPatch) -> None:
     failing = Still(GradingSettings(), Execution("ann", "", 0.0, "the machine has no memory left"))
-    monkeypatch.setattr(engine_execute, "worker_for", lambda settings: failing)
+    monkeypatch.setattr(nbgrader_execute, "worker_for", lambda settings: failing)
     made = new_notebook(cells=[test_cell(TEST, "test_f")])
     with pytest.raises(GraderError, match="no memory left"):
         kept.engine().preprocess(made, kept.resources)

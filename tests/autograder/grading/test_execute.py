@@ -10,10 +10,10 @@ import pytest
 from nbformat.v4 import new_code_cell, new_notebook
 
 from autograder.checking.verdict import VERDICT_MIME
-from autograder.grading.execute import KernelExecutor
-from autograder.grading.execution import Submission
-from autograder.grading.problem import Problem, add_problems, problems_of
-from autograder.grading.settings import GradingSettings
+from autograder.engine.interface import Submission
+from autograder.engine.jupyter.kernel_executor import KernelExecutor
+from autograder.engine.settings import GradingSettings
+from autograder.submission.problem import Problem, add_problems, problems_of
 
 from .conftest import SETUP, mark
 

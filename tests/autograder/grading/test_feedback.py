@@ -19,22 +19,23 @@ import pytest
 from nbconvert.writers import FilesWriter
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_output
 
-from autograder import site_address
 from autograder.checking.verdict import VERDICT_MIME, Verdict
 from autograder.checks import check
-from autograder.cli import _write_feedback
-from autograder.course import Course
+from autograder.commands.main import _write_feedback
+from autograder.course import site_address
+from autograder.course.folder import Course
+from autograder.engine.interface import Execution, Submission
 from autograder.errors import CourseError
-from autograder.grading import feedback, page_stamps
+from autograder.feedback import page_stamps
+from autograder.feedback import pages as feedback_pages
+from autograder.feedback.formula import formula
+from autograder.feedback.markup import in_code, markdown, points_text, python
+from autograder.feedback.page import feedback_page
+from autograder.feedback.pages import write_feedback
 from autograder.grading.autograde import autograde
-from autograder.grading.execution import Execution, Submission
-from autograder.grading.feedback import write_feedback
-from autograder.grading.feedback_page import feedback_page
-from autograder.grading.formula import formula
-from autograder.grading.markup import in_code, markdown, points_text, python
-from autograder.grading.problem import Problem, add_problems
-from autograder.grading.record import Books
-from autograder.grading.results import read_result
+from autograder.record.gradebook_writer import Books
+from autograder.record.results import read_result
+from autograder.submission.problem import Problem, add_problems
 
 from .conftest import CHAPTER, put
 
@@ -286,14 +287,14 @@ def test_a_page_for_which_the_disk_has_no_place_says_what_to_do_about_the_disk(
 def made_again(course: Course, monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """Write the pages, and return whose were made."""
     made = []
-    convert = feedback._convert
+    convert = feedback_pages._convert
 
     def watched(config: Any, chapter: str, student: str) -> Any:
         made.append(student)
         return convert(config, chapter, student)
 
     with monkeypatch.context() as patch:
-        patch.setattr(feedback, "_convert", watched)
+        patch.setattr(feedback_pages, "_convert", watched)
         assert len(write_feedback(course, CHAPTER)) == 3
     return made
 

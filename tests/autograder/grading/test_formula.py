@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from autograder.grading.formula import _ATTRIBUTES, _TAGS, formula
-from autograder.grading.markup import markdown
+from autograder.feedback.formula import _ATTRIBUTES, _TAGS, formula
+from autograder.feedback.markup import markdown
 
 ROOT = Path(__file__).resolve().parents[3]
 HOSTILE = [

@@ -9,7 +9,7 @@ from nbformat.v4 import new_code_cell, new_markdown_cell, new_output
 from nbgrader.utils import determine_grade
 
 from autograder.checking.verdict import VERDICT_MIME
-from autograder.grading.graded_cells import error_output, is_locked, is_test, name_of, settle
+from autograder.submission.test_cells import error_output, is_locked, is_test, name_of, settle
 
 from .conftest import mark
 

@@ -9,11 +9,11 @@ from typing import Any
 
 import pytest
 
-from autograder.grading import definitions
-from autograder.grading.cell_reader import BUDGET, CellReader
-from autograder.grading.intake import Intake, take_in
-from autograder.grading.manifest import Manifest, SourceCell
-from autograder.grading.text_comparison import STEPS, TextComparison
+from autograder.static_analysis import cell_names
+from autograder.submission.cell_reader import BUDGET, CellReader
+from autograder.submission.intake import Intake, take_in
+from autograder.submission.manifest import Manifest, SourceCell
+from autograder.submission.text_comparison import STEPS, TextComparison
 
 EXERCISES = [f"f{i}" for i in range(6)]
 BODY = "\n".join(f"    y{i} = x + {i}" for i in range(8))
@@ -113,9 +113,9 @@ def test_twice_the_cells_take_twice_the_steps(kind: str) -> None:
 @pytest.mark.parametrize("kind", ["text and code", "solutions"])
 def test_more_cells_than_a_cache_holds_are_parsed_once(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
     parsed: list[str] = []
-    real = definitions._tree
-    monkeypatch.setattr(definitions, "_tree", lambda text: parsed.append(text) or real(text))
-    definitions._outline.cache_clear()
+    real = cell_names._tree
+    monkeypatch.setattr(cell_names, "_tree", lambda text: parsed.append(text) or real(text))
+    cell_names._outline.cache_clear()
     cells = list(NOTEBOOKS[kind](1_200))
     read([*page(), *cells])
     assert len(parsed) < 1.1 * len(cells)

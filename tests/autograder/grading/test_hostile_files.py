@@ -11,15 +11,16 @@ from typing import Any
 
 import pytest
 
-from autograder.course import Course
+from autograder.collecting import choices
+from autograder.collecting.collect import collect
+from autograder.course.folder import Course
 from autograder.errors import CourseError
-from autograder.gradebook import released_chapters
+from autograder.gradebook.reader import released_chapters
 from autograder.grading import autograde as module
-from autograder.grading import beside, choices
 from autograder.grading.autograde import autograde
-from autograder.grading.beside import companion_files
-from autograder.grading.collect import collect
-from autograder.grading.results import GradeResult, read_results
+from autograder.record.results import GradeResult, read_results
+from autograder.submission import attached_files
+from autograder.submission.attached_files import companion_files
 
 from .conftest import CHAPTER
 from .scripted import Scripted
@@ -56,7 +57,7 @@ def not_utf8(folder: Path) -> None:
 
 def many(folder: Path) -> None:
     """Make more files than a notebook finds."""
-    for number in range(beside.MAX_FILES + 1):
+    for number in range(attached_files.MAX_FILES + 1):
         (folder / f"{number}.txt").touch()
 
 
@@ -73,7 +74,7 @@ def test_odd_files_are_told_and_stop_nobody(
     results = autograde(course, CHAPTER, make_executor=Scripted())
     assert [result.status for result in results] == ["graded"] * 3
     told = {result.student: [problem.kind for problem in result.problems] for result in results}
-    assert told == {"ada": [], "eve": [beside.KIND], "zoe": []}
+    assert told == {"ada": [], "eve": [attached_files.KIND], "zoe": []}
     again = autograde(course, CHAPTER, make_executor=Scripted())
     assert all(result.unchanged for result in again)
 
@@ -96,7 +97,7 @@ def test_who_cannot_be_read_stops_nobody(
 
 
 def test_names_are_looked_at_once_and_so_many(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(beside, "MAX_SEEN", 50)
+    monkeypatch.setattr(attached_files, "MAX_SEEN", 50)
     for number in range(50):
         (tmp_path / f"{number}.txt").touch()
     assert len(companion_files([tmp_path]).files) == 50

@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 from nbformat.v4 import new_code_cell, new_markdown_cell
 
-from autograder.course import Course
+from autograder.course.folder import Course
+from autograder.feedback.pages import write_feedback
 from autograder.grading.autograde import autograde
-from autograder.grading.feedback import write_feedback
-from autograder.grading.problem import LONGEST, MOST
+from autograder.submission.problem import LONGEST, MOST
 
 from .conftest import CHAPTER
 from .scripted import Scripted

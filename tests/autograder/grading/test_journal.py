@@ -18,9 +18,10 @@ from typing import Any
 import pytest
 from nbgrader.api import Gradebook
 
-from autograder.course import Course
+from autograder.course.folder import Course
+from autograder.course.lock import course_lock
 from autograder.errors import CourseError
-from autograder.grading.journal import (
+from autograder.record.journal import (
     BEGUN,
     FAILED,
     NOTHING,
@@ -32,7 +33,6 @@ from autograder.grading.journal import (
     open_journal,
     standings,
 )
-from autograder.lock import course_lock
 from tests.faults.grades import written
 
 from .conftest import CHAPTER, put
@@ -148,8 +148,8 @@ def test_two_cannot_grade_one_course_at_once(empty: Course) -> None:
 
 def test_a_grader_that_was_killed_leaves_no_lock_although_its_children_live_on(empty: Course) -> None:
     code = (
-        "import subprocess, sys, time\nfrom pathlib import Path\nfrom autograder.course import Course\n"
-        "from autograder.lock import course_lock\n"
+        "import subprocess, sys, time\nfrom pathlib import Path\nfrom autograder.course.folder import Course\n"
+        "from autograder.course.lock import course_lock\n"
         "with course_lock(Course(Path(sys.argv[1]))):\n"
         "    child = subprocess.Popen(['sleep', '60'], stdout=subprocess.DEVNULL, close_fds=False)\n"
         "    print(child.pid, flush=True)\n    time.sleep(60)"

@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from autograder.grading.json_text import one_per_line
+from autograder.record.compact_json import one_per_line
 
 
 @pytest.mark.parametrize(

@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_raw_cell
 
-from autograder.course import Course
-from autograder.grading.lost import KIND, lost_exercises
-from autograder.grading.manifest import Manifest, released_manifest
+from autograder.course.folder import Course
+from autograder.submission.manifest import Manifest, released_manifest
+from autograder.submission.missing_definitions import KIND, lost_exercises
 
 from .conftest import CHAPTER
 

@@ -13,10 +13,10 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
-from autograder.authoring import student_build
 from autograder.authoring.chapter import find_chapter
-from autograder.cli import main
-from autograder.grading.points import points_now
+from autograder.commands.main import main
+from autograder.grading.released_points import points_now
+from autograder.release import student_build
 
 from .conftest import PROJECT
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from autograder.grading.platform_names import kinds_by_share, own_name, read, readings
+from autograder.collecting.platform_names import kinds_by_share, own_name, read, readings
 
 CHAPTERS = ("03_scaled_dot_product", "10_t5")
 MOODLE = "Ann Berg_41_assignsubmission_file_03_scaled_dot_product.ipynb"

@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from autograder.course import Course
+from autograder.course.folder import Course
 from autograder.errors import CourseError
-from autograder.grading import points as module
-from autograder.grading.manifest import Manifest, SourceCell
-from autograder.grading.points import points_now, refuse_other_points
+from autograder.grading import released_points as module
+from autograder.grading.released_points import points_now, refuse_other_points
+from autograder.submission.manifest import Manifest, SourceCell
 
 ROOT = Path(__file__).parents[3]
 CHAPTER = "05_transformer"

@@ -7,8 +7,8 @@ from collections.abc import Callable
 
 import pytest
 
-from autograder.grading.execution import Execution, Submission
-from autograder.grading.pool import run_all
+from autograder.engine.interface import Execution, Submission
+from autograder.engine.workers.pool import run_all
 
 
 class Scripted:

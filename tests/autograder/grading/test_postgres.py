@@ -14,19 +14,19 @@ from sqlalchemy import create_engine, text
 from sqlalchemy.engine import make_url
 from sqlalchemy.exc import SQLAlchemyError
 
-from autograder.authoring.release import generate_assignment
-from autograder.course import Course
+from autograder.course.folder import Course
+from autograder.engine.interface import Execution, Submission
+from autograder.engine.settings import GradingSettings
 from autograder.errors import CourseError
-from autograder.gradebook import open_gradebook, released_chapters
+from autograder.feedback.pages import write_feedback
+from autograder.gradebook.reader import open_gradebook, released_chapters
 from autograder.grading.autograde import autograde
-from autograder.grading.execution import Execution, Submission
-from autograder.grading.feedback import write_feedback
-from autograder.grading.manifest import released_manifest
-from autograder.grading.record import Books
-from autograder.grading.settings import GradingSettings
+from autograder.record.gradebook_writer import Books
+from autograder.release.nbgrader_release import generate_assignment
 from autograder.reports.export import export
 from autograder.reports.grades import read_grades
-from autograder.reports.works import read_works
+from autograder.reports.student_work import read_works
+from autograder.submission.manifest import released_manifest
 
 from .conftest import CHAPTER
 from .ledger import (

@@ -10,9 +10,9 @@ from typing import Any
 import nbformat
 import pytest
 
-from autograder.course import Course
+from autograder.collecting.preflight import refuse_other_work
+from autograder.course.folder import Course
 from autograder.errors import CourseError
-from autograder.grading.preview import refuse_other_work
 
 CHAPTER, OTHER = "03_scaled_dot_product", "04_multi_head"
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from nbformat.v4 import new_notebook
 
-from autograder.grading.problem import LEFT_OUT, LONGEST, MOST, Problem, add_problems, problems_of, shortened
+from autograder.submission.problem import LEFT_OUT, LONGEST, MOST, Problem, add_problems, problems_of, shortened
 
 
 @pytest.mark.parametrize("part", ["what", "where", "do"])

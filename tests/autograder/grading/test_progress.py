@@ -9,8 +9,8 @@ from itertools import count
 import pytest
 from rich.console import Console
 
-from autograder.grading.progress import grading_progress
-from autograder.grading.results import GradeResult, Status
+from autograder.commands.progress import grading_progress
+from autograder.record.results import GradeResult, Status
 
 
 def result(status: Status = "graded", *, unchanged: bool = False) -> GradeResult:

@@ -10,8 +10,9 @@ from zipfile import ZipFile, ZipInfo
 
 import pytest
 
-from autograder.grading import provenance as module
-from autograder.grading.provenance import (
+from autograder.engine.settings import GradingSettings
+from autograder.record import provenance as module
+from autograder.record.provenance import (
     PACKAGES,
     Provenance,
     changed_since,
@@ -20,7 +21,6 @@ from autograder.grading.provenance import (
     isolation_line,
     package_hash,
 )
-from autograder.grading.settings import GradingSettings
 
 MADE = Provenance(
     "abc", "wheel", {"torch": "2.11", "python": "3.11"}, {"memory_mb": 4096}, "sandbox", ("user namespace", "seccomp")

@@ -10,8 +10,8 @@ from typing import Any
 import nbformat
 import pytest
 
-from autograder.grading import reading
-from autograder.grading.reading import UnreadableError, read_file, read_notebook
+from autograder.submission import notebook_reader
+from autograder.submission.notebook_reader import UnreadableError, read_file, read_notebook
 
 GOOD = {
     "nbformat": 4,
@@ -86,7 +86,7 @@ def test_what_is_no_notebook_has_a_name(data: bytes, kind: str) -> None:
 
 
 def test_a_file_that_is_too_large_is_not_parsed(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(reading, "MAX_BYTES", 100)
+    monkeypatch.setattr(notebook_reader, "MAX_BYTES", 100)
     assert kind_of(as_bytes(GOOD)) == "too large"
 
 

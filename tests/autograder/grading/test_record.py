@@ -18,12 +18,12 @@ from sqlalchemy.engine import make_url
 from sqlalchemy.exc import OperationalError
 from sqlalchemy.orm import Session
 
-from autograder.authoring.release import generate_assignment
-from autograder.course import Course
-from autograder.grading import record
-from autograder.grading.collect import collect
+from autograder.collecting.collect import collect
+from autograder.course.folder import Course
 from autograder.grading.plugin import OthersCells, OthersKernelspec, SubmissionExporter
-from autograder.grading.record import Books, RecordedGrade, RecordError
+from autograder.record import gradebook_writer
+from autograder.record.gradebook_writer import Books, RecordedGrade, RecordError
+from autograder.release.nbgrader_release import generate_assignment
 
 from .conftest import CHAPTER, mark
 from .ledger import (
@@ -437,7 +437,7 @@ def test_a_commit_that_fails_leaves_no_graded_notebook(course: Course, monkeypat
 
 
 def test_only_so_many_submissions_wait_in_memory(course: Course, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(record, "KEPT", 2)
+    monkeypatch.setattr(gradebook_writer, "KEPT", 2)
     students = ["ada", "bo", "cy"]
     for student in students:
         hand_in(course, student, student_notebook(course))

@@ -10,17 +10,17 @@ from typing import Any
 
 import pytest
 
-from autograder.course import Course
+from autograder.course.folder import Course
+from autograder.course.lock import course_lock
+from autograder.engine.settings import GradingSettings
 from autograder.errors import CourseError
 from autograder.grading import autograde as module
 from autograder.grading.autograde import Stopped, autograde
-from autograder.grading.journal import Journal
-from autograder.grading.record import Books
 from autograder.grading.regrade import Move, Regrade, regrade, to_regrade
-from autograder.grading.results import read_results
-from autograder.grading.settings import GradingSettings
 from autograder.grading.tried import Tried
-from autograder.lock import course_lock
+from autograder.record.gradebook_writer import Books
+from autograder.record.journal import Journal
+from autograder.record.results import read_results
 
 from .conftest import CHAPTER
 from .scripted import Scripted

@@ -9,12 +9,12 @@ from typing import Any
 
 import pytest
 
-from autograder.course import Course
+from autograder.course.folder import Course
+from autograder.engine.settings import GradingSettings
 from autograder.errors import CourseError
 from autograder.grading import autograde as module
 from autograder.grading.autograde import autograde
 from autograder.grading.replay import replay
-from autograder.grading.settings import GradingSettings
 
 from .conftest import CHAPTER
 from .scripted import Scripted

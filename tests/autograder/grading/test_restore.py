@@ -12,10 +12,10 @@ import nbformat
 import pytest
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
 
-from autograder.course import Course
-from autograder.grading.intake import Intake, take_in
-from autograder.grading.manifest import Manifest, released_manifest
-from autograder.grading.provenance import checks_stamp
+from autograder.course.folder import Course
+from autograder.record.provenance import checks_stamp
+from autograder.submission.intake import Intake, take_in
+from autograder.submission.manifest import Manifest, released_manifest
 
 from .conftest import CHAPTER, OTHER
 

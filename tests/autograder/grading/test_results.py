@@ -9,10 +9,9 @@ from dataclasses import replace
 import pytest
 
 from autograder.checking.verdict import Diagnosis, Finding, Verdict
-from autograder.course import Course
-from autograder.grading.problem import Problem
-from autograder.grading.provenance import Provenance
-from autograder.grading.results import (
+from autograder.course.folder import Course
+from autograder.record.provenance import Provenance
+from autograder.record.results import (
     ExerciseResult,
     GradeResult,
     QuestionResult,
@@ -22,6 +21,7 @@ from autograder.grading.results import (
     waiting,
     write_result,
 )
+from autograder.submission.problem import Problem
 
 VERDICT = Verdict(
     "f",

@@ -13,11 +13,11 @@ from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_outp
 from nbgrader.server_extensions.formgrader import handlers
 from traitlets.config import Config
 
-from autograder.grading.markup import markdown
-from autograder.grading.pictures import picture_data, safe_pictures
+from autograder.feedback.markup import markdown
+from autograder.feedback.safe_notebook import SafeDisplay
 from autograder.grading.plugin import configure
-from autograder.grading.reading import MAX_PICTURES, read_notebook
-from autograder.grading.safe_display import SafeDisplay
+from autograder.submission.images import picture_data, safe_pictures
+from autograder.submission.notebook_reader import MAX_PICTURES, read_notebook
 
 PNG = base64.b64encode(b"\x89PNG\r\n\x1a\n" + b"pixels").decode()
 JPEG = base64.b64encode(b"\xff\xd8\xff" + b"pixels").decode()

@@ -10,10 +10,10 @@ from typing import Any
 
 import pytest
 
-from autograder.course import Course
+from autograder.course.folder import Course
 from autograder.errors import CourseError
-from autograder.grading import sample_class as module
-from autograder.grading.sample_class import SAVED_AS, sample_class
+from autograder.selftest import sample_class as module
+from autograder.selftest.sample_class import SAVED_AS, sample_class
 
 from .conftest import CHAPTER
 

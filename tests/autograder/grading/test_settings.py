@@ -9,11 +9,11 @@ import pytest
 from traitlets import TraitError
 from traitlets.config import Config
 
+from autograder.engine import settings
+from autograder.engine.environment import kernel_environment
+from autograder.engine.settings import GradingLimits, GradingSettings, limits_of, resolve_device
 from autograder.errors import CourseError
-from autograder.grading import settings
 from autograder.grading.autograde import settings_of
-from autograder.grading.environment import kernel_environment
-from autograder.grading.settings import GradingLimits, GradingSettings, limits_of, resolve_device
 
 
 @pytest.mark.parametrize(

@@ -21,9 +21,9 @@ from nbgrader.preprocessors import (
 from sqlalchemy import event
 from traitlets.config import Config
 
-from autograder.course import Course
+from autograder.course.folder import Course
+from autograder.gradebook.transactions import SharedGradebook, sharing
 from autograder.grading.plugin import OthersCells, OthersKernelspec
-from autograder.shared_gradebook import SharedGradebook, sharing
 
 from .conftest import CHAPTER
 

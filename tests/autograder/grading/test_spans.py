@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from autograder.grading.spans import MalformedError, Parsed, Span, Value, decoded, outermost, value_at
+from autograder.submission.lazy_json import MalformedError, Parsed, Span, Value, decoded, outermost, value_at
 
 PLAIN = st.none() | st.booleans() | st.integers() | st.floats() | st.text()
 JSON = st.recursive(PLAIN, lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner), max_leaves=30)

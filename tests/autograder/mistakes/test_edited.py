@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 import torch
 
-from autograder.authoring.standalone import standalone_source
-from autograder.mistakes.edited import Edit, EditError, edited, edited_source
+from autograder.mistakes.source_edits import Edit, EditError, edited, edited_source
+from autograder.static_analysis.standalone import standalone_source
 from tfcourse.attention import causal_mask, scaled_dot_product_attention
 from tfcourse.layers import EncoderLayer, layer_norm
 from tfcourse.transformer import Transformer

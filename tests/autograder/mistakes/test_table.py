@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from autograder.errors import CourseError
-from autograder.mistakes.table import MistakeFile
+from autograder.mistakes.mistake_file import MistakeFile
 from tfcourse.attention import causal_mask
 
 GOOD = '''

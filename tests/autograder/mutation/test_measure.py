@@ -11,7 +11,7 @@ from torch import Tensor
 from autograder.checking.exercise import Exercise
 from autograder.checks import exercise
 from autograder.errors import CourseError
-from autograder.mistakes.table import MistakeFile
+from autograder.mistakes.mistake_file import MistakeFile
 from autograder.mutation import cache, effects, record
 from autograder.mutation.branches import branches_of
 from autograder.mutation.measure import Measures, Survivor, measure

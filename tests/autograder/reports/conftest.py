@@ -5,7 +5,7 @@ from datetime import datetime
 import pytest
 
 from autograder.checking.verdict import Diagnosis, Finding, Verdict
-from autograder.grading.results import ExerciseResult
+from autograder.record.results import ExerciseResult
 from autograder.reports.class_report import Work
 from autograder.reports.grades import Grade
 

@@ -16,13 +16,13 @@ import pytest
 from click.testing import CliRunner, Result
 from nbgrader.api import Gradebook
 
-from autograder.cli import main
-from autograder.course import Course
-from autograder.grading.problem import Problem
-from autograder.grading.results import ExerciseResult, GradeResult, result_path, write_result
-from autograder.reports.gaps import gone, unclear, without_result
+from autograder.commands.main import main
+from autograder.course.folder import Course
+from autograder.record.results import ExerciseResult, GradeResult, result_path, write_result
 from autograder.reports.grades import Grade, read_grades
-from autograder.reports.works import read_works
+from autograder.reports.missing import gone, unclear, without_result
+from autograder.reports.student_work import read_works
+from autograder.submission.problem import Problem
 
 CHAPTER, OTHER = "04_multi_head", "03_scaled_dot_product"
 # Ada did it all, Bo nothing, Cy handed in a PDF, and Di did nothing and was given a point by a person.

@@ -8,12 +8,12 @@ from pathlib import Path
 import pytest
 from nbgrader.api import Gradebook
 
-from autograder.course import Course
+from autograder.course.folder import Course
 from autograder.errors import CourseError
-from autograder.grading.problem import Problem
-from autograder.grading.results import ExerciseResult, GradeResult, write_result
+from autograder.record.results import ExerciseResult, GradeResult, write_result
 from autograder.reports.grades import read_grades
-from autograder.reports.works import read_works
+from autograder.reports.student_work import read_works
+from autograder.submission.problem import Problem
 
 CHAPTER, OTHER = "04_multi_head", "03_scaled_dot_product"
 ROSTER = {

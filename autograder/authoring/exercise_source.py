@@ -1,0 +1,103 @@
+"""An exercise's code in its forms: the stub that students get, the solution that instructors get, and loose code for sample notebooks."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Sequence
+
+from autograder.checking.exercise import Exercise
+from autograder.release.student_module import gives_nothing, is_private
+from autograder.static_analysis.definitions import (
+    Function,
+    ModuleText,
+    body,
+    find_definition,
+    first_line,
+    indented,
+    last_line,
+    refilled,
+    without_tool_comments,
+)
+from autograder.static_analysis.scopes import global_names
+from autograder.static_analysis.standalone import standalone_source
+
+__all__ = ["BEGIN_SOLUTION", "END_SOLUTION", "STUB_BODY", "solution_source", "standalone_source", "stub_source"]
+
+#: What nbgrader puts in the place of a solution.
+STUB_BODY = ("# YOUR CODE HERE", "raise NotImplementedError()")
+BEGIN_SOLUTION = "### BEGIN SOLUTION"
+END_SOLUTION = "### END SOLUTION"
+
+
+def stub_source(exercise: Exercise) -> str:
+    """Return the stub: the reference's signature and docstring, and of a class those of every public method, without any body.
+
+    Raises:
+        CourseError: if the reference cannot be cut into head and body.
+    """
+    module, node = find_definition(exercise.reference)
+    return refilled(module, node, lambda function, private: indented(STUB_BODY, function))
+
+
+def solution_source(exercise: Exercise) -> str:
+    """Return the reference with each body between nbgrader's solution markers.
+
+    Private helpers of the module that a body uses are inside it: one that gives something back is part of the solution and is written
+    out, for the student build does not have it; one that only checks is imported. nbgrader makes exactly :func:`stub_source` of this.
+
+    Raises:
+        CourseError: if the reference cannot be cut into head and body.
+    """
+    module, node = find_definition(exercise.reference)
+
+    def fill(function: Function, private: list[Function]) -> list[str]:
+        lines = body(module, function)
+        for method in private:
+            # Inside the markers, so that it goes when the solution goes.
+            lines += ["", *without_tool_comments(module.slice(first_line(method), last_line(method)))]
+        helpers = _written_out(module, [function, *private])
+        imports = _helper_imports(exercise.reference.__module__, module, [function, *private, *helpers], helpers)
+        before = [*indented(imports, function), *[""] * bool(imports)]
+        for helper in helpers:
+            source = without_tool_comments(module.slice(first_line(helper), last_line(helper)))
+            before += [*(line and indented([line], function)[0] for line in source), ""]
+        return [
+            *indented([BEGIN_SOLUTION], function),
+            *before,
+            *(lines or indented(["pass"], function)),
+            *indented([END_SOLUTION], function),
+        ]
+
+    return refilled(module, node, fill)
+
+
+def _written_out(module: ModuleText, functions: Sequence[Function]) -> list[Function]:
+    """Return the private helpers that functions use, directly or through others, and that give something back, in the module's order."""
+    found: dict[str, Function] = {}
+    waiting = list(functions)
+    while waiting:
+        for read in global_names(waiting.pop()):
+            helper = module.definitions.get(read.id)
+            if (
+                read.id not in found
+                and is_private(read.id)
+                and isinstance(helper, (ast.FunctionDef, ast.AsyncFunctionDef))
+                and not gives_nothing(helper)
+            ):
+                found[read.id] = helper
+                waiting.append(helper)
+    return sorted(found.values(), key=lambda helper: helper.lineno)
+
+
+def _helper_imports(name: str, module: ModuleText, functions: Sequence[Function], own: Sequence[Function]) -> list[str]:
+    """Return import statements for the private names that functions take from their module, but for those that are written out."""
+    wanted: dict[str, set[str]] = {}
+    for read in {read.id for read in global_names(*functions)} - {function.name for function in own}:
+        if not is_private(read):
+            continue
+        if read in module.definitions:
+            wanted.setdefault(name, set()).add(read)
+        elif read in module.imports:
+            origin, attribute = module.imports[read]
+            wanted.setdefault(origin, set()).add(read if attribute in (None, read) else f"{attribute} as {read}")
+    return [f"from {origin} import {', '.join(sorted(names))}" for origin, names in sorted(wanted.items())]

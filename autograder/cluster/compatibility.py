@@ -1,0 +1,106 @@
+"""Whether a worker may grade: it must be what this machine is, or the grade would say of itself what is not true."""
+
+from __future__ import annotations
+
+import asyncio
+import platform
+from collections.abc import Mapping
+from importlib.metadata import PackageNotFoundError, version
+from typing import Any
+
+from autograder.engine.settings import GradingSettings, device_is_there
+from autograder.errors import CourseError
+from autograder.record.provenance import PACKAGES, checks_hash
+
+# Names of what is described, beside the packages.
+PYTHON, CHECKS, LAYERS, CUDA = "Python", "the code of checks and reference", "layers", "cuda"
+_SHOWN = 5
+
+
+async def describe(device: str) -> dict[str, Any]:
+    """Return what decides whether the machine that this is called on may grade. Some of it takes a second, so it gets a thread.
+
+    Args:
+        device: where the checks put their tensors.
+    """
+    return await asyncio.to_thread(_describe, device)
+
+
+def _describe(device: str) -> dict[str, Any]:
+    # What a scheduler needs not: it runs nothing of a student's.
+    from autograder.engine.sandbox.isolation import offered_layers
+
+    return {**described_code(), LAYERS: list(offered_layers()), CUDA: device_is_there(device)}
+
+
+def described_code() -> dict[str, str]:
+    """Return the versions of Python and of all packages that may decide a grade, and a hash of the checks."""
+    return {PYTHON: platform.python_version(), **{name: _version(name) for name in PACKAGES}, CHECKS: checks_hash()}
+
+
+def _version(package: str) -> str:
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        return "absent"
+
+
+def unfit(settings: GradingSettings, described: object, threads: int = 1) -> list[str]:
+    """Return why a worker must not grade, as phrases; nothing if it may.
+
+    Args:
+        settings: what is asked for.
+        described: what :func:`describe` returned there, or the exception that it ended in.
+        threads: how many submissions that worker would run at once.
+    """
+    if not isinstance(described, Mapping):
+        return [f"it has no tfcourse, or another one ({type(described).__name__}: {described})"]
+    found = differences(described)
+    if threads != 1:
+        found.append(f"it has {threads} threads where one is needed (start it with --nthreads 1)")
+    if not described[CUDA]:
+        found.append("it has no CUDA device")
+    if (weak := _too_weak(settings, tuple(described[LAYERS]))) and not found:
+        found.append(weak)
+    return found
+
+
+def differences(described: Mapping[str, Any]) -> list[str]:
+    """Return what is not as it is here, as phrases."""
+    found = []
+    for name, ours in described_code().items():
+        theirs = described.get(name, "absent")
+        if theirs != ours:
+            found.append(f"{name} differs" if name == CHECKS else f"{name} is {theirs} there and {ours} here")
+    return found
+
+
+def _too_weak(settings: GradingSettings, layers: tuple[str, ...]) -> str:
+    from autograder.engine.sandbox.lockdown import LAYERS as ALL
+    from autograder.engine.sandbox.settings import level_of, suffices
+
+    level = level_of(layers) if settings.warm else "none"
+    if settings.allow_weaker or suffices(level, settings.isolation):
+        return ""
+    missing = ", ".join(layer for layer in ALL if layer not in layers) if settings.warm else "a sandbox, for it is cold"
+    return f"isolation {settings.isolation!r} is asked for, and it does not offer {missing} (see docs/scale.md)"
+
+
+def refuse(reasons: Mapping[str, list[str]]) -> None:
+    """Raise an error that names the machines that do not fit.
+
+    Args:
+        reasons: for each address why it does not; empty lists are those that do.
+
+    Raises:
+        CourseError: if there is one that does not.
+    """
+    named = [f"{address}: {'; '.join(why)}" for address, why in reasons.items() if why]
+    if named:
+        more = [f"and {len(named) - _SHOWN} more"] if len(named) > _SHOWN else []
+        raise CourseError(
+            "\n  ".join(
+                ["not every machine is as this one is, so grades would not be the same", *named[:_SHOWN], *more]
+            ),
+            do="Give scheduler, workers and this machine one environment: the same image, or pip install from requirements.lock.",
+        )

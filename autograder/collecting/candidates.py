@@ -1,0 +1,100 @@
+"""Several notebooks of one student: which one counts, if that can be told."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from autograder.submission.intake import put_in_order
+from autograder.submission.manifest import Manifest
+from autograder.submission.notebook_reader import UnreadableError, read_notebook
+from autograder.submission.problem import Problem
+from autograder.submission.restore import evidence
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A notebook that may be a student's submission.
+
+    Attributes:
+        data: the file.
+        exact: whether its name is the chapter's.
+        fatal: why it cannot be graded, if it cannot.
+        cells: the names of the chapter's exercises and questions that it bears.
+        solved: those of them in which the student has written something.
+        written: the texts of all its cells, in order.
+    """
+
+    data: bytes
+    exact: bool = False
+    fatal: Problem | None = None
+    cells: frozenset[str] = frozenset()
+    solved: frozenset[str] = frozenset()
+    written: tuple[str, ...] = ()
+
+    @property
+    def digest(self) -> str:
+        """A hash of the file."""
+        return hashlib.sha256(self.data).hexdigest()
+
+    @property
+    def worth(self) -> tuple[bool, bool]:
+        """Sorts what cannot be graded before what was not begun, and that before what holds work."""
+        return (self.fatal is None, bool(self.solved))
+
+    def covers(self, other: Candidate) -> bool:
+        """Whether this has all the cells of the chapter that another has, and something written in all that the other has."""
+        return self.cells >= other.cells and self.solved >= other.solved
+
+
+def examine(data: bytes, manifest: Manifest, *, exact: bool = False) -> Candidate:
+    """Read a file that may be a student's submission.
+
+    Args:
+        data: the file.
+        manifest: the chapter's cells.
+        exact: whether its name is the chapter's.
+    """
+    try:
+        notebook, problems = read_notebook(data)
+    except UnreadableError as error:
+        return Candidate(data, exact, error.problem)
+    cells = evidence(notebook) & manifest.work
+    written = tuple(cell["source"].strip() for cell in notebook.cells if cell["source"].strip())
+    restored = put_in_order(notebook, problems, manifest)
+    fatal = next((problem for problem in restored.problems if problem.fatal), None)
+    solved = set()
+    for cell in restored.notebook.cells:
+        wanted = manifest.by_name.get(cell["metadata"].get("nbgrader", {}).get("grade_id", ""))
+        if wanted is not None and wanted.solution and cell["source"].split() != wanted.source.split():
+            solved.add(wanted.name)
+    return Candidate(data, exact, fatal, cells, frozenset(solved), written)
+
+
+def decide(candidates: Sequence[Candidate]) -> tuple[int | None, str]:
+    """Decide which of several notebooks of one student counts.
+
+    What cannot be graded, or holds nothing but the empty exercises, never counts where another holds work. Then the chapter's own name
+    decides, and then what is in the cells: one that has all the chapter's cells that the others have, and has solved all that they have.
+
+    Args:
+        candidates: the notebooks, the last one last.
+
+    Returns:
+        The number of the one that counts, or None if that is open; and what decided.
+    """
+    best = max(candidate.worth for candidate in candidates)
+    left = [i for i, candidate in enumerate(candidates) if candidate.worth == best]
+    if len(left) == 1:
+        return left[0], "it holds the work" if best == (True, True) else "the others cannot be graded"
+    if named := [i for i in left if candidates[i].exact]:
+        left = named
+        if len(left) == 1:
+            return left[0], "its name is the chapter's"
+    if not candidates[left[-1]].worth[0]:
+        return left[-1], "none of them can be graded"
+    if len({candidates[i].written for i in left}) == 1:
+        return left[-1], "they say the same"
+    full = [i for i in left if all(candidates[i].covers(candidates[j]) for j in left)]
+    return (full[0], "it has more of the chapter's cells solved") if len(full) == 1 else (None, "")

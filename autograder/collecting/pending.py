@@ -1,0 +1,155 @@
+"""Whose submission a collection was to bring and has not brought, kept in ``COURSE/journal/CHAPTER.intake.json``.
+
+Only the collection has seen the download. So that whoever grades or reports later knows of submissions that were not copied, because the
+disk was full or the process was killed, what is to come is written down before anything is copied. Whether it has come is seen by the
+files themselves: a file that is still what it was before the collection has not come.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from itertools import groupby
+from pathlib import Path
+from typing import Any
+
+from autograder.atomic_files import write_file
+from autograder.course.folder import Course
+from autograder.course.paths import typed
+from autograder.errors import CourseError
+from autograder.submission.notebook_reader import UnreadableError, read_file
+from autograder.submission.problem import Problem
+
+KIND = "not brought in"
+
+
+@dataclass(frozen=True)
+class Awaited:
+    """A submission that a collection is to bring.
+
+    Attributes:
+        student: the student's id.
+        source: the download that it is in.
+        upload: the file in the download.
+        files: for each file of the submission its hash before the collection and its hash after it; empty if there was none.
+    """
+
+    student: str
+    source: str
+    upload: str
+    files: Mapping[str, tuple[str, str]]
+
+    def to_dict(self) -> dict[str, str]:
+        """Return what people ask for as plain data, ready for JSON."""
+        return {"student": self.student, "source": self.source, "upload": self.upload}
+
+
+def record_path(course: Course, chapter: str) -> Path:
+    """Return where it is kept what is to come."""
+    return course.root / "journal" / f"{chapter}.intake.json"
+
+
+def files_to_come(folder: Path, new: Mapping[str, str]) -> dict[str, tuple[str, str]]:
+    """Return for each file of a submission what it is now and what it is to be, as hashes.
+
+    Args:
+        folder: the student's folder of the chapter.
+        new: hashes of what the files are to hold, by name.
+    """
+    return {name: (_hash_of_file(folder / name), digest) for name, digest in new.items()}
+
+
+def expect(course: Course, chapter: str, coming: Sequence[Awaited]) -> None:
+    """Write down what is to come, beside what an earlier collection has left out.
+
+    Raises:
+        CourseError: if that cannot be written; then nothing must be copied, for nobody would know what is missing.
+    """
+    new = [item for item in coming if _has_not_come(course, chapter, item)]
+    if not new:
+        return
+    students = {item.student for item in new}
+    everything = [*(item for item in missing(course, chapter) if item.student not in students), *new]
+    path = record_path(course, chapter)
+    try:
+        write_file(path, json.dumps([asdict(item) for item in everything], indent=1).encode())
+    except OSError as error:
+        what = f"nothing of {chapter} was brought in: this file cannot be written ({error.strerror})"
+        raise CourseError(what, where=path, do="Make room on the disk, and give the same command again.") from error
+
+
+def missing(course: Course, chapter: str) -> list[Awaited]:
+    """Return what was to come and has not come yet, ordered by student.
+
+    Raises:
+        CourseError: if what was written down cannot be read.
+    """
+    found = (item for item in _recorded(course, chapter) if _has_not_come(course, chapter, item))
+    return sorted(found, key=lambda item: item.student)
+
+
+def settle(course: Course, chapter: str) -> list[Awaited]:
+    """Return what is missing, as :func:`missing` does; where nothing is, nothing needs to be known of it any more."""
+    found = missing(course, chapter)
+    if not found:
+        record_path(course, chapter).unlink(missing_ok=True)
+    return found
+
+
+def problems(course: Course, chapter: str, found: Iterable[Awaited]) -> list[Problem]:
+    """Name everybody who is missing: a problem for each download."""
+    by_source = groupby(sorted(found, key=lambda item: (item.source, item.student)), lambda item: item.source)
+    return [_problem(course, chapter, source, list(items)) for source, items in by_source]
+
+
+def _problem(course: Course, chapter: str, source: str, items: Sequence[Awaited]) -> Problem:
+    are, they = ("is", "it") if len(items) == 1 else ("are", "them")
+    what = f"{_submissions(items)} of {chapter} {are} in this download and not in the course folder: "
+    what += f"{', '.join(item.student for item in items)}."
+    again = typed(course, "autograde", chapter, "--submissions", source)
+    return Problem(KIND, what, source, f"Make room on the disk and bring {they} in: {again}")
+
+
+def _submissions(items: Sequence[Awaited]) -> str:
+    return f"{len(items)} submission{'' if len(items) == 1 else 's'}"
+
+
+def _recorded(course: Course, chapter: str) -> list[Awaited]:
+    path = record_path(course, chapter)
+    try:
+        return [_read(item) for item in json.loads(path.read_text(encoding="utf-8"))]
+    except FileNotFoundError:
+        return []
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        raise CourseError(
+            f"this list of submissions that were to be brought in is damaged ({error})",
+            where=path,
+            do="Move it away, and collect the last download once more.",
+        ) from error
+
+
+def _read(item: Mapping[str, Any]) -> Awaited:
+    files = {name: (before, after) for name, (before, after) in item["files"].items()}
+    return Awaited(item["student"], item["source"], item["upload"], files)
+
+
+def _has_not_come(course: Course, chapter: str, item: Awaited) -> bool:
+    # Neither the old file nor the new one: somebody has put another one there by hand.
+    folder = course.folder("submitted", item.student, chapter)
+    return any(
+        before != after and _hash_of_file(folder / name) == before for name, (before, after) in item.files.items()
+    )
+
+
+def _hash_of_file(path: Path) -> str:
+    try:
+        return hash_of(read_file(path))
+    except UnreadableError:
+        return ""
+
+
+def hash_of(data: bytes) -> str:
+    """Return a hash of a file's content."""
+    return hashlib.sha256(data).hexdigest()

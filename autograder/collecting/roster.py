@@ -1,0 +1,127 @@
+"""Who is who: ``course/students.json`` maps student ids to names and to the numbers of a learning platform, so that grades find back."""
+
+from __future__ import annotations
+
+import json
+import re
+import unicodedata
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from autograder.atomic_files import write_file
+from autograder.course.folder import Course
+from autograder.errors import CourseError
+
+# Latin letters that are no letter with an accent.
+_LATIN = str.maketrans({"ı": "i", "ø": "o", "ł": "l", "đ": "d", "ð": "d", "þ": "th", "æ": "ae", "œ": "oe"})
+_SAFE = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9._@-]{0,98}[A-Za-z0-9_@-])?")
+# Windows opens a device by these names, whatever stands behind a dot.
+_DEVICES = re.compile(r"(?:con|prn|aux|nul|com\d|lpt\d)(?:\..*)?", re.IGNORECASE)
+
+
+@dataclass(frozen=True)
+class Student:
+    """A student as submissions name them.
+
+    Attributes:
+        id: the name of their folders; safe on every file system.
+        name: their name, as far as it is known.
+        platform: ``"canvas"``, ``"moodle"``, or empty.
+        user: their number on the platform, if it is the same for every assignment.
+        uploads: by chapter, the number that the platform gave this submission, or its participant in this assignment.
+    """
+
+    id: str
+    name: str = ""
+    platform: str = ""
+    user: str = ""
+    uploads: Mapping[str, str] = field(default_factory=dict)
+
+
+def safe_id(text: str) -> str:
+    """Return a student id made of a name: lower case, without accents, hyphens for everything that a path should not hold.
+
+    Returns:
+        The id; empty if nothing is left of the text.
+    """
+    letters = text.casefold().translate(_LATIN)
+    folded = "".join(c for c in unicodedata.normalize("NFKD", letters) if not unicodedata.combining(c))
+    words = re.sub(r"[^\w@.]+|_", "-", folded)
+    # Letters of other scripts are kept by their number: a name in Greek is still a name, and an id is still ASCII.
+    ascii_words = "".join(c if c.isascii() else f"u{ord(c):x}" for c in words)
+    made = re.sub(r"-{2,}|-*\.-*(?=\.)", "-", ascii_words).strip("-.@")[:80].strip("-.@")
+    return f"student-{made}" if _DEVICES.fullmatch(made) else made
+
+
+def is_safe(student: str) -> bool:
+    """Return whether an id may be the name of a folder and an id in nbgrader."""
+    return _SAFE.fullmatch(student) is not None and ".." not in student and not _DEVICES.fullmatch(student)
+
+
+def roster_path(course: Course) -> Path:
+    """Return where the course keeps who is who."""
+    return course.root / "students.json"
+
+
+def read_roster(course: Course) -> dict[str, Student]:
+    """Return the students that are known, by id.
+
+    Raises:
+        CourseError: if the file is there and cannot be read: it may hold what somebody wrote by hand.
+    """
+    path = roster_path(course)
+    if not path.exists():
+        return {}
+    try:
+        entries: dict[str, dict[str, Any]] = json.loads(path.read_text(encoding="utf-8"))
+        return {student: Student(id=student, **entry) for student, entry in entries.items()}
+    except (OSError, ValueError, TypeError, AttributeError) as error:
+        raise CourseError(
+            f"the list of students cannot be read ({error})",
+            where=path,
+            do="Put it right, or move it away to begin a new one.",
+        ) from error
+
+
+def write_roster(course: Course, roster: Mapping[str, Student]) -> None:
+    """Write who is who, ordered by id. A reader never sees half a file."""
+    entries = {}
+    for student in sorted(roster):
+        entry = asdict(roster[student])
+        del entry["id"]
+        entries[student] = entry
+    write_file(roster_path(course), (json.dumps(entries, indent=1, ensure_ascii=False) + "\n").encode())
+
+
+def known_students(course: Course) -> frozenset[str]:
+    """Return the ids of the students that a course knows: from its list, or from what was handed in."""
+    handed_in = (path.name for path in course.folder("submitted").glob("*/"))
+    return frozenset([*read_roster(course), *handed_in])
+
+
+def merged(roster: Mapping[str, Student], found: Sequence[Student]) -> dict[str, Student]:
+    """Return a roster with what a collection has found; what was known and is not found again stays."""
+    everyone = dict(roster)
+    for student in found:
+        known = everyone.get(student.id, Student(student.id))
+        everyone[student.id] = replace(
+            known,
+            name=student.name or known.name,
+            platform=student.platform or known.platform,
+            user=student.user or known.user,
+            uploads={**known.uploads, **student.uploads},
+        )
+    return everyone
+
+
+def gradebook_names(course: Course, students: Sequence[str]) -> dict[str, dict[str, str]]:
+    """Return what nbgrader's gradebook can show of some students: first and last name, and the platform's number."""
+    roster = read_roster(course)
+    names = {}
+    for student in students:
+        if student in roster:
+            first, _, last = roster[student].name.rpartition(" ")
+            names[student] = {"first_name": first, "last_name": last, "lms_user_id": roster[student].user}
+    return names

@@ -1,0 +1,375 @@
+"""Whose file is it? What the names of downloads say: nbgrader's folders, Canvas, Moodle, or a folder of notebooks."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import pairwise
+from pathlib import PurePosixPath
+
+from autograder.collecting.archive import Entry, notebooks
+from autograder.collecting.platform_names import kinds_by_share, own_name, read, readings
+from autograder.collecting.roster import safe_id
+
+# Canvas counts a file handed in again as -1, -2 …; browsers count a file saved again as (1), (2) …
+_AGAIN = re.compile(r"(?:-(\d{1,3})|\s*\((\d{1,3})\))+$")
+_SAVED_AGAIN = re.compile(r"\s*\((\d{1,3})\)$")
+
+# What to do about a notebook of which it cannot be told whose it is.
+ALONE = "Give each student a file or a folder of their name, directly in the folder or archive that you name with --submissions."
+
+
+@dataclass(frozen=True)
+class Upload:
+    """A submitted notebook and what its name says about it.
+
+    Attributes:
+        entry: the file.
+        owner: the student's name or id, as it is written there.
+        platform: ``"canvas"``, ``"moodle"``, ``"nbgrader"`` or empty.
+        user: the student's number on Canvas, the same in every assignment.
+        upload: the number of this upload (Canvas) or of this participant in this assignment (Moodle).
+        late: whether Canvas calls it late.
+        attempt: which of several uploads of the same name it is, from 0.
+        folder: nbgrader's folder of the submission, which holds its time stamp; None on other platforms.
+        named: the part of the path that a platform has named, and what the student called it; None if no platform has.
+    """
+
+    entry: Entry
+    owner: str
+    platform: str = ""
+    user: str = ""
+    upload: str = ""
+    late: bool = False
+    attempt: int = 0
+    folder: PurePosixPath | None = None
+    named: tuple[int, str] | None = None
+
+    @property
+    def order(self) -> tuple[int, int, float, str]:
+        """Sorts the uploads of one student from the first to the last."""
+        date = self.entry.date.timestamp() if self.entry.date else 0.0
+        number = int(self.upload) if self.platform == "canvas" else 0
+        return (self.attempt, number, date, str(self.entry.path))
+
+    @property
+    def series(self) -> tuple[str, ...]:
+        """The same for all uploads that are one file, handed in or saved again: its path without what a platform or a browser adds."""
+        again = _AGAIN if self.platform in ("canvas", "moodle") else _SAVED_AGAIN
+        level, called = self.named or (-1, "")
+        parts = enumerate(self.entry.path.parts)
+        own = (called if number == level else part if self.named else own_name(part) for number, part in parts)
+        return tuple(again.sub("", _stem(part)).strip() for part in own)
+
+    @property
+    def title(self) -> str:
+        """The name that the student gave the file, without its ending."""
+        return self.series[-1]
+
+    def is_named_after(self, chapter: str) -> bool:
+        """Whether the file is called like its chapter; a student's name may stand beside it."""
+        if self.title.casefold() == chapter.casefold():
+            return True
+        rest = safe_id(_without(self.title, chapter))
+        return self.title != rest and chapter in self.title and rest == safe_id(self.owner)
+
+
+@dataclass(frozen=True)
+class Unowned:
+    """A file of which it cannot be told whose it is.
+
+    Attributes:
+        entry: the file.
+        why: why that is so, as a sentence.
+        do: what to do about it.
+    """
+
+    entry: Entry
+    why: str = "It cannot be told whose notebook this is."
+    do: str = ALONE
+
+
+def uploads_of(
+    entries: Sequence[Entry], chapter: str, others: frozenset[str], known: frozenset[str] = frozenset()
+) -> tuple[list[Upload], list[Unowned], list[Entry]]:
+    """Find out whose the notebooks of a download are.
+
+    What a platform or a lecturer has named tells it: the outermost folders that differ, or the files where there are none. Whatever lies
+    below was named by a student, and says nothing about anybody.
+
+    Args:
+        entries: the notebooks.
+        chapter: the chapter that is collected.
+        others: the names of the course's other chapters.
+        known: ids of students that the course knows already.
+
+    Returns:
+        The uploads for this chapter, the notebooks whose owner cannot be told, and those that belong to another chapter by their name.
+    """
+    found: list[Upload] = []
+    unknown: list[Unowned] = []
+    elsewhere: list[Entry] = []
+    layout = _layout([_outside(entry) for entry in entries], others | {chapter}, known)
+    for entry in entries:
+        upload = _platform(entry, layout)
+        if isinstance(upload, Unowned):
+            unknown.append(upload)
+            continue
+        upload = upload or _owned(entry, layout, chapter)
+        of_platform = upload is not None and upload.platform != ""
+        if not of_platform and any(_mentions(entry.path, other) for other in others):
+            elsewhere.append(entry)
+        elif upload is None:
+            unknown.append(Unowned(entry))
+        else:
+            found.append(upload)
+    plain, nbgraders = (sum(upload.platform == name for upload in found) for name in ("", "nbgrader"))
+    if plain > nbgraders:
+        # The layout is not nbgrader's: who has made a folder of the chapter's name for it has written the time into it as well.
+        found = [
+            replace(upload, platform="", folder=None) if upload.platform == "nbgrader" else upload for upload in found
+        ]
+    return found, unknown, elsewhere
+
+
+@dataclass(frozen=True)
+class _Layout:
+    """How a download is laid out.
+
+    Attributes:
+        platform: the level at which a platform names the students, if one does.
+        level: the level of folders at which they are named, chapters left out; None if files are named after them.
+        chapters: names of chapters, which are nobody's.
+        owner: whose everything is, if all lies in a folder or archive of somebody the course knows.
+        doubtful: names at that level of which it cannot be told whether they are a student's.
+        kinds: the kinds of download that it may be, the likeliest first.
+    """
+
+    platform: int | None
+    level: int | None
+    chapters: frozenset[str]
+    owner: str = ""
+    doubtful: frozenset[str] = frozenset()
+    kinds: tuple[frozenset[str], ...] = ()
+
+    def folders(self, place: PurePosixPath) -> list[tuple[int, str]]:
+        """Return the folders of a place that may be somebody's, with their numbers among its parts."""
+        return _folders(place, self.chapters)
+
+
+def _layout(places: Sequence[PurePosixPath], chapters: frozenset[str], known: frozenset[str]) -> _Layout:
+    found = _layout_of_folders(places, chapters, known)
+    if found.platform is None:
+        return found
+    names = [place.parts[found.platform] for place in places if len(place.parts) > found.platform]
+    return replace(found, kinds=tuple(kinds_by_share(names, chapters)))
+
+
+def _layout_of_folders(places: Sequence[PurePosixPath], chapters: frozenset[str], known: frozenset[str]) -> _Layout:
+    chains = [[name for _, name in _folders(place, chapters)] for place in places]
+    deepest = max(map(len, chains), default=0)
+    # None stands for a file in the place of a folder: it is somebody else's than what lies in the folder.
+    names = [{chain[level] if level < len(chain) else None for chain in chains} for level in range(deepest)]
+    level = next((level for level, found in enumerate(names) if len(found) > 1), None)
+    platform = _depth(places, known)
+    if level is None:
+        # One folder, or none. It may be the class's, with a file for each, or all that one student has handed in.
+        around = [name for found in names for name in found if name is not None]
+        if len(set(places)) == 1:
+            around.append(_stem(places[0].name))
+        owner = around[0] if around and safe_id(around[0]) in known else ""
+        alone = len(set(places)) == 1 and (len(places) > 1 or bool(names and _named_file(places[0], chapters)))
+        return _Layout(platform, None, chapters, owner, frozenset({""} if alone and not owner else ()))
+    shares = Counter(chain[level] for chain in chains if level < len(chain))
+    below = {
+        name: {chain[level + 1] for chain in chains if level + 1 < len(chain) and chain[level] == name}
+        for name in shares
+    }
+    # Most of the notebooks, in several folders: the class beside something else, or a student with very many.
+    doubtful = {
+        name for name, share in shares.items() if len(places) > 3 and 2 * share > len(places) and len(below[name]) > 1
+    }
+    return _Layout(platform, level, chapters, "", frozenset(doubtful))
+
+
+def _folders(place: PurePosixPath, chapters: frozenset[str]) -> list[tuple[int, str]]:
+    return [(number, name) for number, name in enumerate(place.parts[:-1]) if name not in chapters]
+
+
+def _named_file(place: PurePosixPath, chapters: frozenset[str]) -> bool:
+    """Whether the name of a file is more than its chapter's."""
+    return all(_without(place.name, chapter) for chapter in chapters)
+
+
+def _owned(entry: Entry, layout: _Layout, chapter: str) -> Upload | None:
+    """Return what the layout says about a notebook that no platform has named, if it says anything."""
+    place, folders = _outside(entry), layout.folders(_outside(entry))
+    attempt = _attempt(entry.path.name, _SAVED_AGAIN)
+    if layout.owner and (not folders or folders[0][1] != layout.owner):
+        return Upload(entry, layout.owner, attempt=attempt)
+    if layout.owner:
+        number, owner = folders[0]
+    elif layout.level is not None and layout.level < len(folders):
+        number, owner = folders[layout.level]
+    elif layout.level is None and chapter in place.parts[1:-1]:
+        # nbgrader's layout, with one student in it.
+        number = place.parts.index(chapter, 1) - 1
+        owner = place.parts[number] if set(place.parts[:number]) <= {"submitted"} else ""
+    else:
+        return None if "" in layout.doubtful else _plain(entry, place, chapter, by_folder=False)
+    if not owner or owner in layout.doubtful:
+        return None
+    if place.parts[number + 1 : number + 2] == (chapter,) and number + 2 < len(place.parts):
+        return Upload(entry, owner, platform="nbgrader", folder=PurePosixPath(*place.parts[: number + 2]))
+    return Upload(entry, owner, attempt=attempt)
+
+
+def owners_elsewhere(entries: Iterable[Entry], others: frozenset[str]) -> Iterator[tuple[Entry, str, str]]:
+    """Yield other chapters' notebooks, each with its owner and that chapter, where an owner can be told."""
+    for entry in entries:
+        chapter = next(other for other in sorted(others) if _mentions(entry.path, other))
+        by_folder = len(entry.path.parts) > 1
+        upload = _nbgrader(entry, entry.path, chapter) or _plain(entry, entry.path, chapter, by_folder=by_folder)
+        if upload is not None:
+            yield entry, upload.owner, chapter
+
+
+def without_notebook(
+    entries: Sequence[Entry], chapter: str, others: frozenset[str], known: frozenset[str] = frozenset()
+) -> tuple[list[Upload], list[Unowned]]:
+    """Return the files of those who handed in something and no notebook, and those whose names can be read in several ways.
+
+    Args:
+        entries: all files of a download.
+        chapter: the chapter that is collected.
+        others: the names of the course's other chapters.
+        known: ids of students that the course knows already.
+    """
+    meant = list(notebooks(list(entries)))
+    places, chapters = [_outside(entry) for entry in meant], others | {chapter}
+    layout = _layout(places, chapters, known)
+    if layout.level is None and layout.platform is None:
+        # One student's notebooks alone do not show at which level students are named.
+        below = [place for entry in entries if len((place := _outside(entry)).parts) > 1]
+        layout = replace(_layout(below, chapters, known), doubtful=frozenset())
+    named = [(entry, _owner_of(entry, layout, chapter, known)) for entry in entries]
+    have = {safe_id(upload.owner) for entry, upload in named if isinstance(upload, Upload) and any(notebooks([entry]))}
+    files = [upload for _, upload in named if isinstance(upload, Upload) and safe_id(upload.owner) not in have]
+    files = [upload for upload in files if not _is_other(upload, others) and not upload.entry.path.name.startswith(".")]
+    return files, [upload for entry, upload in named if isinstance(upload, Unowned) and not any(notebooks([entry]))]
+
+
+def _is_other(upload: Upload, others: frozenset[str]) -> bool:
+    return not upload.platform and any(_mentions(upload.entry.path, other) for other in others)
+
+
+def _owner_of(entry: Entry, layout: _Layout, chapter: str, known: frozenset[str]) -> Upload | Unowned | None:
+    """Return a file with its owner, where a platform or a folder names one, or its own name does beyond doubt."""
+    place, folders = _outside(entry), layout.folders(_outside(entry))
+    if of_platform := _platform(entry, layout):
+        return of_platform
+    if layout.platform is not None:
+        return None
+    if layout.level is not None and layout.level < len(folders):
+        number, owner = folders[layout.level]
+        if place.parts[number + 1 : number + 2] == (chapter,):
+            return Upload(entry, owner, platform="nbgrader", folder=PurePosixPath(*place.parts[: number + 2]))
+        return None if owner in layout.doubtful else Upload(entry, owner)
+    if folders and layout.level is not None:
+        return None
+    # Files beside each other: only one that is called like its chapter, or like a student, is somebody's.
+    upload = (
+        _plain(entry, PurePosixPath(_bare(place.name)), chapter, by_folder=False) if len(place.parts) == 1 else None
+    )
+    return upload if upload and (chapter in place.name or safe_id(upload.owner) in known) else None
+
+
+def _bare(name: str) -> str:
+    """Return the name of a file without its ending, whatever that is."""
+    return PurePosixPath(name).stem or name
+
+
+def _outside(entry: Entry) -> PurePosixPath:
+    """Return the part of a path that a lecturer or a platform named: what is in an archive was named by a student."""
+    parts = entry.path.parts
+    end = next((i for i, part in enumerate(parts[:-1], start=1) if part.lower().endswith(".zip")), len(parts))
+    return PurePosixPath(*parts[:end])
+
+
+def _depth(places: Sequence[PurePosixPath], known: frozenset[str]) -> int | None:
+    """Return the level at which a platform names the students.
+
+    At the top, at least half of the names look like it. Below, where a student may have chosen them, all do, and no folder above them is
+    a student's that the course knows.
+    """
+    seen: Counter[int | None] = Counter()
+    for place in places:
+        looks = (i for i, part in enumerate(place.parts) if readings(part))
+        seen[next(looks, None)] += 1
+    depth, count = max(seen.items(), key=lambda item: (item[1], item[0] is not None), default=(None, 0))
+    if not depth:
+        return depth if depth is not None and 2 * count >= len(places) else None
+    above = {part for place in places for part in place.parts[:depth]}
+    return depth if count == len(places) and not any(safe_id(part) in known for part in above) else None
+
+
+def _platform(entry: Entry, layout: _Layout) -> Upload | Unowned | None:
+    """Return what a platform's name says of a file; nothing if no platform has named it."""
+    parts, level = _outside(entry).parts, layout.platform
+    if level is None or level >= len(parts):
+        return None
+    ways = read(parts[level], layout.kinds, layout.chapters)
+    if len(ways) > 1:
+        why = f"Its name can be read in {len(ways)} ways, as the work of {' or of '.join(map(str, ways))}; so nobody gets it."
+        return Unowned(entry, why, "See on the platform whose it is, rename it, and collect again.")
+    if not ways:
+        return None
+    return Upload(
+        entry=entry,
+        owner=ways[0].owner,
+        platform=ways[0].platform,
+        user=ways[0].user,
+        upload=ways[0].upload,
+        late=ways[0].late,
+        attempt=_attempt(entry.path.name, _AGAIN),
+        named=(level, ways[0].file),
+    )
+
+
+def _nbgrader(entry: Entry, place: PurePosixPath, chapter: str) -> Upload | None:
+    # The first folder of the chapter's name: a folder of that name within it is the student's own invention.
+    for depth, (before, part) in enumerate(pairwise(place.parts[:-1]), start=2):
+        if part == chapter:
+            folder = PurePosixPath(*place.parts[:depth])
+            return Upload(entry=entry, owner=before, platform="nbgrader", folder=folder)
+    return None
+
+
+def _mentions(path: PurePosixPath, chapter: str) -> bool:
+    return any(
+        part == chapter or re.search(rf"(?<!\w){re.escape(chapter)}|{re.escape(chapter)}(?!\w)", part)
+        for part in path.parts
+    )
+
+
+def _plain(entry: Entry, place: PurePosixPath, chapter: str, *, by_folder: bool) -> Upload | None:
+    attempt = _attempt(entry.path.name, _SAVED_AGAIN)
+    name, parent = _without(place.name, chapter), place.parent.name
+    owner = parent if by_folder and parent else name or parent
+    return Upload(entry=entry, owner=owner, attempt=attempt) if owner and owner != chapter else None
+
+
+def _without(name: str, chapter: str) -> str:
+    """Return what the name of a file says beside its chapter's."""
+    return re.sub(rf"[\W_]*{re.escape(chapter)}[\W_]*", " ", _SAVED_AGAIN.sub("", _stem(name))).strip()
+
+
+def _stem(name: str) -> str:
+    return re.sub(r"\.(?:ipynb(?:\.json|\.txt)?|zip)$", "", name, flags=re.IGNORECASE)
+
+
+def _attempt(name: str, pattern: re.Pattern[str]) -> int:
+    match = pattern.search(_stem(name))
+    return max((int(number) for number in match.groups() if number), default=0) if match else 0

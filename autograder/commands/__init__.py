@@ -1,0 +1,1 @@
+"""The command line: the tfcourse program, its commands, and what they print."""

@@ -1,0 +1,182 @@
+"""What all commands have in common: text for people or JSON for scripts, progress, errors, exit codes.
+
+Exit codes: 0 done; 1 the thing examined falls short; 2 wrong usage, input or environment; 130 stopped with Ctrl-C, 143 with SIGTERM and 129
+because the terminal was closed, as shells have it.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, nullcontext, redirect_stdout, suppress
+from dataclasses import dataclass
+from functools import wraps
+from typing import Any, ParamSpec, TypeVar
+
+import click
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+
+from autograder.course.known_errors import explained
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+FELL_SHORT, WRONG = 1, 2
+# To the number of the signal that stopped a command shells add this.
+_BY_SIGNAL = 128
+
+STOPPED_TEXT = "stopped. What was finished is kept; run the same command again to go on."
+
+_errors = Console(stderr=True, highlight=False)
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What a command comes to.
+
+    Attributes:
+        data: for scripts; what JSON does not know is written as text.
+        text: for people.
+        code: the exit code.
+    """
+
+    data: object
+    text: str
+    code: int = 0
+
+
+def example(function: Callable[P, R]) -> Callable[P, R]:
+    """Keep the lines of the example in a command's docstring apart in its help; click would fill them up into a paragraph."""
+    function.__doc__ = (function.__doc__ or "").replace("    Example:\n", "    \b\n    Example:\n")
+    return function
+
+
+def command(function: Callable[..., Outcome]) -> Callable[..., None]:
+    """Make a function that returns an outcome the body of a command: adds ``--json``, shows outcome or error, and exits."""
+
+    @click.option("--json", "json_", is_flag=True, help="Print the result as JSON.")
+    @wraps(example(function))
+    def run(*args: Any, json_: bool, **kwargs: Any) -> None:
+        _write_any_character()
+        # In JSON mode standard output carries the result and nothing else, whatever libraries and child processes print.
+        with _stdout_to_stderr() if json_ else nullcontext(), _stopped_in_good_order() as stopped_by:
+            outcome, failure = _attempt(function, stopped_by, *args, **kwargs)
+        if failure:
+            click.echo(click.style("tfcourse: ", fg="red", bold=True) + failure, err=True)
+        if json_ or outcome.text:
+            click.echo(as_json(outcome.data) if json_ else outcome.text)
+        sys.exit(outcome.code)
+
+    return run
+
+
+@contextmanager
+def _stopped_in_good_order() -> Iterator[list[int]]:
+    """Have the other signals that ask a program to end do what Ctrl-C does; yield the list that they are put into.
+
+    A second one ends the program at once. Whoever has asked to be left alone by a signal, as `nohup` does, is.
+    """
+    stopped_by: list[int] = []
+    before: dict[int, Any] = {}
+
+    def stop(number: int, frame: object) -> None:
+        signal.signal(number, signal.SIG_DFL)
+        stopped_by.append(number)
+        raise KeyboardInterrupt
+
+    if threading.current_thread() is threading.main_thread():
+        for name in ("SIGTERM", "SIGHUP"):
+            number = getattr(signal, name, None)
+            if number is not None and signal.getsignal(number) == signal.SIG_DFL:
+                before[number] = signal.signal(number, stop)
+    try:
+        yield stopped_by
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+def _attempt(function: Callable[..., Outcome], stopped_by: list[int], *args: Any, **kwargs: Any) -> tuple[Outcome, str]:
+    """Run a command; return its outcome, and what went wrong if something did that people can put right."""
+    try:
+        return function(*args, **kwargs), ""
+    except KeyboardInterrupt as stopped:
+        # Work that can say more about what is kept says it in the exception.
+        told = str(stopped) or STOPPED_TEXT
+        code = _BY_SIGNAL + (stopped_by[0] if stopped_by else signal.SIGINT)
+        return Outcome({"error": {"what": told, "where": None, "do": ""}}, "", code), told
+    except click.ClickException:
+        raise
+    except Exception as error:
+        known = explained(error)
+        if known is None:
+            raise
+        about = {"what": known.what, "where": known.where, "do": known.do}
+        return Outcome({"error": about}, "", WRONG), str(known)
+
+
+def as_json(data: object) -> str:
+    """Return data as JSON that any terminal and any reader takes."""
+    return json.dumps(data, indent=2, default=str, allow_nan=False)
+
+
+def _write_any_character() -> None:
+    """Keep a terminal that knows no √ from ending a command."""
+    for stream in (sys.stdout, sys.stderr):
+        with suppress(AttributeError, ValueError):
+            stream.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]
+
+
+@contextmanager
+def _stdout_to_stderr() -> Iterator[None]:
+    """Send to standard error what is written to standard output, by this process and by those that it starts."""
+    sys.stdout.flush()
+    try:
+        saved = os.dup(1)
+        os.dup2(2, 1)
+    except OSError:  # started without one of the two
+        with redirect_stdout(sys.stderr):
+            yield
+        return
+    try:
+        with redirect_stdout(sys.stderr):
+            yield
+    finally:
+        os.dup2(saved, 1)
+        os.close(saved)
+
+
+@contextmanager
+def progress_bar(title: str, total: int | None = None, every: int = 1) -> Iterator[Callable[[str], None]]:
+    """Yield a function that marks one step as done: a bar on a terminal, plain lines on standard error elsewhere.
+
+    Args:
+        title: what is being done.
+        total: how many steps there will be, if that is known.
+        every: after so many steps there is a plain line.
+    """
+    if not _errors.is_terminal:
+        done = 0
+
+        def line(step: str) -> None:
+            nonlocal done
+            done += 1
+            if done % every == 0:
+                click.echo(f"{title}: {step}" + (f" ({done}/{total})" if total else ""), err=True)
+
+        yield line
+        return
+    amount = (BarColumn(), MofNCompleteColumn()) if total else ()
+    columns = (SpinnerColumn(), TextColumn("{task.description}", markup=False), *amount, TimeElapsedColumn())
+    with Progress(*columns, console=_errors, transient=True) as bar:
+        task = bar.add_task(title, total=total)
+
+        def step(text: str) -> None:
+            bar.update(task, advance=1, description=f"{title}: {text}"[:70])
+
+        yield step

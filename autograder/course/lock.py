@@ -1,0 +1,65 @@
+"""Who is at work in a course: one command at a time releases or grades."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from autograder.course.folder import Course
+from autograder.errors import CourseError
+
+
+class InUseError(CourseError):
+    """Somebody else is at work in the course."""
+
+
+@contextmanager
+def course_lock(course: Course) -> Iterator[None]:
+    """Be the only one who releases or grades in a course.
+
+    The operating system holds the lock for this process and takes it back when the process ends, in whatever way: it cannot be left over.
+
+    Raises:
+        InUseError: if somebody else is at work there.
+    """
+    folder = course.root / "journal"
+    folder.mkdir(parents=True, exist_ok=True)
+    handle = _try_to_lock(folder)
+    if handle is None:
+        raise InUseError(
+            "another tfcourse is at work in this course",
+            where=course.root,
+            do="Wait until it has finished, or stop it with Ctrl-C; what it has graded is kept.",
+        )
+    try:
+        yield
+    finally:
+        os.close(handle)
+
+
+if sys.platform == "win32":
+    import msvcrt
+
+    def _try_to_lock(folder: Path) -> int | None:
+        handle = os.open(folder / "lock", os.O_RDWR | os.O_CREAT)
+        try:
+            msvcrt.locking(handle, msvcrt.LK_NBLCK, 1)
+        except OSError:
+            os.close(handle)
+            return None
+        return handle
+else:
+    import fcntl
+
+    def _try_to_lock(folder: Path) -> int | None:
+        # Not inherited by programs that this one starts, so that none of them can outlive it with the lock.
+        handle = os.open(folder, os.O_RDONLY | os.O_CLOEXEC)
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            os.close(handle)
+            return None
+        return handle

@@ -1,0 +1,152 @@
+"""Which folders a command works on: the project around the current folder, and its course."""
+
+from __future__ import annotations
+
+import os
+import shlex
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager, suppress
+from pathlib import Path
+
+from autograder.course.folder import CONFIG_NAME, Course
+from autograder.course.lock import InUseError, course_lock
+from autograder.errors import CourseError
+
+DEFAULT_COURSE = "course"
+
+# What a course has before anything is in it; nbgrader makes an empty gradebook before it finds out that it has nothing to put in.
+_BEGINNINGS = {CONFIG_NAME, "gradebook.db", "gradebook.db-journal", "gradebook.db.new", "journal"}
+
+
+def is_project(folder: Path) -> bool:
+    """Return whether a folder is the root of the course's project."""
+    return (folder / "_config.yml").is_file() and (folder / "chapters").is_dir()
+
+
+def project_root(start: Path | None = None) -> Path:
+    """Return the project: the nearest folder upwards that holds ``_config.yml`` and ``chapters/``.
+
+    Args:
+        start: where to begin, the current folder by default.
+
+    Raises:
+        CourseError: if there is none.
+    """
+    here = (start or Path.cwd()).resolve()
+    for folder in (here, *here.parents):
+        if is_project(folder):
+            return folder
+    raise CourseError(
+        "this is not inside the course's project (no folder above has _config.yml and chapters/)",
+        where=here,
+        do="Change into your clone of the course and run the command again.",
+    )
+
+
+def project_chapters(start: Path | None = None) -> frozenset[str]:
+    """Return the names of the chapters of the project around a folder, the current one by default; none outside of a project."""
+    with suppress(CourseError):
+        return frozenset(path.name for path in (project_root(start) / "chapters").iterdir() if path.is_dir())
+    return frozenset()
+
+
+def course_folder(given: Path | None = None, start: Path | None = None) -> Path:
+    """Return the course folder that is meant.
+
+    Args:
+        given: the folder that was named, if one was.
+        start: where to begin to look for one, the current folder by default.
+
+    Returns:
+        The folder that was named; else the nearest upwards that is a course; else ``course/`` in the project. It need not exist.
+
+    Raises:
+        CourseError: if none was named, and the current folder is in no course and no project.
+    """
+    if given is not None:
+        return given.resolve()
+    here = (start or Path.cwd()).resolve()
+    for folder in (here, *here.parents):
+        if (folder / CONFIG_NAME).is_file():
+            return folder
+        if is_project(folder):
+            return folder / DEFAULT_COURSE
+    raise CourseError(
+        "this is neither inside the course's project nor inside a course folder",
+        where=here,
+        do="Name the course folder with --course, or change into your clone of the course.",
+    )
+
+
+def typed(course: Course, *words: str) -> str:
+    """Return a command of ours as it has to be typed in the current folder to be about a course.
+
+    Args:
+        course: the course.
+        words: the command and what follows it, such as ``"autograde", "03_scaled_dot_product"``.
+    """
+    meant = None
+    with suppress(CourseError):
+        meant = course_folder().resolve()
+    named = [] if meant == course.root.resolve() else ["--course", str(course.root)]
+    return shlex.join(["tfcourse", *words, *named])
+
+
+@contextmanager
+def new_course(folder: Path) -> Iterator[Course]:
+    """Yield the course in a folder, with nobody else at work in it.
+
+    It is made if it is missing, and unmade again if the block fails: then nothing has happened.
+
+    Raises:
+        CourseError: if the folder cannot be written, or somebody else is at work there.
+    """
+    missing = [place for place in (folder, *folder.parents) if not place.exists()]
+    before = _names(folder)
+    with ExitStack() as held:
+        try:
+            course = Course.open(folder, create=True)
+            held.enter_context(course_lock(course))
+            yield course
+        except InUseError:
+            raise
+        except BaseException:
+            made = _names(folder) - before
+            # What else is new was finished before something later failed, and is kept.
+            if made <= _BEGINNINGS:
+                with suppress(OSError):
+                    for name in made:
+                        _remove(folder / name)
+                    for place in missing:
+                        place.rmdir()
+            raise
+
+
+def _remove(path: Path) -> None:
+    if path.is_dir():
+        path.rmdir()
+    else:
+        path.unlink()
+
+
+def _names(folder: Path) -> set[str]:
+    return {path.name for path in folder.iterdir()} if folder.is_dir() else set()
+
+
+def refuse_unwritable(folder: Path, do: str) -> None:
+    """Find out before the work whether a folder can be written.
+
+    Args:
+        folder: the folder, which need not exist yet.
+        do: what to do if it cannot.
+
+    Raises:
+        CourseError: if it is a file, or it or the nearest folder above it cannot be written.
+    """
+    for place in (folder, *folder.parents):
+        if place.is_dir():
+            if not os.access(place, os.W_OK | os.X_OK, effective_ids=os.access in os.supports_effective_ids):
+                raise CourseError("the folder cannot be written", where=place, do=do)
+            return
+        if place.exists() or place.is_symlink():
+            raise CourseError("this is not a folder", where=place, do=do)

@@ -1,0 +1,230 @@
+"""Grading one notebook: the student's cells run in the student's process, graded cells here, with proxies in the place of what they test.
+
+A cell that breaks a limit costs itself. If it has taken the student's process along, what was defined above is run again in a new one, and
+the rest goes on from there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from datetime import UTC, datetime
+from time import monotonic
+from typing import Any
+
+from nbformat import NotebookNode
+from nbformat.notebooknode import from_dict
+
+from autograder.checking.hidden_messages import told_kind
+from autograder.engine.checker.remote_objects import Names, stand_for
+from autograder.engine.checker.rpc_client import Allowance, Conversation, LimitError
+from autograder.engine.checker.zygote_client import Child
+from autograder.engine.settings import GradingSettings
+from autograder.engine.student.shell import CellShell, Outputs
+from autograder.static_analysis.cell_ast import syntax_fault
+from autograder.static_analysis.suspicious_code import conspicuous
+from autograder.submission.problem import Problem, add_problems, problems_of
+from autograder.submission.test_cells import error_output, is_locked, is_test, name_of, settle
+
+# A traceback's last line says what was raised; so much of it is told in a problem.
+_TOLD = 300
+# So many lines are told of what the student's process said it was about to do.
+_REPORTED = 12
+
+
+class Checker:
+    """Runs one notebook.
+
+    Args:
+        settings: the limits.
+        new_child: makes a sandboxed process for the student's code.
+        how_it_ended: tells the exit status of one that has ended.
+        shell: where graded cells run.
+    """
+
+    def __init__(
+        self,
+        settings: GradingSettings,
+        new_child: Callable[[], Child],
+        how_it_ended: Callable[[Child], int],
+        shell: CellShell,
+    ) -> None:
+        self._settings = settings
+        self._new_child = new_child
+        self._how_it_ended = how_it_ended
+        self._shell = shell
+        self._names = shell.user_ns
+        self._child: Child | None = None
+        self._conversation: Conversation | None = None
+        self._problems: list[Problem] = []
+        self._reported: dict[str, None] = {}  # in order, each once
+        self._files: dict[str, bytes] = {}
+        self._deadly: set[int] = set()
+        self._cpu_seconds = 0.0
+        self.layers: tuple[str, ...] = ()
+        self.isolation = "none"
+        self._asked = False  # whether a test has been run
+
+    def run(self, notebook: NotebookNode, files: Mapping[str, bytes] | None = None) -> None:
+        """Run all code cells of a sanitised notebook, in place. Its test cells get verdicts, or errors that say why there is none.
+
+        Args:
+            notebook: the notebook.
+            files: what lies beside it, by relative path.
+        """
+        self._files = dict(files or {})
+        fatal = next((problem for problem in problems_of(notebook) if problem.fatal), None)
+        if fatal is not None:
+            for cell in notebook.cells:
+                if is_test(cell):
+                    cell.outputs = [error_output("not gradable", fatal.what)]
+            return
+        self._stop_at = monotonic() + self._settings.submission_seconds
+        try:
+            self._start(notebook, 0)
+            for index, cell in enumerate(notebook.cells):
+                if cell.cell_type == "code" and cell.source.strip():
+                    self._cell(notebook, cell, index)
+        finally:
+            self._end()
+        add_problems(notebook, [*self._problems, *self._worth_a_look(notebook)])
+
+    def _worth_a_look(self, notebook: NotebookNode) -> list[Problem]:
+        code = [cell for cell in notebook.cells if cell.cell_type == "code" and not is_test(cell)]
+        own = [cell.source for cell in code if not is_locked(cell)]
+        found = conspicuous(own)
+        what = []
+        if found:
+            what.append(f"Its code uses what no exercise needs: {', '.join(found)}.")
+        if self._reported:
+            lines = [*self._reported][:_REPORTED] + ["…"] * (len(self._reported) > _REPORTED)
+            what.append(f"While it ran, its code did what no exercise needs: it {'; it '.join(lines)}.")
+        return [Problem("worth a look", text, do="It cost nothing; a person should read it.") for text in what]
+
+    def _cell(self, notebook: NotebookNode, cell: NotebookNode, index: int) -> None:
+        conversation = self._conversation
+        if self._is_time_up():
+            self._fail(cell, index, "time used up", "The submission had used up the time that it has.")
+            return
+        if conversation is None:
+            downs = self._settings.restarts + 1
+            self._fail(cell, index, "kernel died", f"{downs} cells brought the process down; this one was not run.")
+            return
+        test = is_test(cell)
+        outputs = Outputs(self._settings.kept_output, trusted=test)
+        begun = datetime.now(UTC)
+        conversation.begin(self._allowance(cell), _printed(outputs) if test else outputs.add)
+        if test:
+            self._asked = True
+            self._shell.run(cell.source, outputs.add)
+        else:
+            self._students(cell, conversation)
+            if is_locked(cell):
+                # What the course's own cells define, graded cells may use; what it prints has been seen above.
+                self._shell.run(cell.source, lambda output: None)
+        cell.outputs = from_dict(outputs.items)
+        cell.execution_count = None
+        ended = datetime.now(UTC)
+        cell.metadata["execution"] = {"iopub.status.busy": begun.isoformat(), "shell.execute_reply": ended.isoformat()}
+        self._judge(cell, index, conversation.broken)
+        if not conversation.alive:
+            self._deadly.add(index)
+            self._restart(notebook, index + 1)
+
+    def _students(self, cell: NotebookNode, conversation: Conversation) -> None:
+        with suppress(LimitError):  # the conversation remembers it, and it is told when the cell is judged
+            conversation.ask({"do": "run", "source": cell.source})
+
+    def _judge(self, cell: NotebookNode, index: int, broken: LimitError | None) -> None:
+        """Say what came of a cell, where that is not plain from its outputs."""
+        problem = settle(cell) if is_test(cell) else None
+        if problem is not None:
+            self._fail(cell, index, "no verdict", problem)
+        elif broken is not None and is_test(cell) and not _has_error(cell):
+            # The check has taken it for a finding and gives points for the rest.
+            self._problems.append(Problem(broken.kind, broken.what, where=name_of(cell, index)))
+        elif broken is not None:
+            self._fail(cell, index, broken.kind, broken.what)
+        elif not is_test(cell):
+            self._note_error(cell, index)
+
+    def _note_error(self, cell: NotebookNode, index: int) -> None:
+        error = next((output for output in cell.outputs if output.output_type == "error"), None)
+        if error is not None:
+            what = f"The cell raised {error.ename}: {error.evalue.strip()}"[:_TOLD]
+            if self._asked:
+                # By now its author's code has seen the hidden questions, and could have one of them told here.
+                silent = f"The cell raised {told_kind(error.ename)}. Which one is not told, for the cell stands behind a test."
+                fault = syntax_fault(cell.source)
+                what = f"The cell raised SyntaxError: {fault}" if fault else silent
+            self._problems.append(Problem("cell error", what, where=name_of(cell, index)))
+
+    def _fail(self, cell: NotebookNode, index: int, kind: str, what: str) -> None:
+        kept = [output for output in cell.get("outputs", []) if output.output_type == "stream"]
+        cell.outputs = [*kept, error_output(kind, what)]
+        self._problems.append(Problem(kind, what, where=name_of(cell, index)))
+
+    def _allowance(self, cell: Mapping[str, Any]) -> Allowance:
+        settings, test = self._settings, bool(cell) and is_test(cell)
+        left = max(1.0, self._stop_at - monotonic())
+        cpu_left = max(1.0, settings.submission_cpu_seconds - self._cpu_seconds)
+        seconds = settings.exercise_seconds if test else settings.cell_seconds
+        cpu = settings.exercise_cpu_seconds if test else settings.submission_cpu_seconds
+        return Allowance(
+            min(seconds, left), min(cpu, cpu_left), settings.memory_mb, settings.flood_output, settings.answers_mb
+        )
+
+    def _start(self, notebook: NotebookNode, upto: int) -> None:
+        """Have a new process, in which the cells above ``upto`` have been run."""
+        self._child = child = self._new_child()
+        self.layers, self.isolation = child.layers, child.isolation
+        conversation = Conversation(child, self._how_it_ended, lambda reference: stand_for(conversation, reference))
+        self._conversation = conversation
+        conversation.begin(self._allowance({}), lambda output: None)
+        with suppress(LimitError):  # what has ended already, is told when a cell is asked for
+            conversation.give_key()
+        with suppress(LimitError):  # a file that does not fit is missed by whoever opens it
+            for name, data in self._files.items():
+                conversation.ask({"do": "place", "name": name, "data": data})
+        if isinstance(self._names, Names):
+            self._names.conversation = conversation
+        for index, cell in enumerate(notebook.cells[:upto]):
+            if self._is_time_up():
+                self._end()
+                return
+            if cell.cell_type == "code" and cell.source.strip() and not is_test(cell) and index not in self._deadly:
+                conversation.begin(self._allowance(cell), lambda output: None)
+                self._students(cell, conversation)
+                if not conversation.alive:
+                    self._deadly.add(index)
+                    self._restart(notebook, upto)
+                    return
+
+    def _is_time_up(self) -> bool:
+        return monotonic() >= self._stop_at or self._cpu_seconds >= self._settings.submission_cpu_seconds
+
+    def _restart(self, notebook: NotebookNode, upto: int) -> None:
+        self._end()
+        if len(self._deadly) <= self._settings.restarts:
+            self._start(notebook, upto)
+
+    def _end(self) -> None:
+        if self._child is not None:
+            self._cpu_seconds += self._child.cpu_seconds()
+            self._reported |= dict.fromkeys(self._child.reports())
+            self._child.close()
+        self._child = self._conversation = None
+
+
+def _printed(outputs: Outputs) -> Callable[[Mapping[str, Any]], None]:
+    """Take what a student's code prints while it is tested, and nothing else: results and errors of a graded cell are the checker's."""
+
+    def take(output: Mapping[str, Any]) -> None:
+        if output.get("output_type") == "stream":
+            outputs.add(output)
+
+    return take
+
+
+def _has_error(cell: NotebookNode) -> bool:
+    return any(output.output_type == "error" for output in cell.outputs)

@@ -1,0 +1,219 @@
+"""Running a submission in a Jupyter kernel: whatever its code does becomes a result, and never an accident of the grader.
+
+The class is a preprocessor of nbgrader's, so that ``nbgrader autograde`` and the formgrader run submissions just as ``tfcourse
+autograde`` does.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import copy
+import math
+from pathlib import Path
+from subprocess import DEVNULL
+from tempfile import TemporaryDirectory
+from time import monotonic
+from typing import Any, cast
+
+from nbclient import NotebookClient
+from nbclient.exceptions import CellTimeoutError, DeadKernelError
+from nbclient.util import ensure_async
+from nbgrader.preprocessors import Execute
+from traitlets import Bool, Enum, Integer, Unicode
+
+from autograder.engine.environment import kernel_environment
+from autograder.engine.settings import GradingSettings, resolve_device
+from autograder.submission.problem import Problem, add_problems, problems_of
+from autograder.submission.test_cells import error_output, is_test, name_of, settle
+
+_DEFAULTS = GradingSettings()
+_TRACEBACK_LINES = 60
+_ERROR_CHARACTERS = 4_000
+
+
+class KernelExecute(Execute):  # type: ignore[misc]
+    """nbgrader's Execute with a private folder, a clean environment, hard limits, and a named end for every way of failing."""
+
+    device = Unicode("auto", help="Where the checks put their tensors.").tag(config=True)
+    seed = Integer(_DEFAULTS.seed, help="Seeds every kernel's random generators and string hashes.").tag(config=True)
+    submission_timeout = Integer(
+        _DEFAULTS.submission_seconds, help="Seconds that all cells of a submission together may run."
+    ).tag(config=True)
+    kept_output = Integer(_DEFAULTS.kept_output, help="Characters of output that a cell keeps.").tag(config=True)
+    flood_output = Integer(_DEFAULTS.flood_output, help="Characters of output at which a cell is stopped.").tag(
+        config=True
+    )
+    restarts = Integer(_DEFAULTS.restarts, help="Kernels that a submission may bring down before it is given up.").tag(
+        config=True
+    )
+
+    timeout = Integer(_DEFAULTS.cell_seconds, allow_none=True, help="Seconds that one cell may run.").tag(config=True)
+    # Nothing in a graded kernel is worth waiting for, and Jupyter's graceful shutdown waits most of a second.
+    shutdown_kernel = Enum(("graceful", "immediate"), "immediate").tag(config=True)
+    iopub_timeout = Integer(5, help="Seconds that a stopped cell has to fall silent.").tag(config=True)
+    coalesce_streams = Bool(True).tag(config=True)
+    store_widget_state = Bool(False).tag(config=True)
+
+    def preprocess(self, nb: Any, resources: Any = None, km: Any = None) -> tuple[Any, Any]:
+        """Run all code cells of a sanitised notebook, in place.
+
+        A notebook with a fatal problem is not run: its test cells get that problem as their error.
+        """
+        fatal = next((problem for problem in problems_of(nb) if problem.fatal), None)
+        if fatal is not None:
+            for cell in nb.cells:
+                if is_test(cell):
+                    cell.outputs = [error_output("not gradable", fatal.what)]
+            return nb, resources
+        # As the parent class does: running a notebook begins with a new client for it.
+        NotebookClient.__init__(self, nb, km)
+        self.reset_execution_trackers()
+        self._found: list[Problem] = []
+        self._stop_at = monotonic() + self.submission_timeout
+        with TemporaryDirectory(prefix="tfcourse-", ignore_cleanup_errors=True) as folder:
+            self._run(folder)
+        add_problems(nb, self._found)
+        return nb, resources
+
+    def _run(self, folder: str) -> None:
+        """Run the cells in order; a cell that brings the kernel down costs itself, the rest goes on in a new kernel."""
+        work = Path(folder) / "work"
+        work.mkdir()
+        self.resources = {"metadata": {"path": str(work)}}
+        self._sockets = Path(folder) / "k"
+        environment = kernel_environment(Path(folder), device=resolve_device(self.device), seed=self.seed)
+        position, deadly = 0, set[int]()
+        while position < len(self.nb.cells):
+            if len(deadly) > self.restarts:
+                self._give_up(position)
+                return
+            # What the process itself prints, before and beside the notebook's outputs, is not for the grader's terminal.
+            with self.setup_kernel(env=environment, stdout=DEVNULL, stderr=DEVNULL):
+                position = self._run_from(position, deadly)
+
+    def create_kernel_manager(self) -> Any:
+        """Return a manager whose kernel talks over sockets in the submission's own folder, where nobody else can listen."""
+        manager = super().create_kernel_manager()
+        manager.transport, manager.ip = "ipc", str(self._sockets)
+        return manager
+
+    def _run_from(self, start: int, deadly: set[int]) -> int:
+        """Run from a cell on in a fresh kernel, after what was defined above it; return where to go on if the kernel dies."""
+        # Asked of the running kernel, because its own start draws random numbers too, and not always as many.
+        self.wait_for_reply(self.kc.execute(_SEED.format(seed=self.seed), silent=True, store_history=False))
+        for index, cell in enumerate(self.nb.cells[:start]):
+            if cell.cell_type == "code" and not is_test(cell) and index not in deadly:
+                self._characters, self._flooded = 0, False
+                try:
+                    self.execute_cell(copy.deepcopy(cell), index)
+                except Exception:
+                    deadly.add(index)
+                    return start
+                finally:
+                    self.nb.cells[index] = cell
+        for index in range(start, len(self.nb.cells)):
+            cell = self.nb.cells[index]
+            try:
+                self._run_cell(cell, index)
+            except Exception as error:  # whatever breaks the conversation with a kernel, it was this cell
+                deadly.add(index)
+                self._bury(cell, index, error)
+                return index + 1
+        return len(self.nb.cells)
+
+    def _run_cell(self, cell: Any, index: int) -> None:
+        if cell.cell_type != "code" or not cell.source.strip():
+            return
+        if monotonic() >= self._stop_at:
+            self._fail(cell, index, "time used up", f"The submission had used up its {self.submission_timeout} s.")
+            return
+        self._characters, self._flooded = 0, False
+        self.execute_cell(cell, index, store_history=True)
+        if self._flooded:
+            self._fail_flood(cell, index)
+        elif any(output.output_type == "error" and output.ename == "CellTimeoutError" for output in cell.outputs):
+            self._fail(cell, index, "timeout", f"It was stopped after {self._get_timeout(cell)} s.")
+        elif is_test(cell):
+            if problem := settle(cell):
+                self._fail(cell, index, "no verdict", problem)
+        else:
+            self._note_error(cell, index)
+
+    def _note_error(self, cell: Any, index: int) -> None:
+        error = next((output for output in cell.outputs if output.output_type == "error"), None)
+        if error is not None:
+            what = f"The cell raised {error.ename}: {error.evalue.strip()}"[:300]
+            self._found.append(Problem("cell error", what, where=name_of(cell, index)))
+
+    def _fail(self, cell: Any, index: int, kind: str, what: str) -> None:
+        """Give a cell one error of our own; in a test cell it costs the points."""
+        kept = [output for output in cell.outputs if output.output_type == "stream"]
+        cell.outputs = [*kept, error_output(kind, what)]
+        self._found.append(Problem(kind, what, where=name_of(cell, index)))
+
+    def _bury(self, cell: Any, index: int, error: Exception) -> None:
+        if self._flooded:
+            self._fail_flood(cell, index)
+        elif isinstance(error, CellTimeoutError):
+            self._fail(
+                cell, index, "timeout", "It could neither be finished in time nor interrupted; its kernel was killed."
+            )
+        elif isinstance(error, DeadKernelError):
+            self._fail(
+                cell,
+                index,
+                "kernel died",
+                "The kernel died: the code ended its process, crashed it, or filled the memory.",
+            )
+        else:
+            self._fail(
+                cell, index, "kernel died", f"The kernel could not be understood any more ({type(error).__name__})."
+            )
+
+    def _fail_flood(self, cell: Any, index: int) -> None:
+        self._fail(cell, index, "output flood", f"It printed more than {self.flood_output} characters and was stopped.")
+
+    def _give_up(self, start: int) -> None:
+        what = f"{self.restarts + 1} cells brought the kernel down; what follows was not run."
+        self._found.append(Problem("kernel died", what))
+        for cell in self.nb.cells[start:]:
+            if is_test(cell):
+                cell.outputs = [error_output("kernel died", what)]
+
+    def _get_timeout(self, cell: Any) -> int | None:
+        limit = cast("int | None", super()._get_timeout(cell))
+        if cell is None or limit is None:
+            return limit
+        left: float = self._stop_at - monotonic()
+        return max(1, min(limit, math.ceil(left)))
+
+    def output(self, outs: list[Any], msg: dict[str, Any], display_id: str | None, cell_index: int) -> Any:
+        """Take an output from the kernel, as far as there is room for it."""
+        content = msg["content"]
+        self._characters += _size(content)
+        if self._characters > self.flood_output and not self._flooded:
+            self._flooded = True
+            self._stopping = asyncio.ensure_future(ensure_async(self.km.interrupt_kernel()))
+        if msg["msg_type"] == "error":
+            content["evalue"] = str(content.get("evalue", ""))[:_ERROR_CHARACTERS]
+            content["traceback"] = [str(line)[:_ERROR_CHARACTERS] for line in content.get("traceback", [])][
+                -_TRACEBACK_LINES:
+            ]
+        # A result is kept however much was printed before it: a verdict must not drown in a forgotten print.
+        elif (_size(content) if msg["msg_type"] == "execute_result" else self._characters) > self.kept_output:
+            return None
+        return super().output(outs, msg, display_id, cell_index)
+
+
+_SEED = "__import__('autograder.engine.seeding', fromlist=['seed_all']).seed_all({seed})"
+
+
+def _size(content: Any) -> int:
+    """Return about how many characters a message carries."""
+    if isinstance(content, str):
+        return len(content)
+    if isinstance(content, dict):
+        return sum(map(_size, content.values()))
+    if isinstance(content, list):
+        return sum(map(_size, content))
+    return 8

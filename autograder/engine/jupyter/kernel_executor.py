@@ -1,0 +1,51 @@
+"""Running one submission: the executor that uses an ordinary Jupyter kernel."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from time import monotonic
+from typing import Any
+
+import nbformat
+
+from autograder.engine.interface import Execution, Executor, Submission
+from autograder.engine.jupyter.kernel_execute import KernelExecute
+from autograder.engine.settings import GradingSettings
+
+__all__ = ["Execution", "Executor", "KernelExecutor", "Submission"]
+
+
+@dataclass(frozen=True)
+class KernelExecutor:
+    """Runs each submission in a fresh Jupyter kernel.
+
+    Attributes:
+        settings: limits, device and seed.
+    """
+
+    settings: GradingSettings
+
+    def grade_one(self, submission: Submission) -> Execution:
+        """Run a submission in a kernel of its own and return its notebook."""
+        begin = monotonic()
+        notebook: Any = nbformat.reads(submission.notebook, as_version=4)
+        try:
+            self._kernel().preprocess(notebook, {})
+        except Exception as error:  # no kernel, no folder, no memory: the grader's misfortune, told as such
+            return Execution(submission.student, "", monotonic() - begin, f"{type(error).__name__}: {error}")
+        return Execution(submission.student, nbformat.writes(notebook), monotonic() - begin)
+
+    def close(self) -> None:
+        """Hold nothing between two submissions."""
+
+    def _kernel(self) -> KernelExecute:
+        settings = self.settings
+        return KernelExecute(
+            timeout=settings.cell_seconds,
+            submission_timeout=settings.submission_seconds,
+            device=settings.device,
+            seed=settings.student_seed,
+            kept_output=settings.kept_output,
+            flood_output=settings.flood_output,
+            restarts=settings.restarts,
+        )

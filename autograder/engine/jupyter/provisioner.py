@@ -1,0 +1,164 @@
+"""Warm, sandboxed kernels for anything that runs notebooks through Jupyter: nbclient, nbconvert, nbgrader.
+
+It is a Jupyter kernel provisioner, found by its entry point ``tfcourse-warm``. A kernelspec can name it in its metadata, with settings; for
+all kernels of a process the variable ``JUPYTER_DEFAULT_PROVISIONER_NAME`` does. Kernels of one process are forked from one zygote.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import atexit
+import os
+import shutil
+import signal
+import tempfile
+import uuid
+from collections.abc import Mapping
+from pathlib import Path
+from time import monotonic
+from typing import Any
+
+from jupyter_client.provisioning import KernelProvisionerBase
+from traitlets import Dict
+
+from autograder.engine.checker.zygote_client import Child, Nursery, NurseryError
+from autograder.engine.environment import kernel_environment
+from autograder.engine.sandbox.lockdown import SOCKETS
+from autograder.engine.sandbox.settings import PRELOAD, EngineSettings
+from autograder.engine.transport.channel import ClosedError, LateError, TooLongError
+from autograder.engine.transport.serialization import WireError, unpack
+
+_BIND_SECONDS = 30.0
+_PORTS = ("shell_port", "iopub_port", "stdin_port", "control_port", "hb_port")
+
+_nurseries: dict[EngineSettings, Nursery] = {}
+
+
+class WarmProvisioner(KernelProvisionerBase):  # type: ignore[misc]
+    """Forks a kernel from a process that has imported what notebooks need, and locks it in."""
+
+    settings = Dict(help="What the engine is to be, by the names of EngineSettings' fields.").tag(config=True)
+
+    _child: Child | None = None
+    _status: int | None = None
+    _name = ""
+
+    @property
+    def has_process(self) -> bool:
+        """Whether there is a kernel."""
+        return self._child is not None
+
+    async def pre_launch(self, **kwargs: Any) -> dict[str, Any]:
+        """Decide where the kernel's sockets are, before anybody connects to them."""
+        kwargs = await super().pre_launch(
+            cmd=[], **{name: item for name, item in kwargs.items() if name != "extra_arguments"}
+        )
+        self._nursery = await asyncio.to_thread(_ready_nursery, self._engine_settings())
+        self._name = f"k-{uuid.uuid4().hex[:12]}"
+        folder = Path(self._nursery.sockets) / self._name
+        folder.mkdir()
+        folder.chmod(0o777)  # whoever the kernel runs as; the folders around it are the grader's alone
+        manager = self.parent
+        manager.transport, manager.ip = "ipc", str(folder / "k")
+        for number, port in enumerate(_PORTS, start=1):
+            setattr(manager, port, number)
+        manager.write_connection_file()
+        return kwargs
+
+    def _engine_settings(self) -> EngineSettings:
+        given: Mapping[str, Any] = {
+            **self.settings,
+            **self.kernel_spec.metadata.get("engine", {}),
+        }
+        return EngineSettings.from_dict({"preload": (*PRELOAD, "autograder.engine.student.jupyter_kernel"), **given})
+
+    async def launch_kernel(self, cmd: list[str], **kwargs: Any) -> dict[str, Any]:
+        """Fork the kernel, and return when it can be talked to."""
+        info: dict[str, Any] = self.parent.get_connection_info()
+        key = info["key"]
+        plain = {**info, "key": key.decode() if isinstance(key, bytes) else key}
+        inside = (
+            f"{SOCKETS}/k" if not self._nursery.problem and self._nursery.settings.isolation != "none" else info["ip"]
+        )
+        self._child = await asyncio.to_thread(self._fork, {**plain, "ip": inside})
+        self._status = None
+        return info
+
+    def _fork(self, connection: Mapping[str, Any]) -> Child:
+        child = self._nursery.child(2**16, connection=connection, sockets=self._name)
+        try:
+            said = unpack(child.channel.receive(monotonic() + _BIND_SECONDS))
+        except (ClosedError, LateError, TooLongError, WireError) as error:
+            child.close()
+            raise NurseryError(f"the kernel did not come up ({type(error).__name__})") from error
+        if "failed" in said:
+            child.close()
+            raise NurseryError(f"the kernel did not come up: {said['failed']}")
+        return child
+
+    async def poll(self) -> int | None:
+        """Return None while the kernel runs, else its exit status."""
+        if self._child is None or self._status is not None:
+            return self._status or 0
+        if self._child.is_alive():
+            return None
+        self._status = self._nursery.how_it_ended(self._child)
+        return self._status
+
+    async def wait(self) -> int | None:
+        """Wait until the kernel has ended, and return its exit status."""
+        while (status := await self.poll()) is None:
+            await asyncio.sleep(0.01)
+        self._forget()
+        return status
+
+    async def send_signal(self, signum: int) -> None:
+        """Send the kernel a signal; only what interrupts it reaches it as such, for it is the first process of its namespace."""
+        if self._child is None:
+            return
+        if signum == signal.SIGINT:
+            self._child.interrupt()
+        elif signum in (signal.SIGKILL, signal.SIGTERM):
+            self._child.kill()
+
+    async def kill(self, restart: bool = False) -> None:
+        """End the kernel."""
+        if self._child is not None:
+            self._child.kill()
+
+    async def terminate(self, restart: bool = False) -> None:
+        """End the kernel."""
+        await self.kill(restart)
+
+    async def cleanup(self, restart: bool = False) -> None:
+        """Give back what the kernel held."""
+        self._forget()
+
+    def _forget(self) -> None:
+        if self._child is not None:
+            if self._status is None:
+                self._child.kill()
+                self._status = self._nursery.how_it_ended(self._child)
+            self._child.close()
+            self._child = None
+        if self._name:
+            shutil.rmtree(Path(self._nursery.sockets) / self._name, ignore_errors=True)
+            self._name = ""
+
+    @property
+    def layers(self) -> tuple[str, ...]:
+        """The layers of isolation that the kernel has put on."""
+        return self._child.layers if self._child is not None else ()
+
+
+def _ready_nursery(settings: EngineSettings) -> Nursery:
+    """Return this process's nursery for these settings, ready."""
+    nursery = _nurseries.get(settings)
+    if nursery is None:
+        folder = Path(tempfile.gettempdir()) / f"tfcourse-{os.getpid()}"
+        environment = dict(kernel_environment(folder, device=settings.device, seed=settings.seed))
+        environment["MPLBACKEND"] = "module://matplotlib_inline.backend_inline"
+        nursery = _nurseries[settings] = Nursery(settings, environment, kernels=True)
+        atexit.register(nursery.close)
+    nursery.make_ready()
+    return nursery

@@ -1,0 +1,1 @@
+"""The sandbox: namespaces, Landlock, the system call filter, limits, and levels of isolation."""

@@ -1,0 +1,475 @@
+"""The sandbox: what a process gives up before it runs a student's code.
+
+It is put on in two steps. The zygote *moves in* once: into namespaces of its own and a private root that holds Python and nothing of the
+instructor's. Each child that it forks then *locks itself in*: a process tree, network, scratch folder and user of its own, limits, and no
+way back. Every step is a layer with a name; one that the system does not offer is not among the layers that are reported, and whoever
+asked for it decides whether to go on.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import stat
+import sys
+import sysconfig
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from autograder.engine.sandbox import landlock, linux, seccomp
+
+NAMESPACES = (
+    "user namespace", "process namespace", "mount namespace", "network namespace", "ipc namespace", "host name namespace",
+)  # fmt: skip
+ROOT = ("private root", "scratch limit")
+RESTRICTIONS = ("resource limits", "no capabilities", "no new privileges", "landlock", "system call filter")
+LAYERS = (*NAMESPACES, *ROOT, *RESTRICTIONS)
+
+# The user that student code runs as, inside; outside it is nobody, or whoever started the grader.
+INSIDE, NOBODY = 1000, 65534
+SCRATCH = "/tmp"
+WORK, HOME, SHARED_MEMORY = f"{SCRATCH}/work", f"{SCRATCH}/home", "/dev/shm"
+# In a folder where nobody keeps a course or a Python: whatever of the host lies there cannot be seen.
+PACKAGES = "/run/tfcourse/packages"
+SOCKETS = "/run/tfcourse/sockets"
+
+# What programs need of the system beside their own files.
+_SYSTEM = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32")
+_CONFIGURATION = (
+    "/etc/ld.so.cache", "/etc/ld.so.conf", "/etc/ld.so.conf.d", "/etc/localtime", "/etc/fonts", "/etc/alternatives",
+)  # fmt: skip
+_DEVICES = ("null", "zero", "full", "random", "urandom")
+_CUDA_DEVICES = ("nvidia0", "nvidiactl", "nvidia-uvm", "nvidia-uvm-tools", "nvidia-caps", "nvidia-modeset", "dri")
+
+
+@dataclass(frozen=True)
+class Limits:
+    """What a sandboxed process tree may use.
+
+    Attributes:
+        memory_mb: MiB of address space that one process may add to what it has when it starts; None for no limit.
+        cpu_seconds: seconds of CPU time of one process.
+        processes: processes and threads at once.
+        scratch_mb: MiB in the scratch folder, which lies in memory.
+        files: open files of one process.
+    """
+
+    memory_mb: int | None = 4096
+    cpu_seconds: int = 900
+    processes: int = 64
+    scratch_mb: int = 256
+    files: int = 512
+
+
+@dataclass(frozen=True)
+class View:
+    """What a sandboxed process can see.
+
+    Attributes:
+        readable: files and folders of the host, shown read-only in the same place.
+        masked: folders below those that are shown empty.
+        packages: a folder of the host that is shown as ``PACKAGES``, or empty.
+        sockets: a folder of the host with a folder per kernel, of which each kernel gets its own as ``SOCKETS``; or empty.
+        cuda: whether the NVIDIA devices are passed in.
+    """
+
+    readable: tuple[str, ...]
+    masked: tuple[str, ...] = ()
+    packages: str = ""
+    sockets: str = ""
+    cuda: bool = False
+
+
+def python_view(masked: Sequence[str] = (), *, packages: str = "", sockets: str = "", cuda: bool = False) -> View:
+    """Return the view in which this Python works: the system's programs and libraries, and Python's own."""
+    own = {sys.prefix, sys.base_prefix, sys.exec_prefix, *sysconfig.get_paths().values()}
+    wanted = [*_SYSTEM, *_CONFIGURATION, *sorted(own)]
+    there = list(dict.fromkeys(os.path.abspath(path) for path in wanted if os.path.lexists(path)))
+    # A folder brings what is below it.
+    kept = [path for path in there if not any(_is_below(path, other) for other in there)]
+    return View(tuple(kept), tuple(path for path in masked if os.path.isdir(path)), packages, sockets, cuda)
+
+
+def _is_below(path: str, folder: str) -> bool:
+    return path != folder and path.startswith(folder.rstrip("/") + "/") and not os.path.islink(folder)
+
+
+def move_in(new_root: str, view: View, wait_for: Callable[[], None] | None = None) -> list[str]:
+    """Put this process, which must have one thread, into namespaces and a root of its own.
+
+    The process that returns is another one: the first of a new process namespace. The one that called stays outside and ends with it.
+
+    Args:
+        new_root: an empty folder of the host, to build the new root on.
+        view: what shall be seen.
+        wait_for: called inside the namespaces while everything can still be seen: for instance to import what cannot be seen later.
+
+    Returns:
+        The names of the layers that are active.
+
+    Raises:
+        OSError: if the system does not allow it; the text names the call.
+    """
+    _enter_namespaces()
+    if wait_for is not None:
+        wait_for()
+    linux.mount("", "/", flags=linux.MS_REC | linux.MS_PRIVATE)
+    linux.mount("tmpfs", new_root, "tmpfs", linux.MS_NOSUID, "size=4m,mode=0755")
+    _furnish(new_root, view)
+    os.mkdir(f"{new_root}/.old")
+    linux.pivot_root(new_root, f"{new_root}/.old")
+    os.chdir("/")
+    linux.unmount("/.old")
+    os.rmdir("/.old")
+    linux.mount("", "/", flags=linux.MS_REMOUNT | linux.MS_BIND | linux.MS_RDONLY | linux.MS_NOSUID)
+    return [*NAMESPACES, "private root"]
+
+
+def _enter_namespaces() -> None:
+    """Let a child enter new namespaces, and its child go on; the two stay behind to end when that one ends."""
+    ready, go = os.pipe(), os.pipe()
+    user, group = os.getuid(), os.getgid()
+    child = os.fork()
+    if child:
+        _introduce(child, ready, go, user, group)
+        _stay_behind(child)
+    die_with_parent()
+    for descriptor in (ready[0], go[1]):
+        os.close(descriptor)
+    linux.unshare(
+        linux.CLONE_NEWUSER
+        | linux.CLONE_NEWPID
+        | linux.CLONE_NEWNS
+        | linux.CLONE_NEWNET
+        | linux.CLONE_NEWIPC
+        | linux.CLONE_NEWUTS
+    )
+    os.write(ready[1], b"1")
+    if os.read(go[0], 1) != b"1":
+        os._exit(1)
+    for descriptor in (ready[1], go[0]):
+        os.close(descriptor)
+    linux.set_host_name("sandbox")
+    if inner := os.fork():
+        _stay_behind(inner)
+    die_with_parent()
+
+
+def _introduce(child: int, ready: tuple[int, int], go: tuple[int, int], user: int, group: int) -> None:
+    """Tell the kernel whom the users inside a child's namespace stand for; only somebody outside can tell of more than one."""
+    os.close(ready[1])
+    os.close(go[0])
+    if os.read(ready[0], 1) == b"1":
+        with suppress(OSError):
+            for kind, own in (("uid", user), ("gid", group)):
+                if kind == "gid" and user != 0:
+                    Path(f"/proc/{child}/setgroups").write_text("deny", encoding="ascii")
+                line = f"0 {own} 1\n" + (f"{INSIDE} {NOBODY} 1\n" if user == 0 else "")
+                Path(f"/proc/{child}/{kind}_map").write_text(line, encoding="ascii")
+            os.write(go[1], b"1")
+    os.close(ready[0])
+    os.close(go[1])
+
+
+def _stay_behind(child: int) -> None:
+    """Wait for a child without holding anything open, and end as it ended."""
+    os.closerange(3, 4096)
+    _, status = os.waitpid(child, 0)
+    os._exit(os.waitstatus_to_exitcode(status) & 0x7F)
+
+
+def die_with_parent() -> None:
+    """Be killed when the thread that started this process ends."""
+    linux.prctl(linux.PR_SET_PDEATHSIG, int(signal.SIGKILL))
+
+
+def _furnish(root: str, view: View) -> None:
+    for path in view.readable:
+        _show(root, path)
+    if view.packages:
+        _bind(view.packages, root + PACKAGES, linux.MS_RDONLY | linux.MS_NOSUID | linux.MS_NODEV)
+    if view.sockets:
+        _bind(view.sockets, root + SOCKETS, linux.MS_NOSUID | linux.MS_NODEV | linux.MS_NOEXEC)
+    for path in view.masked:
+        if not os.path.isdir(root + path):
+            continue  # it lies outside of what can be seen
+        linux.mount(
+            "tmpfs", root + path, "tmpfs", linux.MS_RDONLY | linux.MS_NOSUID | linux.MS_NODEV, "size=4k,mode=0755"
+        )
+    for folder in ("/proc", SHARED_MEMORY, SCRATCH):
+        os.makedirs(root + folder, exist_ok=True)
+    for name in (*_DEVICES, *(_CUDA_DEVICES if view.cuda else ())):
+        if os.path.exists(f"/dev/{name}"):
+            _bind(f"/dev/{name}", f"{root}/dev/{name}", linux.MS_NOSUID | linux.MS_NOEXEC)
+    for name, target in (("fd", "/proc/self/fd"), ("stdin", "/proc/self/fd/0"), ("stdout", "/proc/self/fd/1")):
+        os.symlink(target, f"{root}/dev/{name}")
+    linux.mount("proc", f"{root}/proc", "proc", linux.MS_NOSUID | linux.MS_NODEV | linux.MS_NOEXEC)
+    # Programs ask who they are; nothing of the host's accounts is told.
+    os.makedirs(f"{root}/etc", exist_ok=True)
+    Path(f"{root}/etc/passwd").write_text(f"student:x:{INSIDE}:{INSIDE}::{HOME}:/bin/sh\n", encoding="ascii")
+    Path(f"{root}/etc/group").write_text(f"student:x:{INSIDE}:\n", encoding="ascii")
+
+
+def _show(root: str, path: str) -> None:
+    if os.path.islink(path):
+        target = os.readlink(path)
+        os.makedirs(os.path.dirname(root + path), exist_ok=True)
+        os.symlink(target, root + path)
+        real = os.path.realpath(path)
+        if not os.path.lexists(root + real):
+            _show(root, real)
+        return
+    _bind(path, root + path, linux.MS_RDONLY | linux.MS_NOSUID | linux.MS_NODEV)
+
+
+def _bind(source: str, target: str, flags: int) -> None:
+    _mount_point(source, target)
+    linux.mount(source, target, flags=linux.MS_BIND | linux.MS_REC)
+    linux.seal(target, flags)
+
+
+def _mount_point(source: str, target: str) -> None:
+    """Make the folder, or the file, that another one can be mounted on."""
+    if os.path.isdir(source):
+        os.makedirs(target, exist_ok=True)
+    else:
+        os.makedirs(os.path.dirname(target), exist_ok=True)
+        os.close(os.open(target, os.O_CREAT | os.O_WRONLY, 0o644))
+
+
+class ProcessNamespaces:
+    """Makes a new process namespace for each child that this process, the first of one, forks."""
+
+    def __init__(self) -> None:
+        self._own = os.open("/proc/self/ns/pid", os.O_RDONLY | os.O_CLOEXEC)
+
+    def fork(self) -> int:
+        """Fork; the child is the first process of its own namespace, and takes all others in it along when it ends."""
+        linux.unshare(linux.CLONE_NEWPID)
+        try:
+            child = os.fork()
+        finally:
+            if "child" not in locals() or child:
+                linux.setns(self._own, linux.CLONE_NEWPID)
+        if not child:
+            os.close(self._own)
+        return child
+
+
+def raise_file_limit() -> None:
+    """Allow this process as many open files as it may have.
+
+    The limit is also that of descriptors on their way through sockets, counted for all processes of a user together: those of a student,
+    whose own limit is low, must not use up the grader's.
+    """
+    import resource
+
+    _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+
+
+def lock_in(limits: Limits, *, namespaces: bool, cuda: bool = False, scratch: str = "", sockets: str = "") -> list[str]:
+    """Take from this process, just forked, all that student code must not have. There is no way back.
+
+    Args:
+        limits: what it may use.
+        namespaces: whether this process lives in a zygote that has moved in.
+        cuda: whether it may use NVIDIA devices.
+        scratch: the one folder that may be written to, where there is no private root.
+        sockets: for a kernel, the folder for its sockets: its name below ``SOCKETS``, or its path where there is no private root.
+
+    Returns:
+        The names of the layers that are active.
+
+    Raises:
+        OSError: if a step fails that the system offers. Then nothing of a student's may be run.
+    """
+    active: list[str] = []
+    if namespaces:
+        _own_namespaces(limits, sockets)
+        active += [*NAMESPACES, *ROOT]
+    elif scratch:
+        os.chdir(scratch)
+    _limit(limits, cuda=cuda)
+    active.append("resource limits")
+    if namespaces:
+        _become_nobody()
+    linux.drop_capabilities()
+    active.append("no capabilities")
+    os.setsid()
+    die_with_parent()
+    linux.prctl(linux.PR_SET_NO_NEW_PRIVS, 1)
+    active.append("no new privileges")
+    if landlock.version():
+        own = [SCRATCH, SOCKETS, "/dev"] if namespaces else [scratch, sockets, "/dev/null"]
+        landlock.restrict(["/"] if namespaces else _without_namespaces(), [path for path in own if path])
+        active.append("landlock")
+    if seccomp.available():
+        seccomp.install(cuda=cuda)
+        active.append("system call filter")
+    return active
+
+
+def _own_namespaces(limits: Limits, sockets: str) -> None:
+    linux.unshare(linux.CLONE_NEWNS | linux.CLONE_NEWNET | linux.CLONE_NEWIPC | linux.CLONE_NEWUTS)
+    linux.mount("proc", "/proc", "proc", linux.MS_NOSUID | linux.MS_NODEV | linux.MS_NOEXEC)
+    if sockets:
+        # From here on the folders of other kernels cannot be seen.
+        linux.mount(f"{SOCKETS}/{sockets}", SOCKETS, flags=linux.MS_BIND)
+    hidden = {folder: os.open(folder, os.O_PATH | os.O_CLOEXEC) for folder in (SCRATCH, SHARED_MEMORY)}
+    inodes = max(1024, limits.scratch_mb * 64)
+    linux.mount(
+        "tmpfs",
+        SCRATCH,
+        "tmpfs",
+        linux.MS_NOSUID | linux.MS_NODEV,
+        f"size={limits.scratch_mb}m,nr_inodes={inodes},mode=1777",
+    )
+    os.umask(0o022)
+    for folder in (WORK, HOME, f"{SCRATCH}/shm"):
+        os.mkdir(folder)
+        os.chmod(folder, 0o1777)
+    linux.mount(f"{SCRATCH}/shm", SHARED_MEMORY, flags=linux.MS_BIND)
+    for folder, descriptor in hidden.items():
+        _show_again(f"/proc/self/fd/{descriptor}", folder)
+        os.close(descriptor)
+    os.chdir(WORK)
+
+
+def _show_again(hidden: str, folder: str) -> None:
+    """Show in a folder what was there before a mount hid it: the way to this Python, if it lies below a folder for temporary files.
+
+    Such a Python is read-only, as anywhere else; the folder around it is the student's own, as anywhere else.
+    """
+    device = os.stat(hidden).st_dev
+    for entry in os.scandir(hidden):
+        path = f"{folder}/{entry.name}"
+        if entry.is_symlink():
+            os.symlink(os.readlink(entry.path), path)
+        elif entry.stat(follow_symlinks=False).st_dev != device:
+            _mount_point(entry.path, path)
+            linux.mount(entry.path, path, flags=linux.MS_BIND | linux.MS_REC)
+        else:
+            os.makedirs(path, exist_ok=True)
+            _show_again(entry.path, path)
+
+
+def _limit(limits: Limits, *, cuda: bool) -> None:
+    import resource  # not on Windows, where this module is asked for the names of layers only
+
+    bounds = {
+        resource.RLIMIT_CORE: 0,
+        resource.RLIMIT_CPU: limits.cpu_seconds,
+        resource.RLIMIT_FSIZE: limits.scratch_mb * 2**20,
+        resource.RLIMIT_MEMLOCK: 2**16,
+        resource.RLIMIT_MSGQUEUE: 0,
+        resource.RLIMIT_NICE: 0,
+        resource.RLIMIT_NOFILE: limits.files,
+        resource.RLIMIT_NPROC: limits.processes,
+        resource.RLIMIT_RTPRIO: 0,
+        resource.RLIMIT_SIGPENDING: 1024,
+    }
+    # CUDA reserves more addresses than there is memory; there the watch over resident memory is all.
+    if limits.memory_mb is not None and not cuda:
+        limit_memory(limits.memory_mb)
+    for kind, bound in bounds.items():
+        _, hard = resource.getrlimit(kind)
+        lowest = bound if hard == resource.RLIM_INFINITY else min(bound, hard)
+        # The last second of CPU time is left for Python to say what happened. The first process of a namespace does not even notice the
+        # signal that begins it, and is killed at its end.
+        resource.setrlimit(
+            kind, (lowest, lowest + 1 if kind == resource.RLIMIT_CPU and hard == resource.RLIM_INFINITY else lowest)
+        )
+
+
+def limit_memory(memory_mb: int) -> None:
+    """Let this process add so many MiB of address space, for good, to what it has now."""
+    import resource
+
+    pages = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[0])
+    # Rounded, so that it does not depend on the last page that happens to be mapped.
+    there = -(-pages * os.sysconf("SC_PAGE_SIZE") // 2**26) * 2**26
+    _, hard = resource.getrlimit(resource.RLIMIT_AS)
+    bound = there + memory_mb * 2**20
+    lowest = bound if hard == resource.RLIM_INFINITY else min(bound, hard)
+    resource.setrlimit(resource.RLIMIT_AS, (lowest, lowest))
+
+
+def _become_nobody() -> None:
+    """Become a user that owns nothing, in a user namespace that owns nothing."""
+    mapped = len(Path("/proc/self/uid_map").read_text(encoding="ascii").splitlines()) > 1
+    if mapped:
+        os.setgroups([])
+        os.setresgid(INSIDE, INSIDE, INSIDE)
+        os.setresuid(INSIDE, INSIDE, INSIDE)
+        # Changing the user closes /proc/self to its owner; the map below is written there.
+        linux.prctl(linux.PR_SET_DUMPABLE, 1)
+    user, group = os.getuid(), os.getgid()
+    linux.unshare(linux.CLONE_NEWUSER)
+    Path("/proc/self/setgroups").write_text("deny", encoding="ascii")
+    Path("/proc/self/gid_map").write_text(f"{INSIDE} {group} 1\n", encoding="ascii")
+    Path("/proc/self/uid_map").write_text(f"{INSIDE} {user} 1\n", encoding="ascii")
+
+
+def _without_namespaces() -> list[str]:
+    """Return what may be read where there is no private root: programs and libraries, and no home folder but Python's own part of it."""
+    return [
+        path
+        for path in (*python_view().readable, "/proc/self", "/dev/null", "/dev/urandom", "/dev/random")
+        if _is_public(path)
+    ]
+
+
+def _is_public(path: str) -> bool:
+    try:
+        return bool(os.stat(path).st_mode & (stat.S_IROTH | stat.S_IRUSR))
+    except OSError:
+        return False
+
+
+def probe() -> list[str]:
+    """Return the layers that this system offers, by trying them in a process of their own."""
+    reading, writing = os.pipe()
+    child = os.fork()
+    if not child:
+        os.close(reading)
+        _try_layers(writing)
+    os.close(writing)
+    with os.fdopen(reading, "r", encoding="ascii") as answers:
+        found = answers.read().split("\n")
+    os.waitpid(child, 0)
+    return [layer for layer in LAYERS if layer in found]
+
+
+def _try_layers(writing: int) -> None:
+    """Try all at once, and where that fails what works without namespaces; report, and end."""
+    import tempfile
+
+    folder = tempfile.mkdtemp(prefix="tfcourse-")
+    attempt = os.fork()
+    if not attempt:
+        try:
+            move_in(folder, python_view())
+            namespaces = ProcessNamespaces()
+            inner = namespaces.fork()
+            if inner:
+                os.waitpid(inner, 0)
+            else:
+                os.write(writing, "\n".join(lock_in(Limits(), namespaces=True)).encode() + b"\n")
+        except OSError:
+            pass
+        os._exit(0)
+    os.waitpid(attempt, 0)
+    with suppress(OSError):
+        os.rmdir(folder)
+    with suppress(OSError):
+        os.write(writing, "\n".join(lock_in(Limits(), namespaces=False)).encode() + b"\n")
+    os._exit(0)
+
+
+if __name__ == "__main__":
+    import json
+
+    sys.stdout.write(json.dumps(probe()))

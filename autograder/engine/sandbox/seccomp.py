@@ -1,0 +1,118 @@
+"""A filter of system calls: what no exercise needs, and what ways out of a sandbox have been made of.
+
+Protects against: the calls listed in ``_REFUSED``, among them those that start a program, so that there is no fresh interpreter in which
+nothing is refused or counted; sockets other than AF_UNIX; new namespaces; the 32-bit call table.
+
+Does not protect against: copies of the process (``fork``), which inherit the filter and everything that is refused in Python; mistakes in
+the calls that are allowed.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import errno
+import platform
+import struct
+from socket import AF_UNIX
+
+from autograder.engine.sandbox.linux import PR_SET_SECCOMP, prctl
+
+# Calls that are refused, by name: numbers on x86_64 and aarch64; -1 where the architecture has no such call.
+_REFUSED = {
+    "acct": (163, 89), "add_key": (248, 217), "bpf": (321, 280), "chroot": (161, 51), "clock_adjtime": (305, 266),
+    "clock_settime": (227, 112), "delete_module": (176, 106), "fanotify_init": (300, 262), "finit_module": (313, 273),
+    "fsconfig": (431, 431), "fsmount": (432, 432), "fsopen": (430, 430), "fspick": (433, 433), "init_module": (175, 105),
+    "io_uring_enter": (426, 426), "io_uring_register": (427, 427), "io_uring_setup": (425, 425), "ioperm": (173, -1),
+    "iopl": (172, -1), "kcmp": (312, 272), "kexec_file_load": (320, 294), "kexec_load": (246, 104), "keyctl": (250, 219),
+    "lookup_dcookie": (212, 18), "mbind": (237, 235), "memfd_create": (319, 279), "memfd_secret": (447, 447),
+    "migrate_pages": (256, 238), "mount": (165, 40), "mount_setattr": (442, 442), "move_mount": (429, 429),
+    "move_pages": (279, 239), "msgget": (68, 186), "mq_open": (240, 180), "name_to_handle_at": (303, 264),
+    "nfsservctl": (180, 42), "open_by_handle_at": (304, 265), "open_tree": (428, 428), "perf_event_open": (298, 241),
+    "personality": (135, 92), "pidfd_getfd": (438, 438), "pidfd_open": (434, 434), "pidfd_send_signal": (424, 424),
+    "pivot_root": (155, 41), "process_madvise": (440, 440), "process_vm_readv": (310, 270), "process_vm_writev": (311, 271),
+    "ptrace": (101, 117), "quotactl": (179, 60), "quotactl_fd": (443, 443), "reboot": (169, 142), "request_key": (249, 218),
+    "semget": (64, 190), "set_mempolicy": (238, 237), "setdomainname": (171, 162), "sethostname": (170, 161),
+    "setns": (308, 268), "settimeofday": (164, 170), "shmget": (29, 194), "swapoff": (168, 225), "swapon": (167, 224),
+    "syslog": (103, 116), "umount2": (166, 39), "unshare": (272, 97), "userfaultfd": (323, 282), "vhangup": (153, 58),
+    "vmsplice": (278, 75), "landlock_create_ruleset": (444, 444),
+    "execve": (59, 221), "execveat": (322, 281),
+    "listmount": (458, 458), "modify_ldt": (154, -1), "open_tree_attr": (467, 467), "statmount": (457, 457),
+}  # fmt: skip
+# PyTorch's CUDA driver makes anonymous files for its memory.
+_CUDA_NEEDS = frozenset({"memfd_create", "mbind", "set_mempolicy", "personality"})
+_CLONE = {"x86_64": 56, "aarch64": 220}
+_CLONE3 = 435
+_SOCKET = {"x86_64": 41, "aarch64": 198}
+_SOCKETPAIR = {"x86_64": 53, "aarch64": 199}
+_IOCTL = {"x86_64": 16, "aarch64": 29}
+_AUDIT_ARCH = {"x86_64": 0xC000003E, "aarch64": 0xC00000B7}
+_NAMESPACE_FLAGS = 0x7E020080  # every CLONE_NEW*, the time namespace's among them
+_TIOCSTI, _TIOCLINUX = 0x5412, 0x541C
+_X32 = 0x40000000
+
+_LOAD, _JEQ, _JGE, _JSET, _RETURN = 0x20, 0x15, 0x35, 0x45, 0x06
+_ALLOW, _KILL, _ERRNO = 0x7FFF0000, 0x80000000, 0x00050000
+_NUMBER, _ARCHITECTURE, _FIRST, _SECOND = 0, 4, 16, 24  # offsets in struct seccomp_data, little-endian
+_FILTER_MODE = 2
+
+
+def install(*, cuda: bool = False) -> None:
+    """Put this process, and all that it starts, under the filter. It cannot be taken off.
+
+    Args:
+        cuda: let the few calls pass that NVIDIA's driver needs.
+
+    Raises:
+        OSError: if the kernel has no seccomp, or ``no_new_privs`` is not set.
+    """
+    code = program(platform.machine(), cuda=cuda)
+    instructions = ctypes.create_string_buffer(code, len(code))
+    header = struct.pack("HxxxxxxP", len(code) // 8, ctypes.addressof(instructions))
+    prctl(PR_SET_SECCOMP, _FILTER_MODE, ctypes.create_string_buffer(header, len(header)))
+
+
+def program(machine: str, *, cuda: bool = False) -> bytes:
+    """Return the filter as BPF instructions for an architecture, ``"x86_64"`` or ``"aarch64"``."""
+    column = 0 if machine == "x86_64" else 1
+    refused = sorted(
+        numbers[column]
+        for name, numbers in _REFUSED.items()
+        if numbers[column] >= 0 and not (cuda and name in _CUDA_NEEDS)
+    )
+    lines = [_op(_LOAD, _ARCHITECTURE), _op(_JEQ, _AUDIT_ARCH[machine], 1, 0), _op(_RETURN, _KILL), _op(_LOAD, _NUMBER)]
+    if machine == "x86_64":
+        # The 32-bit view of the same calls would pass by the numbers below.
+        lines += [_op(_JGE, _X32, 0, 1), _refuse(errno.ENOSYS)]
+    for number in refused:
+        lines += [_op(_JEQ, number, 0, 1), _refuse(errno.EPERM)]
+    # glibc takes clone in its place, whose flags can be looked at.
+    lines += [_op(_JEQ, _CLONE3, 0, 1), _refuse(errno.ENOSYS)]
+    lines += _if(_CLONE[machine], [_op(_LOAD, _FIRST), _op(_JSET, _NAMESPACE_FLAGS, 0, 1), _refuse(errno.EPERM)])
+    for call in (_SOCKET[machine], _SOCKETPAIR[machine]):
+        lines += _if(call, [_op(_LOAD, _FIRST), _op(_JEQ, AF_UNIX, 1, 0), _refuse(errno.EAFNOSUPPORT)])
+    for request in (_TIOCSTI, _TIOCLINUX):
+        lines += _if(_IOCTL[machine], [_op(_LOAD, _SECOND), _op(_JEQ, request, 0, 1), _refuse(errno.EPERM)])
+    return b"".join([*lines, _op(_RETURN, _ALLOW)])
+
+
+def _if(number: int, body: list[bytes]) -> list[bytes]:
+    """Run ``body`` for one call, and have the call's number loaded again afterwards."""
+    return [_op(_JEQ, number, 0, len(body) + 1), *body, _op(_LOAD, _NUMBER)]
+
+
+def _refuse(number: int) -> bytes:
+    return _op(_RETURN, _ERRNO | number)
+
+
+def _op(code: int, value: int, if_true: int = 0, if_false: int = 0) -> bytes:
+    return struct.pack("HBBI", code, if_true, if_false, value)
+
+
+def available() -> bool:
+    """Return whether the kernel takes filters."""
+    try:
+        # A null filter is refused for its address where filters are known, and as an invalid request where they are not.
+        prctl(PR_SET_SECCOMP, _FILTER_MODE, 0)
+    except OSError as error:
+        return error.errno == errno.EFAULT
+    return True

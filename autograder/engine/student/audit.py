@@ -1,0 +1,343 @@
+"""What a student's process tells of itself before it happens: text run as code, pickles, copies of the process, ctypes.
+
+Python calls an audit hook before it does these things, and no code can remove one. :func:`report` writes a line for each to a socket whose
+other end the checker holds, then lets it happen: what has been written there, the student's process cannot take back. A line costs nothing;
+a lecturer sees it as *worth a look*.
+
+Protects against: code that is put together while it runs (``exec``, ``eval``, ``compile``, a file that was written, text given to a library
+that runs it), so that no reading of the cells finds it; objects in pickles and in arrays of objects; forked copies; calls into the C
+library; functions whose code, or whose file name, is exchanged. If a line cannot be written the process ends.
+
+Does not protect against: writing to the process's memory (``ctypes.memmove``, NumPy's ``as_strided``) once ``ctypes`` is at hand, which the
+reader of the text names where it is imported; syntax trees that are changed (``ast_transformers``); a library that calls what it is given.
+"""
+
+from __future__ import annotations
+
+import ast
+import builtins
+import dis
+import multiprocessing.util
+import os
+import socket
+import sys
+import sysconfig
+import timeit
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from types import CodeType, FrameType
+from typing import Any
+
+import torch
+from IPython.core.inputtransformer2 import TransformerManager
+
+from autograder.engine.student.no_programs import ProgramError, explanation
+
+# The functions below look built-in names up here, not in the module that student code can change.
+globals()["__builtins__"] = dict(vars(builtins))
+
+# So many lines are written, of so many characters; all of them fit into the socket.
+MOST, LONGEST = 60, 160
+
+_STARTS = frozenset({"os.exec", "os.posix_spawn", "os.spawn", "os.system", "pty.spawn", "subprocess.Popen"})
+_FORKS = frozenset({"os.fork", "os.forkpty"})
+_CTYPES = frozenset(
+    f"ctypes.{name}" for name in ("addressof", "call_function", "cdata", "cdata/buffer", "dlopen", "dlsym", "string_at")
+)
+# What only somebody does who looks for, or changes, what others have made.
+_MEDDLING = frozenset(
+    {
+        *(
+            "code.__new__",
+            "gc.get_objects",
+            "gc.get_referents",
+            "gc.get_referrers",
+            "marshal.loads",
+            "sys._current_frames",
+        ),
+        *("sys.addaudithook", "sys.setprofile", "sys.settrace"),
+    }
+)
+# Files of Python's that do it for whoever called them.
+_ON_BEHALF = (
+    "/cProfile.py",
+    "/profile.py",
+    "/asyncio/",
+    "/ctypes/__init__.py",
+    "<frozen os>",
+    "/multiprocessing/",
+    "/concurrent/futures/",
+    "/engine/student/audit.py",
+    "/subprocess.py",
+    "/os.py",
+    "/pty.py",
+)
+_FRAMES = frozenset({"ag_frame", "cr_frame", "gi_frame", "tb_frame"})
+# What weights, arrays and plain containers are made of.
+_PLAIN_PICKLES = {
+    "_codecs": ("encode",),
+    "builtins": ("bytearray", "complex", "frozenset", "range", "set", "slice"),
+    "collections": ("Counter", "OrderedDict", "defaultdict", "deque"),
+    "numpy": ("dtype", "ndarray"),
+    "numpy._core.multiarray": ("_reconstruct", "scalar"),
+    "numpy.core.multiarray": ("_reconstruct", "scalar"),
+    "multiprocessing.resource_sharer": ("DupFd",),
+    "torch": ("Size", "Tensor", *(name for name, item in vars(torch).items() if isinstance(item, torch.dtype))),
+    "torch._utils": ("_rebuild_parameter", "_rebuild_tensor", "_rebuild_tensor_v2"),
+    "torch.storage": ("UntypedStorage", "_load_from_bytes"),
+}
+_CALLS = frozenset(number for name, number in dis.opmap.items() if name.startswith(("CALL", "PRECALL")))
+# They run the text of cells and of magics, and what they compile is looked for in the cells.
+_RUN_CELLS = (
+    ("/IPython/core/interactiveshell.py", "run_code"),
+    ("/IPython/core/magics/execution.py", ""),
+    ("/timeit.py", ""),
+)
+_COMPILE_CELLS = (
+    "/IPython/core/compilerop.py",
+    "/IPython/core/magics/execution.py",
+    "/IPython/utils/py3compat.py",
+    "/timeit.py",
+)
+# They write functions of their own and define them.
+_DEFINE = ("/dataclasses.py", "/collections/__init__.py")
+
+
+def library_folders(*more: str) -> tuple[str, ...]:
+    """Return the folders in which a code object's file is not a student's: Python's, the installed packages' and the grader's own.
+
+    Args:
+        more: further folders, such as the student build's.
+    """
+    paths = sysconfig.get_paths()
+    own = [paths[name] for name in ("stdlib", "platstdlib", "purelib", "platlib")]
+    folders = [*own, str(Path(__file__).resolve().parents[2]), *filter(None, more)]
+    return tuple(dict.fromkeys(f"{folder.rstrip('/')}/" for folder in folders))
+
+
+def refuse_programs() -> None:
+    """Have Python explain that no program can be started, where its own functions are asked to start one."""
+
+    def refuse(event: str, arguments: tuple[Any, ...]) -> None:
+        if event in _STARTS:
+            raise _refusal(arguments)
+
+    sys.addaudithook(refuse)
+    multiprocessing.util.spawnv_passfds = _spawn
+
+
+def _spawn(path: bytes, args: Sequence[Any], passfds: Sequence[int]) -> int:
+    """Have it audited that multiprocessing starts a fresh interpreter; it does so in a way that Python does not audit."""
+    sys.audit("subprocess.Popen", path, list(args), None, None)
+    raise _refusal((path, list(args)))
+
+
+def _refusal(arguments: tuple[Any, ...]) -> ProgramError:
+    return ProgramError(explanation(_program(arguments)))
+
+
+def _program(arguments: tuple[Any, ...]) -> str:
+    """Return the command in the arguments of an event by which a program is started."""
+    told = [part for part in arguments if type(part) in (str, bytes, list, tuple)]
+    line = max(told[:2], key=lambda part: isinstance(part, (list, tuple)), default="")
+    words = [line] if isinstance(line, (str, bytes)) else line
+    return " ".join(os.fsdecode(word) for word in words if type(word) in (str, bytes))
+
+
+def report(connection: socket.socket, folders: tuple[str, ...]) -> Callable[[str], None]:
+    """Report from now on, for good, what this process is about to do.
+
+    This module cannot be found afterwards, and the hook uses no other: nothing that student code can name leads to it.
+
+    Args:
+        connection: where lines are written, a connected socket that keeps messages apart.
+        folders: where libraries lie, as :func:`library_folders` has them.
+
+    Returns:
+        A function to be given the text of each cell before it runs. Programs are refused as by :func:`refuse_programs`.
+    """
+    texts = [_TEMPLATE.format(stmt=stmt, setup=setup, init=init) for stmt, setup, init in _TIMED] + ["pass\npass"]
+    describe, write, getframe = _describer(folders, texts), _writer(connection), sys._getframe
+    starts, frames, refusal = _STARTS, _FRAMES, _refusal
+    transform, is_python = TransformerManager().transform_cell, _is_python
+    looked_at = frozenset(
+        {"compile", "exec", "object.__getattr__", "object.__setattr__", "open", "pickle.find_class"}
+        | _CTYPES | _FORKS | _MEDDLING | _STARTS
+    )  # fmt: skip
+
+    def hook(event: str, arguments: tuple[Any, ...]) -> None:
+        if event in looked_at and (event != "object.__getattr__" or arguments[1] in frames):
+            line = describe(event, arguments, getframe(1))
+            if line:
+                write(line)
+            if event in starts:
+                raise refusal(arguments)
+
+    def note(source: str) -> None:
+        texts.append(source)
+        if any(sign in source for sign in "%!?") and not is_python(source):
+            # As IPython has it, whatever is done to it later; of a cell magic's cell also what the magic runs.
+            texts.extend((transform(source), transform(source.partition("\n")[2])))
+
+    del sys.modules[__name__]
+    vars(sys.modules[__name__.rpartition(".")[0]]).pop(__name__.rpartition(".")[2], None)
+    sys.addaudithook(hook)
+    multiprocessing.util.spawnv_passfds = _spawn
+    return note
+
+
+_TEMPLATE: str = vars(timeit)["template"]
+# The text that timeit makes of a function that it is given, with and without another one to begin with, and of nothing.
+_TIMED = (
+    ("_stmt()", "pass", ", _stmt=_stmt"),
+    ("_stmt()", "_setup()", ", _stmt=_stmt, _setup=_setup"),
+    ("pass", "pass", ""),
+)
+
+
+def _is_python(source: str) -> bool:
+    """Whether the shell runs a cell as it stands."""
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # they are told when the cell runs
+            compile(source, "", "exec", ast.PyCF_ONLY_AST)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return False
+    return True
+
+
+def _writer(connection: socket.socket) -> Callable[[str], None]:
+    """Return a function that writes a line, once; where it cannot, the process ends."""
+    send, descriptor, fstat, end = connection.send, connection.fileno(), os.fstat, os._exit
+    inode, flags, most, longest = fstat(descriptor).st_ino, socket.MSG_DONTWAIT | socket.MSG_NOSIGNAL, MOST, LONGEST
+    written: set[str] = set()
+
+    def write(line: str) -> None:
+        line = line[:longest]
+        if line in written or len(written) > most:
+            return
+        written.add(line)
+        try:
+            if fstat(descriptor).st_ino != inode:
+                end(1)
+            send((line if len(written) <= most else "and more").encode("utf-8", "replace"), flags)
+        except OSError:
+            end(1)
+
+    return write
+
+
+def _describer(folders: tuple[str, ...], texts: list[str]) -> Callable[[str, tuple[Any, ...], FrameType], str]:
+    """Return a function that says what is worth a look about an event, or nothing."""
+    run_cells, compile_cells, define, on_behalf = _RUN_CELLS, _COMPILE_CELLS, _DEFINE, _ON_BEHALF
+    starts, forks, foreign, meddling, plain = _STARTS, _FORKS, _CTYPES, _MEDDLING, _PLAIN_PICKLES
+    all_code, calls = _all_code, _CALLS
+
+    go_betweens: dict[str, bool] = {}
+
+    def is_library(file: str) -> bool:
+        return file.startswith(folders) or file.startswith("<frozen ")
+
+    def is_go_between(file: str) -> bool:
+        if file not in go_betweens:
+            go_betweens[file] = is_library(file) and any(part in file for part in on_behalf)
+        return go_betweens[file]
+
+    def behind(frame: FrameType | None) -> FrameType | None:
+        while frame is not None and is_go_between(frame.f_code.co_filename):
+            frame = frame.f_back
+        return frame
+
+    def by_library(frame: FrameType | None) -> bool:
+        frame = behind(frame)
+        return frame is None or is_library(frame.f_code.co_filename)
+
+    def imports(frame: FrameType | None) -> bool:
+        """Whether a library is being imported: what it runs then is its own."""
+        while frame is not None and is_library(frame.f_code.co_filename):
+            if frame.f_code.co_name == "<module>":
+                return True
+            frame = frame.f_back
+        return False
+
+    def compiles(text: object, frame: FrameType) -> str:
+        file = frame.f_code.co_filename
+        if not is_library(file):
+            return f"compiles {_shown(text)}"
+        if not any(part in file for part in compile_cells) or type(text) not in (str, bytes):
+            return ""
+        source = text.decode("utf-8", "replace") if isinstance(text, bytes) else str(text)
+        if any(source.strip() in known for known in texts):
+            return ""
+        return f"has text compiled that stands in no cell: {_shown(source)}"
+
+    def runs(code: object, frame: FrameType) -> str:
+        frame = behind(frame) or frame
+        file = frame.f_code.co_filename
+        if type(code) is not CodeType:
+            return ""
+        if not is_library(file):
+            return f"runs text or a code object with exec or eval ({code.co_name})"
+        if file.startswith("<frozen "):
+            return "" if is_library(code.co_filename) else f"imports a file of its own, {code.co_filename}"
+        if any(file.endswith(part) and name in ("", frame.f_code.co_name) for part, name in run_cells):
+            return (
+                f"runs a cell under the name of another file, {code.co_filename}"
+                if is_library(code.co_filename)
+                else ""
+            )
+        if (
+            file.endswith(define)
+            or imports(frame)
+            or all(calls.isdisjoint(part.co_code[::2]) for part in all_code(code))
+        ):
+            return ""
+        return f"has text run by {'/'.join(file.split('/')[-3:])}"
+
+    def describe(event: str, arguments: tuple[Any, ...], frame: FrameType) -> str:
+        if event == "compile":
+            return compiles(arguments[0], frame)
+        if event == "exec":
+            return runs(arguments[0], frame)
+        if event == "open":
+            path = arguments[0]
+            return f"opens {path}" if type(path) is str and path.startswith("/proc/") and path.endswith("/mem") else ""
+        if event == "pickle.find_class":
+            return "" if _is_plain(plain, *arguments) else f"unpickles {arguments[0]}.{arguments[1]}"
+        if event in forks:
+            return "makes a copy of its process"
+        if event == "object.__getattr__":
+            return "" if by_library(frame) else f"asks for {arguments[1]}"
+        if event == "object.__setattr__":
+            return "gives a function other code" if arguments[1] == "__code__" and not by_library(frame) else ""
+        if by_library(frame):
+            return ""
+        if event in starts:
+            return f"wants to start a program: {_program(arguments)}"
+        return "uses ctypes" if event in foreign else f"calls {event}" if event in meddling else ""
+
+    return describe
+
+
+def _is_plain(plain: dict[str, tuple[str, ...]], module: object, name: object) -> bool:
+    if type(module) is not str or type(name) is not str:
+        return False
+    if module.startswith("torch.multiprocessing.") or (module == "torch" and name.endswith("Storage")):
+        return True
+    return name in plain.get(module, ())
+
+
+def _shown(text: object) -> str:
+    """Return the beginning of a text; of anything else, such as a syntax tree, its kind."""
+    if type(text) is bytes:
+        text = text[:LONGEST].decode("utf-8", "replace")
+    return repr(" ".join(text[:LONGEST].split())) if type(text) is str else f"a {type(text).__name__}"
+
+
+def _all_code(code: CodeType) -> Iterator[CodeType]:
+    """Yield a code object and all inside it."""
+    yield code
+    for part in code.co_consts:
+        if type(part) is CodeType:
+            yield from _all_code(part)

@@ -1,0 +1,388 @@
+"""The student's side of a connection: it runs cells and answers for what they have defined.
+
+It lives in the same process as the student's code, which can do with it as it likes. So nothing here decides: the other side believes none
+of it, compares numbers, and takes what is malformed for a finding.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+import types
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch._C._autograd import (
+    _disable_profiler,
+    _disable_profiler_legacy,
+    _enable_profiler,
+    _enable_profiler_legacy,
+    _prepare_profiler,
+)
+from torch._C._profiler import ProfilerActivity, ProfilerConfig, ProfilerState, _ExperimentalConfig
+
+from autograder.checking.request import OUT_OF_MEMORY, Observation, Request, tensors_in
+from autograder.checking.subject import LocalSubject
+from autograder.engine.student import refusal_switch, thread_check
+from autograder.engine.student.shell import CellShell
+from autograder.engine.transport.channel import Channel, ClosedError, Tray
+from autograder.engine.transport.serialization import NotPlainError, Opaque, Reference, pack, unpack
+
+MAX_TEXT = 4_000
+
+# Shapes, memory, stacks, operation counts and modules are not recorded.
+_QUIET = (False, False, False, False, False)
+_EVERY_THREAD = ProfilerConfig(ProfilerState.KINETO, *_QUIET, _ExperimentalConfig(profile_all_threads=True))
+_THIS_THREAD = ProfilerConfig(ProfilerState.CPU, *_QUIET, _ExperimentalConfig())
+
+
+class Agent:
+    """Answers requests, one after the other, until the other side closes the connection.
+
+    Args:
+        channel: the connection.
+        tray: where parts of an answer are laid down.
+        shell: where cells run.
+        max_bytes: the longest answer.
+        note: is given the text of each cell before it runs.
+    """
+
+    def __init__(
+        self,
+        channel: Channel,
+        tray: Tray,
+        shell: CellShell,
+        max_bytes: int,
+        note: Callable[[str], None] = lambda source: None,
+    ) -> None:
+        self._channel = channel
+        self._tray = tray
+        self._shell = shell
+        self._max_bytes = max_bytes
+        self._note = note
+        self._kept: dict[int, Any] = {}
+        self._numbers: dict[int, int] = {}
+        self._graphs: dict[int, list[Tensor]] = {}
+        self._next = self._outputs = 0
+        self._process = os.getpid()
+        self._answering = self._sending = self._put_off = False
+
+    def serve(self) -> None:
+        """Answer until nobody asks any more."""
+        signal.signal(signal.SIGINT, self._interrupted)
+        try:
+            while True:
+                question = unpack(self._channel.receive(), self._resolve, trusted=True)
+                if question.get("do") == "release":
+                    refusal_switch.release(question["token"])  # nobody waits for an answer
+                    continue
+                try:
+                    self._put_off, self._answering = False, True
+                    data = self._packed(self._answer(question))
+                    self._answering = False
+                except KeyboardInterrupt:
+                    # Time was up while nothing of the student's was running; an answer is awaited all the same.
+                    self._answering = False
+                    data = pack({"raised": _raised(KeyboardInterrupt())})
+                self._channel.send(data)
+        except ClosedError:
+            return
+
+    def _interrupted(self, *_: object) -> None:
+        """Stop what is being answered, but not in the middle of a message: to every question there is one answer, and a whole one."""
+        if self._sending:
+            self._put_off = True
+        elif self._answering:
+            raise KeyboardInterrupt
+
+    def _tell(self, data: bytes) -> None:
+        """Send something before the answer."""
+        if threading.current_thread() is not threading.main_thread():
+            self._channel.send(data)  # interrupted is always the first thread
+            return
+        self._sending = True
+        try:
+            self._channel.send(data)
+        finally:
+            self._sending = False
+        if self._put_off:
+            self._put_off = False
+            raise KeyboardInterrupt
+
+    def _answer(self, question: dict[str, Any]) -> dict[str, Any]:
+        self._outputs = 0
+        try:
+            handler: Callable[[dict[str, Any]], dict[str, Any]] = getattr(self, f"_do_{question['do']}")
+            return handler(question)
+        except BaseException as error:  # what a student's code raises is the answer
+            return {"raised": _raised(error)}
+
+    def _packed(self, answer: dict[str, Any]) -> bytes:
+        if os.getpid() != self._process:
+            os._exit(
+                0
+            )  # a copy of this process that a cell has made, and that has come to the cell's end: nobody has asked it
+        try:
+            data = pack(answer, self._stand_in, self._max_bytes)
+        except Exception as error:  # an object of a student's may refuse to be looked at, in any way
+            data = pack({"raised": _raised(error)})
+        if len(data) > self._max_bytes:
+            data = pack(
+                {"raised": _raised(NotPlainError(f"the result takes {len(data) / 2**20:.0f} MiB, which is too much"))}
+            )
+        return data
+
+    def _resolve(self, reference: Reference) -> Any:
+        return self._kept[reference.number]
+
+    def _stand_in(self, value: Any) -> Reference | Opaque:
+        """Keep an object that cannot cross, and let its number stand for it; the same object has the same number."""
+        number = self._numbers.get(id(value))
+        if number is None:
+            self._next += 1
+            number = self._numbers[id(value)] = self._next
+            self._kept[number] = value
+        name = getattr(value, "__name__", None)
+        return Reference(number, _kind(value), name if type(name) is str else type(value).__name__)
+
+    def _do_place(self, question: dict[str, Any]) -> dict[str, Any]:
+        """Lay a file beside the notebook."""
+        path = Path.cwd() / question["name"]
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(question["data"])
+        return {"value": None}
+
+    def _do_run(self, question: dict[str, Any]) -> dict[str, Any]:
+        self._note(question["source"])
+        return {"value": self._shell.run(question["source"], self._emit)}
+
+    def _emit(self, output: dict[str, Any]) -> None:
+        # What copies of this process print would come into the middle of what it says itself.
+        if os.getpid() == self._process:
+            self._outputs += 1
+            self._tell(pack({"out": output}, _described, self._max_bytes))
+
+    def _do_look(self, question: dict[str, Any]) -> dict[str, Any]:
+        name = question["name"]
+        if name not in self._shell.user_ns:
+            return {"missing": True}
+        value = self._shell.user_ns[name]
+        return {"value": self._stand_in(value) if callable(value) else value}
+
+    def _do_forget(self, question: dict[str, Any]) -> dict[str, Any]:
+        del self._shell.user_ns[question["name"]]
+        return {"value": None}
+
+    def _do_bind(self, question: dict[str, Any]) -> dict[str, Any]:
+        self._shell.user_ns[question["name"]] = question["value"]
+        return {"value": None}
+
+    def _do_call(self, question: dict[str, Any]) -> dict[str, Any]:
+        arguments, named = question["args"], question["kwargs"]
+        given = tensors_in((arguments, named))
+        wanted = [given[i] for i in question["wrt"]]
+        for leaf in wanted:
+            leaf.requires_grad_()
+        # A leaf that needs a gradient cannot be changed in place; a product with one can, as a layer's output could.
+        arguments, named = _replace((arguments, named), {id(leaf): leaf * 1 for leaf in wanted})
+        before = pack([arguments, named], self._stand_in, self._max_bytes)
+        with torch.set_grad_enabled(question["grad"]):
+            result = question["of"](*arguments, **named)
+        answer: dict[str, Any] = {"value": result, "graph": None, "attached": []}
+        if question["grad"]:
+            outputs = tensors_in(result)
+            attached = [i for i, output in enumerate(outputs) if output.requires_grad]
+            if attached:
+                self._next += 1
+                self._graphs[self._next] = [*wanted, *(outputs[i] for i in attached)]
+                answer |= {"graph": self._next, "attached": attached}
+        after = pack([arguments, named], self._stand_in, self._max_bytes)
+        answer["changed"] = [arguments, named] if after != before else None
+        return answer
+
+    def _do_backward(self, question: dict[str, Any]) -> dict[str, Any]:
+        tensors, count = self._graphs[question["graph"]], question["wrt"]
+        wanted, outputs = tensors[:count], tensors[count:]
+        for leaf in wanted:
+            leaf.grad = None
+        torch.autograd.backward(outputs, question["grads"], retain_graph=True)
+        return {"value": [leaf.grad for leaf in wanted]}
+
+    def _do_get(self, question: dict[str, Any]) -> dict[str, Any]:
+        value = getattr(question["of"], question["name"])
+        if isinstance(value, Tensor):
+            return {"value": value, "grad": value.grad, "requires_grad": value.requires_grad}
+        return {"value": self._stand_in(value) if callable(value) else value}
+
+    def _do_set(self, question: dict[str, Any]) -> dict[str, Any]:
+        setattr(question["of"], question["name"], question["value"])
+        return {"value": None}
+
+    def _do_special(self, question: dict[str, Any]) -> dict[str, Any]:
+        """Do what an operator or a built-in function does: ``len``, ``repr``, ``a + b``, ``a[i]``."""
+        return {"value": _SPECIAL[question["name"]](question["of"], *question["args"])}
+
+    def _do_next(self, question: dict[str, Any]) -> dict[str, Any]:
+        try:
+            return {"value": next(question["of"])}
+        except StopIteration:
+            return {"end": True}
+
+    def _do_key(self, question: dict[str, Any]) -> dict[str, Any]:
+        refusal_switch.keep(question["key"])
+        return {"value": None}
+
+    def _do_observe(self, question: dict[str, Any]) -> dict[str, Any]:
+        subject, called = LocalSubject(question["of"]), set[str]()
+        if names := question["forbidden"]:
+            proof = refusal_switch.refuse(question["exercise"], names, question["nonce"], called)
+            # The part after the last one, and laid down first.
+            self._lay_down(pack({"part": len(question["sizes"]), "after": self._outputs, "answers": proof}))
+        requests = iter(question["requests"])
+        for number, size in enumerate(question["sizes"]):
+            group = [Request(**next(requests)) for _ in range(size)]
+            observed = _observed(subject, group, called, backward="backward" in names)
+            answers = [self._packed_observation(item) for item in observed]
+            # Group by group: what has been answered is answered, whatever becomes of the rest.
+            self._lay_down(pack({"part": number, "after": self._outputs, "answers": answers}, None, self._max_bytes))
+        return {"value": None}
+
+    def _lay_down(self, part: bytes) -> None:
+        if not self._tray.put(part):
+            self._tell(part)
+
+    def _packed_observation(self, observed: Observation) -> bytes:
+        try:
+            return pack(told(observed), _described, self._max_bytes)
+        except NotPlainError as error:  # too many items, or too deep: that answer is lost, and not the others with it
+            return pack(told(Observation(error=f"MalformedAnswer: {error}")))
+
+    def _do_drop(self, question: dict[str, Any]) -> dict[str, Any]:
+        for number in question["numbers"]:
+            self._numbers.pop(id(self._kept.pop(number, None)), None)
+        return {"value": None}
+
+
+_SPECIAL: dict[str, Callable[..., Any]] = {
+    "repr": repr, "str": str, "len": len, "bool": bool, "hash": hash, "int": int, "float": float, "iter": iter,
+    "dir": dir, "contains": lambda a, b: b in a, "getitem": lambda a, key: a[key],
+    "setitem": lambda a, key, value: a.__setitem__(key, value), "delitem": lambda a, key: a.__delitem__(key),
+    "eq": lambda a, b: a == b, "ne": lambda a, b: a != b, "lt": lambda a, b: a < b, "le": lambda a, b: a <= b,
+    "gt": lambda a, b: a > b, "ge": lambda a, b: a >= b, "add": lambda a, b: a + b, "sub": lambda a, b: a - b,
+    "mul": lambda a, b: a * b, "truediv": lambda a, b: a / b, "matmul": lambda a, b: a @ b, "neg": lambda a: -a,
+    "radd": lambda a, b: b + a, "rsub": lambda a, b: b - a, "rmul": lambda a, b: b * a, "rtruediv": lambda a, b: b / a,
+    "floordiv": lambda a, b: a // b, "mod": lambda a, b: a % b, "pow": lambda a, b: a**b, "abs": abs,
+    "enter": lambda a: a.__enter__(), "exit": lambda a: a.__exit__(None, None, None),
+}  # fmt: skip
+
+
+def _kind(value: Any) -> str:
+    if isinstance(value, type):
+        return "class"
+    if isinstance(value, nn.Module):
+        return "module"
+    if isinstance(value, (types.FunctionType, types.MethodType, types.BuiltinFunctionType)):
+        return "function"
+    return "iterator" if isinstance(value, (types.GeneratorType, Iterator)) else "object"
+
+
+def _described(value: Any) -> Opaque:
+    return Opaque(f"a {type(value).__name__}")
+
+
+def _observed(
+    subject: LocalSubject, group: Sequence[Request], called: set[str], *, backward: bool
+) -> list[Observation]:
+    """Observe requests, and tell with the first of them whether autograd's engine ran, which is no operator that could be refused.
+
+    To begin and to end takes longer than to look, so a group is watched as one. To look into every thread takes several times as long as to
+    look into one, which is enough for who has never had another.
+    """
+    if not backward:
+        return [subject.observe_refused(request, called) for request in group]
+    seen: set[str] = set()
+    alone = thread_check.none_yet()
+    with _in_this_thread(seen) if alone else _in_every_thread(seen):
+        found = [subject.observe_refused(request, called) for request in group]
+    if alone and not thread_check.none_yet():
+        # The first other thread there ever was began while nobody looked at it.
+        with _in_every_thread(seen):
+            for request in group:
+                subject.observe(request)
+    if found and any(name.startswith("autograd::engine") for name in seen):
+        found[0] = replace(found[0], functions=(*found[0].functions, "backward"))
+    return found
+
+
+@contextmanager
+def _in_every_thread(seen: set[str]) -> Iterator[None]:
+    _prepare_profiler(_EVERY_THREAD, {ProfilerActivity.CPU})
+    _enable_profiler(_EVERY_THREAD, {ProfilerActivity.CPU})
+    try:
+        yield
+    finally:
+        seen |= {event.name() for event in _disable_profiler().events()}
+
+
+@contextmanager
+def _in_this_thread(seen: set[str]) -> Iterator[None]:
+    _enable_profiler_legacy(_THIS_THREAD)
+    try:
+        yield
+    finally:
+        seen |= {event.name() for thread in _disable_profiler_legacy() for event in thread}
+
+
+def told(observation: Observation) -> dict[str, Any]:
+    """Return what an observation says, and leave out what it does not say: most say one thing."""
+    said = {
+        name: item for name, item in vars(observation).items() if item is not None and item is not False and item != ()
+    }
+    return said if observation.outputs else {name: item for name, item in said.items() if name != "outputs"}
+
+
+def _raised(error: BaseException) -> dict[str, Any]:
+    """Return what is told of an exception: its type, the built-in types it derives from, its text, and where it was raised."""
+    try:
+        text = str(error)[:MAX_TEXT]
+    except BaseException:  # it runs code of the student's, which may end in any way
+        text = "(its text cannot be shown)"
+    return {
+        "type": type(error).__name__,
+        "bases": [base.__name__ for base in type(error).__mro__ if base.__module__ == "builtins"],
+        "text": text,
+        "where": _frames(error),
+        "memory": _is_about_memory(error, text),
+    }
+
+
+def _is_about_memory(error: BaseException, text: str) -> bool:
+    return isinstance(error, MemoryError) or any(sign in text for sign in OUT_OF_MEMORY)
+
+
+def _frames(error: BaseException) -> list[str]:
+    """Return the lines of a student's cells that an exception passed, innermost last."""
+    lines: list[str] = []
+    trace = error.__traceback__
+    while trace is not None and len(lines) < 20:
+        code = trace.tb_frame.f_code
+        if code.co_filename.startswith("<ipython-input"):
+            lines.append(f"{code.co_name}, line {trace.tb_lineno}")
+        trace = trace.tb_next
+    return lines
+
+
+def _replace(value: Any, by: dict[int, Tensor]) -> Any:
+    if isinstance(value, Tensor):
+        return by.get(id(value), value)
+    if isinstance(value, dict):
+        return {key: _replace(item, by) for key, item in value.items()}
+    if type(value) in (list, tuple):
+        return type(value)(_replace(item, by) for item in value)
+    return value

@@ -1,0 +1,394 @@
+"""Running a notebook's cells without Jupyter's messages: an IPython shell whose outputs are handed on as they come."""
+
+from __future__ import annotations
+
+import ast
+import atexit
+import re
+import sys
+import warnings
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from io import UnsupportedOperation
+from types import TracebackType
+from typing import Any, cast
+
+from IPython.core.compilerop import CachingCompiler
+from IPython.core.displayhook import DisplayHook
+from IPython.core.displaypub import DisplayPublisher
+from IPython.core.interactiveshell import InteractiveShell
+from IPython.external.pickleshare import PickleShareDB
+from IPython.paths import get_ipython_dir
+from traitlets import Type
+from traitlets.config import Config
+
+from autograder.engine.student.no_programs import ShellRefusal, refuse_script_magics
+
+Emit = Callable[[dict[str, Any]], None]
+
+# So many steps of the way to an exception are shown from its beginning, and from its end.
+_STEPS = 15
+_AWAITS = re.compile(r"\b(await|async)\b")
+
+
+def _nobody(output: dict[str, Any]) -> None:
+    """Take an output that nobody waits for."""
+
+
+class _Publisher(DisplayPublisher):  # type: ignore[misc]
+    def publish(
+        self, data: Any, metadata: Any = None, *, transient: Any = None, update: bool = False, **kwargs: Any
+    ) -> None:
+        output = {"output_type": "display_data", "data": data, "metadata": metadata or {}}
+        name = (transient or {}).get("display_id")
+        self.shell.emit({**output, "display_id": name, "update": update} if name is not None else output)
+
+    def clear_output(self, wait: bool = False) -> None:
+        self.shell.emit({"output_type": "clear_output", "wait": wait})
+
+
+class _Hook(DisplayHook):  # type: ignore[misc]
+    def write_output_prompt(self) -> None:
+        pass
+
+    def write_format_data(self, format_dict: Any, md_dict: Any = None) -> None:
+        self.shell.emit({"output_type": "execute_result", "data": format_dict, "metadata": md_dict or {}})
+
+    def finish_displayhook(self) -> None:
+        self._is_active = False
+
+    def start_displayhook(self) -> None:
+        self._is_active = True
+
+
+class _Stream:
+    """Stands for stdout or stderr; passes on what is written in pieces of some size."""
+
+    encoding, errors = "utf-8", "replace"
+
+    def __init__(self, shell: CellShell, name: str) -> None:
+        self._shell, self._name = shell, name
+        self._waiting: list[str] = []
+        self._length = 0
+
+    def write(self, text: Any) -> int:
+        if not isinstance(text, str):
+            raise TypeError(f"write() argument must be str, not {type(text).__name__}")
+        if not self._waiting:
+            # What has been said on the other stream came first.
+            self._shell.flush()
+        self._waiting.append(text)
+        self._length += len(text)
+        if self._length > 16_384:
+            self.flush()
+        return len(text)
+
+    def writelines(self, lines: Any) -> None:
+        for line in lines:
+            self.write(line)
+
+    def flush(self) -> None:
+        text, self._waiting, self._length = "".join(self._waiting), [], 0
+        for begin in range(0, len(text), 65_536):
+            self._shell.emit({"output_type": "stream", "name": self._name, "text": text[begin : begin + 65_536]})
+
+    def isatty(self) -> bool:
+        return False
+
+    def writable(self) -> bool:
+        return True
+
+    def readable(self) -> bool:
+        return False
+
+    def fileno(self) -> int:
+        raise UnsupportedOperation("this stream has no file")
+
+
+class _Compiler(CachingCompiler):  # type: ignore[misc]
+    """A compiler that parses a cell once: to see whether it is Python, and to run it."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._ahead: tuple[str, int, ast.AST] | None = None
+
+    def read_ahead(self, cell: str) -> bool:
+        """Parse a cell that is about to be run, and return whether it is Python."""
+        self._ahead = None
+        try:
+            with warnings.catch_warnings(record=True) as warned:
+                warnings.simplefilter("always")
+                tree = super().ast_parse(cell)
+        except (SyntaxError, ValueError, RecursionError, MemoryError):
+            return False
+        if not warned:  # else it is parsed again, where it can be said to whom it concerns
+            self._ahead = cell, self.flags, tree
+        return True
+
+    def ast_parse(self, source: str, filename: str = "<unknown>", symbol: str = "exec") -> ast.AST:
+        """Return a cell's syntax tree."""
+        ahead, self._ahead = self._ahead, None
+        if ahead is not None and ahead[:2] == (source, self.flags) and symbol == "exec":
+            return ahead[2]
+        return cast("ast.AST", super().ast_parse(source, filename, symbol))
+
+
+class CellShell(ShellRefusal, InteractiveShell):  # type: ignore[misc]
+    """An IPython shell that hands on outputs as plain dictionaries, as notebooks keep them, and starts no programs."""
+
+    compiler_class = Type(_Compiler)
+    displayhook_class = Type(_Hook)
+    display_pub_class = Type(_Publisher)
+    _db: Any = None
+
+    def __init__(self, **kwargs: Any) -> None:
+        self._take: Emit = _nobody
+        self._streams: tuple[_Stream, ...] = ()
+        super().__init__(**kwargs)
+
+    @property
+    def db(self) -> Any:
+        """What IPython keeps from one session to the next, such as the folders of ``%cd``.
+
+        It lies where ``IPYTHONDIR`` says on first use: a shell may be made in one place and run cells in another, where the first is gone.
+        """
+        if self._db is None:
+            self._db = PickleShareDB(f"{get_ipython_dir()}/db")
+        return self._db
+
+    @db.setter
+    def db(self, value: Any) -> None:
+        """Take no notice of what older versions of IPython make at once."""
+
+    def emit(self, output: dict[str, Any]) -> None:
+        """Hand on an output, after what was printed before it."""
+        if output["output_type"] != "stream":
+            self.flush()
+        self._take(output)
+
+    def flush(self) -> None:
+        """Hand on what was printed and still waits."""
+        for stream in self._streams:
+            stream.flush()
+
+    def _showtraceback(self, etype: Any, evalue: Any, stb: Any) -> None:
+        try:
+            text = str(evalue)
+        except Exception:
+            text = "(its text cannot be shown)"
+        self.emit({"output_type": "error", "ename": etype.__name__, "evalue": text, "traceback": list(stb)})
+
+    def forget(self) -> None:
+        """Let go of all that cells have defined, and of the last error: nothing can be run afterwards."""
+        atexit.unregister(self.atexit_operations)
+        self.user_ns.clear()
+        self.last_execution_result = None
+        for name in ("last_type", "last_value", "last_traceback", "last_exc"):
+            vars(sys).pop(name, None)
+        type(self).clear_instance()
+
+    def showtraceback(self, exc_tuple: Any = None, *args: Any, **kwargs: Any) -> None:
+        """Show an exception. Of a long way to it the middle is left out: IPython takes 10 s for the thousands of calls of a recursion."""
+        with suppress(ValueError):  # there is none, and that is said below
+            error = self._get_exc_info(exc_tuple)[1]
+            for _ in range(_STEPS):
+                if error is not None:
+                    _leave_out_the_middle(error.__traceback__)
+                    error = error.__context__
+        super().showtraceback(exc_tuple, *args, **kwargs)
+
+    def _format_exception_for_storage(self, *args: Any, **kwargs: Any) -> dict[str, Any]:
+        return {}  # what is kept of an error is what was shown; this is for a history that nobody asks
+
+    def ask_exit(self) -> None:
+        """Go on: the process of a notebook ends when it has been graded, whatever ``exit()`` says."""
+
+    def enable_gui(self, gui: Any = None) -> None:
+        """Have no event loop."""
+
+    def transform_cell(self, raw_cell: str) -> str:
+        """Return a cell as Python. One that is Python stays as it is: to look for IPython's own syntax takes longer than most run."""
+        cell = raw_cell if raw_cell.endswith("\n") else f"{raw_cell}\n"
+        return cell if self.compile.read_ahead(cell) else str(super().transform_cell(raw_cell))
+
+    def should_run_async(self, raw_cell: str, **kwargs: Any) -> bool:
+        """Return whether a cell awaits something at its top level; to find out, IPython compiles it once more."""
+        return _AWAITS.search(raw_cell) is not None and bool(super().should_run_async(raw_cell, **kwargs))
+
+    def init_sys_modules(self) -> None:
+        """Leave ``__main__`` alone: a checker runs cells in a process that has one."""
+
+    def run(self, source: str, emit: Emit) -> bool:
+        """Run a cell.
+
+        Args:
+            source: its text.
+            emit: is given each output.
+
+        Returns:
+            Whether it ended without an exception.
+        """
+        self._take = emit
+        before = sys.stdout, sys.stderr
+        self._streams = _Stream(self, "stdout"), _Stream(self, "stderr")
+        sys.stdout, sys.stderr = self._streams
+        try:
+            result = self.run_cell(source, store_history=True)
+            _show_figures()
+        finally:
+            self.flush()
+            sys.stdout, sys.stderr = before
+            self._take, self._streams = _nobody, ()
+        return bool(result.success)
+
+
+def _leave_out_the_middle(trace: TracebackType | None) -> None:
+    steps = []
+    while trace is not None:
+        steps.append(trace)
+        trace = trace.tb_next
+    if len(steps) > 2 * _STEPS:
+        steps[_STEPS - 1].tb_next = steps[-_STEPS]
+
+
+def _show_figures() -> None:
+    """Show the figures that a cell has drawn and not shown, as Jupyter does."""
+    pyplot = sys.modules.get("matplotlib.pyplot")
+    if pyplot is not None and pyplot.get_fignums():
+        from matplotlib_inline.backend_inline import flush_figures
+
+        flush_figures()
+
+
+def make_shell(namespace: dict[str, Any] | None = None) -> CellShell:
+    """Return a shell of this process that keeps no history and reads no start-up file.
+
+    Args:
+        namespace: what cells see as their globals.
+    """
+    config = Config()
+    config.HistoryManager.enabled = False
+    config.InteractiveShell.colors = "nocolor"
+    config.InteractiveShell.autoindent = False
+    CellShell.clear_instance()
+    shell: CellShell = CellShell.instance(config=config, user_ns=namespace)
+    shell.banner1 = ""
+    refuse_script_magics(shell)
+    return shell
+
+
+class Outputs:
+    """Collects a cell's outputs as a notebook keeps them: text that belongs together in one piece, and no more than a cell may keep.
+
+    Args:
+        kept: characters that are kept; a result and an error are kept beyond that, for they say what came of the cell.
+        trusted: whether the outputs are the grader's own. Of a student's, text and pictures are kept, and nothing that a page would run.
+    """
+
+    def __init__(self, kept: int, *, trusted: bool = False) -> None:
+        self._bundle = _bundle if trusted else _harmless
+        self.items: list[dict[str, Any]] = []
+        self.characters = 0
+        self._kept = kept
+        self._left_out = self._clear_before_next = False
+        self._displays: dict[str, dict[str, Any]] = {}
+
+    def add(self, output: Mapping[str, Any]) -> None:
+        """Take an output."""
+        kind = output.get("output_type")
+        size = size_of(output)
+        self.characters += size
+        if kind == "clear_output" and output.get("wait"):
+            self._clear_before_next = True
+            return
+        if kind == "clear_output" or self._clear_before_next:
+            self._clear()
+            self.characters = size
+        if kind == "error":
+            self.items.append(_error(output))
+        elif kind == "execute_result" and size <= self._kept:
+            self.items.append(
+                {"output_type": kind, "data": self._bundle(output), "metadata": {}, "execution_count": None}
+            )
+        elif self.characters > self._kept:
+            self._leave_out()
+        elif kind == "stream":
+            self._stream(str(output.get("name")), str(output.get("text")))
+        elif kind == "display_data":
+            self._display(output)
+
+    def _clear(self) -> None:
+        self.items.clear()
+        self._displays.clear()
+        self._left_out = self._clear_before_next = False
+
+    def _display(self, output: Mapping[str, Any]) -> None:
+        name, data = str(output.get("display_id")), self._bundle(output)
+        if output.get("update"):
+            if name in self._displays:
+                self._displays[name]["data"] = data
+            return
+        item = {"output_type": "display_data", "data": data, "metadata": {}}
+        self.items.append(item)
+        if output.get("display_id") is not None:
+            self._displays[name] = item
+
+    def _stream(self, name: str, text: str) -> None:
+        name = "stderr" if name == "stderr" else "stdout"
+        last = self.items[-1] if self.items else {}
+        if last.get("output_type") == "stream" and last["name"] == name:
+            last["text"] += text
+        else:
+            self.items.append({"output_type": "stream", "name": name, "text": text})
+
+    def _leave_out(self) -> None:
+        if not self._left_out:
+            self._left_out = True
+            self._stream("stdout", f"\n[what follows is left out: a cell keeps {self._kept} characters]\n")
+
+
+_BASE64 = re.compile(r"[A-Za-z0-9+/=\s]*")
+_TRACEBACK_LINES, _ERROR_CHARACTERS = 60, 4_000
+
+
+def _error(output: Mapping[str, Any]) -> dict[str, Any]:
+    lines = output.get("traceback")
+    texts = [str(line)[:_ERROR_CHARACTERS] for line in lines][-_TRACEBACK_LINES:] if isinstance(lines, list) else []
+    return {
+        "output_type": "error",
+        "ename": str(output.get("ename"))[:200],
+        "evalue": str(output.get("evalue"))[:_ERROR_CHARACTERS],
+        "traceback": texts,
+    }
+
+
+def _bundle(output: Mapping[str, Any]) -> dict[str, Any]:
+    """Return an output's forms by media type, as far as a notebook can hold them."""
+    data = output.get("data")
+    if not isinstance(data, dict):
+        return {}
+    return {str(mime): item for mime, item in data.items() if isinstance(item, (str, dict, list))}
+
+
+_PICTURES = ("image/png", "image/jpeg")
+
+
+def _harmless(output: Mapping[str, Any]) -> dict[str, Any]:
+    """Return an output's text and pictures; the pages that show a notebook to a lecturer would run whatever else is in it."""
+    data = _bundle(output)
+    kept = {"text/plain": data["text/plain"]} if isinstance(data.get("text/plain"), str) else {}
+    pictures = {
+        mime: data[mime] for mime in _PICTURES if isinstance(data.get(mime), str) and _BASE64.fullmatch(data[mime])
+    }
+    return kept | pictures
+
+
+def size_of(content: Any, depth: int = 0) -> int:
+    """Return about how many characters something carries."""
+    if isinstance(content, str):
+        return len(content)
+    if depth < 20 and isinstance(content, Mapping):
+        return sum(size_of(item, depth + 1) for item in content.values())
+    if depth < 20 and isinstance(content, (list, tuple)):
+        return sum(size_of(item, depth + 1) for item in content)
+    return 8

@@ -1,0 +1,64 @@
+"""What a process does once, so that no submission has to pay for it."""
+
+from __future__ import annotations
+
+import gc
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from autograder.checking.draw import Case
+from autograder.checking.subject import LocalSubject
+from autograder.engine import seeding
+from autograder.engine.student import rpc_server
+from autograder.engine.student.shell import CellShell, Outputs, make_shell
+from autograder.engine.transport import serialization
+
+__all__ = ["checks", "collect_seldom", "rpc_server", "seeding", "serialization", "shell"]
+
+
+# Python adapts code to what it does, once it has run it some times, and writes that into the code: better here than in every copy.
+_TIMES = 10
+
+
+def collect_seldom() -> None:
+    """Have Python look for garbage less often: what a process leaves that runs one submission goes with it."""
+    gc.set_threshold(20_000)
+
+
+def shell(namespace: dict[str, Any] | None = None) -> CellShell:
+    """Return a shell that has run cells, shown results and raised errors.
+
+    Args:
+        namespace: what cells see as their globals.
+    """
+    made = make_shell(namespace)
+    for source in ("x = 1", "1 + 1", "raise ValueError", "def f(: pass") * _TIMES:
+        made.run(source, Outputs(1_000, trusted=True).add)
+    made.reset(new_session=True)
+    made.execution_count = 1
+    return made
+
+
+def checks(*, backward: bool) -> None:
+    """Make the first request of each kind, of which PyTorch imports a good deal.
+
+    Args:
+        backward: whether gradients may be asked for; with CUDA devices in sight the engine behind them does not survive a fork.
+    """
+    torch.set_num_threads(1)
+    subject = LocalSubject(_softmax)
+    case = Case({"x": torch.arange(6.0).reshape(2, 3)})
+    # What a check does without, an unusual answer may need: on the meta device PyTorch imports its compiler and a computer algebra system.
+    _softmax(case.arguments["x"].to("meta"))
+    for action in ("call", "meta", "operations", "functions"):
+        subject.observe(case.request(action))
+    if backward:
+        subject.observe(case.request("gradients", ("x",)))
+
+
+def _softmax(x: Tensor) -> Tensor:
+    future = torch.ones(2, 2, dtype=torch.bool, device=x.device).tril().logical_not()
+    scores = (x @ x.transpose(-2, -1)).masked_fill(future, -1e9)
+    return torch.einsum("ij,jk->ik", torch.softmax(scores, dim=-1), x)

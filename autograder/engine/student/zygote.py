@@ -1,0 +1,302 @@
+"""The student zygote: a process that is ready to run a notebook, and forks one sandboxed child for each.
+
+It is started as a program, holds none of the course's secrets, and speaks with one worker over a socket that it inherits. It has one
+thread, no event loop, no message queue and no CUDA context, for none of these survives a fork.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import gc
+import importlib
+import json
+import os
+import pkgutil
+import select
+import signal
+import socket
+import sys
+import tempfile
+import traceback
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from autograder.engine.sandbox import linux, lockdown
+from autograder.engine.sandbox.settings import EngineSettings
+from autograder.engine.transport.channel import (
+    Channel,
+    ClosedError,
+    Tray,
+    receive_with_descriptors,
+    send_with_descriptors,
+)
+
+# Children that ended without anybody asking how.
+_REMEMBERED = 64
+
+
+def main(descriptor: int) -> None:
+    """Prepare, tell the worker what was achieved, and fork children until the worker closes the connection."""
+    control = socket.socket(fileno=descriptor)
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the worker's business
+    lockdown.raise_file_limit()
+    message, _ = receive_with_descriptors(control, 0)
+    order = json.loads(message)
+    if not order["sockets"] and not _ends_with_worker(control):
+        return
+    settings = EngineSettings.from_dict(order["settings"])
+    zygote = _Zygote(control, settings)
+    try:
+        zygote.prepare(order["root"], order["sockets"])
+        if not order["enters"]:  # else a copy of this process would write to many of them, and make them small again
+            linux.use_large_pages()
+    except Exception:
+        _tell(control, {"failed": traceback.format_exc(limit=3)})
+        return
+    # What is there now is never garbage: a child that looked it through would make a copy of every page that it lies on.
+    gc.collect()
+    gc.freeze()
+    _tell(control, {"namespaces": zygote.moved_in, "problem": zygote.problem, "pid": os.getpid()})
+    zygote.serve()
+
+
+def _ends_with_worker(control: socket.socket) -> bool:
+    """See to it that this process ends at once when the worker does, also while it imports; return False if the worker has ended already.
+
+    What it has inherited is open until it ends: a pipe that it writes its errors to, and that somebody reads to the end. A Jupyter server
+    starts it in a thread that may end before the server, so there it goes on until its connection is closed.
+    """
+    lockdown.die_with_parent()
+    poll = select.poll()
+    poll.register(control, 0)
+    return not poll.poll(0)
+
+
+class _Zygote:
+    def __init__(self, control: socket.socket, settings: EngineSettings) -> None:
+        self._control = control
+        self._settings = settings
+        self._forks: lockdown.ProcessNamespaces | None = None
+        self._ended: dict[int, int] = {}
+        self.moved_in = False
+        self.problem = ""
+
+    def prepare(self, root: str, sockets: str) -> None:
+        """Import what students use, and move into the private root."""
+        settings, outside, given = self._settings, tempfile.gettempdir(), set(os.environ)
+        if settings.isolation == "none":
+            self._import()
+        else:
+            masked = [str(Path(entry) / name) for entry in sys.path for name in settings.hidden if entry]
+            view = lockdown.python_view(
+                masked, packages=settings.packages, sockets=sockets, cuda=settings.device == "cuda"
+            )
+            try:
+                lockdown.move_in(root, view, self._import)
+                self._forks = lockdown.ProcessNamespaces()
+                self.moved_in = True
+            except OSError as error:
+                self.problem = str(error)
+                self._import()
+        if self.moved_in:
+            os.environ.update(HOME=lockdown.HOME, IPYTHONDIR=f"{lockdown.HOME}/.ipython")
+            os.environ.update(dict.fromkeys(("TMPDIR", "TEMP", "TMP"), lockdown.SCRATCH))
+            # What it was cannot be seen any more; PyTorch, when imported, puts a folder in it into the environment.
+            tempfile.tempdir = None
+            for name in os.environ.keys() - given:
+                path = Path(os.environ[name])
+                if path.is_relative_to(outside) and not path.exists():
+                    os.environ[name] = lockdown.SCRATCH
+        _change_packages(lockdown.PACKAGES if self.moved_in and settings.packages else settings.packages)
+
+    def _import(self) -> None:
+        for name in self._settings.preload:
+            with contextlib.suppress(ImportError):
+                importlib.import_module(name)
+        importlib.import_module("autograder.engine.student.audit")  # found by its name alone, and by nobody later
+        from autograder.engine.student import warm_up
+
+        warm_up.collect_seldom()
+        # A kernel brings a shell of its own, and a process has one.
+        self._shell = None if "ipykernel.kernelapp" in sys.modules else warm_up.shell()
+        warm_up.checks(backward=self._settings.device == "cpu")
+        if self._shell is not None:
+            from autograder.engine.student import refusal_switch
+
+            refusal_switch.install(namespaces=self._settings.isolation != "none")
+
+    def serve(self) -> None:
+        """Do what the worker asks, until it says to leave or closes the connection: fork, wait for a child, enter a folder of packages."""
+        while True:
+            try:
+                message, descriptors = receive_with_descriptors(self._control, 3)
+            except (ClosedError, OSError):
+                return
+            order = json.loads(message)
+            if "leave" in order:
+                return
+            if "fork" in order:
+                self._fork(order["fork"], descriptors, order["token"])
+            elif "enter" in order:
+                if not self._enter(order["enter"], order["token"]):
+                    return
+            else:
+                _tell(self._control, {"status": self._status_of(order["wait"]), "token": order["token"]})
+
+    def _enter(self, folder: str, token: str) -> bool:
+        """Let a copy of this process, in which a folder's packages are loaded, serve in its place; return whether to go on after it.
+
+        What the copy has loaded goes with it. Of a copy that was lost nobody knows what it was asked last, so this process ends too.
+        """
+        copy = os.fork()
+        if copy:
+            return os.waitstatus_to_exitcode(os.waitpid(copy, 0)[1]) == 0
+        status = 1
+        with contextlib.suppress(BaseException):
+            lockdown.die_with_parent()
+            _change_packages(f"{lockdown.PACKAGES if self.moved_in else self._settings.packages}/{folder}")
+            linux.use_large_pages()
+            gc.collect()
+            gc.freeze()
+            _tell(self._control, {"entered": folder, "token": token})
+            self.serve()
+            status = 0
+        os._exit(status)
+
+    def _status_of(self, child: int) -> int:
+        """Wait for a child to end, and return its exit status or minus the signal that ended it."""
+        if child not in self._ended:
+            try:
+                _, status = os.waitpid(child, 0)
+            except ChildProcessError:
+                return 0
+            return os.waitstatus_to_exitcode(status)
+        return self._ended.pop(child)
+
+    def _bury(self) -> None:
+        """Take note of the children that have ended meanwhile, so that none of them stays behind as a zombie."""
+        with contextlib.suppress(ChildProcessError):
+            while (found := os.waitpid(-1, os.WNOHANG))[0]:
+                self._ended[found[0]] = os.waitstatus_to_exitcode(found[1])
+        while len(self._ended) > _REMEMBERED:
+            self._ended.pop(next(iter(self._ended)))
+
+    def _fork(self, order: dict[str, Any], descriptors: list[int], token: str) -> None:
+        self._bury()
+        child = self._forks.fork() if self._forks is not None else os.fork()
+        if not child:
+            self._control.close()
+            self._be_child(order, descriptors)
+        for descriptor in descriptors:
+            os.close(descriptor)
+        handle = os.pidfd_open(child)
+        send_with_descriptors(self._control, json.dumps({"pid": child, "token": token}).encode(), [handle])
+        os.close(handle)
+
+    def _be_child(self, order: dict[str, Any], descriptors: list[int]) -> None:
+        """Run in the child, and never return."""
+        status = 1
+        try:
+            signal.signal(signal.SIGINT, signal.default_int_handler)
+            _silence()
+            limits = lockdown.Limits(**order["limits"])
+            if order["connection"]:
+                # A kernel's threads reserve more addresses than they use; its memory is limited once they are there.
+                limits = replace(limits, memory_mb=None)
+            layers: list[str] = []
+            if self._settings.isolation != "none":
+                layers = lockdown.lock_in(
+                    limits,
+                    namespaces=self.moved_in,
+                    cuda=self._settings.device == "cuda",
+                    scratch=order["scratch"],
+                    sockets=order["sockets"],
+                )
+            elif order["scratch"]:
+                os.chdir(order["scratch"])
+            self._play(order, descriptors, layers)
+            status = 0
+        except BaseException:
+            # The first lines of a child's life are ours; what goes wrong in them is told to the other end.
+            with contextlib.suppress(Exception):
+                _report(descriptors[0], traceback.format_exc(limit=-4)[-2000:])
+        finally:
+            os._exit(status)
+
+    def _play(self, order: dict[str, Any], descriptors: list[int], layers: list[str]) -> None:
+        from autograder.engine.seeding import seed_all
+        from autograder.engine.student import audit
+        from autograder.engine.student.rpc_server import Agent
+        from autograder.engine.transport.serialization import pack
+
+        seed_all(self._settings.seed)
+        channel = Channel(socket.socket(fileno=descriptors[0]), order["max_bytes"])
+        channel.send(pack({"ready": layers}))
+        if order["connection"]:
+            from autograder.engine.student.jupyter_kernel import run_kernel
+
+            def ready() -> None:
+                memory_mb = order["limits"].get("memory_mb")
+                if layers and memory_mb is not None and self._settings.device != "cuda":
+                    lockdown.limit_memory(memory_mb)
+                channel.send(pack({"bound": True}))
+
+            audit.refuse_programs()
+            run_kernel(order["connection"], ready)
+        else:
+            assert self._shell is not None, "this zygote makes kernels"
+            tray = Tray(socket.socket(fileno=descriptors[1]))
+            note = audit.report(socket.socket(fileno=descriptors[2]), audit.library_folders(self._settings.packages))
+            Agent(channel, tray, self._shell, order["max_bytes"], note).serve()
+
+
+def _report(descriptor: int, text: str) -> None:
+    from autograder.engine.transport.serialization import pack
+
+    Channel(socket.socket(fileno=descriptor)).send(pack({"failed": text}))
+
+
+def _tell(control: socket.socket, what: dict[str, Any]) -> None:
+    with contextlib.suppress(OSError):
+        send_with_descriptors(control, json.dumps(what).encode(), [])
+
+
+def _silence() -> None:
+    """What is printed past Python's streams is nobody's."""
+    null = os.open(os.devnull, os.O_RDWR)
+    for descriptor in (0, 1, 2):
+        os.dup2(null, descriptor)
+    os.close(null)
+
+
+def _change_packages(folder: str) -> None:
+    """Put a student build in the place of the grader: of the grader stays what is loaded, and nothing more of it can be."""
+    here = str(Path(__file__).resolve().parents[3])
+    sys.meta_path[:] = [
+        finder for finder in sys.meta_path if not getattr(finder, "__module__", "").startswith("__editable__")
+    ]
+    # As in Jupyter a module beside the notebook can be imported; it takes no other one's place.
+    sys.path[:] = [*([folder] if folder else []), *(entry for entry in sys.path if entry and entry != here), ""]
+    kept = (
+        {"autograder": f"{folder}/autograder", "autograder.checking": f"{folder}/autograder/checking"} if folder else {}
+    )
+    for name, module in list(sys.modules.items()):
+        if name.partition(".")[0] == "autograder" and hasattr(module, "__path__"):
+            module.__path__[:] = [kept[name]] if name in kept else []
+    importlib.invalidate_caches()
+    for name in _modules_in(folder):
+        with contextlib.suppress(Exception):  # one that cannot be imported here will say so to whoever imports it
+            importlib.import_module(name)
+
+
+def _modules_in(folder: str) -> list[str]:
+    """Return the modules of a student build, but for the part of the grader that it brings, and what that needs for a check."""
+    if not folder:
+        return []
+    own = [info.name for info in pkgutil.walk_packages([folder]) if not info.name.startswith("autograder")]
+    return [*own, "autograder.checking.recorded"]
+
+
+if __name__ == "__main__":
+    main(int(sys.argv[1]))

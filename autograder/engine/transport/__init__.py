@@ -1,0 +1,1 @@
+"""Messages between processes: framed sockets, and the serialization of plain data and tensors."""

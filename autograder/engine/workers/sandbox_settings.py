@@ -1,0 +1,45 @@
+"""From the limits of a course to what its engine is to be."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from autograder.engine.environment import kernel_environment
+from autograder.engine.sandbox.lockdown import Limits
+from autograder.engine.sandbox.settings import EngineSettings
+from autograder.engine.settings import GradingSettings
+
+
+def engine_settings(settings: GradingSettings, packages: str = "") -> EngineSettings:
+    """Return what the engine of a course is to be.
+
+    Args:
+        settings: the course's limits, device and seed.
+        packages: the folder of the students' own packages.
+    """
+    limits = Limits(
+        memory_mb=settings.memory_mb,
+        cpu_seconds=settings.submission_cpu_seconds,
+        processes=settings.processes,
+        scratch_mb=settings.scratch_mb,
+    )
+    return EngineSettings(
+        packages=packages,
+        isolation=settings.isolation,
+        limits=limits,
+        device=settings.device,
+        seed=settings.student_seed,
+    )
+
+
+def student_environment(settings: GradingSettings, folder: Path) -> Mapping[str, str]:
+    """Return the environment variables of a student's process, of which ``folder`` is the zygote's own."""
+    environment = kernel_environment(folder, device=settings.device, seed=settings.student_seed)
+    own = {
+        # What is drawn is shown in the notebook, as in Jupyter.
+        "MPLBACKEND": "module://matplotlib_inline.backend_inline",
+        # torch.compile starts a C++ compiler, and no program can be started: it returns the function as it is.
+        "TORCHDYNAMO_DISABLE": "1",
+    }
+    return {**environment, **own}

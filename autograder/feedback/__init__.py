@@ -1,0 +1,1 @@
+"""Feedback: one HTML page per submission."""

@@ -1,0 +1,119 @@
+"""Students' texts and code as HTML that cannot do anything: no tag of theirs, no script, nothing from elsewhere."""
+
+from __future__ import annotations
+
+import html
+import re
+from collections.abc import Mapping
+from functools import lru_cache
+from typing import Any
+from urllib.parse import unquote
+
+from markupsafe import Markup
+from nbconvert.filters.markdown_mistune import IPythonRenderer, MarkdownWithMath
+from pygments import highlight  # type: ignore[import-untyped]
+from pygments.formatters import HtmlFormatter  # type: ignore[import-untyped]
+from pygments.lexers import PythonLexer  # type: ignore[import-untyped]
+
+from autograder.feedback.formula import formula
+from autograder.submission.images import safe_pictures
+
+_LONGEST, _MOST_FORMULAS = 20_000, 400
+# Characters of MathML in one text; formulas behind them are shown as they were written.
+_LONGEST_MATHML = 200_000
+_TICKS = re.compile(r"`([^`]+)`")
+_ANSI = re.compile(r"\x1b\[[0-9;]*[A-Za-z]")
+
+
+class _Renderer(IPythonRenderer):  # type: ignore[misc]
+    """Escapes what it does not know, draws formulas, and lowers headings below those of the page."""
+
+    def __init__(self, pictures: Mapping[str, Mapping[str, str]]) -> None:
+        super().__init__(escape=True, allow_harmful_protocols=False, exclude_anchor_links=True)
+        self._pictures = pictures
+        self._left = _LONGEST_MATHML
+
+    def block_mermaidjs(self, code: str) -> str:
+        # nbconvert's own puts the text on the page as it is.
+        return f"<pre><code>{html.escape(code)}</code></pre>\n"
+
+    def heading(self, text: str, level: int, **attrs: Any) -> str:
+        return f"<h{min(level + 2, 6)}>{text}</h{min(level + 2, 6)}>\n"
+
+    def inline_math(self, body: str) -> str:
+        return self._formula(body)
+
+    def block_math(self, body: str) -> str:
+        return self._formula(body, display=True)
+
+    def latex_environment(self, name: str, body: str) -> str:
+        return self._formula(rf"\begin{{{name}}}{body}\end{{{name}}}", display=True)
+
+    def _formula(self, tex: str, *, display: bool = False) -> str:
+        shown = formula(tex, display=display)
+        self._left -= len(shown)
+        return shown if self._left >= 0 else f"<code>{html.escape(tex)}</code>"
+
+    def image(self, text: str, url: str, title: str | None = None) -> str:
+        described = html.escape(text) or "without a description"
+        scheme, _, name = unquote(url).partition(":")
+        if scheme != "attachment":
+            return f"<em>[figure: {described}]</em>"
+        forms = self._pictures.get(name)
+        if not forms:
+            return f"<em>[figure: {described}; its file is missing]</em>"
+        kind, data = next(iter(forms.items()))
+        return f'<img src="data:{kind};base64,{data}" alt="{described}" style="max-width:100%">'
+
+    def link(self, text: str, url: str, title: str | None = None) -> str:
+        # A link into the lesson leads nowhere from here; one to the web would leave the page without a warning.
+        return f"<u>{text}</u>"
+
+
+def markdown(text: str, attachments: Any = None) -> str:
+    """Return a Markdown text as HTML: formulas drawn, headings lowered, tags and addresses disarmed.
+
+    A text that no answer needs, very long or with very many formulas, is shown as it was written: to read it could take any time.
+
+    Args:
+        text: the text.
+        attachments: a cell's attachments; PNG and JPEG pictures among them are shown where the text has them.
+    """
+    pictures = safe_pictures(attachments)
+    return _rendered(text, pictures) if pictures else _remembered(text)
+
+
+@lru_cache(maxsize=1024)
+def _remembered(text: str) -> str:
+    return _rendered(text, {})
+
+
+def _rendered(text: str, pictures: Mapping[str, Mapping[str, str]]) -> str:
+    if len(text) > _LONGEST or text.count("\\begin") + text.count("$") > _MOST_FORMULAS:
+        return f"<pre>{html.escape(text)}</pre>"
+    rendered: str = MarkdownWithMath(renderer=_Renderer(pictures)).render(text)
+    return rendered
+
+
+@lru_cache(maxsize=1024)
+def python(code: str) -> str:
+    """Return Python code as HTML, its words marked with Pygments' short class names."""
+    marked: str = highlight(
+        code.rstrip() + "\n", PythonLexer(stripnl=False), HtmlFormatter(cssclass="code", wrapcode=True)
+    )
+    return marked
+
+
+def in_code(text: str) -> Markup:
+    """Return a sentence as HTML, what it has between backticks as code and everything else as it is."""
+    return Markup(_TICKS.sub(r"<code>\1</code>", html.escape(text)))
+
+
+def points_text(points: float) -> str:
+    """Return points as people write them: at most two decimals, and none that are zero."""
+    return f"{round(points, 2):.8g}"
+
+
+def plain(text: str) -> str:
+    """Return a text from a terminal without its colours; to be escaped where it is shown."""
+    return _ANSI.sub("", text)

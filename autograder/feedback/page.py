@@ -1,0 +1,280 @@
+"""What a student is told about a submission: taken from the graded notebook, without hidden tests, hidden inputs or solutions."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Any
+
+from nbgrader.utils import compute_checksum, is_grade, is_solution, is_task
+
+from autograder.checking.verdict import VERDICT_MIME, Diagnosis, Verdict
+from autograder.feedback.markup import markdown, plain, python
+from autograder.submission.problem import FOR_LECTURERS, Problem, problems_of, shortened
+
+# One line; the spaces and signs at its end are taken off by hand, for an expression for that takes time without bound.
+_HEADING = re.compile(r"^#{1,6}[ \t]+(\S[^\n]*)$", re.MULTILINE)
+_TITLE = re.compile(r"^#[ \t]+(\S[^\n]*)$", re.MULTILINE)
+_LONGEST_HEADING = 300
+_FENCED = re.compile(r"^(?P<fence>`{3,}|~{3,}).*?(?:^(?P=fence)[`~]*[ \t]*$|\Z)", re.MULTILINE | re.DOTALL)
+_NUMBER = re.compile(r"[-+]?\d+\.\d*(?:[eE][-+]?\d+)?")
+# Errors that tell in one line what the page says better.
+_OURS = ("NotGradable", "Timeout", "OutputFlood", "KernelDied", "TimeUsedUp", "NoVerdict")
+
+
+@dataclass(frozen=True)
+class Part:
+    """An exercise or a question on the page.
+
+    Attributes:
+        anchor: id of its section.
+        kind: ``"exercise"`` or ``"question"``.
+        title: its heading.
+        score: points earned.
+        max_score: points to be earned.
+        pending: whether somebody still has to read it.
+        verdict: the check's verdict, if there is one.
+        error: why there is none, in a sentence.
+        comment: the grader's comment, as HTML.
+        prompt: the question, as HTML.
+        work: what the student wrote, as HTML.
+        name: the exercise's name in the code.
+        answered: whether there is anything to read; of a question.
+    """
+
+    anchor: str
+    kind: str
+    title: str
+    score: float
+    max_score: float
+    pending: bool = False
+    verdict: Verdict | None = None
+    error: str = ""
+    comment: str = ""
+    prompt: str = ""
+    work: str = ""
+    name: str = ""
+    answered: bool = True
+
+    @property
+    def share(self) -> float:
+        """Points earned, in per cent."""
+        return 100 * self.score / self.max_score if self.max_score else 100.0
+
+    @property
+    def state(self) -> str:
+        """One word for the colour of the part."""
+        if self.pending:
+            return "pending"
+        return "full" if self.score >= self.max_score else ("some" if self.score > 0 else "none")
+
+    @property
+    def summary(self) -> str:
+        """What the head of the page says about it, in a few words."""
+        if self.pending:
+            return "not read yet"
+        if self.kind == "question":
+            return "no answer" if not self.answered else ("with a comment" if self.comment else "")
+        if self.verdict is None:
+            return self.error
+        if self.verdict.passed:
+            return "everything as it should be"
+        if self.verdict.diagnoses:
+            return "looks like: " + "; ".join(diagnosis.name for diagnosis in self.verdict.diagnoses)
+        missed = [finding.aspect for finding in self.verdict.findings if not finding.passed]
+        return self.one_message or "missed: " + ", ".join(missed)
+
+    @property
+    def one_message(self) -> str:
+        """What was seen, if it is the same for everything that was asked and nothing of it passed."""
+        findings = self.verdict.findings if self.verdict else ()
+        messages = {finding.message for finding in findings}
+        return messages.pop() if len(messages) == 1 and not any(finding.passed for finding in findings) else ""
+
+
+@dataclass(frozen=True)
+class Page:
+    """A feedback page.
+
+    Attributes:
+        chapter: the chapter.
+        title: its heading.
+        student: the student's id.
+        name: the student's name, or empty.
+        score: points after a late penalty.
+        max_score: points to be earned.
+        late_penalty: points taken off for lateness.
+        parts: exercises and questions in the order of the notebook.
+        problems: what went otherwise than it should with the file.
+    """
+
+    chapter: str
+    title: str
+    student: str
+    name: str
+    score: float
+    max_score: float
+    late_penalty: float
+    parts: tuple[Part, ...]
+    problems: tuple[Problem, ...]
+
+    @property
+    def refused(self) -> Problem | None:
+        """Why the submission could not be graded, if it could not."""
+        return next((problem for problem in self.problems if problem.fatal), None)
+
+    @property
+    def pending(self) -> int:
+        """How many answers wait to be read."""
+        return sum(part.pending for part in self.parts)
+
+    @property
+    def exercises(self) -> tuple[Part, ...]:
+        """The exercises."""
+        return tuple(part for part in self.parts if part.kind == "exercise")
+
+    @property
+    def questions(self) -> tuple[Part, ...]:
+        """The questions."""
+        return tuple(part for part in self.parts if part.kind == "question")
+
+    @property
+    def reading(self) -> tuple[tuple[Diagnosis, Part], ...]:
+        """What to read again: each section once, with the first exercise that leads to it."""
+        found: dict[str, tuple[Diagnosis, Part]] = {}
+        for part in self.parts:
+            for diagnosis in part.verdict.diagnoses if part.verdict else ():
+                found.setdefault(diagnosis.read, (diagnosis, part))
+        return tuple(found.values())
+
+
+def feedback_page(notebook: Any, about: Any) -> Page:
+    """Return what a student is told.
+
+    Args:
+        notebook: the graded notebook, with scores and comments from the gradebook in its cells.
+        about: nbgrader's resources: student, assignment, score, maximum, late penalty; and, where they are known, the student's name and
+            the chapter's title, for a submission that does not tell it.
+    """
+    return Page(
+        chapter=about["assignment"],
+        title=title_of(notebook) or about.get("title") or about["assignment"],
+        student=about["student"],
+        name=about.get("name", ""),
+        score=float(about["score"]),
+        max_score=float(about["max_score"]),
+        late_penalty=float(about["late_penalty"] or 0),
+        parts=tuple(_parts(notebook)),
+        problems=tuple(problem for problem in problems_of(notebook) if problem.kind not in FOR_LECTURERS),
+    )
+
+
+def title_of(notebook: Any) -> str:
+    """Return a notebook's first heading of the first level, or nothing."""
+    texts = (cell.source for cell in notebook.cells if cell.cell_type == "markdown")
+    return next((_bare(match[1]) for text in texts if (match := _TITLE.search(_outside_code(text)))), "")
+
+
+def _bare(heading: str) -> str:
+    heading = heading[:_LONGEST_HEADING].rstrip().rstrip("#").rstrip()
+    return re.sub(r"[`*]|\{#[^{}]*\}", "", heading).strip()
+
+
+def _parts(notebook: Any) -> Iterator[Part]:
+    title, prompt = "", ""
+    causes = {problem.where: f"{problem.what} {problem.do}".strip() for problem in problems_of(notebook)}
+    stubs: dict[str, tuple[Any, str]] = {}
+    for cell in notebook.cells:
+        mark = cell.metadata.get("nbgrader", {})
+        name = mark.get("grade_id", "")
+        if is_task(cell) or (is_grade(cell) and is_solution(cell)):
+            yield _question(cell, title, prompt)
+        elif is_grade(cell):
+            exercise = name.removeprefix("test_")
+            stub, heading = stubs.get(exercise, (None, title))
+            yield _exercise(cell, exercise, stub, heading, causes.get(exercise, ""))
+        elif cell.cell_type == "code" and is_solution(cell):
+            stubs[name] = (cell, title)
+        elif cell.cell_type == "markdown":
+            headings = _HEADING.findall(_outside_code(cell.source))
+            title = _bare(headings[-1]) if headings else title
+            prompt = cell.source
+
+
+def _exercise(cell: Any, name: str, stub: Any, title: str, cause: str) -> Part:
+    mark = cell.metadata.nbgrader
+    verdict, error = _outcome(cell)
+    # That a name is not defined says less than why: its cell failed, or defines another one.
+    error = f"{error.rstrip('.')}. {cause}" if error and cause else error
+    return Part(
+        anchor=mark["grade_id"],
+        kind="exercise",
+        title=title or name,
+        name=name,
+        score=float(mark["score"]),
+        max_score=float(mark["points"]),
+        pending=bool(mark.get("pending")),
+        verdict=verdict,
+        error=error,
+        comment=_comment(stub) if stub is not None else "",
+        work=python(stub.source) if stub is not None else "",
+    )
+
+
+def _question(cell: Any, title: str, prompt: str) -> Part:
+    mark = cell.metadata.nbgrader
+    return Part(
+        anchor=mark["grade_id"],
+        kind="question",
+        title=title or mark["grade_id"],
+        score=float(mark["score"]),
+        max_score=float(mark["points"]),
+        pending=bool(mark.get("pending")),
+        answered=is_task(cell) or mark.get("checksum") != compute_checksum(cell),
+        comment=_comment(cell),
+        prompt=markdown(_without_heading(prompt)),
+        work=markdown(cell.source, cell.get("attachments")) if cell.cell_type == "markdown" else python(cell.source),
+    )
+
+
+def _without_heading(text: str) -> str:
+    heading = _HEADING.search(_outside_code(text))
+    return text if heading is None else f"{text[: heading.start()]}{text[heading.end() :]}".strip()
+
+
+def _outside_code(text: str) -> str:
+    """Return a text with blanks in the place of its blocks of code, in which a line with # is a comment."""
+    return _FENCED.sub(lambda block: re.sub(r"[^\n]", " ", block[0]), text)
+
+
+def _comment(cell: Any) -> str:
+    comment = cell.metadata.nbgrader.get("comment")
+    return markdown(comment) if comment and comment != "No response." else ""
+
+
+def _told(text: str) -> str:
+    """Take the numbers out of what the student's code said when it failed: under hidden tests they can be hidden inputs."""
+    return _NUMBER.sub("…", text) if text.casefold().startswith("it raised") else text
+
+
+def _tellable(verdict: Verdict) -> Verdict:
+    # An example has numbers of the student's answer, and with them a function could bring home what another question asked.
+    findings = (replace(finding, message=_told(finding.message), example="") for finding in verdict.findings)
+    return replace(verdict, findings=tuple(findings))
+
+
+def _outcome(cell: Any) -> tuple[Verdict | None, str]:
+    """Return the verdict, or what went wrong. What the cell printed stays out: with hidden tests, that can be hidden inputs."""
+    for output in cell.outputs if cell.cell_type == "code" else ():
+        if output.output_type == "error":
+            text = plain(output.evalue).strip()
+            return None, shortened(text, 500) if output.ename in _OURS else _told(
+                f"It raised {output.ename}: {text}"[:300]
+            )
+        if output.output_type == "execute_result" and VERDICT_MIME in output.data:
+            try:
+                return _tellable(Verdict.from_dict(output.data[VERDICT_MIME])), ""
+            except (KeyError, TypeError):
+                return None, "The verdict could not be read."
+    return None, ""

@@ -1,0 +1,115 @@
+"""Feedback: one self-contained page per submission, written by nbgrader's own converter to ``feedback/STUDENT/CHAPTER/CHAPTER.html``."""
+
+from __future__ import annotations
+
+import errno
+import glob
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from nbgrader.converters import GenerateFeedback
+from nbgrader.coursedir import CourseDirectory
+
+from autograder.course.folder import Course
+from autograder.feedback.exporter import TakeGrades, taking_from
+from autograder.feedback.page_stamps import PageStamps
+from autograder.gradebook.nbgrader_log import quiet_log, without_remarks
+from autograder.gradebook.reader import open_gradebook
+from autograder.grading.plugin import configure
+from autograder.record.results import read_result, write_result
+from autograder.submission.manifest import released_manifest
+from autograder.submission.problem import Problem
+
+KIND = "no feedback"
+_NO_SPACE = (errno.ENOSPC, errno.EDQUOT)
+_FORBIDDEN = (errno.EACCES, errno.EPERM, errno.EROFS)
+
+
+def graded_students(course: Course, chapter: str) -> list[str]:
+    """Return whose submissions of a chapter have a graded notebook, in order: the pages are made of these."""
+    return sorted(path.parent.parent.name for path in course.folder("autograded").glob(f"*/{chapter}/{chapter}.ipynb"))
+
+
+def write_feedback(
+    course: Course,
+    chapter: str,
+    *,
+    students: Sequence[str] | None = None,
+    progress: Callable[[str], None] = lambda student: None,
+) -> list[Path]:
+    """Write the feedback pages of a chapter. One is made anew where anything has changed since that it is made of: grades, comments.
+
+    A page that cannot be written is noted among the problems of the student's result and keeps no other from being written.
+
+    Args:
+        course: the course.
+        chapter: the chapter's name.
+        students: whose pages; by default everybody's whose submission has been graded.
+        progress: is told each student that is done with.
+
+    Returns:
+        The pages, ordered by student.
+
+    Raises:
+        CourseError: if the chapter is not released.
+    """
+    released_manifest(course, chapter)
+    config = course.config()
+    configure(config)
+    pages = []
+    with open_gradebook(course) as gradebook:
+        stamps = PageStamps(course, chapter, config, gradebook)
+        shared = taking_from(gradebook)
+        chosen = config.GenerateFeedback.preprocessors
+        config.GenerateFeedback.preprocessors = [shared if kind is TakeGrades else kind for kind in chosen]
+        for student in graded_students(course, chapter) if students is None else sorted(set(students)):
+            page = course.folder("feedback", student, chapter) / f"{chapter}.html"
+            problem = None if stamps.is_current(student) else _convert(config, chapter, student)
+            _note(course, chapter, student, problem)
+            if problem is None:
+                pages.append(page)
+                stamps.made(student)
+            else:
+                stamps.failed(student)
+            progress(student)
+        stamps.write()
+    return pages
+
+
+def _convert(config: Any, chapter: str, student: str) -> Problem | None:
+    """Have nbgrader make a page; return what kept it from it."""
+    log, heard = quiet_log()
+    coursedir = CourseDirectory(config=config, assignment_id=chapter, student_id=glob.escape(student))
+    converter = GenerateFeedback(coursedir=coursedir, config=config, force=True, log=log)
+    try:
+        with without_remarks():
+            converter.start()
+    except Exception as error:
+        what = f"The feedback page could not be made: {heard.cause(error).rstrip('.')}."
+        return Problem(KIND, what, do=_remedy(heard.error or error))
+    return None
+
+
+def _remedy(cause: BaseException) -> str:
+    """Return what to do about a page that could not be made: the notebook may be at fault, or the disk."""
+    if not isinstance(cause, OSError):
+        return "Grade the chapter again with --force."
+    first = "Put that right"
+    if cause.errno in _NO_SPACE:
+        first = "Free some space"
+    elif cause.errno in _FORBIDDEN:
+        first = "Check who may write there"
+    return f"{first}, and grade the chapter again: that writes the pages."
+
+
+def _note(course: Course, chapter: str, student: str, problem: Problem | None) -> None:
+    """Keep the result's problems true about the page: there is one now, or there is none and why."""
+    result = read_result(course, chapter, student)
+    if result is None:
+        return
+    others = tuple(other for other in result.problems if other.kind != KIND)
+    now = others if problem is None else (*others, problem)
+    if now != result.problems:
+        write_result(course, replace(result, problems=now))

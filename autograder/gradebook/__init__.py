@@ -1,0 +1,1 @@
+"""nbgrader's gradebook: read-only access, and one transaction per submission."""

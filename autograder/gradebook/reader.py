@@ -1,0 +1,163 @@
+"""Looking into a course's gradebook: nothing is made, and nothing is changed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from urllib.parse import quote
+
+from nbgrader.api import Base, Gradebook
+from sqlalchemy import create_engine, inspect
+from sqlalchemy.engine import URL, make_url
+from sqlalchemy.event import listen
+from sqlalchemy.exc import SQLAlchemyError
+
+from autograder.course.folder import Course
+from autograder.course.known_errors import explained
+from autograder.course.paths import typed
+from autograder.errors import CourseError
+
+
+class NoGradebookError(CourseError):
+    """There is no gradebook yet."""
+
+
+@contextmanager
+def open_gradebook(course: Course) -> Iterator[Gradebook]:
+    """Yield a course's gradebook for reading.
+
+    Raises:
+        CourseError: if there is no gradebook yet, or it cannot be read.
+    """
+    try:
+        with read_only(course.gradebook_url) as gradebook:
+            yield gradebook
+    except NoGradebookError as error:
+        do = f"Release a chapter first: {typed(course, 'assign', 'CHAPTER')}"
+        raise NoGradebookError(error.what, where=error.where, do=do) from None
+
+
+@contextmanager
+def read_only(db_url: str) -> Iterator[Gradebook]:
+    """Yield a gradebook for reading.
+
+    nbgrader makes a gradebook where there is none, adds missing tables to another program's database, and adds a course to a gradebook
+    that does not have it; a question must do none of these. Every connection is therefore told to change nothing. A file is nevertheless
+    opened as one that may be written: where a writer was killed in the middle of a commit, SQLite takes back the half of it that
+    had reached the disk, and it could not do so otherwise.
+
+    Args:
+        db_url: its address, as nbgrader has it.
+
+    Raises:
+        CourseError: if there is no gradebook yet, or it cannot be read.
+    """
+    url = make_url(db_url)
+    path = sqlite_file(url)
+    where = path or url.render_as_string(hide_password=True)
+    if path is not None:
+        if path.is_dir():
+            what = "a folder stands where the gradebook should be"
+            raise CourseError(what, where=path, do="Put the gradebook in its place, or move the folder away.")
+        if not (path.is_file() and path.stat().st_size):
+            raise _missing(path)
+        url = _existing(path)
+    try:
+        _look_for_tables(url, where)
+        # Without a course's id nbgrader adds none.
+        gradebook = Gradebook(url, course_id="")
+        try:
+            _forbid_changes(gradebook)
+            yield gradebook
+        finally:
+            gradebook.close()
+    except SQLAlchemyError as error:
+        raise explained(error, where) or error from error
+
+
+def _look_for_tables(url: URL, where: object) -> None:
+    engine = create_engine(url)
+    try:
+        there = set(inspect(engine).get_table_names())
+    finally:
+        engine.dispose()
+    if not there:
+        raise _missing(where)
+    if not set(Base.metadata.tables) <= there:
+        raise CourseError(
+            "this database is not an nbgrader gradebook", where=where, do="Check db_url in nbgrader_config.py."
+        )
+
+
+def _forbid_changes(gradebook: Gradebook) -> None:
+    gradebook.db.remove()
+    if gradebook.engine.name == "postgresql":
+        gradebook.db.configure(bind=gradebook.engine.execution_options(postgresql_readonly=True))
+    elif gradebook.engine.name == "sqlite":
+        # Connections that are open already were not told.
+        gradebook.engine.dispose()
+        listen(gradebook.engine, "connect", lambda connection, _: connection.execute("PRAGMA query_only = ON"))
+
+
+def _missing(where: object) -> NoGradebookError:
+    return NoGradebookError("there is no gradebook yet", where=where, do="Release a chapter first.")
+
+
+def _existing(path: Path) -> URL:
+    # An object and no text: in a text SQLAlchemy would take the quotation of odd signs in the path away again.
+    return URL.create("sqlite", database=f"file:{quote(str(path))}", query={"mode": "rw", "uri": "true"})
+
+
+def sqlite_file(url: URL) -> Path | None:
+    """Return the file that an SQLite database is kept in, or None for another database."""
+    if not url.drivername.startswith("sqlite") or not url.database or url.database == ":memory:":
+        return None
+    return Path(url.database).resolve()
+
+
+def beside(database: Path) -> list[Path]:
+    """Return the files that SQLite may keep beside a database, and plays into it when it is opened."""
+    return [database.with_name(f"{database.name}-{kind}") for kind in ("journal", "wal", "shm")]
+
+
+def released_chapters(course: Course, wanted: Sequence[str] = ()) -> list[str]:
+    """Return the chapters that a course has released, by the names or the beginnings of names that were typed.
+
+    Args:
+        course: the course.
+        wanted: what was typed; nothing means every chapter.
+
+    Returns:
+        Full names, in the order in which they were typed, each once.
+
+    Raises:
+        CourseError: if nothing is released, or a name means no chapter or more than one.
+    """
+    with open_gradebook(course) as gradebook:
+        known = sorted(assignment.name for assignment in gradebook.assignments)
+    if not known:
+        raise CourseError(
+            "no chapter has been released here yet",
+            where=course.root,
+            do=f"Release one: {typed(course, 'assign', 'CHAPTER')}",
+        )
+    return list(dict.fromkeys(_released(course, known, name) for name in wanted)) if wanted else known
+
+
+def _released(course: Course, known: Sequence[str], wanted: str) -> str:
+    name = wanted.strip().rstrip("/")
+    matches = [chapter for chapter in known if chapter == name] or [
+        chapter for chapter in known if name and chapter.startswith(name)
+    ]
+    if len(matches) == 1:
+        return matches[0]
+    if matches:
+        raise CourseError(
+            f"{wanted!r} is the beginning of several chapters: {', '.join(matches)}", do="Write more of it."
+        )
+    raise CourseError(
+        f"there is no chapter {wanted!r} in this course; it has released: {', '.join(known)}",
+        where=course.root,
+        do=f"Name one of those, or release it first: {typed(course, 'assign', 'CHAPTER')}",
+    )

@@ -1,0 +1,119 @@
+"""The engine as a preprocessor of nbgrader's: ``nbgrader autograde`` and the formgrader run submissions in it, and know nothing of it."""
+
+from __future__ import annotations
+
+import atexit
+import copy
+import os
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import nbformat
+from nbgrader.api import Gradebook, MissingEntry
+from nbgrader.coursedir import CourseDirectory
+from nbgrader.preprocessors import Execute
+
+from autograder.course.folder import Course
+from autograder.engine.interface import Executor, Submission
+from autograder.engine.sandbox.isolation import settled
+from autograder.engine.settings import GradingSettings, resolve_device
+from autograder.engine.workers.executor import executor_for
+from autograder.submission.attached_files import files_beside
+from autograder.submission.test_cells import error_output, is_locked, is_test
+
+# One worker for as many submissions as this process grades in the same way.
+_workers: dict[tuple[int, GradingSettings], Executor] = {}
+
+
+class GraderError(RuntimeError):
+    """The grader could not run a submission; that is no fault of the student's."""
+
+
+class EngineExecute(Execute):  # type: ignore[misc]
+    """nbgrader's Execute, which hands the notebook to a worker: student code runs in a sandbox, graded cells where the reference is."""
+
+    def __call__(self, nb: Any, resources: Any) -> tuple[Any, Any]:
+        """Run a notebook, also where nbgrader was told to run none: without outputs it would give all points."""
+        if not self.enabled:
+            self.log.warning("--no-execute is not obeyed: a submission that is not run would be given all points.")
+        return self.preprocess(nb, resources)
+
+    def preprocess(self, nb: Any, resources: Any = None, km: Any = None) -> tuple[Any, Any]:
+        """Run all code cells of a sanitised notebook, in place.
+
+        Raises:
+            GraderError: if it could not be run.
+        """
+        about = resources["nbgrader"]
+        chapter = str(about["assignment"])
+        worker = worker_for(self._settings(chapter))
+        notebook = copy.deepcopy(nb)
+        foreign = _take_marks(notebook, _course_cells(about))
+        beside = files_beside([Path(resources["metadata"]["path"])])
+        execution = worker.grade_one(Submission(str(about["student"]), chapter, nbformat.writes(notebook), beside))
+        if not execution.notebook:
+            raise GraderError(execution.failure)
+        done = nbformat.reads(execution.notebook, as_version=4)
+        for index in foreign:
+            done.cells[index].metadata["nbgrader"] = nb.cells[index].metadata["nbgrader"]
+            if is_test(done.cells[index]):
+                what = "This test cell is not the course's own."
+                done.cells[index].outputs = [error_output("not gradable", what)]
+        nb.cells, nb.metadata = done.cells, done.metadata
+        return nb, resources
+
+    def _settings(self, chapter: str) -> GradingSettings:
+        from autograder.grading.autograde import settings_of, student_package, with_seed
+
+        course = Course(Path(self._coursedir().root).resolve())
+        settings = with_seed(course, settings_of(self.config))
+        device = resolve_device(os.environ.get("TFCOURSE_DEVICE") or "auto")
+        return settled(replace(settings, package=student_package(course, chapter), device=device, jobs=1))
+
+    def _coursedir(self) -> Any:
+        found = getattr(getattr(self.parent, "parent", None), "coursedir", None)
+        return found if found is not None else CourseDirectory(config=self.config)
+
+
+def _course_cells(about: Mapping[str, Any]) -> dict[str, str]:
+    """Return the text of the course's own cells of a notebook, by name, as the gradebook has it."""
+    with Gradebook(about["db_url"], "") as gradebook:
+        try:
+            notebook = gradebook.find_notebook(about["notebook"], about["assignment"])
+        except MissingEntry:
+            return {}
+        return {cell.name: cell.source for cell in notebook.source_cells if cell.locked}
+
+
+def _take_marks(notebook: Any, known: Mapping[str, str]) -> list[int]:
+    """Take nbgrader's mark from every cell that calls itself the course's own and is not; return their places.
+
+    A cell that is the course's own runs where the reference is. nbgrader has put the course's text back into those that it knows by name;
+    this is for the others.
+    """
+    foreign = []
+    for index, cell in enumerate(notebook.cells):
+        mark = cell.metadata.get("nbgrader")
+        if (
+            mark
+            and cell.cell_type == "code"
+            and (is_test(cell) or is_locked(cell))
+            and known.get(mark.get("grade_id")) != cell.source
+        ):
+            del cell.metadata["nbgrader"]
+            foreign.append(index)
+    return foreign
+
+
+def worker_for(settings: GradingSettings) -> Executor:
+    """Return this process's worker for these settings; it ends with the process."""
+    key = (os.getpid(), settings)
+    if key not in _workers:
+        # Another chapter, or another configuration: the worker before is not needed any more.
+        for known in [known for known in _workers if known[0] == key[0]]:
+            _workers.pop(known).close()
+        _workers[key] = executor_for(settings)
+        atexit.register(_workers[key].close)
+    return _workers[key]

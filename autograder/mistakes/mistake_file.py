@@ -1,0 +1,124 @@
+"""Read an exercise's known mistakes from the TOML file beside its declaration."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any, overload
+
+from autograder.checking.exercise import BANDS, Misconception
+from autograder.errors import CourseError
+from autograder.mistakes.source_edits import Edit, EditError, edited
+
+_KEYS = {"name", "class", "read", "told", "edits", "body"}
+_TABLES = {"mistake", "equivalent"}
+_EQUIVALENT_KEYS = {"line", "before", "after", "reason"}
+
+
+@dataclass(frozen=True)
+class Equivalent:
+    """A change of the reference that nobody could tell from it, so that no check finds it (see ``autograder.mutation``).
+
+    Attributes:
+        line: the line that is changed, without its margin.
+        before: what stands there.
+        after: what the change puts there.
+        reason: why it makes no difference, in a few words.
+        of: the definition, if it is not the exercise itself.
+    """
+
+    line: str
+    before: str
+    after: str
+    reason: str
+    of: str = ""
+
+
+class MistakeFile(Sequence[Misconception]):
+    """The known mistakes of one exercise. The file is read when somebody first asks, and an edit is applied when its mistake first runs.
+
+    Args:
+        path: the TOML file: tables ``[[mistake]]`` with ``name``, ``class``, ``read``, ``told``, and ``edits`` or ``body`` or both; and
+            tables ``[[equivalent]]``.
+        reference: the exercise's reference, which the edits change.
+    """
+
+    def __init__(self, path: Path, reference: Callable[..., Any]) -> None:
+        self.path = path
+        self._reference = reference
+
+    @cached_property
+    def _items(self) -> tuple[Misconception, ...]:
+        return tuple(self._item(table) for table in self._tables.get("mistake", []))
+
+    @cached_property
+    def _tables(self) -> Mapping[str, Any]:
+        try:
+            tables = tomllib.loads(self.path.read_text(encoding="utf-8"))
+        except (OSError, tomllib.TOMLDecodeError) as error:
+            raise CourseError(f"the known mistakes cannot be read: {error}", where=self.path) from error
+        if unknown := set(tables) - _TABLES:
+            raise CourseError(f"it has unknown tables {sorted(unknown)}", where=self.path)
+        return tables
+
+    @cached_property
+    def equivalents(self) -> tuple[Equivalent, ...]:
+        """The changes of the reference that make no difference: the tables ``[[equivalent]]``."""
+        found = []
+        for table in self._tables.get("equivalent", []):
+            missing, unknown = _EQUIVALENT_KEYS - set(table), set(table) - _EQUIVALENT_KEYS - {"of"}
+            where = f"{self.path}: equivalent of {table.get('line', 'a line that is not named')!r}"
+            if missing or unknown:
+                raise CourseError(
+                    f"it lacks {sorted(missing) or 'nothing'} and has unknown keys {sorted(unknown) or 'none'}",
+                    where=where,
+                )
+            if not str(table["reason"]).strip():
+                raise CourseError("it has no reason", where=where, do="Say in a few words why it changes nothing.")
+            found.append(Equivalent(**table))
+        return tuple(found)
+
+    def _item(self, table: Mapping[str, Any]) -> Misconception:
+        name = table.get("name", "a mistake without a name")
+        where = f"{self.path}: {name}"
+        missing, unknown = {"name", "class", "read", "told"} - set(table), set(table) - _KEYS
+        if missing or unknown:
+            raise CourseError(
+                f"it lacks {sorted(missing) or 'nothing'} and has unknown keys {sorted(unknown) or 'none'}", where=where
+            )
+        if table["class"] not in BANDS:
+            raise CourseError(f"class = {table['class']!r} is none of {', '.join(BANDS)}", where=where)
+        if not table.get("edits") and "body" not in table:
+            raise CourseError("it has neither edits nor a body", where=where)
+        try:
+            edits = tuple(Edit(**edit) for edit in table.get("edits", ()))
+        except (TypeError, EditError) as error:
+            raise CourseError(f"an edit cannot be read: {error}", where=where) from error
+        pieces = [
+            table.get("body", ""),
+            *(text for edit in edits for text in (edit.replace or "", edit.returns, edit.first)),
+        ]
+        return Misconception(
+            name=name,
+            explanation=" ".join(table["told"].split()),
+            read=table["read"],
+            kind=table["class"],
+            code=tuple(filter(None, pieces)),
+            make=lambda: edited(self._reference, edits, body=table.get("body"), name=name, file=self.path),
+        )
+
+    @overload
+    def __getitem__(self, index: int) -> Misconception: ...
+    @overload
+    def __getitem__(self, index: slice) -> Sequence[Misconception]: ...
+    def __getitem__(self, index: int | slice) -> Misconception | Sequence[Misconception]:
+        return self._items[index]
+
+    def __len__(self) -> int:
+        return len(self._items)
+
+    def __iter__(self) -> Iterator[Misconception]:
+        return iter(self._items)

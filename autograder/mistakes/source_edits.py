@@ -1,0 +1,415 @@
+"""Make a mistaken implementation out of the reference by editing its source.
+
+The edited definition runs in a module of its own. It imports whatever it does not change; what stands between the exercise and an edited
+helper is copied beside it, so that the exercise really runs the edited helper.
+"""
+
+from __future__ import annotations
+
+import ast
+import builtins
+import importlib
+import linecache
+import sys
+import textwrap
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from autograder.errors import CourseError
+from autograder.static_analysis.definitions import (
+    Definition,
+    ModuleText,
+    docstring_node,
+    first_line,
+    last_line,
+    module_text,
+    register,
+)
+
+PROJECT = "tfcourse"
+
+
+class EditError(CourseError):
+    """An edit does not fit the source that it is meant for."""
+
+
+@dataclass(frozen=True)
+class Edit:
+    """One change of a definition's source, exactly one of four kinds.
+
+    Attributes:
+        find: text that stands exactly once in the code, docstrings apart.
+        replace: what comes in its place.
+        drop: the beginning of exactly one statement, which is taken out as a whole.
+        returns: an expression in which ``{result}`` is what the code returned; it is returned in its place.
+        first: statements to run before all others.
+        of: the definition to edit: a helper or another exercise that the reference reaches, or a method, as ``Class.method``; by default
+            the exercise itself, and of a class its ``forward`` for ``returns`` and ``first``.
+    """
+
+    find: str = ""
+    replace: str | None = None
+    drop: str = ""
+    returns: str = ""
+    first: str = ""
+    of: str = ""
+
+    def __post_init__(self) -> None:
+        kinds = [kind for kind in ("find", "drop", "returns", "first") if getattr(self, kind)]
+        if len(kinds) != 1 or (self.replace is not None) != bool(self.find):
+            raise EditError(
+                f"an edit is find with replace, or drop, or returns, or first; this one has {kinds or 'none'}"
+            )
+        if self.returns and "{result}" not in self.returns:
+            raise EditError(f"returns = {self.returns!r} does not say where the {{result}} goes; give a body instead")
+
+
+@dataclass(frozen=True)
+class Node:
+    """A top-level definition of the project: where it stands, and its code without docstrings.
+
+    Attributes:
+        module: the module that holds it.
+        name: its name.
+        code: its lines without docstrings.
+        numbers: where each of these lines stands in the module's file, from 1.
+    """
+
+    module: str
+    name: str
+    code: str
+    numbers: tuple[int, ...]
+
+    @property
+    def key(self) -> tuple[str, str]:
+        return self.module, self.name
+
+
+def edited(
+    reference: Callable[..., Any], edits: Sequence[Edit], *, body: str | None = None, name: str, file: Path
+) -> Callable[..., Any]:
+    """Return the reference with its source edited.
+
+    Args:
+        reference: a public function or class of the project.
+        edits: the changes, applied in order.
+        body: statements that come in the place of the whole body (of a class: everything in it), before the edits.
+        name: short name of the mistake.
+        file: the file that declares it: tracebacks name it.
+
+    Raises:
+        EditError: if an edit does not fit.
+    """
+    text = edited_source(reference, edits, body=body)
+    return run_source(text, reference.__name__, f"{file}#{name}")
+
+
+def edited_source(reference: Callable[..., Any], edits: Sequence[Edit], *, body: str | None = None) -> str:
+    """Return the source of a module that defines the edited reference.
+
+    Raises:
+        EditError: if an edit does not fit.
+    """
+    start = (reference.__module__, reference.__name__)
+    sources = Sources()
+    reached = sources.reachable(start)
+    changed: dict[tuple[str, str], str] = {}
+    if body is not None:
+        changed[start] = _with_body(reached[start].code, body)
+    for edit in edits:
+        key, method = _target(edit, start, reached)
+        code = changed.get(key, reached[key].code)
+        changed[key] = _apply(edit, code, method)
+    for (_, changed_name), code in changed.items():
+        try:
+            ast.parse(code)
+        except SyntaxError as error:
+            raise EditError(f"the edited {changed_name} is not valid Python: {error}") from error
+    return sources.module_source(start, reached, changed)
+
+
+def _target(edit: Edit, start: tuple[str, str], reached: Mapping[tuple[str, str], Node]) -> tuple[tuple[str, str], str]:
+    """Return which definition an edit is meant for, and which of its methods, or an empty name."""
+    owner, _, method = edit.of.partition(".")
+    if not owner:
+        is_class = reached[start].code.lstrip().startswith(("class ", "@")) and "class " in reached[start].code
+        return start, "forward" if is_class and (edit.returns or edit.first) else ""
+    matches = [key for key in reached if key[1] == owner]
+    if len(matches) != 1:
+        names = ", ".join(sorted(name for _, name in reached))
+        raise EditError(
+            f"of = {edit.of!r}: {start[1]} reaches {len(matches)} definitions of that name; it reaches {names}"
+        )
+    return matches[0], method
+
+
+# ----------------------------------------------------------------------------------------------------------- edits
+
+
+def _apply(edit: Edit, code: str, method: str) -> str:
+    first, end = _span(code, method)
+    part = code[first:end]
+    if edit.find:
+        assert edit.replace is not None
+        count = part.count(edit.find)
+        if count != 1:
+            raise EditError(f"find = {edit.find!r} stands {count} times in the code, expected once")
+        part = part.replace(edit.find, edit.replace)
+    elif edit.drop:
+        part = _without(part, edit.drop)
+    elif edit.returns:
+        part = _with_returns(part, edit.returns)
+    else:
+        part = _with_first(part, edit.first)
+    return code[:first] + part + code[end:]
+
+
+def _span(code: str, method: str) -> tuple[int, int]:
+    """Return where a method stands in a class's code; the whole code if there is no name."""
+    if not method:
+        return 0, len(code)
+    text = ModuleText(Path("edited"), code)
+    node = text.tree.body[0]
+    found = [item for item in getattr(node, "body", ()) if getattr(item, "name", None) == method]
+    if len(found) != 1:
+        raise EditError(f"there is no method {method!r} to edit")
+    end = text.offset(last_line(found[0]), 0) + len(text.lines[last_line(found[0]) - 1])
+    return text.offset(first_line(found[0]), 0), end
+
+
+def _parsed(part: str) -> tuple[ModuleText, str]:
+    """Return a piece of code that stands at some margin as a module, and the margin."""
+    margin = part[: len(part) - len(part.lstrip())]
+    return ModuleText(Path("edited"), textwrap.dedent(part)), margin
+
+
+def _without(part: str, beginning: str) -> str:
+    text, margin = _parsed(part)
+    found = [
+        node
+        for node in ast.walk(text.tree)
+        if isinstance(node, ast.stmt) and text.text[text.offset(node.lineno, node.col_offset) :].startswith(beginning)
+    ]
+    if len(found) != 1:
+        raise EditError(f"drop = {beginning!r} begins {len(found)} statements, expected one")
+    node, lines = found[0], list(text.lines)
+    lines[first_line(node) - 1 : last_line(node)] = (
+        [" " * node.col_offset + "pass"] if _is_alone(node, text.tree) else []
+    )
+    return textwrap.indent("\n".join(lines), margin)
+
+
+def _is_alone(node: ast.stmt, tree: ast.Module) -> bool:
+    """Whether a statement is the only one of its block, so that something must come in its place."""
+    blocks = (getattr(parent, field, None) for parent in ast.walk(tree) for field in ("body", "orelse", "finalbody"))
+    return any(isinstance(block, list) and len(block) == 1 and block[0] is node for block in blocks)
+
+
+def _with_returns(part: str, expression: str) -> str:
+    text, margin = _parsed(part)
+    spans = [
+        (
+            text.offset(node.value.lineno, node.value.col_offset),
+            text.offset(node.value.end_lineno or 0, node.value.end_col_offset or 0),
+        )
+        for node in _own_returns(text.tree.body[0])
+        if node.value is not None
+    ]
+    if not spans:
+        raise EditError("returns: the code returns nothing to edit")
+    code = text.text
+    for begin, end in sorted(spans, reverse=True):
+        code = code[:begin] + "(" + expression.replace("{result}", f"({code[begin:end]})") + ")" + code[end:]
+    return textwrap.indent(code, margin)
+
+
+def _own_returns(node: ast.AST) -> Iterator[ast.Return]:
+    """Yield the return statements of a function, those of functions within it apart."""
+    for child in ast.iter_child_nodes(node):
+        if isinstance(child, ast.Return):
+            yield child
+        elif not isinstance(child, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda)):
+            yield from _own_returns(child)
+
+
+def _with_first(part: str, statements: str) -> str:
+    text, margin = _parsed(part)
+    node = text.tree.body[0]
+    if not isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
+        raise EditError("first: only a function has a first statement")
+    begin = first_line(node.body[0])
+    added = textwrap.indent(textwrap.dedent(statements).strip("\n"), " " * node.body[0].col_offset)
+    lines = [*text.lines[: begin - 1], *added.split("\n"), *text.lines[begin - 1 :]]
+    return textwrap.indent("\n".join(lines), margin)
+
+
+def _with_body(code: str, body: str) -> str:
+    text = ModuleText(Path("edited"), code)
+    node = text.tree.body[0]
+    assert isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef))
+    head = text.lines[: first_line(node.body[0]) - 1]
+    while head and not head[-1].rstrip().endswith(":"):  # comments between the signature and the body
+        head.pop()
+    return "\n".join([*head, textwrap.indent(textwrap.dedent(body).strip("\n"), "    ")])
+
+
+# --------------------------------------------------------------------------------------------------- modules
+
+
+class Sources:
+    """The project's definitions, and which of them read which."""
+
+    def __init__(self) -> None:
+        self._texts: dict[str, ModuleText] = {}
+
+    def text(self, module: str) -> ModuleText:
+        if module not in self._texts:
+            self._texts[module] = module_text(Path(str(importlib.import_module(module).__file__)))
+        return self._texts[module]
+
+    def node(self, module: str, name: str) -> Node | None:
+        """Return a definition of the project; None for what is imported from elsewhere, built in, or no function and no class."""
+        statement = self.text(module).definitions.get(name)
+        if not isinstance(statement, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
+            return None
+        text = self.text(module)
+        numbers = _without_docstrings(statement)
+        return Node(module, name, "\n".join(text.lines[number - 1] for number in numbers), numbers)
+
+    def neighbours(self, module: str, name: str) -> Iterator[tuple[str, str]]:
+        """Yield the functions and classes of the project that a definition reads."""
+        text = self.text(module)
+        for read in text.reads(text.definitions[name]):
+            key = self._resolve(module, read.id)
+            if key is not None and key != (module, name):
+                yield key
+
+    def _resolve(self, module: str, name: str) -> tuple[str, str] | None:
+        text = self.text(module)
+        if name in text.definitions:
+            found = module, name
+        elif name in text.imports and text.imports[name][1] and text.imports[name][0].startswith(PROJECT):
+            found = text.imports[name][0], str(text.imports[name][1])
+        else:
+            return None
+        return found if self.node(*found) is not None else None
+
+    def reachable(self, start: tuple[str, str]) -> dict[tuple[str, str], Node]:
+        """Return every definition of the project that one reaches, itself among them; those that it needs come first."""
+        found: dict[tuple[str, str], Node] = {}
+        visited: set[tuple[str, str]] = set()
+
+        def visit(key: tuple[str, str]) -> None:
+            if key in visited:
+                return
+            visited.add(key)
+            for other in self.neighbours(*key):
+                visit(other)
+            node = self.node(*key)
+            assert node is not None
+            found[key] = node
+
+        if self.node(*start) is None:
+            raise EditError(f"{start[1]} is no function or class of {start[0]}")
+        visit(start)
+        return found
+
+    def module_source(
+        self, start: tuple[str, str], reached: Mapping[tuple[str, str], Node], changed: Mapping[tuple[str, str], str]
+    ) -> str:
+        """Return a module with the changed definitions and with those through which the start reaches them."""
+        copied = self._between(start, reached, set(changed))
+        names = [name for _, name in copied]
+        if len(set(names)) != len(names):
+            raise EditError(f"two definitions of one name would be copied: {', '.join(sorted(names))}")
+        parts = [changed.get(key, reached[key].code) for key in reached if key in copied]
+        imports = self._imports(
+            [(key, changed.get(key, reached[key].code)) for key in reached if key in copied], set(names)
+        )
+        return "\n\n\n".join(["\n".join(["from __future__ import annotations", *imports]), *parts]) + "\n"
+
+    def _between(
+        self, start: tuple[str, str], reached: Mapping[tuple[str, str], Node], targets: set[tuple[str, str]]
+    ) -> set[tuple[str, str]]:
+        """Return the definitions on the ways from the start to the targets, both ends included."""
+        copied = set(targets) | {start}
+        grown = True
+        while grown:
+            grown = False
+            for key in reached:
+                if key not in copied and any(other in copied - {start} for other in self.neighbours(*key)):
+                    copied.add(key)
+                    grown = True
+        return copied
+
+    def _imports(self, parts: Sequence[tuple[tuple[str, str], str]], own: set[str]) -> list[str]:
+        """Return the imports that copied definitions need, in the words of their modules."""
+        lines: dict[str, str] = {}
+        for (module, _), code in parts:
+            text = self.text(module)
+            statement = ModuleText(Path("edited"), code)
+            for read in (read for node in statement.tree.body for read in statement.reads(node)):
+                line = self._import_of(text, module, read.id, own)
+                if line and lines.setdefault(read.id, line) != line:
+                    raise EditError(f"the name {read.id} means two things: {lines[read.id]!r} and {line!r}")
+        return sorted(set(lines.values()))
+
+    def _import_of(self, text: ModuleText, module: str, name: str, own: set[str]) -> str:
+        if name in own:
+            return ""
+        if name in text.definitions:
+            return f"from {module} import {name}"
+        if name in text.imports:
+            origin, attribute = text.imports[name]
+            alias = f" as {name}" if name != (attribute or origin) else ""
+            return f"from {origin} import {attribute}{alias}" if attribute else f"import {origin}{alias}"
+        if hasattr(builtins, name):
+            return ""
+        known = _WELL_KNOWN.get(name)
+        if known is None:
+            raise EditError(f"the name {name} comes from nowhere: neither {module} nor Python has it")
+        return known
+
+
+# What edits may use besides the names of the reference's module.
+_WELL_KNOWN = {
+    "F": "from torch.nn import functional as F",
+    "Tensor": "from torch import Tensor",
+    "math": "import math",
+    "nn": "from torch import nn",
+    "np": "import numpy as np",
+    "replace": "from dataclasses import replace",
+    "torch": "import torch",
+}
+
+
+def _without_docstrings(node: Definition) -> tuple[int, ...]:
+    """Return the numbers of a definition's lines that belong neither to its docstring nor to those of its methods."""
+    owners: list[Definition] = [node]
+    if isinstance(node, ast.ClassDef):
+        owners += [item for item in node.body if isinstance(item, (ast.FunctionDef, ast.AsyncFunctionDef))]
+    texts = [docstring_node(owner) for owner in owners if len(owner.body) > 1]
+    gone = {line for item in texts if item is not None for line in range(item.lineno, last_line(item) + 1)}
+    return tuple(number for number in range(first_line(node), last_line(node) + 1) if number not in gone)
+
+
+def run_source(text: str, name: str, file: str) -> Callable[..., Any]:
+    """Run the source of a module of its own and return what it defines under a name; tracebacks show the source under ``file``.
+
+    Raises:
+        EditError: if it does not run.
+    """
+    module = ModuleType("tfcourse_mistakes." + "".join(c if c.isalnum() else "_" for c in file.rpartition("/")[2]))
+    module.__file__ = file
+    register(file, text)
+    linecache.cache[file] = (len(text), None, text.splitlines(keepends=True), file)
+    sys.modules[module.__name__] = module
+    try:
+        exec(compile(text, file, "exec"), vars(module))
+    except Exception as error:
+        raise EditError(f"the edited code does not run: {type(error).__name__}: {error}") from error
+    made: Callable[..., Any] = getattr(module, name)
+    return made

@@ -1,0 +1,98 @@
+"""Work that keeps a processor busy, done in as many processes as there are processors."""
+
+from __future__ import annotations
+
+import importlib
+import multiprocessing
+import os
+import pickle
+import subprocess
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from contextlib import contextmanager
+from typing import TypeVar
+
+Item = TypeVar("Item")
+Result = TypeVar("Result")
+
+
+def cores() -> int:
+    """Return how many cores this process may use, which in a container are fewer than the machine has."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def spread(work: Callable[[Item], Result], items: Sequence[Item]) -> list[Result]:
+    """Return what ``work`` makes of each item, in order. What it computes with PyTorch it computes on one thread, wherever that is.
+
+    Args:
+        work: a function at the top level of a module, for other processes are told its name.
+        items: what it is given, dearest last; they and the results are pickled.
+
+    Raises:
+        RuntimeError: if the processes ended without a result, as they do when the machine has no memory left.
+        Exception: what the work raises.
+    """
+    jobs = min(cores(), len(items))
+    if jobs < 2:
+        with _one_thread():
+            return [work(item) for item in items]
+    # One new process imports what the work needs, and is copied: to import PyTorch takes seconds, and nothing of it stays behind here.
+    order = pickle.dumps((_module_of(work), work.__qualname__, jobs, list(items)))
+    command = [sys.executable, "-P", "-m", "autograder.parallel"]
+    done = subprocess.run(command, input=order, stdout=subprocess.PIPE, check=False)
+    if done.returncode:
+        raise RuntimeError(
+            f"the processes that {work.__qualname__} was spread over ended with status {done.returncode}"
+        )
+    results, error = pickle.loads(done.stdout)
+    if error is not None:
+        raise error
+    return list(results)
+
+
+def _module_of(work: Callable[..., object]) -> str:
+    """Return the name under which other processes can import a function's module, also where that is the program."""
+    specification = getattr(sys.modules[work.__module__], "__spec__", None)
+    return str(specification.name) if specification is not None else work.__module__
+
+
+def main() -> None:
+    """Do what :func:`spread` asks for on standard input, and answer on standard output; what the work prints is for people."""
+    with os.fdopen(os.dup(sys.stdout.fileno()), "wb") as answer:
+        os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
+        module, name, jobs, items = pickle.load(sys.stdin.buffer)
+        work = getattr(importlib.import_module(module), name)
+        _use_threads(1)
+        methods = multiprocessing.get_all_start_methods()
+        context = multiprocessing.get_context("fork" if "fork" in methods else None)
+        results, error = [], None
+        try:
+            with ProcessPoolExecutor(jobs, context, initializer=_use_threads, initargs=(1,)) as pool:
+                # What takes long should not begin last.
+                results = list(pool.map(work, items[::-1]))[::-1]
+        except Exception as raised:
+            error = raised
+        pickle.dump((results, error), answer)
+
+
+@contextmanager
+def _one_thread() -> Iterator[None]:
+    before = _use_threads(1)
+    try:
+        yield
+    finally:
+        _use_threads(before)
+
+
+def _use_threads(number: int) -> int:
+    """Have PyTorch compute on so many threads, and return on how many it did."""
+    import torch
+
+    before = torch.get_num_threads()
+    torch.set_num_threads(number)
+    return before
+
+
+if __name__ == "__main__":
+    main()

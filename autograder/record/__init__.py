@@ -1,0 +1,1 @@
+"""Grades and results on disk: the gradebook's writer, results, journal, provenance."""

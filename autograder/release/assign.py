@@ -1,0 +1,178 @@
+"""Release chapters: nbgrader's source and release, and what students are given."""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from autograder.authoring.chapter import Chapter, find_chapter
+from autograder.authoring.drift import refuse
+from autograder.authoring.files import drop_leftovers, write_files
+from autograder.authoring.myst import write_notebook
+from autograder.authoring.solution_notebook import source_notebook
+from autograder.authoring.sync import sync
+from autograder.course.folder import Course
+from autograder.errors import CourseError
+from autograder.release.leaks import Material, find_leaks, refuse_leaks, secrets_of
+from autograder.release.nbgrader_release import generate_assignment, released_notebook
+from autograder.release.student_files import write_student_files
+
+STUDENT_FOLDER = "student"
+
+
+@dataclass(frozen=True)
+class Assigned:
+    """What was made for a chapter.
+
+    Attributes:
+        chapter: the chapter.
+        source: nbgrader's source notebook, with solutions.
+        notebook: the notebook that students get, nbgrader's release.
+        wheel: the students' package.
+        package: a zip archive with notebook, package and instructions, to be put on a learning platform.
+    """
+
+    chapter: str
+    source: Path
+    notebook: Path
+    wheel: Path
+    package: Path
+
+
+def assign(root: Path, course: Course, chapter_names: Sequence[str]) -> list[Assigned]:
+    """Release chapters into a course folder.
+
+    For each chapter this writes ``source/CHAPTER/CHAPTER.ipynb``, has nbgrader make ``release/CHAPTER/CHAPTER.ipynb`` and its gradebook
+    entries of it, and puts notebook, package and instructions into ``student/CHAPTER/`` and, as one file, ``student/CHAPTER.zip``.
+    Again is safe: the same chapter gives the same files, and grades stay. Nothing is written before everything has been made elsewhere
+    and searched for solutions.
+
+    Args:
+        root: the project.
+        course: the course folder.
+        chapter_names: names of chapters, or the beginnings of them.
+
+    Raises:
+        CourseError: if there is no such chapter, something has drifted from the reference, a solution would get out, nbgrader refuses, or
+            the course folder cannot be written.
+    """
+    selected = list(dict.fromkeys(find_chapter(root, name) for name in chapter_names))
+    if not selected:
+        raise CourseError("no chapter was named", do="Name at least one, for example 03.")
+    drifts = sync(root, check=True, only=[chapter.name for chapter in selected])
+    refuse(drifts, "what would be released is not what the reference says", do="Nothing was released.")
+    for chapter in selected:
+        _refuse_company(course, chapter)
+    with tempfile.TemporaryDirectory() as folder:
+        # The last one first: its package has the question sheets of all chapters, which are recorded at once then.
+        last_first = sorted(selected, key=lambda chapter: chapter.name, reverse=True)
+        made = {chapter: _make(root, course, chapter, Path(folder)) for chapter in last_first}
+        _refuse_solutions(root, made)
+        contents = {
+            chapter: {Path(STUDENT_FOLDER) / path.relative_to(folder): path.read_bytes() for path in paths}
+            for chapter, paths in made.items()
+        }
+        return _publish_all(course, contents, selected)
+
+
+def _publish_all(
+    course: Course, contents: Mapping[Chapter, dict[Path, bytes]], selected: Sequence[Chapter]
+) -> list[Assigned]:
+    """Publish chapters in order; say which were, if one of them cannot be."""
+    made: list[Assigned] = []
+    for chapter in selected:
+        try:
+            made.append(_publish(course, chapter, contents[chapter]))
+        except CourseError as error:
+            if not made:
+                raise
+            before = ", ".join(item.chapter for item in made)
+            raise CourseError(error.what, where=error.where, do=f"{error.do} Released before: {before}.") from error
+    return made
+
+
+def _make(root: Path, course: Course, chapter: Chapter, folder: Path) -> list[Path]:
+    """Make everything that students of a chapter get."""
+    return write_student_files(root, chapter, released_notebook(chapter, course.config()), folder)
+
+
+def _refuse_solutions(root: Path, made: Mapping[Chapter, Sequence[Path]]) -> None:
+    """Search what students get, all at once: much of it is the same for every chapter."""
+    registry = next(iter(made)).registry
+    materials = [Material(path, chapter.name) for chapter, paths in made.items() for path in paths]
+    refuse_leaks(find_leaks(materials, secrets_of(root, registry)), "the release would give solutions away")
+
+
+def _publish(course: Course, chapter: Chapter, files: dict[Path, bytes]) -> Assigned:
+    name = f"{chapter.name}.ipynb"
+    source = course.folder("source", chapter=chapter.name) / name
+    release = course.folder("release", chapter=chapter.name)
+    ours = course.root / STUDENT_FOLDER / chapter.name
+    with _undone_on_failure([source.parent, release, ours, ours.with_suffix(".zip")], course.root):
+        shutil.rmtree(ours, ignore_errors=True)
+        # Of what lies beside the source nbgrader gives a copy to students.
+        drop_leftovers([source, release / name, ours.with_suffix(".zip")])
+        written = {course.root / path: content for path, content in files.items()}
+        write_files({source: write_notebook(source_notebook(chapter)), **written})
+        release.mkdir(parents=True, exist_ok=True)
+        # The gradebook comes last: by now every folder has shown that it can be written.
+        generate_assignment(course.config(), chapter.name)
+    wheel = next(course.root / path for path in files if path.suffix == ".whl")
+    return Assigned(chapter.name, source, release / name, wheel, ours.with_suffix(".zip"))
+
+
+def _refuse_company(course: Course, chapter: Chapter) -> None:
+    """Refuse other notebooks beside the source: nbgrader would release them too."""
+    folder = course.folder("source", chapter=chapter.name)
+    others = [path.name for path in sorted(folder.glob("*.ipynb")) if path.stem != chapter.name]
+    if others:
+        raise CourseError(
+            f"other notebooks lie beside the source of {chapter.name} and would be released with it: {', '.join(others)}",
+            where=folder,
+            do="Move them elsewhere.",
+        )
+
+
+@contextmanager
+def _undone_on_failure(paths: Sequence[Path], course: Path) -> Iterator[None]:
+    """Put files and folders back as they were if the block fails."""
+    with tempfile.TemporaryDirectory() as folder:
+        saved = {path: Path(folder) / str(place) for place, path in enumerate(paths)}
+        try:
+            for path, copy in saved.items():
+                if path.is_dir():
+                    shutil.copytree(path, copy)
+                elif path.exists():
+                    shutil.copy2(path, copy)
+            yield
+        except BaseException as error:
+            for path, copy in saved.items():
+                _put_back(path, copy)
+            if isinstance(error, OSError):
+                reason = error.strerror or str(error)
+                raise CourseError(
+                    f"the course folder cannot be written ({reason})",
+                    where=error.filename or course,
+                    do="The chapter was not released. Check the folder's permissions and free space, or choose another with "
+                    "--course.",
+                ) from error
+            raise
+
+
+def _put_back(path: Path, copy: Path) -> None:
+    with suppress(OSError):
+        if path.is_dir():
+            shutil.rmtree(path)
+        else:
+            path.unlink(missing_ok=True)
+        if copy.is_dir():
+            shutil.copytree(copy, path)
+        elif copy.exists():
+            shutil.copy2(copy, path)
+        elif not any(path.parent.iterdir()):
+            # The folder was made for this file alone.
+            path.parent.rmdir()

@@ -1,0 +1,160 @@
+"""A lesson as a notebook for students: it opens with its outputs stored, and runs on what the student has written."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import nbformat
+from jupyter_cache import get_cache
+from jupyter_cache.base import CacheBundleIn
+from jupyter_cache.executors.utils import single_nb_execution
+from myst_nb.core.read import read_myst_markdown_notebook
+
+from autograder.authoring import lesson_cache
+from autograder.authoring.chapter import Chapter
+from autograder.authoring.myst import set_cell_ids, write_notebook
+from autograder.errors import CourseError
+from autograder.parallel import cores
+from autograder.release.plain_markdown import PlainMarkdown, references
+from tfcourse.lessons.waiting_cells import source_key
+
+_TIMEOUT = 300
+_FIRST = """\
+# Your own code: what you have solved in {notebook} (save it first) runs in this lesson from here on.
+import tfcourse
+
+tfcourse.use("{notebook}")"""
+_NOTE = """\
+*This is lesson {number} as a notebook. It shows what the course's own code gives, until you run a cell. Cells that need an exercise which
+you have not solved yet say which one, keep the course's output, and the next cell goes on. Solve more, save, and run it again.*"""
+
+
+def lesson_name(chapter: Chapter) -> str:
+    """Return the file name of a chapter's lesson notebook, ``03_lesson.ipynb``."""
+    return f"{chapter.name.partition('_')[0]}_lesson.ipynb"
+
+
+def lesson_notebooks(chapters: Sequence[Chapter]) -> dict[str, bytes]:
+    """Return the lesson notebooks of chapters by the chapters' names; a chapter without a lesson that has code has none.
+
+    Lessons that have no outputs yet for the present state of the package are executed, some at once.
+
+    Raises:
+        CourseError: if a lesson's cell fails.
+    """
+    with_lesson = [chapter for chapter in chapters if _has_code(chapter.lesson)]
+    executed = _executed(with_lesson)
+    return {chapter.name: write_notebook(_for_students(chapter, executed[chapter.name])) for chapter in with_lesson}
+
+
+def _has_code(lesson: Path) -> bool:
+    return lesson.is_file() and "```{code-cell}" in lesson.read_text(encoding="utf-8")
+
+
+def _executed(chapters: Sequence[Chapter]) -> dict[str, Any]:
+    """Return lessons with their outputs by chapter, from the cache of executions where they are there."""
+    found: dict[str, Any] = {}
+    if not chapters:
+        return found
+    root = chapters[0].root
+    base = root / lesson_cache.EXECUTIONS
+    cache = get_cache(str(lesson_cache.execution_cache_path(root, base)))
+    waiting = []
+    for chapter in chapters:
+        notebook = read_myst_markdown_notebook(chapter.lesson.read_text(encoding="utf-8"), path=chapter.lesson)
+        try:
+            _, found[chapter.name] = cache.merge_match_into_notebook(notebook)
+        except KeyError:
+            waiting.append((chapter, notebook))
+    with ThreadPoolExecutor(max(2, cores())) as threads:
+        for (chapter, notebook), seconds in zip(waiting, threads.map(_execute, waiting), strict=True):
+            bundle = CacheBundleIn(notebook, str(chapter.lesson), data={"execution_seconds": seconds})
+            with _alone(base):
+                cache.cache_notebook_bundle(bundle, check_validity=False, overwrite=True)
+            found[chapter.name] = notebook
+    return found
+
+
+@contextmanager
+def _alone(base: Path) -> Iterator[None]:
+    """Wait until no other process writes into the cache."""
+    try:
+        import fcntl
+    except ImportError:  # Windows has no such locks
+        yield
+        return
+    base.mkdir(parents=True, exist_ok=True)
+    with (base.parent / "lessons.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
+
+
+def _execute(item: tuple[Chapter, Any]) -> float:
+    """Execute a lesson in place, and return how many seconds it took."""
+    chapter, notebook = item
+    # A kernel warns on the terminal that its sockets are not encrypted; errors of cells come back with the result.
+    result = single_nb_execution(
+        notebook,
+        cwd=str(chapter.folder),
+        allow_errors=False,
+        timeout=_TIMEOUT,
+        meta_override=True,
+        extra_arguments=["--log-level=40"],
+    )
+    if result.err is not None:
+        raise CourseError(
+            f"a cell of the lesson fails ({type(result.err).__name__})",
+            where=chapter.lesson,
+            do=str(result.err)[-2000:],
+        ) from result.err
+    return float(result.time)
+
+
+def _for_students(chapter: Chapter, executed: Any) -> Any:
+    plain = PlainMarkdown(chapter.name, references(chapter.root))
+    plain.number_equations(cell.source for cell in executed.cells if cell.cell_type == "markdown")
+    notebook = nbformat.v4.new_notebook(metadata={"kernelspec": _KERNEL, "language_info": {"name": "python"}})
+    outputs = {}
+    for cell in executed.cells:
+        if cell.cell_type == "markdown":
+            notebook.cells.append(nbformat.v4.new_markdown_cell(plain(cell.source)))
+        elif cell.cell_type == "code":
+            kept = [_stored(output) for output in cell.outputs]
+            notebook.cells.append(nbformat.v4.new_code_cell(cell.source, outputs=kept, metadata=_folded(cell)))
+            outputs[source_key(cell.source)] = kept
+    name = f"{chapter.name}.ipynb"
+    first = nbformat.v4.new_code_cell(_FIRST.format(notebook=name))
+    note = nbformat.v4.new_markdown_cell(_NOTE.format(number=chapter.name.partition("_")[0]))
+    # Behind the title, which a notebook program takes as the document's name.
+    notebook.cells[1:1] = [note, first]
+    notebook.metadata["tfcourse"] = {
+        "lesson": chapter.name,
+        "outputs": {key: kept for key, kept in outputs.items() if kept},
+    }
+    set_cell_ids(notebook)
+    return notebook
+
+
+_KERNEL = {"name": "python3", "display_name": "Python 3 (ipykernel)", "language": "python"}
+
+
+def _stored(output: Any) -> Any:
+    """Return an output without what differs from run to run and without what no notebook program shows."""
+    kept = {key: value for key, value in output.items() if key != "execution_count"}
+    if output.output_type == "execute_result":
+        kept["execution_count"] = None
+    return nbformat.from_dict(kept)
+
+
+def _folded(cell: Any) -> dict[str, Any]:
+    """Return the metadata that fold a cell as the site does."""
+    tags = set(cell.metadata.get("tags", ()))
+    folded = {
+        "source_hidden": bool(tags & {"hide-input", "remove-input", "hide-cell"}),
+        "outputs_hidden": bool(tags & {"hide-output", "hide-cell"}),
+    }
+    return {"jupyter": {key: True for key, value in folded.items() if value}} if any(folded.values()) else {}

@@ -1,0 +1,192 @@
+"""The students' ``tfcourse``: a wheel of the same package without what they are about to write, and with recorded checks."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import io
+import tomllib
+import zipfile
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import autograder
+import tfcourse
+from autograder.authoring.chapter import Chapter
+from autograder.authoring.files import write_files
+from autograder.authoring.sync import same_package
+from autograder.checking.exercise import Exercise
+from autograder.course.site_address import site_address
+from autograder.errors import CourseError
+from autograder.record.provenance import checks_stamp
+from autograder.release.answer_keys import recordings
+from autograder.release.student_module import student_module
+from autograder.static_analysis.definitions import ModuleText, find_definition, module_text
+
+# The oldest date that a zip archive can hold: a wheel's bytes must not depend on the clock.
+_DATE = (1980, 1, 1, 0, 0, 0)
+_CACHE = Path(".cache", "recordings")
+_LICENCES = ("LICENSE", "LICENSE-CONTENT")
+# What the package itself tells to install, where a text is to be made or loaded. The other extras are for those who teach.
+_EXTRAS = ("notebooks", "data", "corpora")
+
+# Students check against what was recorded, and their `tfcourse` is the pre-check alone.
+_ENTRY_POINTS = b"""\
+[console_scripts]
+tfcourse = autograder.checking.validate:main
+
+[tfcourse.checks]
+checks = autograder.checking.recorded:check
+"""
+
+
+def build_student_wheel(root: Path, chapter: Chapter, out_dir: Path) -> Path:
+    """Write the students' wheel of a chapter. The same sources and versions of libraries give the same bytes.
+
+    In it the exercises of this and of later chapters are stubs and those of earlier ones whole. The checks of this and of earlier
+    chapters are recorded: numbers and sentences, no code. It needs torch, numpy and safetensors, and no network to be built.
+
+    Args:
+        root: the project; its ``pyproject.toml`` gives version and dependencies.
+        chapter: the chapter.
+        out_dir: where the wheel goes.
+
+    Returns:
+        The wheel, for example ``tfcourse-0.2.0+ch03-py3-none-any.whl``.
+
+    Raises:
+        CourseError: if the installed package is not this project's, a module cannot be cut, the address of the site is unfit, or the
+            file cannot be written.
+    """
+    same_package(root)
+    project = _project(root)
+    version = f"{project['version']}+{chapter.tag}"
+    files = {**_package_files(chapter, version), **_engine_files(site_address(root)), **_recordings(root, chapter)}
+    info = f"tfcourse-{version}.dist-info"
+    licences = {name: (root / name).read_bytes() for name in _LICENCES if (root / name).is_file()}
+    files[f"{info}/METADATA"] = _metadata(project, version, licences).encode()
+    files[f"{info}/WHEEL"] = b"Wheel-Version: 1.0\nGenerator: tfcourse\nRoot-Is-Purelib: true\nTag: py3-none-any\n"
+    files[f"{info}/entry_points.txt"] = _ENTRY_POINTS
+    files |= {f"{info}/licenses/{name}": content for name, content in licences.items()}
+    files[f"{info}/RECORD"] = _record(files, info)
+    path = out_dir / f"tfcourse-{version}-py3-none-any.whl"
+    write_files({path: zipped(files)})
+    return path
+
+
+def zipped(files: Mapping[str, bytes]) -> bytes:
+    """Return a zip archive of some files: the same files give the same bytes."""
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w") as archive:
+        for name in sorted(files):
+            entry = zipfile.ZipInfo(name, _DATE)
+            entry.compress_type = zipfile.ZIP_DEFLATED
+            entry.create_system = 3  # Unix, on every system: the permissions below are meant
+            entry.external_attr = 0o644 << 16
+            archive.writestr(entry, files[name])
+    return buffer.getvalue()
+
+
+def secret_exercises(chapter: Chapter) -> dict[str, Exercise]:
+    """Return the exercises that are still secret while a chapter is out: its own and those of later chapters."""
+    return {name: item for name, item in chapter.registry.items() if item.chapter >= chapter.name}
+
+
+def _project(root: Path) -> dict[str, Any]:
+    path = root / "pyproject.toml"
+    try:
+        project: dict[str, Any] = tomllib.loads(path.read_text(encoding="utf-8"))["project"]
+    except (OSError, KeyError, tomllib.TOMLDecodeError) as error:
+        raise CourseError(f"the project's version cannot be read ({error})", where=path) from error
+    return project
+
+
+def _package_files(chapter: Chapter, version: str) -> dict[str, bytes]:
+    folder = Path(str(tfcourse.__file__)).parent
+    modules = {path: module_text(path) for path in sorted(folder.rglob("*.py"))}
+    stubs_of = _stubs_by_file(chapter)
+    found: dict[str, bytes] = {}
+    for path, module in modules.items():
+        stubs = stubs_of.get(path.resolve(), {})
+        text = student_module(module, stubs, _needed_elsewhere(path, modules, stubs_of)) if stubs else module.text
+        if path == folder / "__init__.py":
+            text = _with_version(text, version)
+        found[f"tfcourse/{path.relative_to(folder).as_posix()}"] = text.encode()
+    for path in sorted(folder.rglob("*")):
+        if path.is_file() and path.suffix not in (".py", ".pyc") and not path.name.startswith("."):
+            found[f"tfcourse/{path.relative_to(folder).as_posix()}"] = path.read_bytes()
+    return found
+
+
+def _stubs_by_file(chapter: Chapter) -> dict[Path, dict[str, str]]:
+    found: dict[Path, dict[str, str]] = {}
+    for name, exercise in secret_exercises(chapter).items():
+        module, _ = find_definition(exercise.reference)
+        found.setdefault(module.path.resolve(), {})[name] = exercise.chapter
+    return found
+
+
+def _needed_elsewhere(
+    path: Path, modules: Mapping[Path, ModuleText], stubs_of: Mapping[Path, Mapping[str, str]]
+) -> set[str]:
+    """Return the names that modules without any stub take from this one."""
+    name = f"tfcourse.{path.stem}"
+    whole = (module for other, module in modules.items() if not stubs_of.get(other.resolve()))
+    return {
+        attribute for module in whole for origin, attribute in module.imports.values() if origin == name and attribute
+    }
+
+
+def _with_version(text: str, version: str) -> str:
+    old = f'__version__ = "{tfcourse.__version__}"'
+    if old not in text:
+        raise CourseError(f"tfcourse/__init__.py does not say {old}", do="Keep the version a plain text there.")
+    return text.replace(old, f'__version__ = "{version}"')
+
+
+def _engine_files(site: str) -> dict[str, bytes]:
+    """Return the engine of the checks; nothing else of the autograder is for students."""
+    folder = Path(str(autograder.__file__)).parent
+    paths = [folder / "__init__.py", *sorted((folder / "checking").rglob("*.py"))]
+    found = {f"autograder/{path.relative_to(folder).as_posix()}": path.read_bytes() for path in paths}
+    found["autograder/checking/stamp.py"] = (
+        '"""Which release of the checks this package has, and where the course\'s site is published."""\n\n'
+        f'STAMP = "{checks_stamp()}"\nSITE = "{site}"\n'
+    ).encode()
+    return found
+
+
+def _recordings(root: Path, chapter: Chapter) -> dict[str, bytes]:
+    """Return the question sheets of this and of earlier chapters."""
+    out = (exercise for exercise in chapter.registry.values() if exercise.chapter <= chapter.name)
+    return {
+        f"autograder/checking/recordings/{name}.safetensors": content
+        for name, content in recordings(out, root / _CACHE).items()
+    }
+
+
+def _metadata(project: Mapping[str, Any], version: str, licences: Mapping[str, bytes]) -> str:
+    lines = [
+        "Metadata-Version: 2.4",
+        "Name: tfcourse",
+        f"Version: {version}",
+        f"Summary: {project['description']} (student build)",
+        f"Requires-Python: {project['requires-python']}",
+        f"License-Expression: {project['license']}",
+        *(f"License-File: {name}" for name in sorted(licences)),
+        *(f"Requires-Dist: {requirement}" for requirement in project["dependencies"]),
+    ]
+    extras = project.get("optional-dependencies", {})
+    for extra in (name for name in _EXTRAS if name in extras):
+        lines.append(f"Provides-Extra: {extra}")
+        lines += [f'Requires-Dist: {requirement}; extra == "{extra}"' for requirement in extras[extra]]
+    return "\n".join(lines) + "\n"
+
+
+def _record(files: Mapping[str, bytes], info: str) -> bytes:
+    rows = []
+    for name in sorted(files):
+        digest = base64.urlsafe_b64encode(hashlib.sha256(files[name]).digest()).rstrip(b"=").decode()
+        rows.append(f"{name},sha256={digest},{len(files[name])}")
+    return ("\n".join([*rows, f"{info}/RECORD,,"]) + "\n").encode()

@@ -1,0 +1,109 @@
+"""What a student downloads for a chapter: the notebook, the package, and a page that says what to do with them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from autograder.authoring.chapter import Chapter, chapters
+from autograder.authoring.drift import refuse
+from autograder.authoring.files import write_files
+from autograder.release.assistants import assistant_files
+from autograder.release.leaks import Material, find_leaks, refuse_leaks, secrets_of
+from autograder.release.lesson_notebook import lesson_name, lesson_notebooks
+from autograder.release.nbgrader_release import released_notebook
+from autograder.release.student_build import build_student_wheel, zipped
+
+_README = """\
+{chapter}
+{line}
+
+In this folder:
+
+  {notebook}
+      the notebook: prompts, empty functions, checks
+  {wheel}
+      the package that the notebook needs; it belongs to this chapter
+{lesson_lines}
+You need Python 3.11 or newer. In a terminal, in this folder:
+
+  python -m venv .venv
+  . .venv/bin/activate            (on Windows: .venv\\Scripts\\activate)
+  python -m pip install jupyterlab matplotlib babel num2words ./{wheel}
+  jupyter lab {notebook}
+
+Write your code where it says YOUR CODE HERE, run the check below it as often as you like, and answer the questions where it
+says YOUR ANSWER HERE. Before you hand the notebook in, restart the kernel and run all cells. Keep the file's name.
+"""
+
+
+_LESSON = """\
+  {lesson}
+      the lesson; it runs on your own code, as far as you have written it
+"""
+
+
+def student_files(root: Path, out_dir: Path, only: Sequence[str] | None = None) -> dict[str, list[Path]]:
+    """Write the notebook and the package of chapters, for the site's downloads.
+
+    A chapter's package holds the solutions of earlier chapters: offer a chapter only when the ones before it are over.
+
+    Args:
+        root: the project.
+        out_dir: where they go, a folder a chapter.
+        only: names of the chapters that are wanted; all by default.
+
+    Returns:
+        The files by chapter: the notebook, the package, and the lesson's notebook if the chapter has a lesson.
+
+    Raises:
+        CourseError: if a chapter is not fit to be given out, a solution would get out, or a file cannot be written.
+    """
+    notebooks = {}
+    for chapter in chapters(root):
+        if only is None or chapter.name in only:
+            refuse(chapter.faults(), f"chapter {chapter.name} is not fit to be given out")
+            notebooks[chapter] = out_dir / chapter.name / f"{chapter.name}.ipynb"
+            write_files({notebooks[chapter]: released_notebook(chapter)})
+    lessons = lesson_notebooks(list(notebooks))
+    # The last package first: it has the question sheets of all chapters, which are recorded at once then.
+    wheels = {chapter: build_student_wheel(root, chapter, notebooks[chapter].parent) for chapter in reversed(notebooks)}
+    found = {chapter.name: [notebook, wheels[chapter]] for chapter, notebook in notebooks.items()}
+    for chapter, notebook in notebooks.items():
+        if chapter.name in lessons:
+            found[chapter.name].append(notebook.with_name(lesson_name(chapter)))
+            write_files({found[chapter.name][-1]: lessons[chapter.name]})
+    materials = [Material(path, chapter) for chapter, paths in found.items() for path in paths]
+    refuse_leaks(find_leaks(materials, secrets_of(root)), "the downloads would give solutions away")
+    return found
+
+
+def write_student_files(root: Path, chapter: Chapter, notebook: bytes, folder: Path) -> list[Path]:
+    """Write what students of a chapter are given: ``CHAPTER/`` with its files, and the same as ``CHAPTER.zip``.
+
+    Args:
+        root: the project.
+        chapter: the chapter.
+        notebook: the released notebook.
+        folder: where they go.
+
+    Returns:
+        The files, the archive last.
+    """
+    own = folder / chapter.name
+    wheel = build_student_wheel(root, chapter, own)
+    contents = {f"{chapter.name}.ipynb": notebook, wheel.name: wheel.read_bytes()}
+    contents |= {lesson_name(chapter): lesson for lesson in lesson_notebooks([chapter]).values()}
+    text = _README.format(
+        chapter=chapter.name,
+        line="=" * len(chapter.name),
+        notebook=f"{chapter.name}.ipynb",
+        wheel=wheel.name,
+        lesson_lines=_LESSON.format(lesson=lesson_name(chapter)) if lesson_name(chapter) in contents else "",
+    )
+    contents["README.txt"] = text.encode()
+    contents |= assistant_files(chapter.name)
+    archive = folder / f"{chapter.name}.zip"
+    inside = {f"{chapter.name}/{name}": content for name, content in contents.items()}
+    write_files({**{own / name: content for name, content in contents.items()}, archive: zipped(inside)})
+    return [*(own / name for name in contents), archive]

@@ -1,0 +1,82 @@
+"""Grades and the results of grading, put together per student and chapter."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from autograder.course.folder import Course
+from autograder.record.results import GradeResult, read_results
+from autograder.reports.class_report import Work
+from autograder.reports.grades import Grade, read_grades
+
+
+def read_works(course: Course, chapters: Sequence[str] = ()) -> list[Work]:
+    """Return every student's work in every chapter.
+
+    Args:
+        course: the course.
+        chapters: only these; all released chapters by default.
+
+    Raises:
+        CourseError: if a chapter is not in the gradebook, or the gradebook cannot be read.
+    """
+    grades = read_grades(course, chapters)
+    results = {
+        (result.student, result.chapter): result
+        for chapter in dict.fromkeys(grade.chapter for grade in grades)
+        for result in read_results(course, chapter)
+    }
+    works = [_work(course, grade, results.pop((grade.student, grade.chapter), None)) for grade in grades]
+    # Where the grader failed on a student's first submission, the gradebook has never heard of them. Whose submission is gone as well has
+    # been renamed, or taken out of the course.
+    patterns = {grade.chapter: grade for grade in grades}
+    unknown = [
+        result for result in results.values() if course.folder("submitted", result.student, result.chapter).is_dir()
+    ]
+    works += [
+        replace(_work(course, _unknown(patterns[result.chapter], result), result), recorded=False) for result in unknown
+    ]
+    return works
+
+
+def _work(course: Course, grade: Grade, result: GradeResult | None) -> Work:
+    page = _existing(course.folder("feedback", grade.student, grade.chapter) / f"{grade.chapter}.html")
+    if result is None:
+        return Work(grade, recorded=grade.gradable is not None, feedback=page)
+    gradable = result.status != "not gradable"
+    return Work(
+        grade=replace(grade, handed_in=True),
+        # Where nothing could be graded, the zeros say nothing about what was learnt.
+        exercises=result.exercises if gradable else (),
+        seconds=(result.seconds or None) if gradable else None,
+        problems=tuple(str(problem) for problem in result.problems if not problem.remark),
+        remarks=tuple(str(problem) for problem in result.problems if problem.remark),
+        recorded=result.status != "not recorded",
+        feedback=page,
+    )
+
+
+def _unknown(pattern: Grade, result: GradeResult) -> Grade:
+    return Grade(
+        student=result.student,
+        first_name="",
+        last_name="",
+        email="",
+        platform="",
+        canvas_id="",
+        moodle_id="",
+        chapter=result.chapter,
+        submitted=None,
+        due=pattern.due,
+        raw=0.0,
+        penalty=0.0,
+        best=pattern.best,
+        pending=0,
+        handed_in=True,
+    )
+
+
+def _existing(path: Path) -> Path | None:
+    return path if path.is_file() else None

@@ -1,0 +1,213 @@
+"""What this machine has, what it lacks, and how to get it. Looking changes nothing."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import platform
+import shutil
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cache
+from importlib.metadata import PackageNotFoundError, requires, version
+from pathlib import Path
+from typing import Literal
+
+from autograder.course.folder import CONFIG_NAME, Course
+from autograder.course.known_errors import explained
+from autograder.course.paths import refuse_unwritable, typed
+from autograder.errors import CourseError
+
+State = Literal["ok", "note", "missing"]
+
+_NEEDED = {
+    "torch": "the reference and the checks",
+    "numpy": "the reference and the checks",
+    "safetensors": "recorded checks",
+    "nbgrader": "assigning and grading",
+    "ipykernel": "running notebooks",
+    "nbclient": "running notebooks",
+    "jupytext": "reading chapters",
+    "jupyter-book": "the site",
+    "sphinx-mathjax-offline": "formulas without a network",
+}
+_FOR_TESTS = {
+    "pytest": "the tests",
+    "hypothesis": "the tests",
+    "transformers": "the oracles of the tests",
+    "playwright": "the browser tests",
+}
+_INSTALL = "pip install -r requirements.lock"
+
+# Bytes that are free for a course. A chapter of a large class, with graded notebooks, pages and results, takes some hundred megabytes.
+MUCH_SPACE = 1 << 30
+# A release is a few megabytes, and each of a student's files is written in full before it takes its place.
+NO_SPACE = 32 << 20
+
+
+@dataclass(frozen=True)
+class Item:
+    """One thing that was looked at.
+
+    Attributes:
+        name: what it is.
+        state: ``"ok"``; ``"note"``: works, but read this; ``"missing"``: some command cannot work without it.
+        detail: what was found.
+        remedy: how to get it, where something is missing.
+    """
+
+    name: str
+    state: State
+    detail: str
+    remedy: str = ""
+
+
+def examine(course_dir: Path | None = None) -> list[Item]:
+    """Look at the machine and at a course folder and return what was found, in a fixed order.
+
+    Args:
+        course_dir: the course folder, if there is one to look at. That there is no course yet is no lack of the machine.
+    """
+    return [
+        _python(),
+        *_packages(_NEEDED, "missing"),
+        *_packages(_FOR_TESTS, "note"),
+        *_kernel(),
+        *_devices(),
+        _browser(),
+        *_isolation(),
+        *([] if course_dir is None else _course(course_dir)),
+    ]
+
+
+def _python() -> Item:
+    found = f"{platform.python_version()} on {platform.system()} {platform.machine()}, {os.cpu_count()} cores"
+    return Item("Python", "ok", found)
+
+
+def _packages(wanted: dict[str, str], state: State) -> Iterator[Item]:
+    for name, purpose in wanted.items():
+        try:
+            found = version(name)
+        except PackageNotFoundError:
+            yield Item(name, state, f"not installed; needed for {purpose}", _INSTALL)
+            continue
+        range_ = _ranges().get(name, "")
+        if _within(found, range_):
+            yield Item(name, "ok", found)
+        else:
+            yield Item(name, state, f"{found}, and the course needs {range_} for {purpose}", _INSTALL)
+
+
+@cache
+def _ranges() -> dict[str, str]:
+    """Return the versions that this project asks for, by package."""
+    try:
+        from packaging.requirements import InvalidRequirement, Requirement
+
+        parsed = [Requirement(line) for line in requires("tfcourse") or ()]
+    except (ImportError, PackageNotFoundError, InvalidRequirement):
+        return {}
+    return {requirement.name: str(requirement.specifier) for requirement in parsed}
+
+
+def _within(found: str, range_: str) -> bool:
+    if not range_:
+        return True
+    from packaging.specifiers import SpecifierSet
+
+    return SpecifierSet(range_).contains(found, prereleases=True)
+
+
+def _kernel() -> Iterator[Item]:
+    if importlib.util.find_spec("jupyter_client") is None:
+        return
+    from jupyter_client.kernelspec import KernelSpecManager, NoSuchKernel
+
+    try:
+        spec = KernelSpecManager().get_kernel_spec("python3")
+    except NoSuchKernel:
+        yield Item("kernel", "missing", "Jupyter finds no kernel python3", "python -m ipykernel install --sys-prefix")
+        return
+    yield Item("kernel", "ok", f"python3 in {spec.resource_dir}")
+
+
+def _devices() -> Iterator[Item]:
+    if importlib.util.find_spec("torch") is None:
+        return
+    import torch
+
+    yield Item("CPU threads", "ok", f"{torch.get_num_threads()} for torch")
+    if torch.cuda.is_available():
+        names = ", ".join(torch.cuda.get_device_name(i) for i in range(torch.cuda.device_count()))
+        yield Item("CUDA", "ok", names)
+    else:
+        why = "torch is built without CUDA" if torch.version.cuda is None else "no device found"
+        yield Item("CUDA", "note", f"none ({why}); device mistakes are still found, on the meta device")
+
+
+def _browser() -> Item:
+    found = shutil.which("chromium")
+    if found:
+        return Item("chromium", "ok", found)
+    return Item("chromium", "note", "not found; only the browser tests need it", "apt-get install chromium")
+
+
+def _isolation() -> Iterator[Item]:
+    from autograder.engine.sandbox.isolation import missing_layers, offered_layers
+    from autograder.engine.sandbox.settings import level_of
+
+    there, level = offered_layers(), level_of(offered_layers())
+    if level == "sandbox":
+        yield Item("isolation", "ok", f"sandbox ({len(there)} layers: {', '.join(there)})")
+        return
+    detail = f"{level}; missing: {', '.join(missing_layers())}"
+    remedy = "Grade work you do not trust on a Linux machine, or in a container, that allows user namespaces: docs/threat-model.md"
+    yield Item("isolation", "note", detail, remedy)
+
+
+def _course(course_dir: Path) -> Iterator[Item]:
+    if (course_dir / CONFIG_NAME).is_file():
+        yield _folder(course_dir.resolve())
+        yield _books(course_dir)
+    else:
+        command = typed(Course(course_dir.resolve()), "assign", "CHAPTER")
+        yield Item("course", "note", f"no course in {course_dir}", f"{command} makes one.")
+
+
+def _folder(root: Path) -> Item:
+    """Say whether a course folder can be written, and how much goes into it."""
+    name = "course folder"
+    try:
+        refuse_unwritable(root, "Check who may write there, or name another course folder with --course.")
+    except CourseError as error:
+        return Item(name, "missing", str(CourseError(error.what, where=error.where)), error.do)
+    free = shutil.disk_usage(root).free
+    size = f"{free / (1 << 30):.1f} GiB" if free >= MUCH_SPACE else f"{free >> 20} MiB"
+    detail = f"{size} free ({root})"
+    if free >= MUCH_SPACE:
+        return Item(name, "ok", detail)
+    remedy = "Free some space on that disk, or move the course folder to another."
+    return Item(name, "note" if free >= NO_SPACE else "missing", detail, remedy)
+
+
+def _books(course_dir: Path) -> Item:
+    try:
+        return Item("gradebook", "ok", _gradebook(Course.open(course_dir)))
+    except Exception as error:
+        known = explained(error)
+        if known is None:
+            raise
+        return Item("gradebook", "missing", str(CourseError(known.what, where=known.where)), known.do)
+
+
+def _gradebook(course: Course) -> str:
+    from autograder.gradebook.reader import open_gradebook
+
+    with open_gradebook(course) as gradebook:
+        counts = f"{_count(len(gradebook.assignments), 'chapter')}, {_count(len(gradebook.students), 'student')}"
+    return f"{counts} ({course.root})"
+
+
+def _count(number: int, thing: str) -> str:
+    return f"{number} {thing}{'' if number == 1 else 's'}"

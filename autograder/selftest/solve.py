@@ -1,0 +1,176 @@
+"""Run the solutions and the stubs as the grader runs a submission.
+
+Every exercise must get full marks from the one and none from the other: then course, checks and machine agree.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import nbformat
+
+from autograder.authoring.chapter import Chapter, find_chapter, grade_id, is_test
+from autograder.authoring.solution_notebook import hidden_test
+from autograder.authoring.sync import same_package
+from autograder.checking.verdict import VERDICT_MIME, Verdict
+from autograder.engine.jupyter.kernel_executor import Executor, KernelExecutor, Submission
+from autograder.engine.settings import GradingSettings, cuda_is_there, resolve_device
+from autograder.errors import CourseError
+from autograder.submission.problem import problems_of
+
+# A solution may take its time: what is asked here is whether it is right.
+CELL_SECONDS = 300
+NOTEBOOK_SECONDS = 1800
+
+
+@dataclass(frozen=True)
+class Solved:
+    """What came of one exercise on one device.
+
+    Attributes:
+        chapter: the chapter.
+        exercise: the exercise.
+        device: ``"cpu"`` or ``"cuda"``.
+        solution: the verdict on the solution, or None if its test came to none.
+        stub: the verdict on the stub, or None if its test came to none.
+        error: why there is a verdict missing, if there is.
+    """
+
+    chapter: str
+    exercise: str
+    device: str
+    solution: Verdict | None
+    stub: Verdict | None
+    error: str = ""
+
+    @property
+    def sound(self) -> bool:
+        """Whether the solution gets everything and the stub nothing."""
+        full = self.solution is not None and self.solution.passed
+        return full and self.stub is not None and self.stub.score == 0
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return what came of it as plain data, ready for JSON."""
+        return {
+            "chapter": self.chapter,
+            "exercise": self.exercise,
+            "device": self.device,
+            "sound": self.sound,
+            "solution": self.solution.to_dict() if self.solution else None,
+            "stub": self.stub.to_dict() if self.stub else None,
+            "error": self.error,
+        }
+
+    def __str__(self) -> str:
+        solution = f"{self.solution.score:g} of {self.solution.max_score:g}" if self.solution else "no verdict"
+        stub = f"{self.stub.score:g}" if self.stub else "no verdict"
+        word = "sound  " if self.sound else "UNSOUND"
+        lines = [f"{word}  {self.device:4}  {self.chapter}  {self.exercise}: solution {solution}, stub {stub}"]
+        lines += [f"         {self.error}"] if self.error else []
+        if self.solution is not None:
+            lines += [f"         {f.aspect}: {f.message}" for f in self.solution.findings if not f.passed]
+        if self.stub is not None:
+            lines += [f"         the stub passes {f.aspect}" for f in self.stub.findings if f.passed]
+        return "\n".join(lines)
+
+
+def devices(wanted: str) -> list[str]:
+    """Return the devices to solve on.
+
+    Args:
+        wanted: ``"cpu"``, ``"cuda"``, or ``"auto"``: the CPU, and CUDA as well where there is one.
+
+    Raises:
+        CourseError: if CUDA is asked for where there is none.
+    """
+    if wanted == "auto":
+        return ["cpu", "cuda"] if cuda_is_there() else ["cpu"]
+    return [resolve_device(wanted)]
+
+
+def solve(
+    root: Path,
+    chapters: Sequence[str],
+    *,
+    device: str = "cpu",
+    progress: Callable[[str], None] = lambda step: None,
+    make_executor: Callable[[GradingSettings], Executor] = KernelExecutor,
+) -> list[Solved]:
+    """Run the solution notebooks and the stubs of some chapters, each from a clean kernel, on a device.
+
+    The tests ask the hidden questions too, as the grader's do.
+
+    Args:
+        root: the project.
+        chapters: names of chapters.
+        device: ``"cpu"`` or ``"cuda"``.
+        progress: is told each notebook when it is done.
+        make_executor: makes what runs the notebooks.
+
+    Raises:
+        CourseError: if a chapter has no solution notebook, the installed package is not this project's, or a notebook cannot be run.
+    """
+    same_package(root)
+    found = [find_chapter(root, name) for name in chapters]
+    notebooks = {chapter.name: _solution_notebook(chapter) for chapter in found}
+    settings = GradingSettings(device=device, cell_seconds=CELL_SECONDS, submission_seconds=NOTEBOOK_SECONDS)
+    executor = make_executor(settings)
+    results = []
+    for chapter in found:
+        solutions = _verdicts(executor, chapter, "solutions", notebooks[chapter.name])
+        progress(f"{chapter.name}: solutions on {device}")
+        stubs = _verdicts(executor, chapter, "stubs", chapter.notebook())
+        progress(f"{chapter.name}: stubs on {device}")
+        for exercise in chapter.exercises():
+            solution, error = solutions.get(exercise.name, _ABSENT)
+            stub, other = stubs.get(exercise.name, _ABSENT)
+            results.append(Solved(chapter.name, exercise.name, device, solution, stub, error or other))
+    return results
+
+
+_ABSENT = (None, "the notebook has no test cell for it")
+
+
+def _solution_notebook(chapter: Chapter) -> Any:
+    path = chapter.solution_path
+    advice = "Write it from the reference: tfcourse sync"
+    if not path.is_file():
+        raise CourseError("the solution notebook is missing", where=path, do=advice)
+    try:
+        return nbformat.reads(path.read_text(encoding="utf-8"), as_version=4)
+    except (ValueError, KeyError, AttributeError, nbformat.ValidationError) as error:
+        raise CourseError(f"the solution notebook cannot be read ({error})", where=path, do=advice) from error
+
+
+def _verdicts(executor: Executor, chapter: Chapter, what: str, notebook: Any) -> dict[str, tuple[Verdict | None, str]]:
+    """Run a notebook and return for every exercise its verdict, or None and why there is none."""
+    for cell in notebook.cells:
+        if is_test(cell):
+            cell.source = hidden_test(grade_id(cell).removeprefix("test_"))
+    execution = executor.grade_one(Submission(what, chapter.name, nbformat.writes(notebook)))
+    if execution.failure:
+        raise CourseError(
+            f"the notebook with the {what} of {chapter.name} could not be run: {execution.failure}",
+            do="tfcourse doctor says whether something is missing here.",
+        )
+    done = nbformat.reads(execution.notebook, as_version=4)
+    problems = {problem.where: problem.what for problem in problems_of(done)}
+    found = {}
+    for cell in filter(is_test, done.cells):
+        name = grade_id(cell).removeprefix("test_")
+        verdict, error = _verdict(cell.outputs)
+        # An exercise whose own cell failed, or the setup cell, says more than the NameError in its test.
+        found[name] = (verdict, (problems.get(name) or problems.get("setup") or error) if error else "")
+    return found
+
+
+def _verdict(outputs: Sequence[Any]) -> tuple[Verdict | None, str]:
+    for output in outputs:
+        if output.output_type == "execute_result" and VERDICT_MIME in output.data:
+            return Verdict.from_dict(output.data[VERDICT_MIME]), ""
+        if output.output_type == "error":
+            return None, f"{output.ename}: {output.evalue}"
+    return None, "the test cell showed no verdict"

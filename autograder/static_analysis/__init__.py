@@ -1,0 +1,1 @@
+"""Python source that is read and rewritten, and never run: our modules and students' cells."""

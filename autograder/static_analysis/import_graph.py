@@ -1,0 +1,45 @@
+"""Which files of the project a module runs, found from its import statements without running anything."""
+
+from __future__ import annotations
+
+import importlib.util
+from collections.abc import Iterable
+from functools import cache
+from pathlib import Path
+
+from autograder.static_analysis.definitions import module_text
+
+_PROJECT = ("tfcourse", "autograder")
+
+
+@cache
+def files_behind(module: str) -> frozenset[Path]:
+    """Return the file of a module of the project, and those of all modules of the project that it imports, directly or not."""
+    found: dict[str, Path] = {}
+    waiting = [module]
+    while waiting:
+        name = waiting.pop()
+        if name in found or not name.startswith(_PROJECT):
+            continue
+        spec = importlib.util.find_spec(name)
+        if spec is None or spec.origin is None:
+            continue
+        found[name] = Path(spec.origin)
+        waiting += _imported(found[name])
+    return frozenset(found.values())
+
+
+def _imported(path: Path) -> Iterable[str]:
+    for origin, attribute in module_text(path).imports.values():
+        yield origin
+        # `from autograder.checking import rows` imports a module of that name, if there is one.
+        if attribute and origin.startswith(_PROJECT) and _is_package(origin):
+            inner = f"{origin}.{attribute}"
+            if importlib.util.find_spec(inner) is not None:
+                yield inner
+
+
+@cache
+def _is_package(name: str) -> bool:
+    spec = importlib.util.find_spec(name)
+    return spec is not None and spec.submodule_search_locations is not None

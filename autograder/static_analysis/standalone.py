@@ -1,0 +1,260 @@
+"""Take a function or class out of its module, with everything of the project that it needs, so that it runs in a notebook cell."""
+
+from __future__ import annotations
+
+import ast
+import builtins
+import importlib
+import inspect
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from autograder.errors import CourseError
+from autograder.static_analysis.definitions import (
+    Definition,
+    ModuleText,
+    docstring_node,
+    find_definition,
+    first_line,
+    last_line,
+    module_text,
+)
+
+# Names that every exercise notebook has: what its setup cell imports.
+_GIVEN: dict[str, tuple[str, str | None]] = {
+    "math": ("math", None),
+    "torch": ("torch", None),
+    "nn": ("torch", "nn"),
+    "Tensor": ("torch", "Tensor"),
+}
+_PROJECT = ("tfcourse", "autograder")
+_LITERALS = (int, float, complex, str, bytes, bool, type(None), torch.dtype)
+
+
+def standalone_source(obj: Callable[..., Any], *, rename: str) -> str:
+    """Return the code of a function or class that runs where ``torch``, ``Tensor``, ``nn`` and ``math`` are imported.
+
+    What it uses of the project, references of ``tfcourse`` among it, comes along under private names, ``_<rename>_helper_1``
+    and so on, so that no other cell's function is overwritten; other imports come along as imports. Docstrings stay behind.
+
+    Args:
+        obj: the function or class, for example a misconception's ``wrong``.
+        rename: the name that it gets.
+
+    Raises:
+        CourseError: if it cannot be taken out: no source, or a closure over something that cannot be written down.
+    """
+    module, node = find_definition(obj)
+    inliner = _Inliner(rename, (*_PROJECT, obj.__module__))
+    code = inliner.code(_Place(module, node, _closure(obj)), rename)
+    return "\n\n\n".join(["\n".join(sorted(inliner.imports))] * bool(inliner.imports) + [*inliner.parts, code])
+
+
+@dataclass(frozen=True)
+class _Place:
+    """A piece of code and where its names come from."""
+
+    module: ModuleText
+    node: ast.stmt
+    closure: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass
+class _Inliner:
+    """Collects what a piece of code needs, dependencies first."""
+
+    prefix: str
+    ours: tuple[str, ...]
+    parts: list[str] = field(default_factory=list)
+    imports: set[str] = field(default_factory=set)
+    _names: dict[object, str] = field(default_factory=dict)
+
+    def code(self, place: _Place, name: str) -> str:
+        """Return the code of a definition or assignment under a name, its project names replaced."""
+        module, node = place.module, place.node
+        edits: list[tuple[int, int, str]] = []
+        skipped: list[tuple[int, int]] = []
+        old_name = ""
+        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
+            old_name = node.name
+            edits.append((*_name_span(module, node), name))
+            skipped = [*_docstring_lines(node)]
+        else:
+            edits.append((*_target_span(module, node), name))
+        gone = {line for first, last in skipped for line in range(first, last + 1)}
+        for read in module.reads(node):
+            if read.lineno in gone:
+                continue
+            if read.id == old_name:
+                edits.append((*_span(module, read), name))
+            elif replacement := self._replacement(place, read):
+                edits.append(replacement)
+        return _cut(module, node, edits, skipped)
+
+    def _replacement(self, place: _Place, read: ast.Name) -> tuple[int, int, str] | None:
+        """Return the edit that a read of a global needs, or None if the name may stay."""
+        module = place.module
+        if read.id in place.closure:
+            return (*_span(module, read), self._value(read.id, place.closure[read.id]))
+        if read.id in module.definitions:
+            statement = _Place(module, module.definitions[read.id])
+            return (*_span(module, read), self._helper(statement))
+        if read.id in module.imports:
+            return self._imported(place, read, *module.imports[read.id])
+        if hasattr(builtins, read.id):
+            return None
+        raise CourseError(f"the name {read.id} comes from nowhere", where=f"{module.path}:{read.lineno}")
+
+    def _imported(
+        self, place: _Place, read: ast.Name, origin: str, attribute: str | None
+    ) -> tuple[int, int, str] | None:
+        if _GIVEN.get(read.id) == (origin, attribute):
+            return None
+        if not self._is_ours(origin):
+            if attribute is None:
+                self.imports.add(f"import {origin}" + (f" as {read.id}" if read.id != origin.partition(".")[0] else ""))
+            else:
+                self.imports.add(
+                    f"from {origin} import {attribute}" + (f" as {read.id}" if read.id != attribute else "")
+                )
+            return None
+        owner = importlib.import_module(origin)
+        value = owner if attribute is None else _attribute(owner, attribute)
+        if not inspect.ismodule(value):
+            return (*_span(place.module, read), self._named(owner.__name__, attribute or "", value))
+        # `from tfcourse import attention`, then `attention.causal_mask`: the two names become one.
+        parent = _parent_attribute(place.node, read)
+        while parent is not None and inspect.ismodule(member := _attribute(value, parent.attr)):
+            value, inner = member, _parent_attribute(place.node, parent)
+            if inner is None:
+                break
+            parent = inner
+        if parent is None:
+            raise CourseError(
+                f"the module {origin} is used as a value",
+                where=f"{place.module.path}:{read.lineno}",
+                do="Name what is used of it.",
+            )
+        return (
+            *_span(place.module, parent),
+            self._named(value.__name__, parent.attr, _attribute(value, parent.attr)),
+        )
+
+    def _named(self, module_name: str, name: str, value: Any) -> str:
+        """Return the private name of a module's member, which is taken along."""
+        if inspect.isfunction(value) or inspect.isclass(value):
+            return self._value(name, value)
+        module = module_text(Path(str(importlib.import_module(module_name).__file__)))
+        if name not in module.definitions:
+            return self._value(name, value)
+        return self._helper(_Place(module, module.definitions[name]))
+
+    def _value(self, name: str, value: Any) -> str:
+        """Return a private name for a value, or the value itself where it can be written down."""
+        if inspect.isfunction(value) or inspect.isclass(value):
+            if not self._is_ours(value.__module__):
+                top = value.__qualname__.partition(".")[0]
+                self.imports.add(f"from {value.__module__} import {top}")
+                return str(value.__qualname__)
+            module, node = find_definition(value)
+            return self._helper(_Place(module, node, _closure(value)))
+        if isinstance(value, _LITERALS) or (
+            isinstance(value, (tuple, list)) and all(isinstance(item, _LITERALS) for item in value)
+        ):
+            return repr(value)
+        if self._is_ours(type(value).__module__) and getattr(value, "__dict__", None) == {}:
+            # Nothing is in it but what its class says: it can be made again.
+            return f"{self._value(type(value).__name__, type(value))}()"
+        raise CourseError(f"{name} holds a {type(value).__name__}, which cannot be written into a notebook")
+
+    def _is_ours(self, module_name: str) -> bool:
+        return any(module_name == own or module_name.startswith(f"{own}.") for own in self.ours)
+
+    def _helper(self, place: _Place) -> str:
+        """Return the private name of a helper, which is taken along once."""
+        closed = tuple(sorted((key, id(value)) for key, value in place.closure.items()))
+        key = (place.module.path, place.node.lineno, closed)
+        if key not in self._names:
+            # Not by its own name: that may be another exercise's, which nobody has written in this cell.
+            new = self._names[key] = f"_{self.prefix}_helper_{len(self._names) + 1}"
+            self.parts.append(self.code(place, new))
+        return self._names[key]
+
+
+def _closure(obj: Callable[..., Any]) -> dict[str, Any]:
+    obj = inspect.unwrap(obj)
+    code, cells = getattr(obj, "__code__", None), getattr(obj, "__closure__", None)
+    if code is None or not cells:
+        return {}
+    return {name: cell.cell_contents for name, cell in zip(code.co_freevars, cells, strict=True)}
+
+
+def _attribute(owner: Any, name: str) -> Any:
+    try:
+        return getattr(owner, name)
+    except AttributeError:
+        return importlib.import_module(f"{owner.__name__}.{name}")
+
+
+def _parent_attribute(root: ast.stmt, child: ast.expr) -> ast.Attribute | None:
+    return next((n for n in ast.walk(root) if isinstance(n, ast.Attribute) and n.value is child), None)
+
+
+def _span(module: ModuleText, node: ast.expr) -> tuple[int, int]:
+    """Return where an expression begins and ends in its module's text."""
+    assert node.end_lineno is not None  # ast.parse always sets it
+    assert node.end_col_offset is not None
+    return module.offset(node.lineno, node.col_offset), module.offset(node.end_lineno, node.end_col_offset)
+
+
+def _name_span(module: ModuleText, node: Definition) -> tuple[int, int]:
+    start = module.offset(node.lineno, node.col_offset)
+    keyword = "class" if isinstance(node, ast.ClassDef) else "def"
+    begin = module.text.index(node.name, module.text.index(keyword, start) + len(keyword))
+    return begin, begin + len(node.name)
+
+
+def _target_span(module: ModuleText, node: ast.stmt) -> tuple[int, int]:
+    target = (
+        node.targets[0] if isinstance(node, ast.Assign) and len(node.targets) == 1 else getattr(node, "target", None)
+    )
+    if not isinstance(target, ast.Name):
+        raise CourseError(
+            "an assignment to several names at once cannot be taken along",
+            where=f"{module.path}:{node.lineno}",
+            do="Assign one name a line.",
+        )
+    return _span(module, target)
+
+
+def _docstring_lines(node: Definition) -> list[tuple[int, int]]:
+    """Return the lines of the docstrings of a function, or of a class and its methods; an only statement stays."""
+    owners: list[Definition] = [node]
+    if isinstance(node, ast.ClassDef):
+        owners += [item for item in node.body if isinstance(item, (ast.FunctionDef, ast.AsyncFunctionDef))]
+    texts = [docstring_node(owner) for owner in owners if len(owner.body) > 1]
+    return [(text.lineno, last_line(text)) for text in texts if text is not None]
+
+
+def _cut(module: ModuleText, node: ast.stmt, edits: list[tuple[int, int, str]], skipped: list[tuple[int, int]]) -> str:
+    """Return a statement's text with edits applied and lines left out, moved to the left margin."""
+    margin = node.col_offset
+    gone = {line for first, last in skipped for line in range(first, last + 1)}
+    text, start = module.text, module.offset(first_line(node), 0)
+    end = module.offset(last_line(node), 0) + len(module.lines[last_line(node) - 1])
+    # Lines to leave out are edits too: a line keeps its number until all is done.
+    for line in gone:
+        at = module.offset(line, 0)
+        edits = [edit for edit in edits if not at <= edit[0] < at + len(module.lines[line - 1]) + 1]
+        edits.append((at, at + len(module.lines[line - 1]) + 1, ""))
+    pieces, position = [], start
+    for begin, stop, replacement in sorted(set(edits)):
+        pieces += [text[position:begin], replacement]
+        position = stop
+    pieces.append(text[position:end])
+    lines = "".join(pieces).split("\n")
+    return "\n".join(line[margin:] if not line[:margin].strip() else line for line in lines).rstrip()

@@ -1,0 +1,105 @@
+"""A hint for the lecturer: what a submission imports and reaches for that no exercise needs.
+
+It is read from the text, so it proves nothing, costs nothing and says nothing to the student. What is forbidden is refused where it runs
+(:mod:`autograder.checking.refusal`). The lists are in :mod:`autograder.static_analysis.allow_list`. One look at each node: the time grows
+with the text and with nothing else.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable, Sequence
+
+from autograder.static_analysis.allow_list import BUILTINS, BUT_NOT, DUNDERS, MAGICS, MODULES, SHELL, TELLING
+from autograder.static_analysis.cell_ast import UnreadableCellError, parsed
+
+# So many names are told, and characters read, of one submission.
+_MOST, _BUDGET = 30, 1_000_000
+
+
+def conspicuous(sources: Sequence[str]) -> tuple[str, ...]:
+    """Return the names of what a submission reaches for that is on no list, in order, each once.
+
+    Args:
+        sources: the student's code cells. One that Python cannot parse cannot run either, and says nothing.
+    """
+    reader = _Reader()
+    left = _BUDGET
+    for source in dict.fromkeys(sources):
+        left -= len(source)
+        if left < 0:
+            reader.found.add(f"more than {_BUDGET} characters of code, which is too much to be read")
+            break
+        try:
+            if (tree := parsed(source)) is not None:
+                reader.visit(tree)
+        except UnreadableCellError as error:
+            reader.found.add(str(error))
+        except RecursionError:
+            reader.found.add("a cell that is nested too deep to be read")
+    names = sorted(reader.found)
+    others = len(names) - _MOST
+    return (*names[:_MOST], *([f"and {others} others"] if others > 0 else []))
+
+
+class _Reader(ast.NodeVisitor):
+    def __init__(self) -> None:
+        self.found: set[str] = set()
+
+    def visit_Import(self, node: ast.Import) -> None:
+        self._modules(alias.name for alias in node.names)
+
+    def visit_ImportFrom(self, node: ast.ImportFrom) -> None:
+        if node.level:
+            self.found.add("a relative import")
+            return
+        self._modules([node.module or ""])
+        self._modules(f"{node.module}.{alias.name}" for alias in node.names if alias.name != "*")
+
+    def _modules(self, paths: Iterable[str]) -> None:
+        for path in paths:
+            parts = path.split(".")
+            above = {".".join(parts[:count]) for count in range(1, len(parts) + 1)}
+            telling = [part for part in parts if _tells(part)]
+            if not above & MODULES or above & BUT_NOT:
+                self.found.add(_short(path if above & MODULES else parts[0]))
+            elif telling:
+                self.found.add(f"….{_short(telling[0])}")
+
+    def visit_Name(self, node: ast.Name) -> None:
+        if node.id in BUILTINS:
+            self.found.add(node.id)
+
+    def visit_Attribute(self, node: ast.Attribute) -> None:
+        if _tells(node.attr):
+            self.found.add(f"….{_short(node.attr)}")
+        elif isinstance(node.value, ast.Name) and f"{node.value.id}.{node.attr}" in BUT_NOT:
+            self.found.add(f"{node.value.id}.{node.attr}")
+        self.visit(node.value)
+
+    def visit_Call(self, node: ast.Call) -> None:
+        of_ipython = isinstance(node.func, ast.Attribute) and ast.dump(node.func.value) == _GET_IPYTHON
+        texts = [arg.value for arg in node.args if isinstance(arg, ast.Constant) and isinstance(arg.value, str)]
+        if of_ipython and isinstance(node.func, ast.Attribute) and texts:  # a line with a sign, as IPython rewrites it
+            first = (texts[0].split() or [""])[0]
+            if node.func.attr in ("system", "getoutput"):
+                self.found |= set() if first in SHELL else {f"!{_short(first)}"}
+            elif first not in MAGICS:
+                self.found.add(f"%{_short(first)}")
+            return
+        if isinstance(node.func, ast.Name) and node.func.id == "__import__" and texts:
+            self._modules(texts[:1])  # an import with another word
+            return
+        self.generic_visit(node)
+
+
+_GET_IPYTHON = ast.dump(ast.parse("get_ipython()").body[0].value)  # type: ignore[attr-defined]
+
+
+def _tells(name: str) -> bool:
+    dunder = name.startswith("__") and name.endswith("__")
+    return name in TELLING or (dunder and name not in DUNDERS)
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= 60 else f"{text[:60]}…"

@@ -1,0 +1,1 @@
+"""One submitted notebook as data: read, restored, and its problems named."""

@@ -1,0 +1,152 @@
+"""The files that a notebook finds beside it when it runs: those of the assignment, and what else the student has handed in.
+
+Protects against:
+
+- links, devices, sockets and pipes: none is followed or opened;
+- folders within folders and files without number: what is looked at is limited in depth and count, and takes time in proportion to it;
+- names that are no UTF-8, which neither JSON nor a student's process takes: such a file is left out, and that is told.
+
+Does not protect against:
+
+- a file that is changed while it is read: then its hash is that of what was read.
+"""
+
+from __future__ import annotations
+
+import base64
+import os
+import stat
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path, PurePath
+
+from autograder.submission.problem import Problem
+
+MAX_BYTES = 64 * 1024 * 1024
+# nbgrader looks through the files of a graded submission in a time that grows with the square of their number.
+MAX_FILES = 200
+# Files and folders that are looked at; where there are more, none of them counts, for which come first depends on the disk.
+MAX_SEEN = 10_000
+MAX_DEPTH = 32
+KIND = "file left out"
+# What is no business of the notebook's.
+_SKIPPED_SUFFIXES = frozenset({".ipynb"})
+_SKIPPED_NAMES = frozenset({"timestamp.txt", ".ipynb_checkpoints", "__pycache__"})
+
+
+@dataclass(frozen=True)
+class CompanionFiles:
+    """What lies beside a notebook.
+
+    Attributes:
+        files: the files as text (base64), by their path within the folder.
+        problems: what was left out, and why.
+    """
+
+    files: dict[str, str]
+    problems: tuple[Problem, ...] = ()
+
+
+def files_beside(folders: Sequence[Path]) -> dict[str, str]:
+    """Return the files in some folders, as :func:`companion_files` finds them."""
+    return companion_files(folders).files
+
+
+def companion_files(folders: Sequence[Path]) -> CompanionFiles:
+    """Return the files in some folders, and name what goes beyond the size, the number or the depth that is allowed.
+
+    Args:
+        folders: where to look; of two files with one name that of the later folder counts, so the course's own comes last.
+    """
+    found: dict[str, str] = {}
+    why: list[str] = []
+    left = MAX_BYTES
+    for folder in folders:
+        if folder.is_symlink() or folder.parent.is_symlink():
+            continue
+        names, reasons = file_names(folder, _is_skipped)
+        why += reasons
+        for name in names:
+            data, reason = _read(folder / name, left) if len(found) < MAX_FILES else (None, _too_many())
+            if data is not None:
+                left -= len(data)
+                found[name] = base64.b64encode(data).decode("ascii")
+            elif reason:
+                why.append(reason)
+    return CompanionFiles(found, tuple(Problem(KIND, what, do="Hand in less.") for what in dict.fromkeys(why)))
+
+
+def _too_many() -> str:
+    return f"More than {MAX_FILES} files lie beside the notebook; it found the first {MAX_FILES} of them."
+
+
+def _is_skipped(name: str) -> bool:
+    return name in _SKIPPED_NAMES or PurePath(name).suffix in _SKIPPED_SUFFIXES
+
+
+def file_names(folder: Path, skipped: Callable[[str], bool]) -> tuple[list[str], list[str]]:
+    """Return the paths of the files within a folder, its own before those of its folders, and what was left out as sentences.
+
+    Args:
+        folder: the folder.
+        skipped: whether a file or folder of a name is passed over.
+    """
+    found: list[str] = []
+    why: list[str] = []
+    seen = 0
+    waiting = [("", 1)]
+    while waiting:
+        place, depth = waiting.pop()
+        here, folders = _listed(folder / place, MAX_SEEN - seen)
+        seen += len(here) + len(folders)
+        if seen > MAX_SEEN:
+            return [], [f"More than {MAX_SEEN} files and folders lie beside the notebook; it found none of them."]
+        plain = [name for name in (*here, *folders) if name.isascii() or _is_utf8(name)]
+        if len(plain) < len(here) + len(folders):
+            why.append("Files whose names are not UTF-8 lie beside the notebook; it did not find them.")
+        kept = frozenset(name for name in plain if not skipped(name))
+        found += [f"{place}{name}" for name in here if name in kept]
+        below = [(f"{place}{name}/", depth + 1) for name in reversed(folders) if name in kept]
+        if below and depth == MAX_DEPTH:
+            why.append(f"Folders lie beside the notebook more than {MAX_DEPTH} deep; it did not find what is in them.")
+        else:
+            waiting += below
+    return found, why
+
+
+def _listed(folder: Path, limit: int) -> tuple[list[str], list[str]]:
+    """Return the names of a folder's files and of its folders, in order, and no more than one above a limit."""
+    try:
+        with os.scandir(folder) as entries:
+            some = list(islice(entries, limit + 1))
+        folders = {entry.name for entry in some if entry.is_dir(follow_symlinks=False)}
+    except OSError:
+        return [], []
+    return sorted({entry.name for entry in some} - folders), sorted(folders)
+
+
+def _is_utf8(name: str) -> bool:
+    try:
+        name.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def _read(path: Path, limit: int) -> tuple[bytes | None, str]:
+    """Return what a file holds, or None and why it is left out, if that is to be told."""
+    try:
+        descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0))
+    except OSError:
+        return None, ""
+    with os.fdopen(descriptor, "rb") as file:
+        about = os.fstat(file.fileno())
+        if not stat.S_ISREG(about.st_mode):
+            return None, ""
+        if about.st_size > limit:
+            return (
+                None,
+                f"The files beside the notebook have more than {MAX_BYTES // 1024**2} MB; it did not find all of them.",
+            )
+        return file.read(limit), ""

@@ -1,0 +1,99 @@
+"""Is a submitted file gradable? It is made so, or it gets a named verdict."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from nbformat.v4 import new_notebook
+
+from autograder.record.provenance import checks_stamp
+from autograder.submission.cell_reader import CellReader
+from autograder.submission.manifest import Manifest
+from autograder.submission.notebook_reader import UnreadableError, read_notebook
+from autograder.submission.problem import MARK, Problem, set_problems
+from autograder.submission.restore import evidence, reader_for, restore
+
+
+@dataclass(frozen=True)
+class Intake:
+    """A submission that nbgrader accepts.
+
+    Attributes:
+        notebook: all the cells of the chapter, with their true metadata; carries the problems in its own metadata.
+        problems: what was found; one of them is fatal if the submission cannot be graded, and then the notebook must not be run.
+    """
+
+    notebook: Any
+    problems: tuple[Problem, ...]
+
+    @property
+    def gradable(self) -> bool:
+        """Whether the notebook may be run."""
+        return not any(problem.fatal for problem in self.problems)
+
+
+def take_in(data: bytes, manifest: Manifest) -> Intake:
+    """Make a notebook that nbgrader accepts out of any file.
+
+    Args:
+        data: the submitted file.
+        manifest: the cells of its chapter.
+
+    Returns:
+        The notebook. Where nothing can be graded it holds the chapter's stubs and the named problem.
+    """
+    try:
+        notebook, problems = read_notebook(data)
+    except UnreadableError as error:
+        notebook, problems = new_notebook(), [error.problem]
+    return put_in_order(notebook, problems, manifest)
+
+
+def put_in_order(notebook: Any, problems: list[Problem], manifest: Manifest) -> Intake:
+    """Restore a notebook that was read, or find that it is another chapter's."""
+    found = list(problems)
+    stamp = (notebook.metadata.pop(MARK, None) or {}).get("checks", "")
+    reader = reader_for(manifest)
+    if not any(problem.fatal for problem in found) and (foreign := _foreign(notebook, manifest, reader)):
+        found.append(foreign)
+    restored = restore(notebook, manifest, reader)
+    if not any(problem.fatal for problem in found):
+        found += restored + _older(stamp)
+    set_problems(notebook, found)
+    return Intake(notebook, tuple(found))
+
+
+def _older(stamp: str) -> list[Problem]:
+    """Say that a notebook was handed out with other checks than it is graded by; a notebook that does not say is taken as it is."""
+    if not stamp or stamp == checks_stamp():
+        return []
+    what = f"The notebook comes with checks {stamp}; it was graded with {checks_stamp()}, so a check at home may have said something else."
+    do = "Download the chapter's package again before you go on working with it."
+    return [Problem("other checks", what, do=do, remark=True)]
+
+
+def chapter_of(notebook: Any, manifest: Manifest, reader: CellReader | None = None) -> str | None:
+    """Return the chapter that a notebook belongs to by its contents: the manifest's, another that the gradebook knows, or None."""
+    names = evidence(notebook, reader)
+    # A setup cell and a heading say nothing: a chapter that the gradebook does not know has them, too.
+    if names & manifest.own & manifest.work:
+        return manifest.chapter
+    mine = frozenset(manifest.by_name)
+    others = {chapter: len(names & (theirs - mine)) for chapter, theirs in manifest.elsewhere.items()}
+    best = max(others, key=lambda chapter: (others[chapter], chapter), default=None)
+    if best is not None and others[best]:
+        return best
+    # Courses that number their problems use the same names in every assignment.
+    return manifest.chapter if names & manifest.work else None
+
+
+def _foreign(notebook: Any, manifest: Manifest, reader: CellReader) -> Problem | None:
+    chapter = chapter_of(notebook, manifest, reader)
+    if chapter == manifest.chapter:
+        return None
+    if chapter is not None:
+        what = f"This is the notebook of chapter {chapter}, not of {manifest.chapter}."
+        return Problem("wrong chapter", what, do=f"Ask for {manifest.chapter}.ipynb.", fatal=True)
+    what = f"None of the exercises and questions of {manifest.chapter} is in this notebook."
+    return Problem("other notebook", what, do=f"Ask for {manifest.chapter}.ipynb.", fatal=True)

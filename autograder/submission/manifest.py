@@ -1,0 +1,199 @@
+"""What a chapter's notebook must hold, as the gradebook knows it: the truth that submissions are measured against."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import nbformat
+
+from autograder.course.folder import Course
+from autograder.course.paths import typed
+from autograder.errors import CourseError
+from autograder.gradebook.reader import NoGradebookError, read_only
+
+SCHEMA_VERSION = 3
+
+
+@dataclass(frozen=True)
+class SourceCell:
+    """A cell that every submission must have.
+
+    Attributes:
+        name: its nbgrader ``grade_id``.
+        cell_type: ``"code"`` or ``"markdown"``.
+        source: its text: for a stub the stub, for a test cell the tests with the hidden ones.
+        checksum: nbgrader's checksum of the released cell.
+        locked: whether its text is the course's, not the student's.
+        grade: whether it carries points.
+        solution: whether the student writes in it.
+        task: whether it is one of nbgrader's task cells.
+        points: what it is worth, if it carries points.
+    """
+
+    name: str
+    cell_type: str
+    source: str
+    checksum: str | None
+    locked: bool
+    grade: bool
+    solution: bool
+    task: bool
+    points: float
+
+    @property
+    def is_stub(self) -> bool:
+        """Whether this is where an exercise's code goes; its name is then the exercise's."""
+        return self.cell_type == "code" and self.solution
+
+    @property
+    def is_test(self) -> bool:
+        """Whether this is a test cell."""
+        return self.cell_type == "code" and self.grade and not self.solution
+
+    @property
+    def is_answer(self) -> bool:
+        """Whether this is a question that a person grades."""
+        return self.solution and self.grade
+
+    def metadata(self) -> dict[str, Any]:
+        """Return the cell's nbgrader metadata."""
+        data: dict[str, Any] = {
+            "cell_type": self.cell_type,
+            "checksum": self.checksum,
+            "grade": self.grade,
+            "grade_id": self.name,
+            "locked": self.locked,
+            "schema_version": SCHEMA_VERSION,
+            "solution": self.solution,
+            "task": self.task,
+        }
+        if self.grade or self.task:
+            data["points"] = self.points
+        return data
+
+
+@dataclass(frozen=True)
+class Manifest:
+    """The cells of a chapter's notebook that have a name, in order.
+
+    Attributes:
+        chapter: the chapter.
+        cells: its named cells.
+        elsewhere: for every other chapter in the gradebook, the names of its cells.
+        kernelspec: the kernel of the released notebook, as its metadata say it; empty if they do not.
+    """
+
+    chapter: str
+    cells: tuple[SourceCell, ...]
+    elsewhere: Mapping[str, frozenset[str]] = field(default_factory=dict)
+    kernelspec: Mapping[str, Any] = field(default_factory=dict)
+
+    @cached_property
+    def by_name(self) -> dict[str, SourceCell]:
+        """The cells by name."""
+        return {cell.name: cell for cell in self.cells}
+
+    @cached_property
+    def own(self) -> frozenset[str]:
+        """The names that this chapter shares with no other."""
+        return frozenset(cell.name for cell in self.cells) - frozenset[str]().union(*self.elsewhere.values())
+
+    @cached_property
+    def work(self) -> frozenset[str]:
+        """The names of the cells that carry points or that students write in."""
+        return frozenset(cell.name for cell in self.cells if cell.grade or cell.solution or cell.task)
+
+    def test_of(self, exercise: str) -> SourceCell | None:
+        """Return an exercise's test cell."""
+        return self.by_name.get(f"test_{exercise}")
+
+    @cached_property
+    def digest(self) -> str:
+        """A hash of everything in the manifest that decides a grade."""
+        text = json.dumps([vars(cell) for cell in self.cells], sort_keys=True)
+        return hashlib.sha256(text.encode()).hexdigest()
+
+
+class NotReleasedError(LookupError):
+    """The gradebook does not know the chapter."""
+
+
+def read_manifest(db_url: str, chapter: str, order: Sequence[str] = ()) -> Manifest:
+    """Read a chapter's manifest from the gradebook.
+
+    Args:
+        db_url: the gradebook's database.
+        chapter: the chapter; its notebook has the same name.
+        order: names of cells in the order of the source notebook, which a database does not promise to keep.
+
+    Raises:
+        NotReleasedError: if the gradebook has no such chapter.
+    """
+    names: dict[str, tuple[SourceCell, ...]] = {}
+    kernel = ""
+    try:
+        with read_only(db_url) as gradebook:
+            for assignment in gradebook.assignments:
+                for notebook in assignment.notebooks:
+                    if notebook.name == assignment.name:
+                        names[assignment.name] = _cells(notebook)
+                        kernel = notebook.kernelspec if assignment.name == chapter else kernel
+    except NoGradebookError as error:
+        raise NotReleasedError("there is no gradebook yet") from error
+    if chapter not in names:
+        raise NotReleasedError(f"the gradebook has no assignment {chapter!r} with a notebook {chapter}.ipynb")
+    place = {name: i for i, name in enumerate(order)}
+    cells = tuple(sorted(names[chapter], key=lambda cell: place.get(cell.name, len(place))))
+    elsewhere = {other: frozenset(cell.name for cell in found) for other, found in names.items() if other != chapter}
+    return Manifest(chapter, cells, elsewhere, json.loads(kernel or "{}") or {})
+
+
+def cell_order(source: Path) -> list[str]:
+    """Return the names of a source notebook's cells in order; none if the notebook is not there."""
+    if not source.is_file():
+        return []
+    cells = nbformat.read(source, as_version=4).cells
+    return [name for cell in cells if (name := cell.metadata.get("nbgrader", {}).get("grade_id"))]
+
+
+def released_manifest(course: Course, chapter: str) -> Manifest:
+    """Return the cells of a released chapter.
+
+    Raises:
+        CourseError: if the chapter has not been released in this course.
+    """
+    order = cell_order(course.folder("source", ".", chapter) / f"{chapter}.ipynb")
+    try:
+        return read_manifest(course.gradebook_url, chapter, order)
+    except NotReleasedError:
+        raise CourseError(
+            f"chapter {chapter} is not released here",
+            where=course.root,
+            do=f"Release it first: {typed(course, 'assign', chapter)}",
+        ) from None
+
+
+def _cells(notebook: Any) -> tuple[SourceCell, ...]:
+    graded = {cell.name: float(cell.max_score) for cell in (*notebook.grade_cells, *notebook.task_cells)}
+    answers = {cell.name for cell in notebook.solution_cells}
+    tasks = {cell.name for cell in notebook.task_cells}
+    return tuple(
+        SourceCell(
+            name=cell.name,
+            cell_type=cell.cell_type,
+            source=cell.source,
+            checksum=cell.checksum,
+            locked=bool(cell.locked),
+            grade=cell.name in graded and cell.name not in tasks,
+            solution=cell.name in answers,
+            task=cell.name in tasks,
+            points=graded.get(cell.name, 0.0),
+        )
+        for cell in notebook.source_cells
+    )

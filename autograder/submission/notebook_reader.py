@@ -1,0 +1,367 @@
+"""Reading a file that says it is a notebook, whatever it is."""
+
+from __future__ import annotations
+
+import codecs
+import os
+import re
+import stat
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from nbformat.notebooknode import from_dict
+
+from autograder.submission.images import safe_pictures
+from autograder.submission.lazy_json import MalformedError, Value, outermost
+from autograder.submission.problem import MARK, Problem
+
+# A file may be large, for outputs are passed over; what students write is small. A year's homework is not a megabyte of code.
+MAX_BYTES = 512 * 1024 * 1024
+MAX_SOURCE = 2 * 1024 * 1024
+MAX_CELL = 1024 * 1024
+# So many cells with something in them are run, and among so many more are they looked for: a key held down makes thousands of empty ones.
+MAX_CELLS = 5_000
+MAX_ITEMS = 200_000
+# Pasted pictures of a whole notebook, as text.
+MAX_PICTURES = 8 * 1024 * 1024
+
+_AGAIN = "Ask for the notebook (.ipynb) once more; the student can check it with `tfcourse validate`."
+_MEGABYTE = 1024 * 1024
+SIGNATURES = {
+    b"%PDF": "a PDF",
+    b"PK\x03\x04": "a zip archive or an Office document",
+    b"PK\x05\x06": "an empty zip archive",
+    b"\x1f\x8b": "a gzip archive",
+    b"\x89PNG": "a picture",
+    b"\xff\xd8\xff": "a picture",
+    b"\xd0\xcf\x11\xe0": "an old Office document",
+    b"Rar!": "a RAR archive",
+    b"7z\xbc\xaf": "a 7z archive",
+}
+_WIDE = {
+    codecs.BOM_UTF32_LE: "utf-32",
+    codecs.BOM_UTF32_BE: "utf-32",
+    codecs.BOM_UTF16_LE: "utf-16",
+    codecs.BOM_UTF16_BE: "utf-16",
+    b"{\0": "utf-16-le",
+    b"\0{": "utf-16-be",
+}
+_KINDS = {
+    "code": "code",
+    "markdown": "markdown",
+    "raw": "raw",
+    # What formats 2 and 3 had besides.
+    "heading": "markdown",
+    "html": "markdown",
+}
+_CONFLICT = re.compile(rb"^(?:<{7} |={7}\r?$|>{7} )", re.MULTILINE)
+_PYTHON = re.compile(rb"^(?:def|class|import|from|#) ?", re.MULTILINE)
+_NAMED = 5
+# A name is shorter.
+_NAME = 1_000
+
+
+class UnreadableError(Exception):
+    """A file that is no notebook.
+
+    Args:
+        problem: what it is instead.
+    """
+
+    def __init__(self, problem: Problem) -> None:
+        self.problem = problem
+        super().__init__(str(problem))
+
+
+def read_file(path: Path, *, above: int = 0) -> bytes:
+    """Read a submitted file: a regular one, no link, and not more than is allowed.
+
+    Args:
+        path: the file.
+        above: how many of the folders above it are the student's too, and must be no links; those further up are the course's.
+
+    Raises:
+        UnreadableError: if it is something else; it is then not opened, or nothing is read from it.
+    """
+    # Without blocking: a pipe that nobody writes to would hold the grader for ever.
+    flags = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
+    try:
+        about = path.lstat()
+        if any(place.is_symlink() for place in (path, *path.parents[:above])):
+            raise _unreadable("file refused", "It is a link, and links are not followed.")
+        if not stat.S_ISREG(about.st_mode):
+            what = "a folder" if stat.S_ISDIR(about.st_mode) else "no file but a pipe, a socket or a device"
+            raise _unreadable("file refused", f"It is {what}.")
+        with open(os.open(path, flags), "rb") as file:  # noqa: PTH123
+            if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+                raise _unreadable("file refused", "It was replaced while it was looked at.")
+            data = file.read(MAX_BYTES + 1)
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or str(error)
+        raise _unreadable("file refused", f"It cannot be read ({reason}).") from None
+    return data
+
+
+def read_notebook(data: bytes) -> tuple[Any, list[Problem]]:
+    """Read a notebook of any version and any state of repair.
+
+    What comes back is built anew from the texts and the names of the cells, and pictures pasted into texts: no output, no other
+    attachment and no foreign field of the file gets any further, and a file that is large because of them is read like any other.
+
+    Args:
+        data: the file.
+
+    Returns:
+        The notebook, format 4, and what was odd about it.
+
+    Raises:
+        UnreadableError: if there is no notebook in it; the problem says what is.
+    """
+    text, problems = _text(data)
+    try:
+        # None of its cells can be longer than is allowed.
+        top = outermost(text, at_once=MAX_CELL)
+        found = _Found(problems)
+        found.take(top)
+        found.look_behind(top)
+    except MalformedError as error:
+        raise _not_json(text, error) from None
+    except ValueError:
+        raise _unreadable("not JSON", "The file is JSON that no notebook would hold.") from None
+    return found.notebook(), found.problems
+
+
+def _unreadable(kind: str, what: str, do: str = _AGAIN) -> UnreadableError:
+    return UnreadableError(Problem(kind, what, do=do, fatal=True))
+
+
+class _Cell(NamedTuple):
+    kind: str
+    source: str
+    mark: str
+    pictures: dict[str, dict[str, str]]
+
+
+@dataclass
+class _Found:
+    """What a file brought up."""
+
+    problems: list[Problem]
+    cells: list[_Cell] = field(default_factory=list)
+    written: int = 0
+    damaged: list[int] = field(default_factory=list)
+    characters: int = 0
+    pictured: int = 0
+    latin: bool = False
+    stamp: str = ""
+
+    def take(self, top: Value) -> None:
+        """Read the cells of a notebook's outermost object."""
+        parts = dict(top.members())
+        self.stamp = _stamp(parts.get("metadata"))
+        lists = [parts["cells"]] if "cells" in parts else []
+        if not lists and "worksheets" in parts:
+            sheets = (dict(sheet.members()) for sheet in parts["worksheets"].items())
+            lists = [sheet["cells"] for sheet in sheets if "cells" in sheet]
+            self.problems.append(
+                Problem("old format", "The notebook is in the old format 3; it was converted.", remark=True)
+            )
+        if not lists or any(cells.kind != "[" for cells in lists):
+            raise _unreadable("not a notebook", "The file is JSON, but it is not a notebook: it has no list of cells.")
+        for number, item in enumerate(_chained(lists), start=1):
+            if number > MAX_ITEMS:
+                raise _unreadable("too many cells", f"The notebook has more than {MAX_ITEMS} cells.")
+            self._take_cell(number, item)
+        self._judge(parts.get("nbformat"))
+
+    def _take_cell(self, number: int, item: Value) -> None:
+        try:
+            fields = dict(item.members())
+            kind = _plain(fields.get("cell_type"))
+            # Formats 2 and 3 call a code cell's text its input.
+            source = fields.get("source") or fields.get("input")
+            mark = _grade_id(fields.get("metadata"))
+            text = self._source(number, source, mark)
+            if kind not in _KINDS:
+                raise ValueError("this is no cell")
+            if kind == "heading":
+                text = f"{'#' * _level(fields.get('level'))} {text}"
+        except ValueError:
+            self.damaged.append(number)
+            return
+        self.cells.append(_Cell(kind, text, mark, self._pictures(number, fields.get("attachments"))))
+        self.written += bool(text.strip())
+        if self.written > MAX_CELLS:
+            what = f"The notebook has more than {MAX_CELLS} cells with something in them."
+            raise _unreadable("too many cells", what)
+
+    def _source(self, number: int, source: Value | None, mark: str) -> str:
+        if source is None:
+            return ""
+        if source.size > MAX_CELL:
+            what = f"This cell has {source.size / _MEGABYTE:.0f} MB of text and was left out; {MAX_CELL // _MEGABYTE} MB are allowed."
+            do = "Ask for the notebook without it; data belong into a file, not into a cell."
+            place = f"cell {number} ({mark})" if mark else f"cell {number}"
+            self.problems.append(Problem("cell too long", what, where=place, do=do))
+            return ""
+        text = source.value()
+        if isinstance(text, Sequence) and not isinstance(text, str):
+            text = "".join(part for part in text if isinstance(part, str))
+        if not isinstance(text, str):
+            raise ValueError("a cell's source is a text")
+        self.latin = self.latin or not source.is_utf8
+        self.characters += len(text)
+        if self.characters > MAX_SOURCE:
+            what = f"The texts of its cells have more than {MAX_SOURCE // _MEGABYTE} MB."
+            raise _unreadable("too large", what)
+        return _printable(text)
+
+    def _pictures(self, number: int, attachments: Value | None) -> dict[str, dict[str, str]]:
+        """Return the pictures that were pasted into a text, PNG and JPEG, as far as they are allowed; anything else stays behind."""
+        if attachments is None:
+            return {}
+        if attachments.size > MAX_PICTURES - self.pictured:
+            what = f"The pictures in its texts have more than {MAX_PICTURES // _MEGABYTE} MB; those of this cell were left out."
+            do = "Ask for the notebook with smaller pictures."
+            self.problems.append(Problem("pictures too large", what, where=f"cell {number}", do=do))
+            return {}
+        kept = safe_pictures(attachments.value())
+        self.pictured += sum(len(data) for forms in kept.values() for data in forms.values())
+        return kept
+
+    def _judge(self, version: Value | None) -> None:
+        if self.damaged:
+            numbers = ", ".join(map(str, self.damaged[:_NAMED])) + (" …" if len(self.damaged) > _NAMED else "")
+            count = len(self.damaged)
+            what = f"{count} of its cells could not be read and {'was' if count == 1 else 'were'} left out."
+            if not self.cells:
+                raise _unreadable("not a notebook", "None of its cells could be read.")
+            self.problems.append(Problem("damaged cells", what, where=f"cell {numbers}", do=_AGAIN))
+        if self.latin:
+            what = "The file is not in UTF-8, as notebooks are; it was taken for Latin-1, and letters with accents may have changed."
+            self.problems.append(Problem("not UTF-8", what, remark=True))
+        if version is not None and re.fullmatch(r"[5-9]|\d{2}", version.raw(3)):
+            what = f"The notebook says that it is in format {version.raw(3)}, which is newer than the grader; it was read as format 4."
+            self.problems.append(Problem("newer format", what, remark=True))
+
+    def look_behind(self, top: Value) -> None:
+        """Say what stands behind the end of the notebook, if anything does."""
+        rest = top.rest(_MEGABYTE).strip(b"\0 \t\r\n")
+        if rest:
+            also = "another notebook" if rest.startswith(b"{") else "something else"
+            what = f"Behind the end of the notebook the file has {also}; the notebook was graded without it."
+            self.problems.append(Problem("text behind the end", what, where=f"byte {top.end}"))
+
+    def notebook(self) -> Any:
+        """Return the cells as a notebook of the course's own."""
+        if not self.written and not any(problem.kind == "cell too long" for problem in self.problems):
+            raise _unreadable("empty", "The notebook has no cell with anything in it.")
+        if len(self.cells) > MAX_CELLS:
+            what = f"{len(self.cells) - self.written} empty cells were left out."
+            self.problems.append(Problem("empty cells", what, remark=True))
+            self.cells = [cell for cell in self.cells if cell.source.strip()]
+        cells = []
+        for number, found in enumerate(self.cells):
+            metadata = {"nbgrader": {"grade_id": found.mark}} if found.mark else {}
+            # Ids that depend on nothing but the place: two graders make the same notebook of the same file.
+            cell: dict[str, Any] = {
+                "cell_type": _KINDS[found.kind],
+                "id": f"cell-{number:04d}",
+                "metadata": metadata,
+                "source": found.source,
+            }
+            if found.kind == "code":
+                cell |= {"execution_count": None, "outputs": []}
+            elif found.pictures:
+                cell["attachments"] = found.pictures
+            cells.append(cell)
+        # Every submission runs on the course's kernel, whatever it was written with.
+        kernel = {"name": "python3", "display_name": "Python 3 (ipykernel)", "language": "python"}
+        metadata = {"kernelspec": kernel} | ({MARK: {"checks": self.stamp}} if self.stamp else {})
+        return from_dict({"cells": cells, "metadata": metadata, "nbformat": 4, "nbformat_minor": 5})
+
+
+def _chained(lists: Sequence[Value]) -> Iterator[Value]:
+    for cells in lists:
+        yield from cells.items()
+
+
+def _plain(span: Value | None) -> str:
+    """Return a short string, or an empty one for whatever else is there."""
+    value = span.value() if span is not None and span.kind == '"' else ""
+    return value if len(value) < _NAME else ""
+
+
+def _level(span: Value | None) -> int:
+    written = span.raw(2) if span is not None else ""
+    return int(written) if written in set("123456") else 1
+
+
+def _grade_id(metadata: Value | None) -> str:
+    """Return the name that nbgrader gave the cell, as far as it could be true; everything else is the editor's own."""
+    mark = dict(metadata.members()).get("nbgrader") if metadata is not None else None
+    return _plain(dict(mark.members()).get("grade_id")) if mark is not None else ""
+
+
+def _stamp(metadata: Value | None) -> str:
+    """Return which release of the checks the notebook says that it belongs to; empty if it does not say, or says something else."""
+    try:
+        mark = dict(metadata.members()).get(MARK) if metadata is not None else None
+        stamp = _plain(dict(mark.members()).get("checks")) if mark is not None else ""
+    except ValueError:
+        return ""
+    return stamp if re.fullmatch(r"[0-9.]{1,20}\+[0-9a-f]{8}", stamp) else ""
+
+
+def _printable(text: str) -> str:
+    """Drop what JSON can spell and no file of code can hold: lone surrogates, NUL, and the carriage returns of Windows."""
+    text = text.encode("utf-8", "replace").decode().replace("\0", "")
+    return text.replace("\r\n", "\n").replace("\r", "\n")
+
+
+def _text(data: bytes) -> tuple[bytes, list[Problem]]:
+    """Return a file's text as UTF-8, or as near to it as it is."""
+    if len(data) > MAX_BYTES:
+        raise _unreadable(
+            "too large",
+            f"The file has more than {MAX_BYTES // _MEGABYTE} MB.",
+            "Ask for the notebook once more, with its outputs cleared.",
+        )
+    if not data[:_MEGABYTE].strip(b"\0 \t\r\n") and not data.strip(b"\0 \t\r\n"):
+        raise _unreadable(
+            "empty", "The file is empty." if not data.strip() else "The file holds nothing but NUL bytes."
+        )
+    for signature, name in SIGNATURES.items():
+        if data.startswith(signature):
+            raise _unreadable("not a notebook", f"The file is not a notebook but {name}.")
+    for begin, encoding in _WIDE.items():
+        if data.startswith(begin):
+            name = encoding.upper()[:6]
+            remark = Problem("not UTF-8", f"The file is in {name}, not in UTF-8; it was converted.", remark=True)
+            return data.decode(encoding, "replace").encode("utf-8", "replace"), [remark]
+    return data.removeprefix(codecs.BOM_UTF8), []
+
+
+def _not_json(text: bytes, error: MalformedError) -> UnreadableError:
+    """Say what a text is that is no notebook."""
+    begin = text[:_MEGABYTE].lstrip()
+    if begin.startswith(b"{") and (conflict := _CONFLICT.search(text)):
+        line = text.count(b"\n", 0, conflict.start()) + 1
+        what = f"The file holds the two sides of a conflict that git could not merge, from line {line} on."
+        return _unreadable("merge conflict", what, "Ask for the notebook with the conflict resolved.")
+    if begin.startswith(b"{") and error.cut:
+        return _unreadable("truncated", f"The file breaks off after {len(text)} bytes: half of a notebook.")
+    # The last letters of the piece may be cut in two.
+    if "\ufffd" in begin.decode("utf-8", "replace")[: max(4, len(begin) - 4)]:
+        return _unreadable("not text", "The file is not text, so it is no notebook.")
+    line = text.count(b"\n", 0, error.position) + 1
+    found = ""
+    if begin.startswith(b"<"):
+        found = " It looks like a web page; an export as HTML cannot be graded."
+    elif b"\0" in text[:_MEGABYTE]:
+        found = " There are NUL bytes in it: it was damaged on its way."
+    elif _PYTHON.match(begin):
+        found = " It looks like a Python script; an export as .py cannot be graded."
+    return _unreadable("not JSON", f"The file is not a notebook: no JSON in line {line}.{found}")
