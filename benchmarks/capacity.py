@@ -25,6 +25,8 @@ from statistics import fmean
 from time import perf_counter
 from typing import Any
 
+from autograder.grading.plugin import configured
+
 ROOT = Path(__file__).resolve().parents[1]
 MEASURED = ROOT / "benchmarks" / "service_times.json"
 PAGE = ROOT / "docs" / "scale.md"
@@ -190,7 +192,7 @@ def measure(students: int, chapter: str) -> Times:
         finally:
             grading.executions = watch.original
         begin = perf_counter()
-        pages = write_feedback(course, made.chapter)
+        pages = write_feedback(course, made.chapter, configured(course))
         feedback = (perf_counter() - begin) / len(pages)
         count = len(watch.service)
         gradebook = (_bytes(course.root, "gradebook.db*") - before[1]) / count

@@ -17,6 +17,7 @@ from measure import Cost, Figures, Target, cpu_of_self
 
 from autograder.feedback.pages import write_feedback
 from autograder.grading.autograde import autograde
+from autograder.grading.plugin import configured
 
 
 def main() -> None:
@@ -43,7 +44,7 @@ def main() -> None:
 def written(room: Classroom) -> tuple[int, Cost]:
     """Write all pages; return how many, and what it took."""
     begin, cpu = perf_counter(), cpu_of_self()
-    pages = write_feedback(room.course, CHAPTER)
+    pages = write_feedback(room.course, CHAPTER, configured(room.course))
     return len(pages), Cost(perf_counter() - begin, cpu_of_self() - cpu)
 
 

@@ -6,14 +6,15 @@ import ast
 from collections.abc import Sequence
 
 from autograder.checking.exercise import Exercise
-from autograder.release.student_module import gives_nothing, is_private
 from autograder.static_analysis.definitions import (
     Function,
     ModuleText,
     body,
     find_definition,
     first_line,
+    gives_nothing,
     indented,
+    is_private,
     last_line,
     refilled,
     without_tool_comments,

@@ -10,7 +10,7 @@ from autograder.authoring.chapter import Chapter, grade_id, is_answer, is_stub, 
 from autograder.authoring.exercise_source import BEGIN_SOLUTION, END_SOLUTION, solution_source, stub_source
 from autograder.authoring.myst import CodeCell, notebook_of, set_cell_ids, with_code_cells, write_notebook
 from autograder.authoring.rubrics import Rubric
-from autograder.record.provenance import checks_stamp
+from autograder.checks_version import checks_stamp
 
 BEGIN_HIDDEN = "### BEGIN HIDDEN TESTS"
 END_HIDDEN = "### END HIDDEN TESTS"

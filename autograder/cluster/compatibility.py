@@ -8,9 +8,9 @@ from collections.abc import Mapping
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
+from autograder.checks_version import PACKAGES, checks_hash
 from autograder.engine.settings import GradingSettings, device_is_there
 from autograder.errors import CourseError
-from autograder.record.provenance import PACKAGES, checks_hash
 
 # Names of what is described, beside the packages.
 PYTHON, CHECKS, LAYERS, CUDA = "Python", "the code of checks and reference", "layers", "cuda"

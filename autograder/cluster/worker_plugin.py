@@ -13,11 +13,11 @@ from typing import Any
 from distributed import get_worker
 from distributed.diagnostics.plugin import WorkerPlugin
 
+from autograder.checks_version import checks_hash
 from autograder.engine.interface import Execution, Executor, Submission
 from autograder.engine.sandbox.isolation import settled
 from autograder.engine.settings import GradingSettings
 from autograder.engine.workers.executor import WorkerExecutor
-from autograder.record.provenance import checks_hash
 
 MakeExecutor = Callable[[GradingSettings], Executor]
 

@@ -359,11 +359,12 @@ def _write_feedback(
 ) -> tuple[list[Path], list[GradeResult]]:
     """Write all pages of a chapter; return them, and the results with the pages that could not be written among the problems."""
     from autograder.feedback.pages import graded_students, write_feedback
+    from autograder.grading.plugin import configured
     from autograder.record.results import read_results
 
     students = graded_students(course, chapter)
     with progress_bar(f"feedback {chapter}", len(students), every=len(students)) as step:
-        pages = write_feedback(course, chapter, students=students, progress=step)
+        pages = write_feedback(course, chapter, configured(course), students=students, progress=step)
     problems = {result.student: result.problems for result in read_results(course, chapter)}
     return pages, [replace(result, problems=problems.get(result.student, result.problems)) for result in results]
 

@@ -11,13 +11,13 @@ from typing import Any
 
 from nbgrader.converters import GenerateFeedback
 from nbgrader.coursedir import CourseDirectory
+from traitlets.config import Config
 
 from autograder.course.folder import Course
 from autograder.feedback.exporter import TakeGrades, taking_from
 from autograder.feedback.page_stamps import PageStamps
 from autograder.gradebook.nbgrader_log import quiet_log, without_remarks
 from autograder.gradebook.reader import open_gradebook
-from autograder.grading.plugin import configure
 from autograder.record.results import read_result, write_result
 from autograder.submission.manifest import released_manifest
 from autograder.submission.problem import Problem
@@ -35,6 +35,7 @@ def graded_students(course: Course, chapter: str) -> list[str]:
 def write_feedback(
     course: Course,
     chapter: str,
+    config: Config,
     *,
     students: Sequence[str] | None = None,
     progress: Callable[[str], None] = lambda student: None,
@@ -46,6 +47,7 @@ def write_feedback(
     Args:
         course: the course.
         chapter: the chapter's name.
+        config: nbgrader's configuration, with the course's own steps in it.
         students: whose pages; by default everybody's whose submission has been graded.
         progress: is told each student that is done with.
 
@@ -56,8 +58,6 @@ def write_feedback(
         CourseError: if the chapter is not released.
     """
     released_manifest(course, chapter)
-    config = course.config()
-    configure(config)
     pages = []
     with open_gradebook(course) as gradebook:
         stamps = PageStamps(course, chapter, config, gradebook)

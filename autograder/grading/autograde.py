@@ -17,6 +17,7 @@ import nbformat
 from nbgrader.api import MissingEntry
 from traitlets.config import Config
 
+from autograder.checks_version import checks_hash
 from autograder.collecting.choices import open_notebooks
 from autograder.collecting.roster import gradebook_names, is_safe
 from autograder.course.folder import Course
@@ -30,6 +31,7 @@ from autograder.engine.settings import GradingSettings, limits_of, resolve_devic
 from autograder.engine.workers.executor import Workers
 from autograder.engine.workers.pool import run_all
 from autograder.errors import CourseError
+from autograder.grading.plugin import configured
 from autograder.grading.tried import Tried
 from autograder.record.executed_notebook import (
     exercise_of,
@@ -43,7 +45,7 @@ from autograder.record.executed_notebook import (
 from autograder.record.gradebook_writer import Books, RecordedGrade, RecordError
 from autograder.record.journal import FAILED, NOTHING, RECORDED, Journal, Standing, open_journal, standings
 from autograder.record.manual_grades import settled_cells, unchanged_cells
-from autograder.record.provenance import Provenance, checks_hash, environment, package_hash
+from autograder.record.provenance import Provenance, environment, package_hash
 from autograder.record.results import GradeResult, Notebook, QuestionResult, Status, read_result, write_result
 from autograder.submission.attached_files import CompanionFiles, companion_files
 from autograder.submission.manifest import Manifest, released_manifest
@@ -107,7 +109,7 @@ def autograde(
     with (
         nullcontext() if locked else course_lock(course),
         open_journal(course, chapter) as journal,
-        Books(course, chapter) as books,
+        Books(course, chapter, configured(course)) as books,
         ThreadPoolExecutor(1) as aside,
         _heap_set_aside(),
     ):

@@ -25,12 +25,15 @@ from nbgrader.preprocessors import (
     OverwriteKernelspec,
     SaveAutoGrades,
 )
+from traitlets.config import Config
 
+from autograder.course.folder import Course
 from autograder.feedback.exporter import FeedbackExporter, TakeGrades
 from autograder.feedback.safe_notebook import SafeDisplay, markdown_in_cell
 from autograder.grading.metadata_check import CheckMetadata
 from autograder.grading.nbgrader_execute import EngineExecute
 from autograder.record.compact_json import one_per_line
+from autograder.record.gradebook_writer import EXPORTED
 from autograder.submission.intake import put_in_order
 from autograder.submission.manifest import Manifest, cell_order, read_manifest
 from autograder.submission.notebook_reader import UnreadableError, read_file, read_notebook
@@ -38,8 +41,6 @@ from autograder.submission.problem import Problem
 
 # Where the exporter leaves what reading a file brought up, for the preprocessor behind it.
 _FOUND = "tfcourse_problems"
-# Where it leaves the notebook of which it has made a text, for whoever would read that again.
-EXPORTED = "tfcourse_notebook"
 
 
 class SubmissionExporter(NotebookExporter):  # type: ignore[misc]
@@ -159,3 +160,10 @@ def configure(config: Any) -> None:
     config.HTMLExporter.preprocessors = [*others, SafeDisplay]
     config.GenerateFeedback.setdefault("exporter_class", FeedbackExporter)
     config.GenerateFeedback.setdefault("preprocessors", [TakeGrades])
+
+
+def configured(course: Course) -> Config:
+    """Return a course's nbgrader configuration with the course's intake, execution and feedback in it."""
+    config = course.config()
+    configure(config)
+    return config

@@ -27,6 +27,7 @@ from autograder.grading.autograde import (
     submission_hash,
     submitted_notebook,
 )
+from autograder.grading.plugin import configured
 from autograder.grading.tried import Tried
 from autograder.record.executed_notebook import exercises_of, no_exercises, no_notebook, scores_of, seconds_of
 from autograder.record.gradebook_writer import Books, RecordError
@@ -136,7 +137,7 @@ def tried(
     made = provenance(settings)
     by_student = {grade.student: replace(_anew(course, manifest, grade, settings), provenance=made) for grade in known}
     early: list[GradeResult] = []
-    with Books(course, manifest.chapter) as books:
+    with Books(course, manifest.chapter, configured(course)) as books:
         submissions = _submissions(books, manifest, by_student, early)
         run = partial(executions, make_executor, settings, workers=workers)
         done = run(submissions) if keep is None else keep.executions(submissions, settings, lambda: made, run)

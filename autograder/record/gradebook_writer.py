@@ -11,7 +11,7 @@ import stat
 from collections import OrderedDict
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from fnmatch import fnmatch
 from functools import cached_property
@@ -36,7 +36,6 @@ from autograder.errors import CourseError
 from autograder.gradebook.nbgrader_log import quiet_log, without_remarks
 from autograder.gradebook.reader import sqlite_file
 from autograder.gradebook.transactions import SharedGradebook, imported, sharing
-from autograder.grading.plugin import EXPORTED, configure
 from autograder.submission.attached_files import MAX_FILES, file_names
 from autograder.submission.manifest import Manifest, NotReleasedError, cell_order, read_manifest
 from autograder.submission.notebook_reader import UnreadableError
@@ -47,6 +46,8 @@ from autograder.submission.timestamp import read_time
 KEPT = 512
 # Databases limit how many values a question may name.
 _AT_ONCE = 500
+# Where the exporter leaves the notebook of which it has made a text, for whoever would read that again.
+EXPORTED = "tfcourse_notebook"
 
 
 class RecordError(Exception):
@@ -228,10 +229,12 @@ class Books:
     Attributes:
         course: the course.
         chapter: the chapter that is graded.
+        config: nbgrader's configuration, with the course's own steps in it.
     """
 
     course: Course
     chapter: str
+    config: Config = field(repr=False, compare=False)
 
     def __enter__(self) -> Books:
         return self
@@ -244,20 +247,13 @@ class Books:
         shared: SharedGradebook | None = self.__dict__.pop("_shared", None)
         if shared is not None:
             shared.dispose()
-        for kept in ("_config", "_manifest"):
-            self.__dict__.pop(kept, None)
+        self.__dict__.pop("_manifest", None)
         self._sanitised.clear()
-
-    @cached_property
-    def _config(self) -> Config:
-        config = self.course.config()
-        configure(config)
-        return config
 
     @cached_property
     def _shared(self) -> SharedGradebook:
         with without_remarks():
-            return SharedGradebook(self.course.gradebook_url, str(self._config.CourseDirectory.get("course_id", "")))
+            return SharedGradebook(self.course.gradebook_url, str(self.config.CourseDirectory.get("course_id", "")))
 
     @cached_property
     def _manifest(self) -> Manifest:
@@ -279,10 +275,10 @@ class Books:
 
     def _recorder(self, student: str, log: logging.Logger) -> Recorder:
         # nbgrader takes the id for a glob pattern.
-        coursedir = _Folders(config=self._config, assignment_id=self.chapter, student_id=glob.escape(student))
+        coursedir = _Folders(config=self.config, assignment_id=self.chapter, student_id=glob.escape(student))
         recorder: Recorder = self._variant(Recorder)(
             coursedir=coursedir,
-            config=self._config,
+            config=self.config,
             force=True,
             manifest=self._manifest,
             sanitised=self._sanitised.pop(student, None),
@@ -402,7 +398,7 @@ class Books:
             RecordError: as :meth:`gradebook` does.
         """
         folder = self.course.folder("submitted", student, self.chapter)
-        handed_in = _Folders(config=self._config).get_existing_timestamp(str(folder))
+        handed_in = _Folders(config=self.config).get_existing_timestamp(str(folder))
         when = {"timestamp": handed_in} if handed_in else {}
         with self.gradebook() as gradebook:
             gradebook.update_or_create_student(student)

@@ -11,21 +11,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from functools import cache
 from importlib.metadata import PackageNotFoundError, version
-from importlib.util import find_spec
-from pathlib import Path
 from typing import Any
 from zipfile import ZipFile
 
-from tfcourse import __version__
-
-# Whose versions may decide a grade: what runs the student's code, what judges it, and what writes the grade down.
-PACKAGES = (
-    *("tfcourse", "torch", "numpy", "safetensors", "matplotlib"),
-    *("ipython", "ipykernel", "nbclient", "nbformat", "nbconvert", "nbgrader"),
-)
+from autograder.checks_version import PACKAGES
 
 _DECIDES_NOTHING = ("autograder/checking/stamp.py", ".dist-info/RECORD")
-_CHECKS = ("autograder.checking", "autograder.checks", "autograder.mistakes", "tfcourse")
 
 
 @dataclass(frozen=True)
@@ -128,23 +119,6 @@ def changed_since(kept: Sequence[Provenance], now: Provenance, again: str) -> st
     return "; ".join(told)
 
 
-def checks_hash() -> str:
-    """Return a hash of what decides: the checks with their known mistakes, their engine, and the reference."""
-    digest = hashlib.sha256()
-    for package in _CHECKS:
-        root = _folder(package)
-        for path in sorted(path for path in root.rglob("*") if path.suffix in (".py", ".toml")):
-            name, data = f"{package}/{path.relative_to(root).as_posix()}".encode(), path.read_bytes()
-            digest.update(len(name).to_bytes(8, "big") + name + len(data).to_bytes(8, "big") + data)
-    return digest.hexdigest()
-
-
-@cache
-def checks_stamp() -> str:
-    """Return which release of the checks this is, for people: the version and the beginning of :func:`checks_hash`."""
-    return f"{__version__}+{checks_hash()[:8]}"
-
-
 def package_hash(wheel: str) -> str:
     """Return a hash of what a wheel installs that may decide a grade, which is the same whenever it was built; empty for no wheel.
 
@@ -159,13 +133,6 @@ def package_hash(wheel: str) -> str:
             digest.update(len(name.encode()).to_bytes(8, "big") + name.encode())
             digest.update(len(data).to_bytes(8, "big") + data)
     return digest.hexdigest()
-
-
-def _folder(package: str) -> Path:
-    spec = find_spec(package)
-    assert spec is not None
-    assert spec.origin is not None
-    return Path(spec.origin).parent
 
 
 def environment() -> dict[str, str]:

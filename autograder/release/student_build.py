@@ -17,9 +17,9 @@ from autograder.authoring.chapter import Chapter
 from autograder.authoring.files import write_files
 from autograder.authoring.sync import same_package
 from autograder.checking.exercise import Exercise
+from autograder.checks_version import checks_stamp
 from autograder.course.site_address import site_address
 from autograder.errors import CourseError
-from autograder.record.provenance import checks_stamp
 from autograder.release.answer_keys import recordings
 from autograder.release.student_module import student_module
 from autograder.static_analysis.definitions import ModuleText, find_definition, module_text

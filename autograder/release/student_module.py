@@ -12,7 +12,9 @@ from autograder.static_analysis.definitions import (
     ModuleText,
     body_statements,
     first_line,
+    gives_nothing,
     indented,
+    is_private,
     last_line,
     refilled,
 )
@@ -95,17 +97,6 @@ def _is_harmless(statement: ast.stmt) -> bool:
     if isinstance(statement, (ast.Assign, ast.AnnAssign)):
         return not any(isinstance(node, ast.Lambda) for node in ast.walk(statement))
     return isinstance(statement, (ast.Import, ast.ImportFrom))
-
-
-def is_private(name: str) -> bool:
-    """Whether a name is a module's own affair: one underscore before it, not two."""
-    return name.startswith("_") and not name.startswith("__")
-
-
-def gives_nothing(node: Definition) -> bool:
-    """Whether a function is declared to return None, and so can only check."""
-    returns = getattr(node, "returns", None)
-    return isinstance(returns, ast.Constant) and returns.value is None
 
 
 def _kept_helpers(module: ModuleText, stubs: Mapping[str, str], needed: Collection[str]) -> set[str]:

@@ -317,3 +317,14 @@ def _homes(public: Sequence[Function], private: Sequence[Function]) -> dict[str,
 def indented(lines: Sequence[str], function: Function) -> list[str]:
     """Return lines at the depth of a function's body."""
     return [" " * (function.col_offset + 4) + line for line in lines]
+
+
+def is_private(name: str) -> bool:
+    """Whether a name is a module's own affair: one underscore before it, not two."""
+    return name.startswith("_") and not name.startswith("__")
+
+
+def gives_nothing(node: Definition) -> bool:
+    """Whether a function is declared to return None, and so can only check."""
+    returns = getattr(node, "returns", None)
+    return isinstance(returns, ast.Constant) and returns.value is None

@@ -7,7 +7,7 @@ from typing import Any
 
 from nbformat.v4 import new_notebook
 
-from autograder.record.provenance import checks_stamp
+from autograder.checks_version import checks_stamp
 from autograder.submission.cell_reader import CellReader
 from autograder.submission.manifest import Manifest
 from autograder.submission.notebook_reader import UnreadableError, read_notebook

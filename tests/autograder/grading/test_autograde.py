@@ -26,6 +26,7 @@ from autograder.feedback.pages import write_feedback
 from autograder.gradebook.transactions import _Unit
 from autograder.grading import autograde as module
 from autograder.grading.autograde import autograde, configured_settings, submitted_students
+from autograder.grading.plugin import configured
 from autograder.record.gradebook_writer import Books, Recorded, RecordError
 from autograder.record.journal import open_journal
 from autograder.record.results import GradeResult, read_result, read_results
@@ -157,13 +158,13 @@ def test_a_submission_without_metadata_is_graded_like_any_other(graded: Graded) 
 
 
 def test_a_late_submission_is_late_in_nbgraders_eyes(graded: Graded) -> None:
-    with Books(graded.course, CHAPTER).gradebook() as gradebook:
+    with Books(graded.course, CHAPTER, configured(graded.course)).gradebook() as gradebook:
         assert gradebook.find_submission(CHAPTER, odd(graded, "late")).total_seconds_late > 0
         assert gradebook.find_submission(CHAPTER, odd(graded, "")).total_seconds_late == 0
 
 
 def test_students_have_their_names_in_the_gradebook(graded: Graded) -> None:
-    with Books(graded.course, CHAPTER).gradebook() as gradebook:
+    with Books(graded.course, CHAPTER, configured(graded.course)).gradebook() as gradebook:
         for student in graded.students:
             found = gradebook.find_student(student.id)
             assert f"{found.first_name} {found.last_name}" == student.name
@@ -194,14 +195,14 @@ def few(graded: Graded) -> list[str]:
 def test_any_number_of_jobs_gives_the_same_bytes_of_results_and_feedback(
     graded: Graded, few: list[str], pristine: Path, tmp_path: Path
 ) -> None:
-    write_feedback(graded.course, CHAPTER, students=few)
+    write_feedback(graded.course, CHAPTER, configured(graded.course), students=few)
     expected = written(graded.course.root, few)
     assert len(expected) == 3 * len(few)  # a result, a page, and nbgrader's time stamp
     for jobs in (1, 3):
         root = copy_of(graded, tmp_path / str(jobs), few)
         shutil.copy(pristine / "gradebook.db", root / "gradebook.db")
         results = autograde(Course.open(root), CHAPTER, jobs=jobs, device="cpu", settings=WEAKER)
-        write_feedback(Course.open(root), CHAPTER)
+        write_feedback(Course.open(root), CHAPTER, configured(Course.open(root)))
         assert [(result.student, result.unchanged) for result in results] == [(student, False) for student in few]
         assert written(root, few) == expected
 
@@ -363,7 +364,7 @@ def test_another_seed_or_another_test_makes_an_old_grade_stale(course: Course, f
     autograde(course, CHAPTER, device="cpu", make_executor=echo)
     (other,) = autograde(course, CHAPTER, device="cpu", make_executor=echo, settings=GradingSettings(seed=1))
     assert (other.unchanged, other.seed) == (False, 1)
-    with Books(course, CHAPTER).gradebook() as gradebook:
+    with Books(course, CHAPTER, configured(course)).gradebook() as gradebook:
         gradebook.find_source_cell("test_causal_mask", CHAPTER, CHAPTER).source += "\n# stricter"
         gradebook.db.commit()
     (again,) = autograde(course, CHAPTER, device="cpu", make_executor=echo, settings=GradingSettings(seed=1))
@@ -373,7 +374,7 @@ def test_another_seed_or_another_test_makes_an_old_grade_stale(course: Course, f
 def test_points_that_a_person_gave_survive_a_regrade(course: Course, filled: Fill, hand_in: HandIn) -> None:
     hand_in("ann", filled(answer="Because."))
     autograde(course, CHAPTER, device="cpu", make_executor=echo)
-    books = Books(course, CHAPTER)
+    books = Books(course, CHAPTER, configured(course))
     with books.gradebook() as gradebook:
         grade = gradebook.find_grade("question_root", CHAPTER, CHAPTER, "ann")
         grade.manual_score, grade.needs_manual_grade = 3, False
@@ -496,7 +497,7 @@ def test_a_disk_that_is_full_ends_the_run_and_keeps_what_was_graded(
 def test_a_late_penalty_is_nbgraders(course: Course, filled: Fill, hand_in: HandIn) -> None:
     with (course.root / "nbgrader_config.py").open("a") as config:
         config.write("\nc.LateSubmissionPlugin.penalty_method = 'zero'\n")
-    with Books(course, CHAPTER).gradebook() as gradebook:
+    with Books(course, CHAPTER, configured(course)).gradebook() as gradebook:
         gradebook.update_or_create_assignment(CHAPTER, duedate="2026-03-01 00:00:00 UTC")
     hand_in("ann", filled()).with_name("timestamp.txt").write_text("2026-03-02 00:00:00 UTC")
     (result,) = autograde(course, CHAPTER, device="cpu", make_executor=echo)
@@ -714,7 +715,7 @@ def test_a_persons_points_for_an_earlier_file_wait_for_another_look(
     hand_in("ann", filled(answer="Because."))
     hand_in("ben", filled())
     autograde(course, CHAPTER, device="cpu", make_executor=echo)
-    books = Books(course, CHAPTER)
+    books = Books(course, CHAPTER, configured(course))
     with books.gradebook() as gradebook:
         grade = gradebook.find_grade("question_root", CHAPTER, CHAPTER, "ann")
         grade.manual_score, grade.needs_manual_grade = 3, False

@@ -20,6 +20,7 @@ from autograder.errors import CourseError
 from autograder.grading import choose as module
 from autograder.grading.autograde import autograde
 from autograder.grading.choose import choose
+from autograder.grading.plugin import configured
 from autograder.record.gradebook_writer import Books
 from autograder.record.results import GradeResult, Notebook, read_results
 from autograder.reports.class_report import summarise
@@ -72,7 +73,7 @@ def test_both_scores_are_told_and_neither_is_recorded(open_course: Course, tmp_p
     assert open_choices(grades).startswith("to decide: 1 submission ")
     (summary,) = summarise(read_works(open_course, [CHAPTER]))
     assert (summary.undecided, summary.graded, summary.absent) == (("ada",), ("bo",), ())
-    with Books(open_course, CHAPTER).gradebook() as gradebook:
+    with Books(open_course, CHAPTER, configured(open_course)).gradebook() as gradebook:
         assert [s.student_id for s in gradebook.assignment_submissions(CHAPTER)] == ["bo"]
 
 
@@ -191,7 +192,7 @@ def test_the_number_of_answers_that_wait_is_the_gradebooks(open_course: Course, 
         return CliRunner().invoke(main, words, catch_exceptions=False)
 
     assert "1 answer of 1 student waits for manual grading" in told().stdout
-    with Books(open_course, CHAPTER).gradebook() as gradebook:
+    with Books(open_course, CHAPTER, configured(open_course)).gradebook() as gradebook:
         grade = gradebook.find_grade("question_root", CHAPTER, CHAPTER, "bo")
         grade.manual_score, grade.needs_manual_grade = 3, False
         gradebook.db.commit()

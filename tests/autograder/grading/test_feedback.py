@@ -33,6 +33,7 @@ from autograder.feedback.markup import in_code, markdown, points_text, python
 from autograder.feedback.page import feedback_page
 from autograder.feedback.pages import write_feedback
 from autograder.grading.autograde import autograde
+from autograder.grading.plugin import configured
 from autograder.record.gradebook_writer import Books
 from autograder.record.results import read_result
 from autograder.submission.problem import Problem, add_problems
@@ -94,10 +95,10 @@ def told(
     put(course, "ben", filled(merge_query_key=talking))
     put(course, "cem", b"%PDF-1.4")
     autograde(course, CHAPTER, device="cpu", make_executor=lambda settings: Here())
-    with Books(course, CHAPTER).gradebook() as gradebook:
+    with Books(course, CHAPTER, configured(course)).gradebook() as gradebook:
         gradebook.find_comment("causal_mask", CHAPTER, CHAPTER, "ann").manual_comment = "Draw the *triangle* first."
         gradebook.db.commit()
-    paths = write_feedback(course, CHAPTER)
+    paths = write_feedback(course, CHAPTER, configured(course))
     assert [path.relative_to(course.root).as_posix() for path in paths] == [
         f"feedback/{student}/{CHAPTER}/{CHAPTER}.html" for student in ("ann", "ben", "cem")
     ]
@@ -185,11 +186,11 @@ def test_a_file_that_cannot_be_graded_is_told_so_and_what_to_do(pages: dict[str,
 
 
 def test_points_from_a_person_arrive_on_the_next_page(course: Course, pages: dict[str, str]) -> None:
-    with Books(course, CHAPTER).gradebook() as gradebook:
+    with Books(course, CHAPTER, configured(course)).gradebook() as gradebook:
         grade = gradebook.find_grade("question_root", CHAPTER, CHAPTER, "ann")
         grade.manual_score, grade.needs_manual_grade = 2.5, False
         gradebook.db.commit()
-    (path,) = write_feedback(course, CHAPTER, students=["ann"])
+    (path,) = write_feedback(course, CHAPTER, configured(course), students=["ann"])
     text = text_of(path.read_text(encoding="utf-8"))
     assert "6.5 of 18 points" in text
     assert "points so far" not in text
@@ -199,7 +200,7 @@ def test_sections_become_links_where_the_site_is_known(
     course: Course, pages: dict[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     publish(tmp_path, monkeypatch, "https://course.example/site")
-    (path,) = write_feedback(course, CHAPTER, students=["ann"])
+    (path,) = write_feedback(course, CHAPTER, configured(course), students=["ann"])
     page = path.read_text(encoding="utf-8")
     assert f'href="https://course.example/site/chapters/{CHAPTER}/lesson.html#causal-mask"' in page
     assert "lesson.html" not in pages["ann"]
@@ -210,7 +211,7 @@ def test_a_hostile_address_gets_into_no_page(
 ) -> None:
     publish(tmp_path, monkeypatch, "javascript:alert(1)")
     with pytest.raises(CourseError, match="not the address of a site"):
-        write_feedback(course, CHAPTER, students=["ann"])
+        write_feedback(course, CHAPTER, configured(course), students=["ann"])
     page = (course.root / "feedback" / "ann" / CHAPTER / f"{CHAPTER}.html").read_text(encoding="utf-8")
     assert page == pages["ann"]
 
@@ -239,12 +240,12 @@ def test_a_page_that_cannot_be_made_is_noted_and_stops_nobody(course: Course, pa
     whole = path.read_text(encoding="utf-8")
     path.chmod(0o644)
     path.write_text("{", encoding="utf-8")
-    assert [page.parents[1].name for page in write_feedback(course, CHAPTER)] == ["ann", "cem"]
+    assert [page.parents[1].name for page in write_feedback(course, CHAPTER, configured(course))] == ["ann", "cem"]
     result = read_result(course, CHAPTER, "ben")
     assert result is not None
     assert [problem.kind for problem in result.problems] == ["no feedback"]
     path.write_text(whole, encoding="utf-8")
-    write_feedback(course, CHAPTER)
+    write_feedback(course, CHAPTER, configured(course))
     result = read_result(course, CHAPTER, "ben")
     assert result is not None
     assert result.problems == ()
@@ -269,7 +270,7 @@ def test_a_page_for_which_the_disk_has_no_place_says_what_to_do_about_the_disk(
     (course.root / "feedback" / "ann" / CHAPTER / f"{CHAPTER}.html").unlink()
     with monkeypatch.context() as patch:
         patch.setattr(FilesWriter, "write", full)
-        assert write_feedback(course, CHAPTER, students=["ann"]) == []
+        assert write_feedback(course, CHAPTER, configured(course), students=["ann"]) == []
     result = read_result(course, CHAPTER, "ann")
     assert result is not None
     (problem,) = (problem for problem in result.problems if problem.kind == "no feedback")
@@ -295,7 +296,7 @@ def made_again(course: Course, monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
     with monkeypatch.context() as patch:
         patch.setattr(feedback_pages, "_convert", watched)
-        assert len(write_feedback(course, CHAPTER)) == 3
+        assert len(write_feedback(course, CHAPTER, configured(course))) == 3
     return made
 
 
@@ -303,7 +304,7 @@ def test_only_pages_of_which_something_has_changed_are_made_again(
     course: Course, pages: dict[str, str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert made_again(course, monkeypatch) == []
-    with Books(course, CHAPTER).gradebook() as gradebook:
+    with Books(course, CHAPTER, configured(course)).gradebook() as gradebook:
         gradebook.find_comment("causal_mask", CHAPTER, CHAPTER, "ann").manual_comment = "Another word."
         gradebook.find_grade("question_root", CHAPTER, CHAPTER, "ben").needs_manual_grade = True
         gradebook.update_or_create_student("cem", first_name="Cem")
@@ -359,7 +360,7 @@ def test_where_grading_again_helps_the_command_can_be_typed(course: Course, monk
     path.chmod(0o644)
     path.write_text("{", encoding="utf-8")
     monkeypatch.chdir(course.root)
-    write_feedback(course, CHAPTER, students=["ben"])
+    write_feedback(course, CHAPTER, configured(course), students=["ben"])
     result = read_result(course, CHAPTER, "ben")
     assert result is not None
     assert result.problems[-1].do == "Grade the chapter again with --force."
@@ -376,8 +377,8 @@ def test_progress_counts_every_page_and_no_more(course: Course, capfd: pytest.Ca
 
 def test_a_chapter_that_is_not_released_has_no_feedback(course: Course) -> None:
     with pytest.raises(CourseError, match="not released"):
-        write_feedback(course, "99_nothing")
-    assert write_feedback(course, "04_multi_head") == []
+        write_feedback(course, "99_nothing", configured(course))
+    assert write_feedback(course, "04_multi_head", configured(course)) == []
 
 
 def test_formulas_are_mathml() -> None:
@@ -424,11 +425,11 @@ def test_what_could_not_be_graded_is_not_said_to_have_earned_nothing(pages: dict
 
 
 def test_a_student_whose_name_is_known_is_greeted_by_it(course: Course) -> None:
-    with Books(course, CHAPTER).gradebook() as gradebook:
+    with Books(course, CHAPTER, configured(course)).gradebook() as gradebook:
         student = gradebook.find_student("ann")
         student.first_name, student.last_name = "Ann", "O'Hara"
         gradebook.db.commit()
-    page, *_ = write_feedback(course, CHAPTER, students=["ann"])
+    page, *_ = write_feedback(course, CHAPTER, configured(course), students=["ann"])
     assert "Feedback for Ann O&#39;Hara (ann)" in text_of(page.read_text(encoding="utf-8"))
 
 

@@ -13,6 +13,7 @@ from nbformat.v4 import new_code_cell, new_markdown_cell
 from autograder.course.folder import Course
 from autograder.feedback.pages import write_feedback
 from autograder.grading.autograde import autograde
+from autograder.grading.plugin import configured
 from autograder.submission.problem import LONGEST, MOST
 
 from .conftest import CHAPTER
@@ -73,6 +74,6 @@ def test_nobody_else_loses_by_a_page_of_hostile_text(
     assert hostile.status == "graded"
     assert len(hostile.problems) <= MOST
     assert max(len(str(problem)) for problem in hostile.problems) < 2 * LONGEST
-    pages = write_feedback(course, CHAPTER)
+    pages = write_feedback(course, CHAPTER, configured(course))
     assert len(pages) == 3
     assert all(path.stat().st_size < 1_000_000 for path in pages)

@@ -21,6 +21,7 @@ from autograder.errors import CourseError
 from autograder.feedback.pages import write_feedback
 from autograder.gradebook.reader import open_gradebook, released_chapters
 from autograder.grading.autograde import autograde
+from autograder.grading.plugin import configured
 from autograder.record.gradebook_writer import Books
 from autograder.release.nbgrader_release import generate_assignment
 from autograder.reports.export import export
@@ -128,7 +129,7 @@ def test_grades_reports_and_exports_are_those_of_a_gradebook_in_a_file(
 def test_feedback_is_written_from_the_server(course: Course) -> None:
     hand_in_all(course)
     graded(course)
-    write_feedback(course, CHAPTER)
+    write_feedback(course, CHAPTER, configured(course))
     page = course.folder("feedback", "ada", CHAPTER) / f"{CHAPTER}.html"
     assert "Causal mask" in page.read_text(encoding="utf-8")
 
@@ -221,7 +222,7 @@ def test_a_database_that_is_not_there_is_named_without_its_password(course: Cour
 def test_closed_books_leave_no_connection_behind(course: Course, server: Server) -> None:
     hand_in(course, "ada", student_notebook(course))
     drop = f'DROP DATABASE "{make_url(course.gradebook_url).database}"'
-    with Books(course, CHAPTER) as books:
+    with Books(course, CHAPTER, configured(course)) as books:
         books.record_zero("ada")
     # The server refuses this while anybody is connected.
     server.run(drop)
@@ -230,7 +231,7 @@ def test_closed_books_leave_no_connection_behind(course: Course, server: Server)
 def test_a_connection_that_was_cut_between_two_submissions_is_made_anew(course: Course, server: Server) -> None:
     for student in ("ada", "bo"):
         hand_in(course, student, student_notebook(course))
-    with Books(course, CHAPTER) as books:
+    with Books(course, CHAPTER, configured(course)) as books:
         by_books(books, "ada", full())
         name = make_url(course.gradebook_url).database
         server.run(f"SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity WHERE datname = '{name}'")
@@ -241,7 +242,7 @@ def test_a_connection_that_was_cut_between_two_submissions_is_made_anew(course: 
 def test_a_unit_in_progress_holds_up_nobody_who_reads(course: Course) -> None:
     hand_in_all(course)
     graded(course)
-    with Books(course, CHAPTER) as books, books._shared as shared:
+    with Books(course, CHAPTER, configured(course)) as books, books._shared as shared:
         shared.find_grade("test_causal_mask", CHAPTER, CHAPTER, "ada").auto_score = 0.0
         shared.db.commit()
         shared.db.flush()

@@ -10,17 +10,10 @@ from zipfile import ZipFile, ZipInfo
 
 import pytest
 
+from autograder.checks_version import PACKAGES, checks_hash
 from autograder.engine.settings import GradingSettings
 from autograder.record import provenance as module
-from autograder.record.provenance import (
-    PACKAGES,
-    Provenance,
-    changed_since,
-    checks_hash,
-    environment,
-    isolation_line,
-    package_hash,
-)
+from autograder.record.provenance import Provenance, changed_since, environment, isolation_line, package_hash
 
 MADE = Provenance(
     "abc", "wheel", {"torch": "2.11", "python": "3.11"}, {"memory_mb": 4096}, "sandbox", ("user namespace", "seccomp")

@@ -16,6 +16,7 @@ from autograder.engine.settings import GradingSettings
 from autograder.errors import CourseError
 from autograder.grading import autograde as module
 from autograder.grading.autograde import Stopped, autograde
+from autograder.grading.plugin import configured
 from autograder.grading.regrade import Move, Regrade, regrade, to_regrade
 from autograder.grading.tried import Tried
 from autograder.record.gradebook_writer import Books
@@ -38,7 +39,7 @@ def graded(course: Course, filled: Fill, hand_in: HandIn) -> Course:
     for student in ("ann", "ben", "cem"):
         hand_in(student, filled(answer="Because."))
     autograde(course, CHAPTER, device="cpu", settings=SETTINGS, make_executor=Scripted())
-    with Books(course, CHAPTER).gradebook() as gradebook:
+    with Books(course, CHAPTER, configured(course)).gradebook() as gradebook:
         for student in ("ann", "ben"):
             grade = gradebook.find_grade("question_root", CHAPTER, CHAPTER, student)
             grade.manual_score, grade.needs_manual_grade = 3, False
@@ -64,7 +65,7 @@ def again(
 def answers(course: Course) -> dict[str, tuple[float | None, bool, str | None]]:
     """What the gradebook says about everybody's answer: a person's points, whether it waits, the comment."""
     found = {}
-    with Books(course, CHAPTER).gradebook() as gradebook:
+    with Books(course, CHAPTER, configured(course)).gradebook() as gradebook:
         for student in ("ann", "ben", "cem"):
             grade = gradebook.find_grade("question_root", CHAPTER, CHAPTER, student)
             comment = gradebook.find_comment("question_root", CHAPTER, CHAPTER, student)
@@ -264,7 +265,7 @@ LATE = "2031-01-01 10:00:00 UTC"
 
 def override(course: Course, student: str, cell: str, points: float) -> None:
     """Give points to a test by hand, as the formgrader does."""
-    with Books(course, CHAPTER).gradebook() as gradebook:
+    with Books(course, CHAPTER, configured(course)).gradebook() as gradebook:
         grade = gradebook.find_grade(cell, CHAPTER, CHAPTER, student)
         grade.manual_score, grade.needs_manual_grade = points, False
         gradebook.db.commit()
@@ -272,7 +273,7 @@ def override(course: Course, student: str, cell: str, points: float) -> None:
 
 def waits(course: Course, student: str, cell: str) -> tuple[float | None, bool]:
     """Return a person's points for a cell, and whether it waits for a person."""
-    with Books(course, CHAPTER).gradebook() as gradebook:
+    with Books(course, CHAPTER, configured(course)).gradebook() as gradebook:
         grade = gradebook.find_grade(cell, CHAPTER, CHAPTER, student)
         return grade.manual_score, bool(grade.needs_manual_grade)
 

@@ -12,8 +12,8 @@ import nbformat
 import pytest
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
 
+from autograder.checks_version import checks_stamp
 from autograder.course.folder import Course
-from autograder.record.provenance import checks_stamp
 from autograder.submission.intake import Intake, take_in
 from autograder.submission.manifest import Manifest, released_manifest
 

@@ -1,0 +1,138 @@
+"""The packages in their order, what each may import, and the imports that the code really makes."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+ROOT = Path(__file__).parents[1]
+
+_BASE = ("errors", "parallel", "atomic_files", "checks_version", "static_analysis", "course", "gradebook")
+_ENGINE = (
+    "engine",
+    "engine.sandbox",
+    "engine.transport",
+    "engine.student",
+    "engine.checker",
+    "engine.jupyter",
+    "engine.workers",
+)
+_DECIDING = ("checking", "mistakes", "checks")
+
+# Package, and the packages that it may import. All of them stand in earlier rows, so there is no cycle.
+ALLOWED: dict[str, tuple[str, ...]] = {
+    "tfcourse": (),
+    "tfcourse.lessons": ("tfcourse",),
+    "errors": (),
+    "parallel": (),
+    "atomic_files": ("errors",),
+    "checks_version": ("tfcourse",),
+    "static_analysis": ("errors",),
+    "course": ("atomic_files", "errors"),
+    "gradebook": ("course", "errors"),
+    "checking": ("tfcourse",),
+    "mistakes": ("checking", "errors", "static_analysis"),
+    "checks": ("checking", "course", "errors", "mistakes", "tfcourse"),
+    "authoring": (*_BASE, *_DECIDING, "tfcourse"),
+    "submission": (*_BASE, "checking"),
+    "collecting": (*_BASE, "submission"),
+    "engine": ("errors",),
+    "engine.sandbox": ("engine", "errors"),
+    "engine.transport": (*_ENGINE[:2], "errors"),
+    "engine.student": (*_ENGINE[:3], "checking"),
+    "engine.checker": (*_ENGINE[:4], "checking", "checks", "static_analysis", "submission"),
+    "engine.jupyter": (*_ENGINE[:5], "submission"),
+    "engine.workers": (*_ENGINE[:6], "static_analysis", "submission", "tfcourse"),
+    "cluster": (*_ENGINE, "checks_version", "errors"),
+    "record": (*_BASE, "checking", "submission"),
+    "feedback": (*_BASE, "checking", "submission", "record"),
+    "grading": (*_BASE, *_ENGINE, "authoring", "checking", "cluster", "collecting", "feedback", "record", "submission"),
+    "site": (*_BASE, *_DECIDING, "authoring"),
+    "release": (*_BASE, *_DECIDING, "authoring", "tfcourse", "tfcourse.lessons"),
+    "reports": (*_BASE, "authoring", "checking", "collecting", "feedback", "record"),
+    "mutation": (*_BASE, *_DECIDING),
+    "selftest": (*_BASE, *_DECIDING, *_ENGINE, "authoring", "collecting", "grading", "mutation", "submission"),
+    "commands": (
+        *(*_BASE, *_DECIDING, *_ENGINE, "authoring", "collecting", "feedback", "grading", "record", "release"),
+        *("reports", "selftest", "site", "submission", "tfcourse"),
+    ),
+}
+# A module, and a package that it may import all the same: `tfcourse.use` brings a lesson's code when it is called.
+EXCEPTIONS = {("tfcourse", "tfcourse.lessons")}
+_LESSONS = ("explorers", "figures", "lessons")
+
+
+class Import(NamedTuple):
+    """One import, by module and by package.
+
+    Attributes:
+        package: the package that imports.
+        target: the package that is imported.
+        module: the module that imports.
+        line: where.
+    """
+
+    package: str
+    target: str
+    module: str
+    line: int
+
+
+def package_of(module: str) -> str | None:
+    """Return the row of the table to which a module belongs; None for a module of others, and for `autograder` itself."""
+    top, *rest = module.split(".")
+    if top == "tfcourse":
+        return "tfcourse.lessons" if rest[:1] and rest[0] in _LESSONS else "tfcourse"
+    if top != "autograder" or not rest:
+        return None
+    below = ".".join(rest[:2])
+    return below if below in ALLOWED else rest[0]
+
+
+def modules(root: Path = ROOT) -> dict[str, Path]:
+    """Return the files of both packages by the names of their modules."""
+    found = {}
+    for path in [*(root / "autograder").rglob("*.py"), *(root / "tfcourse").rglob("*.py")]:
+        name = ".".join(path.relative_to(root).with_suffix("").parts)
+        found[name.removesuffix(".__init__")] = path
+    return found
+
+
+def imports_in(module: str, text: str, known: dict[str, Path]) -> Iterator[Import]:
+    """Yield what a module's text imports of both packages: at the top and inside functions, but not for type checkers alone."""
+    tree = ast.parse(text)
+    for block in ast.walk(tree):
+        if isinstance(block, ast.If) and "TYPE_CHECKING" in ast.dump(block.test):
+            block.body.clear()
+    package = package_of(module)
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            names = [alias.name for alias in node.names]
+        elif isinstance(node, ast.ImportFrom):
+            parts = module.split(".")
+            base = ".".join(
+                [*parts[: len(parts) - node.level if node.level else 0], *([node.module] if node.module else [])]
+            )
+            names = [f"{base}.{alias.name}" if f"{base}.{alias.name}" in known else base for alias in node.names]
+        else:
+            continue
+        for target in map(package_of, names):
+            if package and target and target != package:
+                yield Import(package, target, module, node.lineno)
+
+
+def all_imports(root: Path = ROOT) -> list[Import]:
+    """Return every import from one package of the project to another."""
+    known = modules(root)
+    return [one for name, path in sorted(known.items()) for one in imports_in(name, path.read_text("utf-8"), known)]
+
+
+def offenders(imports: list[Import]) -> list[str]:
+    """Return the imports that the table does not allow, as sentences."""
+    return [
+        f"{one.module}, line {one.line}: {one.package} may not import {one.target}"
+        for one in imports
+        if one.target not in ALLOWED.get(one.package, ()) and (one.module, one.target) not in EXCEPTIONS
+    ]

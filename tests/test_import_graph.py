@@ -1,0 +1,86 @@
+"""Packages import in one direction, as one table says, and none is too large to be looked through."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import pytest
+
+from tests.import_graph import ALLOWED, ROOT, all_imports, imports_in, modules, offenders, package_of
+
+# The reference is flat, a check's parts are one vocabulary, and a chapter's checks are one module per exercise.
+LARGE = ("tfcourse", "autograder.checking", "autograder.commands", "autograder.checks.")
+MODULES, LINES = 15, 400
+# They wait to be divided; the list can only shrink.
+LONG = {
+    "autograder.checking.judges": 438,
+    "autograder.checking.sheet": 471,
+    "autograder.checking.subject": 569,
+    "autograder.collecting.collect": 592,
+    "autograder.commands.main": 882,
+    "autograder.engine.checker.zygote_client": 414,
+    "autograder.engine.sandbox.lockdown": 475,
+    "autograder.engine.transport.serialization": 563,
+    "autograder.grading.autograde": 628,
+    "autograder.mistakes.source_edits": 415,
+    "autograder.record.gradebook_writer": 469,
+    "autograder.selftest.sample_class": 411,
+    "autograder.submission.restore": 499,
+}
+
+
+def test_packages_import_only_what_the_table_allows():
+    assert offenders(all_imports()) == []
+
+
+def test_the_table_has_every_package_and_points_upwards_only():
+    assert {package_of(name) for name in modules()} - {None} == set(ALLOWED)
+    rows = list(ALLOWED)
+    assert [(a, b) for a in rows for b in ALLOWED[a] if rows.index(b) >= rows.index(a)] == []
+
+
+@pytest.mark.parametrize(
+    ("module", "text"),
+    [
+        ("autograder.engine.student.shell", "import autograder.engine.checker.checker"),
+        ("autograder.record.results", "def f():\n    from autograder.grading import plugin"),
+        ("autograder.checking.rows", "from autograder.checks import exercises"),
+        ("tfcourse.gpt", "from tfcourse.lessons import decoding"),
+        (
+            "autograder.engine.workers.pool",
+            "from .. import missing\nfrom autograder.grading.autograde import grade_chapter",
+        ),
+    ],
+)
+def test_one_wrong_import_is_named(module, text):
+    found = offenders(list(imports_in(module, text, modules())))
+    assert [line.split(",")[0] for line in found] == [module]
+
+
+def test_imports_for_type_checkers_do_not_count():
+    text = "if TYPE_CHECKING:\n    from autograder.grading import plugin\n"
+    assert list(imports_in("autograder.record.results", text, modules())) == []
+
+
+def test_no_package_has_more_modules_than_one_looks_through():
+    sizes = Counter(name.rpartition(".")[0] for name, path in modules().items() if path.name != "__init__.py")
+    assert {name: size for name, size in sizes.items() if size > MODULES and not name.startswith(LARGE)} == {}
+
+
+def test_no_module_is_longer_than_one_reads_at_once():
+    lengths = {
+        name: len(path.read_text("utf-8").splitlines())
+        for name, path in modules().items()
+        if name.startswith("autograder")
+    }
+    long = {name: length for name, length in lengths.items() if length > LINES}
+    assert {name: length for name, length in long.items() if length > LONG.get(name, LINES)} == {}
+    assert set(LONG) <= set(long), "shorten the list"
+
+
+def test_packages_are_named_by_their_folders():
+    assert all(
+        (ROOT / "autograder" / name.replace(".", "/")).exists() or (ROOT / "autograder" / f"{name}.py").exists()
+        for name in ALLOWED
+        if not name.startswith("tfcourse")
+    )
