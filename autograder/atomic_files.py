@@ -1,4 +1,4 @@
-"""Files that are written beside their place first: nobody ever reads half of one, and who is killed meanwhile leaves the old one."""
+"""Write files atomically: readers never see part of one, and a crash leaves the old one."""
 
 from __future__ import annotations
 

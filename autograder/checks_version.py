@@ -1,4 +1,4 @@
-"""Version and hash of everything that decides a grade: the checks, their engine, the known mistakes and the reference."""
+"""Return the version and hash of everything that decides a grade: the checks, their engine, the known mistakes and the reference."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The one exception that the command line shows to people."""
+"""Define the one exception that the command line shows to people."""
 
 from __future__ import annotations
 

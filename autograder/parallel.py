@@ -1,4 +1,4 @@
-"""Work that keeps a processor busy, done in as many processes as there are processors."""
+"""Run CPU-bound work in as many processes as there are processors."""
 
 from __future__ import annotations
 

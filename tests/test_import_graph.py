@@ -6,6 +6,7 @@ from collections import Counter
 
 import pytest
 
+from tests import draw_packages
 from tests.import_graph import ALLOWED, ROOT, all_imports, imports_in, modules, offenders, package_of
 
 # The reference is flat, a check's parts are one vocabulary, and a chapter's checks are one module per exercise.
@@ -84,3 +85,14 @@ def test_packages_are_named_by_their_folders():
         for name in ALLOWED
         if not name.startswith("tfcourse")
     )
+
+
+def test_table_and_drawing_in_the_docs_are_up_to_date():
+    assert draw_packages.PAGE.read_text("utf-8") == draw_packages.page(), "run: python -m tests.draw_packages"
+    assert draw_packages.PICTURE.read_text("utf-8") == draw_packages.drawing(), "run: python -m tests.draw_packages"
+
+
+def test_the_drawing_has_every_package_once_and_none_stands_before_what_it_imports():
+    drawn = [name for names in draw_packages.BANDS.values() for name in names]
+    assert sorted(drawn) == sorted(ALLOWED)
+    assert [(a, b) for a in drawn for b in ALLOWED[a] if drawn.index(b) >= drawn.index(a)] == []

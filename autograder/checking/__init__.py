@@ -1,4 +1,4 @@
-"""The engine of the checks: it asks a subject to do things and decides what the answers are worth.
+"""Ask an implementation the questions of a check and judge the answers; students receive this package.
 
 Nothing in this package knows a solution. It is part of the student build, where it judges with recorded answers; with the reference at
 hand (package ``autograder.checks``) the same engine judges with live ones. It needs torch, numpy and safetensors, nothing else.

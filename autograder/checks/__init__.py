@@ -1,4 +1,4 @@
-"""The checks of the course: a folder for each chapter, and in it two files for each exercise.
+"""Declare the checks of every exercise: cases, points and known mistakes, a folder per chapter.
 
 ``ch03_scaled_dot_product/soft_lookup.py`` declares the check of ``soft_lookup``, an exercise of chapter ``03_scaled_dot_product``: its
 cases and rows. ``soft_lookup.toml`` beside it has the known mistakes. Every ``Exercise`` at the top level of such a module is found by

@@ -1,1 +1,1 @@
-"""The command line: the tfcourse program, its commands, and what they print."""
+"""Provide the command line: the ``tfcourse`` program, its commands, and what they print."""

@@ -1,1 +1,1 @@
-"""The course folder: its layout, configuration and lock, paths, the site's address, and known errors of libraries."""
+"""Find and open the course folder: layout, configuration, lock, paths, known errors of libraries."""

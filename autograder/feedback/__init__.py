@@ -1,1 +1,1 @@
-"""Feedback: one HTML page per submission."""
+"""Write feedback: one HTML page per submission."""

@@ -1,1 +1,1 @@
-"""nbgrader's gradebook: read-only access, and one transaction per submission."""
+"""Open nbgrader's gradebook: for reading, or for one transaction per submission."""

@@ -1,1 +1,1 @@
-"""Grades and results on disk: the gradebook's writer, results, journal, provenance."""
+"""Record grades and results on disk: gradebook writer, results, journal, provenance."""

@@ -1,1 +1,1 @@
-"""What students get: the assignment, the student's wheel, downloads, and the search for leaks in them."""
+"""Release chapters: the assignment, the student's wheel, downloads, and the search for leaks."""

@@ -1,1 +1,1 @@
-"""What a lecturer reads and hands on: the class report, and grades in the form that a learning platform takes."""
+"""Report and export grades: the class report, and the files that a learning platform takes."""

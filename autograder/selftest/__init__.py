@@ -1,1 +1,1 @@
-"""Whether the course is sound on this machine: solve, doctor, quality, the sample class."""
+"""Test the course itself: solve, doctor, quality of the checks, and the sample class."""

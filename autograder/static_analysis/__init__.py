@@ -1,1 +1,1 @@
-"""Python source that is read and rewritten, and never run: our modules and students' cells."""
+"""Read and rewrite Python source that is never run: our modules and students' cells."""

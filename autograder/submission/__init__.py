@@ -1,1 +1,1 @@
-"""One submitted notebook as data: read, restored, and its problems named."""
+"""Read one submitted notebook as data, restore its cells, and name its problems."""

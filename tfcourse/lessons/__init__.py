@@ -1,4 +1,4 @@
-"""What lets a lesson run on a student's own code: the exercises that are solved take the place of the course's empty ones."""
+"""Run a lesson on a student's own code: solved exercises take the place of the course's stubs."""
 
 from tfcourse.lessons.own_code import OwnCode, use
 

@@ -1,1 +1,1 @@
-"""The checker's side: it runs graded cells beside the reference and asks the student's process."""
+"""Run graded cells beside the reference, and ask the student's process for answers."""

@@ -1,1 +1,1 @@
-"""Execution in ordinary Jupyter kernels, and kernels that are warm before they are asked for."""
+"""Execute notebooks in ordinary Jupyter kernels, and offer kernels that are warm."""

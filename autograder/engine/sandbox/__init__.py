@@ -1,1 +1,1 @@
-"""The sandbox: namespaces, Landlock, the system call filter, limits, and levels of isolation."""
+"""Isolate student code: namespaces, Landlock, a system call filter, and limits."""

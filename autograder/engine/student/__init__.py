@@ -1,1 +1,1 @@
-"""The student's process: forked from a warm zygote, it runs the student's cells and answers requests."""
+"""Serve inside the student's process, forked from a warm zygote: run cells, answer requests."""

@@ -1,1 +1,1 @@
-"""Messages between processes: framed sockets, and the serialization of plain data and tensors."""
+"""Send messages between processes: framed sockets, and serialization of plain data and tensors."""

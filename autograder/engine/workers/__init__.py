@@ -1,1 +1,1 @@
-"""Worker processes, each with its checkers and zygote, and the pool that feeds them."""
+"""Start worker processes, each with its checkers and zygote, and the pool that feeds them."""
