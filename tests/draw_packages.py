@@ -28,7 +28,7 @@ HEIGHT, LINE = 74, 15
 STYLE = """
     .paper { fill: #ffffff } .box { fill: #f5f7fb; stroke: #5b6b8c; stroke-width: 1.2 }
     .name { font-size: 15px; font-weight: 600; fill: #1c2536 }
-    .job { font-size: 12px; fill: #3a465c } 
+    .job { font-size: 12px; fill: #3a465c }
     .band { font-size: 13px; font-weight: 600; fill: #3a465c } .rule { stroke: #c3cad8; stroke-width: 1 }
 """
 
