@@ -24,7 +24,7 @@ BANDS = {
 }
 WIDTH, LEFT, GAP, COLUMNS = 1120, 130, 10, 4
 BOX = (WIDTH - LEFT - 20 - GAP * (COLUMNS - 1)) // COLUMNS
-HEIGHT, LINE = 74, 15
+HEIGHT, LINE = 88, 15
 STYLE = """
     .paper { fill: #ffffff } .box { fill: #f5f7fb; stroke: #5b6b8c; stroke-width: 1.2 }
     .name { font-size: 15px; font-weight: 600; fill: #1c2536 }
@@ -58,7 +58,7 @@ def drawing() -> str:
             x, y = LEFT + column * (BOX + GAP), top + row * (HEIGHT + GAP)
             parts.append(f'<rect class="box" x="{x}" y="{y}" width="{BOX}" height="{HEIGHT}" rx="6"/>')
             parts.append(f'<text class="name" x="{x + 10}" y="{y + 21}">{escape(name)}</text>')
-            lines = textwrap.wrap(job_of(name), 37, max_lines=3, placeholder=" …")
+            lines = textwrap.wrap(job_of(name), 33, max_lines=4, placeholder=" …")
             parts += [
                 f'<text class="job" x="{x + 10}" y="{y + 38 + LINE * number}">{escape(line)}</text>'
                 for number, line in enumerate(lines)
