@@ -18,7 +18,6 @@ LONG = {
     "autograder.checking.sheet": 471,
     "autograder.checking.subject": 569,
     "autograder.collecting.collect": 592,
-    "autograder.commands.main": 882,
     "autograder.engine.checker.zygote_client": 414,
     "autograder.engine.sandbox.lockdown": 475,
     "autograder.engine.transport.serialization": 563,

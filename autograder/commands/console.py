@@ -27,6 +27,8 @@ P = ParamSpec("P")
 R = TypeVar("R")
 
 FELL_SHORT, WRONG = 1, 2
+# As the shell has it, before anything is added to it.
+SHELL_PATH = os.environ.get("PATH")
 # To the number of the signal that stopped a command shells add this.
 _BY_SIGNAL = 128
 

@@ -21,7 +21,7 @@ from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_outp
 
 from autograder.checking.verdict import VERDICT_MIME, Verdict
 from autograder.checks import check
-from autograder.commands.main import _write_feedback
+from autograder.commands.grade_chapter import write_pages
 from autograder.course import site_address
 from autograder.course.folder import Course
 from autograder.engine.interface import Execution, Submission
@@ -278,7 +278,7 @@ def test_a_page_for_which_the_disk_has_no_place_says_what_to_do_about_the_disk(
     assert problem.do == f"{remedy}, and grade the chapter again: that writes the pages."
     # Nobody's submission has changed, and nothing is forced.
     autograde(course, CHAPTER, device="cpu", make_executor=lambda settings: Here())
-    told = _write_feedback(course, CHAPTER, [])
+    told = write_pages(course, CHAPTER, [])
     assert [page.parents[1].name for page in told[0]] == ["ann", "ben", "cem"]
     result = read_result(course, CHAPTER, "ann")
     assert result is not None
@@ -371,7 +371,7 @@ def test_progress_counts_every_page_and_no_more(course: Course, capfd: pytest.Ca
     ann = read_result(course, CHAPTER, "ann")
     assert ann is not None
     for results in ([ann], []):
-        _write_feedback(course, CHAPTER, results)
+        write_pages(course, CHAPTER, results)
         assert capfd.readouterr().err == f"feedback {CHAPTER}: cem (3/3)\n"
 
 

@@ -1,0 +1,80 @@
+"""Run ``tfcourse autograde``."""
+
+from __future__ import annotations
+
+from functools import partial
+from pathlib import Path
+
+import click
+
+from autograder.commands.console import FELL_SHORT, Outcome, command
+from autograder.commands.grade_chapter import (
+    autograde_chapter,
+    collect_in_place,
+    needs_action,
+    require_submissions,
+    settings_for,
+)
+from autograder.commands.options import (
+    OTHER_COURSE,
+    course_option,
+    device_option,
+    jobs_option,
+    required_chapters_argument,
+    scheduler_option,
+    weaker_option,
+)
+from autograder.course.paths import course_folder, refuse_unwritable
+
+
+@click.command()
+@required_chapters_argument
+@click.option("--submissions", type=click.Path(path_type=Path), help="A folder or zip from Canvas, Moodle or nbgrader.")
+@jobs_option
+@device_option
+@click.option("--force", is_flag=True, help="Grade again what has not changed.")
+@weaker_option
+@scheduler_option
+@course_option
+@command
+def autograde(
+    chapters: tuple[str, ...],
+    submissions: Path | None,
+    jobs: int | None,
+    device: str,
+    force: bool,
+    allow_weaker: bool,
+    scheduler: str | None,
+    course_dir: Path | None,
+) -> Outcome:
+    """Grade submissions into the gradebook and write feedback.
+
+    Without --submissions, what lies in COURSE/submitted is graded. A run that was stopped or killed goes on where it was when the
+    command is given again.
+
+    Example:
+      tfcourse autograde 03 --submissions ~/Downloads/submissions.zip
+    """
+    from autograder.collecting.preflight import refuse_other_work
+    from autograder.course.folder import Course
+    from autograder.course.lock import course_lock
+    from autograder.engine.workers.executor import Workers
+    from autograder.gradebook.reader import released_chapters
+    from autograder.grading.released_points import refuse_other_points
+
+    course = Course.open(course_folder(course_dir))
+    refuse_unwritable(course.root, OTHER_COURSE)
+    names = released_chapters(course, chapters)
+    for name in names:
+        refuse_other_points(course, name)
+    settings = settings_for(course, jobs, device, allow_weaker, scheduler)
+    if submissions is not None:
+        for name in names:
+            refuse_other_work(course, name, submissions)
+    else:
+        for name in names:
+            require_submissions(course, name, partial(collect_in_place, course, name))
+    with course_lock(course), Workers() as workers:
+        done = [autograde_chapter(course, name, submissions, settings, force, workers) for name in names]
+    failed = any(data["missing"] or any(map(needs_action, data["results"])) for data, _ in done)
+    return Outcome([data for data, _ in done], "\n".join(text for _, text in done), FELL_SHORT if failed else 0)

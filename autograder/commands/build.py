@@ -1,0 +1,67 @@
+"""Run ``tfcourse build``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from autograder.commands.console import Outcome, command, progress_bar
+from autograder.commands.options import chapters_of_project
+from autograder.course.paths import project_root, refuse_unwritable
+
+
+@click.command()
+@click.option(
+    "--output",
+    type=click.Path(path_type=Path, file_okay=False),
+    help="Where the site goes. [default: book/_build/html]",
+)
+@click.option(
+    "--offer",
+    "offered",
+    multiple=True,
+    metavar="CHAPTER",
+    help="Offer only this chapter's notebook and package for download; may be repeated. [default: all]",
+)
+@command
+def build(output: Path | None, offered: tuple[str, ...]) -> Outcome:
+    """Build the static site; warnings are errors.
+
+    A chapter's package holds the solutions of the chapters before it: while those are due, --offer only what is open.
+
+    Example:
+      tfcourse build --offer 03
+    """
+    root = project_root()
+    only = chapters_of_project(root, offered) if offered else None
+    if output is not None:
+        refuse_unwritable(output.resolve(), "Name a folder that you may write to with --output.")
+    from autograder.release.leaks import find_leaks, refuse_leaks, secrets_of, site_materials
+    from autograder.release.student_files import student_files
+    from autograder.site.build import build_site
+
+    with progress_bar("build") as step:
+        step("students' files")
+        downloads = student_files(root, root / ".cache" / "student", only=only)
+        site = build_site(root, output=output, downloads=downloads, progress=step)
+        step("searching the pages for solutions")
+        refuse_leaks(
+            find_leaks(site_materials(site.output), secrets_of(root)),
+            "do not publish this site: it gives solutions away",
+        )
+    return Outcome(
+        {
+            "output": site.output,
+            "pages": site.pages,
+            "seconds": site.seconds,
+            "lessons": site.runtimes,
+            "words": site.words,
+        },
+        "\n".join(
+            [
+                *(f"{lesson.split('/')[1]}: a lesson of {words:,} words" for lesson, words in site.words.items()),
+                f"{len(site.pages)} pages in {site.seconds:.0f} s. Open {site.output / 'index.html'}",
+            ]
+        ),
+    )

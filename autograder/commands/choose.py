@@ -1,0 +1,63 @@
+"""Run ``tfcourse choose``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from autograder.commands.console import FELL_SHORT, Outcome, command
+from autograder.commands.grade_chapter import autograde_chapter, needs_action, settings_for
+from autograder.commands.options import (
+    OTHER_COURSE,
+    course_option,
+    device_option,
+    jobs_option,
+    scheduler_option,
+    weaker_option,
+)
+from autograder.course.paths import course_folder, refuse_unwritable
+
+
+@click.command()
+@click.argument("student", metavar="STUDENT")
+@click.argument("chapter", metavar="CHAPTER")
+@click.argument("file", metavar="FILE")
+@jobs_option
+@device_option
+@weaker_option
+@scheduler_option
+@course_option
+@command
+def choose(
+    student: str,
+    chapter: str,
+    file: str,
+    jobs: int | None,
+    device: str,
+    allow_weaker: bool,
+    scheduler: str | None,
+    course_dir: Path | None,
+) -> Outcome:
+    """Decide which of a student's notebooks counts, and grade it.
+
+    Where autograde says 'to decide', FILE is one of the notebooks that it names. A new choice undoes an earlier one.
+
+    Example:
+      tfcourse choose ada 03 solution.ipynb
+    """
+    from autograder.course.folder import Course
+    from autograder.course.lock import course_lock
+    from autograder.engine.workers.executor import Workers
+    from autograder.gradebook.reader import released_chapters
+    from autograder.grading.choose import choose as choose_notebook
+
+    course = Course.open(course_folder(course_dir))
+    refuse_unwritable(course.root, OTHER_COURSE)
+    (name,) = released_chapters(course, [chapter])
+    settings = settings_for(course, jobs, device, allow_weaker, scheduler)
+    with course_lock(course), Workers() as workers:
+        choose_notebook(course, student, name, file)
+        data, text = autograde_chapter(course, name, None, settings, False, workers)
+    failed = any(needs_action(result) for result in data["results"] if result["student"] == student)
+    return Outcome(data, f"{student}, {name}: {file} counts\n{text}", FELL_SHORT if failed else 0)

@@ -1,0 +1,49 @@
+"""Run ``tfcourse generate``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from autograder.commands.console import Outcome, command
+
+
+@click.command()
+@click.argument("folder", type=click.Path(path_type=Path))
+@click.argument("prompt", required=False)
+@click.option(
+    "--ids", metavar="NUMBERS", help="The prompt as token numbers, such as 3,1,4; the result is numbers, too."
+)
+@click.option(
+    "--new-tokens", type=click.IntRange(min=0), default=40, show_default=True, help="How many to write at most."
+)
+@click.option("--greedy", is_flag=True, help="Take the most probable token each time, and draw nothing.")
+@click.option("--temperature", type=float, help="Below 1 likely tokens gain, above 1 unlikely ones do.")
+@click.option("--top-k", type=int, help="Draw from the k most probable tokens.")
+@click.option("--top-p", type=float, help="Draw from the most probable tokens that reach this probability.")
+@click.option("--seed", type=int, default=0, show_default=True, help="The same seed draws the same text.")
+@command
+def generate(
+    folder: Path,
+    prompt: str | None,
+    ids: str | None,
+    new_tokens: int,
+    greedy: bool,
+    temperature: float | None,
+    top_k: int | None,
+    top_p: float | None,
+    seed: int,
+) -> Outcome:
+    """Go on with a text, by a published GPT-2, Llama or T5 in the course's own model.
+
+    FOLDER holds config.json, safetensors and, for text, tokenizer.json. Nothing is downloaded.
+
+    Example:
+      tfcourse generate gpt2/ "The attention of a reader" --top-p 0.9
+    """
+    from autograder.commands.generate_text import chain_of, generate_text
+
+    chain = chain_of(temperature=temperature, top_k=top_k, top_p=top_p)
+    made = generate_text(folder, prompt, ids=ids, new_tokens=new_tokens, greedy=greedy, chain=chain, seed=seed)
+    return Outcome(vars(made), made.text if made.text is not None else " ".join(map(str, made.tokens)))

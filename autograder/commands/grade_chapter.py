@@ -1,0 +1,187 @@
+"""Grade a chapter and say what came of it: the part that autograde, choose and regrade share."""
+
+from __future__ import annotations
+
+import shlex
+import shutil
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from autograder.commands.console import SHELL_PATH, progress_bar
+from autograder.course.paths import project_chapters, typed
+from autograder.errors import CourseError
+
+if TYPE_CHECKING:
+    from autograder.collecting.collect import Collection
+    from autograder.course.folder import Course
+    from autograder.engine.settings import GradingSettings
+    from autograder.engine.workers.executor import Workers
+    from autograder.record.results import GradeResult
+    from autograder.submission.problem import Problem
+
+
+def needs_action(result: Mapping[str, Any]) -> bool:
+    """Whether somebody has to do something before a submission has a grade, or its author a page."""
+    from autograder.feedback.pages import KIND as NO_FEEDBACK
+
+    return result["status"] in ("not recorded", "to decide") or any(
+        problem["kind"] == NO_FEEDBACK for problem in result["problems"]
+    )
+
+
+def settings_for(
+    course: Course, jobs: int | None, device: str, allow_weaker: bool, scheduler: str | None
+) -> GradingSettings:
+    """Return the course's settings with what was asked for on the command line."""
+    from autograder.engine.settings import resolve_device
+    from autograder.grading.autograde import configured_settings
+    from autograder.parallel import cores
+
+    settings = configured_settings(course)
+    return replace(
+        settings,
+        jobs=jobs or cores(),
+        device=resolve_device(device),
+        allow_weaker=allow_weaker or settings.allow_weaker,
+        scheduler=scheduler or settings.scheduler,
+    )
+
+
+def autograde_chapter(
+    course: Course, chapter: str, submissions: Path | None, settings: GradingSettings, force: bool, workers: Workers
+) -> tuple[dict[str, Any], str]:
+    """Collect, grade and tell the students of one chapter; return what came of it as data and as text."""
+    from autograder.collecting.collect import collect
+    from autograder.commands.progress import grading_progress
+    from autograder.grading.autograde import autograde as grade_chapter
+    from autograder.reports.grades import answers_waiting
+
+    collection = collect(course, chapter, submissions, chapters=project_chapters())
+    students = require_submissions(course, chapter, lambda: collection)
+    with _naming_who_is_missing(collection), grading_progress(f"grading {chapter}", len(students)) as step:
+        results = grade_chapter(
+            course,
+            chapter,
+            jobs=settings.jobs,
+            device=settings.device,
+            force=force,
+            locked=True,
+            settings=settings,
+            progress=step,
+            workers=workers,
+        )
+        pages, results = write_pages(course, chapter, results)
+    data = {
+        "chapter": chapter,
+        "missing": [item.to_dict() for item in collection.missing],
+        "problems": [problem.to_dict() for problem in collection.problems],
+        "results": [result.to_dict() for result in results],
+        "answers_pending": sum(answers for _, answers in answers_waiting(course, chapter)),
+        "feedback": pages,
+    }
+    return data, "\n".join(
+        [_format_grades(course, collection, results, pages), *_format_isolation(course, chapter, results, settings)]
+    )
+
+
+@contextmanager
+def _naming_who_is_missing(collection: Collection) -> Iterator[None]:
+    """Have an error that ends a run say as well who was not brought in: a full disk is the cause of both."""
+    try:
+        yield
+    except CourseError as error:
+        if not collection.missing:
+            raise
+        who = ", ".join(item.student for item in collection.missing)
+        what = f"{error.what}\n  not brought in, {len(collection.missing)} of {collection.chapter}: {who}"
+        raise CourseError(what, where=error.where, do=error.do) from error
+
+
+def collect_in_place(course: Course, chapter: str) -> Collection:
+    from autograder.collecting.collect import collect
+
+    return collect(course, chapter, chapters=project_chapters())
+
+
+def require_submissions(course: Course, chapter: str, collected: Callable[[], Collection]) -> list[str]:
+    """Return whose submissions there are; if there are none, say also what was found in their place."""
+    from autograder.grading.autograde import wanted_students
+
+    try:
+        return wanted_students(course, chapter)
+    except CourseError as error:
+        told = "".join(f"\n  {problem}" for problem in collected().problems)
+        raise CourseError(f"{error.what}{told}", where=error.where, do=error.do) from error
+
+
+def write_pages(course: Course, chapter: str, results: Sequence[GradeResult]) -> tuple[list[Path], list[GradeResult]]:
+    """Write all pages of a chapter; return them, and the results with the pages that could not be written among the problems."""
+    from autograder.feedback.pages import graded_students, write_feedback
+    from autograder.grading.plugin import configured
+    from autograder.record.results import read_results
+
+    students = graded_students(course, chapter)
+    with progress_bar(f"feedback {chapter}", len(students), every=len(students)) as step:
+        pages = write_feedback(course, chapter, configured(course), students=students, progress=step)
+    problems = {result.student: result.problems for result in read_results(course, chapter)}
+    return pages, [replace(result, problems=problems.get(result.student, result.problems)) for result in results]
+
+
+def _format_isolation(
+    course: Course, chapter: str, results: Sequence[GradeResult], settings: GradingSettings
+) -> list[str]:
+    """Return how well submissions were shut in, and which grades were made by other means than there are now."""
+    from autograder.grading.autograde import as_released, provenance
+    from autograder.record.provenance import changed_since, isolation_line
+
+    isolation = isolation_line(result.provenance for result in results if not result.unchanged)
+    kept = [result.provenance for result in results if result.unchanged]
+    again = typed(course, "regrade", chapter)
+    changed = changed_since(kept, provenance(as_released(course, chapter, settings)), again) if kept else ""
+    return [f"  {line}" for line in (isolation, changed) if line]
+
+
+def _format_grades(
+    course: Course, collection: Collection, results: Sequence[GradeResult], pages: Sequence[Path]
+) -> str:
+    from autograder.record.results import waiting
+    from autograder.reports.grades import answers_waiting
+
+    chapter = collection.chapter
+    graded = [result for result in results if result.status == "graded"]
+    earlier = sum(result.unchanged for result in graded)
+    # Whoever is missing may have handed in something earlier, which counts already.
+    absent = {item.student for item in collection.missing} - {result.student for result in results}
+    total = len(results) + len(absent)
+    lines = [f"{chapter}: {len(graded)} of {total} submissions graded, {earlier} of them earlier and unchanged"]
+    if collection.missing:
+        lines.append(f"  {len(collection.missing)} not brought in")
+    lines.append(
+        f"  {len(pages)} feedback page{'s' * (len(pages) != 1)} in {course.folder('feedback')}"
+        if pages
+        else "  no feedback pages"
+    )
+    lines += [f"  {problem}" for problem in collection.problems]
+    told = [(result.student, problem) for result in results for problem in result.problems]
+    lines += [f"  {_before(problem)}{student}: {problem}" for student, problem in told if not problem.remark]
+    lines += [f"  note: {student}: {problem}" for student, problem in told if problem.remark]
+    if pending := waiting(answers_waiting(course, chapter)):
+        lines.append(f"  {pending}: {formgrader_hint(course)}")
+    return "\n".join(lines)
+
+
+def _before(problem: Problem) -> str:
+    """Return the word that a problem is listed under, if it asks for a decision."""
+    return "to decide: " if problem.kind == "to decide" else ""
+
+
+def formgrader_hint(course: Course) -> str:
+    """Return how to get to nbgrader's formgrader, also where this Python's environment is not activated."""
+    own = Path(sys.executable).parent / "jupyter"
+    found = shutil.which("jupyter", path=SHELL_PATH)
+    jupyter = "jupyter" if found is not None and Path(found).parent == own.parent else str(own)
+    return f"cd {shlex.quote(str(course.root))} && {shlex.quote(jupyter)} notebook, then the menu Nbgrader"

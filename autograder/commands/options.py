@@ -1,0 +1,67 @@
+"""Declare the options and arguments that several commands share."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import click
+
+from autograder.errors import CourseError
+
+chapters_argument = click.argument("chapters", nargs=-1, metavar="[CHAPTER]...")
+
+
+required_chapters_argument = click.argument("chapters", nargs=-1, required=True, metavar="CHAPTER...")
+
+
+course_option = click.option(
+    "--course",
+    "course_dir",
+    type=click.Path(path_type=Path, file_okay=False),
+    help="The course folder, an nbgrader course. [default: the one that you are in, else course/ in the project]",
+)
+
+
+jobs_option = click.option(
+    "--jobs", type=click.IntRange(min=1), help="Submissions that run at once. [default: the number of cores]"
+)
+
+
+device_option = click.option(
+    "--device",
+    metavar="[cpu|cuda|auto]",
+    default="auto",
+    show_default=True,
+    help="Where student code runs; auto takes a GPU where there is one.",
+)
+
+
+weaker_option = click.option(
+    "--allow-weaker-isolation",
+    "allow_weaker",
+    is_flag=True,
+    help="Go on where this machine cannot shut submissions in as the course asks. Only for code that you trust.",
+)
+
+
+scheduler_option = click.option(
+    "--scheduler",
+    metavar="ADDRESS|local",
+    help="Run submissions on the workers of a Dask scheduler; local starts one on this machine.",
+)
+
+
+OTHER_COURSE = "Check who may write there, or name another course folder with --course."
+
+
+def chapters_of_project(root: Path, wanted: Sequence[str]) -> list[str]:
+    """Return the project's full names for what was typed; every chapter if nothing was."""
+    from autograder.authoring.chapter import chapters, find_chapter
+
+    if wanted:
+        return list(dict.fromkeys(find_chapter(root, name).name for name in wanted))
+    names = [chapter.name for chapter in chapters(root)]
+    if not names:
+        raise CourseError("no chapter has exercises", where=root / "chapters", do="Add chapters/NN_topic/exercises.md.")
+    return names

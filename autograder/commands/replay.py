@@ -1,0 +1,38 @@
+"""Run ``tfcourse replay``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from autograder.commands.console import FELL_SHORT, Outcome, command
+from autograder.commands.options import course_option
+from autograder.course.paths import course_folder
+
+
+@click.command()
+@click.argument("student", metavar="STUDENT")
+@click.argument("chapter", metavar="CHAPTER")
+@course_option
+@command
+def replay(student: str, chapter: str, course_dir: Path | None) -> Outcome:
+    """Make a grade again and compare.
+
+    The submission is run with the recorded seed, device and limits. Nothing is written.
+
+    Example:
+      tfcourse replay ada 03
+    """
+    from autograder.course.folder import Course
+    from autograder.gradebook.reader import released_chapters
+    from autograder.grading.replay import replay as replay_grade
+
+    course = Course.open(course_folder(course_dir))
+    (name,) = released_chapters(course, [chapter])
+    done = replay_grade(course, name, student)
+    points = f"{done.again.score:g} of the {done.again.max_score:g} points that the checks give"
+    lines = [f"{student}, {name}: {'the same grade' if done.same else 'another grade'}, {points}"]
+    lines += [f"  {sentence}" for sentence in done.differences]
+    lines += [f"  since then: {sentence}" for sentence in done.changes]
+    return Outcome(done.to_dict(), "\n".join(lines), 0 if done.same else FELL_SHORT)

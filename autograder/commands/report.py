@@ -1,0 +1,57 @@
+"""Run ``tfcourse report``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from autograder.commands.console import FELL_SHORT, Outcome, command
+from autograder.commands.grade_chapter import formgrader_hint
+from autograder.commands.options import chapters_argument, course_option
+from autograder.course.paths import course_folder
+
+
+@click.command()
+@chapters_argument
+@course_option
+@click.option(
+    "--output",
+    type=click.Path(path_type=Path, dir_okay=False),
+    help="Where the page goes. [default: COURSE/report.html]",
+)
+@command
+def report(chapters: tuple[str, ...], course_dir: Path | None, output: Path | None) -> Outcome:
+    """Write the class report.
+
+    One page that opens from the disk: scores, exercises, misconceptions, problems, and the students behind each number.
+
+    Example:
+      tfcourse report 03 --output report.html
+    """
+    from autograder.course.folder import Course
+    from autograder.gradebook.reader import released_chapters
+    from autograder.record.results import waiting
+    from autograder.reports.class_report import summarise, write_report
+    from autograder.reports.missing import gaps, not_brought_in, tell_gaps
+    from autograder.reports.student_work import read_works
+
+    course = Course.open(course_folder(course_dir))
+    works = read_works(course, released_chapters(course, chapters))
+    grades = [work.grade for work in works]
+    lacking = not_brought_in(course, grades)
+    summaries = summarise(works, {chapter: [item.student for item in found] for chapter, found in lacking.items()})
+    path = write_report(summaries, (output or course.root / "report.html").resolve(), title="Class report")
+    lines = [f"report on {', '.join(summary.chapter for summary in summaries)}: {path}"]
+    page = next((work.feedback for work in works if work.feedback is not None), None)
+    if page is not None:
+        lines.append(f"feedback, for example: {page}")
+    pending = ((work.grade.student, work.grade.pending) for work in works)
+    if phrase := waiting(pending):
+        lines.append(f"{phrase}: {formgrader_hint(course)}")
+    for work in works:
+        if not work.grade.decided:
+            lines += [f"to decide: {work.grade.student}: {problem}" for problem in work.problems]
+    lines += tell_gaps(course, grades)
+    data = {"report": path, "chapters": [summary.to_dict() for summary in summaries], **gaps(course, grades)}
+    return Outcome(data, "\n".join(lines), FELL_SHORT if lacking else 0)

@@ -1,0 +1,46 @@
+"""Run ``tfcourse sample-class``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from autograder.commands.console import Outcome, command
+from autograder.commands.options import OTHER_COURSE, chapters_argument, course_option
+from autograder.course.paths import course_folder, project_root, refuse_unwritable
+
+
+@click.command("sample-class")
+@chapters_argument
+@click.option(
+    "--students", type=click.IntRange(min=1, max=5000), default=24, show_default=True, help="How many students."
+)
+@click.option("--seed", type=int, default=0, show_default=True, help="The same seed gives the same class.")
+@click.option("--predict", is_flag=True, help="Also work out the score that each mistake must get.")
+@course_option
+@command
+def sample_class(
+    chapters: tuple[str, ...], students: int, seed: int, predict: bool, course_dir: Path | None
+) -> Outcome:
+    """Invent a class that makes well-known mistakes.
+
+    What everybody did is written to COURSE/sample_class.json.
+
+    Example:
+      tfcourse sample-class --students 24
+    """
+    root = project_root()
+    from autograder.course.folder import Course
+    from autograder.gradebook.reader import released_chapters
+    from autograder.selftest.sample_class import sample_class as make_class
+
+    course = Course.open(course_folder(course_dir))
+    refuse_unwritable(course.root, OTHER_COURSE)
+    names = released_chapters(course, chapters)
+    made = make_class(root, course, names, students=students, seed=seed, predict=predict)
+    handed_in = sum(work.oddity != "not handed in" for student in made for work in student.chapters.values())
+    return Outcome(
+        [student.to_dict() for student in made],
+        f"{len(made)} students: {handed_in} submissions of {', '.join(names)} in {course.folder('submitted')}",
+    )

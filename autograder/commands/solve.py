@@ -1,0 +1,42 @@
+"""Run ``tfcourse solve``."""
+
+from __future__ import annotations
+
+import click
+
+from autograder.commands.console import FELL_SHORT, Outcome, command, progress_bar
+from autograder.commands.options import chapters_argument, chapters_of_project
+from autograder.course.paths import project_root
+
+
+@click.command()
+@chapters_argument
+@click.option(
+    "--device",
+    metavar="[cpu|cuda|auto]",
+    default="auto",
+    show_default=True,
+    help="Where the solutions run; auto takes the CPU, and a GPU as well where there is one.",
+)
+@command
+def solve(chapters: tuple[str, ...], device: str) -> Outcome:
+    """Run the solutions and the stubs.
+
+    Every exercise must get full marks from its solution and none from its stub.
+
+    Example:
+      tfcourse solve --device cpu
+    """
+    root = project_root()
+    from autograder.selftest.solve import devices
+    from autograder.selftest.solve import solve as solve_chapters
+
+    names = chapters_of_project(root, chapters)
+    where = devices(device)
+    with progress_bar("solve", 2 * len(names) * len(where)) as step:
+        solved = [item for place in where for item in solve_chapters(root, names, device=place, progress=step)]
+    sound = sum(item.sound for item in solved)
+    lines = [str(item) for item in solved]
+    lines.append(f"{sound} of {len(solved)} exercises sound ({' and '.join(where)})")
+    all_sound = sound == len(solved) > 0
+    return Outcome([item.to_dict() for item in solved], "\n".join(lines), 0 if all_sound else FELL_SHORT)

@@ -1,0 +1,29 @@
+"""Run ``tfcourse sync``."""
+
+from __future__ import annotations
+
+import click
+
+from autograder.commands.console import FELL_SHORT, Outcome, command
+from autograder.course.paths import project_root
+
+
+@click.command()
+@click.option("--check", is_flag=True, help="Write nothing; exit with 1 if something has drifted.")
+@command
+def sync(check: bool) -> Outcome:
+    """Write stubs and solution notebooks from the reference.
+
+    Example:
+      tfcourse sync --check
+    """
+    root = project_root()
+    from autograder.authoring.sync import sync as sync_chapters
+
+    drifts = sync_chapters(root, check=check)
+    if check:
+        lines = [*map(str, drifts), f"{len(drifts)} drift{'s' * (len(drifts) != 1)}"]
+    else:
+        lines = [f"brought in step: {drift.file} ({drift.cell or 'all of it'}: {drift.what})" for drift in drifts]
+    text = "\n".join(lines) if drifts else "Everything agrees with the reference."
+    return Outcome([vars(drift) for drift in drifts], text, FELL_SHORT if check and drifts else 0)

@@ -1,0 +1,31 @@
+"""Run ``tfcourse validate``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from autograder.commands.console import FELL_SHORT, Outcome, command
+from autograder.errors import CourseError
+
+
+@click.command()
+@click.argument("notebook", type=click.Path(path_type=Path))
+@command
+def validate(notebook: Path) -> Outcome:
+    """Check a notebook before it is handed in.
+
+    This runs it from the top and asks the visible part of the grader's questions.
+
+    Example:
+      tfcourse validate 03_scaled_dot_product.ipynb
+    """
+    from autograder.checking.validate import NotebookError, describe
+    from autograder.checking.validate import validate as validate_notebook
+
+    try:
+        found = validate_notebook(notebook)
+    except NotebookError as error:
+        raise CourseError(str(error)) from error
+    return Outcome(found.to_dict(), describe(found), 0 if found.passed else FELL_SHORT)
