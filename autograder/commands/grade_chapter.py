@@ -38,7 +38,7 @@ def settings_for(
 ) -> GradingSettings:
     """Return the course's settings with what was asked for on the command line."""
     from autograder.engine.settings import resolve_device
-    from autograder.grading.autograde import configured_settings
+    from autograder.grading.course_settings import configured_settings
     from autograder.parallel import cores
 
     settings = configured_settings(course)
@@ -109,7 +109,7 @@ def collect_in_place(course: Course, chapter: str) -> Collection:
 
 def require_submissions(course: Course, chapter: str, collected: Callable[[], Collection]) -> list[str]:
     """Return whose submissions there are; if there are none, say also what was found in their place."""
-    from autograder.grading.autograde import wanted_students
+    from autograder.grading.submissions import wanted_students
 
     try:
         return wanted_students(course, chapter)
@@ -135,7 +135,7 @@ def _format_isolation(
     course: Course, chapter: str, results: Sequence[GradeResult], settings: GradingSettings
 ) -> list[str]:
     """Return how well submissions were shut in, and which grades were made by other means than there are now."""
-    from autograder.grading.autograde import as_released, provenance
+    from autograder.grading.course_settings import as_released, provenance
     from autograder.record.provenance import changed_since, isolation_line
 
     isolation = isolation_line(result.provenance for result in results if not result.unchanged)

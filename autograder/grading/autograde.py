@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import gc
-import hashlib
 import json
-import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager, nullcontext
@@ -15,23 +13,26 @@ from pathlib import Path
 
 import nbformat
 from nbgrader.api import MissingEntry
-from traitlets.config import Config
 
-from autograder.checks_version import checks_hash
 from autograder.collecting.choices import open_notebooks
 from autograder.collecting.roster import gradebook_names, is_safe
 from autograder.course.folder import Course
 from autograder.course.known_errors import explained_for_all
 from autograder.course.lock import course_lock
-from autograder.course.paths import typed
-from autograder.engine.interface import Execution, Executor, Submission
-from autograder.engine.jupyter.kernel_execute import KernelExecute
-from autograder.engine.sandbox.isolation import settled
-from autograder.engine.settings import GradingSettings, limits_of, resolve_device
+from autograder.engine.interface import Execution, Submission
+from autograder.engine.settings import GradingSettings, resolve_device
 from autograder.engine.workers.executor import Workers
-from autograder.engine.workers.pool import run_all
 from autograder.errors import CourseError
+from autograder.grading.course_settings import (
+    as_released,
+    configured_settings,
+    made_by,
+    provenance,
+    require_student_package,
+)
+from autograder.grading.dispatch import MakeExecutor, executions
 from autograder.grading.plugin import configured
+from autograder.grading.submissions import files_of, submission_hash, submitted_notebook, wanted_students
 from autograder.grading.tried import Tried
 from autograder.record.executed_notebook import (
     exercise_of,
@@ -45,14 +46,13 @@ from autograder.record.executed_notebook import (
 from autograder.record.gradebook_writer import Books, RecordedGrade, RecordError
 from autograder.record.journal import FAILED, NOTHING, RECORDED, Journal, Standing, open_journal, standings
 from autograder.record.manual_grades import settled_cells, unchanged_cells
-from autograder.record.provenance import Provenance, environment, package_hash
+from autograder.record.provenance import Provenance
 from autograder.record.results import GradeResult, Notebook, QuestionResult, Status, read_result, write_result
-from autograder.submission.attached_files import CompanionFiles, companion_files
+from autograder.submission.attached_files import CompanionFiles
 from autograder.submission.manifest import Manifest, released_manifest
 from autograder.submission.problem import Problem, add_problems, problems_of
 
 Progress = Callable[[GradeResult], None]
-MakeExecutor = Callable[[GradingSettings], Executor]
 
 
 class Stopped(KeyboardInterrupt):
@@ -104,7 +104,7 @@ def autograde(
     manifest = released_manifest(course, chapter)
     limits = replace(limits, jobs=jobs, device=resolve_device(device))
     if make_executor is None:
-        _refuse_without_package(course, manifest)
+        require_student_package(course, manifest)
     wanted = wanted_students(course, chapter, students)
     with (
         nullcontext() if locked else course_lock(course),
@@ -152,164 +152,6 @@ def _heap_set_aside() -> Iterator[None]:
 def _stopped(chapter: str, done: int, of: int, force: bool) -> str:
     without = " without --force: with it, everything would begin again" if force else ""
     return f"stopped. {done} of {of} submissions of {chapter} are done and kept.\nTo go on, give the same command again{without}."
-
-
-def wanted_students(course: Course, chapter: str, students: Sequence[str] | None = None) -> list[str]:
-    """Return whose submissions are meant, in order.
-
-    Args:
-        course: the course.
-        chapter: the chapter's name.
-        students: who was asked for; by default everybody who has handed something in.
-
-    Raises:
-        CourseError: if one of them has handed nothing in, or nobody has.
-    """
-    there = submitted_students(course, chapter)
-    wanted = there if students is None else sorted(set(students))
-    if strangers := sorted(set(wanted) - set(there)):
-        raise CourseError(
-            f"there is no submission for {chapter} by {', '.join(strangers)}",
-            where=course.folder("submitted"),
-            do=f"A submission is a folder submitted/STUDENT/{chapter}. Is the id spelled as the folder is?",
-        )
-    if not wanted:
-        raise CourseError(
-            f"there is no submission for {chapter}",
-            where=course.folder("submitted"),
-            do=f"Put notebooks into submitted/STUDENT/{chapter}/, or bring them in with --submissions FOLDER_OR_ZIP.",
-        )
-    return wanted
-
-
-def submitted_students(course: Course, chapter: str) -> list[str]:
-    """Return who has handed something in for a chapter, in order."""
-    return sorted(path.parent.name for path in course.folder("submitted").glob(f"*/{chapter}") if path.is_dir())
-
-
-def submitted_notebook(course: Course, chapter: str, student: str) -> Path:
-    """Return where a student's notebook is, if it is there."""
-    return course.folder("submitted", student, chapter) / f"{chapter}.ipynb"
-
-
-def configured_settings(course: Course) -> GradingSettings:
-    """Return the limits that the course's ``nbgrader_config.py`` sets, by ``c.GradingLimits`` or by nbgrader's own names for them."""
-    return settings_of(course.config())
-
-
-def settings_of(config: Config) -> GradingSettings:
-    """Return the limits that an nbgrader configuration sets."""
-    settings = limits_of(config)
-    kernel = KernelExecute(config=config)
-    named_by_nbgrader = {
-        "cell_seconds": kernel.timeout,
-        "submission_seconds": kernel.submission_timeout,
-        "kept_output": kernel.kept_output,
-        "flood_output": kernel.flood_output,
-        "restarts": kernel.restarts,
-    }
-    if "seed" in config.get("KernelExecute", {}):
-        named_by_nbgrader["seed"] = kernel.seed
-    if any("timeout" in config.get(section, {}) for section in ("Execute", "KernelExecute")):
-        # To nbgrader a test cell is a cell like any other; no limit for one leaves that for all of them.
-        seconds = kernel.timeout if kernel.timeout and kernel.timeout > 0 else kernel.submission_timeout
-        named_by_nbgrader |= {"cell_seconds": seconds, "exercise_seconds": seconds}
-    chosen = config.get("GradingLimits", {})
-    return replace(settings, **{name: value for name, value in named_by_nbgrader.items() if name not in chosen})
-
-
-def with_seed(course: Course, settings: GradingSettings) -> GradingSettings:
-    """Return settings that name a seed: where they do not, the course's secret one."""
-    return settings if settings.seed is not None else replace(settings, seed=course.secret_seed())
-
-
-def as_released(course: Course, chapter: str, settings: GradingSettings) -> GradingSettings:
-    """Return settings with what a course and its release of a chapter bring: the seed, and the package that students have."""
-    return replace(with_seed(course, settings), package=student_package(course, chapter))
-
-
-def student_package(course: Course, chapter: str) -> str:
-    """Return the wheel that the students of a released chapter have, or an empty text where they have none."""
-    return next((str(path) for path in sorted(course.folder("student", chapter=chapter).glob("*.whl"))), "")
-
-
-def _refuse_without_package(course: Course, manifest: Manifest) -> None:
-    """Refuse to grade what can find no package: the course's own is not for students' code."""
-    cells = (cell.source for cell in manifest.cells if cell.locked and cell.cell_type == "code")
-    if any(
-        re.search(r"^\s*(?:from|import)\s+tfcourse\b", source, re.MULTILINE) for source in cells
-    ) and not student_package(course, manifest.chapter):
-        raise CourseError(
-            f"the students' package of {manifest.chapter} is missing: their code would not find tfcourse",
-            where=course.folder("student", chapter=manifest.chapter),
-            do=f"Make it again: {typed(course, 'assign', manifest.chapter)}",
-        )
-
-
-def provenance(settings: GradingSettings) -> Provenance:
-    """Return what a grade is made with on this machine, but for the isolation of the process that runs it."""
-    return Provenance(checks_hash(), package_hash(settings.package), environment(), settings.limits())
-
-
-def made_by(made: Provenance, execution: Execution, *, ran: bool) -> Provenance:
-    """Return what a grade was made with; where nothing could be run, nothing had to be shut in."""
-    return replace(made, isolation=execution.isolation, layers=execution.layers) if ran else made
-
-
-def executions(
-    make_executor: MakeExecutor | None,
-    settings: GradingSettings,
-    submissions: Iterable[Submission],
-    workers: Workers | None = None,
-) -> Iterator[Execution]:
-    """Run submissions and yield what comes of them, in the order in which they are done.
-
-    Args:
-        make_executor: makes what runs them; by default the one that this machine uses.
-        settings: limits, device, seed, and how many run at once.
-        submissions: what to run; taken as needed.
-        workers: worker processes that are there already, and stay.
-    """
-    if settings.scheduler:
-        from autograder.cluster import executions_on_cluster
-
-        return executions_on_cluster(settings, submissions, make_executor)
-    if make_executor is not None:
-        return run_all(partial(make_executor, settings), submissions, jobs=settings.jobs)
-    return _executions_here(workers, settled(settings), submissions)
-
-
-def _executions_here(
-    workers: Workers | None, settings: GradingSettings, submissions: Iterable[Submission]
-) -> Iterator[Execution]:
-    with Workers() if workers is None else nullcontext(workers) as there:
-        yield from run_all(partial(there.executor_for, settings), submissions, jobs=settings.jobs)
-
-
-def files_of(course: Course, chapter: str, notebook: Path) -> CompanionFiles:
-    """Return what a submitted notebook finds beside it; of two files with one name the course's counts."""
-    return companion_files([notebook.parent, course.folder("source", chapter=chapter)])
-
-
-def submission_hash(notebook: Path, files: Mapping[str, str]) -> str:
-    """Return a hash of a submission: the notebook, the time stamp that decides about late penalties, and what lies beside it.
-
-    Args:
-        notebook: the notebook.
-        files: the files beside it, as :func:`files_of` has them.
-    """
-    digest = hashlib.sha256()
-    for path in (notebook, notebook.with_name("timestamp.txt")):
-        there = path.is_file()
-        digest.update((path.stat().st_size if there else 0).to_bytes(8, "big"))
-        if there:
-            with path.open("rb") as file:
-                digest.update(hashlib.file_digest(file, "sha256").digest())
-    for name in sorted(files):
-        digest.update(hashlib.sha256(f"{name}\0{files[name]}".encode("utf-8", "surrogateescape")).digest())
-    for name, data in open_notebooks(notebook.parent, notebook.stem).items():
-        digest.update(hashlib.sha256(f"{name}\0".encode("utf-8", "surrogateescape") + data).digest())
-    return digest.hexdigest()
 
 
 # Stands for the hash of what a student has handed in until it has been read, and where it cannot be.

@@ -65,7 +65,7 @@ class EngineExecute(Execute):  # type: ignore[misc]
         return nb, resources
 
     def _settings(self, chapter: str) -> GradingSettings:
-        from autograder.grading.autograde import settings_of, student_package, with_seed
+        from autograder.grading.course_settings import settings_of, student_package, with_seed
 
         course = Course(Path(self._coursedir().root).resolve())
         settings = with_seed(course, settings_of(self.config))

@@ -11,16 +11,11 @@ from autograder.course.paths import typed
 from autograder.engine.settings import GradingSettings
 from autograder.engine.workers.executor import Workers
 from autograder.errors import CourseError
-from autograder.grading.autograde import (
-    MakeExecutor,
-    as_released,
-    autograde,
-    files_of,
-    provenance,
-    submission_hash,
-    submitted_notebook,
-)
+from autograder.grading.autograde import autograde
+from autograder.grading.course_settings import as_released, provenance
+from autograder.grading.dispatch import MakeExecutor
 from autograder.grading.replay import tried as made_again
+from autograder.grading.submissions import files_of, submission_hash, submitted_notebook
 from autograder.grading.tried import Tried
 from autograder.record.journal import NOTHING, RECORDED, standings
 from autograder.record.provenance import Provenance

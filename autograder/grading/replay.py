@@ -17,17 +17,10 @@ from autograder.engine.settings import GradingSettings, resolve_device
 from autograder.engine.workers.executor import Workers
 from autograder.errors import CourseError
 from autograder.feedback.pages import KIND as NO_FEEDBACK
-from autograder.grading.autograde import (
-    MakeExecutor,
-    as_released,
-    executions,
-    files_of,
-    made_by,
-    provenance,
-    submission_hash,
-    submitted_notebook,
-)
+from autograder.grading.course_settings import as_released, made_by, provenance
+from autograder.grading.dispatch import MakeExecutor, executions
 from autograder.grading.plugin import configured
+from autograder.grading.submissions import files_of, submission_hash, submitted_notebook
 from autograder.grading.tried import Tried
 from autograder.record.executed_notebook import exercises_of, no_exercises, no_notebook, scores_of, seconds_of
 from autograder.record.gradebook_writer import Books, RecordError

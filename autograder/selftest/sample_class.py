@@ -30,7 +30,7 @@ from autograder.collecting.roster import Student, merged, read_roster, safe_id, 
 from autograder.course.folder import Course
 from autograder.course.paths import typed
 from autograder.errors import CourseError
-from autograder.grading.autograde import configured_settings, with_seed
+from autograder.grading.course_settings import configured_settings, with_seed
 from autograder.parallel import spread
 
 SAVED_AS = "sample_class.json"

@@ -18,7 +18,8 @@ from typing import Any
 
 from autograder.course.folder import Course
 from autograder.engine.settings import GradingSettings
-from autograder.grading.autograde import autograde, configured_settings
+from autograder.grading.autograde import autograde
+from autograder.grading.course_settings import configured_settings
 from autograder.record.results import GradeResult
 
 from .attack import Attack

@@ -9,8 +9,9 @@ from itertools import zip_longest
 import pytest
 
 from autograder.engine.settings import GradingSettings
-from autograder.grading.autograde import as_released, submitted_notebook
+from autograder.grading.course_settings import as_released
 from autograder.grading.replay import tried
+from autograder.grading.submissions import submitted_notebook
 from autograder.record.results import ExerciseResult, GradeResult
 from autograder.submission.manifest import released_manifest
 

@@ -25,8 +25,10 @@ from autograder.errors import CourseError
 from autograder.feedback.pages import write_feedback
 from autograder.gradebook.transactions import _Unit
 from autograder.grading import autograde as module
-from autograder.grading.autograde import autograde, configured_settings, submitted_students
+from autograder.grading.autograde import autograde
+from autograder.grading.course_settings import configured_settings
 from autograder.grading.plugin import configured
+from autograder.grading.submissions import submitted_students
 from autograder.record.gradebook_writer import Books, Recorded, RecordError
 from autograder.record.journal import open_journal
 from autograder.record.results import GradeResult, read_result, read_results

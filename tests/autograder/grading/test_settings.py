@@ -13,7 +13,7 @@ from autograder.engine import settings
 from autograder.engine.environment import kernel_environment
 from autograder.engine.settings import GradingLimits, GradingSettings, limits_of, resolve_device
 from autograder.errors import CourseError
-from autograder.grading.autograde import settings_of
+from autograder.grading.course_settings import settings_of
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,76 @@
+"""Find the submissions of a chapter and hash what decides their grades."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from autograder.collecting.choices import open_notebooks
+from autograder.course.folder import Course
+from autograder.errors import CourseError
+from autograder.submission.attached_files import CompanionFiles, companion_files
+
+
+def wanted_students(course: Course, chapter: str, students: Sequence[str] | None = None) -> list[str]:
+    """Return whose submissions are meant, in order.
+
+    Args:
+        course: the course.
+        chapter: the chapter's name.
+        students: who was asked for; by default everybody who has handed something in.
+
+    Raises:
+        CourseError: if one of them has handed nothing in, or nobody has.
+    """
+    there = submitted_students(course, chapter)
+    wanted = there if students is None else sorted(set(students))
+    if strangers := sorted(set(wanted) - set(there)):
+        raise CourseError(
+            f"there is no submission for {chapter} by {', '.join(strangers)}",
+            where=course.folder("submitted"),
+            do=f"A submission is a folder submitted/STUDENT/{chapter}. Is the id spelled as the folder is?",
+        )
+    if not wanted:
+        raise CourseError(
+            f"there is no submission for {chapter}",
+            where=course.folder("submitted"),
+            do=f"Put notebooks into submitted/STUDENT/{chapter}/, or bring them in with --submissions FOLDER_OR_ZIP.",
+        )
+    return wanted
+
+
+def submitted_students(course: Course, chapter: str) -> list[str]:
+    """Return who has handed something in for a chapter, in order."""
+    return sorted(path.parent.name for path in course.folder("submitted").glob(f"*/{chapter}") if path.is_dir())
+
+
+def submitted_notebook(course: Course, chapter: str, student: str) -> Path:
+    """Return where a student's notebook is, if it is there."""
+    return course.folder("submitted", student, chapter) / f"{chapter}.ipynb"
+
+
+def files_of(course: Course, chapter: str, notebook: Path) -> CompanionFiles:
+    """Return what a submitted notebook finds beside it; of two files with one name the course's counts."""
+    return companion_files([notebook.parent, course.folder("source", chapter=chapter)])
+
+
+def submission_hash(notebook: Path, files: Mapping[str, str]) -> str:
+    """Return a hash of a submission: the notebook, the time stamp that decides about late penalties, and what lies beside it.
+
+    Args:
+        notebook: the notebook.
+        files: the files beside it, as :func:`files_of` has them.
+    """
+    digest = hashlib.sha256()
+    for path in (notebook, notebook.with_name("timestamp.txt")):
+        there = path.is_file()
+        digest.update((path.stat().st_size if there else 0).to_bytes(8, "big"))
+        if there:
+            with path.open("rb") as file:
+                digest.update(hashlib.file_digest(file, "sha256").digest())
+    for name in sorted(files):
+        digest.update(hashlib.sha256(f"{name}\0{files[name]}".encode("utf-8", "surrogateescape")).digest())
+    for name, data in open_notebooks(notebook.parent, notebook.stem).items():
+        digest.update(hashlib.sha256(f"{name}\0".encode("utf-8", "surrogateescape") + data).digest())
+    return digest.hexdigest()
