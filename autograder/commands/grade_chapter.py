@@ -16,7 +16,7 @@ from autograder.course.paths import project_chapters, typed
 from autograder.errors import CourseError
 
 if TYPE_CHECKING:
-    from autograder.collecting.collect import Collection
+    from autograder.collecting.collection import Collection
     from autograder.course.folder import Course
     from autograder.engine.settings import GradingSettings
     from autograder.engine.workers.executor import Workers

@@ -743,16 +743,16 @@ def test_who_found_no_room_on_the_disk_is_named_by_every_command_until_the_work_
 
 def full_for(patch: pytest.MonkeyPatch, student: str) -> None:
     """Have no room on the disk for one student's submission."""
-    from autograder.collecting import collect
+    from autograder.collecting import store
 
-    put = collect._put
+    put = store.put
 
     def put_or_not(course: Course, chapter: str, who: str, *more: object) -> str:
         if who == student:
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
         return put(course, chapter, who, *more)  # type: ignore[arg-type]
 
-    patch.setattr(collect, "_put", put_or_not)
+    patch.setattr(store, "put", put_or_not)
 
 
 def test_a_disk_that_is_full_for_grading_too_does_not_hide_who_was_not_brought_in(

@@ -15,7 +15,8 @@ from typing import Any
 import pytest
 
 from autograder.collecting import archive
-from autograder.collecting.collect import Collection, collect
+from autograder.collecting.collect import collect
+from autograder.collecting.collection import Collection
 from autograder.collecting.roster import is_safe, read_roster
 from autograder.course.folder import Course
 from autograder.errors import CourseError

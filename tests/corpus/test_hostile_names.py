@@ -10,7 +10,8 @@ from typing import Any
 
 import pytest
 
-from autograder.collecting.collect import Collection, collect
+from autograder.collecting.collect import collect
+from autograder.collecting.collection import Collection
 from autograder.course.folder import Course
 from autograder.errors import CourseError
 from autograder.grading.autograde import autograde

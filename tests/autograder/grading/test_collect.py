@@ -14,7 +14,8 @@ import nbformat
 import pytest
 
 from autograder.collecting import archive
-from autograder.collecting.collect import Collection, collect
+from autograder.collecting.collect import collect
+from autograder.collecting.collection import Collection
 from autograder.collecting.roster import is_safe, read_roster, roster_path, safe_id
 from autograder.course.folder import Course
 from autograder.errors import CourseError

@@ -396,7 +396,7 @@ def test_a_time_that_did_not_come_is_missing_too(
     source = download(tmp_path / "2", amara=(works["A"], "02"))
     with monkeypatch.context() as patched:
         patched.setattr(
-            "autograder.collecting.collect._write", lambda *_: (_ for _ in ()).throw(OSError(errno.ENOSPC, "full"))
+            "autograder.collecting.store.write", lambda *_: (_ for _ in ()).throw(OSError(errno.ENOSPC, "full"))
         )
         assert [item.student for item in collect(course, CHAPTER, source).missing] == ["amara"]
     assert collect(course, CHAPTER).missing

@@ -1,0 +1,117 @@
+"""Look through the course's own folder of submissions, where only a missing name is added."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from autograder.collecting.archive import readable
+from autograder.collecting.candidates import decide, examine
+from autograder.collecting.choices import MAX_NOTEBOOKS, carry_out
+from autograder.collecting.collection import Collection
+from autograder.collecting.pending import problems as problems_of_missing
+from autograder.collecting.pending import settle
+from autograder.collecting.roster import (
+    is_safe,
+)
+from autograder.collecting.store import what_to_do, write
+from autograder.course.folder import Course
+from autograder.submission.manifest import Manifest
+from autograder.submission.notebook_reader import UnreadableError, read_file
+from autograder.submission.problem import Problem
+from autograder.submission.timestamp import read_time
+
+_NAMED = 5
+
+
+def collect_in_place(course: Course, manifest: Manifest, others: frozenset[str]) -> Collection:
+    chapter = manifest.chapter
+    found = Collection(chapter, problems=_misplaced(course.folder("submitted"), chapter, others))
+    found.missing = settle(course, chapter)
+    found.problems += problems_of_missing(course, chapter, found.missing)
+    for folder in sorted(course.folder("submitted").glob(f"*/{chapter}")):
+        student = folder.parent.name
+        where = f"submitted/{student}/{chapter}"
+        if not is_safe(student) and folder.is_dir():
+            continue  # grading names it
+        if folder.is_dir():
+            carry_out(course, chapter, student)
+        if problem := named(folder, manifest, where):
+            found.problems.append(problem)
+            if not problem.fatal:
+                found.unchanged.append(student)
+        else:
+            found.unchanged.append(student)
+        try:
+            read_time(folder)
+        except UnreadableError as error:
+            found.problems.append(no_time(error.problem.what, folder, f"{where}/timestamp.txt"))
+    return found
+
+
+def no_time(reason: str, folder: Path, where: str) -> Problem:
+    what = f"The time cannot be read, so nothing is taken off for being late. {reason}"
+    return Problem("no time", what, where, f"Write it into {folder / 'timestamp.txt'}.")
+
+
+def _misplaced(submitted: Path, chapter: str, others: frozenset[str]) -> list[Problem]:
+    """Name the notebooks that nobody would find where they lie, and the folders that are the wrong way round."""
+    do = (
+        f"Each belongs to submitted/STUDENT/{chapter}/{chapter}.ipynb. "
+        "Or move them out of submitted/ into another folder, and name that with --submissions."
+    )
+    students = [
+        folder
+        for folder in sorted(submitted.glob("*/"))
+        if not (folder.name in others or folder.name.startswith(".") or folder.is_symlink())
+        and not os.path.lexists(folder / chapter)
+    ]
+    problems = []
+    for folder in (submitted, *students):
+        where = readable(folder.relative_to(submitted.parent))
+        inside = sorted(folder.glob("*"))
+        if lost := [path.name for path in inside if path.name.lower().endswith(".ipynb") and path.is_file()]:
+            what = f"{_counted(lost, 'notebook')} here, not in a student's folder of {chapter}: passed over."
+            problems.append(Problem("wrong place", what, where, do))
+        if folder.name == chapter and (names := [path.name for path in inside if path.is_dir()]):
+            what = f"The folders are the wrong way round: {_counted(names, 'folder')} in the chapter's: passed over."
+            problems.append(Problem("wrong place", what, where, do))
+    return problems
+
+
+def _counted(names: Sequence[str], what: str) -> str:
+    shown = readable(", ".join(names[:_NAMED])) + (" …" if len(names) > _NAMED else "")
+    return f"{len(names)} {what}{'s' if len(names) > 1 else ''} ({shown})"
+
+
+def named(folder: Path, manifest: Manifest, where: str) -> Problem | None:
+    """See to it that a student's folder holds a notebook of the chapter's name; say what is wrong if that cannot be."""
+    chapter = manifest.chapter
+    path = folder / f"{chapter}.ipynb"
+    try:
+        if folder.is_symlink() or folder.parent.is_symlink():
+            read_file(path, above=2)
+        if os.path.lexists(path):
+            read_file(path, above=2)
+            return None
+        candidates = sorted(other for other in folder.iterdir() if other.name.lower().endswith(".ipynb"))
+        if not candidates:
+            return Problem("no notebook", "No notebook is here.", where, "Ask for the .ipynb file.", fatal=True)
+        if len(candidates) > MAX_NOTEBOOKS:
+            what = f"{len(candidates)} notebooks are here; only the first {MAX_NOTEBOOKS} are looked at."
+            return Problem("too many notebooks", what, where, f"Leave one, and call it {chapter}.ipynb.")
+        data = [read_file(other, above=2) for other in candidates]
+        number, why = decide([examine(one, manifest) for one in data]) if len(data) > 1 else (0, "")
+        if number is None:
+            return None  # grading tells it, with the points of each
+        write(path, data[number])
+    except UnreadableError as error:
+        do = "Ask for the notebook once more, and put it there as a file."
+        return replace(error.problem, where=where, do=do)
+    except OSError as error:
+        do = what_to_do(error, "See to it that it can be read and written, then collect again.")
+        return Problem("file refused", f"The folder cannot be used ({error.strerror}).", where, do, fatal=True)
+    reason = f": of {len(candidates)} notebooks here it counts, for {why}" if why else ""
+    return Problem("renamed", f"{candidates[number].name} was copied to {chapter}.ipynb{reason}.", where)

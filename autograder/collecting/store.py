@@ -1,0 +1,206 @@
+"""Put submissions in their places in the course folder, and keep the ones that they replace."""
+
+from __future__ import annotations
+
+import errno
+import glob
+import hashlib
+import os
+from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager, ExitStack, suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from autograder.atomic_files import drafted
+from autograder.collecting.archive import Entry
+from autograder.collecting.choices import notebooks_beside, read_choice
+from autograder.collecting.collection import Collection
+from autograder.collecting.uploads import Upload
+from autograder.course.folder import Course
+from autograder.submission.notebook_reader import UnreadableError, read_file
+from autograder.submission.problem import Problem
+
+
+@dataclass(frozen=True)
+class Chosen:
+    """What is to be brought in of one student.
+
+    Attributes:
+        student: the student's id.
+        uploads: by the names that they get, the upload that counts, or all those of which a person has to choose one. Their contents are
+            read again when they are needed: a class's would fill the memory.
+        digests: hashes of the notebooks, by the same names.
+        stamp: when it was handed in, or None if that is not known.
+    """
+
+    student: str
+    uploads: Mapping[str, Upload]
+    digests: Mapping[str, str]
+    stamp: bytes | None
+
+    @property
+    def upload(self) -> Upload:
+        """The upload that counts; of several, the last."""
+        return list(self.uploads.values())[-1]
+
+
+def what_to_do(error: OSError, otherwise: str) -> str:
+    full = error.errno in (errno.ENOSPC, errno.EDQUOT)
+    return "Make room on the disk, then collect again." if full else otherwise
+
+
+def place_of(course: Course, chapter: str, student: str) -> Path:
+    return course.folder("submitted", student, chapter) / f"{chapter}.ipynb"
+
+
+def remove_drafts(course: Course, chapter: str) -> None:
+    """Remove what a collection that was killed had begun to write."""
+    for folder in course.folder("submitted").glob("*/"):
+        if not folder.is_symlink():
+            for draft in folder.glob(f"{glob.escape(chapter)}.*.part"):
+                with suppress(OSError):
+                    draft.unlink()
+
+
+def place(course: Course, chapter: str, item: Chosen, found: Collection) -> None:
+    """Put what a student has handed in in its place: the notebook that counts, or all those of which a person has to choose one."""
+    student, where = item.student, str(item.upload.entry.path)
+    path = place_of(course, chapter, student)
+    if path.parent.resolve() != course.folder("submitted").resolve() / student / chapter:
+        raise OSError(f"submitted/{student}/{chapter} is a link that leads elsewhere")
+    if path.is_dir() and not path.is_symlink():
+        raise OSError(f"{path.name} is a folder there")
+    files = {name: upload.entry.open() for name, upload in item.uploads.items()}
+    if any(upload.late for upload in item.uploads.values()) and item.stamp is None:
+        what = "Canvas calls it late, but does not say by how much; nbgrader takes nothing off without a time."
+        found.problems.append(Problem("late", what, where, f"Write the time into {path.parent / 'timestamp.txt'}."))
+    same = _content(path) == files[path.name] if path.name in files else notebooks_beside(path.parent, chapter) == files
+    if same:
+        if item.stamp is not None:
+            write(path.with_name("timestamp.txt"), item.stamp)
+        found.unchanged.append(student)
+    elif kept := put(course, chapter, student, files, item.stamp):
+        found.replaced.append(student)
+        found.problems.append(
+            Problem("replaced", f"It replaces an earlier submission, which is kept in {kept}.", where)
+        )
+    else:
+        found.new.append(student)
+
+
+def put(course: Course, chapter: str, student: str, files: Mapping[str, bytes], stamp: bytes | None) -> str:
+    """Put a submission in its place; return where the earlier one is kept, or nothing if there was none.
+
+    Whenever this is cut short, there is what was handed in before or what is handed in now, and collecting again comes to the same end:
+    nothing is changed before all that is new lies on the disk, nothing is taken away before it is kept, and the time comes first, so
+    that no new notebook has an old time.
+    """
+    path, kept = place_of(course, chapter, student), ""
+    when = path.with_name("timestamp.txt")
+    with ExitStack() as drafts:
+        new = {name: drafts.enter_context(_draft(path.with_name(name), data)) for name, data in files.items()}
+        time = None if stamp is None else drafts.enter_context(_draft(when, stamp))
+        if os.path.lexists(path):
+            kept = _set_aside(course, chapter, student, stamp)
+        old = _left_by_an_open_submission(course, chapter, student)
+        if old:
+            kept = _set_aside_others(course, chapter, student, old) or kept
+        path.parent.mkdir(exist_ok=True)
+        if time is not None:
+            time.replace(when)
+        elif kept:
+            when.unlink(missing_ok=True)
+        for name, draft in new.items():
+            draft.replace(path.with_name(name))
+        for place in [*old, path]:
+            if place.name not in files:
+                place.unlink(missing_ok=True)
+    return kept
+
+
+def _left_by_an_open_submission(course: Course, chapter: str, student: str) -> list[Path]:
+    """Return the files that were handed in without a notebook that counts: they are no part of what is handed in next."""
+    path = place_of(course, chapter, student)
+    if not path.parent.is_dir() or (os.path.lexists(path) and read_choice(course, chapter, student) is None):
+        return []
+    own = {path.name, "timestamp.txt"}
+    return [place for place in sorted(path.parent.iterdir()) if place.name not in own and not place.is_dir()]
+
+
+def _set_aside_others(course: Course, chapter: str, student: str, files: Sequence[Path]) -> str:
+    """Keep files of an earlier submission; return where."""
+    digest = hashlib.sha256(b"".join(hashlib.sha256(_content(path) or b"").digest() for path in files)).hexdigest()
+    folder = course.root / "replaced" / chapter / student / digest[:12]
+    folder.mkdir(parents=True, exist_ok=True)
+    for path in files:
+        _keep(path, folder / path.name)
+    return folder.relative_to(course.root).as_posix()
+
+
+def time_stamp(upload: Upload, entries: Sequence[Entry], trust_dates: bool) -> bytes | None:
+    """Return when it was handed in: nbgrader's own word for it, or the file's date if that is to be trusted.
+
+    nbgrader writes into the submission's own folder. A stamp further down, or in an archive, is somebody else's.
+    """
+    for entry in entries:
+        if upload.folder is not None and entry.path == upload.folder / "timestamp.txt":
+            return entry.open()[:200].decode("utf-8", "replace").strip().encode() or None
+    if trust_dates and upload.entry.date is not None:
+        return upload.entry.date.strftime("%Y-%m-%d %H:%M:%S UTC").encode()
+    return None
+
+
+def _set_aside(course: Course, chapter: str, student: str, stamp: bytes | None) -> str:
+    """Keep an earlier submission, time stamp and all, before another takes its place; return where it is kept.
+
+    Args:
+        course: the course.
+        chapter: the chapter.
+        student: whose submission it is.
+        stamp: the new submission's time stamp.
+    """
+    path = place_of(course, chapter, student)
+    when = path.with_name("timestamp.txt")
+    digest = hashlib.sha256(_content(path) or b"").hexdigest()[:12]
+    folder = course.root / "replaced" / chapter / student / digest
+    # A collection that was cut short may have kept the notebook, and put the new time beside it.
+    if not (os.path.lexists(folder / path.name) and _content(when) == stamp):
+        folder.mkdir(parents=True, exist_ok=True)
+        for old in (when, path):
+            if os.path.lexists(old):
+                _keep(old, folder / old.name)
+    return folder.relative_to(course.root).as_posix()
+
+
+def _keep(old: Path, kept: Path) -> None:
+    """Give a file a second name, which stays when the first is given to another; where that cannot be, copy it."""
+    kept.unlink(missing_ok=True)
+    try:
+        os.link(old, kept, follow_symlinks=False)
+    except OSError:
+        data = _content(old)
+        if data is None:
+            raise
+        write(kept, data)
+
+
+def _content(path: Path) -> bytes | None:
+    """Return what a file in the course holds; None if there is none, or a link, or something else."""
+    try:
+        return read_file(path)
+    except UnreadableError:
+        return None
+
+
+def _draft_of(path: Path) -> Path:
+    # Not in the file's own folder: all that lies beside a notebook is handed in with it, also what a killed collection has left.
+    return path.parent.with_name(f"{path.parent.name}.{path.name}.part")
+
+
+def _draft(path: Path, data: bytes) -> AbstractContextManager[Path]:
+    return drafted(path, data, at=_draft_of(path))
+
+
+def write(path: Path, data: bytes) -> None:
+    with _draft(path, data) as draft:
+        draft.replace(path)
