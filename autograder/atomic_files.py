@@ -9,7 +9,7 @@ from pathlib import Path
 
 
 @contextmanager
-def drafted(
+def staged_file(
     path: Path, data: bytes, *, at: Path | None = None, durable: bool = True, mode: int | None = None
 ) -> Iterator[Path]:
     """Yield a draft of a file, which the block puts in the file's place; afterwards there is no draft.
@@ -38,7 +38,7 @@ def drafted(
         draft.unlink(missing_ok=True)
 
 
-def write_file(path: Path, data: bytes, *, durable: bool = True) -> None:
+def write_atomically(path: Path, data: bytes, *, durable: bool = True) -> None:
     """Write a file; what was there before is there until all of it is.
 
     Args:
@@ -46,5 +46,5 @@ def write_file(path: Path, data: bytes, *, durable: bool = True) -> None:
         data: what it is to hold.
         durable: whether it would survive a power cut when this returns.
     """
-    with drafted(path, data, durable=durable) as draft:
+    with staged_file(path, data, durable=durable) as draft:
         draft.replace(path)

@@ -17,12 +17,12 @@ Item = TypeVar("Item")
 Result = TypeVar("Result")
 
 
-def cores() -> int:
+def available_cores() -> int:
     """Return how many cores this process may use, which in a container are fewer than the machine has."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-def spread(work: Callable[[Item], Result], items: Sequence[Item]) -> list[Result]:
+def parallel_map(work: Callable[[Item], Result], items: Sequence[Item]) -> list[Result]:
     """Return what ``work`` makes of each item, in order. What it computes with PyTorch it computes on one thread, wherever that is.
 
     Args:
@@ -33,7 +33,7 @@ def spread(work: Callable[[Item], Result], items: Sequence[Item]) -> list[Result
         RuntimeError: if the processes ended without a result, as they do when the machine has no memory left.
         Exception: what the work raises.
     """
-    jobs = min(cores(), len(items))
+    jobs = min(available_cores(), len(items))
     if jobs < 2:
         with _one_thread():
             return [work(item) for item in items]
@@ -58,7 +58,7 @@ def _module_of(work: Callable[..., object]) -> str:
 
 
 def main() -> None:
-    """Do what :func:`spread` asks for on standard input, and answer on standard output; what the work prints is for people."""
+    """Do what :func:`parallel_map` asks for on standard input, and answer on standard output; what the work prints is for people."""
     with os.fdopen(os.dup(sys.stdout.fileno()), "wb") as answer:
         os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
         module, name, jobs, items = pickle.load(sys.stdin.buffer)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from autograder.course.folder import Course
 from autograder.grading.plugin import configured
-from autograder.record.gradebook_writer import Books
+from autograder.record.gradebook_writer import GradebookWriter
 from autograder.release.assign import assign
 from autograder.selftest.sample_class import SampleStudent, sample_class
 
@@ -34,7 +34,7 @@ class Classroom:
 
     def sanitised(self) -> dict[str, str]:
         """Return the notebooks as workers get them."""
-        with Books(self.course, CHAPTER, configured(self.course)) as books:
+        with GradebookWriter(self.course, CHAPTER, configured(self.course)) as books:
             return {student: books.sanitise(student, self.submission(student)) for student in self.students}
 
     def package(self) -> str:

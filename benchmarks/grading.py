@@ -29,7 +29,7 @@ from classroom import CHAPTER, Classroom, classroom
 from measure import Figures, Processors, Target, adopt_orphans, cost_of, wait_for_orphans
 
 from autograder.course.folder import CONFIG_NAME
-from autograder.engine.checker.zygote_client import Nursery
+from autograder.engine.checker.zygote_client import ZygoteClient
 from autograder.engine.settings import GradingSettings
 from autograder.engine.transport.serialization import pack, unpack
 from autograder.engine.workers.sandbox_settings import engine_settings, student_environment
@@ -225,7 +225,7 @@ def lower_bound(room: Classroom) -> Turn:
         for path in (Path(folder), packages, *packages.rglob("*")):
             path.chmod(0o755 if path.is_dir() else 0o644)
         adopt_orphans()
-        nursery = Nursery(engine_settings(settings, str(packages)), student_environment(settings, Path(folder)))
+        nursery = ZygoteClient(engine_settings(settings, str(packages)), student_environment(settings, Path(folder)))
         try:
             nursery.make_ready()
             begin, cpu = perf_counter(), 0.0

@@ -32,7 +32,7 @@ from autograder.checking.sheet import Sheet, decide
 from autograder.checking.subject import LocalSubject
 from autograder.checks import exercises
 from autograder.engine.checker.remote_subject import packed_request
-from autograder.engine.checker.zygote_client import Nursery
+from autograder.engine.checker.zygote_client import ZygoteClient
 from autograder.engine.interface import Execution, Submission
 from autograder.engine.settings import GradingSettings
 from autograder.engine.student.rpc_server import told
@@ -41,9 +41,9 @@ from autograder.engine.transport.serialization import pack, unpack
 from autograder.engine.workers.executor import WorkerExecutor
 from autograder.engine.workers.sandbox_settings import engine_settings, student_environment
 from autograder.grading.autograde import autograde
-from autograder.record.gradebook_writer import Books
-from autograder.static_analysis.cell_ast import parsed
-from autograder.static_analysis.suspicious_code import conspicuous
+from autograder.record.gradebook_writer import GradebookWriter
+from autograder.static_analysis.cell_ast import parse_cell
+from autograder.static_analysis.suspicious_code import find_suspicious
 from autograder.submission.test_cells import is_test
 
 
@@ -105,7 +105,7 @@ class _Kept:
 def whole(room: Classroom) -> tuple[float, float, dict[str, float]]:
     """Return CPU seconds per submission of the main process and of the worker's family, and those of parts of the former."""
     kept, count = _Kept(), len(room.students)
-    timed = {"sanitising": _timed(Books, "sanitise"), "recording": _timed(Books, "record")}
+    timed = {"sanitising": _timed(GradebookWriter, "sanitise"), "recording": _timed(GradebookWriter, "record")}
     try:
         autograde(room.course, CHAPTER, device="cpu", force=True, make_executor=kept.make)
         assert kept.worker is not None
@@ -184,7 +184,7 @@ def alone(room: Classroom, notebooks: list[Any]) -> dict[str, float]:
 def child(room: Classroom, times: int = 50) -> float:
     """Return what it takes to have a sandboxed process and to end it."""
     with tempfile.TemporaryDirectory(prefix="tfcourse-benchmark-") as folder:
-        nursery = Nursery(engine_settings(GradingSettings()), student_environment(GradingSettings(), Path(folder)))
+        nursery = ZygoteClient(engine_settings(GradingSettings()), student_environment(GradingSettings(), Path(folder)))
         try:
             nursery.make_ready()
             nursery.child(2**20).close()
@@ -208,9 +208,9 @@ def per_call(action: Callable[[], object], times: int) -> float:
 
 def read_text(notebook: Any) -> None:
     """Look for conspicuous names in a notebook's code, as if nobody had parsed it before."""
-    parsed.cache_clear()
+    parse_cell.cache_clear()
     sources = [cell.source for cell in notebook.cells if cell.cell_type == "code" and not is_test(cell)]
-    conspicuous(sources)
+    find_suspicious(sources)
 
 
 def refusing(notebook: Any) -> float:

@@ -32,7 +32,7 @@ class Drift:
         return f"{where}: {self.what}. {self.do}"
 
 
-def refuse(drifts: Sequence[Drift], what: str, *, where: object = None, do: str = "") -> None:
+def raise_if_drifted(drifts: Sequence[Drift], what: str, *, where: object = None, do: str = "") -> None:
     """Raise a CourseError that lists what was found, if anything was.
 
     Raises:

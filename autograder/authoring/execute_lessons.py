@@ -20,7 +20,7 @@ from sphinx.application import Sphinx
 from sphinx.environment import BuildEnvironment
 from sphinx.util import logging
 
-from autograder.parallel import cores
+from autograder.parallel import available_cores
 
 _LOGGER = logging.getLogger(__name__)
 
@@ -43,7 +43,7 @@ def execute_lessons(app: Sphinx, env: BuildEnvironment, docnames: Sequence[str])
             notebook, cwd=str(path.parent), allow_errors=False, timeout=settings.execution_timeout, meta_override=True
         )
 
-    with ThreadPoolExecutor(max(2, cores())) as threads:
+    with ThreadPoolExecutor(max(2, available_cores())) as threads:
         # The last chapters first: they take longest, and what takes long should not begin last.
         for (path, notebook), result in zip(waiting[::-1], threads.map(execute, waiting[::-1]), strict=True):
             if result.err is None:

@@ -8,15 +8,15 @@ from collections.abc import Sequence
 from autograder.checking.exercise import Exercise
 from autograder.static_analysis.definitions import (
     Function,
-    ModuleText,
+    ModuleSource,
     body,
     find_definition,
     first_line,
-    gives_nothing,
     indented,
     is_private,
     last_line,
-    refilled,
+    returns_none,
+    with_new_bodies,
     without_tool_comments,
 )
 from autograder.static_analysis.scopes import global_names
@@ -37,7 +37,7 @@ def stub_source(exercise: Exercise) -> str:
         CourseError: if the reference cannot be cut into head and body.
     """
     module, node = find_definition(exercise.reference)
-    return refilled(module, node, lambda function, private: indented(STUB_BODY, function))
+    return with_new_bodies(module, node, lambda function, private: indented(STUB_BODY, function))
 
 
 def solution_source(exercise: Exercise) -> str:
@@ -69,10 +69,10 @@ def solution_source(exercise: Exercise) -> str:
             *indented([END_SOLUTION], function),
         ]
 
-    return refilled(module, node, fill)
+    return with_new_bodies(module, node, fill)
 
 
-def _written_out(module: ModuleText, functions: Sequence[Function]) -> list[Function]:
+def _written_out(module: ModuleSource, functions: Sequence[Function]) -> list[Function]:
     """Return the private helpers that functions use, directly or through others, and that give something back, in the module's order."""
     found: dict[str, Function] = {}
     waiting = list(functions)
@@ -83,14 +83,16 @@ def _written_out(module: ModuleText, functions: Sequence[Function]) -> list[Func
                 read.id not in found
                 and is_private(read.id)
                 and isinstance(helper, (ast.FunctionDef, ast.AsyncFunctionDef))
-                and not gives_nothing(helper)
+                and not returns_none(helper)
             ):
                 found[read.id] = helper
                 waiting.append(helper)
     return sorted(found.values(), key=lambda helper: helper.lineno)
 
 
-def _helper_imports(name: str, module: ModuleText, functions: Sequence[Function], own: Sequence[Function]) -> list[str]:
+def _helper_imports(
+    name: str, module: ModuleSource, functions: Sequence[Function], own: Sequence[Function]
+) -> list[str]:
     """Return import statements for the private names that functions take from their module, but for those that are written out."""
     wanted: dict[str, set[str]] = {}
     for read in {read.id for read in global_names(*functions)} - {function.name for function in own}:

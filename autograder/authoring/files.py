@@ -15,7 +15,7 @@ from autograder.errors import CourseError
 _RANDOM = 8
 
 
-def write_files(contents: Mapping[Path, bytes]) -> None:
+def write_all_or_none(contents: Mapping[Path, bytes]) -> None:
     """Write several files, all or none.
 
     Each is first written in full beside its place, then all take their places. If that fails on the way, what was there before is put
@@ -46,7 +46,7 @@ def write_files(contents: Mapping[Path, bytes]) -> None:
             temporary.unlink(missing_ok=True)
 
 
-def drop_leftovers(paths: Iterable[Path]) -> None:
+def remove_stale_temp_files(paths: Iterable[Path]) -> None:
     """Take away what was left beside files whose writing was killed: it has all that they have, under names that nobody looks for."""
     for path in paths:
         for left in path.parent.glob(f".{escape(path.name)}.{'?' * _RANDOM}"):

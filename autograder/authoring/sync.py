@@ -12,8 +12,8 @@ import nbformat
 
 import tfcourse
 from autograder.authoring.chapter import Chapter, chapters, grade_id
-from autograder.authoring.drift import Drift, refuse
-from autograder.authoring.files import write_files
+from autograder.authoring.drift import Drift, raise_if_drifted
+from autograder.authoring.files import write_all_or_none
 from autograder.authoring.myst import notebook_of
 from autograder.authoring.solution_notebook import solution_bytes, solution_notebook, synced_text, wanted_cell
 from autograder.checking.exercise import Exercise
@@ -47,7 +47,7 @@ def sync(
         CourseError: if a file cannot be read or written, the installed package is not this project's, or (without ``check``) something
             is amiss that only a person can mend. Nothing has been written then.
     """
-    same_package(root)
+    require_project_package(root)
     every = chapters(root, registry)
     selected = [chapter for chapter in every if only is None or chapter.name in only]
     drifts = [drift for chapter in selected for drift in _drifts(chapter)]
@@ -55,16 +55,16 @@ def sync(
         drifts += _strays(root, every, registry)
     if check:
         return drifts
-    refuse(
+    raise_if_drifted(
         [drift for drift in drifts if not drift.mendable],
         "some things must be mended by hand first",
         do=f"Then run {COMMAND} again. Nothing was changed.",
     )
-    write_files(_changes(selected))
+    write_all_or_none(_changes(selected))
     return drifts
 
 
-def same_package(root: Path) -> None:
+def require_project_package(root: Path) -> None:
     """Make sure that the references in memory are those of this project.
 
     Raises:

@@ -27,7 +27,7 @@ from autograder.course.site_address import site_address
 from autograder.errors import CourseError
 from autograder.mistakes.mistake_file import MistakeFile
 
-__all__ = ["check", "declared_in", "exercise", "exercises"]
+__all__ = ["check", "declaring_module", "exercise", "exercises"]
 
 
 @cache
@@ -36,7 +36,7 @@ def exercises() -> dict[str, Exercise]:
     return {name: item for name, (item, _) in _declared().items()}
 
 
-def declared_in(target: Exercise) -> str:
+def declaring_module(target: Exercise) -> str:
     """Return the name of the module that declares an exercise."""
     return _declared()[target.name][1]
 

@@ -45,7 +45,7 @@ def _version(package: str) -> str:
         return "absent"
 
 
-def unfit(settings: GradingSettings, described: object, threads: int = 1) -> list[str]:
+def incompatibilities(settings: GradingSettings, described: object, threads: int = 1) -> list[str]:
     """Return why a worker must not grade, as phrases; nothing if it may.
 
     Args:

@@ -13,7 +13,7 @@ from typing import Any
 
 from distributed import Client, Future, KilledWorker
 
-from autograder.cluster.compatibility import describe, refuse, unfit
+from autograder.cluster.compatibility import describe, incompatibilities, refuse
 from autograder.cluster.connection import connected
 from autograder.cluster.placement import LOSSES, Placement, Work
 from autograder.cluster.worker_plugin import GradingPlugin, MakeExecutor, grade, packed, unpacked
@@ -169,7 +169,7 @@ class _Run:
             )
         # One that cannot be reached has just left, or is asked again.
         return {
-            address: unfit(self._settings, what, threads[address])
+            address: incompatibilities(self._settings, what, threads[address])
             for address, what in said.items()
             if not isinstance(what, OSError)
         }

@@ -183,17 +183,17 @@ def _irregular(path: Path, mode: int) -> str:
 
 def _unlistable(root: Path, folder: Path, error: OSError) -> Problem:
     place = folder.relative_to(root) if folder != root else root
-    return _refused(readable(place), f"The folder cannot be looked into ({error.strerror}).")
+    return _refused(printable_path(place), f"The folder cannot be looked into ({error.strerror}).")
 
 
-def readable(place: Path | PurePosixPath | str) -> str:
+def printable_path(place: Path | PurePosixPath | str) -> str:
     """Return a name as it may be shown and written: names on disk need not be text, and may move a terminal's cursor."""
     shown = (c if c.isprintable() else c.encode("unicode_escape").decode() for c in str(place))
     return "".join(shown)
 
 
 def _label(path: PurePosixPath) -> PurePosixPath:
-    return PurePosixPath(*map(readable, path.parts))
+    return PurePosixPath(*map(printable_path, path.parts))
 
 
 def _read_file(path: Path) -> bytes:
@@ -338,9 +338,9 @@ def _of_zip(archive: _Archive, inside: PurePosixPath, limit: int, do: str) -> tu
         place = _place(member.filename)
         if place is None or (why := _suspicious(member)):
             why = "Its name leads out of the archive." if place is None else why
-            problems.append(_refused(readable(inside / member.filename.lstrip("/")), why, do))
+            problems.append(_refused(printable_path(inside / member.filename.lstrip("/")), why, do))
         elif len(place.parts) > MAX_DEPTH:
-            problems.append(_refused(readable(inside / place.parts[0] / "…"), _TOO_DEEP, do))
+            problems.append(_refused(printable_path(inside / place.parts[0] / "…"), _TOO_DEEP, do))
         elif not _NEVER_MEANT & set(place.parts):
             found.append(Entry(inside / _label(place), _date(member), partial(archive.read, number)))
     return found, problems

@@ -6,11 +6,11 @@ import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from autograder.submission.intake import put_in_order
+from autograder.submission.intake import prepare_submission
 from autograder.submission.manifest import Manifest
 from autograder.submission.notebook_reader import UnreadableError, read_notebook
 from autograder.submission.problem import Problem
-from autograder.submission.restore import evidence
+from autograder.submission.restore import names_present
 
 
 @dataclass(frozen=True)
@@ -60,9 +60,9 @@ def examine(data: bytes, manifest: Manifest, *, exact: bool = False) -> Candidat
         notebook, problems = read_notebook(data)
     except UnreadableError as error:
         return Candidate(data, exact, error.problem)
-    cells = evidence(notebook) & manifest.work
+    cells = names_present(notebook) & manifest.work
     written = tuple(cell["source"].strip() for cell in notebook.cells if cell["source"].strip())
-    restored = put_in_order(notebook, problems, manifest)
+    restored = prepare_submission(notebook, problems, manifest)
     fatal = next((problem for problem in restored.problems if problem.fatal), None)
     solved = set()
     for cell in restored.notebook.cells:
@@ -72,7 +72,7 @@ def examine(data: bytes, manifest: Manifest, *, exact: bool = False) -> Candidat
     return Candidate(data, exact, fatal, cells, frozenset(solved), written)
 
 
-def decide(candidates: Sequence[Candidate]) -> tuple[int | None, str]:
+def pick_candidate(candidates: Sequence[Candidate]) -> tuple[int | None, str]:
     """Decide which of several notebooks of one student counts.
 
     What cannot be graded, or holds nothing but the empty exercises, never counts where another holds work. Then the chapter's own name

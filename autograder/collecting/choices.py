@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from autograder.atomic_files import drafted, write_file
+from autograder.atomic_files import staged_file, write_atomically
 from autograder.course.folder import Course
 from autograder.errors import CourseError
 from autograder.submission.notebook_reader import UnreadableError, read_file
@@ -35,7 +35,7 @@ class Choice:
     notebooks: Mapping[str, str]
 
 
-def notebooks_beside(folder: Path, chapter: str) -> dict[str, bytes]:
+def other_notebooks(folder: Path, chapter: str) -> dict[str, bytes]:
     """Return the first notebooks in a student's folder of a chapter that are not called like it, by name; links are passed over."""
     found: dict[str, bytes] = {}
     if folder.is_symlink() or folder.parent.is_symlink() or not folder.is_dir():
@@ -51,11 +51,11 @@ def notebooks_beside(folder: Path, chapter: str) -> dict[str, bytes]:
     return found
 
 
-def open_notebooks(folder: Path, chapter: str) -> dict[str, bytes]:
+def undecided_notebooks(folder: Path, chapter: str) -> dict[str, bytes]:
     """Return the notebooks of which one has to be chosen; none if there is nothing to choose."""
     if os.path.lexists(folder / f"{chapter}.ipynb"):
         return {}
-    beside = notebooks_beside(folder, chapter)
+    beside = other_notebooks(folder, chapter)
     return beside if len(beside) > 1 else {}
 
 
@@ -84,10 +84,10 @@ def read_choice(course: Course, chapter: str, student: str) -> Choice | None:
 def write_choice(course: Course, chapter: str, student: str, file: str, notebooks: Mapping[str, bytes]) -> None:
     """Remember a choice. It counts from the moment at which it is written in full."""
     data = {"file": file, "notebooks": {name: _hash(notebook) for name, notebook in notebooks.items()}}
-    write_file(choice_path(course, chapter, student), (json.dumps(data, indent=1) + "\n").encode())
+    write_atomically(choice_path(course, chapter, student), (json.dumps(data, indent=1) + "\n").encode())
 
 
-def carry_out(course: Course, chapter: str, student: str) -> None:
+def apply_choice(course: Course, chapter: str, student: str) -> None:
     """Make a student's folder what the choice says: the chosen notebook counts, until there is another one to choose from.
 
     A notebook of the chapter's own name that was none of those to choose from has been put there since, and stays.
@@ -97,7 +97,7 @@ def carry_out(course: Course, chapter: str, student: str) -> None:
         return
     folder = course.folder("submitted", student, chapter)
     path = folder / f"{chapter}.ipynb"
-    beside = notebooks_beside(folder, chapter)
+    beside = other_notebooks(folder, chapter)
     current = _content(path)
     if current is None and os.path.lexists(path):
         return
@@ -114,7 +114,7 @@ def carry_out(course: Course, chapter: str, student: str) -> None:
         and current != beside[choice.file]
     ):
         # Not in the folder: all that lies beside a notebook is handed in with it.
-        with drafted(path, beside[choice.file], at=folder.with_name(f"{chapter}.{path.name}.part")) as draft:
+        with staged_file(path, beside[choice.file], at=folder.with_name(f"{chapter}.{path.name}.part")) as draft:
             draft.replace(path)
 
 

@@ -9,12 +9,12 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from autograder.collecting.archive import Entry, RefusedError, entries_of, notebooks
-from autograder.collecting.candidates import Candidate, decide, examine
-from autograder.collecting.choices import MAX_NOTEBOOKS, carry_out, notebooks_beside
+from autograder.collecting.candidates import Candidate, examine, pick_candidate
+from autograder.collecting.choices import MAX_NOTEBOOKS, apply_choice, other_notebooks
 from autograder.collecting.collection import Collection
 from autograder.collecting.in_place import collect_in_place, no_time
 from autograder.collecting.pending import KIND as NOT_BROUGHT_IN
-from autograder.collecting.pending import Awaited, expect, files_to_come, hash_of, settle
+from autograder.collecting.pending import PendingSubmission, clear_if_done, hash_of, planned_changes, record_pending
 from autograder.collecting.pending import problems as problems_of_missing
 from autograder.collecting.roster import (
     Student,
@@ -82,18 +82,18 @@ def collect(
     with_files = {student: everybody[student] for student, own in owned.items() if not own}
     students = _bring_files(course, chapter, with_files, found)
     chosen = _chosen(course, owned, manifest, found, entries, trust_dates)
-    expect(course, chapter, [_awaited(course, chapter, submissions, item) for item in chosen])
+    record_pending(course, chapter, [_awaited(course, chapter, submissions, item) for item in chosen])
     failed = set()
     for item in chosen:
         try:
             place(course, chapter, item, found)
-            carry_out(course, chapter, item.student)
+            apply_choice(course, chapter, item.student)
         except (OSError, RefusedError) as error:
             failed.add(item.student)
             found.problems.append(_not_brought_in(course, chapter, item, error))
             continue
         students.append(_about(item.student, item.upload, chapter))
-    found.missing = settle(course, chapter)
+    found.missing = clear_if_done(course, chapter)
     found.problems += problems_of_missing(
         course, chapter, [item for item in found.missing if item.student not in failed]
     )
@@ -132,11 +132,11 @@ def _chosen(
     return chosen
 
 
-def _awaited(course: Course, chapter: str, submissions: Path, item: Chosen) -> Awaited:
+def _awaited(course: Course, chapter: str, submissions: Path, item: Chosen) -> PendingSubmission:
     place = place_of(course, chapter, item.student)
     new = {**item.digests} | ({"timestamp.txt": hash_of(item.stamp)} if item.stamp is not None else {})
-    files = files_to_come(place.parent, new)
-    return Awaited(item.student, str(submissions.resolve()), str(item.upload.entry.path), files)
+    files = planned_changes(place.parent, new)
+    return PendingSubmission(item.student, str(submissions.resolve()), str(item.upload.entry.path), files)
 
 
 def _not_brought_in(course: Course, chapter: str, item: Chosen, error: OSError | RefusedError) -> Problem:
@@ -163,7 +163,7 @@ def _bring_files(
             what += " An archive within an archive is not looked into."
             do = f"Unpack it yourself and collect again. Or: {do}"
         path = place_of(course, chapter, student)
-        if os.path.lexists(path) or notebooks_beside(path.parent, chapter):
+        if os.path.lexists(path) or other_notebooks(path.parent, chapter):
             what += " The notebook that was handed in before still counts."
         else:
             what += _copied(path.parent, uploads)
@@ -239,7 +239,7 @@ def _choose(uploads: Sequence[Upload], manifest: Manifest, found: Collection) ->
         _tell_uncounted(best, own, "it has the higher number", found)
     if not last:
         return []
-    number, why = decide([read.notebook for read in last])
+    number, why = pick_candidate([read.notebook for read in last])
     if number is None:
         return last
     _tell_uncounted(last[number], last, why, found)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from autograder.collecting.pending import Awaited
+from autograder.collecting.pending import PendingSubmission
 from autograder.submission.problem import Problem
 
 
@@ -26,7 +26,7 @@ class Collection:
     replaced: list[str] = field(default_factory=list)
     unchanged: list[str] = field(default_factory=list)
     problems: list[Problem] = field(default_factory=list)
-    missing: list[Awaited] = field(default_factory=list)
+    missing: list[PendingSubmission] = field(default_factory=list)
 
     @property
     def students(self) -> list[str]:

@@ -7,12 +7,12 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from autograder.collecting.archive import readable
-from autograder.collecting.candidates import decide, examine
-from autograder.collecting.choices import MAX_NOTEBOOKS, carry_out
+from autograder.collecting.archive import printable_path
+from autograder.collecting.candidates import examine, pick_candidate
+from autograder.collecting.choices import MAX_NOTEBOOKS, apply_choice
 from autograder.collecting.collection import Collection
+from autograder.collecting.pending import clear_if_done
 from autograder.collecting.pending import problems as problems_of_missing
-from autograder.collecting.pending import settle
 from autograder.collecting.roster import (
     is_safe,
 )
@@ -21,7 +21,7 @@ from autograder.course.folder import Course
 from autograder.submission.manifest import Manifest
 from autograder.submission.notebook_reader import UnreadableError, read_file
 from autograder.submission.problem import Problem
-from autograder.submission.timestamp import read_time
+from autograder.submission.timestamp import read_timestamp
 
 _NAMED = 5
 
@@ -29,7 +29,7 @@ _NAMED = 5
 def collect_in_place(course: Course, manifest: Manifest, others: frozenset[str]) -> Collection:
     chapter = manifest.chapter
     found = Collection(chapter, problems=_misplaced(course.folder("submitted"), chapter, others))
-    found.missing = settle(course, chapter)
+    found.missing = clear_if_done(course, chapter)
     found.problems += problems_of_missing(course, chapter, found.missing)
     for folder in sorted(course.folder("submitted").glob(f"*/{chapter}")):
         student = folder.parent.name
@@ -37,7 +37,7 @@ def collect_in_place(course: Course, manifest: Manifest, others: frozenset[str])
         if not is_safe(student) and folder.is_dir():
             continue  # grading names it
         if folder.is_dir():
-            carry_out(course, chapter, student)
+            apply_choice(course, chapter, student)
         if problem := named(folder, manifest, where):
             found.problems.append(problem)
             if not problem.fatal:
@@ -45,7 +45,7 @@ def collect_in_place(course: Course, manifest: Manifest, others: frozenset[str])
         else:
             found.unchanged.append(student)
         try:
-            read_time(folder)
+            read_timestamp(folder)
         except UnreadableError as error:
             found.problems.append(no_time(error.problem.what, folder, f"{where}/timestamp.txt"))
     return found
@@ -70,7 +70,7 @@ def _misplaced(submitted: Path, chapter: str, others: frozenset[str]) -> list[Pr
     ]
     problems = []
     for folder in (submitted, *students):
-        where = readable(folder.relative_to(submitted.parent))
+        where = printable_path(folder.relative_to(submitted.parent))
         inside = sorted(folder.glob("*"))
         if lost := [path.name for path in inside if path.name.lower().endswith(".ipynb") and path.is_file()]:
             what = f"{_counted(lost, 'notebook')} here, not in a student's folder of {chapter}: passed over."
@@ -82,7 +82,7 @@ def _misplaced(submitted: Path, chapter: str, others: frozenset[str]) -> list[Pr
 
 
 def _counted(names: Sequence[str], what: str) -> str:
-    shown = readable(", ".join(names[:_NAMED])) + (" …" if len(names) > _NAMED else "")
+    shown = printable_path(", ".join(names[:_NAMED])) + (" …" if len(names) > _NAMED else "")
     return f"{len(names)} {what}{'s' if len(names) > 1 else ''} ({shown})"
 
 
@@ -103,7 +103,7 @@ def named(folder: Path, manifest: Manifest, where: str) -> Problem | None:
             what = f"{len(candidates)} notebooks are here; only the first {MAX_NOTEBOOKS} are looked at."
             return Problem("too many notebooks", what, where, f"Leave one, and call it {chapter}.ipynb.")
         data = [read_file(other, above=2) for other in candidates]
-        number, why = decide([examine(one, manifest) for one in data]) if len(data) > 1 else (0, "")
+        number, why = pick_candidate([examine(one, manifest) for one in data]) if len(data) > 1 else (0, "")
         if number is None:
             return None  # grading tells it, with the points of each
         write(path, data[number])

@@ -15,9 +15,9 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any
 
-from autograder.atomic_files import write_file
+from autograder.atomic_files import write_atomically
 from autograder.course.folder import Course
-from autograder.course.paths import typed
+from autograder.course.paths import shell_command
 from autograder.errors import CourseError
 from autograder.submission.notebook_reader import UnreadableError, read_file
 from autograder.submission.problem import Problem
@@ -26,7 +26,7 @@ KIND = "not brought in"
 
 
 @dataclass(frozen=True)
-class Awaited:
+class PendingSubmission:
     """A submission that a collection is to bring.
 
     Attributes:
@@ -51,7 +51,7 @@ def record_path(course: Course, chapter: str) -> Path:
     return course.root / "journal" / f"{chapter}.intake.json"
 
 
-def files_to_come(folder: Path, new: Mapping[str, str]) -> dict[str, tuple[str, str]]:
+def planned_changes(folder: Path, new: Mapping[str, str]) -> dict[str, tuple[str, str]]:
     """Return for each file of a submission what it is now and what it is to be, as hashes.
 
     Args:
@@ -61,7 +61,7 @@ def files_to_come(folder: Path, new: Mapping[str, str]) -> dict[str, tuple[str, 
     return {name: (_hash_of_file(folder / name), digest) for name, digest in new.items()}
 
 
-def expect(course: Course, chapter: str, coming: Sequence[Awaited]) -> None:
+def record_pending(course: Course, chapter: str, coming: Sequence[PendingSubmission]) -> None:
     """Write down what is to come, beside what an earlier collection has left out.
 
     Raises:
@@ -74,13 +74,13 @@ def expect(course: Course, chapter: str, coming: Sequence[Awaited]) -> None:
     everything = [*(item for item in missing(course, chapter) if item.student not in students), *new]
     path = record_path(course, chapter)
     try:
-        write_file(path, json.dumps([asdict(item) for item in everything], indent=1).encode())
+        write_atomically(path, json.dumps([asdict(item) for item in everything], indent=1).encode())
     except OSError as error:
         what = f"nothing of {chapter} was brought in: this file cannot be written ({error.strerror})"
         raise CourseError(what, where=path, do="Make room on the disk, and give the same command again.") from error
 
 
-def missing(course: Course, chapter: str) -> list[Awaited]:
+def missing(course: Course, chapter: str) -> list[PendingSubmission]:
     """Return what was to come and has not come yet, ordered by student.
 
     Raises:
@@ -90,7 +90,7 @@ def missing(course: Course, chapter: str) -> list[Awaited]:
     return sorted(found, key=lambda item: item.student)
 
 
-def settle(course: Course, chapter: str) -> list[Awaited]:
+def clear_if_done(course: Course, chapter: str) -> list[PendingSubmission]:
     """Return what is missing, as :func:`missing` does; where nothing is, nothing needs to be known of it any more."""
     found = missing(course, chapter)
     if not found:
@@ -98,25 +98,25 @@ def settle(course: Course, chapter: str) -> list[Awaited]:
     return found
 
 
-def problems(course: Course, chapter: str, found: Iterable[Awaited]) -> list[Problem]:
+def problems(course: Course, chapter: str, found: Iterable[PendingSubmission]) -> list[Problem]:
     """Name everybody who is missing: a problem for each download."""
     by_source = groupby(sorted(found, key=lambda item: (item.source, item.student)), lambda item: item.source)
     return [_problem(course, chapter, source, list(items)) for source, items in by_source]
 
 
-def _problem(course: Course, chapter: str, source: str, items: Sequence[Awaited]) -> Problem:
+def _problem(course: Course, chapter: str, source: str, items: Sequence[PendingSubmission]) -> Problem:
     are, they = ("is", "it") if len(items) == 1 else ("are", "them")
     what = f"{_submissions(items)} of {chapter} {are} in this download and not in the course folder: "
     what += f"{', '.join(item.student for item in items)}."
-    again = typed(course, "autograde", chapter, "--submissions", source)
+    again = shell_command(course, "autograde", chapter, "--submissions", source)
     return Problem(KIND, what, source, f"Make room on the disk and bring {they} in: {again}")
 
 
-def _submissions(items: Sequence[Awaited]) -> str:
+def _submissions(items: Sequence[PendingSubmission]) -> str:
     return f"{len(items)} submission{'' if len(items) == 1 else 's'}"
 
 
-def _recorded(course: Course, chapter: str) -> list[Awaited]:
+def _recorded(course: Course, chapter: str) -> list[PendingSubmission]:
     path = record_path(course, chapter)
     try:
         return [_read(item) for item in json.loads(path.read_text(encoding="utf-8"))]
@@ -130,12 +130,12 @@ def _recorded(course: Course, chapter: str) -> list[Awaited]:
         ) from error
 
 
-def _read(item: Mapping[str, Any]) -> Awaited:
+def _read(item: Mapping[str, Any]) -> PendingSubmission:
     files = {name: (before, after) for name, (before, after) in item["files"].items()}
-    return Awaited(item["student"], item["source"], item["upload"], files)
+    return PendingSubmission(item["student"], item["source"], item["upload"], files)
 
 
-def _has_not_come(course: Course, chapter: str, item: Awaited) -> bool:
+def _has_not_come(course: Course, chapter: str, item: PendingSubmission) -> bool:
     # Neither the old file nor the new one: somebody has put another one there by hand.
     folder = course.folder("submitted", item.student, chapter)
     return any(

@@ -9,7 +9,7 @@ from autograder.collecting.archive import RefusedError, entries_of, notebooks
 from autograder.collecting.roster import known_students
 from autograder.collecting.uploads import Upload, uploads_of
 from autograder.course.folder import Course
-from autograder.course.paths import typed
+from autograder.course.paths import shell_command
 from autograder.errors import CourseError
 from autograder.submission.intake import chapter_of
 from autograder.submission.manifest import Manifest, released_manifest
@@ -82,7 +82,7 @@ def _chapter_of(upload: Upload, manifest: Manifest) -> str | None:
 
 def _other_chapter(course: Course, submissions: Path, chapter: str, count: int, others: set[str]) -> CourseError:
     names = " or ".join(sorted(others))
-    other = typed(course, "autograde", min(others))
+    other = shell_command(course, "autograde", min(others))
     what = "the one notebook in it is" if count == 1 else f"all {count} notebooks in it are"
     return CourseError(
         f"{what} not of {chapter} but of {names}",

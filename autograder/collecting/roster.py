@@ -10,7 +10,7 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from autograder.atomic_files import write_file
+from autograder.atomic_files import write_atomically
 from autograder.course.folder import Course
 from autograder.errors import CourseError
 
@@ -92,7 +92,7 @@ def write_roster(course: Course, roster: Mapping[str, Student]) -> None:
         entry = asdict(roster[student])
         del entry["id"]
         entries[student] = entry
-    write_file(roster_path(course), (json.dumps(entries, indent=1, ensure_ascii=False) + "\n").encode())
+    write_atomically(roster_path(course), (json.dumps(entries, indent=1, ensure_ascii=False) + "\n").encode())
 
 
 def known_students(course: Course) -> frozenset[str]:

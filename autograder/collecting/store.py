@@ -11,9 +11,9 @@ from contextlib import AbstractContextManager, ExitStack, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from autograder.atomic_files import drafted
+from autograder.atomic_files import staged_file
 from autograder.collecting.archive import Entry
-from autograder.collecting.choices import notebooks_beside, read_choice
+from autograder.collecting.choices import other_notebooks, read_choice
 from autograder.collecting.collection import Collection
 from autograder.collecting.uploads import Upload
 from autograder.course.folder import Course
@@ -74,7 +74,7 @@ def place(course: Course, chapter: str, item: Chosen, found: Collection) -> None
     if any(upload.late for upload in item.uploads.values()) and item.stamp is None:
         what = "Canvas calls it late, but does not say by how much; nbgrader takes nothing off without a time."
         found.problems.append(Problem("late", what, where, f"Write the time into {path.parent / 'timestamp.txt'}."))
-    same = _content(path) == files[path.name] if path.name in files else notebooks_beside(path.parent, chapter) == files
+    same = _content(path) == files[path.name] if path.name in files else other_notebooks(path.parent, chapter) == files
     if same:
         if item.stamp is not None:
             write(path.with_name("timestamp.txt"), item.stamp)
@@ -198,7 +198,7 @@ def _draft_of(path: Path) -> Path:
 
 
 def _draft(path: Path, data: bytes) -> AbstractContextManager[Path]:
-    return drafted(path, data, at=_draft_of(path))
+    return staged_file(path, data, at=_draft_of(path))
 
 
 def write(path: Path, data: bytes) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from autograder.commands.console import FELL_SHORT, Outcome, command
+from autograder.commands.console import EXIT_FAILED, CommandResult, command
 from autograder.commands.grade_chapter import (
     autograde_chapter,
     collect_in_place,
@@ -24,7 +24,7 @@ from autograder.commands.options import (
     scheduler_option,
     weaker_option,
 )
-from autograder.course.paths import course_folder, refuse_unwritable
+from autograder.course.paths import course_folder, require_writable
 
 
 @click.command()
@@ -46,7 +46,7 @@ def autograde(
     allow_weaker: bool,
     scheduler: str | None,
     course_dir: Path | None,
-) -> Outcome:
+) -> CommandResult:
     """Grade submissions into the gradebook and write feedback.
 
     Without --submissions, what lies in COURSE/submitted is graded. A run that was stopped or killed goes on where it was when the
@@ -58,15 +58,15 @@ def autograde(
     from autograder.collecting.preflight import refuse_other_work
     from autograder.course.folder import Course
     from autograder.course.lock import course_lock
-    from autograder.engine.workers.executor import Workers
+    from autograder.engine.workers.executor import WorkerPool
     from autograder.gradebook.reader import released_chapters
-    from autograder.grading.released_points import refuse_other_points
+    from autograder.grading.released_points import refuse_changed_points
 
     course = Course.open(course_folder(course_dir))
-    refuse_unwritable(course.root, OTHER_COURSE)
+    require_writable(course.root, OTHER_COURSE)
     names = released_chapters(course, chapters)
     for name in names:
-        refuse_other_points(course, name)
+        refuse_changed_points(course, name)
     settings = settings_for(course, jobs, device, allow_weaker, scheduler)
     if submissions is not None:
         for name in names:
@@ -74,7 +74,7 @@ def autograde(
     else:
         for name in names:
             require_submissions(course, name, partial(collect_in_place, course, name))
-    with course_lock(course), Workers() as workers:
+    with course_lock(course), WorkerPool() as workers:
         done = [autograde_chapter(course, name, submissions, settings, force, workers) for name in names]
     failed = any(data["missing"] or any(map(needs_action, data["results"])) for data, _ in done)
-    return Outcome([data for data, _ in done], "\n".join(text for _, text in done), FELL_SHORT if failed else 0)
+    return CommandResult([data for data, _ in done], "\n".join(text for _, text in done), EXIT_FAILED if failed else 0)

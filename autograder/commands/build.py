@@ -6,9 +6,9 @@ from pathlib import Path
 
 import click
 
-from autograder.commands.console import Outcome, command, progress_bar
+from autograder.commands.console import CommandResult, command, progress_bar
 from autograder.commands.options import chapters_of_project
-from autograder.course.paths import project_root, refuse_unwritable
+from autograder.course.paths import project_root, require_writable
 
 
 @click.command()
@@ -25,7 +25,7 @@ from autograder.course.paths import project_root, refuse_unwritable
     help="Offer only this chapter's notebook and package for download; may be repeated. [default: all]",
 )
 @command
-def build(output: Path | None, offered: tuple[str, ...]) -> Outcome:
+def build(output: Path | None, offered: tuple[str, ...]) -> CommandResult:
     """Build the static site; warnings are errors.
 
     A chapter's package holds the solutions of the chapters before it: while those are due, --offer only what is open.
@@ -36,8 +36,8 @@ def build(output: Path | None, offered: tuple[str, ...]) -> Outcome:
     root = project_root()
     only = chapters_of_project(root, offered) if offered else None
     if output is not None:
-        refuse_unwritable(output.resolve(), "Name a folder that you may write to with --output.")
-    from autograder.release.leaks import find_leaks, refuse_leaks, secrets_of, site_materials
+        require_writable(output.resolve(), "Name a folder that you may write to with --output.")
+    from autograder.release.leaks import find_leaks, project_secrets, refuse_leaks, site_materials
     from autograder.release.student_files import student_files
     from autograder.site.build import build_site
 
@@ -47,10 +47,10 @@ def build(output: Path | None, offered: tuple[str, ...]) -> Outcome:
         site = build_site(root, output=output, downloads=downloads, progress=step)
         step("searching the pages for solutions")
         refuse_leaks(
-            find_leaks(site_materials(site.output), secrets_of(root)),
+            find_leaks(site_materials(site.output), project_secrets(root)),
             "do not publish this site: it gives solutions away",
         )
-    return Outcome(
+    return CommandResult(
         {
             "output": site.output,
             "pages": site.pages,

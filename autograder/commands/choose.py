@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from autograder.commands.console import FELL_SHORT, Outcome, command
+from autograder.commands.console import EXIT_FAILED, CommandResult, command
 from autograder.commands.grade_chapter import autograde_chapter, needs_action, settings_for
 from autograder.commands.options import (
     OTHER_COURSE,
@@ -16,7 +16,7 @@ from autograder.commands.options import (
     scheduler_option,
     weaker_option,
 )
-from autograder.course.paths import course_folder, refuse_unwritable
+from autograder.course.paths import course_folder, require_writable
 
 
 @click.command()
@@ -38,7 +38,7 @@ def choose(
     allow_weaker: bool,
     scheduler: str | None,
     course_dir: Path | None,
-) -> Outcome:
+) -> CommandResult:
     """Decide which of a student's notebooks counts, and grade it.
 
     Where autograde says 'to decide', FILE is one of the notebooks that it names. A new choice undoes an earlier one.
@@ -48,16 +48,16 @@ def choose(
     """
     from autograder.course.folder import Course
     from autograder.course.lock import course_lock
-    from autograder.engine.workers.executor import Workers
+    from autograder.engine.workers.executor import WorkerPool
     from autograder.gradebook.reader import released_chapters
     from autograder.grading.choose import choose as choose_notebook
 
     course = Course.open(course_folder(course_dir))
-    refuse_unwritable(course.root, OTHER_COURSE)
+    require_writable(course.root, OTHER_COURSE)
     (name,) = released_chapters(course, [chapter])
     settings = settings_for(course, jobs, device, allow_weaker, scheduler)
-    with course_lock(course), Workers() as workers:
+    with course_lock(course), WorkerPool() as workers:
         choose_notebook(course, student, name, file)
         data, text = autograde_chapter(course, name, None, settings, False, workers)
     failed = any(needs_action(result) for result in data["results"] if result["student"] == student)
-    return Outcome(data, f"{student}, {name}: {file} counts\n{text}", FELL_SHORT if failed else 0)
+    return CommandResult(data, f"{student}, {name}: {file} counts\n{text}", EXIT_FAILED if failed else 0)

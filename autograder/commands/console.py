@@ -21,12 +21,12 @@ import click
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
-from autograder.course.known_errors import explained
+from autograder.course.known_errors import as_course_error
 
 P = ParamSpec("P")
 R = TypeVar("R")
 
-FELL_SHORT, WRONG = 1, 2
+EXIT_FAILED, WRONG = 1, 2
 # As the shell has it, before anything is added to it.
 SHELL_PATH = os.environ.get("PATH")
 # To the number of the signal that stopped a command shells add this.
@@ -38,7 +38,7 @@ _errors = Console(stderr=True, highlight=False)
 
 
 @dataclass(frozen=True)
-class Outcome:
+class CommandResult:
     """What a command comes to.
 
     Attributes:
@@ -58,7 +58,7 @@ def example(function: Callable[P, R]) -> Callable[P, R]:
     return function
 
 
-def command(function: Callable[..., Outcome]) -> Callable[..., None]:
+def command(function: Callable[..., CommandResult]) -> Callable[..., None]:
     """Make a function that returns an outcome the body of a command: adds ``--json``, shows outcome or error, and exits."""
 
     @click.option("--json", "json_", is_flag=True, help="Print the result as JSON.")
@@ -103,7 +103,9 @@ def _stopped_in_good_order() -> Iterator[list[int]]:
             signal.signal(number, handler)
 
 
-def _attempt(function: Callable[..., Outcome], stopped_by: list[int], *args: Any, **kwargs: Any) -> tuple[Outcome, str]:
+def _attempt(
+    function: Callable[..., CommandResult], stopped_by: list[int], *args: Any, **kwargs: Any
+) -> tuple[CommandResult, str]:
     """Run a command; return its outcome, and what went wrong if something did that people can put right."""
     try:
         return function(*args, **kwargs), ""
@@ -111,15 +113,15 @@ def _attempt(function: Callable[..., Outcome], stopped_by: list[int], *args: Any
         # Work that can say more about what is kept says it in the exception.
         told = str(stopped) or STOPPED_TEXT
         code = _BY_SIGNAL + (stopped_by[0] if stopped_by else signal.SIGINT)
-        return Outcome({"error": {"what": told, "where": None, "do": ""}}, "", code), told
+        return CommandResult({"error": {"what": told, "where": None, "do": ""}}, "", code), told
     except click.ClickException:
         raise
     except Exception as error:
-        known = explained(error)
+        known = as_course_error(error)
         if known is None:
             raise
         about = {"what": known.what, "where": known.where, "do": known.do}
-        return Outcome({"error": about}, "", WRONG), str(known)
+        return CommandResult({"error": about}, "", WRONG), str(known)
 
 
 def as_json(data: object) -> str:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from autograder.commands.console import FELL_SHORT, Outcome, command
+from autograder.commands.console import EXIT_FAILED, CommandResult, command
 from autograder.commands.options import course_option
 from autograder.course.paths import course_folder
 from autograder.errors import CourseError
@@ -15,7 +15,7 @@ from autograder.errors import CourseError
 @click.command()
 @course_option
 @command
-def doctor(course_dir: Path | None) -> Outcome:
+def doctor(course_dir: Path | None) -> CommandResult:
     """Say what this machine lacks, and how to get it.
 
     This looks at versions, devices, isolation and gradebook, and changes nothing.
@@ -37,4 +37,4 @@ def doctor(course_dir: Path | None) -> Outcome:
         for item in items
     ]
     missing = any(item.state == "missing" for item in items)
-    return Outcome([vars(item) for item in items], "\n".join(lines), FELL_SHORT if missing else 0)
+    return CommandResult([vars(item) for item in items], "\n".join(lines), EXIT_FAILED if missing else 0)

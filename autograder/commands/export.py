@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from autograder.commands.console import FELL_SHORT, Outcome, command
+from autograder.commands.console import EXIT_FAILED, CommandResult, command
 from autograder.commands.options import chapters_argument, course_option
 from autograder.course.paths import course_folder
 
@@ -26,7 +26,7 @@ from autograder.course.paths import course_folder
     "--to", type=click.Path(path_type=Path, file_okay=False), help="The folder to write to. [default: COURSE/export]"
 )
 @command
-def export(chapters: tuple[str, ...], course_dir: Path | None, form: str, to: Path | None) -> Outcome:
+def export(chapters: tuple[str, ...], course_dir: Path | None, form: str, to: Path | None) -> CommandResult:
     """Write grades for a learning platform.
 
     One table with nbgrader's columns, one gradebook for Canvas, or a grading worksheet per chapter for Moodle.
@@ -40,7 +40,7 @@ def export(chapters: tuple[str, ...], course_dir: Path | None, form: str, to: Pa
     from autograder.reports.export import HINTS, not_begun, open_choices, undecided
     from autograder.reports.export import export as export_grades
     from autograder.reports.grades import read_grades
-    from autograder.reports.missing import gaps, not_brought_in, tell_gaps, unclear
+    from autograder.reports.missing import gaps, missing_messages, not_brought_in, unclear
 
     course = Course.open(course_folder(course_dir))
     grades = read_grades(course, released_chapters(course, chapters))
@@ -58,7 +58,7 @@ def export(chapters: tuple[str, ...], course_dir: Path | None, form: str, to: Pa
         lines.append(refused if form == "csv" else f"{refused}. Not in the file: decide, and enter it by hand.")
     if doubtful := unclear(grades):
         lines.append(doubtful if form == "csv" else f"{doubtful}. Not in the file.")
-    lines += tell_gaps(course, grades)
+    lines += missing_messages(course, grades)
     if phrase := waiting((grade.student, grade.pending) for grade in grades):
         lines.append(phrase)
     lines += [HINTS[form]] if form in HINTS else []
@@ -74,4 +74,4 @@ def export(chapters: tuple[str, ...], course_dir: Path | None, form: str, to: Pa
         **gaps(course, grades),
     }
     fell_short = open_ or not_brought_in(course, grades)
-    return Outcome(data, "\n".join(lines), FELL_SHORT if fell_short else 0)
+    return CommandResult(data, "\n".join(lines), EXIT_FAILED if fell_short else 0)

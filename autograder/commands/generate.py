@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from autograder.commands.console import Outcome, command
+from autograder.commands.console import CommandResult, command
 
 
 @click.command()
@@ -34,7 +34,7 @@ def generate(
     top_k: int | None,
     top_p: float | None,
     seed: int,
-) -> Outcome:
+) -> CommandResult:
     """Go on with a text, by a published GPT-2, Llama or T5 in the course's own model.
 
     FOLDER holds config.json, safetensors and, for text, tokenizer.json. Nothing is downloaded.
@@ -46,4 +46,4 @@ def generate(
 
     chain = chain_of(temperature=temperature, top_k=top_k, top_p=top_p)
     made = generate_text(folder, prompt, ids=ids, new_tokens=new_tokens, greedy=greedy, chain=chain, seed=seed)
-    return Outcome(vars(made), made.text if made.text is not None else " ".join(map(str, made.tokens)))
+    return CommandResult(vars(made), made.text if made.text is not None else " ".join(map(str, made.tokens)))

@@ -12,14 +12,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from autograder.commands.console import SHELL_PATH, progress_bar
-from autograder.course.paths import project_chapters, typed
+from autograder.course.paths import project_chapters, shell_command
 from autograder.errors import CourseError
 
 if TYPE_CHECKING:
     from autograder.collecting.collection import Collection
     from autograder.course.folder import Course
     from autograder.engine.settings import GradingSettings
-    from autograder.engine.workers.executor import Workers
+    from autograder.engine.workers.executor import WorkerPool
     from autograder.record.results import GradeResult
     from autograder.submission.problem import Problem
 
@@ -39,12 +39,12 @@ def settings_for(
     """Return the course's settings with what was asked for on the command line."""
     from autograder.engine.settings import resolve_device
     from autograder.grading.course_settings import configured_settings
-    from autograder.parallel import cores
+    from autograder.parallel import available_cores
 
     settings = configured_settings(course)
     return replace(
         settings,
-        jobs=jobs or cores(),
+        jobs=jobs or available_cores(),
         device=resolve_device(device),
         allow_weaker=allow_weaker or settings.allow_weaker,
         scheduler=scheduler or settings.scheduler,
@@ -52,7 +52,7 @@ def settings_for(
 
 
 def autograde_chapter(
-    course: Course, chapter: str, submissions: Path | None, settings: GradingSettings, force: bool, workers: Workers
+    course: Course, chapter: str, submissions: Path | None, settings: GradingSettings, force: bool, workers: WorkerPool
 ) -> tuple[dict[str, Any], str]:
     """Collect, grade and tell the students of one chapter; return what came of it as data and as text."""
     from autograder.collecting.collect import collect
@@ -140,7 +140,7 @@ def _format_isolation(
 
     isolation = isolation_line(result.provenance for result in results if not result.unchanged)
     kept = [result.provenance for result in results if result.unchanged]
-    again = typed(course, "regrade", chapter)
+    again = shell_command(course, "regrade", chapter)
     changed = changed_since(kept, provenance(as_released(course, chapter, settings)), again) if kept else ""
     return [f"  {line}" for line in (isolation, changed) if line]
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from autograder.commands.console import FELL_SHORT, Outcome, command
+from autograder.commands.console import EXIT_FAILED, CommandResult, command
 from autograder.commands.grade_chapter import settings_for, write_pages
 from autograder.commands.options import (
     OTHER_COURSE,
@@ -20,12 +20,12 @@ from autograder.commands.options import (
     scheduler_option,
     weaker_option,
 )
-from autograder.course.paths import course_folder, project_root, refuse_unwritable
+from autograder.course.paths import course_folder, project_root, require_writable
 
 if TYPE_CHECKING:
     from autograder.course.folder import Course
     from autograder.engine.settings import GradingSettings
-    from autograder.engine.workers.executor import Workers
+    from autograder.engine.workers.executor import WorkerPool
     from autograder.grading.regrade import Regrade
 
 
@@ -35,7 +35,7 @@ def _regrade(
     students: Sequence[str] | None,
     settings: GradingSettings,
     dry_run: bool,
-    workers: Workers,
+    workers: WorkerPool,
 ) -> Regrade:
     from autograder.commands.progress import grading_progress
     from autograder.grading.regrade import regrade as regrade_chapter
@@ -96,7 +96,7 @@ def regrade(
     allow_weaker: bool,
     scheduler: str | None,
     course_dir: Path | None,
-) -> Outcome:
+) -> CommandResult:
     """Grade again after the checks have changed, and say who moved.
 
     What was graded by other checks, in another environment or with other limits is graded again. Points and comments that a person gave
@@ -107,24 +107,24 @@ def regrade(
     """
     from autograder.course.folder import Course
     from autograder.course.lock import course_lock
-    from autograder.engine.workers.executor import Workers
+    from autograder.engine.workers.executor import WorkerPool
     from autograder.gradebook.reader import released_chapters
-    from autograder.grading.released_points import refuse_other_points
+    from autograder.grading.released_points import refuse_changed_points
     from autograder.release.assign import assign as assign_chapters
 
     course = Course.open(course_folder(course_dir))
     if dry_run and new_points:
         raise click.UsageError("--new-points changes the course, and --dry-run changes nothing; give one of them")
     if not dry_run:
-        refuse_unwritable(course.root, OTHER_COURSE)
+        require_writable(course.root, OTHER_COURSE)
     names = released_chapters(course, chapters)
     for name in () if new_points else names:
-        refuse_other_points(course, name)
+        refuse_changed_points(course, name)
     settings = settings_for(course, jobs, device, allow_weaker, scheduler)
-    with nullcontext() if dry_run else course_lock(course), Workers() as workers:
+    with nullcontext() if dry_run else course_lock(course), WorkerPool() as workers:
         if new_points:
             assign_chapters(project_root(), course, names)
         done = [_regrade(course, name, students or None, settings, dry_run, workers) for name in names]
     text = "\n".join(_format_regrade(item) for item in done)
     failed = any(item.failed for item in done)
-    return Outcome([item.to_dict() for item in done], text, FELL_SHORT if failed else 0)
+    return CommandResult([item.to_dict() for item in done], text, EXIT_FAILED if failed else 0)

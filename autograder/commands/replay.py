@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from autograder.commands.console import FELL_SHORT, Outcome, command
+from autograder.commands.console import EXIT_FAILED, CommandResult, command
 from autograder.commands.options import course_option
 from autograder.course.paths import course_folder
 
@@ -16,7 +16,7 @@ from autograder.course.paths import course_folder
 @click.argument("chapter", metavar="CHAPTER")
 @course_option
 @command
-def replay(student: str, chapter: str, course_dir: Path | None) -> Outcome:
+def replay(student: str, chapter: str, course_dir: Path | None) -> CommandResult:
     """Make a grade again and compare.
 
     The submission is run with the recorded seed, device and limits. Nothing is written.
@@ -35,4 +35,4 @@ def replay(student: str, chapter: str, course_dir: Path | None) -> Outcome:
     lines = [f"{student}, {name}: {'the same grade' if done.same else 'another grade'}, {points}"]
     lines += [f"  {sentence}" for sentence in done.differences]
     lines += [f"  since then: {sentence}" for sentence in done.changes]
-    return Outcome(done.to_dict(), "\n".join(lines), 0 if done.same else FELL_SHORT)
+    return CommandResult(done.to_dict(), "\n".join(lines), 0 if done.same else EXIT_FAILED)

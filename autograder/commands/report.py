@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from autograder.commands.console import FELL_SHORT, Outcome, command
+from autograder.commands.console import EXIT_FAILED, CommandResult, command
 from autograder.commands.grade_chapter import formgrader_hint
 from autograder.commands.options import chapters_argument, course_option
 from autograder.course.paths import course_folder
@@ -21,7 +21,7 @@ from autograder.course.paths import course_folder
     help="Where the page goes. [default: COURSE/report.html]",
 )
 @command
-def report(chapters: tuple[str, ...], course_dir: Path | None, output: Path | None) -> Outcome:
+def report(chapters: tuple[str, ...], course_dir: Path | None, output: Path | None) -> CommandResult:
     """Write the class report.
 
     One page that opens from the disk: scores, exercises, misconceptions, problems, and the students behind each number.
@@ -33,11 +33,11 @@ def report(chapters: tuple[str, ...], course_dir: Path | None, output: Path | No
     from autograder.gradebook.reader import released_chapters
     from autograder.record.results import waiting
     from autograder.reports.class_report import summarise, write_report
-    from autograder.reports.missing import gaps, not_brought_in, tell_gaps
-    from autograder.reports.student_work import read_works
+    from autograder.reports.missing import gaps, missing_messages, not_brought_in
+    from autograder.reports.student_work import read_student_work
 
     course = Course.open(course_folder(course_dir))
-    works = read_works(course, released_chapters(course, chapters))
+    works = read_student_work(course, released_chapters(course, chapters))
     grades = [work.grade for work in works]
     lacking = not_brought_in(course, grades)
     summaries = summarise(works, {chapter: [item.student for item in found] for chapter, found in lacking.items()})
@@ -52,6 +52,6 @@ def report(chapters: tuple[str, ...], course_dir: Path | None, output: Path | No
     for work in works:
         if not work.grade.decided:
             lines += [f"to decide: {work.grade.student}: {problem}" for problem in work.problems]
-    lines += tell_gaps(course, grades)
+    lines += missing_messages(course, grades)
     data = {"report": path, "chapters": [summary.to_dict() for summary in summaries], **gaps(course, grades)}
-    return Outcome(data, "\n".join(lines), FELL_SHORT if lacking else 0)
+    return CommandResult(data, "\n".join(lines), EXIT_FAILED if lacking else 0)

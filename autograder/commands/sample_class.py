@@ -6,9 +6,9 @@ from pathlib import Path
 
 import click
 
-from autograder.commands.console import Outcome, command
+from autograder.commands.console import CommandResult, command
 from autograder.commands.options import OTHER_COURSE, chapters_argument, course_option
-from autograder.course.paths import course_folder, project_root, refuse_unwritable
+from autograder.course.paths import course_folder, project_root, require_writable
 
 
 @click.command("sample-class")
@@ -22,7 +22,7 @@ from autograder.course.paths import course_folder, project_root, refuse_unwritab
 @command
 def sample_class(
     chapters: tuple[str, ...], students: int, seed: int, predict: bool, course_dir: Path | None
-) -> Outcome:
+) -> CommandResult:
     """Invent a class that makes well-known mistakes.
 
     What everybody did is written to COURSE/sample_class.json.
@@ -36,11 +36,11 @@ def sample_class(
     from autograder.selftest.sample_class import sample_class as make_class
 
     course = Course.open(course_folder(course_dir))
-    refuse_unwritable(course.root, OTHER_COURSE)
+    require_writable(course.root, OTHER_COURSE)
     names = released_chapters(course, chapters)
     made = make_class(root, course, names, students=students, seed=seed, predict=predict)
     handed_in = sum(work.oddity != "not handed in" for student in made for work in student.chapters.values())
-    return Outcome(
+    return CommandResult(
         [student.to_dict() for student in made],
         f"{len(made)} students: {handed_in} submissions of {', '.join(names)} in {course.folder('submitted')}",
     )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from autograder.commands.console import FELL_SHORT, Outcome, command, progress_bar
+from autograder.commands.console import EXIT_FAILED, CommandResult, command, progress_bar
 from autograder.commands.options import chapters_argument, chapters_of_project
 from autograder.course.paths import project_root
 
@@ -19,7 +19,7 @@ from autograder.course.paths import project_root
     help="Where the solutions run; auto takes the CPU, and a GPU as well where there is one.",
 )
 @command
-def solve(chapters: tuple[str, ...], device: str) -> Outcome:
+def solve(chapters: tuple[str, ...], device: str) -> CommandResult:
     """Run the solutions and the stubs.
 
     Every exercise must get full marks from its solution and none from its stub.
@@ -39,4 +39,4 @@ def solve(chapters: tuple[str, ...], device: str) -> Outcome:
     lines = [str(item) for item in solved]
     lines.append(f"{sound} of {len(solved)} exercises sound ({' and '.join(where)})")
     all_sound = sound == len(solved) > 0
-    return Outcome([item.to_dict() for item in solved], "\n".join(lines), 0 if all_sound else FELL_SHORT)
+    return CommandResult([item.to_dict() for item in solved], "\n".join(lines), 0 if all_sound else EXIT_FAILED)

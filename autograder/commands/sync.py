@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import click
 
-from autograder.commands.console import FELL_SHORT, Outcome, command
+from autograder.commands.console import EXIT_FAILED, CommandResult, command
 from autograder.course.paths import project_root
 
 
 @click.command()
 @click.option("--check", is_flag=True, help="Write nothing; exit with 1 if something has drifted.")
 @command
-def sync(check: bool) -> Outcome:
+def sync(check: bool) -> CommandResult:
     """Write stubs and solution notebooks from the reference.
 
     Example:
@@ -26,4 +26,4 @@ def sync(check: bool) -> Outcome:
     else:
         lines = [f"brought in step: {drift.file} ({drift.cell or 'all of it'}: {drift.what})" for drift in drifts]
     text = "\n".join(lines) if drifts else "Everything agrees with the reference."
-    return Outcome([vars(drift) for drift in drifts], text, FELL_SHORT if check and drifts else 0)
+    return CommandResult([vars(drift) for drift in drifts], text, EXIT_FAILED if check and drifts else 0)

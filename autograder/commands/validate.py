@@ -6,14 +6,14 @@ from pathlib import Path
 
 import click
 
-from autograder.commands.console import FELL_SHORT, Outcome, command
+from autograder.commands.console import EXIT_FAILED, CommandResult, command
 from autograder.errors import CourseError
 
 
 @click.command()
 @click.argument("notebook", type=click.Path(path_type=Path))
 @command
-def validate(notebook: Path) -> Outcome:
+def validate(notebook: Path) -> CommandResult:
     """Check a notebook before it is handed in.
 
     This runs it from the top and asks the visible part of the grader's questions.
@@ -28,4 +28,4 @@ def validate(notebook: Path) -> Outcome:
         found = validate_notebook(notebook)
     except NotebookError as error:
         raise CourseError(str(error)) from error
-    return Outcome(found.to_dict(), describe(found), 0 if found.passed else FELL_SHORT)
+    return CommandResult(found.to_dict(), describe(found), 0 if found.passed else EXIT_FAILED)

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from traitlets.config import Config, PyFileConfigLoader
 
-from autograder.atomic_files import drafted
+from autograder.atomic_files import staged_file
 from autograder.errors import CourseError
 
 CONFIG_NAME = "nbgrader_config.py"
@@ -148,7 +148,7 @@ def _write_once(path: Path, text: str, mode: int | None = None) -> None:
     """
     # Each process has a draft of its own.
     at = path.with_name(f"{path.name}.{os.getpid()}.part")
-    with drafted(path, text.encode(), at=at, mode=mode) as draft:
+    with staged_file(path, text.encode(), at=at, mode=mode) as draft:
         try:
             os.link(draft, path)
         except FileExistsError:

@@ -63,7 +63,7 @@ _EXTRAS = {
 }  # fmt: skip
 
 
-def explained(error: BaseException, where: object = None) -> CourseError | None:
+def as_course_error(error: BaseException, where: object = None) -> CourseError | None:
     """Return what an exception means, or None if only a programmer can put it right.
 
     Args:

@@ -78,7 +78,7 @@ def course_folder(given: Path | None = None, start: Path | None = None) -> Path:
     )
 
 
-def typed(course: Course, *words: str) -> str:
+def shell_command(course: Course, *words: str) -> str:
     """Return a command of ours as it has to be typed in the current folder to be about a course.
 
     Args:
@@ -93,7 +93,7 @@ def typed(course: Course, *words: str) -> str:
 
 
 @contextmanager
-def new_course(folder: Path) -> Iterator[Course]:
+def create_or_open_course(folder: Path) -> Iterator[Course]:
     """Yield the course in a folder, with nobody else at work in it.
 
     It is made if it is missing, and unmade again if the block fails: then nothing has happened.
@@ -133,7 +133,7 @@ def _names(folder: Path) -> set[str]:
     return {path.name for path in folder.iterdir()} if folder.is_dir() else set()
 
 
-def refuse_unwritable(folder: Path, do: str) -> None:
+def require_writable(folder: Path, do: str) -> None:
     """Find out before the work whether a folder can be written.
 
     Args:

@@ -25,7 +25,7 @@ from autograder.gradebook.reader import read_only
 TEMPLATES = Path(__file__).parent / "templates"
 
 
-class TakeGrades(GetGrades):  # type: ignore[misc]
+class LoadGrades(GetGrades):  # type: ignore[misc]
     """Does what nbgrader's GetGrades does with two queries in place of two per cell, and says what still waits for a person."""
 
     def preprocess(self, nb: Any, resources: Any) -> tuple[Any, Any]:
@@ -59,7 +59,7 @@ class TakeGrades(GetGrades):  # type: ignore[misc]
         return read_only(db_url)
 
 
-def taking_from(gradebook: Gradebook) -> type[TakeGrades]:
+def with_gradebook(gradebook: Gradebook) -> type[LoadGrades]:
     """Return the same preprocessor for many pages: to open a gradebook takes longer than all that a page asks of it."""
 
     @contextmanager
@@ -69,10 +69,10 @@ def taking_from(gradebook: Gradebook) -> type[TakeGrades]:
         finally:
             gradebook.db.remove()  # what has changed by the next page is to be seen there
 
-    def opened(self: TakeGrades, db_url: str) -> AbstractContextManager[Gradebook]:
+    def opened(self: LoadGrades, db_url: str) -> AbstractContextManager[Gradebook]:
         return one_page()
 
-    return type(TakeGrades.__name__, (TakeGrades,), {"opened": opened, "__module__": __name__})
+    return type(LoadGrades.__name__, (LoadGrades,), {"opened": opened, "__module__": __name__})
 
 
 def _named(notebook: Any) -> list[Any]:

@@ -16,7 +16,7 @@ from pygments.formatters import HtmlFormatter  # type: ignore[import-untyped]
 from pygments.lexers import PythonLexer  # type: ignore[import-untyped]
 
 from autograder.feedback.formula import formula
-from autograder.submission.images import safe_pictures
+from autograder.submission.images import safe_images
 
 _LONGEST, _MOST_FORMULAS = 20_000, 400
 # Characters of MathML in one text; formulas behind them are shown as they were written.
@@ -79,7 +79,7 @@ def markdown(text: str, attachments: Any = None) -> str:
         text: the text.
         attachments: a cell's attachments; PNG and JPEG pictures among them are shown where the text has them.
     """
-    pictures = safe_pictures(attachments)
+    pictures = safe_images(attachments)
     return _rendered(text, pictures) if pictures else _remembered(text)
 
 

@@ -253,14 +253,14 @@ def _comment(cell: Any) -> str:
     return markdown(comment) if comment and comment != "No response." else ""
 
 
-def _told(text: str) -> str:
+def _redact_numbers(text: str) -> str:
     """Take the numbers out of what the student's code said when it failed: under hidden tests they can be hidden inputs."""
     return _NUMBER.sub("…", text) if text.casefold().startswith("it raised") else text
 
 
 def _tellable(verdict: Verdict) -> Verdict:
     # An example has numbers of the student's answer, and with them a function could bring home what another question asked.
-    findings = (replace(finding, message=_told(finding.message), example="") for finding in verdict.findings)
+    findings = (replace(finding, message=_redact_numbers(finding.message), example="") for finding in verdict.findings)
     return replace(verdict, findings=tuple(findings))
 
 
@@ -269,7 +269,7 @@ def _outcome(cell: Any) -> tuple[Verdict | None, str]:
     for output in cell.outputs if cell.cell_type == "code" else ():
         if output.output_type == "error":
             text = plain(output.evalue).strip()
-            return None, shortened(text, 500) if output.ename in _OURS else _told(
+            return None, shortened(text, 500) if output.ename in _OURS else _redact_numbers(
                 f"It raised {output.ename}: {text}"[:300]
             )
         if output.output_type == "execute_result" and VERDICT_MIME in output.data:

@@ -30,10 +30,10 @@ from nbgrader.api import (
 from sqlalchemy import select
 
 import autograder
-from autograder.atomic_files import write_file
+from autograder.atomic_files import write_atomically
 from autograder.course.folder import CONFIG_NAME, Course
 from autograder.course.site_address import site_address
-from autograder.feedback.exporter import FeedbackExporter, TakeGrades
+from autograder.feedback.exporter import FeedbackExporter, LoadGrades
 
 
 class PageStamps:
@@ -51,7 +51,7 @@ class PageStamps:
         self._path = course.root / "journal" / f"{chapter}.pages.json"
         feedback = config.GenerateFeedback
         # Of what somebody else's code makes a page nobody knows.
-        self._ours = feedback.preprocessors == [TakeGrades] and feedback.exporter_class is FeedbackExporter
+        self._ours = feedback.preprocessors == [LoadGrades] and feedback.exporter_class is FeedbackExporter
         self._marks = _marks(gradebook, chapter) if self._ours else {}
         released = course.folder("release", chapter=chapter) / f"{chapter}.ipynb"
         settings = json.dumps(config.FeedbackExporter, default=str, sort_keys=True)
@@ -74,7 +74,7 @@ class PageStamps:
         """Keep what was noted. Where that cannot be, all pages are made again the next time."""
         if self._ours:
             with suppress(OSError):
-                write_file(self._path, json.dumps(self._known | self._now, indent=0, sort_keys=True).encode())
+                write_atomically(self._path, json.dumps(self._known | self._now, indent=0, sort_keys=True).encode())
 
     def failed(self, student: str) -> None:
         """Take note of a page that could not be made."""

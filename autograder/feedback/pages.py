@@ -14,9 +14,9 @@ from nbgrader.coursedir import CourseDirectory
 from traitlets.config import Config
 
 from autograder.course.folder import Course
-from autograder.feedback.exporter import TakeGrades, taking_from
+from autograder.feedback.exporter import LoadGrades, with_gradebook
 from autograder.feedback.page_stamps import PageStamps
-from autograder.gradebook.nbgrader_log import quiet_log, without_remarks
+from autograder.gradebook.nbgrader_log import capture_log, silence_warnings
 from autograder.gradebook.reader import open_gradebook
 from autograder.record.results import read_result, write_result
 from autograder.submission.manifest import released_manifest
@@ -61,9 +61,9 @@ def write_feedback(
     pages = []
     with open_gradebook(course) as gradebook:
         stamps = PageStamps(course, chapter, config, gradebook)
-        shared = taking_from(gradebook)
+        shared = with_gradebook(gradebook)
         chosen = config.GenerateFeedback.preprocessors
-        config.GenerateFeedback.preprocessors = [shared if kind is TakeGrades else kind for kind in chosen]
+        config.GenerateFeedback.preprocessors = [shared if kind is LoadGrades else kind for kind in chosen]
         for student in graded_students(course, chapter) if students is None else sorted(set(students)):
             page = course.folder("feedback", student, chapter) / f"{chapter}.html"
             problem = None if stamps.is_current(student) else _convert(config, chapter, student)
@@ -80,11 +80,11 @@ def write_feedback(
 
 def _convert(config: Any, chapter: str, student: str) -> Problem | None:
     """Have nbgrader make a page; return what kept it from it."""
-    log, heard = quiet_log()
+    log, heard = capture_log()
     coursedir = CourseDirectory(config=config, assignment_id=chapter, student_id=glob.escape(student))
     converter = GenerateFeedback(coursedir=coursedir, config=config, force=True, log=log)
     try:
-        with without_remarks():
+        with silence_warnings():
             converter.start()
     except Exception as error:
         what = f"The feedback page could not be made: {heard.cause(error).rstrip('.')}."

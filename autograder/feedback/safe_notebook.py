@@ -19,7 +19,7 @@ from nbconvert.preprocessors import Preprocessor
 from nbformat.notebooknode import from_dict
 
 from autograder.feedback.markup import markdown
-from autograder.submission.images import picture_data, safe_pictures
+from autograder.submission.images import image_base64, safe_images
 
 # Of these only mathjax.html.j2 has a name that nbconvert asks for.
 _TEMPLATES = Path(__file__).parent / "templates"
@@ -48,7 +48,7 @@ def markdown_in_cell(context: Any, source: str) -> str:
     return markdown(source, cell.get("attachments"))
 
 
-class SafeDisplay(Preprocessor):  # type: ignore[misc]
+class SafeNotebook(Preprocessor):  # type: ignore[misc]
     """Leaves of a notebook what may be shown: texts, names and marks of cells, and outputs without anything that runs or fetches."""
 
     enabled = True
@@ -78,7 +78,7 @@ def _cell(number: int, cell: Any) -> dict[str, Any]:
         "source": source,
     }
     if kind == "markdown":
-        return shown | {"attachments": safe_pictures(cell.get("attachments"))}
+        return shown | {"attachments": safe_images(cell.get("attachments"))}
     count = cell.get("execution_count")
     outputs = [made for output in cell.get("outputs", ()) if (made := _output(output))]
     return shown | {"execution_count": count if isinstance(count, int) else None, "outputs": outputs}
@@ -115,7 +115,7 @@ def _output(output: Any) -> dict[str, Any]:
 
 
 def _data(data: Mapping[str, Any]) -> dict[str, str]:
-    found = {kind: picture_data(kind, data.get(kind)) for kind in _PIXELS}
+    found = {kind: image_base64(kind, data.get(kind)) for kind in _PIXELS}
     if isinstance(table := data.get("text/html"), (str, list)) and len(_text(table)) <= _LONGEST_HTML:
         found["text/html"] = bleach.clean(_text(table), _TAGS, _ATTRIBUTES, strip=True)
     for kind in ("text/markdown", "text/plain"):

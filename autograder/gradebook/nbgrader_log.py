@@ -39,7 +39,7 @@ class LastErrors(logging.Handler):
         return causes[-1] if causes else f"{type(error).__name__}: {error}"
 
 
-def quiet_log() -> tuple[logging.Logger, LastErrors]:
+def capture_log() -> tuple[logging.Logger, LastErrors]:
     """Return a log for one run of a converter, and what remembers its errors."""
     heard = LastErrors()
     log = logging.Logger("autograder.nbgrader", logging.WARNING)
@@ -48,7 +48,7 @@ def quiet_log() -> tuple[logging.Logger, LastErrors]:
 
 
 @contextmanager
-def without_remarks() -> Iterator[None]:
+def silence_warnings() -> Iterator[None]:
     """Keep to itself what SQLAlchemy remarks on nbgrader's models, and what nbgrader logs of an error that it raises as well."""
 
     def not_nbgraders(record: logging.LogRecord) -> bool:

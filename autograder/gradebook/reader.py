@@ -14,8 +14,8 @@ from sqlalchemy.event import listen
 from sqlalchemy.exc import SQLAlchemyError
 
 from autograder.course.folder import Course
-from autograder.course.known_errors import explained
-from autograder.course.paths import typed
+from autograder.course.known_errors import as_course_error
+from autograder.course.paths import shell_command
 from autograder.errors import CourseError
 
 
@@ -34,7 +34,7 @@ def open_gradebook(course: Course) -> Iterator[Gradebook]:
         with read_only(course.gradebook_url) as gradebook:
             yield gradebook
     except NoGradebookError as error:
-        do = f"Release a chapter first: {typed(course, 'assign', 'CHAPTER')}"
+        do = f"Release a chapter first: {shell_command(course, 'assign', 'CHAPTER')}"
         raise NoGradebookError(error.what, where=error.where, do=do) from None
 
 
@@ -73,7 +73,7 @@ def read_only(db_url: str) -> Iterator[Gradebook]:
         finally:
             gradebook.close()
     except SQLAlchemyError as error:
-        raise explained(error, where) or error from error
+        raise as_course_error(error, where) or error from error
 
 
 def _look_for_tables(url: URL, where: object) -> None:
@@ -116,7 +116,7 @@ def sqlite_file(url: URL) -> Path | None:
     return Path(url.database).resolve()
 
 
-def beside(database: Path) -> list[Path]:
+def sqlite_sidecar_files(database: Path) -> list[Path]:
     """Return the files that SQLite may keep beside a database, and plays into it when it is opened."""
     return [database.with_name(f"{database.name}-{kind}") for kind in ("journal", "wal", "shm")]
 
@@ -140,7 +140,7 @@ def released_chapters(course: Course, wanted: Sequence[str] = ()) -> list[str]:
         raise CourseError(
             "no chapter has been released here yet",
             where=course.root,
-            do=f"Release one: {typed(course, 'assign', 'CHAPTER')}",
+            do=f"Release one: {shell_command(course, 'assign', 'CHAPTER')}",
         )
     return list(dict.fromkeys(_released(course, known, name) for name in wanted)) if wanted else known
 
@@ -159,5 +159,5 @@ def _released(course: Course, known: Sequence[str], wanted: str) -> str:
     raise CourseError(
         f"there is no chapter {wanted!r} in this course; it has released: {', '.join(known)}",
         where=course.root,
-        do=f"Name one of those, or release it first: {typed(course, 'assign', 'CHAPTER')}",
+        do=f"Name one of those, or release it first: {shell_command(course, 'assign', 'CHAPTER')}",
     )

@@ -1,7 +1,7 @@
 """One opened gradebook for all of nbgrader's steps, where each of them opens one of its own, and one transaction for what belongs together.
 
 Opening costs more than anything that a step then asks: an engine, a look at every table, a look at the course. nbgrader's steps open their
-gradebook by the name ``Gradebook`` in their module; :func:`sharing` lets the same code find another one under that name.
+gradebook by the name ``Gradebook`` in their module; :func:`with_shared_gradebook` lets the same code find another one under that name.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ def _counted(kind: Any) -> frozenset[str]:
     return frozenset(columns | {about.key for about in inspect(kind).relationships if about.uselist})
 
 
-class UnitGradebook(Gradebook):  # type: ignore[misc]
+class TransactionalGradebook(Gradebook):  # type: ignore[misc]
     """nbgrader's gradebook, which may be opened and closed many times over one connection to its database.
 
     Every outermost ``with`` block is a unit: what is committed in it is written at its end, unless it or a block in it ended in an
@@ -124,7 +124,7 @@ class UnitGradebook(Gradebook):  # type: ignore[misc]
         self.engine.dispose()
 
 
-class SharedGradebook(UnitGradebook):
+class CachedGradebook(TransactionalGradebook):
     """A gradebook for grading: rows that nbgrader looks up one by one are read with one query for all of a notebook's, and once a unit."""
 
     def __init__(self, db_url: str, course_id: str) -> None:
@@ -232,12 +232,12 @@ def _marks_of(kind: Any) -> Select[Any]:
     )
 
 
-def imported(steps: Iterable[Any]) -> list[type]:
+def import_steps(steps: Iterable[Any]) -> list[type]:
     """Return the classes of a converter's steps, of which a configuration may give the names."""
     return [import_item(step) if isinstance(step, str) else step for step in steps]
 
 
-def sharing(kind: type, gradebook: Callable[[], UnitGradebook]) -> type:
+def with_shared_gradebook(kind: type, gradebook: Callable[[], TransactionalGradebook]) -> type:
     """Return a class of nbgrader's, or one made from it, whose methods use a shared gradebook in place of one of their own.
 
     The code is nbgrader's: each method that opens a gradebook is the same method with one other name in its module. Nothing outside the
@@ -248,7 +248,7 @@ def sharing(kind: type, gradebook: Callable[[], UnitGradebook]) -> type:
         gradebook: returns the gradebook; called when one is opened.
     """
 
-    def opened(db_url: str, course_id: str = "", authenticator: Any = None) -> UnitGradebook:
+    def opened(db_url: str, course_id: str = "", authenticator: Any = None) -> TransactionalGradebook:
         return gradebook()
 
     methods: dict[str, Any] = {}
@@ -265,7 +265,7 @@ def _opens_gradebook(method: FunctionType) -> bool:
     return _NAME in method.__code__.co_names and method.__globals__.get(_NAME) is Gradebook
 
 
-def _rebound(method: FunctionType, opened: Callable[..., UnitGradebook]) -> FunctionType:
+def _rebound(method: FunctionType, opened: Callable[..., TransactionalGradebook]) -> FunctionType:
     names = {**method.__globals__, _NAME: opened}
     copy = FunctionType(method.__code__, names, method.__name__, method.__defaults__, method.__closure__)
     copy.__kwdefaults__ = method.__kwdefaults__

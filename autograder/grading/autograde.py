@@ -14,14 +14,14 @@ from pathlib import Path
 import nbformat
 from nbgrader.api import MissingEntry
 
-from autograder.collecting.choices import open_notebooks
+from autograder.collecting.choices import undecided_notebooks
 from autograder.collecting.roster import gradebook_names, is_safe
 from autograder.course.folder import Course
 from autograder.course.known_errors import explained_for_all
 from autograder.course.lock import course_lock
 from autograder.engine.interface import Execution, Submission
 from autograder.engine.settings import GradingSettings, resolve_device
-from autograder.engine.workers.executor import Workers
+from autograder.engine.workers.executor import WorkerPool
 from autograder.errors import CourseError
 from autograder.grading.course_settings import (
     as_released,
@@ -36,16 +36,24 @@ from autograder.grading.submissions import files_of, submission_hash, submitted_
 from autograder.grading.tried import Tried
 from autograder.record.executed_notebook import (
     exercise_of,
-    exercises_of,
+    exercise_results,
     no_exercises,
     no_notebook,
     scores_of,
     seconds_of,
     to_decide,
 )
-from autograder.record.gradebook_writer import Books, RecordedGrade, RecordError
-from autograder.record.journal import FAILED, NOTHING, RECORDED, Journal, Standing, open_journal, standings
-from autograder.record.manual_grades import settled_cells, unchanged_cells
+from autograder.record.gradebook_writer import GradebookWriter, RecordedGrade, RecordError
+from autograder.record.journal import (
+    FAILED,
+    NO_STATE,
+    RECORDED,
+    Journal,
+    SubmissionState,
+    open_journal,
+    submission_states,
+)
+from autograder.record.manual_grades import manually_graded_cells, unchanged_cells
 from autograder.record.provenance import Provenance
 from autograder.record.results import GradeResult, Notebook, QuestionResult, Status, read_result, write_result
 from autograder.submission.attached_files import CompanionFiles
@@ -71,7 +79,7 @@ def autograde(
     progress: Progress = lambda result: None,
     settings: GradingSettings | None = None,
     make_executor: MakeExecutor | None = None,
-    workers: Workers | None = None,
+    workers: WorkerPool | None = None,
     tried: Tried | None = None,
 ) -> list[GradeResult]:
     """Grade the submissions of a chapter.
@@ -109,7 +117,7 @@ def autograde(
     with (
         nullcontext() if locked else course_lock(course),
         open_journal(course, chapter) as journal,
-        Books(course, chapter, configured(course)) as books,
+        GradebookWriter(course, chapter, configured(course)) as books,
         ThreadPoolExecutor(1) as aside,
         _heap_set_aside(),
     ):
@@ -117,7 +125,7 @@ def autograde(
         limits = as_released(course, chapter, limits)
         # PyTorch is asked about the processor while the first submissions run.
         made = aside.submit(provenance, limits)
-        run = _Run(course, manifest, limits, force, books, journal, standings(course, chapter), made)
+        run = _Run(course, manifest, limits, force, books, journal, submission_states(course, chapter), made)
         journal.write("run begins", submissions=len(wanted), jobs=jobs, device=limits.device, force=force)
         results: list[GradeResult] = []
         try:
@@ -179,16 +187,16 @@ class _Run:
     manifest: Manifest
     settings: GradingSettings
     force: bool
-    books: Books
+    books: GradebookWriter
     journal: Journal
-    standings: Mapping[str, Standing]
+    standings: Mapping[str, SubmissionState]
     made: Future[Provenance]
 
     def results(
         self,
         students: Sequence[str],
         make_executor: MakeExecutor | None,
-        workers: Workers | None,
+        workers: WorkerPool | None,
         tried: Tried | None,
     ) -> Iterator[GradeResult]:
         """Yield results as they come in; what needs no kernel is told while others run."""
@@ -196,7 +204,7 @@ class _Run:
             self.journal.stale(students)
         ready = _Ready()
         submissions = self._submissions(students, ready)
-        with Workers() if workers is None else nullcontext(workers) as there:
+        with WorkerPool() if workers is None else nullcontext(workers) as there:
             run = partial(executions, make_executor, self.settings, workers=there)
             done = (
                 run(submissions)
@@ -251,7 +259,7 @@ class _Run:
             ready.early.append(self._unsafe(student, digest))
         elif not self.force and (known := self._unchanged(student, digest)):
             ready.early.append(known)
-        elif several := open_notebooks(path.parent, self.manifest.chapter):
+        elif several := undecided_notebooks(path.parent, self.manifest.chapter):
             places = {f"{student}/{name}": path.with_name(name) for name in several}
             return [self._submission(name, student, path, beside, instead) for name, instead in places.items()]
         elif not path.is_file():
@@ -277,7 +285,7 @@ class _Run:
         return files_of(self.course, self.manifest.chapter, path)
 
     def _unchanged(self, student: str, digest: str) -> GradeResult | None:
-        if self.standings.get(student, NOTHING).word != RECORDED:
+        if self.standings.get(student, NO_STATE).word != RECORDED:
             return None
         known = read_result(self.course, self.manifest.chapter, student)
         if known is None or known.status == "not recorded":
@@ -303,12 +311,12 @@ class _Run:
     def _settled(self, execution: Execution, digest: str) -> frozenset[str]:
         """Return the cells whose points are a person's and stay so: the person has seen what there is to see now."""
         student = execution.student
-        standing = self.standings.get(student, NOTHING)
+        standing = self.standings.get(student, NO_STATE)
         if standing.submission:
             # A recording that was stopped may have left a notebook that nobody has seen: its own note counts.
             return standing.settled if standing.submission == digest else frozenset()
         known = read_result(self.course, self.manifest.chapter, student)
-        settled = settled_cells(self.books, self.manifest, student)
+        settled = manually_graded_cells(self.books, self.manifest, student)
         # Of what the grader failed on, nobody has seen anything yet.
         if not settled or (known is not None and known.status == "graded" and known.submission == digest):
             return settled
@@ -327,7 +335,7 @@ class _Run:
 
     def _failed_before(self, student: str, digest: str) -> bool:
         """Whether grading the same submission failed in an earlier run, by what is in it as far as anybody can tell."""
-        return self.standings.get(student, NOTHING).lost == digest
+        return self.standings.get(student, NO_STATE).lost == digest
 
     def _unrecorded(self, student: str, digest: str, error: RecordError) -> GradeResult:
         """Say that a submission could not be read or recorded; the second time that counts, unless the gradebook is the cause."""
@@ -357,7 +365,7 @@ class _Run:
         return replace(
             self._result(student, digest, "not gradable" if fatal else "graded"),
             provenance=made_by(self.made.result(), execution, ran=not fatal),
-            exercises=exercises_of(self.manifest, notebook, points, times),
+            exercises=exercise_results(self.manifest, notebook, points, times),
             questions=tuple(_questions(self.manifest, grades)),
             problems=problems,
             late_penalty=recorded.late_penalty,
@@ -379,7 +387,7 @@ class _Run:
 
     def _worth(self, file: str, execution: Execution) -> Notebook:
         notebook = nbformat.reads(execution.notebook, as_version=4)
-        exercises = exercises_of(self.manifest, notebook, scores_of(notebook), {})
+        exercises = exercise_results(self.manifest, notebook, scores_of(notebook), {})
         return Notebook(file, sum(e.score for e in exercises), sum(e.max_score for e in exercises))
 
     def _without_notebook(self, student: str, digest: str) -> GradeResult:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from dataclasses import replace
 
-from autograder.collecting.choices import carry_out, notebooks_beside, read_choice, write_choice
+from autograder.collecting.choices import apply_choice, other_notebooks, read_choice, write_choice
 from autograder.course.folder import Course
 from autograder.errors import CourseError
 from autograder.record.results import read_result, write_result
@@ -26,7 +26,7 @@ def choose(course: Course, student: str, chapter: str, file: str) -> None:
         CourseError: if there is nothing to choose, or no such notebook among those to choose from.
     """
     folder = course.folder("submitted", student, chapter)
-    beside = notebooks_beside(folder, chapter)
+    beside = other_notebooks(folder, chapter)
     taken = os.path.lexists(folder / f"{chapter}.ipynb") and read_choice(course, chapter, student) is None
     if len(beside) < 2 or taken:
         what = f"there is nothing to choose: {student} has one notebook of {chapter}, or none"
@@ -40,4 +40,4 @@ def choose(course: Course, student: str, chapter: str, file: str) -> None:
     if known is not None:
         write_result(course, replace(known, status="to decide", submission="", unchanged=False))
     write_choice(course, chapter, student, file, beside)
-    carry_out(course, chapter, student)
+    apply_choice(course, chapter, student)

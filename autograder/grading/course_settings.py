@@ -9,7 +9,7 @@ from traitlets.config import Config
 
 from autograder.checks_version import checks_hash
 from autograder.course.folder import Course
-from autograder.course.paths import typed
+from autograder.course.paths import shell_command
 from autograder.engine.interface import Execution
 from autograder.engine.jupyter.kernel_execute import KernelExecute
 from autograder.engine.settings import GradingSettings, limits_of
@@ -68,7 +68,7 @@ def require_student_package(course: Course, manifest: Manifest) -> None:
         raise CourseError(
             f"the students' package of {manifest.chapter} is missing: their code would not find tfcourse",
             where=course.folder("student", chapter=manifest.chapter),
-            do=f"Make it again: {typed(course, 'assign', manifest.chapter)}",
+            do=f"Make it again: {shell_command(course, 'assign', manifest.chapter)}",
         )
 
 

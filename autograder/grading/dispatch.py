@@ -9,8 +9,8 @@ from functools import partial
 from autograder.engine.interface import Execution, Executor, Submission
 from autograder.engine.sandbox.isolation import settled
 from autograder.engine.settings import GradingSettings
-from autograder.engine.workers.executor import Workers
-from autograder.engine.workers.pool import run_all
+from autograder.engine.workers.executor import WorkerPool
+from autograder.engine.workers.pool import run_concurrently
 
 MakeExecutor = Callable[[GradingSettings], Executor]
 
@@ -19,7 +19,7 @@ def executions(
     make_executor: MakeExecutor | None,
     settings: GradingSettings,
     submissions: Iterable[Submission],
-    workers: Workers | None = None,
+    workers: WorkerPool | None = None,
 ) -> Iterator[Execution]:
     """Run submissions and yield what comes of them, in the order in which they are done.
 
@@ -34,12 +34,12 @@ def executions(
 
         return executions_on_cluster(settings, submissions, make_executor)
     if make_executor is not None:
-        return run_all(partial(make_executor, settings), submissions, jobs=settings.jobs)
+        return run_concurrently(partial(make_executor, settings), submissions, jobs=settings.jobs)
     return _executions_here(workers, settled(settings), submissions)
 
 
 def _executions_here(
-    workers: Workers | None, settings: GradingSettings, submissions: Iterable[Submission]
+    workers: WorkerPool | None, settings: GradingSettings, submissions: Iterable[Submission]
 ) -> Iterator[Execution]:
-    with Workers() if workers is None else nullcontext(workers) as there:
-        yield from run_all(partial(there.executor_for, settings), submissions, jobs=settings.jobs)
+    with WorkerPool() if workers is None else nullcontext(workers) as there:
+        yield from run_concurrently(partial(there.executor_for, settings), submissions, jobs=settings.jobs)

@@ -20,7 +20,7 @@ from autograder.engine.interface import Executor, Submission
 from autograder.engine.sandbox.isolation import settled
 from autograder.engine.settings import GradingSettings, resolve_device
 from autograder.engine.workers.executor import executor_for
-from autograder.submission.attached_files import files_beside
+from autograder.submission.attached_files import attached_files
 from autograder.submission.test_cells import error_output, is_locked, is_test
 
 # One worker for as many submissions as this process grades in the same way.
@@ -51,7 +51,7 @@ class EngineExecute(Execute):  # type: ignore[misc]
         worker = worker_for(self._settings(chapter))
         notebook = copy.deepcopy(nb)
         foreign = _take_marks(notebook, _course_cells(about))
-        beside = files_beside([Path(resources["metadata"]["path"])])
+        beside = attached_files([Path(resources["metadata"]["path"])])
         execution = worker.grade_one(Submission(str(about["student"]), chapter, nbformat.writes(notebook), beside))
         if not execution.notebook:
             raise GraderError(execution.failure)

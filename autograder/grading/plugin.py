@@ -28,13 +28,13 @@ from nbgrader.preprocessors import (
 from traitlets.config import Config
 
 from autograder.course.folder import Course
-from autograder.feedback.exporter import FeedbackExporter, TakeGrades
-from autograder.feedback.safe_notebook import SafeDisplay, markdown_in_cell
+from autograder.feedback.exporter import FeedbackExporter, LoadGrades
+from autograder.feedback.safe_notebook import SafeNotebook, markdown_in_cell
 from autograder.grading.metadata_check import CheckMetadata
 from autograder.grading.nbgrader_execute import EngineExecute
-from autograder.record.compact_json import one_per_line
+from autograder.record.compact_json import dumps_by_line
 from autograder.record.gradebook_writer import EXPORTED
-from autograder.submission.intake import put_in_order
+from autograder.submission.intake import prepare_submission
 from autograder.submission.manifest import Manifest, cell_order, read_manifest
 from autograder.submission.notebook_reader import UnreadableError, read_file, read_notebook
 from autograder.submission.problem import Problem
@@ -78,7 +78,7 @@ class SubmissionExporter(NotebookExporter):  # type: ignore[misc]
             self._validate_preprocessor(nb, "the last one")
         resources["output_suffix"] = ".nbconvert"
         resources[EXPORTED] = strip_transient(nb)
-        return one_per_line(nb, "cells", sort_keys=True), resources
+        return dumps_by_line(nb, "cells", sort_keys=True), resources
 
 
 class RestoreCells(NbGraderPreprocessor):  # type: ignore[misc]
@@ -89,7 +89,7 @@ class RestoreCells(NbGraderPreprocessor):  # type: ignore[misc]
         found: list[Problem] = resources.pop(_FOUND, [])
         about = resources["nbgrader"]
         if _is_chapter(about):
-            put_in_order(nb, found, self._manifest(about))
+            prepare_submission(nb, found, self._manifest(about))
         return nb, resources
 
     def _manifest(self, about: Any) -> Manifest:
@@ -105,7 +105,7 @@ class RestoreCells(NbGraderPreprocessor):  # type: ignore[misc]
         return read_manifest(about["db_url"], about["assignment"], order)
 
 
-class _ForOthers:
+class _ExtraNotebooksOnly:
     """A step for notebooks that are not their chapter's: in those RestoreCells has done its work."""
 
     # Not `preprocess`, which is nbgrader's own: it is to find the shared gradebook.
@@ -116,11 +116,11 @@ class _ForOthers:
         return done
 
 
-class OthersKernelspec(_ForOthers, OverwriteKernelspec):  # type: ignore[misc]
+class OthersKernelspec(_ExtraNotebooksOnly, OverwriteKernelspec):  # type: ignore[misc]
     """nbgrader's OverwriteKernelspec for notebooks that are not their chapter's."""
 
 
-class OthersCells(_ForOthers, OverwriteCells):  # type: ignore[misc]
+class OthersCells(_ExtraNotebooksOnly, OverwriteCells):  # type: ignore[misc]
     """nbgrader's OverwriteCells for notebooks that are not their chapter's."""
 
 
@@ -156,10 +156,10 @@ def configure(config: Any) -> None:
     # The formgrader shows what students wrote in the lecturer's own browser session.
     config.HTMLExporter.sanitize_html = True
     config.HTMLExporter.filters = {**config.HTMLExporter.get("filters", {}), "markdown2html": markdown_in_cell}
-    others = [step for step in config.HTMLExporter.get("preprocessors", ()) if step is not SafeDisplay]
-    config.HTMLExporter.preprocessors = [*others, SafeDisplay]
+    others = [step for step in config.HTMLExporter.get("preprocessors", ()) if step is not SafeNotebook]
+    config.HTMLExporter.preprocessors = [*others, SafeNotebook]
     config.GenerateFeedback.setdefault("exporter_class", FeedbackExporter)
-    config.GenerateFeedback.setdefault("preprocessors", [TakeGrades])
+    config.GenerateFeedback.setdefault("preprocessors", [LoadGrades])
 
 
 def configured(course: Course) -> Config:

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from autograder.course.folder import Course
-from autograder.course.paths import typed
+from autograder.course.paths import shell_command
 from autograder.engine.settings import GradingSettings
-from autograder.engine.workers.executor import Workers
+from autograder.engine.workers.executor import WorkerPool
 from autograder.errors import CourseError
 from autograder.grading.autograde import autograde
 from autograder.grading.course_settings import as_released, provenance
@@ -17,7 +17,7 @@ from autograder.grading.dispatch import MakeExecutor
 from autograder.grading.replay import tried as made_again
 from autograder.grading.submissions import files_of, submission_hash, submitted_notebook
 from autograder.grading.tried import Tried
-from autograder.record.journal import NOTHING, RECORDED, standings
+from autograder.record.journal import NO_STATE, RECORDED, submission_states
 from autograder.record.provenance import Provenance
 from autograder.record.results import GradeResult, read_results
 from autograder.submission.manifest import Manifest, released_manifest
@@ -35,7 +35,7 @@ _LEFT: dict[Why, str] = {
 
 
 @dataclass(frozen=True)
-class Move:
+class ScoreChange:
     """A student whose points changed.
 
     Attributes:
@@ -86,7 +86,7 @@ class Regrade:
 
     chapter: str
     dry_run: bool
-    moves: tuple[Move, ...]
+    moves: tuple[ScoreChange, ...]
     results: tuple[GradeResult, ...]
     left: tuple[tuple[str, Why], ...]
 
@@ -148,7 +148,7 @@ def regrade(
     locked: bool = False,
     progress: Callable[[GradeResult], None] = lambda result: None,
     make_executor: MakeExecutor | None = None,
-    workers: Workers | None = None,
+    workers: WorkerPool | None = None,
     tried: Tried | None = None,
 ) -> Regrade:
     """Make grades again and compare. Points and comments that a person gave are kept, and nobody is asked to look at them again.
@@ -202,7 +202,7 @@ def regrade(
 def _refuse_strangers(
     course: Course, chapter: str, known: dict[str, GradeResult], students: Sequence[str] | None
 ) -> None:
-    where, do = course.root / "results" / chapter, f"Grade first: {typed(course, 'autograde', chapter)}"
+    where, do = course.root / "results" / chapter, f"Grade first: {shell_command(course, 'autograde', chapter)}"
     if not known:
         raise CourseError(f"nothing has been graded for {chapter}", where=where, do=do)
     if strangers := sorted(set(students or ()) - set(known)):
@@ -217,11 +217,11 @@ def _choose(
     settings: GradingSettings,
 ) -> tuple[list[str], list[tuple[str, Why]]]:
     """Return who is graded again, and who is not and why."""
-    now, standing = provenance(settings), standings(course, manifest.chapter)
+    now, standing = provenance(settings), submission_states(course, manifest.chapter)
     chosen, left = [], list[tuple[str, Why]]()
     for student in sorted(set(students) if students is not None else known):
         grade = known[student]
-        pending = standing.get(student, NOTHING).word != RECORDED
+        pending = standing.get(student, NO_STATE).word != RECORDED
         path = submitted_notebook(course, manifest.chapter, student)
         if not path.parent.is_dir():
             left.append((student, "gone"))
@@ -246,11 +246,11 @@ def _is_current(grade: GradeResult, now: Provenance, manifest: Manifest, setting
     return same_means and (grade.source, grade.device, grade.seed) == (manifest.digest, settings.device, settings.seed)
 
 
-def _move(before: GradeResult, after: GradeResult) -> Move | None:
+def _move(before: GradeResult, after: GradeResult) -> ScoreChange | None:
     exercises = tuple(_moved_exercises(before, after))
     if not exercises and before.score == after.score:
         return None
-    return Move(after.student, before.score, after.score, exercises)
+    return ScoreChange(after.student, before.score, after.score, exercises)
 
 
 def _moved_exercises(before: GradeResult, after: GradeResult) -> Iterator[tuple[str, float, float]]:

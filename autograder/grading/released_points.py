@@ -6,7 +6,7 @@ from pathlib import Path
 
 from autograder.authoring.myst import notebook_of, read_text
 from autograder.course.folder import Course
-from autograder.course.paths import project_root, typed
+from autograder.course.paths import project_root, shell_command
 from autograder.errors import CourseError
 from autograder.submission.manifest import Manifest, released_manifest
 
@@ -14,7 +14,7 @@ from autograder.submission.manifest import Manifest, released_manifest
 _TEST = "test_"
 
 
-def points_now(project: Path, chapter: str) -> dict[str, float]:
+def current_points(project: Path, chapter: str) -> dict[str, float]:
     """Return what each exercise of a chapter is worth in the project, by name; nothing if the project has no such chapter."""
     path = project / "chapters" / chapter / "exercises.md"
     if not path.is_file():
@@ -24,13 +24,13 @@ def points_now(project: Path, chapter: str) -> dict[str, float]:
     return {name.removeprefix(_TEST): float(points) for name, points in worth.items() if name.startswith(_TEST)}
 
 
-def points_then(manifest: Manifest) -> dict[str, float]:
+def released_points(manifest: Manifest) -> dict[str, float]:
     """Return what each exercise of a chapter was worth when it was released, by name."""
     tests = (cell for cell in manifest.cells if cell.grade and cell.name.startswith(_TEST))
     return {cell.name.removeprefix(_TEST): cell.points for cell in tests}
 
 
-def refuse_other_points(course: Course, chapter: str) -> None:
+def refuse_changed_points(course: Course, chapter: str) -> None:
     """Refuse to grade a chapter by other points than those under which it was released: marks would mean something else without a word.
 
     Raises:
@@ -38,10 +38,10 @@ def refuse_other_points(course: Course, chapter: str) -> None:
             worth is the course's own business.
     """
     try:
-        now = points_now(project_root(), chapter)
+        now = current_points(project_root(), chapter)
     except CourseError:
         return  # a course that is graded without its project
-    then = points_then(released_manifest(course, chapter))
+    then = released_points(released_manifest(course, chapter))
     both = then.keys() & now.keys()
     moved = sorted(name for name in both if then[name] != now[name])
     if moved:
@@ -50,5 +50,5 @@ def refuse_other_points(course: Course, chapter: str) -> None:
         raise CourseError(
             f"points of {chapter} changed from {before:g} to {after:g} since it was released ({shown})",
             where=course.root,
-            do=f"Nothing was graded. {typed(course, 'regrade', chapter, '--new-points')} takes them over and lists who moves.",
+            do=f"Nothing was graded. {shell_command(course, 'regrade', chapter, '--new-points')} takes them over and lists who moves.",
         )

@@ -11,10 +11,10 @@ import nbformat
 
 from autograder.checking.verdict import Verdict
 from autograder.course.folder import Course
-from autograder.course.paths import typed
+from autograder.course.paths import shell_command
 from autograder.engine.interface import Execution, Submission
 from autograder.engine.settings import GradingSettings, resolve_device
-from autograder.engine.workers.executor import Workers
+from autograder.engine.workers.executor import WorkerPool
 from autograder.errors import CourseError
 from autograder.feedback.pages import KIND as NO_FEEDBACK
 from autograder.grading.course_settings import as_released, made_by, provenance
@@ -22,8 +22,8 @@ from autograder.grading.dispatch import MakeExecutor, executions
 from autograder.grading.plugin import configured
 from autograder.grading.submissions import files_of, submission_hash, submitted_notebook
 from autograder.grading.tried import Tried
-from autograder.record.executed_notebook import exercises_of, no_exercises, no_notebook, scores_of, seconds_of
-from autograder.record.gradebook_writer import Books, RecordError
+from autograder.record.executed_notebook import exercise_results, no_exercises, no_notebook, scores_of, seconds_of
+from autograder.record.gradebook_writer import GradebookWriter, RecordError
 from autograder.record.results import ExerciseResult, GradeResult, read_result
 from autograder.submission.manifest import Manifest, released_manifest
 from autograder.submission.problem import Problem, problems_of
@@ -81,7 +81,7 @@ def replay(course: Course, chapter: str, student: str, *, make_executor: MakeExe
     manifest = released_manifest(course, chapter)
     recorded = read_result(course, chapter, student)
     if recorded is None or recorded.status == "not recorded":
-        there, grade = course.folder("submitted", student, chapter), typed(course, "autograde", chapter)
+        there, grade = course.folder("submitted", student, chapter), shell_command(course, "autograde", chapter)
         absent = f"There is no {there}: is the id spelled as the folder is? Once it is there: {grade}"
         raise CourseError(
             f"there is no grade of {student} for {chapter}" + (": the grader failed" if recorded else ""),
@@ -113,7 +113,7 @@ def tried(
     known: Sequence[GradeResult],
     settings: GradingSettings,
     make_executor: MakeExecutor | None = None,
-    workers: Workers | None = None,
+    workers: WorkerPool | None = None,
     keep: Tried | None = None,
 ) -> Iterator[GradeResult]:
     """Yield what known grades come to if they are made again; nothing is written.
@@ -130,7 +130,7 @@ def tried(
     made = provenance(settings)
     by_student = {grade.student: replace(_anew(course, manifest, grade, settings), provenance=made) for grade in known}
     early: list[GradeResult] = []
-    with Books(course, manifest.chapter, configured(course)) as books:
+    with GradebookWriter(course, manifest.chapter, configured(course)) as books:
         submissions = _submissions(books, manifest, by_student, early)
         run = partial(executions, make_executor, settings, workers=workers)
         done = run(submissions) if keep is None else keep.executions(submissions, settings, lambda: made, run)
@@ -153,7 +153,7 @@ def _anew(course: Course, manifest: Manifest, known: GradeResult, settings: Grad
 
 
 def _submissions(
-    books: Books, manifest: Manifest, known: Mapping[str, GradeResult], early: list[GradeResult]
+    books: GradebookWriter, manifest: Manifest, known: Mapping[str, GradeResult], early: list[GradeResult]
 ) -> Iterator[Submission]:
     for student, grade in known.items():
         path = submitted_notebook(books.course, manifest.chapter, student)
@@ -178,7 +178,7 @@ def _judged(manifest: Manifest, grade: GradeResult, execution: Execution) -> Gra
     return replace(
         grade,
         status="not gradable" if fatal else "graded",
-        exercises=exercises_of(manifest, notebook, scores_of(notebook), seconds_of(notebook)),
+        exercises=exercise_results(manifest, notebook, scores_of(notebook), seconds_of(notebook)),
         problems=problems,
         seconds=round(execution.seconds, 3),
         provenance=made_by(grade.provenance, execution, ran=not fatal),

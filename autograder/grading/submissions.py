@@ -6,7 +6,7 @@ import hashlib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from autograder.collecting.choices import open_notebooks
+from autograder.collecting.choices import undecided_notebooks
 from autograder.course.folder import Course
 from autograder.errors import CourseError
 from autograder.submission.attached_files import CompanionFiles, companion_files
@@ -71,6 +71,6 @@ def submission_hash(notebook: Path, files: Mapping[str, str]) -> str:
                 digest.update(hashlib.file_digest(file, "sha256").digest())
     for name in sorted(files):
         digest.update(hashlib.sha256(f"{name}\0{files[name]}".encode("utf-8", "surrogateescape")).digest())
-    for name, data in open_notebooks(notebook.parent, notebook.stem).items():
+    for name, data in undecided_notebooks(notebook.parent, notebook.stem).items():
         digest.update(hashlib.sha256(f"{name}\0".encode("utf-8", "surrogateescape") + data).digest())
     return digest.hexdigest()

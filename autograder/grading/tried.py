@@ -14,7 +14,7 @@ from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
-from autograder.atomic_files import write_file
+from autograder.atomic_files import write_atomically
 from autograder.course.folder import Course
 from autograder.engine.interface import Execution, Submission
 from autograder.engine.settings import GradingSettings
@@ -83,7 +83,7 @@ class Tried:
         with suppress(OSError):
             self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
             data = json.dumps(asdict(execution)).encode("utf-8", "backslashreplace")
-            write_file(self.folder / key, data, durable=False)
+            write_atomically(self.folder / key, data, durable=False)
 
 
 def tried_in(course: Course, chapter: str, *, writes: bool) -> Tried:

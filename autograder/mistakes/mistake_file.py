@@ -11,7 +11,7 @@ from typing import Any, overload
 
 from autograder.checking.exercise import BANDS, Misconception
 from autograder.errors import CourseError
-from autograder.mistakes.source_edits import Edit, EditError, edited
+from autograder.mistakes.source_edits import Edit, EditError, apply_edits
 
 _KEYS = {"name", "class", "read", "told", "edits", "body"}
 _TABLES = {"mistake", "equivalent"}
@@ -107,7 +107,7 @@ class MistakeFile(Sequence[Misconception]):
             read=table["read"],
             kind=table["class"],
             code=tuple(filter(None, pieces)),
-            make=lambda: edited(self._reference, edits, body=table.get("body"), name=name, file=self.path),
+            make=lambda: apply_edits(self._reference, edits, body=table.get("body"), name=name, file=self.path),
         )
 
     @overload

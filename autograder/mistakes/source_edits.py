@@ -21,12 +21,12 @@ from typing import Any
 from autograder.errors import CourseError
 from autograder.static_analysis.definitions import (
     Definition,
-    ModuleText,
+    ModuleSource,
     docstring_node,
     first_line,
     last_line,
-    module_text,
-    register,
+    module_source,
+    register_source,
 )
 
 PROJECT = "tfcourse"
@@ -88,7 +88,7 @@ class Node:
         return self.module, self.name
 
 
-def edited(
+def apply_edits(
     reference: Callable[..., Any], edits: Sequence[Edit], *, body: str | None = None, name: str, file: Path
 ) -> Callable[..., Any]:
     """Return the reference with its source edited.
@@ -171,7 +171,7 @@ def _span(code: str, method: str) -> tuple[int, int]:
     """Return where a method stands in a class's code; the whole code if there is no name."""
     if not method:
         return 0, len(code)
-    text = ModuleText(Path("edited"), code)
+    text = ModuleSource(Path("edited"), code)
     node = text.tree.body[0]
     found = [item for item in getattr(node, "body", ()) if getattr(item, "name", None) == method]
     if len(found) != 1:
@@ -180,10 +180,10 @@ def _span(code: str, method: str) -> tuple[int, int]:
     return text.offset(first_line(found[0]), 0), end
 
 
-def _parsed(part: str) -> tuple[ModuleText, str]:
+def _parsed(part: str) -> tuple[ModuleSource, str]:
     """Return a piece of code that stands at some margin as a module, and the margin."""
     margin = part[: len(part) - len(part.lstrip())]
-    return ModuleText(Path("edited"), textwrap.dedent(part)), margin
+    return ModuleSource(Path("edited"), textwrap.dedent(part)), margin
 
 
 def _without(part: str, beginning: str) -> str:
@@ -247,7 +247,7 @@ def _with_first(part: str, statements: str) -> str:
 
 
 def _with_body(code: str, body: str) -> str:
-    text = ModuleText(Path("edited"), code)
+    text = ModuleSource(Path("edited"), code)
     node = text.tree.body[0]
     assert isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef))
     head = text.lines[: first_line(node.body[0]) - 1]
@@ -263,11 +263,11 @@ class Sources:
     """The project's definitions, and which of them read which."""
 
     def __init__(self) -> None:
-        self._texts: dict[str, ModuleText] = {}
+        self._texts: dict[str, ModuleSource] = {}
 
-    def text(self, module: str) -> ModuleText:
+    def text(self, module: str) -> ModuleSource:
         if module not in self._texts:
-            self._texts[module] = module_text(Path(str(importlib.import_module(module).__file__)))
+            self._texts[module] = module_source(Path(str(importlib.import_module(module).__file__)))
         return self._texts[module]
 
     def node(self, module: str, name: str) -> Node | None:
@@ -350,14 +350,14 @@ class Sources:
         lines: dict[str, str] = {}
         for (module, _), code in parts:
             text = self.text(module)
-            statement = ModuleText(Path("edited"), code)
+            statement = ModuleSource(Path("edited"), code)
             for read in (read for node in statement.tree.body for read in statement.reads(node)):
                 line = self._import_of(text, module, read.id, own)
                 if line and lines.setdefault(read.id, line) != line:
                     raise EditError(f"the name {read.id} means two things: {lines[read.id]!r} and {line!r}")
         return sorted(set(lines.values()))
 
-    def _import_of(self, text: ModuleText, module: str, name: str, own: set[str]) -> str:
+    def _import_of(self, text: ModuleSource, module: str, name: str, own: set[str]) -> str:
         if name in own:
             return ""
         if name in text.definitions:
@@ -404,7 +404,7 @@ def run_source(text: str, name: str, file: str) -> Callable[..., Any]:
     """
     module = ModuleType("tfcourse_mistakes." + "".join(c if c.isalnum() else "_" for c in file.rpartition("/")[2]))
     module.__file__ = file
-    register(file, text)
+    register_source(file, text)
     linecache.cache[file] = (len(text), None, text.splitlines(keepends=True), file)
     sys.modules[module.__name__] = module
     try:

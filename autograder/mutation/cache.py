@@ -12,7 +12,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from autograder.atomic_files import drafted
+from autograder.atomic_files import staged_file
 from autograder.mutation.measure import Measures, Survivor
 
 FOLDER = Path(".cache", "mutants")
@@ -34,7 +34,7 @@ def write(name: str, key: str, measures: Measures) -> None:
     """Keep the measures of an exercise."""
     path = _path(name, key)
     data = json.dumps(to_dict(measures)).encode()
-    with drafted(path, data, at=path.with_name(f"{path.name}.{os.getpid()}.part"), durable=False) as draft:
+    with staged_file(path, data, at=path.with_name(f"{path.name}.{os.getpid()}.part"), durable=False) as draft:
         draft.replace(path)
 
 

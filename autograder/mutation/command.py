@@ -9,7 +9,7 @@ from autograder.checks import exercises
 from autograder.errors import CourseError
 from autograder.mutation import cache, record, report
 from autograder.mutation.measure import Measures
-from autograder.parallel import spread
+from autograder.parallel import parallel_map
 
 
 def run(names: Sequence[str], *, mutants: bool, coverage: bool, toml: bool = False, write: bool = False) -> int:
@@ -17,7 +17,7 @@ def run(names: Sequence[str], *, mutants: bool, coverage: bool, toml: bool = Fal
     cache.prune()
     # A big exercise should not begin last.
     order = sorted(names, key=lambda name: len(_source(name)))
-    taken = dict(zip(order, spread(_measured, order), strict=True))
+    taken = dict(zip(order, parallel_map(_measured, order), strict=True))
     errors = [f"{name}: {text}" for name, text in taken.items() if isinstance(text, str)]
     found = {name: measures for name in names if isinstance(measures := taken[name], Measures)}
     lines = list(errors)

@@ -13,12 +13,12 @@ from functools import cache
 from pathlib import Path
 
 from autograder.checking.exercise import Exercise
-from autograder.checks import declared_in
+from autograder.checks import declaring_module
 from autograder.mistakes.source_edits import EditError, Sources
 from autograder.mutation.guards import promises_errors
 from autograder.mutation.mutants import Key, own_definitions, reached_code
-from autograder.static_analysis.definitions import module_text
-from autograder.static_analysis.import_graph import files_behind
+from autograder.static_analysis.definitions import module_source
+from autograder.static_analysis.import_graph import source_files
 
 _PACKAGE = Path(__file__).parents[1]
 # How a verdict is worded decides nothing about who gets which points.
@@ -51,7 +51,7 @@ def key_of(exercise: Exercise) -> str:
 
 
 def _files_of_the_check(exercise: Exercise) -> Iterator[Path]:
-    for file in files_behind(declared_in(exercise)):
+    for file in source_files(declaring_module(exercise)):
         inside = file.is_relative_to(_PACKAGE / "checks") or file.is_relative_to(_PACKAGE / "checking")
         if inside and file.name not in _WORDING:
             yield file
@@ -61,7 +61,7 @@ def _files_of_the_check(exercise: Exercise) -> Iterator[Path]:
 def _definitions(exercise: Exercise) -> dict[Key, str]:
     """Return the code of the course's definitions that the reference reaches, and that the makers of cases name."""
     found = {key: _text_digest(node.code) for key, node in reached_code(exercise).items()}
-    for file in files_behind(declared_in(exercise)):
+    for file in source_files(declaring_module(exercise)):
         if file.is_relative_to(_PACKAGE / "checks"):
             for key in _named(file):
                 found |= _closure(key)
@@ -72,7 +72,7 @@ def _definitions(exercise: Exercise) -> dict[Key, str]:
 @cache
 def _named(file: Path) -> frozenset[Key]:
     """Return the definitions of the course that a module names."""
-    text = module_text(file)
+    text = module_source(file)
     modules: dict[str, str] = {}
     found: set[Key] = set()
     for name, (origin, attribute) in text.imports.items():

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from autograder.atomic_files import write_file
+from autograder.atomic_files import write_atomically
 from autograder.checking.exercise import Exercise
 from autograder.checks import exercises
 from autograder.errors import CourseError
@@ -88,7 +88,7 @@ def write(found: Mapping[str, Measures]) -> list[str]:
 
 def _write(path: Path, table: Mapping[str, object]) -> None:
     lines = (f"{json.dumps(name)}: {json.dumps(value, ensure_ascii=False)}" for name, value in table.items())
-    write_file(path, ("{\n" + ",\n".join(lines) + "\n}\n").encode())
+    write_atomically(path, ("{\n" + ",\n".join(lines) + "\n}\n").encode())
 
 
 def _lines(path: Path) -> dict[str, Any]:

@@ -8,7 +8,7 @@ from functools import partial
 from typing import Any
 
 
-def one_per_line(data: Mapping[str, Any], items: str, *, sort_keys: bool = False) -> str:
+def dumps_by_line(data: Mapping[str, Any], items: str, *, sort_keys: bool = False) -> str:
     """Return an object as JSON: each of its members on a line, and each item of one of its lists.
 
     To set out everything for the eyes of people takes Python six times as long.

@@ -11,7 +11,7 @@ from nbgrader.utils import determine_grade
 
 from autograder.checking.verdict import VERDICT_MIME, Verdict
 from autograder.course.folder import Course
-from autograder.course.paths import typed
+from autograder.course.paths import shell_command
 from autograder.record.results import ExerciseResult, Notebook
 from autograder.submission.manifest import Manifest
 from autograder.submission.problem import Problem, shortened
@@ -21,7 +21,7 @@ _LONGEST_ERROR = 500
 _NAMED = 5
 
 
-def exercises_of(
+def exercise_results(
     manifest: Manifest, notebook: Any, scores: Mapping[str, float], seconds: Mapping[str, float]
 ) -> tuple[ExerciseResult, ...]:
     """Return what came of each exercise of a chapter.
@@ -74,7 +74,7 @@ def no_notebook(folder: Path) -> Problem:
 def to_decide(course: Course, student: str, chapter: str, notebooks: Sequence[Notebook]) -> Problem:
     """Return the problem of a submission of which it is open which notebook counts."""
     what = f"{len(notebooks)} notebooks, and it is open which one counts: {'; '.join(map(str, notebooks))}."
-    command = typed(course, "choose", student, chapter, "FILE")
+    command = shell_command(course, "choose", student, chapter, "FILE")
     return Problem("to decide", what, do=f"No score is recorded before you choose: {command}")
 
 

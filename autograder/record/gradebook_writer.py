@@ -33,14 +33,14 @@ from traitlets.config import Config
 from autograder.course.folder import CONFIG_NAME, Course
 from autograder.course.known_errors import explained_for_all
 from autograder.errors import CourseError
-from autograder.gradebook.nbgrader_log import quiet_log, without_remarks
+from autograder.gradebook.nbgrader_log import capture_log, silence_warnings
 from autograder.gradebook.reader import sqlite_file
-from autograder.gradebook.transactions import SharedGradebook, imported, sharing
+from autograder.gradebook.transactions import CachedGradebook, import_steps, with_shared_gradebook
 from autograder.submission.attached_files import MAX_FILES, file_names
 from autograder.submission.manifest import Manifest, NotReleasedError, cell_order, read_manifest
 from autograder.submission.notebook_reader import UnreadableError
-from autograder.submission.problem import MARK
-from autograder.submission.timestamp import read_time
+from autograder.submission.problem import METADATA_KEY
+from autograder.submission.timestamp import read_timestamp
 
 # Sanitised notebooks that wait for being recorded; what falls out is sanitised once more.
 KEPT = 512
@@ -102,7 +102,7 @@ class Recorded:
     late_penalty: float
 
 
-class Replay(NbGraderPreprocessor):  # type: ignore[misc]
+class CopyOutputs(NbGraderPreprocessor):  # type: ignore[misc]
     """Stands where nbgrader executes: gives a notebook the outputs that a worker has already brought."""
 
     def preprocess(self, nb: Any, resources: Any) -> tuple[Any, Any]:
@@ -113,7 +113,7 @@ class Replay(NbGraderPreprocessor):  # type: ignore[misc]
         for cell, done in zip(nb.cells, executed.cells, strict=True):
             if cell.cell_type == "code":
                 cell.outputs, cell.execution_count = done.outputs, done.execution_count
-        nb.metadata[MARK] = executed.metadata.get(MARK, {})
+        nb.metadata[METADATA_KEY] = executed.metadata.get(METADATA_KEY, {})
         return nb, resources
 
 
@@ -143,12 +143,12 @@ class _Folders(CourseDirectory):  # type: ignore[misc]
 
     def get_existing_timestamp(self, dest_path: str) -> datetime | None:
         try:
-            return read_time(Path(dest_path))
+            return read_timestamp(Path(dest_path))
         except UnreadableError:
             return None
 
 
-class _Once(BaseConverter):  # type: ignore[misc]
+class _SanitiseOnce(BaseConverter):  # type: ignore[misc]
     """Stands between Autograde and its base: what was sanitised before the run is not sanitised again after it."""
 
     sanitised = AnyTrait(None, allow_none=True, help="The submission as it was sanitised, or None.")
@@ -192,7 +192,7 @@ class _Once(BaseConverter):  # type: ignore[misc]
         self.written = reader.reads(output) if known is None and not self._sanitizing else known
 
 
-class Recorder(Autograde, _Once):  # type: ignore[misc]
+class SubmissionRecorder(Autograde, _SanitiseOnce):  # type: ignore[misc]
     """nbgrader's Autograde for one submission that has been run elsewhere."""
 
     executed = AnyTrait(help="The executed notebook.")
@@ -216,11 +216,11 @@ class Recorder(Autograde, _Once):  # type: ignore[misc]
         super().run_post_convert_hook()
 
     def _steps(self, named: Sequence[Any]) -> list[type]:
-        return [self.variant(Replay if issubclass(step, Execute) else step) for step in imported(named)]
+        return [self.variant(CopyOutputs if issubclass(step, Execute) else step) for step in import_steps(named)]
 
 
 @dataclass(frozen=True)
-class Books:
+class GradebookWriter:
     """The gradebook of a course, and nbgrader's way into it. Only one process may hold it.
 
     Configuration, manifest and database are opened when they are first needed and kept until :meth:`close`, so that one object should
@@ -236,7 +236,7 @@ class Books:
     chapter: str
     config: Config = field(repr=False, compare=False)
 
-    def __enter__(self) -> Books:
+    def __enter__(self) -> GradebookWriter:
         return self
 
     def __exit__(self, *error: object) -> None:
@@ -244,16 +244,16 @@ class Books:
 
     def close(self) -> None:
         """Let go of the database. What is asked for afterwards opens it again."""
-        shared: SharedGradebook | None = self.__dict__.pop("_shared", None)
+        shared: CachedGradebook | None = self.__dict__.pop("_shared", None)
         if shared is not None:
             shared.dispose()
         self.__dict__.pop("_manifest", None)
         self._sanitised.clear()
 
     @cached_property
-    def _shared(self) -> SharedGradebook:
-        with without_remarks():
-            return SharedGradebook(self.course.gradebook_url, str(self.config.CourseDirectory.get("course_id", "")))
+    def _shared(self) -> CachedGradebook:
+        with silence_warnings():
+            return CachedGradebook(self.course.gradebook_url, str(self.config.CourseDirectory.get("course_id", "")))
 
     @cached_property
     def _manifest(self) -> Manifest:
@@ -270,13 +270,13 @@ class Books:
 
     def _variant(self, kind: type) -> type:
         if kind not in self._variants:
-            self._variants[kind] = sharing(kind, lambda: self._shared)
+            self._variants[kind] = with_shared_gradebook(kind, lambda: self._shared)
         return self._variants[kind]
 
-    def _recorder(self, student: str, log: logging.Logger) -> Recorder:
+    def _recorder(self, student: str, log: logging.Logger) -> SubmissionRecorder:
         # nbgrader takes the id for a glob pattern.
         coursedir = _Folders(config=self.config, assignment_id=self.chapter, student_id=glob.escape(student))
-        recorder: Recorder = self._variant(Recorder)(
+        recorder: SubmissionRecorder = self._variant(SubmissionRecorder)(
             coursedir=coursedir,
             config=self.config,
             force=True,
@@ -294,7 +294,7 @@ class Books:
             CourseError: if a step, or the class that decides about late penalties, cannot be imported or made.
         """
         try:
-            recorder = self._recorder("nobody", quiet_log()[0])
+            recorder = self._recorder("nobody", capture_log()[0])
             for step in (*recorder.sanitize_preprocessors, *recorder.autograde_preprocessors):
                 made = step(parent=recorder)
                 if isinstance(made, AssignLatePenalties):
@@ -307,7 +307,7 @@ class Books:
             raise CourseError(what, where=self.course.root / CONFIG_NAME, do=do) from error
 
     @contextmanager
-    def gradebook(self) -> Iterator[SharedGradebook]:
+    def gradebook(self) -> Iterator[CachedGradebook]:
         """Yield the gradebook. What is committed in the block is written at its end, all or none of it.
 
         Raises:
@@ -315,7 +315,7 @@ class Books:
             CourseError: if it cannot for want of a disk that can be written, or of a gradebook that is whole.
         """
         try:
-            with without_remarks(), self._shared as gradebook:
+            with silence_warnings(), self._shared as gradebook:
                 yield gradebook
         except (SQLAlchemyError, InvalidEntry) as error:
             raise self._told(error, f"{type(error).__name__}: {error}") from error
@@ -337,14 +337,14 @@ class Books:
         Raises:
             RecordError: if nbgrader would not.
         """
-        log, _ = quiet_log()
+        log, _ = capture_log()
         recorder = self._recorder(student, log)
         try:
             digest = _digest(instead or path)
             recorder.exporter = recorder.exporter_class(parent=recorder, config=recorder.config)
             recorder._init_preprocessors()
             resources = recorder.init_single_notebook_resources(str(path))
-            with without_remarks():
+            with silence_warnings():
                 notebook, resources = recorder.exporter.from_filename(str(instead or path), resources=resources)
         except Exception as error:
             raise RecordError.of(error) from error
@@ -371,11 +371,11 @@ class Books:
             RecordError: if nbgrader would not.
             CourseError: if it cannot for want of a disk that can be written, or of a gradebook that is whole.
         """
-        log, heard = quiet_log()
+        log, heard = capture_log()
         recorder = self._recorder(student, log)
         try:
             recorder.executed = reader.reads(executed)
-            with without_remarks(), self._shared as gradebook:
+            with silence_warnings(), self._shared as gradebook:
                 recorder.start()
                 for name in settled:
                     gradebook.find_grade(name, self.chapter, self.chapter, student).needs_manual_grade = False

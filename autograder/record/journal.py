@@ -24,7 +24,7 @@ BEGUN, RECORDED, FAILED, STALE = "begun", "recorded", "failed", "stale"
 
 
 @dataclass(frozen=True)
-class Standing:
+class SubmissionState:
     """What a journal says about one submission.
 
     Attributes:
@@ -40,7 +40,7 @@ class Standing:
     lost: str = ""
 
 
-NOTHING = Standing()
+NO_STATE = SubmissionState()
 
 
 def journal_path(course: Course, chapter: str) -> Path:
@@ -74,25 +74,25 @@ def events(course: Course, chapter: str) -> list[dict[str, Any]]:
     return found
 
 
-def standings(course: Course, chapter: str) -> dict[str, Standing]:
+def submission_states(course: Course, chapter: str) -> dict[str, SubmissionState]:
     """Return what the journal says about each submission."""
-    found: dict[str, Standing] = {}
+    found: dict[str, SubmissionState] = {}
     for event in events(course, chapter):
         word = event.get("event", "")
         if word == STALE:
             for student in event["students"]:
-                found[student] = replace(found.get(student, NOTHING), word=STALE)
+                found[student] = replace(found.get(student, NO_STATE), word=STALE)
         elif word == FAILED:
-            before = found.get(event["student"], NOTHING)
+            before = found.get(event["student"], NO_STATE)
             found[event["student"]] = replace(before, word=FAILED, lost=event.get("lost") or before.lost)
         elif word == RECORDED:
-            found[event["student"]] = Standing(RECORDED)
+            found[event["student"]] = SubmissionState(RECORDED)
         elif word == BEGUN:
-            before = found.get(event["student"], NOTHING)
+            before = found.get(event["student"], NO_STATE)
             settled = frozenset(event.get("settled", ()))
             if before.submission == event["submission"]:
                 settled |= before.settled
-            found[event["student"]] = Standing(BEGUN, event["submission"], settled, before.lost)
+            found[event["student"]] = SubmissionState(BEGUN, event["submission"], settled, before.lost)
     return found
 
 

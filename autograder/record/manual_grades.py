@@ -11,11 +11,11 @@ from nbgrader.api import Grade, MissingEntry
 from sqlalchemy import select
 from sqlalchemy.orm import selectinload
 
-from autograder.record.gradebook_writer import Books
+from autograder.record.gradebook_writer import GradebookWriter
 from autograder.submission.manifest import Manifest
 
 
-def settled_cells(books: Books, manifest: Manifest, student: str) -> frozenset[str]:
+def manually_graded_cells(books: GradebookWriter, manifest: Manifest, student: str) -> frozenset[str]:
     """Return the cells of a student that a person has given points to, tests included, and that wait for nobody."""
     with books.gradebook() as gradebook:
         try:

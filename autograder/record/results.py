@@ -11,10 +11,10 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal
 
-from autograder.atomic_files import write_file
+from autograder.atomic_files import write_atomically
 from autograder.checking.verdict import Verdict
 from autograder.course.folder import Course
-from autograder.record.compact_json import one_per_line
+from autograder.record.compact_json import dumps_by_line
 from autograder.record.provenance import Provenance
 from autograder.submission.problem import Problem
 
@@ -191,7 +191,7 @@ def write_result(course: Course, result: GradeResult) -> Path:
     for exercise in data["exercises"]:
         times["exercises"][exercise["name"]] = exercise.pop("seconds")
     _write(_times_path(course, result.chapter, result.student), json.dumps(times, ensure_ascii=False))
-    _write(path, one_per_line(data, "exercises"), durable=True)
+    _write(path, dumps_by_line(data, "exercises"), durable=True)
     return path
 
 
@@ -201,7 +201,7 @@ def _times_path(course: Course, chapter: str, student: str) -> Path:
 
 def _write(path: Path, text: str, *, durable: bool = False) -> None:
     # The name of a folder may hold bytes that are no text. Escaped with a backslash they are what JSON would have written.
-    write_file(path, text.encode("utf-8", errors="backslashreplace"), durable=durable)
+    write_atomically(path, text.encode("utf-8", errors="backslashreplace"), durable=durable)
 
 
 def read_result(course: Course, chapter: str, student: str) -> GradeResult | None:

@@ -11,17 +11,17 @@ from pathlib import Path
 
 import torch
 
-from autograder.authoring.files import write_files
+from autograder.authoring.files import write_all_or_none
 from autograder.checking.exercise import Exercise
 from autograder.checking.recorded import write_sheet
-from autograder.checks import declared_in
+from autograder.checks import declaring_module
 from autograder.errors import CourseError
 from autograder.mistakes.mistake_file import MistakeFile
-from autograder.parallel import spread
-from autograder.static_analysis.import_graph import files_behind
+from autograder.parallel import parallel_map
+from autograder.static_analysis.import_graph import source_files
 
 
-def recordings(exercises: Iterable[Exercise], store: Path | None = None) -> dict[str, bytes]:
+def record_answer_keys(exercises: Iterable[Exercise], store: Path | None = None) -> dict[str, bytes]:
     """Return the question sheets of exercises as files' contents, by the exercises' names.
 
     Args:
@@ -47,7 +47,7 @@ def recordings(exercises: Iterable[Exercise], store: Path | None = None) -> dict
 def _recorded(exercises: Sequence[Exercise]) -> list[bytes]:
     """Return recordings of exercises; those that other processes know by name are spread over some."""
     if all(map(_is_declared, exercises)):
-        return spread(_record_known, [exercise.name for exercise in exercises])
+        return parallel_map(_record_known, [exercise.name for exercise in exercises])
     return [_record(exercise) for exercise in exercises]
 
 
@@ -56,7 +56,7 @@ def _keep(name: str, content: bytes, path: Path) -> None:
         with suppress(OSError):
             old.unlink()
     with suppress(CourseError):
-        write_files({path: content})
+        write_all_or_none({path: content})
 
 
 def _is_declared(exercise: Exercise) -> bool:
@@ -82,8 +82,8 @@ def _record(exercise: Exercise) -> bytes:
 def _fingerprint(exercise: Exercise) -> str:
     """Return a digest of what decides a recording: the files that the exercise runs, its known mistakes, the library, the processor."""
     digest = hashlib.sha256(f"{torch.__version__} {platform.machine()}".encode())
-    modules = (exercise.reference.__module__, declared_in(exercise), "autograder.checking.recorded")
-    files = set().union(*map(files_behind, modules))
+    modules = (exercise.reference.__module__, declaring_module(exercise), "autograder.checking.recorded")
+    files = set().union(*map(source_files, modules))
     if isinstance(exercise.misconceptions, MistakeFile):
         files.add(exercise.misconceptions.path)
     for path in sorted(files):

@@ -10,14 +10,14 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from autograder.authoring.chapter import Chapter, find_chapter
-from autograder.authoring.drift import refuse
-from autograder.authoring.files import drop_leftovers, write_files
+from autograder.authoring.drift import raise_if_drifted
+from autograder.authoring.files import remove_stale_temp_files, write_all_or_none
 from autograder.authoring.myst import write_notebook
 from autograder.authoring.solution_notebook import source_notebook
 from autograder.authoring.sync import sync
 from autograder.course.folder import Course
 from autograder.errors import CourseError
-from autograder.release.leaks import Material, find_leaks, refuse_leaks, secrets_of
+from autograder.release.leaks import Material, find_leaks, project_secrets, refuse_leaks
 from autograder.release.nbgrader_release import generate_assignment, released_notebook
 from autograder.release.student_files import write_student_files
 
@@ -64,7 +64,7 @@ def assign(root: Path, course: Course, chapter_names: Sequence[str]) -> list[Ass
     if not selected:
         raise CourseError("no chapter was named", do="Name at least one, for example 03.")
     drifts = sync(root, check=True, only=[chapter.name for chapter in selected])
-    refuse(drifts, "what would be released is not what the reference says", do="Nothing was released.")
+    raise_if_drifted(drifts, "what would be released is not what the reference says", do="Nothing was released.")
     for chapter in selected:
         _refuse_company(course, chapter)
     with tempfile.TemporaryDirectory() as folder:
@@ -104,7 +104,7 @@ def _refuse_solutions(root: Path, made: Mapping[Chapter, Sequence[Path]]) -> Non
     """Search what students get, all at once: much of it is the same for every chapter."""
     registry = next(iter(made)).registry
     materials = [Material(path, chapter.name) for chapter, paths in made.items() for path in paths]
-    refuse_leaks(find_leaks(materials, secrets_of(root, registry)), "the release would give solutions away")
+    refuse_leaks(find_leaks(materials, project_secrets(root, registry)), "the release would give solutions away")
 
 
 def _publish(course: Course, chapter: Chapter, files: dict[Path, bytes]) -> Assigned:
@@ -115,9 +115,9 @@ def _publish(course: Course, chapter: Chapter, files: dict[Path, bytes]) -> Assi
     with _undone_on_failure([source.parent, release, ours, ours.with_suffix(".zip")], course.root):
         shutil.rmtree(ours, ignore_errors=True)
         # Of what lies beside the source nbgrader gives a copy to students.
-        drop_leftovers([source, release / name, ours.with_suffix(".zip")])
+        remove_stale_temp_files([source, release / name, ours.with_suffix(".zip")])
         written = {course.root / path: content for path, content in files.items()}
-        write_files({source: write_notebook(source_notebook(chapter)), **written})
+        write_all_or_none({source: write_notebook(source_notebook(chapter)), **written})
         release.mkdir(parents=True, exist_ok=True)
         # The gradebook comes last: by now every folder has shown that it can be written.
         generate_assignment(course.config(), chapter.name)

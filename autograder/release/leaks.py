@@ -38,8 +38,8 @@ from autograder.checking.exercise import Exercise
 from autograder.course.folder import Course
 from autograder.errors import CourseError
 from autograder.release.student_module import solution_helpers, statement_lines, student_module
-from autograder.release.text_extraction import NOT_TEXT, readable_texts
-from autograder.static_analysis.definitions import find_definition, module_text
+from autograder.release.text_extraction import NOT_TEXT, extract_texts
+from autograder.static_analysis.definitions import find_definition, module_source
 
 Kind = Literal["solution", "known mistake", "rubric", "hidden test", "marker", "canary"]
 
@@ -98,12 +98,12 @@ class Secrets:
     @cached_property
     def public_code(self) -> str:
         """What is public, without white space."""
-        return "\n".join(map(squeezed, self.public))
+        return "\n".join(map(strip_whitespace, self.public))
 
     @cached_property
     def public_words(self) -> str:
         """What is public, letters and digits only."""
-        return "\n".join(map(letters, self.public))
+        return "\n".join(map(letters_only, self.public))
 
 
 @dataclass(frozen=True)
@@ -159,7 +159,7 @@ def find_leaks(files: Iterable[Path | Material], secrets: Secrets) -> list[Leak]
     found: list[Leak] = []
     for material in materials:
         search = _Search(secrets, material)
-        for label, forms in readable_texts(material.path, searched.setdefault(material.own, set())):
+        for label, forms in extract_texts(material.path, searched.setdefault(material.own, set())):
             found += search.leaks(label, forms)
     return list(dict.fromkeys(found))
 
@@ -175,16 +175,19 @@ def refuse_leaks(leaks: Sequence[Leak], what: str) -> None:
         raise CourseError(f"{what}:\n{listed}", do="Nothing was given out. Rewrite what is public, or the solution.")
 
 
-def secrets_of(root: Path, registry: Mapping[str, Exercise] | None = None) -> Secrets:
+def project_secrets(root: Path, registry: Mapping[str, Exercise] | None = None) -> Secrets:
     """Return what must not get out of a project, and what is public in it."""
     every = chapters(root, registry)
     known = every[0].registry if every else dict(registry or {})
     items = [_solution(exercise) for exercise in known.values()]
     items += [mistake for exercise in known.values() for mistake in _mistakes(exercise)]
-    items += [Secret("hidden test", name, "", (squeezed(hidden_test(name)),)) for name in known]
+    items += [Secret("hidden test", name, "", (strip_whitespace(hidden_test(name)),)) for name in known]
     items += [rubric for chapter in every for rubric in _rubrics(chapter)]
-    items += [Secret("marker", m, "", (squeezed(m),)) for m in (BEGIN_SOLUTION, END_SOLUTION, BEGIN_HIDDEN, END_HIDDEN)]
-    items.append(Secret("canary", CANARY, "", (squeezed(CANARY),)))
+    items += [
+        Secret("marker", m, "", (strip_whitespace(m),))
+        for m in (BEGIN_SOLUTION, END_SOLUTION, BEGIN_HIDDEN, END_HIDDEN)
+    ]
+    items.append(Secret("canary", CANARY, "", (strip_whitespace(CANARY),)))
     return Secrets(tuple(item for item in items if item.parts), tuple(_public(root, known)))
 
 
@@ -220,12 +223,12 @@ def written_materials(root: Path) -> list[Material]:
     return [Material(path) for path in paths if "_build" not in path.parts]
 
 
-def squeezed(text: str) -> str:
+def strip_whitespace(text: str) -> str:
     """Return a text without white space."""
     return "".join(text.split())
 
 
-def letters(text: str) -> str:
+def letters_only(text: str) -> str:
     """Return the letters and digits of a text, in one case."""
     plain = text.casefold().encode("utf-8", "surrogatepass").translate(None, _PLAIN)
     return _NEITHER.sub("", plain.decode("utf-8", "surrogatepass"))
@@ -243,11 +246,13 @@ class _Search:
             "solution": "\n".join([secrets.public_code, *(part for s in out for part in s.parts)]),
             "rubric": secrets.public_words,
         }
-        own = [form for path in material.own for _, forms in readable_texts(path) for form in forms]
-        self._own = {"solution": "\n".join(map(squeezed, own)), "rubric": "\n".join(map(letters, own))}
+        own = [form for path in material.own for _, forms in extract_texts(path) for form in forms]
+        self._own = {"solution": "\n".join(map(strip_whitespace, own)), "rubric": "\n".join(map(letters_only, own))}
 
     def leaks(self, label: str, forms: Sequence[str]) -> Iterator[Leak]:
-        codes, words = ([(text, self._parts_in(text)) for text in map(how, forms)] for how in (squeezed, letters))
+        codes, words = (
+            [(text, self._parts_in(text)) for text in map(how, forms)] for how in (strip_whitespace, letters_only)
+        )
         for secret in self._secrets:
             part = self._part(secret, words if secret.kind == "rubric" else codes)
             if part is not None:
@@ -318,7 +323,7 @@ def _mistakes(exercise: Exercise) -> Iterator[Secret]:
 
 def code_parts(lines: Sequence[str]) -> tuple[str, ...]:
     """Return the lines of a body as they are searched for; of a body without a long line, the whole."""
-    parts = [squeezed(part) for line in lines for part in _code_and_comment(line)]
+    parts = [strip_whitespace(part) for line in lines for part in _code_and_comment(line)]
     long = [part for part in parts if len(part) >= _LINE_LENGTH]
     whole = "".join(parts)
     return tuple(dict.fromkeys(long or ([whole] if len(whole) >= _LINE_LENGTH else [])))
@@ -342,7 +347,7 @@ def _code_and_comment(line: str) -> tuple[str, ...]:
 def _rubrics(chapter: Chapter) -> Iterator[Secret]:
     for rubric in chapter.rubrics().values():
         for text in (rubric.answer, rubric.marks):
-            sentences = map(letters, _SENTENCE_END.split(text))
+            sentences = map(letters_only, _SENTENCE_END.split(text))
             parts = [part for part in sentences if len(part) >= _SENTENCE_LENGTH]
             yield Secret("rubric", rubric.question, chapter.name, tuple(dict.fromkeys(parts)))
 
@@ -354,10 +359,10 @@ def _public(root: Path, registry: Mapping[str, Exercise]) -> Iterator[str]:
         module, _ = find_definition(exercise.reference)
         stubs.setdefault(module.path.resolve(), {})[name] = exercise.chapter
     for path in sorted(Path(str(tfcourse.__file__)).parent.rglob("*.py")):
-        module = module_text(path)
+        module = module_source(path)
         yield student_module(module, stubs.get(path.resolve(), {}))
     for path in sorted((Path(str(autograder.__file__)).parent / "checking").rglob("*.py")):
-        yield module_text(path).text
+        yield module_source(path).text
     for exercise in registry.values():
         yield from (mistake.explanation for mistake in exercise.misconceptions)
     for material in written_materials(root):

@@ -18,7 +18,7 @@ from autograder.authoring import lesson_cache
 from autograder.authoring.chapter import Chapter
 from autograder.authoring.myst import set_cell_ids, write_notebook
 from autograder.errors import CourseError
-from autograder.parallel import cores
+from autograder.parallel import available_cores
 from autograder.release.plain_markdown import PlainMarkdown, references
 from tfcourse.lessons.waiting_cells import source_key
 
@@ -70,7 +70,7 @@ def _executed(chapters: Sequence[Chapter]) -> dict[str, Any]:
             _, found[chapter.name] = cache.merge_match_into_notebook(notebook)
         except KeyError:
             waiting.append((chapter, notebook))
-    with ThreadPoolExecutor(max(2, cores())) as threads:
+    with ThreadPoolExecutor(max(2, available_cores())) as threads:
         for (chapter, notebook), seconds in zip(waiting, threads.map(_execute, waiting), strict=True):
             bundle = CacheBundleIn(notebook, str(chapter.lesson), data={"execution_seconds": seconds})
             with _alone(base):

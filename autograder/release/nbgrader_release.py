@@ -23,8 +23,8 @@ from autograder.authoring.myst import write_notebook
 from autograder.authoring.solution_notebook import source_notebook
 from autograder.course.known_errors import explained_for_all
 from autograder.errors import CourseError
-from autograder.gradebook.reader import beside, sqlite_file
-from autograder.gradebook.transactions import UnitGradebook, imported, sharing
+from autograder.gradebook.reader import sqlite_file, sqlite_sidecar_files
+from autograder.gradebook.transactions import TransactionalGradebook, import_steps, with_shared_gradebook
 
 
 def released_notebook(chapter: Chapter, config: Config | None = None) -> bytes:
@@ -94,10 +94,14 @@ def _convert(converter: GenerateAssignment) -> None:
 
 def _convert_as_one(directory: CourseDirectory, settings: Config, log: logging.Logger) -> None:
     """Release a chapter, with all of its cells entered at once: one that is half there would be graded by that half."""
-    gradebook = UnitGradebook(directory.db_url, directory.course_id)
+    gradebook = TransactionalGradebook(directory.db_url, directory.course_id)
     try:
-        converter = sharing(GenerateAssignment, lambda: gradebook)(coursedir=directory, config=settings, log=log)
-        converter.preprocessors = [sharing(step, lambda: gradebook) for step in imported(converter.preprocessors)]
+        converter = with_shared_gradebook(GenerateAssignment, lambda: gradebook)(
+            coursedir=directory, config=settings, log=log
+        )
+        converter.preprocessors = [
+            with_shared_gradebook(step, lambda: gradebook) for step in import_steps(converter.preprocessors)
+        ]
         with gradebook:
             _convert(converter)
     finally:
@@ -111,7 +115,7 @@ def _make_gradebook(directory: CourseDirectory) -> None:
         return
     half = path.with_name(f"{path.name}.new")
     # What SQLite left beside a gradebook that was moved away would be played into this one.
-    for left in (half, *beside(half), *beside(path)):
+    for left in (half, *sqlite_sidecar_files(half), *sqlite_sidecar_files(path)):
         left.unlink(missing_ok=True)
     Gradebook(URL.create("sqlite", database=str(half)), directory.course_id).close()
     half.replace(path)

@@ -14,15 +14,15 @@ from typing import Any
 import autograder
 import tfcourse
 from autograder.authoring.chapter import Chapter
-from autograder.authoring.files import write_files
-from autograder.authoring.sync import same_package
+from autograder.authoring.files import write_all_or_none
+from autograder.authoring.sync import require_project_package
 from autograder.checking.exercise import Exercise
 from autograder.checks_version import checks_stamp
 from autograder.course.site_address import site_address
 from autograder.errors import CourseError
-from autograder.release.answer_keys import recordings
+from autograder.release.answer_keys import record_answer_keys
 from autograder.release.student_module import student_module
-from autograder.static_analysis.definitions import ModuleText, find_definition, module_text
+from autograder.static_analysis.definitions import ModuleSource, find_definition, module_source
 
 # The oldest date that a zip archive can hold: a wheel's bytes must not depend on the clock.
 _DATE = (1980, 1, 1, 0, 0, 0)
@@ -59,7 +59,7 @@ def build_student_wheel(root: Path, chapter: Chapter, out_dir: Path) -> Path:
         CourseError: if the installed package is not this project's, a module cannot be cut, the address of the site is unfit, or the
             file cannot be written.
     """
-    same_package(root)
+    require_project_package(root)
     project = _project(root)
     version = f"{project['version']}+{chapter.tag}"
     files = {**_package_files(chapter, version), **_engine_files(site_address(root)), **_recordings(root, chapter)}
@@ -71,7 +71,7 @@ def build_student_wheel(root: Path, chapter: Chapter, out_dir: Path) -> Path:
     files |= {f"{info}/licenses/{name}": content for name, content in licences.items()}
     files[f"{info}/RECORD"] = _record(files, info)
     path = out_dir / f"tfcourse-{version}-py3-none-any.whl"
-    write_files({path: zipped(files)})
+    write_all_or_none({path: zipped(files)})
     return path
 
 
@@ -104,7 +104,7 @@ def _project(root: Path) -> dict[str, Any]:
 
 def _package_files(chapter: Chapter, version: str) -> dict[str, bytes]:
     folder = Path(str(tfcourse.__file__)).parent
-    modules = {path: module_text(path) for path in sorted(folder.rglob("*.py"))}
+    modules = {path: module_source(path) for path in sorted(folder.rglob("*.py"))}
     stubs_of = _stubs_by_file(chapter)
     found: dict[str, bytes] = {}
     for path, module in modules.items():
@@ -128,7 +128,7 @@ def _stubs_by_file(chapter: Chapter) -> dict[Path, dict[str, str]]:
 
 
 def _needed_elsewhere(
-    path: Path, modules: Mapping[Path, ModuleText], stubs_of: Mapping[Path, Mapping[str, str]]
+    path: Path, modules: Mapping[Path, ModuleSource], stubs_of: Mapping[Path, Mapping[str, str]]
 ) -> set[str]:
     """Return the names that modules without any stub take from this one."""
     name = f"tfcourse.{path.stem}"
@@ -162,7 +162,7 @@ def _recordings(root: Path, chapter: Chapter) -> dict[str, bytes]:
     out = (exercise for exercise in chapter.registry.values() if exercise.chapter <= chapter.name)
     return {
         f"autograder/checking/recordings/{name}.safetensors": content
-        for name, content in recordings(out, root / _CACHE).items()
+        for name, content in record_answer_keys(out, root / _CACHE).items()
     }
 
 

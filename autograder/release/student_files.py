@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from autograder.authoring.chapter import Chapter, chapters
-from autograder.authoring.drift import refuse
-from autograder.authoring.files import write_files
+from autograder.authoring.drift import raise_if_drifted
+from autograder.authoring.files import write_all_or_none
 from autograder.release.assistants import assistant_files
-from autograder.release.leaks import Material, find_leaks, refuse_leaks, secrets_of
+from autograder.release.leaks import Material, find_leaks, project_secrets, refuse_leaks
 from autograder.release.lesson_notebook import lesson_name, lesson_notebooks
 from autograder.release.nbgrader_release import released_notebook
 from autograder.release.student_build import build_student_wheel, zipped
@@ -62,9 +62,9 @@ def student_files(root: Path, out_dir: Path, only: Sequence[str] | None = None) 
     notebooks = {}
     for chapter in chapters(root):
         if only is None or chapter.name in only:
-            refuse(chapter.faults(), f"chapter {chapter.name} is not fit to be given out")
+            raise_if_drifted(chapter.faults(), f"chapter {chapter.name} is not fit to be given out")
             notebooks[chapter] = out_dir / chapter.name / f"{chapter.name}.ipynb"
-            write_files({notebooks[chapter]: released_notebook(chapter)})
+            write_all_or_none({notebooks[chapter]: released_notebook(chapter)})
     lessons = lesson_notebooks(list(notebooks))
     # The last package first: it has the question sheets of all chapters, which are recorded at once then.
     wheels = {chapter: build_student_wheel(root, chapter, notebooks[chapter].parent) for chapter in reversed(notebooks)}
@@ -72,9 +72,9 @@ def student_files(root: Path, out_dir: Path, only: Sequence[str] | None = None) 
     for chapter, notebook in notebooks.items():
         if chapter.name in lessons:
             found[chapter.name].append(notebook.with_name(lesson_name(chapter)))
-            write_files({found[chapter.name][-1]: lessons[chapter.name]})
+            write_all_or_none({found[chapter.name][-1]: lessons[chapter.name]})
     materials = [Material(path, chapter) for chapter, paths in found.items() for path in paths]
-    refuse_leaks(find_leaks(materials, secrets_of(root)), "the downloads would give solutions away")
+    refuse_leaks(find_leaks(materials, project_secrets(root)), "the downloads would give solutions away")
     return found
 
 
@@ -105,5 +105,5 @@ def write_student_files(root: Path, chapter: Chapter, notebook: bytes, folder: P
     contents |= assistant_files(chapter.name)
     archive = folder / f"{chapter.name}.zip"
     inside = {f"{chapter.name}/{name}": content for name, content in contents.items()}
-    write_files({**{own / name: content for name, content in contents.items()}, archive: zipped(inside)})
+    write_all_or_none({**{own / name: content for name, content in contents.items()}, archive: zipped(inside)})
     return [*(own / name for name in contents), archive]

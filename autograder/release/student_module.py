@@ -9,14 +9,14 @@ from autograder.errors import CourseError
 from autograder.static_analysis.definitions import (
     Definition,
     Function,
-    ModuleText,
+    ModuleSource,
     body_statements,
     first_line,
-    gives_nothing,
     indented,
     is_private,
     last_line,
-    refilled,
+    returns_none,
+    with_new_bodies,
 )
 
 _KINDS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
@@ -25,7 +25,7 @@ _GENERATED = (
 )
 
 
-def student_module(module: ModuleText, stubs: Mapping[str, str], needed: Collection[str] = ()) -> str:
+def student_module(module: ModuleSource, stubs: Mapping[str, str], needed: Collection[str] = ()) -> str:
     """Return a module's source with some exercises hollowed out.
 
     Head and docstring of an exercise stay, its body goes. A private helper stays if it gives nothing back (it checks inputs and raises),
@@ -53,19 +53,19 @@ def student_module(module: ModuleText, stubs: Mapping[str, str], needed: Collect
     return _GENERATED + "\n".join(lines) + "\n"
 
 
-def solution_helpers(module: ModuleText, exercise: str) -> list[Definition]:
+def solution_helpers(module: ModuleSource, exercise: str) -> list[Definition]:
     """Return the private helpers, direct and indirect, that do part of an exercise's work: those that give something back."""
     reached = _reached(module, [exercise])
     nodes = (module.definitions[name] for name in sorted(reached - {exercise}) if is_private(name))
-    return [node for node in nodes if isinstance(node, _KINDS) and not gives_nothing(node)]
+    return [node for node in nodes if isinstance(node, _KINDS) and not returns_none(node)]
 
 
-def _blank_lines(module: ModuleText, before: ast.stmt, after: ast.stmt) -> int:
+def _blank_lines(module: ModuleSource, before: ast.stmt, after: ast.stmt) -> int:
     between = module.slice(last_line(before) + 1, first_line(after) - 1)
     return min(2, sum(1 for line in between if not line.strip()))
 
 
-def _piece(module: ModuleText, statement: ast.stmt, stubs: Mapping[str, str], kept: Collection[str]) -> str:
+def _piece(module: ModuleSource, statement: ast.stmt, stubs: Mapping[str, str], kept: Collection[str]) -> str:
     if isinstance(statement, _KINDS):
         chapter = stubs.get(statement.name)
         if chapter is not None:
@@ -82,11 +82,11 @@ def _piece(module: ModuleText, statement: ast.stmt, stubs: Mapping[str, str], ke
     return module.of(statement)
 
 
-def _hollow(module: ModuleText, node: Definition, message: str) -> str:
+def _hollow(module: ModuleSource, node: Definition, message: str) -> str:
     def fill(function: Function, private: list[Function]) -> list[str]:
         return indented([f'raise NotImplementedError("{message}")'], function)
 
-    return refilled(module, node, fill)
+    return with_new_bodies(module, node, fill)
 
 
 def _is_harmless(statement: ast.stmt) -> bool:
@@ -99,17 +99,17 @@ def _is_harmless(statement: ast.stmt) -> bool:
     return isinstance(statement, (ast.Import, ast.ImportFrom))
 
 
-def _kept_helpers(module: ModuleText, stubs: Mapping[str, str], needed: Collection[str]) -> set[str]:
+def _kept_helpers(module: ModuleSource, stubs: Mapping[str, str], needed: Collection[str]) -> set[str]:
     whole = [name for name in module.definitions if name not in stubs and not is_private(name)]
     checking = [
         name
         for name, node in module.definitions.items()
-        if is_private(name) and isinstance(node, _KINDS) and gives_nothing(node)
+        if is_private(name) and isinstance(node, _KINDS) and returns_none(node)
     ]
     return {*checking, *_reached(module, [*whole, *checking, *needed], past=set(stubs))}
 
 
-def _reached(module: ModuleText, start: Iterable[str], past: Collection[str] = ()) -> set[str]:
+def _reached(module: ModuleSource, start: Iterable[str], past: Collection[str] = ()) -> set[str]:
     """Return the module's own names that some of them use, directly or through others; names in ``past`` are not entered."""
     reached: set[str] = set()
     waiting = [name for name in start if name in module.definitions]
@@ -122,7 +122,7 @@ def _reached(module: ModuleText, start: Iterable[str], past: Collection[str] = (
     return reached
 
 
-def statement_lines(module: ModuleText, node: Definition) -> list[str]:
+def statement_lines(module: ModuleSource, node: Definition) -> list[str]:
     """Return the lines of a definition's body without docstrings: what would give a solution away."""
     if not isinstance(node, ast.ClassDef):
         statements = body_statements(node)

@@ -22,7 +22,7 @@ _ESCAPE = re.compile(r"\\(u[0-9a-fA-F]{4}|.)", re.DOTALL)
 _MEANING = {"n": "\n", "t": "\t", "r": "\r"}
 
 
-def readable_texts(path: Path, read: set[bytes] | None = None) -> Iterator[tuple[str, list[str]]]:
+def extract_texts(path: Path, read: set[bytes] | None = None) -> Iterator[tuple[str, list[str]]]:
     """Return the texts of a file, each in every form in which something could stand in it.
 
     Args:

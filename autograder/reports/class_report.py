@@ -12,7 +12,7 @@ from typing import Any
 
 import jinja2
 
-from autograder.authoring.files import write_files
+from autograder.authoring.files import write_all_or_none
 from autograder.checking.verdict import Diagnosis
 from autograder.errors import CourseError
 from autograder.feedback.markup import in_code, points_text
@@ -312,7 +312,7 @@ def write_report(summaries: Sequence[ChapterSummary], path: Path, *, title: str)
     """
     page = render(summaries, title=title, folder=path.parent.resolve())
     try:
-        write_files({path: page.encode()})
+        write_all_or_none({path: page.encode()})
     except CourseError as error:
         raise CourseError(
             f"the report: {error.what}", where=path, do="Nothing was written. Choose another file with --output."

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from itertools import groupby
 from pathlib import Path
 
-from autograder.authoring.files import write_files
+from autograder.authoring.files import write_all_or_none
 from autograder.errors import CourseError
 from autograder.reports.grades import Grade
 from autograder.reports.spreadsheet import csv_text
@@ -89,7 +89,7 @@ def export(grades: Sequence[Grade], form: str, folder: Path) -> list[Exported]:
     told = [grade for grade in grades if grade.chapter in begun]
     tables = _WRITERS[form](sorted(told, key=lambda grade: (grade.chapter, grade.student)))
     try:
-        write_files({folder / table.name: table.text.encode() for table in tables})
+        write_all_or_none({folder / table.name: table.text.encode() for table in tables})
     except CourseError as error:
         raise CourseError(
             error.what, where=error.where, do="Nothing was written. Choose another folder with --to."

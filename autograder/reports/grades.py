@@ -14,7 +14,7 @@ from sqlalchemy import func, select
 
 from autograder.collecting.roster import Student, read_roster, roster_path
 from autograder.course.folder import Course
-from autograder.course.paths import typed
+from autograder.course.paths import shell_command
 from autograder.errors import CourseError
 from autograder.gradebook.reader import open_gradebook
 from autograder.record.results import Status, read_results
@@ -97,14 +97,14 @@ def read_grades(course: Course, chapters: Sequence[str] = ()) -> list[Grade]:
                 raise CourseError(
                     f"chapter {chapter!r} is not in the gradebook; it has: {', '.join(known) or 'none'}",
                     where=course.root,
-                    do=f"Release it first: {typed(course, 'assign', 'CHAPTER')}",
+                    do=f"Release it first: {shell_command(course, 'assign', 'CHAPTER')}",
                 )
         students = sorted(gradebook.students, key=lambda student: student.id)
         if not students:
             raise CourseError(
                 "there is no student in the gradebook yet",
                 where=course.root,
-                do=f"Grade what was handed in: {typed(course, 'autograde', 'CHAPTER')} --submissions FOLDER_OR_ZIP",
+                do=f"Grade what was handed in: {shell_command(course, 'autograde', 'CHAPTER')} --submissions FOLDER_OR_ZIP",
             )
         grades = []
         for chapter in sorted(chapters or known):

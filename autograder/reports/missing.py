@@ -6,9 +6,9 @@ import shlex
 from collections.abc import Iterable, Sequence
 from itertools import groupby
 
-from autograder.collecting.pending import Awaited, missing, problems
+from autograder.collecting.pending import PendingSubmission, missing, problems
 from autograder.course.folder import Course
-from autograder.course.paths import typed
+from autograder.course.paths import shell_command
 from autograder.record.results import read_results
 from autograder.reports.grades import Grade
 
@@ -16,11 +16,16 @@ from autograder.reports.grades import Grade
 _NAMED = 10
 
 
-def tell_gaps(course: Course, grades: Sequence[Grade]) -> list[str]:
+def missing_messages(course: Course, grades: Sequence[Grade]) -> list[str]:
     """Return what is missing, and what to do about it, in sentences; none if nothing is."""
     lacking = not_brought_in(course, grades)
     told = [str(problem) for chapter, found in lacking.items() for problem in problems(course, chapter, found)]
-    return [*told, *without_result(course, grades), *failed(course, grades), *filter(None, [gone(grades)])]
+    return [
+        *told,
+        *without_result(course, grades),
+        *failed(course, grades),
+        *filter(None, [removed_submissions(grades)]),
+    ]
 
 
 def gaps(course: Course, grades: Sequence[Grade]) -> dict[str, list[dict[str, str]]]:
@@ -36,7 +41,7 @@ def gaps(course: Course, grades: Sequence[Grade]) -> dict[str, list[dict[str, st
     }
 
 
-def not_brought_in(course: Course, grades: Iterable[Grade]) -> dict[str, list[Awaited]]:
+def not_brought_in(course: Course, grades: Iterable[Grade]) -> dict[str, list[PendingSubmission]]:
     """Return, by chapter, whose submissions a collection was to bring and has not brought; only chapters that lack some."""
     chapters = sorted({grade.chapter for grade in grades})
     return {chapter: found for chapter in chapters if (found := missing(course, chapter))}
@@ -55,7 +60,7 @@ def without_result(course: Course, grades: Iterable[Grade]) -> list[str]:
     """Return who has a grade and no result, and how to get one: a sentence per chapter."""
     ordered = sorted(_lacking_result(grades), key=lambda grade: (grade.chapter, grade.student))
     return [
-        _without_result(chapter, [grade.student for grade in own], typed(course, "autograde", chapter))
+        _without_result(chapter, [grade.student for grade in own], shell_command(course, "autograde", chapter))
         for chapter, own in groupby(ordered, lambda grade: grade.chapter)
     ]
 
@@ -71,7 +76,7 @@ def _without_result(chapter: str, students: Sequence[str], again: str) -> str:
 def failed(course: Course, grades: Iterable[Grade]) -> list[str]:
     """Return on whom the grader failed the last time, whatever grade they have: a sentence per chapter."""
     return [
-        _failed(chapter, students, typed(course, "autograde", chapter))
+        _failed(chapter, students, shell_command(course, "autograde", chapter))
         for chapter in sorted({grade.chapter for grade in grades})
         if (students := _not_recorded(course, chapter))
     ]
@@ -92,7 +97,7 @@ def _failed(chapter: str, students: Sequence[str], again: str) -> str:
     )
 
 
-def gone(grades: Iterable[Grade]) -> str:
+def removed_submissions(grades: Iterable[Grade]) -> str:
     """Return whose submissions are no longer there, and what to do if that is no accident, as a sentence, or nothing."""
     found = _lacking_submission(grades)
     if not found:

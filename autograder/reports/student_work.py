@@ -12,7 +12,7 @@ from autograder.reports.class_report import Work
 from autograder.reports.grades import Grade, read_grades
 
 
-def read_works(course: Course, chapters: Sequence[str] = ()) -> list[Work]:
+def read_student_work(course: Course, chapters: Sequence[str] = ()) -> list[Work]:
     """Return every student's work in every chapter.
 
     Args:

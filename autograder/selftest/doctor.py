@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import Literal
 
 from autograder.course.folder import CONFIG_NAME, Course
-from autograder.course.known_errors import explained
-from autograder.course.paths import refuse_unwritable, typed
+from autograder.course.known_errors import as_course_error
+from autograder.course.paths import require_writable, shell_command
 from autograder.errors import CourseError
 
 State = Literal["ok", "note", "missing"]
@@ -171,7 +171,7 @@ def _course(course_dir: Path) -> Iterator[Item]:
         yield _folder(course_dir.resolve())
         yield _books(course_dir)
     else:
-        command = typed(Course(course_dir.resolve()), "assign", "CHAPTER")
+        command = shell_command(Course(course_dir.resolve()), "assign", "CHAPTER")
         yield Item("course", "note", f"no course in {course_dir}", f"{command} makes one.")
 
 
@@ -179,7 +179,7 @@ def _folder(root: Path) -> Item:
     """Say whether a course folder can be written, and how much goes into it."""
     name = "course folder"
     try:
-        refuse_unwritable(root, "Check who may write there, or name another course folder with --course.")
+        require_writable(root, "Check who may write there, or name another course folder with --course.")
     except CourseError as error:
         return Item(name, "missing", str(CourseError(error.what, where=error.where)), error.do)
     free = shutil.disk_usage(root).free
@@ -195,7 +195,7 @@ def _books(course_dir: Path) -> Item:
     try:
         return Item("gradebook", "ok", _gradebook(Course.open(course_dir)))
     except Exception as error:
-        known = explained(error)
+        known = as_course_error(error)
         if known is None:
             raise
         return Item("gradebook", "missing", str(CourseError(known.what, where=known.where)), known.do)

@@ -25,7 +25,7 @@ from autograder.checking.verdict import Verdict
 from autograder.checks import exercises
 from autograder.mutation import record
 from autograder.mutation.measure import Measures
-from autograder.parallel import spread
+from autograder.parallel import parallel_map
 from autograder.selftest.nearest_answer import points_by_lookup
 
 FOLDER = Path(__file__).parents[2] / "docs" / "grader-quality"
@@ -33,7 +33,7 @@ COMMAND = "python -m autograder.selftest.quality"
 
 
 @dataclass(frozen=True)
-class Outcome:
+class MistakeResult:
     """What became of one known mistake.
 
     Attributes:
@@ -76,14 +76,14 @@ class Quality:
         points: what it is worth.
         outcomes: one per known mistake, in the order of the declaration.
         unproven: aspects that no known mistake fails.
-        for_nothing: the most that a solution earns which computes nothing (see :func:`doing_nothing`).
+        for_nothing: the most that a solution earns which computes nothing (see :func:`trivial_solutions`).
         by_lookup: the most that a solution earns which answers from the recorded answers (``autograder.selftest.nearest_answer``).
     """
 
     exercise: str
     chapter: str
     points: float
-    outcomes: tuple[Outcome, ...]
+    outcomes: tuple[MistakeResult, ...]
     unproven: tuple[str, ...]
     for_nothing: float
     by_lookup: float
@@ -104,7 +104,7 @@ def examine(exercise: Exercise, *, seed: int = 0) -> Quality:
         points=exercise.points,
         outcomes=outcomes,
         unproven=tuple(aspect.name for aspect in exercise.rows if aspect.name not in caught_by),
-        for_nothing=max(_put(exercise, idle, seed, hidden=True).score for idle in doing_nothing(exercise)),
+        for_nothing=max(_put(exercise, idle, seed, hidden=True).score for idle in trivial_solutions(exercise)),
         by_lookup=points_by_lookup(exercise, seed=seed),
     )
 
@@ -114,7 +114,7 @@ def _examine_known(about: tuple[str, int]) -> Quality:
     return examine(exercises()[name], seed=seed)
 
 
-def luck(seeds: Sequence[int], names: Sequence[str]) -> Iterator[str]:
+def seed_sensitivity(seeds: Sequence[int], names: Sequence[str]) -> Iterator[str]:
     """Yield a line for each known mistake that fails other aspects, or is taken for another, with another seed.
 
     The seed is a course's secret. It should decide which questions are asked, and never what a mistake costs.
@@ -123,7 +123,7 @@ def luck(seeds: Sequence[int], names: Sequence[str]) -> Iterator[str]:
         seeds: the seeds to compare.
         names: the exercises.
     """
-    examined = iter(spread(_examine_known, [(name, seed) for name in names for seed in seeds]))
+    examined = iter(parallel_map(_examine_known, [(name, seed) for name in names for seed in seeds]))
     for name in names:
         by_seed = [next(examined).outcomes for _ in seeds]
         for outcomes in zip(*by_seed, strict=True):
@@ -136,7 +136,7 @@ def luck(seeds: Sequence[int], names: Sequence[str]) -> Iterator[str]:
                 yield f"{name}: {outcomes[0].mistake}: {told}"
 
 
-def doing_nothing(exercise: Exercise) -> list[Callable[..., Any]]:
+def trivial_solutions(exercise: Exercise) -> list[Callable[..., Any]]:
     """Return solutions that accept what they are given and return None, their first argument, or zeros of its shape.
 
     A class keeps its constructor, which holds no more than layers. They may keep what ``BANDS`` has for nothing, a class twice as much.
@@ -157,9 +157,9 @@ def _idle(exercise: Exercise, answer: Callable[[Any], Any]) -> Callable[..., Any
     return type(exercise.name, (exercise.reference,), {"forward": forward})
 
 
-def _outcome(exercise: Exercise, item: Misconception, seed: int) -> Outcome:
+def _outcome(exercise: Exercise, item: Misconception, seed: int) -> MistakeResult:
     visible, graded = (verdict_of(exercise, item, seed=seed, hidden=hidden) for hidden in (False, True))
-    return Outcome(
+    return MistakeResult(
         mistake=item.name,
         kind=item.kind,
         told=item.explanation,
@@ -303,7 +303,7 @@ def _section(quality: Quality) -> list[str]:
     ]
 
 
-def _row(outcome: Outcome) -> str:
+def _row(outcome: MistakeResult) -> str:
     taken_for = "itself" if outcome.recognised else ", ".join(outcome.taken_for) or "nothing known"
     caught_by = ", ".join(outcome.caught_by) or "**nothing**"
     told = outcome.told.replace("|", "\\|")
@@ -333,10 +333,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
         names = options.names or [n for n, e in exercises().items() if e.chapter.startswith(options.chapter or "")]
         return run(names, mutants=options.mutants, coverage=options.coverage, toml=options.toml, write=options.write)
     if options.seeds:
-        found = list(luck(range(options.seeds), options.names or list(exercises())))
+        found = list(seed_sensitivity(range(options.seeds), options.names or list(exercises())))
         print("\n".join(found) or f"Every known mistake keeps the same with each of {options.seeds} seeds.")
         return 1 if found else 0
-    qualities = spread(_examine_known, [(name, 0) for name in options.names or exercises()])
+    qualities = parallel_map(_examine_known, [(name, 0) for name in options.names or exercises()])
     if options.names:
         print("\n".join(line for quality in qualities for line in _section(quality)))
     faults = [fault for quality in qualities for fault in faults_of(quality)]

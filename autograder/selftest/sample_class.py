@@ -20,7 +20,7 @@ import nbformat
 from nbgrader.api import Gradebook
 
 from autograder.authoring.exercise_source import standalone_source
-from autograder.authoring.files import drop_leftovers, write_files
+from autograder.authoring.files import remove_stale_temp_files, write_all_or_none
 from autograder.authoring.rubrics import read_rubrics
 from autograder.checking.exercise import Exercise
 from autograder.checking.sheet import decide
@@ -28,10 +28,10 @@ from autograder.checking.subject import LocalSubject
 from autograder.checks import exercises
 from autograder.collecting.roster import Student, merged, read_roster, safe_id, write_roster
 from autograder.course.folder import Course
-from autograder.course.paths import typed
+from autograder.course.paths import shell_command
 from autograder.errors import CourseError
 from autograder.grading.course_settings import configured_settings, with_seed
-from autograder.parallel import spread
+from autograder.parallel import parallel_map
 
 SAVED_AS = "sample_class.json"
 DUE = datetime(2026, 3, 2, 12, 0, tzinfo=UTC)
@@ -184,7 +184,7 @@ def predicted_scores(mistakes: Mapping[str, Sequence[str]], seed: int) -> dict[t
     Returns:
         By exercise and misconception, the score.
     """
-    scores = spread(_predicted, [(name, given, seed) for name, given in mistakes.items()])
+    scores = parallel_map(_predicted, [(name, given, seed) for name, given in mistakes.items()])
     return {(name, mistake): score for name, given in zip(mistakes, scores, strict=True) for mistake, score in given}
 
 
@@ -264,9 +264,9 @@ def _save(course: Course, students: Mapping[str, Mapping[str, Any]]) -> None:
 
 def _write(contents: Mapping[Path, bytes]) -> None:
     """Write files, all or none, and take away what a run that was killed has left of them."""
-    drop_leftovers(contents)
+    remove_stale_temp_files(contents)
     try:
-        write_files(contents)
+        write_all_or_none(contents)
     except CourseError as error:
         do = "Check the folder's permissions and free space, and run the command again."
         raise CourseError(error.what, where=error.where, do=do) from error
@@ -278,7 +278,7 @@ def _released(course: Course, chapter: str) -> Any:
         raise CourseError(
             f"chapter {chapter} is not released here",
             where=course.root,
-            do=f"Release it first: {typed(course, 'assign', chapter)}",
+            do=f"Release it first: {shell_command(course, 'assign', chapter)}",
         )
     return nbformat.read(path, as_version=4)
 

@@ -14,7 +14,7 @@ import nbformat
 
 from autograder.authoring.chapter import Chapter, find_chapter, grade_id, is_test
 from autograder.authoring.solution_notebook import hidden_test
-from autograder.authoring.sync import same_package
+from autograder.authoring.sync import require_project_package
 from autograder.checking.verdict import VERDICT_MIME, Verdict
 from autograder.engine.jupyter.kernel_executor import Executor, KernelExecutor, Submission
 from autograder.engine.settings import GradingSettings, cuda_is_there, resolve_device
@@ -27,7 +27,7 @@ NOTEBOOK_SECONDS = 1800
 
 
 @dataclass(frozen=True)
-class Solved:
+class SolveResult:
     """What came of one exercise on one device.
 
     Attributes:
@@ -98,7 +98,7 @@ def solve(
     device: str = "cpu",
     progress: Callable[[str], None] = lambda step: None,
     make_executor: Callable[[GradingSettings], Executor] = KernelExecutor,
-) -> list[Solved]:
+) -> list[SolveResult]:
     """Run the solution notebooks and the stubs of some chapters, each from a clean kernel, on a device.
 
     The tests ask the hidden questions too, as the grader's do.
@@ -113,7 +113,7 @@ def solve(
     Raises:
         CourseError: if a chapter has no solution notebook, the installed package is not this project's, or a notebook cannot be run.
     """
-    same_package(root)
+    require_project_package(root)
     found = [find_chapter(root, name) for name in chapters]
     notebooks = {chapter.name: _solution_notebook(chapter) for chapter in found}
     settings = GradingSettings(device=device, cell_seconds=CELL_SECONDS, submission_seconds=NOTEBOOK_SECONDS)
@@ -127,7 +127,7 @@ def solve(
         for exercise in chapter.exercises():
             solution, error = solutions.get(exercise.name, _ABSENT)
             stub, other = stubs.get(exercise.name, _ABSENT)
-            results.append(Solved(chapter.name, exercise.name, device, solution, stub, error or other))
+            results.append(SolveResult(chapter.name, exercise.name, device, solution, stub, error or other))
     return results
 
 

@@ -27,7 +27,7 @@ import yaml
 
 from autograder.authoring.lesson_cache import execution_cache_path, prune_execution_caches
 from autograder.errors import CourseError
-from autograder.site.build_log import RunReport, last_words, plain, read_report, warnings_in
+from autograder.site.build_log import RunReport, error_tail, plain, read_report, warnings_in
 from autograder.site.downloads import check_downloads
 
 CONFIG = "_config.yml"
@@ -220,7 +220,7 @@ def _run(
             do="Mend what they name and build again.",
         )
     if status != 0 or not (work / "html" / "index.html").is_file():
-        raise SiteError(f"Jupyter Book ended with status {status} and without a site:\n{last_words(errors or output)}")
+        raise SiteError(f"Jupyter Book ended with status {status} and without a site:\n{error_tail(errors or output)}")
     sound.touch()
     prune_execution_caches(executions, execution_cache_path(root, executions))
     return report

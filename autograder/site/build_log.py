@@ -78,7 +78,7 @@ def warnings_in(output: str, root: Path) -> list[str]:
     return ["\n".join(lines) for lines in warnings]
 
 
-def last_words(output: str, lines: int = 20) -> str:
+def error_tail(output: str, lines: int = 20) -> str:
     """Return the end of what a failed run wrote, without the traceback through Jupyter Book that follows the reason."""
     reason, _, _ = plain(output).strip().partition("Traceback (most recent call last):")
     return "\n".join((reason.strip() or plain(output).strip()).splitlines()[-lines:])

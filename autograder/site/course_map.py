@@ -29,7 +29,7 @@ _TITLE = re.compile(r"^# (?:\d\d · )?(.+)$", re.MULTILINE)
 _HEADING = re.compile(r"^#+ (.+)$", re.MULTILINE)
 
 
-class Road(Directive):  # type: ignore[misc] # docutils has no types
+class CourseMap(Directive):  # type: ignore[misc] # docutils has no types
     """The directive ``{road}``: the course as one picture."""
 
     def run(self) -> list[nodes.Node]:

@@ -37,7 +37,7 @@ from autograder.course.site_address import site_address
 from autograder.errors import CourseError
 from autograder.site.alt_text import picture_faults
 from autograder.site.chapter_page import ChapterPage, chapter_bar, header_buttons, with_bar
-from autograder.site.course_map import Road
+from autograder.site.course_map import CourseMap
 from autograder.site.custom_elements import element_files
 from autograder.site.docstrings import attribute_as_prose, returns_as_prose
 from autograder.site.downloads import copy_downloads, download_links
@@ -60,7 +60,7 @@ def setup(app: Sphinx) -> dict[str, Any]:
     app.add_config_value("tfcourse_launch", {}, "html", [dict])
     app.add_config_value("tfcourse_downloads", {}, "html", [dict])
     app.add_config_value("tfcourse_report", "", "", [str])
-    app.add_directive("road", Road)
+    app.add_directive("road", CourseMap)
     app.connect("config-inited", configure)
     app.connect("env-before-read-docs", execute_lessons)
     # Before napoleon, which runs at 500.

@@ -39,7 +39,7 @@ class UnreadableCellError(Exception):
 
 
 @lru_cache(maxsize=256)
-def parsed(source: str) -> ast.Module | None:
+def parse_cell(source: str) -> ast.Module | None:
     """Return the syntax tree of a cell, or None if it is no Python, so that it cannot run either.
 
     Args:
@@ -62,7 +62,7 @@ def parsed(source: str) -> ast.Module | None:
     return tree
 
 
-def syntax_fault(source: str) -> str:
+def syntax_error(source: str) -> str:
     """Return what Python's parser has against a cell, with the line, or nothing. Its text alone decides about that.
 
     Args:

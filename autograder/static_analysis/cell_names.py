@@ -34,7 +34,7 @@ def defined_names(source: str, *, imports: bool = True) -> frozenset[str]:
     return _outline(source).bound if imports else _outline(source).written
 
 
-def mentioned_names(text: str) -> frozenset[str]:
+def definitions_in_text(text: str) -> frozenset[str]:
     """Return the functions and classes whose definition begins a line of a text, whatever kind of text it is."""
     return frozenset(_DEFINED.findall(text))
 
@@ -55,7 +55,7 @@ def has_invisible(source: str) -> bool:
     return bool(_INVISIBLE.search(source) or _ODD_SPACE.search(source))
 
 
-def without_invisible(source: str) -> str:
+def strip_invisible_characters(source: str) -> str:
     """Return a cell without characters that nobody sees, if Python can read it only then; else the cell as it is."""
     if not has_invisible(source) or is_python(source):
         return source
@@ -138,7 +138,7 @@ def _bodies(tree: ast.Module, names: frozenset[str]) -> dict[str, str]:
     return found
 
 
-def only_asks(source: str) -> bool:
+def only_calls_check(source: str) -> bool:
     """Return whether all that a cell does is to import, to give names to values, and to call ``check``."""
     tree = _parse(source)
     return tree is not None and all(map(_is_plain, tree.body))

@@ -27,7 +27,7 @@ _TOOL_COMMENT = re.compile(r"#\s*(noqa|type:|mypy:|pragma|ruff:|fmt:)")
 
 
 @dataclass(frozen=True)
-class ModuleText:
+class ModuleSource:
     """The source of a module.
 
     Attributes:
@@ -92,7 +92,7 @@ class ModuleText:
         return "\n".join(self.slice(first_line(node), last_line(node)))
 
 
-def module_text(path: Path) -> ModuleText:
+def module_source(path: Path) -> ModuleSource:
     """Read a module's source.
 
     Raises:
@@ -106,8 +106,8 @@ def module_text(path: Path) -> ModuleText:
 
 
 @lru_cache(maxsize=64)
-def _module_text(path: Path, modified: int, size: int) -> ModuleText:
-    module = ModuleText(path, path.read_text(encoding="utf-8"))
+def _module_text(path: Path, modified: int, size: int) -> ModuleSource:
+    module = ModuleSource(path, path.read_text(encoding="utf-8"))
     try:
         _ = module.tree
     except SyntaxError as error:
@@ -116,22 +116,22 @@ def _module_text(path: Path, modified: int, size: int) -> ModuleText:
 
 
 # Modules that were made in this process, by the name of the file that they say they are from.
-_registered: dict[str, ModuleText] = {}
+_registered: dict[str, ModuleSource] = {}
 
 
-def register(file: str, text: str) -> ModuleText:
+def register_source(file: str, text: str) -> ModuleSource:
     """Remember the source of a module that lies in no file, under the name that its code gives as its file.
 
     Raises:
         SyntaxError: if it is no Python.
     """
-    module = ModuleText(Path(file), text)
+    module = ModuleSource(Path(file), text)
     _ = module.tree
     _registered[file] = module
     return module
 
 
-def find_definition(obj: Callable[..., Any]) -> tuple[ModuleText, Definition]:
+def find_definition(obj: Callable[..., Any]) -> tuple[ModuleSource, Definition]:
     """Return a function's or class's module and its node there.
 
     Raises:
@@ -143,7 +143,7 @@ def find_definition(obj: Callable[..., Any]) -> tuple[ModuleText, Definition]:
     file = _file_of(obj)
     if file is None:
         raise CourseError(f"{name} has no source file", do="Write it as a function or a class in a module.")
-    module = _registered.get(str(file)) or module_text(file)
+    module = _registered.get(str(file)) or module_source(file)
     kind = (ast.ClassDef,) if inspect.isclass(obj) else (ast.FunctionDef, ast.AsyncFunctionDef)
     if obj.__qualname__ == name:
         matches = [module.definitions.get(name)]
@@ -197,7 +197,7 @@ def body_statements(node: Definition) -> list[ast.stmt]:
     return node.body[1:] if docstring_node(node) is not None else node.body
 
 
-def head(module: ModuleText, node: Definition) -> list[str]:
+def head(module: ModuleSource, node: Definition) -> list[str]:
     """Return the lines of decorators, signature and docstring, without comments for tools.
 
     Raises:
@@ -215,7 +215,7 @@ def head(module: ModuleText, node: Definition) -> list[str]:
     return lines if doc is None else [*lines, *module.slice(signature_end + 1, last_line(doc))]
 
 
-def body(module: ModuleText, node: Function) -> list[str]:
+def body(module: ModuleSource, node: Function) -> list[str]:
     """Return the lines of a function's body after its docstring, comments among them, without comments for tools."""
     doc = docstring_node(node)
     start = (_signature_end(module, node) if doc is None else last_line(doc)) + 1
@@ -232,7 +232,9 @@ def members(node: ast.ClassDef) -> tuple[list[Function], list[Function]]:
     return public, [method for method in methods if method not in public]
 
 
-def refilled(module: ModuleText, node: Definition, fill: Callable[[Function, list[Function]], list[str]]) -> str:
+def with_new_bodies(
+    module: ModuleSource, node: Definition, fill: Callable[[Function, list[Function]], list[str]]
+) -> str:
     """Return a function or class with other bodies.
 
     Args:
@@ -269,7 +271,7 @@ def _tokens(text: str) -> Iterator[tokenize.TokenInfo]:
         yield from tokenize.generate_tokens(io.StringIO(text).readline)
 
 
-def _signature_end(module: ModuleText, node: Definition) -> int:
+def _signature_end(module: ModuleSource, node: Definition) -> int:
     """Return the line of the colon that ends the signature."""
     start = first_line(node)
     text = "\n".join(module.slice(node.lineno, node.body[0].lineno))
@@ -288,7 +290,7 @@ def _signature_end(module: ModuleText, node: Definition) -> int:
     raise CourseError(f"the signature of {node.name} has no end", where=f"{module.path}:{start}")
 
 
-def _fields(module: ModuleText, node: ast.ClassDef) -> list[str]:
+def _fields(module: ModuleSource, node: ast.ClassDef) -> list[str]:
     """Return the class's fields: annotated names, plain assignments and the texts that explain them."""
     lines: list[str] = []
     for item in body_statements(node):
@@ -324,7 +326,7 @@ def is_private(name: str) -> bool:
     return name.startswith("_") and not name.startswith("__")
 
 
-def gives_nothing(node: Definition) -> bool:
+def returns_none(node: Definition) -> bool:
     """Whether a function is declared to return None, and so can only check."""
     returns = getattr(node, "returns", None)
     return isinstance(returns, ast.Constant) and returns.value is None

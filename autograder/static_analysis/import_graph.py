@@ -7,13 +7,13 @@ from collections.abc import Iterable
 from functools import cache
 from pathlib import Path
 
-from autograder.static_analysis.definitions import module_text
+from autograder.static_analysis.definitions import module_source
 
 _PROJECT = ("tfcourse", "autograder")
 
 
 @cache
-def files_behind(module: str) -> frozenset[Path]:
+def source_files(module: str) -> frozenset[Path]:
     """Return the file of a module of the project, and those of all modules of the project that it imports, directly or not."""
     found: dict[str, Path] = {}
     waiting = [module]
@@ -30,7 +30,7 @@ def files_behind(module: str) -> frozenset[Path]:
 
 
 def _imported(path: Path) -> Iterable[str]:
-    for origin, attribute in module_text(path).imports.values():
+    for origin, attribute in module_source(path).imports.values():
         yield origin
         # `from autograder.checking import rows` imports a module of that name, if there is one.
         if attribute and origin.startswith(_PROJECT) and _is_package(origin):

@@ -16,12 +16,12 @@ import torch
 from autograder.errors import CourseError
 from autograder.static_analysis.definitions import (
     Definition,
-    ModuleText,
+    ModuleSource,
     docstring_node,
     find_definition,
     first_line,
     last_line,
-    module_text,
+    module_source,
 )
 
 # Names that every exercise notebook has: what its setup cell imports.
@@ -58,7 +58,7 @@ def standalone_source(obj: Callable[..., Any], *, rename: str) -> str:
 class _Place:
     """A piece of code and where its names come from."""
 
-    module: ModuleText
+    module: ModuleSource
     node: ast.stmt
     closure: Mapping[str, Any] = field(default_factory=dict)
 
@@ -148,7 +148,7 @@ class _Inliner:
         """Return the private name of a module's member, which is taken along."""
         if inspect.isfunction(value) or inspect.isclass(value):
             return self._value(name, value)
-        module = module_text(Path(str(importlib.import_module(module_name).__file__)))
+        module = module_source(Path(str(importlib.import_module(module_name).__file__)))
         if name not in module.definitions:
             return self._value(name, value)
         return self._helper(_Place(module, module.definitions[name]))
@@ -204,21 +204,21 @@ def _parent_attribute(root: ast.stmt, child: ast.expr) -> ast.Attribute | None:
     return next((n for n in ast.walk(root) if isinstance(n, ast.Attribute) and n.value is child), None)
 
 
-def _span(module: ModuleText, node: ast.expr) -> tuple[int, int]:
+def _span(module: ModuleSource, node: ast.expr) -> tuple[int, int]:
     """Return where an expression begins and ends in its module's text."""
     assert node.end_lineno is not None  # ast.parse always sets it
     assert node.end_col_offset is not None
     return module.offset(node.lineno, node.col_offset), module.offset(node.end_lineno, node.end_col_offset)
 
 
-def _name_span(module: ModuleText, node: Definition) -> tuple[int, int]:
+def _name_span(module: ModuleSource, node: Definition) -> tuple[int, int]:
     start = module.offset(node.lineno, node.col_offset)
     keyword = "class" if isinstance(node, ast.ClassDef) else "def"
     begin = module.text.index(node.name, module.text.index(keyword, start) + len(keyword))
     return begin, begin + len(node.name)
 
 
-def _target_span(module: ModuleText, node: ast.stmt) -> tuple[int, int]:
+def _target_span(module: ModuleSource, node: ast.stmt) -> tuple[int, int]:
     target = (
         node.targets[0] if isinstance(node, ast.Assign) and len(node.targets) == 1 else getattr(node, "target", None)
     )
@@ -240,7 +240,9 @@ def _docstring_lines(node: Definition) -> list[tuple[int, int]]:
     return [(text.lineno, last_line(text)) for text in texts if text is not None]
 
 
-def _cut(module: ModuleText, node: ast.stmt, edits: list[tuple[int, int, str]], skipped: list[tuple[int, int]]) -> str:
+def _cut(
+    module: ModuleSource, node: ast.stmt, edits: list[tuple[int, int, str]], skipped: list[tuple[int, int]]
+) -> str:
     """Return a statement's text with edits applied and lines left out, moved to the left margin."""
     margin = node.col_offset
     gone = {line for first, last in skipped for line in range(first, last + 1)}

@@ -11,13 +11,13 @@ import ast
 from collections.abc import Iterable, Sequence
 
 from autograder.static_analysis.allow_list import BUILTINS, BUT_NOT, DUNDERS, MAGICS, MODULES, SHELL, TELLING
-from autograder.static_analysis.cell_ast import UnreadableCellError, parsed
+from autograder.static_analysis.cell_ast import UnreadableCellError, parse_cell
 
 # So many names are told, and characters read, of one submission.
 _MOST, _BUDGET = 30, 1_000_000
 
 
-def conspicuous(sources: Sequence[str]) -> tuple[str, ...]:
+def find_suspicious(sources: Sequence[str]) -> tuple[str, ...]:
     """Return the names of what a submission reaches for that is on no list, in order, each once.
 
     Args:
@@ -31,7 +31,7 @@ def conspicuous(sources: Sequence[str]) -> tuple[str, ...]:
             reader.found.add(f"more than {_BUDGET} characters of code, which is too much to be read")
             break
         try:
-            if (tree := parsed(source)) is not None:
+            if (tree := parse_cell(source)) is not None:
                 reader.visit(tree)
         except UnreadableCellError as error:
             reader.found.add(str(error))

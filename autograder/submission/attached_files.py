@@ -48,7 +48,7 @@ class CompanionFiles:
     problems: tuple[Problem, ...] = ()
 
 
-def files_beside(folders: Sequence[Path]) -> dict[str, str]:
+def attached_files(folders: Sequence[Path]) -> dict[str, str]:
     """Return the files in some folders, as :func:`companion_files` finds them."""
     return companion_files(folders).files
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from autograder.static_analysis.cell_names import LONGEST, Outline, mentioned_names, outline
+from autograder.static_analysis.cell_names import LONGEST, Outline, definitions_in_text, outline
 
 # What Python's parser may read of one notebook: about a second of it, and more code than a year's homework has.
 BUDGET = 1_000_000
@@ -37,9 +37,9 @@ class CellReader:
         return found
 
     def mentioned(self, text: str) -> frozenset[str]:
-        """Return what :func:`mentioned_names` returns."""
+        """Return what :func:`definitions_in_text` returns."""
         if text not in self._mentioned:
-            self._mentioned[text] = mentioned_names(text)
+            self._mentioned[text] = definitions_in_text(text)
         return self._mentioned[text]
 
     def may_parse(self, source: str) -> bool:

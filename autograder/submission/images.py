@@ -14,21 +14,21 @@ _BASE64 = re.compile(r"[A-Za-z0-9+/]+={0,2}")
 _LONGEST_NAME = 200
 
 
-def safe_pictures(attachments: Any) -> dict[str, dict[str, str]]:
+def safe_images(attachments: Any) -> dict[str, dict[str, str]]:
     """Return the PNG and JPEG pictures among a cell's attachments, by name and kind, as clean base64, and nothing else."""
     kept: dict[str, dict[str, str]] = {}
     for name, forms in attachments.items() if isinstance(attachments, Mapping) else ():
         if not isinstance(name, str) or len(name) > _LONGEST_NAME or not isinstance(forms, Mapping):
             continue
         for kind in _SIGNATURES:
-            data = picture_data(kind, forms.get(kind))
+            data = image_base64(kind, forms.get(kind))
             if data:
                 kept[name] = {kind: data}
                 break
     return kept
 
 
-def picture_data(kind: str, data: Any) -> str:
+def image_base64(kind: str, data: Any) -> str:
     """Return a picture's base64 without white space, if it is a picture of that kind; otherwise an empty text."""
     if isinstance(data, (list, tuple)):
         data = "".join(part for part in data if isinstance(part, str))

@@ -11,8 +11,8 @@ from autograder.checks_version import checks_stamp
 from autograder.submission.cell_reader import CellReader
 from autograder.submission.manifest import Manifest
 from autograder.submission.notebook_reader import UnreadableError, read_notebook
-from autograder.submission.problem import MARK, Problem, set_problems
-from autograder.submission.restore import evidence, reader_for, restore
+from autograder.submission.problem import METADATA_KEY, Problem, set_problems
+from autograder.submission.restore import names_present, reader_for, restore
 
 
 @dataclass(frozen=True)
@@ -47,13 +47,13 @@ def take_in(data: bytes, manifest: Manifest) -> Intake:
         notebook, problems = read_notebook(data)
     except UnreadableError as error:
         notebook, problems = new_notebook(), [error.problem]
-    return put_in_order(notebook, problems, manifest)
+    return prepare_submission(notebook, problems, manifest)
 
 
-def put_in_order(notebook: Any, problems: list[Problem], manifest: Manifest) -> Intake:
+def prepare_submission(notebook: Any, problems: list[Problem], manifest: Manifest) -> Intake:
     """Restore a notebook that was read, or find that it is another chapter's."""
     found = list(problems)
-    stamp = (notebook.metadata.pop(MARK, None) or {}).get("checks", "")
+    stamp = (notebook.metadata.pop(METADATA_KEY, None) or {}).get("checks", "")
     reader = reader_for(manifest)
     if not any(problem.fatal for problem in found) and (foreign := _foreign(notebook, manifest, reader)):
         found.append(foreign)
@@ -75,7 +75,7 @@ def _older(stamp: str) -> list[Problem]:
 
 def chapter_of(notebook: Any, manifest: Manifest, reader: CellReader | None = None) -> str | None:
     """Return the chapter that a notebook belongs to by its contents: the manifest's, another that the gradebook knows, or None."""
-    names = evidence(notebook, reader)
+    names = names_present(notebook, reader)
     # A setup cell and a heading say nothing: a chapter that the gradebook does not know has them, too.
     if names & manifest.own & manifest.work:
         return manifest.chapter

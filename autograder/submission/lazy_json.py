@@ -44,7 +44,7 @@ class MalformedError(Exception):
         super().__init__(f"byte {position}")
 
 
-class Span:
+class LazyValue:
     """A value in a text.
 
     Where a list or an object ends is looked for when somebody asks, and not at all if its parts were gone through before: a large text
@@ -135,14 +135,14 @@ class Span:
         except RecursionError as error:
             raise ValueError("nested too deeply") from error
 
-    def _children(self, closing: bytes) -> Iterator[tuple[Any, Span]]:
+    def _children(self, closing: bytes) -> Iterator[tuple[Any, LazyValue]]:
         data, position, key = self.data, _after_space(self.data, self.start + 1), None
         while data[position : position + 1] != closing:
             if closing == b"}":
                 name = _NAME.match(data, position)
                 if name is None:
                     raise _no_name(data, position)
-                key, position = Span(data, name.start(1), name.end(1)).value(), name.end()
+                key, position = LazyValue(data, name.start(1), name.end(1)).value(), name.end()
             value = value_at(data, position)
             yield key, value
             behind = _BEHIND.match(data, value.end)
@@ -153,7 +153,7 @@ class Span:
         self._end = position + 1
 
 
-class Parsed:
+class ParsedValue:
     """A value of a small and faultless text, which was parsed at once.
 
     Args:
@@ -190,23 +190,23 @@ class Parsed:
         """Yield an object's keys and values; nothing if it is no object."""
         if isinstance(self._value, dict):
             for key, value in self._value.items():
-                yield key, Parsed(value, self.size)
+                yield key, ParsedValue(value, self.size)
 
     def items(self) -> Iterator[Value]:
         """Yield a list's values, in order; nothing if it is no list."""
         if isinstance(self._value, list):
             for value in self._value:
-                yield Parsed(value, self.size)
+                yield ParsedValue(value, self.size)
 
     def value(self) -> Any:
         """Return the value itself."""
         return self._value
 
 
-Value = Span | Parsed
+Value = LazyValue | ParsedValue
 
 
-def outermost(data: bytes, at_once: int) -> Value:
+def top_level(data: bytes, at_once: int) -> Value:
     """Return the object or the list that a text begins with.
 
     Args:
@@ -222,14 +222,14 @@ def outermost(data: bytes, at_once: int) -> Value:
         except (ValueError, RecursionError):
             value = None  # whatever is wrong with it, a part may be as it should be
         if isinstance(value, (dict, list)):
-            return Parsed(value, len(data))
+            return ParsedValue(value, len(data))
     top = value_at(data, 0)
     if top.kind not in "{[":
         raise MalformedError(top.start)
     return top
 
 
-def value_at(data: bytes, position: int) -> Span:
+def value_at(data: bytes, position: int) -> LazyValue:
     """Return the value that begins at a place, after white space.
 
     Raises:
@@ -240,12 +240,12 @@ def value_at(data: bytes, position: int) -> Span:
     if first == b'"':
         match = _TEXT.match(data, start)
     elif first and first in b"[{":
-        return Span(data, start)
+        return LazyValue(data, start)
     else:
         match = _PLAIN.match(data, start)
     if match is None:
         raise MalformedError(start, cut=first in (b"", b'"'))
-    return Span(data, start, match.end())
+    return LazyValue(data, start, match.end())
 
 
 def decoded(raw: bytes) -> str:

@@ -13,7 +13,7 @@ from typing import Any
 import nbformat
 
 from autograder.course.folder import Course
-from autograder.course.paths import typed
+from autograder.course.paths import shell_command
 from autograder.errors import CourseError
 from autograder.gradebook.reader import NoGradebookError, read_only
 
@@ -175,7 +175,7 @@ def released_manifest(course: Course, chapter: str) -> Manifest:
         raise CourseError(
             f"chapter {chapter} is not released here",
             where=course.root,
-            do=f"Release it first: {typed(course, 'assign', chapter)}",
+            do=f"Release it first: {shell_command(course, 'assign', chapter)}",
         ) from None
 
 

@@ -21,7 +21,7 @@ _OPAQUE = re.compile(
 )
 
 
-def lost_exercises(
+def explain_missing(
     lost: Mapping[str, Any],
     silent: frozenset[str],
     cells: Sequence[tuple[int, Any]],

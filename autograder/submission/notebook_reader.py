@@ -13,9 +13,9 @@ from typing import Any, NamedTuple
 
 from nbformat.notebooknode import from_dict
 
-from autograder.submission.images import safe_pictures
-from autograder.submission.lazy_json import MalformedError, Value, outermost
-from autograder.submission.problem import MARK, Problem
+from autograder.submission.images import safe_images
+from autograder.submission.lazy_json import MalformedError, Value, top_level
+from autograder.submission.problem import METADATA_KEY, Problem
 
 # A file may be large, for outputs are passed over; what students write is small. A year's homework is not a megabyte of code.
 MAX_BYTES = 512 * 1024 * 1024
@@ -122,7 +122,7 @@ def read_notebook(data: bytes) -> tuple[Any, list[Problem]]:
     text, problems = _text(data)
     try:
         # None of its cells can be longer than is allowed.
-        top = outermost(text, at_once=MAX_CELL)
+        top = top_level(text, at_once=MAX_CELL)
         found = _Found(problems)
         found.take(top)
         found.look_behind(top)
@@ -227,7 +227,7 @@ class _Found:
             do = "Ask for the notebook with smaller pictures."
             self.problems.append(Problem("pictures too large", what, where=f"cell {number}", do=do))
             return {}
-        kept = safe_pictures(attachments.value())
+        kept = safe_images(attachments.value())
         self.pictured += sum(len(data) for forms in kept.values() for data in forms.values())
         return kept
 
@@ -279,7 +279,7 @@ class _Found:
             cells.append(cell)
         # Every submission runs on the course's kernel, whatever it was written with.
         kernel = {"name": "python3", "display_name": "Python 3 (ipykernel)", "language": "python"}
-        metadata = {"kernelspec": kernel} | ({MARK: {"checks": self.stamp}} if self.stamp else {})
+        metadata = {"kernelspec": kernel} | ({METADATA_KEY: {"checks": self.stamp}} if self.stamp else {})
         return from_dict({"cells": cells, "metadata": metadata, "nbformat": 4, "nbformat_minor": 5})
 
 
@@ -308,7 +308,7 @@ def _grade_id(metadata: Value | None) -> str:
 def _stamp(metadata: Value | None) -> str:
     """Return which release of the checks the notebook says that it belongs to; empty if it does not say, or says something else."""
     try:
-        mark = dict(metadata.members()).get(MARK) if metadata is not None else None
+        mark = dict(metadata.members()).get(METADATA_KEY) if metadata is not None else None
         stamp = _plain(dict(mark.members()).get("checks")) if mark is not None else ""
     except ValueError:
         return ""

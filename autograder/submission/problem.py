@@ -10,7 +10,7 @@ from typing import Any
 FOR_LECTURERS = frozenset({"worth a look"})
 
 # Where a sanitised notebook keeps what was found about it; a submission cannot bring its own, for nothing of its metadata is kept.
-MARK = "tfcourse"
+METADATA_KEY = "tfcourse"
 # Characters of a problem's parts. What a student wrote may be in any of them, and all of it is printed, kept and shown on pages.
 LONGEST = 2_000
 _LONGEST_PLACE = 200
@@ -72,7 +72,7 @@ class Problem:
 
 def problems_of(notebook: Any) -> list[Problem]:
     """Return the problems that a sanitised notebook carries."""
-    mark: Mapping[str, Any] = notebook.metadata.get(MARK) or {}
+    mark: Mapping[str, Any] = notebook.metadata.get(METADATA_KEY) or {}
     return [Problem.from_dict(item) for item in mark.get("problems", [])]
 
 
@@ -83,7 +83,7 @@ def add_problems(notebook: Any, problems: list[Problem]) -> None:
 
 def set_problems(notebook: Any, problems: Sequence[Problem]) -> None:
     """Have a sanitised notebook carry these problems, and of very many the worst."""
-    notebook.metadata[MARK] = {"problems": [problem.to_dict() for problem in most_important(problems)]}
+    notebook.metadata[METADATA_KEY] = {"problems": [problem.to_dict() for problem in most_important(problems)]}
 
 
 def most_important(problems: Sequence[Problem]) -> Sequence[Problem]:

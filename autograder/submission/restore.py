@@ -23,11 +23,11 @@ from autograder.static_analysis.cell_names import (
     imports_check,
     imports_from_course,
     is_python,
-    without_invisible,
+    strip_invisible_characters,
 )
 from autograder.submission.cell_reader import BUDGET, CellReader
 from autograder.submission.manifest import Manifest, SourceCell
-from autograder.submission.missing_definitions import lost_exercises
+from autograder.submission.missing_definitions import explain_missing
 from autograder.submission.problem import Problem
 from autograder.submission.text_comparison import TextComparison
 
@@ -162,7 +162,7 @@ class _Restoration:
                 or not self._reader.may_parse(cell["source"])
             ):
                 continue
-            if (mended := without_invisible(cell["source"])) != cell["source"]:
+            if (mended := strip_invisible_characters(cell["source"])) != cell["source"]:
                 places.append(self._place(cell))
                 cell.source = mended
         what = "It held characters that nobody sees and Python cannot read; it was graded without them."
@@ -461,7 +461,7 @@ class _Restoration:
         locked = {id(self.found[cell.name]) for cell in self.manifest.cells if cell.locked and cell.name in self.found}
         cells = [(number, cell) for number, cell in self.handed_in if id(cell) not in locked]
         if lost:
-            self.problems += lost_exercises(lost, silent, cells, self.manifest, self._reader)
+            self.problems += explain_missing(lost, silent, cells, self.manifest, self._reader)
 
     def name_skipped(self) -> None:
         """Say that there was too much to read, for then an exercise may have been overlooked."""
@@ -486,7 +486,7 @@ def _visible(wanted: SourceCell) -> str:
     return _HIDDEN.sub("", wanted.source + "\n")
 
 
-def evidence(notebook: Any, reader: CellReader | None = None) -> frozenset[str]:
+def names_present(notebook: Any, reader: CellReader | None = None) -> frozenset[str]:
     """Return the names that a notebook bears: as a cell's claim, as a function or class, or as something that it checks."""
     reader = reader or CellReader()
     seen: set[str] = set()

@@ -12,7 +12,7 @@ from autograder.submission.notebook_reader import UnreadableError, read_file
 from autograder.submission.problem import Problem
 
 
-def read_time(folder: Path) -> datetime | None:
+def read_timestamp(folder: Path) -> datetime | None:
     """Return when a submission was handed in, as its ``timestamp.txt`` says in the words that nbgrader takes; None if it does not say.
 
     Args:

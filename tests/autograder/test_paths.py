@@ -8,7 +8,7 @@ import pytest
 
 from autograder.course.folder import Course
 from autograder.course.lock import InUseError
-from autograder.course.paths import course_folder, new_course, project_root, refuse_unwritable, typed
+from autograder.course.paths import course_folder, create_or_open_course, project_root, require_writable, shell_command
 from autograder.errors import CourseError
 
 
@@ -48,27 +48,27 @@ def test_without_course_and_project_one_must_be_named(tmp_path: Path) -> None:
 
 
 def test_a_new_course_stays_when_all_goes_well(tmp_path: Path) -> None:
-    with new_course(tmp_path / "a" / "course") as course:
+    with create_or_open_course(tmp_path / "a" / "course") as course:
         assert course.root == tmp_path / "a" / "course"
     assert (tmp_path / "a" / "course" / "nbgrader_config.py").is_file()
 
 
 def fail_after_making(course: Path, name: str) -> None:
     """Begin a new course, make one thing in it, and fail."""
-    with new_course(course) as made:
+    with create_or_open_course(course) as made:
         (made.root / name).mkdir()
         raise KeyError(name)
 
 
 def test_a_new_course_goes_with_the_folders_that_were_made_for_it(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
-    with pytest.raises(CourseError), new_course(tmp_path / "a" / "course"):
-        refuse_unwritable(tmp_path / "file", "Name another.")
+    with pytest.raises(CourseError), create_or_open_course(tmp_path / "a" / "course"):
+        require_writable(tmp_path / "file", "Name another.")
     assert [path.name for path in tmp_path.iterdir()] == ["file"]
 
 
 def test_a_new_course_belongs_to_one_until_it_is_made(tmp_path: Path) -> None:
-    with new_course(tmp_path / "course") as course:
+    with create_or_open_course(tmp_path / "course") as course:
         with pytest.raises(InUseError, match="another tfcourse is at work"):
             fail_after_making(course.root, "never")
         assert [path.name for path in course.root.iterdir() if path.is_file()] == ["nbgrader_config.py"]
@@ -76,7 +76,7 @@ def test_a_new_course_belongs_to_one_until_it_is_made(tmp_path: Path) -> None:
 
 def test_a_new_course_goes_also_if_a_gradebook_was_begun(tmp_path: Path) -> None:
     def fail() -> None:
-        with new_course(tmp_path / "a" / "course") as course:
+        with create_or_open_course(tmp_path / "a" / "course") as course:
             (course.root / "gradebook.db.new").touch()
             raise KeyError
 
@@ -90,10 +90,10 @@ def test_a_command_names_the_course_unless_it_is_the_one_that_is_meant_here(
 ) -> None:
     own, other = Course(project / "course"), Course(tmp_path / "autumn term")
     monkeypatch.chdir(project / "chapters")
-    assert typed(own, "autograde", "03") == "tfcourse autograde 03"
-    assert typed(other, "autograde", "03") == f"tfcourse autograde 03 --course '{tmp_path}/autumn term'"
+    assert shell_command(own, "autograde", "03") == "tfcourse autograde 03"
+    assert shell_command(other, "autograde", "03") == f"tfcourse autograde 03 --course '{tmp_path}/autumn term'"
     monkeypatch.chdir(tmp_path)
-    assert typed(own, "autograde", "03") == f"tfcourse autograde 03 --course {project}/course"
+    assert shell_command(own, "autograde", "03") == f"tfcourse autograde 03 --course {project}/course"
 
 
 def test_what_was_finished_before_the_failure_is_kept(tmp_path: Path) -> None:
@@ -104,7 +104,7 @@ def test_what_was_finished_before_the_failure_is_kept(tmp_path: Path) -> None:
 
 def test_a_place_below_a_file_is_refused_before_the_work(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
-    refuse_unwritable(tmp_path / "new" / "folder", "Name another.")
+    require_writable(tmp_path / "new" / "folder", "Name another.")
     for place in (tmp_path / "file", tmp_path / "file" / "folder" / "folder"):
         with pytest.raises(CourseError, match="not a folder\nName another"):
-            refuse_unwritable(place, "Name another.")
+            require_writable(place, "Name another.")

@@ -9,49 +9,49 @@ from pathlib import Path
 import pytest
 
 from autograder import parallel
-from autograder.parallel import cores, spread
+from autograder.parallel import available_cores, parallel_map
 
 
 @pytest.fixture(params=[1, 3])
 def jobs(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> int:
     """How many cores there seem to be: with one the work stays here."""
-    monkeypatch.setattr(parallel, "cores", lambda: request.param)
+    monkeypatch.setattr(parallel, "available_cores", lambda: request.param)
     return int(request.param)
 
 
 def test_results_come_in_order(jobs: int) -> None:
-    assert spread(math.factorial, list(range(8))) == [math.factorial(n) for n in range(8)]
-    assert spread(math.factorial, []) == []
+    assert parallel_map(math.factorial, list(range(8))) == [math.factorial(n) for n in range(8)]
+    assert parallel_map(math.factorial, []) == []
 
 
 def test_what_the_work_raises_is_raised_here(jobs: int) -> None:
     with pytest.raises(ValueError, match="not defined for negative"):
-        spread(math.factorial, [3, -1, 4])
+        parallel_map(math.factorial, [3, -1, 4])
 
 
 def test_what_the_work_prints_does_not_get_into_the_results(jobs: int, capfd: pytest.CaptureFixture[str]) -> None:
-    assert spread(print, ["one", "two"]) == [None, None]
+    assert parallel_map(print, ["one", "two"]) == [None, None]
     said = capfd.readouterr()
     # Two processes print at once: a word of the one may come before the other's end of line.
     assert all(word in said.out + said.err for word in ("one", "two"))
 
 
 def test_no_process_is_left_behind(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(parallel, "cores", lambda: 2)
+    monkeypatch.setattr(parallel, "available_cores", lambda: 2)
     before = _children()
-    spread(math.factorial, [3, 4])
+    parallel_map(math.factorial, [3, 4])
     assert _children() == before
 
 
 def test_processes_that_die_are_an_error_that_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(parallel, "cores", lambda: 2)
+    monkeypatch.setattr(parallel, "available_cores", lambda: 2)
     monkeypatch.setattr(parallel.sys, "executable", "/bin/false")
     with pytest.raises(RuntimeError, match="factorial was spread over ended with status 1"):
-        spread(math.factorial, [3, 4])
+        parallel_map(math.factorial, [3, 4])
 
 
 def test_there_is_at_least_one_core() -> None:
-    assert 1 <= cores() <= (os.cpu_count() or 1)
+    assert 1 <= available_cores() <= (os.cpu_count() or 1)
 
 
 def _children() -> set[str]:

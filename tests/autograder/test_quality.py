@@ -85,7 +85,7 @@ def test_a_mistake_outside_of_the_band_of_its_class_is_a_fault(course: Callable[
 
 def test_doing_nothing_must_not_pay(course: Callable[..., Exercise], monkeypatch: pytest.MonkeyPatch) -> None:
     one = course(TRIPLED)
-    monkeypatch.setattr(quality, "doing_nothing", lambda exercise: [twice])
+    monkeypatch.setattr(quality, "trivial_solutions", lambda exercise: [twice])
     (fault,) = quality.faults_of(quality.examine(one))
     assert fault == "twice: doing nothing keeps 1.5 of 1.5 points"
 
@@ -94,7 +94,7 @@ def test_a_mistake_that_another_seed_does_not_show_is_told(
     course: Callable[..., Exercise], capsys: pytest.CaptureFixture[str]
 ) -> None:
     course(TRIPLED, SOMETIMES)
-    (line,) = quality.luck(range(8), ["twice"])
+    (line,) = quality.seed_sensitivity(range(8), ["twice"])
     assert line.startswith("twice: tripled where the first number is positive: fails ")
     assert "with seed" in line
     assert quality.main(["--seeds", "8"]) == 1

@@ -12,7 +12,7 @@ from sqlalchemy import create_engine, text
 from sqlalchemy.exc import IntegrityError, OperationalError, ProgrammingError
 from traitlets import HasTraits, Integer
 
-from autograder.course.known_errors import explained, explained_for_all
+from autograder.course.known_errors import as_course_error, explained_for_all
 from autograder.errors import CourseError
 
 
@@ -29,7 +29,7 @@ from autograder.errors import CourseError
 )
 def test_a_gradebook_that_cannot_be_used_is_explained(said: str, words: str) -> None:
     for error in (sqlite3.OperationalError(said), OperationalError("SELECT 1", {}, sqlite3.OperationalError(said))):
-        known = explained(error, "gradebook.db")
+        known = as_course_error(error, "gradebook.db")
         assert known is not None
         assert words in known.what
         assert said in known.what
@@ -44,14 +44,14 @@ def test_a_file_that_is_no_database_is_explained(tmp_path: Path) -> None:
         create_engine(f"sqlite:///{tmp_path}/gradebook.db").connect() as db,
     ):
         db.execute(text("SELECT 1 FROM sqlite_master"))
-    known = explained(caught.value)
+    known = as_course_error(caught.value)
     assert known is not None
     assert "is damaged" in known.what
 
 
 @pytest.mark.parametrize("number", [errno.EACCES, errno.EROFS, errno.ENOSPC, errno.ENOTDIR, errno.EEXIST])
 def test_a_disk_that_refuses_is_explained_with_the_place(number: int) -> None:
-    known = explained(OSError(number, "it was refused", "some/file"))
+    known = as_course_error(OSError(number, "it was refused", "some/file"))
     assert known is not None
     assert (known.where, bool(known.do)) == ("some/file", True)
 
@@ -80,20 +80,20 @@ def test_a_setting_that_cannot_be_is_explained() -> None:
 
     with pytest.raises(Exception, match="timeout") as caught:
         Settings(timeout="sixty")
-    known = explained(caught.value)
+    known = as_course_error(caught.value)
     assert known is not None
     assert "nbgrader_config.py" in known.what
 
 
 def test_a_package_that_is_not_installed_is_explained_by_the_extra_that_brings_it() -> None:
-    known = explained(ModuleNotFoundError("No module named 'nbgrader.api'", name="nbgrader.api"))
+    known = as_course_error(ModuleNotFoundError("No module named 'nbgrader.api'", name="nbgrader.api"))
     assert known is not None
     assert "pip install 'tfcourse[grading]'" in known.do
 
 
 def test_an_error_that_is_explained_already_stays_what_it_is() -> None:
     error = CourseError("it is so", where="here", do="that")
-    assert explained(error) is error
+    assert as_course_error(error) is error
 
 
 @pytest.mark.parametrize(
@@ -108,4 +108,4 @@ def test_an_error_that_is_explained_already_stays_what_it_is() -> None:
     ids=lambda error: type(error).__name__,
 )
 def test_a_mistake_of_ours_is_not_explained_away(error: BaseException) -> None:
-    assert explained(error) is None
+    assert as_course_error(error) is None

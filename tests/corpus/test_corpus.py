@@ -67,7 +67,7 @@ def test_a_file_that_is_parsed_at_once_is_read_as_one_that_is_gone_through(
 ) -> None:
     data = made(case, released)
     at_once = read(data)
-    monkeypatch.setattr(notebook_reader, "outermost", lambda text, at_once: lazy_json.outermost(text, at_once=0))
+    monkeypatch.setattr(notebook_reader, "top_level", lambda text, at_once: lazy_json.top_level(text, at_once=0))
     assert read(data) == at_once
 
 

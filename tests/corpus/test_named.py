@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from pathlib import Path
 
-from autograder.static_analysis.suspicious_code import conspicuous
+from autograder.static_analysis.suspicious_code import find_suspicious
 
 from .material import CHAPTER, Work, notebook, source_cells
 from .oddities import CELLS, EXERCISES
@@ -29,7 +29,7 @@ def _alternatives() -> list[tuple[str, str, str]]:
 
 
 def test_of_right_alternatives_and_honest_notebooks_one_in_a_hundred_is_named_at_most() -> None:
-    answers = {f"alternative {name}": conspicuous([given, text]) for name, text, given in _alternatives()}
+    answers = {f"alternative {name}": find_suspicious([given, text]) for name, text, given in _alternatives()}
     setup = notebook(source_cells(CHAPTER, EXERCISES))
     for oddity in (*CELLS, *SOLUTIONS):
         if "worth a look" not in oddity.told:  # those reach for a thread, a program, Python's own insides, and say so
@@ -39,7 +39,7 @@ def test_of_right_alternatives_and_honest_notebooks_one_in_a_hundred_is_named_at
             locked = [bool(cell["metadata"].get("nbgrader", {}).get("locked")) for cell in code]
             texts = ["".join(cell["source"]) for cell in code]
             own = [text for text, given in zip(texts, locked, strict=True) if not given]
-            answers[f"notebook {oddity.name}"] = conspicuous(own)
+            answers[f"notebook {oddity.name}"] = find_suspicious(own)
     honest = [name for name in answers if name.startswith("notebook")]
     assert len(honest) >= 100
     named = {name: told for name, told in answers.items() if told}

@@ -17,7 +17,7 @@ import yaml
 
 from autograder.checking.verdict import section_address
 from autograder.checks import exercises
-from autograder.release.leaks import find_leaks, secrets_of, site_materials
+from autograder.release.leaks import find_leaks, project_secrets, site_materials
 from autograder.site.alt_text import picture_faults
 from autograder.site.build import build_site, chapters_of
 
@@ -250,5 +250,5 @@ def test_no_page_names_another_host_for_something_it_loads(site: Path) -> None:
 
 
 def test_no_page_gives_a_solution_away(site: Path) -> None:
-    leaks = find_leaks(site_materials(site), secrets_of(ROOT))
+    leaks = find_leaks(site_materials(site), project_secrets(ROOT))
     assert not leaks, "\n".join(map(str, leaks))

@@ -103,5 +103,5 @@ def test_tensors_come_back_on_their_device(
     assert all(torch.equal(one, other) for one, other in zip(tensors, back, strict=True))
     # Whoever grades on the CPU has nothing put on a device by a message.
     monkeypatch.setenv("TFCOURSE_DEVICE", "cpu")
-    with pytest.raises(serialization.WireError, match="device"):
+    with pytest.raises(serialization.ProtocolError, match="device"):
         serialization.unpack(message)

@@ -3,7 +3,7 @@
 import json
 from pathlib import Path
 
-from autograder.site.build_log import last_words, read_report, warnings_in
+from autograder.site.build_log import error_tail, read_report, warnings_in
 
 TRACEBACK = """Traceback (most recent call last):
   File "nbclient/client.py", line 1019, in _async_execute_cell
@@ -65,5 +65,5 @@ def test_text_without_warnings_has_none(tmp_path: Path) -> None:
 
 def test_last_words_are_the_reason_and_not_the_traceback_after_it() -> None:
     output = "\x1b[91mConfiguration error:\nthe branch is missing\x1b[0m\nTraceback (most recent call last):\n  File x\nRuntimeError"
-    assert last_words(output) == "Configuration error:\nthe branch is missing"
-    assert last_words("Traceback (most recent call last):\n  File x\nRuntimeError: gone").endswith("RuntimeError: gone")
+    assert error_tail(output) == "Configuration error:\nthe branch is missing"
+    assert error_tail("Traceback (most recent call last):\n  File x\nRuntimeError: gone").endswith("RuntimeError: gone")

@@ -13,12 +13,12 @@ from autograder.checking.sheet import Sheet
 from autograder.engine.checker.remote_subject import expect, packed_request, read
 from autograder.engine.settings import GradingSettings
 from autograder.engine.student.rpc_server import told
-from autograder.engine.transport.serialization import NotPlainError, pack, unpack
+from autograder.engine.transport.serialization import SerializationError, pack, unpack
 from autograder.static_analysis.cell_names import checked_names
 from autograder.submission.test_cells import is_test
 
 
-class Stock:
+class AnswerCache:
     """Question sheets that have been made and asked for.
 
     Args:
@@ -98,5 +98,5 @@ def _packed(given: Sequence[Observation]) -> list[bytes]:
     """Return observations as bytes; none if one cannot be sent, and has to be made again."""
     try:
         return [pack(told(seen)) for seen in given]
-    except NotPlainError:
+    except SerializationError:
         return []

@@ -16,13 +16,13 @@ from nbformat import NotebookNode
 from nbformat.notebooknode import from_dict
 
 from autograder.checking.hidden_messages import told_kind
-from autograder.engine.checker.remote_objects import Names, stand_for
-from autograder.engine.checker.rpc_client import Allowance, Conversation, LimitError
-from autograder.engine.checker.zygote_client import Child
+from autograder.engine.checker.remote_objects import RemoteNamespace, proxy_for
+from autograder.engine.checker.rpc_client import CellLimits, LimitError, StudentClient
+from autograder.engine.checker.zygote_client import StudentProcess
 from autograder.engine.settings import GradingSettings
 from autograder.engine.student.shell import CellShell, Outputs
-from autograder.static_analysis.cell_ast import syntax_fault
-from autograder.static_analysis.suspicious_code import conspicuous
+from autograder.static_analysis.cell_ast import syntax_error
+from autograder.static_analysis.suspicious_code import find_suspicious
 from autograder.submission.problem import Problem, add_problems, problems_of
 from autograder.submission.test_cells import error_output, is_locked, is_test, name_of, settle
 
@@ -45,8 +45,8 @@ class Checker:
     def __init__(
         self,
         settings: GradingSettings,
-        new_child: Callable[[], Child],
-        how_it_ended: Callable[[Child], int],
+        new_child: Callable[[], StudentProcess],
+        how_it_ended: Callable[[StudentProcess], int],
         shell: CellShell,
     ) -> None:
         self._settings = settings
@@ -54,8 +54,8 @@ class Checker:
         self._how_it_ended = how_it_ended
         self._shell = shell
         self._names = shell.user_ns
-        self._child: Child | None = None
-        self._conversation: Conversation | None = None
+        self._child: StudentProcess | None = None
+        self._conversation: StudentClient | None = None
         self._problems: list[Problem] = []
         self._reported: dict[str, None] = {}  # in order, each once
         self._files: dict[str, bytes] = {}
@@ -92,7 +92,7 @@ class Checker:
     def _worth_a_look(self, notebook: NotebookNode) -> list[Problem]:
         code = [cell for cell in notebook.cells if cell.cell_type == "code" and not is_test(cell)]
         own = [cell.source for cell in code if not is_locked(cell)]
-        found = conspicuous(own)
+        found = find_suspicious(own)
         what = []
         if found:
             what.append(f"Its code uses what no exercise needs: {', '.join(found)}.")
@@ -131,7 +131,7 @@ class Checker:
             self._deadly.add(index)
             self._restart(notebook, index + 1)
 
-    def _students(self, cell: NotebookNode, conversation: Conversation) -> None:
+    def _students(self, cell: NotebookNode, conversation: StudentClient) -> None:
         with suppress(LimitError):  # the conversation remembers it, and it is told when the cell is judged
             conversation.ask({"do": "run", "source": cell.source})
 
@@ -155,7 +155,7 @@ class Checker:
             if self._asked:
                 # By now its author's code has seen the hidden questions, and could have one of them told here.
                 silent = f"The cell raised {told_kind(error.ename)}. Which one is not told, for the cell stands behind a test."
-                fault = syntax_fault(cell.source)
+                fault = syntax_error(cell.source)
                 what = f"The cell raised SyntaxError: {fault}" if fault else silent
             self._problems.append(Problem("cell error", what, where=name_of(cell, index)))
 
@@ -164,13 +164,13 @@ class Checker:
         cell.outputs = [*kept, error_output(kind, what)]
         self._problems.append(Problem(kind, what, where=name_of(cell, index)))
 
-    def _allowance(self, cell: Mapping[str, Any]) -> Allowance:
+    def _allowance(self, cell: Mapping[str, Any]) -> CellLimits:
         settings, test = self._settings, bool(cell) and is_test(cell)
         left = max(1.0, self._stop_at - monotonic())
         cpu_left = max(1.0, settings.submission_cpu_seconds - self._cpu_seconds)
         seconds = settings.exercise_seconds if test else settings.cell_seconds
         cpu = settings.exercise_cpu_seconds if test else settings.submission_cpu_seconds
-        return Allowance(
+        return CellLimits(
             min(seconds, left), min(cpu, cpu_left), settings.memory_mb, settings.flood_output, settings.answers_mb
         )
 
@@ -178,7 +178,7 @@ class Checker:
         """Have a new process, in which the cells above ``upto`` have been run."""
         self._child = child = self._new_child()
         self.layers, self.isolation = child.layers, child.isolation
-        conversation = Conversation(child, self._how_it_ended, lambda reference: stand_for(conversation, reference))
+        conversation = StudentClient(child, self._how_it_ended, lambda reference: proxy_for(conversation, reference))
         self._conversation = conversation
         conversation.begin(self._allowance({}), lambda output: None)
         with suppress(LimitError):  # what has ended already, is told when a cell is asked for
@@ -186,7 +186,7 @@ class Checker:
         with suppress(LimitError):  # a file that does not fit is missed by whoever opens it
             for name, data in self._files.items():
                 conversation.ask({"do": "place", "name": name, "data": data})
-        if isinstance(self._names, Names):
+        if isinstance(self._names, RemoteNamespace):
             self._names.conversation = conversation
         for index, cell in enumerate(notebook.cells[:upto]):
             if self._is_time_up():

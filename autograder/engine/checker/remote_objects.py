@@ -16,8 +16,8 @@ from torch import Tensor, nn
 
 from autograder.checking.request import tensors_in
 from autograder.engine.checker.remote_subject import RemoteSubject
-from autograder.engine.checker.rpc_client import Conversation
-from autograder.engine.transport.serialization import Opaque, Reference, WireError, pack
+from autograder.engine.checker.rpc_client import StudentClient
+from autograder.engine.transport.serialization import Opaque, ProtocolError, Reference, pack
 
 
 class StudentError(Exception):
@@ -27,7 +27,7 @@ class StudentError(Exception):
 class RemoteObject:
     """Stands for an object of the student's."""
 
-    def __init__(self, conversation: Conversation, reference: Reference) -> None:
+    def __init__(self, conversation: StudentClient, reference: Reference) -> None:
         object.__setattr__(self, "_conversation", conversation)
         object.__setattr__(self, "_reference", reference)
 
@@ -129,19 +129,19 @@ class RemoteModule(RemoteObject):
         return nn.Module  # so that isinstance() answers as for a module of this process
 
 
-def stand_for(conversation: Conversation, reference: Reference) -> RemoteObject:
+def proxy_for(conversation: StudentClient, reference: Reference) -> RemoteObject:
     """Return the proxy of an object that has stayed in the student's process."""
     kinds: dict[str, type[RemoteObject]] = {"function": RemoteFunction, "class": RemoteFunction, "module": RemoteModule}
     return kinds.get(reference.kind, RemoteObject)(conversation, reference)
 
 
-class Names(dict[str, Any]):
+class RemoteNamespace(dict[str, Any]):
     """The globals of graded cells: what they have themselves, and behind it what the student has defined.
 
     A graded cell may take a name away from the student's code, to see whether that code needs it, and give it back.
     """
 
-    conversation: Conversation | None = None
+    conversation: StudentClient | None = None
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -172,13 +172,13 @@ class Names(dict[str, Any]):
         if isinstance(value, RemoteObject):
             # The name under which the notebook has it is the one that counts; what it says of itself is only said.
             known: Reference = object.__getattribute__(value, "_reference")
-            return stand_for(self.conversation, Reference(known.number, known.kind, name))
+            return proxy_for(self.conversation, Reference(known.number, known.kind, name))
         return value
 
 
-def conversation_of(remote: RemoteObject) -> Conversation:
+def conversation_of(remote: RemoteObject) -> StudentClient:
     """Return the conversation in which an object can be asked."""
-    conversation: Conversation = object.__getattribute__(remote, "_conversation")
+    conversation: StudentClient = object.__getattribute__(remote, "_conversation")
     return conversation
 
 
@@ -205,7 +205,7 @@ def _checked(answer: Any, wanted: str = "value") -> dict[str, Any]:
     if "raised" in answer:
         raise exception_of(answer["raised"])
     if wanted not in answer and "value" not in answer:
-        raise WireError("an answer without a value")
+        raise ProtocolError("an answer without a value")
     return dict(answer)
 
 
@@ -245,13 +245,13 @@ def _call(function: RemoteObject, args: tuple[Any, ...], kwargs: dict[str, Any])
     wrt = [i for i, tensor in enumerate(given) if tensor.requires_grad] if grad else []
     answer = _ask(function, {"do": "call", "of": function, "grad": grad, "wrt": wrt, "args": args, "kwargs": kwargs})
     if isinstance(answer.get("changed"), list) and len(answer["changed"]) == 2:
-        _take_over((args, kwargs), tuple(answer["changed"]), frozenset(id(given[i]) for i in wrt))
+        _copy_changes_back((args, kwargs), tuple(answer["changed"]), frozenset(id(given[i]) for i in wrt))
     value = answer["value"]
     if answer.get("graph") is None:
         return value
     outputs, attached = tensors_in(value), answer.get("attached")
     if not isinstance(attached, list) or not all(type(i) is int and 0 <= i < len(outputs) for i in attached):
-        raise WireError("gradients of outputs that are not there")
+        raise ProtocolError("gradients of outputs that are not there")
     link = _Link(conversation_of(function), answer["graph"], [given[i] for i in wrt], [outputs[i] for i in attached])
     bridged = _Bridge.apply(link, torch.empty(0, requires_grad=True), *link.inputs)  # type: ignore[no-untyped-call]
     return _replaced(value, {id(old): new for old, new in zip(link.outputs, bridged, strict=True)})
@@ -260,7 +260,7 @@ def _call(function: RemoteObject, args: tuple[Any, ...], kwargs: dict[str, Any])
 class _Link:
     """The place where a graph of the checker's goes on in the student's process."""
 
-    def __init__(self, conversation: Conversation, graph: Any, inputs: list[Tensor], outputs: list[Tensor]) -> None:
+    def __init__(self, conversation: StudentClient, graph: Any, inputs: list[Tensor], outputs: list[Tensor]) -> None:
         self.conversation = conversation
         self.graph = graph
         self.inputs = inputs
@@ -275,10 +275,10 @@ class _Link:
         }
         found = _checked(self.conversation.ask(question))["value"]
         if not isinstance(found, list) or len(found) != len(self.inputs):
-            raise WireError("not as many gradients as were asked for")
+            raise ProtocolError("not as many gradients as were asked for")
         for grad, tensor in zip(found, self.inputs, strict=True):
             if grad is not None and (not isinstance(grad, Tensor) or grad.shape != tensor.shape):
-                raise WireError("a gradient that does not fit")
+                raise ProtocolError("a gradient that does not fit")
         return found
 
 
@@ -309,7 +309,7 @@ def _replaced(value: Any, by: dict[int, Tensor]) -> Any:
     return value
 
 
-def _take_over(mine: Any, theirs: Any, but: frozenset[int]) -> None:
+def _copy_changes_back(mine: Any, theirs: Any, but: frozenset[int]) -> None:
     """Do to the checker's arguments what the call has done to the student's copies of them."""
     if isinstance(mine, Tensor):
         if isinstance(theirs, Tensor) and mine.shape == theirs.shape and id(mine) not in but:
@@ -320,12 +320,12 @@ def _take_over(mine: Any, theirs: Any, but: frozenset[int]) -> None:
             mine[...] = theirs
     elif isinstance(mine, tuple) and isinstance(theirs, tuple):
         for a, b in zip(mine, theirs, strict=False):
-            _take_over(a, b, but)
+            _copy_changes_back(a, b, but)
     elif isinstance(mine, list) and isinstance(theirs, list):
         same = len(mine) == len(theirs)
         for i, item in enumerate(theirs):
             if same and _is_container(mine[i]) and type(mine[i]) is type(item):
-                _take_over(mine[i], item, but)
+                _copy_changes_back(mine[i], item, but)
                 theirs[i] = mine[i]
         mine[:] = theirs
     elif isinstance(mine, dict) and isinstance(theirs, dict):
@@ -333,7 +333,7 @@ def _take_over(mine: Any, theirs: Any, but: frozenset[int]) -> None:
             del mine[key]
         for key, item in theirs.items():
             if key in mine and _is_container(mine[key]) and type(mine[key]) is type(item):
-                _take_over(mine[key], item, but)
+                _copy_changes_back(mine[key], item, but)
             else:
                 mine[key] = item
     elif isinstance(mine, set) and isinstance(theirs, set):

@@ -9,9 +9,9 @@ from typing import Any
 
 from autograder.checking.request import OUT_OF_MEMORY, Observation, Request
 from autograder.checking.subject import UsesReferenceError
-from autograder.engine.checker.rpc_client import Conversation, LimitError, memory_text
+from autograder.engine.checker.rpc_client import LimitError, StudentClient, memory_text
 from autograder.engine.student.rpc_server import told
-from autograder.engine.transport.serialization import NotPlainError, Reference, WireError, pack, unpack
+from autograder.engine.transport.serialization import ProtocolError, Reference, SerializationError, pack, unpack
 
 MAX_TEXT = 1_000
 
@@ -33,7 +33,7 @@ class RemoteSubject:
         reference: what that process knows the function or class by.
     """
 
-    def __init__(self, conversation: Conversation, reference: Reference) -> None:
+    def __init__(self, conversation: StudentClient, reference: Reference) -> None:
         self._conversation = conversation
         self._reference = reference
 
@@ -95,7 +95,7 @@ class RemoteSubject:
             return _expected[data]
         try:
             found = read(unpack(data, budget=self._conversation.items))
-        except (WireError, TypeError) as error:
+        except (ProtocolError, TypeError) as error:
             return _malformed(str(error))
         if found.error is not None and any(sign in found.error for sign in OUT_OF_MEMORY):
             return Observation(error=f"MemoryLimit: {memory_text(self._conversation.memory_mb)}")
@@ -128,7 +128,7 @@ def packed_request(request: Request) -> bytes:
 
 def expect(answer: Observation) -> None:
     """Take note of a right answer: one that arrives as the same bytes is the very same object."""
-    with suppress(NotPlainError):
+    with suppress(SerializationError):
         _expected.setdefault(pack(told(answer)), answer)
 
 

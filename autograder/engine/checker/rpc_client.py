@@ -12,10 +12,10 @@ from typing import Any
 
 import msgpack
 
-from autograder.engine.checker.zygote_client import Child
+from autograder.engine.checker.zygote_client import StudentProcess
 from autograder.engine.student import refusal_switch
-from autograder.engine.transport.channel import ClosedError, LateError, TooLongError
-from autograder.engine.transport.serialization import ItemBudget, Reference, WireError, pack, unpack
+from autograder.engine.transport.channel import ClosedError, DeadlineError, MessageTooLongError
+from autograder.engine.transport.serialization import ItemBudget, ProtocolError, Reference, pack, unpack
 
 # How long code that was told to stop has to do so, before its process is killed.
 GRACE_SECONDS = 5.0
@@ -45,7 +45,7 @@ class _StopError(Exception):
 
 
 @dataclass(frozen=True)
-class Allowance:
+class CellLimits:
     """What one cell may use.
 
     Attributes:
@@ -63,7 +63,7 @@ class Allowance:
     answers_mb: int
 
 
-class Conversation:
+class StudentClient:
     """Questions to a student's process and its answers.
 
     Args:
@@ -72,12 +72,14 @@ class Conversation:
         resolve: makes something of a reference in an answer.
     """
 
-    def __init__(self, child: Child, how_it_ended: Callable[[Child], int], resolve: Callable[[Reference], Any]) -> None:
+    def __init__(
+        self, child: StudentProcess, how_it_ended: Callable[[StudentProcess], int], resolve: Callable[[Reference], Any]
+    ) -> None:
         self._child = child
         self._how_it_ended = how_it_ended
         self._resolve = resolve
         self._take: Callable[[Mapping[str, Any]], None] = lambda output: None
-        self._allowance = Allowance(60, 60, 4096, 1_000_000, 256)
+        self._allowance = CellLimits(60, 60, 4096, 1_000_000, 256)
         self._deadline = self._cpu_at_start = 0.0
         self._cpu_of_children: float | None = None
         self._characters = self._answered = 0
@@ -96,7 +98,7 @@ class Conversation:
         """MiB of memory that the cell may use."""
         return self._allowance.memory_mb
 
-    def begin(self, allowance: Allowance, take: Callable[[Mapping[str, Any]], None]) -> None:
+    def begin(self, allowance: CellLimits, take: Callable[[Mapping[str, Any]], None]) -> None:
         """Begin a cell: clocks and counters start anew.
 
         Args:
@@ -163,14 +165,14 @@ class Conversation:
                 self._child.channel.send(pack({"do": "release", "token": token}), deadline=self._deadline)
             self._child.channel.send(question, deadline=self._deadline)
             return self._answer(self._deadline, {} if parts is None else parts, most)
-        except LateError:
+        except DeadlineError:
             self.broken = self._stop(LimitError("timeout", f"It was stopped after {self._allowance.seconds:g} s."))
         except ClosedError:
             self.broken = self._gone()
-        except TooLongError:
+        except MessageTooLongError:
             what = f"Its answers were longer than the {self._allowance.answers_mb} MiB that are allowed in all."
             self.broken = self._kill(LimitError("malformed answer", what))
-        except WireError as error:
+        except ProtocolError as error:
             self.broken = self._kill(LimitError("malformed answer", f"Its answer could not be read: {error}."))
         except MemoryError:
             self.broken = self._kill(LimitError("malformed answer", "Its answer was larger than the checker can take."))
@@ -200,10 +202,10 @@ class Conversation:
     def _read(self, data: bytes) -> dict[str, Any]:
         self._answered += len(data)
         if self._answered > self._allowance.answers_mb * 2**20:
-            raise TooLongError
+            raise MessageTooLongError
         message = unpack(data, self._resolve, budget=self.items)
         if not isinstance(message, dict):
-            raise WireError("an answer that is no mapping")
+            raise ProtocolError("an answer that is no mapping")
         return message
 
     def _output(self, output: Any) -> None:
@@ -212,9 +214,9 @@ class Conversation:
             text = json.dumps(output)
             output = json.loads(text)
         except Exception as error:
-            raise WireError("an output that a notebook cannot hold") from error
+            raise ProtocolError("an output that a notebook cannot hold") from error
         if not isinstance(output, dict):
-            raise WireError("an output that is no mapping")
+            raise ProtocolError("an output that is no mapping")
         self._characters += len(text)
         if self._characters > self._allowance.output:
             what = f"It printed more than {self._allowance.output} characters and was stopped."
@@ -246,7 +248,7 @@ class Conversation:
                 # Code that takes no notice of the interruption may answer what is left of the question: that is not its end.
                 if not isinstance(message, dict) or message.keys().isdisjoint({"out", "part"}):
                     return reason if self._child.is_alone() else self._kill(reason)
-        except (LateError, ClosedError, TooLongError, WireError):
+        except (DeadlineError, ClosedError, MessageTooLongError, ProtocolError):
             return self._kill(reason)
 
     def _kill(self, reason: LimitError) -> LimitError:
@@ -280,14 +282,14 @@ def _after(message: dict[str, Any]) -> int:
     """Return after how many outputs a part of an answer came."""
     count = message.get("after")
     if type(count) is not int:
-        raise WireError("a part of an answer without its place among the outputs")
+        raise ProtocolError("a part of an answer without its place among the outputs")
     return count
 
 
 def _add(message: dict[str, Any], parts: dict[int, Any], most: int) -> None:
     number = message.get("part")
     if type(number) is not int or not 0 <= number < most or number in parts:
-        raise WireError("a part of an answer that was not asked for")
+        raise ProtocolError("a part of an answer that was not asked for")
     parts[number] = message.get("answers")
 
 

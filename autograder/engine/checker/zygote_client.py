@@ -21,13 +21,13 @@ from typing import Any
 
 from autograder.engine.sandbox import linux
 from autograder.engine.sandbox.lockdown import Limits
-from autograder.engine.sandbox.settings import EngineSettings, level_of, suffices
+from autograder.engine.sandbox.settings import SandboxSettings, level_of, suffices
 from autograder.engine.transport.channel import (
     Channel,
     ClosedError,
-    LateError,
-    TooLongError,
-    Tray,
+    DeadlineError,
+    Mailbox,
+    MessageTooLongError,
     receive_with_descriptors,
     send_with_descriptors,
 )
@@ -41,11 +41,11 @@ _MOST_REPORTS, _LONGEST_REPORT = 200, 160
 _END_SECONDS = 1.0
 
 
-class NurseryError(Exception):
+class ZygoteError(Exception):
     """No student process can be had; the text says why."""
 
 
-class Child:
+class StudentProcess:
     """A sandboxed process that runs one student's code, and all that it has started.
 
     Args:
@@ -61,7 +61,7 @@ class Child:
     def __init__(
         self,
         channel: Channel,
-        tray: Tray,
+        tray: Mailbox,
         reports: socket.socket,
         handle: int,
         number: int,
@@ -201,7 +201,7 @@ def _family(pid: int) -> list[int]:
     return found
 
 
-class Nursery:
+class ZygoteClient:
     """A student zygote and the children that it forks.
 
     Args:
@@ -210,7 +210,7 @@ class Nursery:
         kernels: whether the children are Jupyter kernels, whose sockets lie in folders below :attr:`sockets`.
     """
 
-    def __init__(self, settings: EngineSettings, environment: Mapping[str, str], *, kernels: bool = False) -> None:
+    def __init__(self, settings: SandboxSettings, environment: Mapping[str, str], *, kernels: bool = False) -> None:
         self.settings = settings
         self._kernels = kernels
         self._environment = dict(environment)
@@ -261,7 +261,7 @@ class Nursery:
             Whether it is another zygote than when this was called last.
 
         Raises:
-            NurseryError: if none can be started.
+            ZygoteError: if none can be started.
         """
         self.start()
         if self._ready:
@@ -272,9 +272,9 @@ class Nursery:
         try:
             answer = json.loads(receive_with_descriptors(control, 0)[0])
         except (OSError, ClosedError) as error:
-            raise NurseryError("the process that student code is forked from ended while it started") from error
+            raise ZygoteError("the process that student code is forked from ended while it started") from error
         if "failed" in answer:
-            raise NurseryError(f"the process that student code is forked from could not start: {answer['failed']}")
+            raise ZygoteError(f"the process that student code is forked from could not start: {answer['failed']}")
         self.problem = answer["problem"]
         control.settimeout(_FORK_SECONDS)
         self._ready = True
@@ -291,7 +291,7 @@ class Nursery:
             folder: its name.
 
         Raises:
-            NurseryError: if that cannot be done.
+            ZygoteError: if that cannot be done.
         """
         before, self._entered = self._entered, folder
         if self._control is None or not self._ready or folder == before:
@@ -300,9 +300,9 @@ class Nursery:
             if before:
                 send_with_descriptors(self._control, json.dumps({"leave": True}).encode(), [])
             self._enter(self._control)
-        except (OSError, NurseryError) as error:
+        except (OSError, ZygoteError) as error:
             self.close()
-            raise NurseryError("the process that student code is forked from could not load another package") from error
+            raise ZygoteError("the process that student code is forked from could not load another package") from error
 
     def _enter(self, control: socket.socket) -> None:
         control.settimeout(START_SECONDS)
@@ -316,7 +316,7 @@ class Nursery:
         *,
         connection: Mapping[str, Any] | None = None,
         sockets: str = "",
-    ) -> Child:
+    ) -> StudentProcess:
         """Return a new child of a zygote that is ready, locked in.
 
         Args:
@@ -326,14 +326,14 @@ class Nursery:
             sockets: for a kernel, the name of its folder below :attr:`sockets`.
 
         Raises:
-            NurseryError: if there is none to be had, or it is less isolated than the settings ask for.
+            ZygoteError: if there is none to be had, or it is less isolated than the settings ask for.
         """
         # Not before: it imports PyTorch, and a zygote that has been started can do the same meanwhile.
-        from autograder.engine.transport.serialization import WireError, unpack
+        from autograder.engine.transport.serialization import ProtocolError, unpack
 
         control = self._control
         if control is None or not self._ready:
-            raise NurseryError("the process that student code is forked from is not ready")
+            raise ZygoteError("the process that student code is forked from is not ready")
         ours, theirs = socket.socketpair()
         tray, their_tray = socket.socketpair(type=socket.SOCK_SEQPACKET)
         reports, their_reports = socket.socketpair(type=socket.SOCK_SEQPACKET)
@@ -348,7 +348,7 @@ class Nursery:
         descriptors = [theirs.fileno(), their_tray.fileno(), their_reports.fileno()]
         try:
             answer, handles = self._exchange(control, {"fork": order}, descriptors)
-        except NurseryError:
+        except ZygoteError:
             for one in (ours, tray, reports):
                 one.close()
             raise
@@ -356,32 +356,32 @@ class Nursery:
             for one in (theirs, their_tray, their_reports):
                 one.close()
         channel = Channel(ours, max_bytes)
-        child = Child(channel, Tray(tray, max_bytes), reports, handles[0], answer["pid"], (), scratch)
+        child = StudentProcess(channel, Mailbox(tray, max_bytes), reports, handles[0], answer["pid"], (), scratch)
         try:
             said = unpack(channel.receive(monotonic() + _FORK_SECONDS))
-        except (ClosedError, LateError, TooLongError, WireError) as error:
+        except (ClosedError, DeadlineError, MessageTooLongError, ProtocolError) as error:
             child.close()
-            raise NurseryError(f"a student process did not come up ({type(error).__name__})") from error
+            raise ZygoteError(f"a student process did not come up ({type(error).__name__})") from error
         if "failed" in said:
             child.close()
-            raise NurseryError(f"a student process could not be locked in: {said['failed']}")
+            raise ZygoteError(f"a student process could not be locked in: {said['failed']}")
         child.layers = tuple(said["ready"])
         if not suffices(child.isolation, self.settings.isolation):
             child.close()
             missing = self.problem or "this system does not offer what it takes"
-            raise NurseryError(
+            raise ZygoteError(
                 f"isolation {self.settings.isolation!r} was asked for, {child.isolation!r} is what there is: {missing}"
             )
         return child
 
-    def how_it_ended(self, child: Child) -> int:
+    def how_it_ended(self, child: StudentProcess) -> int:
         """Return a child's exit status, or minus the signal that ended it; waits until it has ended."""
         control = self._control
         if control is None:
             return 0
         try:
             return int(self._exchange(control, {"wait": child.number}, [])[0]["status"])
-        except NurseryError:
+        except ZygoteError:
             return 0
 
     def _exchange(
@@ -396,7 +396,7 @@ class Nursery:
             if answer.get("token") != token or ("fork" in order and len(handles) != 1):
                 raise ValueError("an answer to another order")
         except (OSError, ClosedError, ValueError) as error:
-            raise NurseryError("the process that student code is forked from has died, or answers no more") from error
+            raise ZygoteError("the process that student code is forked from has died, or answers no more") from error
         return answer, handles
 
     def close(self) -> None:

@@ -21,25 +21,25 @@ from typing import Any
 from jupyter_client.provisioning import KernelProvisionerBase
 from traitlets import Dict
 
-from autograder.engine.checker.zygote_client import Child, Nursery, NurseryError
+from autograder.engine.checker.zygote_client import StudentProcess, ZygoteClient, ZygoteError
 from autograder.engine.environment import kernel_environment
 from autograder.engine.sandbox.lockdown import SOCKETS
-from autograder.engine.sandbox.settings import PRELOAD, EngineSettings
-from autograder.engine.transport.channel import ClosedError, LateError, TooLongError
-from autograder.engine.transport.serialization import WireError, unpack
+from autograder.engine.sandbox.settings import PRELOAD, SandboxSettings
+from autograder.engine.transport.channel import ClosedError, DeadlineError, MessageTooLongError
+from autograder.engine.transport.serialization import ProtocolError, unpack
 
 _BIND_SECONDS = 30.0
 _PORTS = ("shell_port", "iopub_port", "stdin_port", "control_port", "hb_port")
 
-_nurseries: dict[EngineSettings, Nursery] = {}
+_nurseries: dict[SandboxSettings, ZygoteClient] = {}
 
 
 class WarmProvisioner(KernelProvisionerBase):  # type: ignore[misc]
     """Forks a kernel from a process that has imported what notebooks need, and locks it in."""
 
-    settings = Dict(help="What the engine is to be, by the names of EngineSettings' fields.").tag(config=True)
+    settings = Dict(help="What the engine is to be, by the names of SandboxSettings' fields.").tag(config=True)
 
-    _child: Child | None = None
+    _child: StudentProcess | None = None
     _status: int | None = None
     _name = ""
 
@@ -65,12 +65,12 @@ class WarmProvisioner(KernelProvisionerBase):  # type: ignore[misc]
         manager.write_connection_file()
         return kwargs
 
-    def _engine_settings(self) -> EngineSettings:
+    def _engine_settings(self) -> SandboxSettings:
         given: Mapping[str, Any] = {
             **self.settings,
             **self.kernel_spec.metadata.get("engine", {}),
         }
-        return EngineSettings.from_dict({"preload": (*PRELOAD, "autograder.engine.student.jupyter_kernel"), **given})
+        return SandboxSettings.from_dict({"preload": (*PRELOAD, "autograder.engine.student.jupyter_kernel"), **given})
 
     async def launch_kernel(self, cmd: list[str], **kwargs: Any) -> dict[str, Any]:
         """Fork the kernel, and return when it can be talked to."""
@@ -84,16 +84,16 @@ class WarmProvisioner(KernelProvisionerBase):  # type: ignore[misc]
         self._status = None
         return info
 
-    def _fork(self, connection: Mapping[str, Any]) -> Child:
+    def _fork(self, connection: Mapping[str, Any]) -> StudentProcess:
         child = self._nursery.child(2**16, connection=connection, sockets=self._name)
         try:
             said = unpack(child.channel.receive(monotonic() + _BIND_SECONDS))
-        except (ClosedError, LateError, TooLongError, WireError) as error:
+        except (ClosedError, DeadlineError, MessageTooLongError, ProtocolError) as error:
             child.close()
-            raise NurseryError(f"the kernel did not come up ({type(error).__name__})") from error
+            raise ZygoteError(f"the kernel did not come up ({type(error).__name__})") from error
         if "failed" in said:
             child.close()
-            raise NurseryError(f"the kernel did not come up: {said['failed']}")
+            raise ZygoteError(f"the kernel did not come up: {said['failed']}")
         return child
 
     async def poll(self) -> int | None:
@@ -151,14 +151,14 @@ class WarmProvisioner(KernelProvisionerBase):  # type: ignore[misc]
         return self._child.layers if self._child is not None else ()
 
 
-def _ready_nursery(settings: EngineSettings) -> Nursery:
+def _ready_nursery(settings: SandboxSettings) -> ZygoteClient:
     """Return this process's nursery for these settings, ready."""
     nursery = _nurseries.get(settings)
     if nursery is None:
         folder = Path(tempfile.gettempdir()) / f"tfcourse-{os.getpid()}"
         environment = dict(kernel_environment(folder, device=settings.device, seed=settings.seed))
         environment["MPLBACKEND"] = "module://matplotlib_inline.backend_inline"
-        nursery = _nurseries[settings] = Nursery(settings, environment, kernels=True)
+        nursery = _nurseries[settings] = ZygoteClient(settings, environment, kernels=True)
         atexit.register(nursery.close)
     nursery.make_ready()
     return nursery

@@ -64,7 +64,7 @@ class Limits:
 
 
 @dataclass(frozen=True)
-class View:
+class FilesystemView:
     """What a sandboxed process can see.
 
     Attributes:
@@ -82,21 +82,23 @@ class View:
     cuda: bool = False
 
 
-def python_view(masked: Sequence[str] = (), *, packages: str = "", sockets: str = "", cuda: bool = False) -> View:
+def python_view(
+    masked: Sequence[str] = (), *, packages: str = "", sockets: str = "", cuda: bool = False
+) -> FilesystemView:
     """Return the view in which this Python works: the system's programs and libraries, and Python's own."""
     own = {sys.prefix, sys.base_prefix, sys.exec_prefix, *sysconfig.get_paths().values()}
     wanted = [*_SYSTEM, *_CONFIGURATION, *sorted(own)]
     there = list(dict.fromkeys(os.path.abspath(path) for path in wanted if os.path.lexists(path)))
     # A folder brings what is below it.
     kept = [path for path in there if not any(_is_below(path, other) for other in there)]
-    return View(tuple(kept), tuple(path for path in masked if os.path.isdir(path)), packages, sockets, cuda)
+    return FilesystemView(tuple(kept), tuple(path for path in masked if os.path.isdir(path)), packages, sockets, cuda)
 
 
 def _is_below(path: str, folder: str) -> bool:
     return path != folder and path.startswith(folder.rstrip("/") + "/") and not os.path.islink(folder)
 
 
-def move_in(new_root: str, view: View, wait_for: Callable[[], None] | None = None) -> list[str]:
+def enter_private_root(new_root: str, view: FilesystemView, wait_for: Callable[[], None] | None = None) -> list[str]:
     """Put this process, which must have one thread, into namespaces and a root of its own.
 
     The process that returns is another one: the first of a new process namespace. The one that called stays outside and ends with it.
@@ -117,7 +119,7 @@ def move_in(new_root: str, view: View, wait_for: Callable[[], None] | None = Non
         wait_for()
     linux.mount("", "/", flags=linux.MS_REC | linux.MS_PRIVATE)
     linux.mount("tmpfs", new_root, "tmpfs", linux.MS_NOSUID, "size=4m,mode=0755")
-    _furnish(new_root, view)
+    _populate_root(new_root, view)
     os.mkdir(f"{new_root}/.old")
     linux.pivot_root(new_root, f"{new_root}/.old")
     os.chdir("/")
@@ -133,7 +135,7 @@ def _enter_namespaces() -> None:
     user, group = os.getuid(), os.getgid()
     child = os.fork()
     if child:
-        _introduce(child, ready, go, user, group)
+        _write_id_maps(child, ready, go, user, group)
         _stay_behind(child)
     die_with_parent()
     for descriptor in (ready[0], go[1]):
@@ -157,7 +159,7 @@ def _enter_namespaces() -> None:
     die_with_parent()
 
 
-def _introduce(child: int, ready: tuple[int, int], go: tuple[int, int], user: int, group: int) -> None:
+def _write_id_maps(child: int, ready: tuple[int, int], go: tuple[int, int], user: int, group: int) -> None:
     """Tell the kernel whom the users inside a child's namespace stand for; only somebody outside can tell of more than one."""
     os.close(ready[1])
     os.close(go[0])
@@ -185,7 +187,7 @@ def die_with_parent() -> None:
     linux.prctl(linux.PR_SET_PDEATHSIG, int(signal.SIGKILL))
 
 
-def _furnish(root: str, view: View) -> None:
+def _populate_root(root: str, view: FilesystemView) -> None:
     for path in view.readable:
         _show(root, path)
     if view.packages:
@@ -270,7 +272,9 @@ def raise_file_limit() -> None:
     resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
 
 
-def lock_in(limits: Limits, *, namespaces: bool, cuda: bool = False, scratch: str = "", sockets: str = "") -> list[str]:
+def lock_down(
+    limits: Limits, *, namespaces: bool, cuda: bool = False, scratch: str = "", sockets: str = ""
+) -> list[str]:
     """Take from this process, just forked, all that student code must not have. There is no way back.
 
     Args:
@@ -295,7 +299,7 @@ def lock_in(limits: Limits, *, namespaces: bool, cuda: bool = False, scratch: st
     _limit(limits, cuda=cuda)
     active.append("resource limits")
     if namespaces:
-        _become_nobody()
+        _drop_user()
     linux.drop_capabilities()
     active.append("no capabilities")
     os.setsid()
@@ -397,7 +401,7 @@ def limit_memory(memory_mb: int) -> None:
     resource.setrlimit(resource.RLIMIT_AS, (lowest, lowest))
 
 
-def _become_nobody() -> None:
+def _drop_user() -> None:
     """Become a user that owns nothing, in a user namespace that owns nothing."""
     mapped = len(Path("/proc/self/uid_map").read_text(encoding="ascii").splitlines()) > 1
     if mapped:
@@ -451,13 +455,13 @@ def _try_layers(writing: int) -> None:
     attempt = os.fork()
     if not attempt:
         try:
-            move_in(folder, python_view())
+            enter_private_root(folder, python_view())
             namespaces = ProcessNamespaces()
             inner = namespaces.fork()
             if inner:
                 os.waitpid(inner, 0)
             else:
-                os.write(writing, "\n".join(lock_in(Limits(), namespaces=True)).encode() + b"\n")
+                os.write(writing, "\n".join(lock_down(Limits(), namespaces=True)).encode() + b"\n")
         except OSError:
             pass
         os._exit(0)
@@ -465,7 +469,7 @@ def _try_layers(writing: int) -> None:
     with suppress(OSError):
         os.rmdir(folder)
     with suppress(OSError):
-        os.write(writing, "\n".join(lock_in(Limits(), namespaces=False)).encode() + b"\n")
+        os.write(writing, "\n".join(lock_down(Limits(), namespaces=False)).encode() + b"\n")
     os._exit(0)
 
 

@@ -15,13 +15,13 @@ LEVELS = ("sandbox", "restricted", "none")
 
 
 @dataclass(frozen=True)
-class EngineSettings:
+class SandboxSettings:
     """How student code is run.
 
     Attributes:
         preload: modules that the zygote imports before it forks. One that is not installed is left out.
         packages: a folder of packages that students have, put first on the path: the student build. Empty for none. It may also be a folder
-            of such folders, of which children have the one that :meth:`~autograder.engine.checker.zygote_client.Nursery.enter` names.
+            of such folders, of which children have the one that :meth:`~autograder.engine.checker.zygote_client.ZygoteClient.enter` names.
         hidden: names of packages that the grader has and students have not.
         isolation: the least that is accepted: ``"sandbox"`` (every layer), ``"restricted"`` (no namespaces) or ``"none"``.
         limits: what a sandboxed process tree may use.
@@ -42,7 +42,7 @@ class EngineSettings:
         return asdict(self)
 
     @classmethod
-    def from_dict(cls, data: Mapping[str, Any]) -> EngineSettings:
+    def from_dict(cls, data: Mapping[str, Any]) -> SandboxSettings:
         """Return the settings that :meth:`to_dict` described; what is missing has its default.
 
         Raises:

@@ -31,8 +31,8 @@ from autograder.checking.request import OUT_OF_MEMORY, Observation, Request, ten
 from autograder.checking.subject import LocalSubject
 from autograder.engine.student import refusal_switch, thread_check
 from autograder.engine.student.shell import CellShell
-from autograder.engine.transport.channel import Channel, ClosedError, Tray
-from autograder.engine.transport.serialization import NotPlainError, Opaque, Reference, pack, unpack
+from autograder.engine.transport.channel import Channel, ClosedError, Mailbox
+from autograder.engine.transport.serialization import Opaque, Reference, SerializationError, pack, unpack
 
 MAX_TEXT = 4_000
 
@@ -42,7 +42,7 @@ _EVERY_THREAD = ProfilerConfig(ProfilerState.KINETO, *_QUIET, _ExperimentalConfi
 _THIS_THREAD = ProfilerConfig(ProfilerState.CPU, *_QUIET, _ExperimentalConfig())
 
 
-class Agent:
+class RpcServer:
     """Answers requests, one after the other, until the other side closes the connection.
 
     Args:
@@ -56,7 +56,7 @@ class Agent:
     def __init__(
         self,
         channel: Channel,
-        tray: Tray,
+        tray: Mailbox,
         shell: CellShell,
         max_bytes: int,
         note: Callable[[str], None] = lambda source: None,
@@ -134,7 +134,11 @@ class Agent:
             data = pack({"raised": _raised(error)})
         if len(data) > self._max_bytes:
             data = pack(
-                {"raised": _raised(NotPlainError(f"the result takes {len(data) / 2**20:.0f} MiB, which is too much"))}
+                {
+                    "raised": _raised(
+                        SerializationError(f"the result takes {len(data) / 2**20:.0f} MiB, which is too much")
+                    )
+                }
             )
         return data
 
@@ -260,7 +264,9 @@ class Agent:
     def _packed_observation(self, observed: Observation) -> bytes:
         try:
             return pack(told(observed), _described, self._max_bytes)
-        except NotPlainError as error:  # too many items, or too deep: that answer is lost, and not the others with it
+        except (
+            SerializationError
+        ) as error:  # too many items, or too deep: that answer is lost, and not the others with it
             return pack(told(Observation(error=f"MalformedAnswer: {error}")))
 
     def _do_drop(self, question: dict[str, Any]) -> dict[str, Any]:
@@ -307,10 +313,10 @@ def _observed(
     if not backward:
         return [subject.observe_refused(request, called) for request in group]
     seen: set[str] = set()
-    alone = thread_check.none_yet()
+    alone = thread_check.is_single_threaded()
     with _in_this_thread(seen) if alone else _in_every_thread(seen):
         found = [subject.observe_refused(request, called) for request in group]
-    if alone and not thread_check.none_yet():
+    if alone and not thread_check.is_single_threaded():
         # The first other thread there ever was began while nobody looked at it.
         with _in_every_thread(seen):
             for request in group:

@@ -11,7 +11,7 @@ from os import close, getpid, open, read
 _NUMBERS = "/proc/loadavg"
 
 
-def none_yet() -> bool:
+def is_single_threaded() -> bool:
     """Return whether it is certain that this process, the first of its namespace, has never had company.
 
     Elsewhere the numbers are those of strangers, too, and nothing is certain. After the last number the kernel does not begin again with

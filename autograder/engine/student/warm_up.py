@@ -15,14 +15,14 @@ from autograder.engine.student import rpc_server
 from autograder.engine.student.shell import CellShell, Outputs, make_shell
 from autograder.engine.transport import serialization
 
-__all__ = ["checks", "collect_seldom", "rpc_server", "seeding", "serialization", "shell"]
+__all__ = ["checks", "reduce_garbage_collection", "rpc_server", "seeding", "serialization", "shell"]
 
 
 # Python adapts code to what it does, once it has run it some times, and writes that into the code: better here than in every copy.
 _TIMES = 10
 
 
-def collect_seldom() -> None:
+def reduce_garbage_collection() -> None:
     """Have Python look for garbage less often: what a process leaves that runs one submission goes with it."""
     gc.set_threshold(20_000)
 

@@ -23,11 +23,11 @@ from pathlib import Path
 from typing import Any
 
 from autograder.engine.sandbox import linux, lockdown
-from autograder.engine.sandbox.settings import EngineSettings
+from autograder.engine.sandbox.settings import SandboxSettings
 from autograder.engine.transport.channel import (
     Channel,
     ClosedError,
-    Tray,
+    Mailbox,
     receive_with_descriptors,
     send_with_descriptors,
 )
@@ -45,7 +45,7 @@ def main(descriptor: int) -> None:
     order = json.loads(message)
     if not order["sockets"] and not _ends_with_worker(control):
         return
-    settings = EngineSettings.from_dict(order["settings"])
+    settings = SandboxSettings.from_dict(order["settings"])
     zygote = _Zygote(control, settings)
     try:
         zygote.prepare(order["root"], order["sockets"])
@@ -74,7 +74,7 @@ def _ends_with_worker(control: socket.socket) -> bool:
 
 
 class _Zygote:
-    def __init__(self, control: socket.socket, settings: EngineSettings) -> None:
+    def __init__(self, control: socket.socket, settings: SandboxSettings) -> None:
         self._control = control
         self._settings = settings
         self._forks: lockdown.ProcessNamespaces | None = None
@@ -93,7 +93,7 @@ class _Zygote:
                 masked, packages=settings.packages, sockets=sockets, cuda=settings.device == "cuda"
             )
             try:
-                lockdown.move_in(root, view, self._import)
+                lockdown.enter_private_root(root, view, self._import)
                 self._forks = lockdown.ProcessNamespaces()
                 self.moved_in = True
             except OSError as error:
@@ -117,7 +117,7 @@ class _Zygote:
         importlib.import_module("autograder.engine.student.audit")  # found by its name alone, and by nobody later
         from autograder.engine.student import warm_up
 
-        warm_up.collect_seldom()
+        warm_up.reduce_garbage_collection()
         # A kernel brings a shell of its own, and a process has one.
         self._shell = None if "ipykernel.kernelapp" in sys.modules else warm_up.shell()
         warm_up.checks(backward=self._settings.device == "cpu")
@@ -199,14 +199,14 @@ class _Zygote:
         status = 1
         try:
             signal.signal(signal.SIGINT, signal.default_int_handler)
-            _silence()
+            _redirect_output()
             limits = lockdown.Limits(**order["limits"])
             if order["connection"]:
                 # A kernel's threads reserve more addresses than they use; its memory is limited once they are there.
                 limits = replace(limits, memory_mb=None)
             layers: list[str] = []
             if self._settings.isolation != "none":
-                layers = lockdown.lock_in(
+                layers = lockdown.lock_down(
                     limits,
                     namespaces=self.moved_in,
                     cuda=self._settings.device == "cuda",
@@ -227,7 +227,7 @@ class _Zygote:
     def _play(self, order: dict[str, Any], descriptors: list[int], layers: list[str]) -> None:
         from autograder.engine.seeding import seed_all
         from autograder.engine.student import audit
-        from autograder.engine.student.rpc_server import Agent
+        from autograder.engine.student.rpc_server import RpcServer
         from autograder.engine.transport.serialization import pack
 
         seed_all(self._settings.seed)
@@ -246,9 +246,9 @@ class _Zygote:
             run_kernel(order["connection"], ready)
         else:
             assert self._shell is not None, "this zygote makes kernels"
-            tray = Tray(socket.socket(fileno=descriptors[1]))
+            tray = Mailbox(socket.socket(fileno=descriptors[1]))
             note = audit.report(socket.socket(fileno=descriptors[2]), audit.library_folders(self._settings.packages))
-            Agent(channel, tray, self._shell, order["max_bytes"], note).serve()
+            RpcServer(channel, tray, self._shell, order["max_bytes"], note).serve()
 
 
 def _report(descriptor: int, text: str) -> None:
@@ -262,7 +262,7 @@ def _tell(control: socket.socket, what: dict[str, Any]) -> None:
         send_with_descriptors(control, json.dumps(what).encode(), [])
 
 
-def _silence() -> None:
+def _redirect_output() -> None:
     """What is printed past Python's streams is nobody's."""
     null = os.open(os.devnull, os.O_RDWR)
     for descriptor in (0, 1, 2):

@@ -20,11 +20,11 @@ class ClosedError(Exception):
     """The other side has closed the connection: its process has ended, or closed it itself."""
 
 
-class LateError(Exception):
+class DeadlineError(Exception):
     """The other side has not answered in time."""
 
 
-class TooLongError(Exception):
+class MessageTooLongError(Exception):
     """The other side announces a message that is longer than is allowed."""
 
 
@@ -55,7 +55,7 @@ class Channel:
 
         Raises:
             ClosedError: if nobody is there to take it.
-            LateError: if it is not taken in time.
+            DeadlineError: if it is not taken in time.
         """
         data = memoryview(b"".join((_LENGTH.pack(sum(map(len, parts))), *parts)))
         with self._lock:
@@ -67,7 +67,7 @@ class Channel:
                     self._wait(select.POLLOUT, deadline)
                     data = data[self._socket.send(data[:_PIECE], socket.MSG_DONTWAIT) :]
             except BlockingIOError:
-                raise LateError from None
+                raise DeadlineError from None
             except OSError as error:
                 raise ClosedError from error
 
@@ -80,12 +80,12 @@ class Channel:
 
         Raises:
             ClosedError: if the other side has gone.
-            LateError: if it is not there in time.
-            TooLongError: if it is longer than is allowed; the connection is of no use afterwards.
+            DeadlineError: if it is not there in time.
+            MessageTooLongError: if it is longer than is allowed; the connection is of no use afterwards.
         """
         (length,) = _LENGTH.unpack(self._exactly(_LENGTH.size, deadline, watch))
         if length > self._max_bytes:
-            raise TooLongError
+            raise MessageTooLongError
         return self._exactly(length, deadline, watch)
 
     def _exactly(self, length: int, deadline: float | None, watch: Callable[[], None] | None) -> bytes:
@@ -113,7 +113,7 @@ class Channel:
         while True:
             left = None if deadline is None else deadline - monotonic()
             if left is not None and left <= 0:
-                raise LateError
+                raise DeadlineError
             pause = 0.25 if watch is not None else left
             if poll.poll(
                 1000 * min(pause, left)
@@ -133,7 +133,7 @@ class Channel:
         self._socket.close()
 
 
-class Tray:
+class Mailbox:
     """One end of a connection on which messages lie until somebody takes them: nobody is woken by one, which costs more than to write it.
 
     Args:
@@ -160,7 +160,7 @@ class Tray:
         """Return the messages that lie there. What the other side has laid down is there even if it has gone.
 
         Raises:
-            TooLongError: if it is more than is allowed.
+            MessageTooLongError: if it is more than is allowed.
         """
         self._room = self._room or bytearray(_ON_A_TRAY)
         found: list[bytes] = []
@@ -168,7 +168,7 @@ class Tray:
         while length := self._next():
             total += length
             if total > self._max_bytes:
-                raise TooLongError
+                raise MessageTooLongError
             found.append(bytes(memoryview(self._room)[:length]))
         return found
 

@@ -77,7 +77,7 @@ def _devices() -> Set[str]:
     return {"cpu", "meta", "cuda", "cuda:0", _graded_device(), f"{_graded_device()}:0"}
 
 
-class WireError(Exception):
+class ProtocolError(Exception):
     """What arrived is not what the protocol allows; the text says what was wrong with it."""
 
 
@@ -95,14 +95,14 @@ class ItemBudget:
         """Take some of them.
 
         Raises:
-            WireError: if there are not so many left. Then none is left for what comes afterwards either.
+            ProtocolError: if there are not so many left. Then none is left for what comes afterwards either.
         """
         self._left -= items
         if self._left < 0:
-            raise WireError(f"the answers have more than {self._all} items in all")
+            raise ProtocolError(f"the answers have more than {self._all} items in all")
 
 
-class NotPlainError(TypeError):
+class SerializationError(TypeError):
     """A value that cannot cross, and nothing was given that could stand for it."""
 
 
@@ -132,10 +132,10 @@ class Reference:
     name: str
 
 
-Stand = Callable[[Any], "Reference | Opaque"]
+Placeholder = Callable[[Any], "Reference | Opaque"]
 
 
-def pack(value: Any, stand_in: Stand | None = None, max_bytes: int = 2**28) -> bytes:
+def pack(value: Any, stand_in: Placeholder | None = None, max_bytes: int = 2**28) -> bytes:
     """Return a value as bytes.
 
     Args:
@@ -144,18 +144,18 @@ def pack(value: Any, stand_in: Stand | None = None, max_bytes: int = 2**28) -> b
         max_bytes: a tensor that would take more becomes an :class:`Opaque`.
 
     Raises:
-        NotPlainError: if a value is not plain, too deep or has too many items.
+        SerializationError: if a value is not plain, too deep or has too many items.
     """
     packer = _Packer(stand_in, max_bytes)
     try:
         packed: bytes = msgpack.packb(packer.plain(value, 0), use_bin_type=True)
     except (ValueError, OverflowError) as error:
-        raise NotPlainError(f"it cannot be sent: {error}") from error
+        raise SerializationError(f"it cannot be sent: {error}") from error
     return packed
 
 
 class _Packer:
-    def __init__(self, stand_in: Stand | None, max_bytes: int) -> None:
+    def __init__(self, stand_in: Placeholder | None, max_bytes: int) -> None:
         self._stand_in = stand_in
         self._max_bytes = max_bytes
         self._items = 0
@@ -168,7 +168,7 @@ class _Packer:
         if kind is int:
             return value if -(2**63) <= value < 2**64 else self._long(value)
         if depth >= MAX_DEPTH:
-            raise NotPlainError(f"it is nested more than {MAX_DEPTH} deep")
+            raise SerializationError(f"it is nested more than {MAX_DEPTH} deep")
         if kind is Tensor or isinstance(value, Tensor):
             return self._tensor(value, depth)
         if kind is list or kind is tuple or kind is set or kind is frozenset or kind is torch.Size:
@@ -244,7 +244,7 @@ class _Packer:
 
     def _stand(self, value: Any, depth: int) -> Any:
         if self._stand_in is None:
-            raise NotPlainError(f"a {type(value).__name__} cannot be sent; plain data and tensors can")
+            raise SerializationError(f"a {type(value).__name__} cannot be sent; plain data and tensors can")
         return self._marker(self._stand_in(value))
 
     def _marker(self, value: Reference | Opaque) -> Any:
@@ -297,7 +297,7 @@ class _Packer:
     def _count(self, items: int) -> None:
         self._items += items
         if self._items > MAX_ITEMS:
-            raise NotPlainError(f"it has more than {MAX_ITEMS} items")
+            raise SerializationError(f"it has more than {MAX_ITEMS} items")
 
 
 def _is_shape(shape: Sequence[int]) -> bool:
@@ -327,11 +327,11 @@ def unpack(
         trusted: whether they come from the checker; then they are not looked through first for what would take up room.
 
     Raises:
-        WireError: if the bytes are not what the protocol allows.
+        ProtocolError: if the bytes are not what the protocol allows.
     """
     try:
         if not trusted:
-            _look_through(data, budget or ItemBudget(MAX_ITEMS))
+            _check_limits(data, budget or ItemBudget(MAX_ITEMS))
         content = msgpack.unpackb(
             data,
             ext_hook=_extension,
@@ -343,10 +343,10 @@ def unpack(
             max_ext_len=len(data),
         )
         return _Unpacker(resolve).value(content, 0)
-    except WireError:
+    except ProtocolError:
         raise
     except Exception as error:  # whatever a strange message makes of the reader, it is the message's fault
-        raise WireError(f"malformed ({type(error).__name__}: {str(error)[:200]})") from error
+        raise ProtocolError(f"malformed ({type(error).__name__}: {str(error)[:200]})") from error
 
 
 # What follows each first byte of msgpack: so many bytes in all, a length of so many bytes, so many values, or none that is allowed.
@@ -363,7 +363,7 @@ _FORMS[0xD9:0xDE] = [(_MEASURED, 1), (_MEASURED, 2), (_MEASURED, 4), (_COUNTED, 
 _EXTENSION_TYPE = {0xC7: 2, 0xC8: 3, 0xC9: 5, 0xD4: 1, 0xD5: 1, 0xD6: 1, 0xD7: 1, 0xD8: 1}
 
 
-def _look_through(data: bytes, budget: ItemBudget) -> None:
+def _check_limits(data: bytes, budget: ItemBudget) -> None:
     """See to it that a message is as deep and as long as it says, before room is made for anything in it.
 
     A header of five bytes can claim an array of millions, and hold a thousand more of its kind.
@@ -377,14 +377,14 @@ def _look_through(data: bytes, budget: ItemBudget) -> None:
         first = data[position]
         form, number = _FORMS[first]
         if first in _EXTENSION_TYPE and data[position + _EXTENSION_TYPE[first]] not in (_TENSOR, _ARRAY):
-            raise WireError("an unknown kind of data")
+            raise ProtocolError("an unknown kind of data")
         if form == _FIXED:
             position += number
         elif form == _MEASURED:
             length = int.from_bytes(data[position + 1 : position + 1 + number], "big")
             position += 1 + number + (1 if first in _EXTENSION_TYPE else 0) + length
         elif form == _FORBIDDEN:
-            raise WireError("a kind of value that is not allowed")
+            raise ProtocolError("a kind of value that is not allowed")
         else:
             width = number if form == _COUNTED else 0
             count = int.from_bytes(data[position + 1 : position + 1 + width], "big") if width else number
@@ -393,11 +393,11 @@ def _look_through(data: bytes, budget: ItemBudget) -> None:
             budget.take(count)
             waiting.append(count)
             if items > MAX_ITEMS:
-                raise WireError(f"an answer of more than {MAX_ITEMS} items")
+                raise ProtocolError(f"an answer of more than {MAX_ITEMS} items")
             if len(waiting) > MAX_DEPTH + 2 or not 0 < count <= len(data) - position:
-                raise WireError("an array that is too deep, too long, empty or cut off")
+                raise ProtocolError("an array that is too deep, too long, empty or cut off")
     if position != len(data):
-        raise WireError("a message that is cut off or goes on")
+        raise ProtocolError("a message that is cut off or goes on")
 
 
 class _Unpacker:
@@ -409,9 +409,9 @@ class _Unpacker:
         if type(content) is not list:
             return content
         if depth > MAX_DEPTH:
-            raise WireError(f"nested more than {MAX_DEPTH} deep")
+            raise ProtocolError(f"nested more than {MAX_DEPTH} deep")
         if not content or type(content[0]) is not int or not 0 <= content[0] < len(_READERS):
-            raise WireError("an array without a tag")
+            raise ProtocolError("an array without a tag")
         return _READERS[content[0]](self, content, depth + 1)
 
     def items(self, content: list[Any], depth: int) -> list[Any]:
@@ -420,41 +420,41 @@ class _Unpacker:
     def mapping(self, content: list[Any], depth: int) -> dict[Any, Any]:
         flat = self.items(content, depth)
         if len(flat) % 2:
-            raise WireError("a mapping with a key and no value")
-        return dict(zip(_spread(flat[::2]), flat[1::2], strict=True))
+            raise ProtocolError("a mapping with a key and no value")
+        return dict(zip(_reject_hash_collisions(flat[::2]), flat[1::2], strict=True))
 
     def record(self, content: list[Any], depth: int) -> Any:
         name, *flat = self.items(content, depth)
         fields, values = flat[: len(flat) // 2], flat[len(flat) // 2 :]
         names = (name, *fields)
         if len(fields) != len(values) or not _is_record(names):
-            raise WireError("a record whose fields and values do not match")
+            raise ProtocolError("a record whose fields and values do not match")
         self._records.add(names)
         if len(self._records) > MAX_RECORDS:
-            raise WireError(f"more than {MAX_RECORDS} kinds of records")
+            raise ProtocolError(f"more than {MAX_RECORDS} kinds of records")
         return _record_type(names)(*values)
 
     def scalar(self, content: list[Any], depth: int) -> Any:
         if len(content) != 2 or not isinstance(content[1], numpy.ndarray) or content[1].ndim:
-            raise WireError("a number that is none")
+            raise ProtocolError("a number that is none")
         return content[1][()]
 
     def reference(self, content: list[Any], depth: int) -> Any:
         _, number, kind, name = content
         if self._resolve is None or type(number) is not int or type(kind) is not str or type(name) is not str:
-            raise WireError("a reference where none is allowed")
+            raise ProtocolError("a reference where none is allowed")
         return self._resolve(Reference(number, kind, name[:200]))
 
     def opaque(self, content: list[Any], depth: int) -> Opaque:
         _, description = content
         if type(description) is not str:
-            raise WireError("a description that is no text")
+            raise ProtocolError("a description that is no text")
         return Opaque(description[:1000])
 
     def integer(self, content: list[Any], depth: int) -> int:
         _, digits = content
         if type(digits) is not str or len(digits) > _MAX_DIGITS:
-            raise WireError("a whole number that is none")
+            raise ProtocolError("a whole number that is none")
         return int(digits, 16)
 
     def complex(self, content: list[Any], depth: int) -> complex:
@@ -464,7 +464,7 @@ class _Unpacker:
     def device(self, content: list[Any], depth: int) -> torch.device:
         _, name = content
         if name not in _devices():
-            raise WireError("an unknown device")
+            raise ProtocolError("an unknown device")
         return torch.device(name)
 
     def slice(self, content: list[Any], depth: int) -> slice:
@@ -476,8 +476,8 @@ _READERS: tuple[Callable[[_Unpacker, list[Any], int], Any], ...] = (
     lambda reader, content, depth: reader.items(content, depth),
     lambda reader, content, depth: tuple(reader.items(content, depth)),
     _Unpacker.mapping,
-    lambda reader, content, depth: set(_spread(reader.items(content, depth))),
-    lambda reader, content, depth: frozenset(_spread(reader.items(content, depth))),
+    lambda reader, content, depth: set(_reject_hash_collisions(reader.items(content, depth))),
+    lambda reader, content, depth: frozenset(_reject_hash_collisions(reader.items(content, depth))),
     _Unpacker.complex,
     _Unpacker.integer,
     _Unpacker.record,
@@ -491,10 +491,10 @@ _READERS: tuple[Callable[[_Unpacker, list[Any], int], Any], ...] = (
 )
 
 
-def _spread(keys: list[Any]) -> list[Any]:
+def _reject_hash_collisions(keys: list[Any]) -> list[Any]:
     """Return keys for a dictionary or a set, unless they were made to fall into one place of it."""
     if len(keys) > _SAME_HASH and max(Counter(map(hash, keys)).values()) > _SAME_HASH:
-        raise WireError("too many keys of the same hash")
+        raise ProtocolError("too many keys of the same hash")
     return keys
 
 
@@ -508,16 +508,16 @@ def _extension(code: int, data: bytes) -> Any:
         return _read_tensor(data)
     if code == _ARRAY:
         return _read_array(data)
-    raise WireError("an unknown kind of data")
+    raise ProtocolError("an unknown kind of data")
 
 
 def _read_tensor(data: bytes) -> Tensor:
     code, dimensions = data[0] & ~_ON_DEVICE, data[1]
     if code >= len(_DTYPES) or dimensions > MAX_DIMENSIONS:
-        raise WireError("a tensor of an unknown dtype or of too many dimensions")
+        raise ProtocolError("a tensor of an unknown dtype or of too many dimensions")
     device = _graded_device() if data[0] & _ON_DEVICE else "cpu"
     if data[0] & _ON_DEVICE and device == "cpu":
-        raise WireError("a tensor on a device that is not in use")
+        raise ProtocolError("a tensor on a device that is not in use")
     dtype, begin = _DTYPES[code], 2 + 8 * dimensions
     shape = struct.unpack_from(f"<{dimensions}Q", data, 2)
     _fits(shape, dtype.itemsize, len(data) - begin)
@@ -534,18 +534,18 @@ def _read_array(data: bytes) -> numpy.ndarray[Any, Any]:
     length, dimensions = struct.unpack_from("<BB", data)
     name = data[2 : 2 + length].decode("ascii")
     if not _ARRAY_DTYPE.fullmatch(name) or dimensions > MAX_DIMENSIONS or numpy.dtype(name).str != name:
-        raise WireError("an array of a kind that is not allowed")
+        raise ProtocolError("an array of a kind that is not allowed")
     dtype = numpy.dtype(name)
     shape = struct.unpack_from(f"<{dimensions}Q", data, 2 + length)
     begin = 2 + length + 8 * dimensions
     _fits(shape, dtype.itemsize, len(data) - begin)
     if not math.prod(shape) and dtype.itemsize > _MAX_EMPTY_ITEM:
-        raise WireError("an empty array of giants")
+        raise ProtocolError("an empty array of giants")
     if not math.prod(shape) or not dtype.itemsize:
         return numpy.empty(shape, dtype)
     array = numpy.frombuffer(data, dtype if dtype.kind != "b" else numpy.uint8, offset=begin).reshape(shape).copy()
     if dtype.kind == "U" and not _is_text(array):
-        raise WireError("an array of text that is none")
+        raise ProtocolError("an array of text that is none")
     return array.astype(bool) if dtype.kind == "b" else array
 
 
@@ -560,4 +560,4 @@ def _is_text(array: numpy.ndarray[Any, Any]) -> bool:
 def _fits(shape: tuple[int, ...], itemsize: int, there: int) -> None:
     """See to it that a header describes just the bytes that follow it; an empty one must not claim absurd sizes either."""
     if math.prod(shape) * itemsize != there or not (there or _is_shape(shape)):
-        raise WireError(f"a header of shape {shape}, and {there} bytes behind it")
+        raise ProtocolError(f"a header of shape {shape}, and {there} bytes behind it")

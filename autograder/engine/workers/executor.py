@@ -24,7 +24,7 @@ KILLED = "the worker process that ran it was killed, twice"
 STOPPED = "grading was stopped"
 
 
-class News:
+class SharedAnswers:
     """What known mistakes have answered, of which each worker tells the others: so each is asked once, and not by every worker."""
 
     def __init__(self) -> None:
@@ -48,9 +48,9 @@ class WorkerExecutor:
         news: what it shares with other workers of the same seed and device; by default it has none to share with.
     """
 
-    def __init__(self, settings: GradingSettings, news: News | None = None) -> None:
+    def __init__(self, settings: GradingSettings, news: SharedAnswers | None = None) -> None:
         self._settings = settings
-        self._news = news or News()
+        self._news = news or SharedAnswers()
         self._heard = 0
         self._process: subprocess.Popen[bytes] | None = None
         self._channel: Channel | None = None
@@ -60,12 +60,12 @@ class WorkerExecutor:
     def start(self) -> None:
         """Start the worker; return at once, while it prepares itself."""
         # Here and not above: there are no such locks on Windows.
-        from autograder.engine.workers.temp_folders import new_folder, remove_leftovers
+        from autograder.engine.workers.temp_folders import locked_temp_folder, remove_abandoned
 
-        remove_leftovers()
+        remove_abandoned()
         ours, theirs = socket.socketpair()
         # All that the worker puts aside is in a folder of ours: it goes, however the worker ends.
-        self._folder, self._in_use = new_folder()
+        self._folder, self._in_use = locked_temp_folder()
         threads = dict.fromkeys(("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS"), "1")
         hidden = NO_ACCELERATORS if self._settings.device == "cpu" else {}
         self._process = subprocess.Popen(
@@ -80,7 +80,7 @@ class WorkerExecutor:
         self._heard = 0
         self._tell("settings", asdict(self._settings))
 
-    def change(self, settings: GradingSettings, news: News | None = None) -> None:
+    def change(self, settings: GradingSettings, news: SharedAnswers | None = None) -> None:
         """Take other settings. What the worker has imported, and the questions that it has made, are still there.
 
         Args:
@@ -147,12 +147,12 @@ class WorkerExecutor:
             os.close(self._in_use)
 
 
-class Workers:
+class WorkerPool:
     """Worker processes that outlive the run they were started for: the next one finds them warm. They end with this context."""
 
     def __init__(self) -> None:
         self._idle: list[WorkerExecutor] = []
-        self._news: dict[tuple[int | None, str], News] = {}
+        self._news: dict[tuple[int | None, str], SharedAnswers] = {}
 
     def __enter__(self) -> Self:
         return self
@@ -166,15 +166,15 @@ class Workers:
         if not _has_workers():
             return executor_for(settings)
         # Another seed makes other questions, and another device other answers.
-        news = self._news.setdefault((settings.seed, settings.device), News())
+        news = self._news.setdefault((settings.seed, settings.device), SharedAnswers())
         if not self._idle:
-            return _Lent(WorkerExecutor(settings, news), self._idle)
+            return _LeasedWorker(WorkerExecutor(settings, news), self._idle)
         worker = self._idle.pop()
         worker.change(settings, news)
-        return _Lent(worker, self._idle)
+        return _LeasedWorker(worker, self._idle)
 
 
-class _Lent:
+class _LeasedWorker:
     """A worker until it is given back.
 
     Args:

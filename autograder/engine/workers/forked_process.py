@@ -12,12 +12,12 @@ from time import monotonic
 from typing import Any
 
 from autograder.engine.sandbox.lockdown import die_with_parent
-from autograder.engine.transport.channel import Channel, ClosedError, LateError, TooLongError
+from autograder.engine.transport.channel import Channel, ClosedError, DeadlineError, MessageTooLongError
 
 _LONGEST = 2**31
 
 
-class Forked:
+class ForkedProcess:
     """A forked process.
 
     Args:
@@ -43,7 +43,7 @@ class Forked:
         try:
             self._channel.send(json.dumps(question).encode())
             return dict(json.loads(self._channel.receive(monotonic() + seconds)))
-        except (ClosedError, LateError, TooLongError, ValueError) as error:
+        except (ClosedError, DeadlineError, MessageTooLongError, ValueError) as error:
             return {"lost": type(error).__name__}
 
     def close(self) -> None:

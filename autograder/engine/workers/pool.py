@@ -10,7 +10,7 @@ from queue import SimpleQueue
 from autograder.engine.interface import Execution, Executor, Submission
 
 
-def run_all(
+def run_concurrently(
     make_executor: Callable[[], Executor], submissions: Iterable[Submission], *, jobs: int
 ) -> Iterator[Execution]:
     """Run submissions and yield what comes of them, in the order in which they are done.

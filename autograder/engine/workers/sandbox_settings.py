@@ -7,11 +7,11 @@ from pathlib import Path
 
 from autograder.engine.environment import kernel_environment
 from autograder.engine.sandbox.lockdown import Limits
-from autograder.engine.sandbox.settings import EngineSettings
+from autograder.engine.sandbox.settings import SandboxSettings
 from autograder.engine.settings import GradingSettings
 
 
-def engine_settings(settings: GradingSettings, packages: str = "") -> EngineSettings:
+def engine_settings(settings: GradingSettings, packages: str = "") -> SandboxSettings:
     """Return what the engine of a course is to be.
 
     Args:
@@ -24,7 +24,7 @@ def engine_settings(settings: GradingSettings, packages: str = "") -> EngineSett
         processes=settings.processes,
         scratch_mb=settings.scratch_mb,
     )
-    return EngineSettings(
+    return SandboxSettings(
         packages=packages,
         isolation=settings.isolation,
         limits=limits,

@@ -18,7 +18,7 @@ LOCK = "in-use"
 _YOUNG_SECONDS = 60.0
 
 
-def new_folder() -> tuple[str, int]:
+def locked_temp_folder() -> tuple[str, int]:
     """Make a temporary folder; return it, and the descriptor that says that it is in use, for those who share it to inherit."""
     folder = tempfile.mkdtemp(prefix=PREFIX)
     handle = os.open(f"{folder}/{LOCK}", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
@@ -26,8 +26,8 @@ def new_folder() -> tuple[str, int]:
     return folder, handle
 
 
-def remove_leftovers() -> None:
-    """Remove the folders of this user's that :func:`new_folder` has made and that no process uses any more."""
+def remove_abandoned() -> None:
+    """Remove the folders of this user's that :func:`locked_temp_folder` has made and that no process uses any more."""
     with suppress(OSError):
         for place in Path(tempfile.gettempdir()).glob(f"{PREFIX}*"):
             with suppress(OSError):

@@ -31,7 +31,7 @@ from autograder.engine.sandbox import linux
 from autograder.engine.sandbox.lockdown import limit_memory, raise_file_limit
 from autograder.engine.settings import GradingSettings
 from autograder.engine.transport.channel import Channel, ClosedError
-from autograder.engine.workers.forked_process import Forked
+from autograder.engine.workers.forked_process import ForkedProcess
 from autograder.engine.workers.temp_folders import LOCK
 
 # What a checker may need beyond the time that a submission has, for its own work.
@@ -67,7 +67,7 @@ def main(descriptor: int) -> None:
             execution = asdict(engine.grade_one(Submission(**content)))
             news = engine.tell() if isinstance(engine, Engine) else ""
             channel.send(json.dumps({"execution": execution, "news": news}).encode())
-            if isinstance(engine, Unable):
+            if isinstance(engine, FailedExecutor):
                 return  # the next worker may be able
     except ClosedError:
         return
@@ -85,10 +85,10 @@ def _made(settings: GradingSettings) -> Executor:
     try:
         return Engine(settings) if settings.warm else KernelExecutor(settings)
     except OSError as error:  # no room for temporary files, no process, no memory
-        return Unable(f"a worker could not be made ready ({type(error).__name__}: {error})")
+        return FailedExecutor(f"a worker could not be made ready ({type(error).__name__}: {error})")
 
 
-class Unable:
+class FailedExecutor:
     """What answers in the place of an engine that this machine could not make.
 
     Args:
@@ -114,20 +114,20 @@ class Engine:
     """
 
     def __init__(self, settings: GradingSettings) -> None:
-        from autograder.engine.checker.zygote_client import Nursery
+        from autograder.engine.checker.zygote_client import ZygoteClient
         from autograder.engine.workers.sandbox_settings import engine_settings, student_environment
 
         self._settings = settings
         self._folder = Path(tempfile.mkdtemp(prefix="tfcourse-"))
         self._packages = self._folder / "packages"
         packages = str(self._packages) if settings.package else ""
-        self._nursery = Nursery(engine_settings(settings, packages), student_environment(settings, self._folder))
+        self._nursery = ZygoteClient(engine_settings(settings, packages), student_environment(settings, self._folder))
         if settings.package:
             self._folder.chmod(0o755)
             self._packages.mkdir(mode=0o755)
             self._nursery.enter(_unpacked(settings.package, self._packages))
         self._nursery.start()
-        self._checker: Forked | None = None
+        self._checker: ForkedProcess | None = None
         # What known mistakes have answered, as the stock tells it, in base64: for the next checker, for the one there is, for others.
         self._for_stock: list[str] = []
         self._for_checker: list[str] = []
@@ -141,21 +141,21 @@ class Engine:
 
         import tfcourse
         from autograder.engine.checker import answer_cache, checker  # noqa: F401 - the checker for those that are forked here
-        from autograder.engine.checker.remote_objects import Names
+        from autograder.engine.checker.remote_objects import RemoteNamespace
         from autograder.engine.student import warm_up
 
         torch.set_num_threads(1)
-        warm_up.collect_seldom()
+        warm_up.reduce_garbage_collection()
         tfcourse._installed_check()  # what has been found here, checkers need not look for
-        self._stock = answer_cache.Stock(self._settings)
-        warm_up.shell(Names()).forget()
+        self._stock = answer_cache.AnswerCache(self._settings)
+        warm_up.shell(RemoteNamespace()).forget()
 
     def change(self, settings: GradingSettings) -> bool:
         """Take settings with another package for students, and return whether that was all that they differ in.
 
         Of the packages before nothing is left: that of a later chapter has the solutions of this one.
         """
-        from autograder.engine.checker.zygote_client import NurseryError
+        from autograder.engine.checker.zygote_client import ZygoteError
 
         both = settings.package and self._settings.package
         if not both or settings != replace(self._settings, package=settings.package):
@@ -165,7 +165,7 @@ class Engine:
             for path in self._packages.iterdir():
                 shutil.rmtree(path)
             self._dismiss()
-            with contextlib.suppress(NurseryError):  # the next submission finds it out, and starts another one
+            with contextlib.suppress(ZygoteError):  # the next submission finds it out, and starts another one
                 self._nursery.enter(_unpacked(settings.package, self._packages))
         return True
 
@@ -181,10 +181,10 @@ class Engine:
             # The machine may be short of memory. Who makes grading impossible must not keep an earlier grade by it, though: so with this
             # comes what is recorded if it happens again in another run.
             failure = f"grading it did not come to an end, twice ({result['lost']})"
-            return Execution(submission.student, given_up(submission.notebook, result["lost"]), seconds, failure)
+            return Execution(submission.student, as_ungradable(submission.notebook, result["lost"]), seconds, failure)
         if "notebook" not in result:
             # The grader's own fault, or the machine's. If it is the same in the next run, though, no earlier grade may outlive it.
-            notebook = given_up(submission.notebook, result["failure"]) if result.get("by_submission") else ""
+            notebook = as_ungradable(submission.notebook, result["failure"]) if result.get("by_submission") else ""
             return Execution(submission.student, notebook, seconds, result.get("again") or result["failure"])
         if result["news"]:
             self._for_others = result["news"]
@@ -208,12 +208,12 @@ class Engine:
         news.clear()
 
     def _attempt(self, submission: Submission) -> dict[str, Any]:
-        from autograder.engine.checker.zygote_client import NurseryError
+        from autograder.engine.checker.zygote_client import ZygoteError
 
         try:
             if self._nursery.make_ready():
                 self._dismiss()  # what it knows is the zygote before
-        except NurseryError as error:
+        except ZygoteError as error:
             self._nursery.close()
             return {"again": str(error)}
         if self._settings.device != "cpu":  # a CUDA context does not survive a fork
@@ -240,7 +240,7 @@ class Engine:
             self._learn(self._for_stock)
             self._for_checker.clear()
             gc.freeze()  # what is there now is shared with the checker, as long as nobody touches it
-            self._checker = Forked(self._serve)
+            self._checker = ForkedProcess(self._serve)
         question = {"submission": asdict(submission), "news": self._for_checker}
         result = self._checker.ask(question, self._settings.submission_seconds + _MARGIN_SECONDS)
         self._for_checker.clear()
@@ -280,19 +280,19 @@ class Engine:
         """Grade a submission in this process."""
         from autograder.engine import seeding
         from autograder.engine.checker.checker import Checker
-        from autograder.engine.checker.remote_objects import Names
-        from autograder.engine.checker.zygote_client import NurseryError
+        from autograder.engine.checker.remote_objects import RemoteNamespace
+        from autograder.engine.checker.zygote_client import ZygoteError
         from autograder.engine.student.shell import make_shell
 
         limit = self._settings.answers_mb * 2**20
         seeding.seed_all(self._settings.student_seed)
-        shell = make_shell(Names())
+        shell = make_shell(RemoteNamespace())
         checker = Checker(self._settings, lambda: self._nursery.child(limit), self._nursery.how_it_ended, shell)
         try:
             checker.run(notebook, {name: base64.b64decode(data) for name, data in submission.files.items()})
             # Not as a file has it: what nbformat does for the eyes of people takes ten times as long.
             executed = json.dumps(notebook, ensure_ascii=False)
-        except NurseryError as error:
+        except ZygoteError as error:
             return {"again": str(error)}
         except Exception as error:  # ours, whatever it is: the student must not lose by it
             by_machine = isinstance(error, (OSError, MemoryError))
@@ -315,17 +315,17 @@ class Engine:
 
 def _only_asks(notebook: NotebookNode) -> bool:
     """Whether the cells of a notebook that run in a checker do nothing there but ask."""
-    from autograder.static_analysis.cell_names import only_asks
+    from autograder.static_analysis.cell_names import only_calls_check
     from autograder.submission.test_cells import is_locked, is_test
 
     return all(
-        only_asks(cell.source)
+        only_calls_check(cell.source)
         for cell in notebook.cells
         if cell.cell_type == "code" and (is_test(cell) or is_locked(cell))
     )
 
 
-def given_up(notebook: str, reason: str) -> str:
+def as_ungradable(notebook: str, reason: str) -> str:
     """Return a notebook that was not run to its end, with that as the error of its test cells."""
     from autograder.submission.problem import Problem, add_problems
     from autograder.submission.test_cells import error_output, is_test

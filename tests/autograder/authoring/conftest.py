@@ -20,7 +20,7 @@ from autograder.checking import rows
 from autograder.checking.draw import Case, Draw
 from autograder.checking.exercise import Exercise, Misconception
 from autograder.course.folder import Course
-from autograder.release.leaks import Secrets, secrets_of
+from autograder.release.leaks import Secrets, project_secrets
 from autograder.release.student_files import student_files
 from tfcourse import attention, multihead
 
@@ -260,7 +260,7 @@ def small(_synced: Path, tmp_path: Path) -> SmallCourse:
 @pytest.fixture(scope="session")
 def small_secrets(_synced: Path) -> Secrets:
     """What must not get out of the small project."""
-    return secrets_of(_synced, REGISTRY)
+    return project_secrets(_synced, REGISTRY)
 
 
 @pytest.fixture(scope="session")

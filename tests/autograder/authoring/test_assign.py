@@ -17,7 +17,7 @@ from nbgrader.api import Gradebook
 from sqlalchemy.exc import OperationalError
 
 from autograder.authoring.exercise_source import stub_source
-from autograder.authoring.files import write_files
+from autograder.authoring.files import write_all_or_none
 from autograder.authoring.solution_notebook import CANARY
 from autograder.course.folder import Course
 from autograder.errors import CourseError
@@ -256,7 +256,7 @@ def test_a_source_that_was_left_half_way_by_a_kill_goes_to_no_student(
     with monkeypatch.context() as patched:
         patched.setattr(Path, "replace", killed)
         with pytest.raises(Killed):
-            write_files({course.root / "source" / FIRST / f"{FIRST}.ipynb": b"with solutions"})
+            write_all_or_none({course.root / "source" / FIRST / f"{FIRST}.ipynb": b"with solutions"})
     assert [path.read_bytes() for path in (course.root / "source" / FIRST).glob(".*")] == [b"with solutions"]
     assign(small.root, course, [FIRST])
     for step in ("source", "release"):

@@ -28,12 +28,12 @@ from autograder.release.leaks import (
     code_parts,
     course_materials,
     find_leaks,
+    project_secrets,
     refuse_leaks,
-    secrets_of,
     site_materials,
     written_materials,
 )
-from autograder.release.text_extraction import readable_texts
+from autograder.release.text_extraction import extract_texts
 
 FIRST, SECOND = "90_first", "91_second"
 ROOT = Path(__file__).parents[3]
@@ -168,7 +168,7 @@ def test_a_release_of_both_chapters_gives_nothing_away(
 
 def test_the_course_itself_gives_nothing_away(real_files: dict[str, list[Path]]) -> None:
     """Notebooks and packages of every real chapter, and every page that people wrote."""
-    secrets, files = secrets_of(ROOT), real_files
+    secrets, files = project_secrets(ROOT), real_files
     materials = [Material(path, chapter) for chapter, paths in files.items() for path in paths]
     assert len(materials) == 3 * len(list((ROOT / "chapters").glob("*/exercises.md")))
     assert find_leaks([*materials, *written_materials(ROOT)], secrets) == []
@@ -227,7 +227,7 @@ def test_a_solution_in_a_lesson_is_found(small: Any) -> None:
     cells = {cell.id: cell.source for cell in solution_notebook(small.chapter()).cells}
     lesson = small.chapter().lesson
     lesson.write_text(f"# A lesson\n\n```python\n{cells['masked_attention_weights']}\n```\n")
-    leaks = find_leaks(written_materials(small.root), secrets_of(small.root, small.registry))
+    leaks = find_leaks(written_materials(small.root), project_secrets(small.root, small.registry))
     assert ("solution", "masked_attention_weights") in [(leak.kind, leak.name) for leak in leaks]
     assert {leak.file for leak in leaks} == {str(lesson)}
 
@@ -236,9 +236,9 @@ def test_a_model_answer_in_a_lesson_is_found(small: Any) -> None:
     lesson = small.chapter().lesson
     answer = small.chapter().rubrics()["question_order"].answer
     lesson.write_text("# A lesson\n\n" + answer.partition(". ")[0] + ". Something else follows.")
-    assert find_leaks(written_materials(small.root), secrets_of(small.root, small.registry)) == []
+    assert find_leaks(written_materials(small.root), project_secrets(small.root, small.registry)) == []
     lesson.write_text("# A lesson\n\n" + answer.replace("sum", "*sum*"))
-    leaks = find_leaks(written_materials(small.root), secrets_of(small.root, small.registry))
+    leaks = find_leaks(written_materials(small.root), project_secrets(small.root, small.registry))
     assert [leak.name for leak in leaks] == ["question_order"]
 
 
@@ -254,7 +254,7 @@ def test_a_body_of_short_lines_is_searched_for_as_a_whole() -> None:
 
 
 def test_every_exercise_of_the_course_has_something_to_search_for() -> None:
-    secrets = secrets_of(ROOT)
+    secrets = project_secrets(ROOT)
     searched = {item.name: item.parts for item in secrets.items if item.kind == "solution"}
     from autograder.checks import exercises
 
@@ -265,9 +265,9 @@ def test_every_exercise_of_the_course_has_something_to_search_for() -> None:
 
 def test_helpers_that_do_the_work_are_searched_for_like_the_exercise(monkeypatch: pytest.MonkeyPatch) -> None:
     from autograder.release.student_module import solution_helpers
-    from autograder.static_analysis.definitions import ModuleText
+    from autograder.static_analysis.definitions import ModuleSource
 
-    module = ModuleText(Path("m.py"), "def _work(x) -> int:\n    return x\n\ndef f(x):\n    return _work(x)\n")
+    module = ModuleSource(Path("m.py"), "def _work(x) -> int:\n    return x\n\ndef f(x):\n    return _work(x)\n")
     assert [node.name for node in solution_helpers(module, "f")] == ["_work"]
 
 
@@ -295,7 +295,7 @@ def test_a_broken_recording_or_notebook_is_still_read(tmp_path: Path, secrets: S
     for name in ("x.safetensors", "x.ipynb", "x.json"):
         path = tmp_path / name
         path.write_bytes(b"\x10\x00\x00\x00\x00\x00\x00\x00{" if name == "x.safetensors" else b'{"cells": [')
-        assert list(readable_texts(path))
+        assert list(extract_texts(path))
         assert find_leaks([path], secrets) == []
 
 
@@ -325,10 +325,10 @@ def test_what_lies_beside_an_archive_and_in_it_is_read_once(tmp_path: Path) -> N
         archive.writestr("a.txt", "text")
         archive.writestr("c.txt", "another")
     read: set[bytes] = set()
-    labels = [label for name in ("a.txt", "b.zip") for label, _ in readable_texts(tmp_path / name, read)]
+    labels = [label for name in ("a.txt", "b.zip") for label, _ in extract_texts(tmp_path / name, read)]
     assert labels == [str(tmp_path / "a.txt"), f"{tmp_path / 'b.zip'}!c.txt"]
-    assert not list(readable_texts(tmp_path / "b.zip", read))
-    assert len(list(readable_texts(tmp_path / "b.zip"))) == 2
+    assert not list(extract_texts(tmp_path / "b.zip", read))
+    assert len(list(extract_texts(tmp_path / "b.zip"))) == 2
 
 
 def test_a_content_is_searched_for_those_from_whom_the_most_is_secret(secrets: Secrets, tmp_path: Path) -> None:

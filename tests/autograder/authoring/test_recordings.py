@@ -10,41 +10,41 @@ import pytest
 from autograder.checking.recorded import read_sheet
 from autograder.checks import exercise
 from autograder.release import answer_keys as module
-from autograder.release.answer_keys import recordings
+from autograder.release.answer_keys import record_answer_keys
 
 CAUSAL = exercise("causal_mask")
 
 
 def test_a_recording_is_kept_and_used_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    first = recordings([CAUSAL], tmp_path / "store")
+    first = record_answer_keys([CAUSAL], tmp_path / "store")
     (path,) = (tmp_path / "store").iterdir()
     assert read_sheet(path).exercise == "causal_mask"
     monkeypatch.setattr(module, "_record", lambda exercise: pytest.fail("it was computed again"))
-    assert recordings([CAUSAL], tmp_path / "store") == first == {"causal_mask": path.read_bytes()}
+    assert record_answer_keys([CAUSAL], tmp_path / "store") == first == {"causal_mask": path.read_bytes()}
 
 
 def test_several_processes_record_what_one_does(tmp_path: Path) -> None:
     names = ("causal_mask", "padding_mask", "layer_norm")
-    apart = recordings(map(exercise, names), tmp_path)
+    apart = record_answer_keys(map(exercise, names), tmp_path)
     assert list(apart) == list(names)
-    assert apart == {name: recordings([exercise(name)])[name] for name in names}
+    assert apart == {name: record_answer_keys([exercise(name)])[name] for name in names}
     assert len(list(tmp_path.iterdir())) == len(names)
 
 
 def test_other_code_or_libraries_make_another_recording_and_the_old_one_goes(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    recordings([CAUSAL], tmp_path)
+    record_answer_keys([CAUSAL], tmp_path)
     monkeypatch.setattr(module, "_fingerprint", lambda exercise: "0" * 20)
-    recordings([CAUSAL], tmp_path)
+    record_answer_keys([CAUSAL], tmp_path)
     assert [path.name for path in tmp_path.iterdir()] == [f"causal_mask-{'0' * 20}.safetensors"]
 
 
 def test_an_exercise_that_the_course_does_not_declare_is_never_kept(small: Any, tmp_path: Path) -> None:
-    recordings([small.registry["causal_mask"]], tmp_path / "store")
+    record_answer_keys([small.registry["causal_mask"]], tmp_path / "store")
     assert not (tmp_path / "store").exists()
 
 
 def test_a_folder_that_cannot_be_written_is_no_obstacle(tmp_path: Path) -> None:
     (tmp_path / "store").write_text("a file in the way")
-    assert recordings([CAUSAL], tmp_path / "store") == recordings([CAUSAL])
+    assert record_answer_keys([CAUSAL], tmp_path / "store") == record_answer_keys([CAUSAL])

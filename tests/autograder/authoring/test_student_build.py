@@ -20,7 +20,7 @@ from autograder.authoring.solution_notebook import source_notebook
 from autograder.errors import CourseError
 from autograder.release.student_build import build_student_wheel
 from autograder.release.student_module import student_module
-from autograder.static_analysis.definitions import ModuleText
+from autograder.static_analysis.definitions import ModuleSource
 
 FIRST, SECOND = "90_first", "91_second"
 
@@ -359,7 +359,7 @@ def shown(x: int) -> int:
 
 
 def test_private_helpers_go_with_the_solution_unless_they_only_check_or_something_else_needs_them() -> None:
-    text = student_module(ModuleText(Path("m.py"), MODULE), {"answer": "05_x"})
+    text = student_module(ModuleSource(Path("m.py"), MODULE), {"answer": "05_x"})
     scope: dict[str, Any] = {}
     exec(text, scope)
     for stubbed in ("answer", "_work"):
@@ -376,20 +376,20 @@ def test_private_helpers_go_with_the_solution_unless_they_only_check_or_somethin
 
 
 def test_a_helper_that_another_module_needs_stays() -> None:
-    text = student_module(ModuleText(Path("m.py"), MODULE), {"answer": "05_x"}, needed={"_work"})
+    text = student_module(ModuleSource(Path("m.py"), MODULE), {"answer": "05_x"}, needed={"_work"})
     scope: dict[str, Any] = {}
     exec(text, scope)
     assert scope["_work"](1) == 4711
 
 
 def test_a_module_without_secrets_is_given_as_it_is() -> None:
-    assert student_module(ModuleText(Path("m.py"), MODULE), {"elsewhere": "05_x"}) == MODULE
+    assert student_module(ModuleSource(Path("m.py"), MODULE), {"elsewhere": "05_x"}) == MODULE
 
 
 @pytest.mark.parametrize("line", ["print(answer(2))", "_work = lambda x: x * 4711", "for i in range(2):\n    pass"])
 def test_code_at_the_top_level_that_could_hold_a_solution_is_refused(line: str) -> None:
     with pytest.raises(CourseError, match="top level"):
-        student_module(ModuleText(Path("m.py"), f"{MODULE}\n{line}\n"), {"answer": "05_x"})
+        student_module(ModuleSource(Path("m.py"), f"{MODULE}\n{line}\n"), {"answer": "05_x"})
 
 
 def test_a_project_without_a_version_is_refused(small: Any, tmp_path: Path) -> None:

@@ -30,44 +30,46 @@ def test_a_machine_describes_its_versions_its_checks_and_its_isolation() -> None
         compatibility.LAYERS,
         compatibility.CUDA,
     } <= described.keys()
-    assert compatibility.unfit(GradingSettings(allow_weaker=True), described) == []
+    assert compatibility.incompatibilities(GradingSettings(allow_weaker=True), described) == []
 
 
 def test_the_same_machine_fits(good: dict[str, object]) -> None:
-    assert compatibility.unfit(SETTINGS, good) == []
+    assert compatibility.incompatibilities(SETTINGS, good) == []
 
 
 @pytest.mark.parametrize("name", ["Python", "torch", "tfcourse"])
 def test_another_version_is_named(good: dict[str, object], name: str) -> None:
-    [reason] = compatibility.unfit(SETTINGS, {**good, name: "0.1.2"})
+    [reason] = compatibility.incompatibilities(SETTINGS, {**good, name: "0.1.2"})
     assert reason.startswith(f"{name} is 0.1.2 there and ")
 
 
 def test_other_checks_are_refused_though_the_version_is_the_same(good: dict[str, object]) -> None:
-    assert compatibility.unfit(SETTINGS, {**good, compatibility.CHECKS: "other"}) == [f"{compatibility.CHECKS} differs"]
+    assert compatibility.incompatibilities(SETTINGS, {**good, compatibility.CHECKS: "other"}) == [
+        f"{compatibility.CHECKS} differs"
+    ]
 
 
 def test_several_threads_are_refused(good: dict[str, object]) -> None:
-    [reason] = compatibility.unfit(SETTINGS, good, threads=8)
+    [reason] = compatibility.incompatibilities(SETTINGS, good, threads=8)
     assert "8 threads" in reason
     assert "--nthreads 1" in reason
 
 
 def test_a_machine_without_the_course_is_refused() -> None:
-    [reason] = compatibility.unfit(SETTINGS, ModuleNotFoundError("No module named 'autograder'"))
+    [reason] = compatibility.incompatibilities(SETTINGS, ModuleNotFoundError("No module named 'autograder'"))
     assert "no tfcourse" in reason
 
 
 def test_less_isolation_than_asked_for_is_refused_unless_it_is_allowed(good: dict[str, object]) -> None:
     weak = {**good, compatibility.LAYERS: [layer for layer in LAYERS if layer != "user namespace"]}
-    [reason] = compatibility.unfit(SETTINGS, weak)
+    [reason] = compatibility.incompatibilities(SETTINGS, weak)
     assert "does not offer user namespace" in reason
-    assert compatibility.unfit(GradingSettings(allow_weaker=True), weak) == []
-    assert compatibility.unfit(GradingSettings(isolation="restricted"), weak) == []
+    assert compatibility.incompatibilities(GradingSettings(allow_weaker=True), weak) == []
+    assert compatibility.incompatibilities(GradingSettings(isolation="restricted"), weak) == []
 
 
 def test_a_machine_without_the_device_is_refused(good: dict[str, object]) -> None:
-    assert compatibility.unfit(SETTINGS, {**good, compatibility.CUDA: False}) == ["it has no CUDA device"]
+    assert compatibility.incompatibilities(SETTINGS, {**good, compatibility.CUDA: False}) == ["it has no CUDA device"]
 
 
 def test_a_refusal_names_the_machines_that_differ_and_no_others() -> None:

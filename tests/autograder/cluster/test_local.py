@@ -23,7 +23,7 @@ from autograder.engine.interface import Execution, Submission
 from autograder.engine.sandbox.isolation import settled
 from autograder.engine.settings import GradingSettings
 from autograder.engine.workers.executor import WorkerExecutor
-from autograder.engine.workers.pool import run_all
+from autograder.engine.workers.pool import run_concurrently
 
 CHAPTER = "03_scaled_dot_product"
 INTERRUPTED = """
@@ -69,7 +69,7 @@ def told(execution: Execution) -> Any:
 def test_a_cluster_gives_the_executions_that_this_machine_gives(
     settings: GradingSettings, submissions: list[Submission]
 ) -> None:
-    here = list(run_all(partial(WorkerExecutor, settings), submissions, jobs=1))
+    here = list(run_concurrently(partial(WorkerExecutor, settings), submissions, jobs=1))
     there = list(run_on_cluster(GradingSettings(**{**vars(settings), "scheduler": "local"}), submissions))
     by_student = {execution.student: execution for execution in there}
     assert [told(by_student[execution.student]) for execution in here] == [told(execution) for execution in here]

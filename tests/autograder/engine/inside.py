@@ -107,7 +107,7 @@ def _run(level: str, folder: str, facts: Any, writing: int) -> None:
     fork: Callable[[], int] = os.fork
     if level in ("sandbox", "unfiltered"):
         view = lockdown.python_view([facts.grader], packages=f"{folder}/packages")
-        _tell(writing, {"moved in": lockdown.move_in(f"{folder}/root", view)})
+        _tell(writing, {"moved in": lockdown.enter_private_root(f"{folder}/root", view)})
         fork = lockdown.ProcessNamespaces().fork
         facts = replace(facts, setuid=f"{lockdown.PACKAGES}/id")
     if level == "unfiltered":
@@ -124,7 +124,7 @@ def _run(level: str, folder: str, facts: Any, writing: int) -> None:
                 os.chdir(scratch)
             layers = []
             if level != "outside":
-                layers = lockdown.lock_in(limits, namespaces=level != "restricted", scratch=scratch)
+                layers = lockdown.lock_down(limits, namespaces=level != "restricted", scratch=scratch)
             _tell(writing, {name: {"layers": layers}})
             _tell(writing, {name: {"layers": layers, "found": attempt(facts)}})
             os._exit(0)

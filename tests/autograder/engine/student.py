@@ -13,23 +13,23 @@ from typing import Any
 
 import torch
 
-from autograder.engine.checker.remote_objects import Names, stand_for
-from autograder.engine.checker.rpc_client import Allowance, Conversation
+from autograder.engine.checker.remote_objects import RemoteNamespace, proxy_for
+from autograder.engine.checker.rpc_client import CellLimits, StudentClient
 from autograder.engine.student import refusal_switch
-from autograder.engine.student.rpc_server import Agent
+from autograder.engine.student.rpc_server import RpcServer
 from autograder.engine.student.shell import make_shell
-from autograder.engine.transport.channel import Channel, ClosedError, Tray
+from autograder.engine.transport.channel import Channel, ClosedError, Mailbox
 from autograder.engine.transport.serialization import pack, unpack
 
 MAX_BYTES = 2**26
 # So much that no machine is too busy for it.
-AMPLE = Allowance(600, 600, 4096, 1_000_000, 256)
+AMPLE = CellLimits(600, 600, 4096, 1_000_000, 256)
 
 
 class Process:
     """A forked process, as a conversation knows it."""
 
-    def __init__(self, channel: Channel, tray: Tray, pid: int) -> None:
+    def __init__(self, channel: Channel, tray: Mailbox, pid: int) -> None:
         self.channel = channel
         self.tray = tray
         self._pid = pid
@@ -92,19 +92,19 @@ class Student:
                 torch.set_num_threads(1)
                 signal.signal(signal.SIGINT, signal.default_int_handler)
                 shell = make_shell(dict(names or {}))
-                Agent(Channel(theirs, MAX_BYTES), Tray(their_tray), shell, MAX_BYTES).serve()
+                RpcServer(Channel(theirs, MAX_BYTES), Mailbox(their_tray), shell, MAX_BYTES).serve()
             os._exit(0)
         theirs.close()
         their_tray.close()
-        self.process = Process(Channel(ours, MAX_BYTES), Tray(tray, MAX_BYTES), pid)
+        self.process = Process(Channel(ours, MAX_BYTES), Mailbox(tray, MAX_BYTES), pid)
         self.conversation = conversation_with(self.process)
-        self.names = Names()
+        self.names = RemoteNamespace()
         self.names.conversation = self.conversation
         self.outputs: list[Mapping[str, Any]] = []
         self.begin()
         self.conversation.give_key()
 
-    def begin(self, allowance: Allowance = AMPLE) -> None:
+    def begin(self, allowance: CellLimits = AMPLE) -> None:
         """Begin a cell."""
         self.outputs.clear()
         self.conversation.begin(allowance, self.outputs.append)
@@ -142,7 +142,7 @@ class Scripted:
         ours, self._theirs = socket.socketpair()
         self.channel = Channel(ours, MAX_BYTES)
         tray, self.their_tray = socket.socketpair(type=socket.SOCK_SEQPACKET)
-        self.tray = Tray(tray, MAX_BYTES)
+        self.tray = Mailbox(tray, MAX_BYTES)
         self.asked: list[Any] = []
         self._answers = list(answers)
         self._thread = threading.Thread(target=self._serve, daemon=True)
@@ -207,10 +207,10 @@ class Scripted:
         self.their_tray.close()
 
 
-def conversation_with(process: Any) -> Conversation:
+def conversation_with(process: Any) -> StudentClient:
     """Return a conversation in whose answers proxies stand for references, as in a checker."""
-    conversation = Conversation(
-        process, lambda child: child.wait(), lambda reference: stand_for(conversation, reference)
+    conversation = StudentClient(
+        process, lambda child: child.wait(), lambda reference: proxy_for(conversation, reference)
     )
     conversation.begin(AMPLE, lambda output: None)
     return conversation

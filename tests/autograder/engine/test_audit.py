@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from autograder.engine.checker.zygote_client import Nursery
+from autograder.engine.checker.zygote_client import ZygoteClient
 from autograder.engine.settings import GradingSettings
 from autograder.engine.workers.sandbox_settings import engine_settings, student_environment
 
@@ -16,15 +16,15 @@ SETTINGS = GradingSettings(memory_mb=2048, scratch_mb=16, seed=5)
 
 
 @pytest.fixture(scope="module")
-def nursery(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Nursery]:
+def nursery(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ZygoteClient]:
     """A zygote of a course's settings, ready to fork."""
-    made = Nursery(engine_settings(SETTINGS), student_environment(SETTINGS, tmp_path_factory.mktemp("home")))
+    made = ZygoteClient(engine_settings(SETTINGS), student_environment(SETTINGS, tmp_path_factory.mktemp("home")))
     made.make_ready()
     yield made
     made.close()
 
 
-def reported(nursery: Nursery, *cells: str) -> list[str]:
+def reported(nursery: ZygoteClient, *cells: str) -> list[str]:
     """Run cells in a new child, and return what it has reported."""
     room = Room(nursery)
     for cell in cells:
@@ -86,7 +86,7 @@ platform.processor(), platform.platform(), timeit.timeit(lambda: 1, number=2)
 )
 
 
-def test_an_honest_notebook_reports_nothing(nursery: Nursery) -> None:
+def test_an_honest_notebook_reports_nothing(nursery: ZygoteClient) -> None:
     assert reported(nursery, *HONEST) == []
 
 
@@ -136,11 +136,11 @@ RUNS = "runs text or a code object"
         ("open('/proc/self/mem', 'rb')", "opens /proc/self/mem"),
     ],
 )
-def test_what_no_exercise_needs_is_reported(nursery: Nursery, source: str, line: str) -> None:
+def test_what_no_exercise_needs_is_reported(nursery: ZygoteClient, source: str, line: str) -> None:
     assert any(found.startswith(line) for found in reported(nursery, source, "%time t = 1"))
 
 
-def test_equal_lines_are_folded_and_their_number_is_limited(nursery: Nursery) -> None:
+def test_equal_lines_are_folded_and_their_number_is_limited(nursery: ZygoteClient) -> None:
     assert len(reported(nursery, "import gc\nfor i in range(1000): gc.get_objects()")) == 1
     many = reported(nursery, "for i in range(1000): compile(str(i), 'x', 'eval')")
     assert len(many) == 61
@@ -163,7 +163,7 @@ last = max(sockets())
 
 
 @pytest.mark.parametrize("away", ["os.close(last)", "os.dup(last)\nos.close(last)"])
-def test_who_takes_the_connection_away_ends_or_is_named(nursery: Nursery, away: str) -> None:
+def test_who_takes_the_connection_away_ends_or_is_named(nursery: ZygoteClient, away: str) -> None:
     room = Room(nursery)
     room.run(SOCKETS + away)
     closed = "dup" not in away
@@ -174,11 +174,11 @@ def test_who_takes_the_connection_away_ends_or_is_named(nursery: Nursery, away: 
     assert found == (["closed the connection over which it is watched"] if closed and found else [])
 
 
-def test_a_closed_connection_is_named_where_nothing_else_happens(nursery: Nursery) -> None:
+def test_a_closed_connection_is_named_where_nothing_else_happens(nursery: ZygoteClient) -> None:
     assert reported(nursery, SOCKETS + "os.close(last)") == ["closed the connection over which it is watched"]
 
 
-def test_a_fresh_interpreter_is_refused_in_words(nursery: Nursery) -> None:
+def test_a_fresh_interpreter_is_refused_in_words(nursery: ZygoteClient) -> None:
     room = Room(nursery)
     room.run("import subprocess, sys\nsubprocess.run([sys.executable, '-c', 'import torch'])")
     assert room.outputs[-1]["ename"] == "ProgramError"

@@ -10,8 +10,8 @@ import pytest
 from IPython.core.inputtransformer2 import TransformerManager
 
 from autograder.static_analysis import cell_ast
-from autograder.static_analysis.cell_ast import DEEPEST, LONGEST, UnreadableCellError, parsed, syntax_fault
-from autograder.static_analysis.suspicious_code import conspicuous
+from autograder.static_analysis.cell_ast import DEEPEST, LONGEST, UnreadableCellError, parse_cell, syntax_error
+from autograder.static_analysis.suspicious_code import find_suspicious
 
 TOO_DEEP = {
     "a sum of 2,500 numbers": "x = " + " + ".join("1" for _ in range(2_500)),
@@ -54,22 +54,22 @@ IPYTHON = [
 
 @pytest.mark.parametrize("source", [*TOO_DEEP.values(), *UNREADABLE.values()], ids=[*TOO_DEEP, *UNREADABLE])
 def test_what_nobody_can_follow_is_told_as_unread(source: str) -> None:
-    parsed.cache_clear()
+    parse_cell.cache_clear()
     with pytest.raises(UnreadableCellError):
-        parsed(source)
-    assert conspicuous([source])
-    assert syntax_fault(source) == ""
+        parse_cell(source)
+    assert find_suspicious([source])
+    assert syntax_error(source) == ""
 
 
 @pytest.mark.parametrize("source", FAULTY.values(), ids=FAULTY)
 def test_what_python_refuses_is_a_syntax_error(source: str) -> None:
-    assert parsed(source) is None
-    assert syntax_fault(source) or "\0" in source
+    assert parse_cell(source) is None
+    assert syntax_error(source) or "\0" in source
 
 
 def test_what_people_write_is_not_too_deep() -> None:
     chain = "y = x" + ".view(1)" * (DEEPEST // 2 - 5)
-    assert parsed(chain) is not None
+    assert parse_cell(chain) is not None
 
 
 @pytest.mark.parametrize("source", IPYTHON)
@@ -78,7 +78,7 @@ def test_magics_become_what_ipython_makes_of_them(source: str) -> None:
 
 
 def test_magics_of_code_stand_before_it() -> None:
-    cell = parsed("%%time\n%%capture out\nx = 1\n!ls")
+    cell = parse_cell("%%time\n%%capture out\nx = 1\n!ls")
     assert cell is not None
     assert [ast.unparse(statement) for statement in cell.body] == [
         "get_ipython().run_line_magic('time', '')",
@@ -99,9 +99,9 @@ def lines_tokenized(source: str, monkeypatch: pytest.MonkeyPatch) -> int:
         return taken
 
     monkeypatch.setattr(cell_ast, "_next_statement", counted)
-    parsed.cache_clear()
+    parse_cell.cache_clear()
     with suppress(UnreadableCellError):
-        parsed(source)
+        parse_cell(source)
     return count
 
 
@@ -114,17 +114,17 @@ def test_a_page_of_magics_is_read_in_proportion(line: str, monkeypatch: pytest.M
 def test_magics_that_nothing_closes_have_a_budget(line: str, monkeypatch: pytest.MonkeyPatch) -> None:
     lines = 400
     assert lines_tokenized(f"{line}\n" * lines, monkeypatch) <= 6 * lines + 200
-    assert conspicuous([f"{line}\n" * lines]) == ("a cell that cannot be read",)
+    assert find_suspicious([f"{line}\n" * lines]) == ("a cell that cannot be read",)
 
 
 def test_six_hundred_lines_for_the_shell_are_read() -> None:
-    cell = parsed("!ls\n" * 600)
+    cell = parse_cell("!ls\n" * 600)
     assert cell is not None
     assert len(cell.body) == 600
 
 
 def test_nothing_is_said_about_escapes() -> None:
-    parsed.cache_clear()
+    parse_cell.cache_clear()
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        assert parsed("x = '\\d'") is not None
+        assert parse_cell("x = '\\d'") is not None

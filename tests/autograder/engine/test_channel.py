@@ -17,9 +17,9 @@ from hypothesis import strategies as st
 from autograder.engine.transport.channel import (
     Channel,
     ClosedError,
-    LateError,
-    TooLongError,
-    Tray,
+    DeadlineError,
+    Mailbox,
+    MessageTooLongError,
     receive_with_descriptors,
     send_with_descriptors,
 )
@@ -70,7 +70,7 @@ def test_a_message_longer_than_any_buffer_arrives(ends: tuple[Channel, socket.so
 def test_an_announced_length_past_the_limit_is_refused_before_it_comes(ends: tuple[Channel, socket.socket]) -> None:
     channel, other = ends
     other.sendall(struct.pack("<I", 10**7 + 1))
-    with pytest.raises(TooLongError):
+    with pytest.raises(MessageTooLongError):
         channel.receive(monotonic() + 60)
 
 
@@ -78,7 +78,7 @@ def test_a_length_that_is_only_announced_costs_nothing(ends: tuple[Channel, sock
     channel, other = ends
     other.sendall(struct.pack("<I", 10**7) + b"x")
     tracemalloc.start()
-    with pytest.raises(LateError):
+    with pytest.raises(DeadlineError):
         channel.receive(monotonic() + SOON)
     assert tracemalloc.get_traced_memory()[1] < 2**21  # the piece that is looked for at once
     tracemalloc.stop()
@@ -112,7 +112,7 @@ def test_a_message_that_does_not_come_in_time_is_late_wherever_it_stops(
 ) -> None:
     channel, other = ends
     other.sendall(begun)
-    with pytest.raises(LateError):
+    with pytest.raises(DeadlineError):
         channel.receive(monotonic() + SOON)
 
 
@@ -129,7 +129,7 @@ def test_a_connection_that_is_closed_in_the_middle_is_closed(ends: tuple[Channel
 
 def test_an_other_side_that_takes_nothing_makes_the_sender_late(ends: tuple[Channel, socket.socket]) -> None:
     channel, _ = ends
-    with pytest.raises(LateError):
+    with pytest.raises(DeadlineError):
         channel.send(b"x" * 10**7, deadline=monotonic() + SOON)
 
 
@@ -180,15 +180,15 @@ def test_a_short_message_that_is_cut_off_is_a_closed_connection() -> None:
 
 
 @pytest.fixture
-def trays() -> Iterator[tuple[Tray, Tray]]:
+def trays() -> Iterator[tuple[Mailbox, Mailbox]]:
     """Both ends of a connection for what lies about."""
-    a, b = (Tray(end, 2**20) for end in socket.socketpair(type=socket.SOCK_SEQPACKET))
+    a, b = (Mailbox(end, 2**20) for end in socket.socketpair(type=socket.SOCK_SEQPACKET))
     yield a, b
     a.close()
     b.close()
 
 
-def test_what_was_laid_down_lies_there_until_it_is_taken(trays: tuple[Tray, Tray]) -> None:
+def test_what_was_laid_down_lies_there_until_it_is_taken(trays: tuple[Mailbox, Mailbox]) -> None:
     here, there = trays
     assert there.take() == []
     assert all(here.put(data) for data in (b"one", b"x" * 2**16, b"three"))
@@ -196,7 +196,7 @@ def test_what_was_laid_down_lies_there_until_it_is_taken(trays: tuple[Tray, Tray
     assert there.take() == []
 
 
-def test_what_is_too_long_or_one_too_many_is_not_laid_down_and_spoils_nothing(trays: tuple[Tray, Tray]) -> None:
+def test_what_is_too_long_or_one_too_many_is_not_laid_down_and_spoils_nothing(trays: tuple[Mailbox, Mailbox]) -> None:
     here, there = trays
     assert not here.put(b"x" * (2**16 + 1))
     put = 0
@@ -207,7 +207,7 @@ def test_what_is_too_long_or_one_too_many_is_not_laid_down_and_spoils_nothing(tr
     assert there.take() == [b"z"]
 
 
-def test_what_somebody_laid_down_who_has_gone_is_there(trays: tuple[Tray, Tray]) -> None:
+def test_what_somebody_laid_down_who_has_gone_is_there(trays: tuple[Mailbox, Mailbox]) -> None:
     here, there = trays
     here.put(b"last words")
     here.close()
@@ -218,10 +218,10 @@ def test_what_somebody_laid_down_who_has_gone_is_there(trays: tuple[Tray, Tray])
 
 def test_who_lays_down_without_end_is_not_waited_for() -> None:
     here, there = socket.socketpair(type=socket.SOCK_SEQPACKET)
-    tray = Tray(there, 10_000)
+    tray = Mailbox(there, 10_000)
     for _ in range(11):
         here.send(b"x" * 1_000)
-    with pytest.raises(TooLongError):
+    with pytest.raises(MessageTooLongError):
         tray.take()
     here.close()
     tray.close()

@@ -11,8 +11,8 @@ from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_outp
 from nbgrader.utils import determine_grade
 
 from autograder.engine.checker.checker import Checker
-from autograder.engine.checker.remote_objects import Names
-from autograder.engine.checker.zygote_client import NurseryError
+from autograder.engine.checker.remote_objects import RemoteNamespace
+from autograder.engine.checker.zygote_client import ZygoteError
 from autograder.engine.settings import GradingSettings
 from autograder.engine.student.shell import CellShell, make_shell
 from autograder.submission.problem import Problem, add_problems, problems_of
@@ -99,7 +99,7 @@ class Bench:
 def bench() -> Iterator[Bench]:
     """What notebooks are graded with; IPython knows only one shell at a time."""
     before = InteractiveShell._instance
-    yield Bench(make_shell(Names()))
+    yield Bench(make_shell(RemoteNamespace()))
     CellShell.clear_instance()
     InteractiveShell._instance = before
 
@@ -175,7 +175,7 @@ def test_what_students_show_during_a_test_is_neither_result_nor_error_of_it(benc
 def test_of_outputs_that_a_student_forges_during_a_test_only_text_is_kept(bench: Bench) -> None:
     made = bench.run(
         "import gc\nfrom autograder.engine.transport.serialization import pack\n"
-        "(agent,) = [thing for thing in gc.get_objects() if type(thing).__name__ == 'Agent']\n"
+        "(agent,) = [thing for thing in gc.get_objects() if type(thing).__name__ == 'RpcServer']\n"
         "def say(**output): agent._channel.send(pack({'out': output}))\n"
         "def f():\n"
         "    say(output_type='execute_result', data={'text/plain': '1'}, metadata={})\n"
@@ -341,10 +341,10 @@ def test_problems_that_were_there_stay(bench: Bench) -> None:
 
 def test_where_no_process_is_to_be_had_nothing_is_graded(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
     def none() -> Any:
-        raise NurseryError("the process that student code is forked from has died")
+        raise ZygoteError("the process that student code is forked from has died")
 
     monkeypatch.setattr(bench, "new_child", none)
-    with pytest.raises(NurseryError):
+    with pytest.raises(ZygoteError):
         bench.run("1")
 
 

@@ -7,8 +7,8 @@ from pathlib import Path
 import nbformat
 import pytest
 
-from autograder.static_analysis.cell_ast import syntax_fault
-from autograder.static_analysis.suspicious_code import conspicuous
+from autograder.static_analysis.cell_ast import syntax_error
+from autograder.static_analysis.suspicious_code import find_suspicious
 
 PROJECT = Path(__file__).parents[3]
 
@@ -35,7 +35,7 @@ PROJECT = Path(__file__).parents[3]
     ],
 )
 def test_what_no_exercise_needs_is_named(source: str, name: str) -> None:
-    assert conspicuous([source]) == (name,)
+    assert find_suspicious([source]) == (name,)
 
 
 @pytest.mark.parametrize(
@@ -52,12 +52,12 @@ def test_what_no_exercise_needs_is_named(source: str, name: str) -> None:
     ],
 )
 def test_ordinary_work_and_what_cannot_run_are_not(source: str) -> None:
-    assert conspicuous([source]) == ()
+    assert find_suspicious([source]) == ()
 
 
 def test_equal_names_are_told_once_and_many_in_part() -> None:
-    assert conspicuous(["eval\neval", "eval", "exec"]) == ("eval", "exec")
-    names = conspicuous(["\n".join(f"import unknown_{number}" for number in range(500))])
+    assert find_suspicious(["eval\neval", "eval", "exec"]) == ("eval", "exec")
+    names = find_suspicious(["\n".join(f"import unknown_{number}" for number in range(500))])
     assert len(names) == 31
     assert names[-1] == "and 470 others"
 
@@ -75,8 +75,8 @@ def test_equal_names_are_told_once_and_many_in_part() -> None:
 )
 def test_hostile_text_is_read_to_its_end(source: str) -> None:
     # Each took minutes, or raised.
-    assert len(conspicuous([source])) <= 1
-    assert len(syntax_fault(source)) < 200
+    assert len(find_suspicious([source])) <= 1
+    assert len(syntax_error(source)) < 200
 
 
 @pytest.mark.parametrize(
@@ -84,4 +84,4 @@ def test_hostile_text_is_read_to_its_end(source: str) -> None:
 )
 def test_no_solution_of_the_courses_own_is_named(path: Path) -> None:
     notebook = nbformat.read(path, 4)
-    assert conspicuous([cell.source for cell in notebook.cells if cell.cell_type == "code"]) == ()
+    assert find_suspicious([cell.source for cell in notebook.cells if cell.cell_type == "code"]) == ()

@@ -12,13 +12,13 @@ import pytest
 import torch
 
 from autograder.engine.checker import rpc_client as module
-from autograder.engine.checker.remote_objects import RemoteModule, RemoteObject, StudentError, stand_for
-from autograder.engine.checker.rpc_client import Allowance, LimitError, memory_text
-from autograder.engine.transport.serialization import Opaque, Reference, WireError, pack, unpack
+from autograder.engine.checker.remote_objects import RemoteModule, RemoteObject, StudentError, proxy_for
+from autograder.engine.checker.rpc_client import CellLimits, LimitError, memory_text
+from autograder.engine.transport.serialization import Opaque, ProtocolError, Reference, pack, unpack
 
 from .student import MAX_BYTES, Scripted, Student, conversation_with
 
-BRIEF = Allowance(0.3, 60, 4096, 1_000_000, 256)
+BRIEF = CellLimits(0.3, 60, 4096, 1_000_000, 256)
 
 
 def refer(item: Any) -> Reference:
@@ -82,7 +82,7 @@ def test_a_forged_answer_to_any_question_is_a_value_or_an_exception(
     process = Scripted(*[answer] * 30)
     conversation = conversation_with(process)
     with contextlib.suppress(Exception):
-        question(stand_for(conversation, Reference(1, "object", "it")))
+        question(proxy_for(conversation, Reference(1, "object", "it")))
     assert process.asked
     assert conversation.broken is None or conversation.broken.kind in ("malformed answer", "kernel died")
     process.close()
@@ -107,10 +107,10 @@ def test_a_reference_of_any_kind_becomes_a_proxy(kind: str) -> None:
 def test_forged_gradients_of_another_form_are_refused(gradients: Any) -> None:
     forward = pack({"value": torch.ones(2), "graph": 1, "attached": [0]})
     process = Scripted(forward, pack({"value": gradients}))
-    it = stand_for(conversation_with(process), Reference(1, "function", "f"))
+    it = proxy_for(conversation_with(process), Reference(1, "function", "f"))
     x = torch.ones(3, requires_grad=True)
     result = it(x)
-    with pytest.raises(WireError, match="gradient"):
+    with pytest.raises(ProtocolError, match="gradient"):
         result.sum().backward()
     assert x.grad is None
     process.close()
@@ -119,7 +119,7 @@ def test_forged_gradients_of_another_form_are_refused(gradients: Any) -> None:
 def test_forged_changes_reach_no_argument_of_another_shape_or_kind() -> None:
     changed = [torch.ones(5), [9, 9], {"k": 1}], {"a": 7}
     process = Scripted(pack({"value": 1, "changed": list(changed)}))
-    it = stand_for(conversation_with(process), Reference(1, "function", "f"))
+    it = proxy_for(conversation_with(process), Reference(1, "function", "f"))
     tensor, number = torch.zeros(3), {"k": torch.zeros(2)}
     it(tensor, (1, 2), number)
     assert tensor.tolist() == [0, 0, 0]
@@ -168,7 +168,7 @@ def test_code_that_does_not_stop_when_told_is_killed(
 
 
 def test_a_flood_of_output_is_stopped_while_it_comes(student: Student) -> None:
-    student.begin(Allowance(60, 60, 4096, 100_000, 256))
+    student.begin(CellLimits(60, 60, 4096, 100_000, 256))
     with pytest.raises(LimitError, match="printed more than 100000 characters") as caught:
         student.run("while True: print('x' * 1000)")
     assert caught.value.kind == "output flood"
@@ -276,5 +276,5 @@ def test_memory_is_told_in_the_unit_that_it_was_set_in() -> None:
 def test_an_error_in_a_forged_answer_is_a_students_whatever_it_says() -> None:
     process = Scripted(FORGED["an error"])
     with pytest.raises(StudentError, match="bye"):
-        stand_for(conversation_with(process), Reference(1, "function", "f"))()
+        proxy_for(conversation_with(process), Reference(1, "function", "f"))()
     process.close()

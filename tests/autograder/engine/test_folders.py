@@ -13,7 +13,7 @@ import pytest
 from autograder.engine.settings import GradingSettings
 from autograder.engine.workers import temp_folders
 from autograder.engine.workers.executor import WorkerExecutor
-from autograder.engine.workers.temp_folders import LOCK, new_folder, remove_leftovers
+from autograder.engine.workers.temp_folders import LOCK, locked_temp_folder, remove_abandoned
 
 
 @pytest.fixture(autouse=True)
@@ -25,8 +25,8 @@ def _own_place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 def killed_run() -> Path:
     """Return the folder of a process that has made one, put something into it, and was killed."""
     code = (
-        "import os, pathlib, signal, subprocess, sys, tempfile\nfrom autograder.engine.workers.temp_folders import new_folder\n"
-        f"tempfile.tempdir = {tempfile.gettempdir()!r}\nfolder, _ = new_folder()\n"
+        "import os, pathlib, signal, subprocess, sys, tempfile\nfrom autograder.engine.workers.temp_folders import locked_temp_folder\n"
+        f"tempfile.tempdir = {tempfile.gettempdir()!r}\nfolder, _ = locked_temp_folder()\n"
         "pathlib.Path(folder, 'packages').mkdir()\nprint(folder, flush=True)\nos.kill(os.getpid(), signal.SIGKILL)"
     )
     return Path(
@@ -48,13 +48,13 @@ def test_the_folder_of_a_run_that_was_killed_is_removed_by_the_next(tmp_path: Pa
 
 
 def test_a_folder_in_use_stays_also_if_who_has_made_it_is_gone(tmp_path: Path) -> None:
-    folder, handle = new_folder()
+    folder, handle = locked_temp_folder()
     heir = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE, pass_fds=[handle])
     os.close(handle)
-    remove_leftovers()
+    remove_abandoned()
     assert Path(folder).is_dir()
     heir.communicate(b"\n")
-    remove_leftovers()
+    remove_abandoned()
     assert not Path(folder).exists()
 
 
@@ -64,11 +64,11 @@ def test_what_is_young_or_not_certainly_ours_stays(tmp_path: Path, monkeypatch: 
     (tmp_path / "another-x" / LOCK).touch()
     (tmp_path / "tfcourse-link").symlink_to(tmp_path / "another-x")
     (tmp_path / "tfcourse-file").touch()
-    remove_leftovers()
+    remove_abandoned()
     assert len(list(tmp_path.iterdir())) == 4
     monkeypatch.setattr(temp_folders, "_YOUNG_SECONDS", 60.0)
     left = killed_run()
-    remove_leftovers()
+    remove_abandoned()
     assert left.is_dir()
 
 
@@ -76,7 +76,7 @@ def test_a_folder_of_another_user_stays(monkeypatch: pytest.MonkeyPatch) -> None
     left = killed_run()
     with monkeypatch.context() as somebody:
         somebody.setattr(os, "geteuid", lambda: 12345)
-        remove_leftovers()
+        remove_abandoned()
     assert left.is_dir()
 
 
@@ -85,10 +85,10 @@ def test_what_students_are_forked_from_ends_with_its_worker_also_while_it_prepar
         f"import pathlib, time\npathlib.Path({str(tmp_path / 'begun')!r}).touch()\ntime.sleep(600)\n", encoding="utf-8"
     )
     code = (
-        "import os, pathlib, time\nfrom autograder.engine.checker.zygote_client import Nursery\n"
-        "from autograder.engine.sandbox.settings import EngineSettings\n"
-        "settings = EngineSettings(preload=('endless',), isolation='none')\n"
-        f"nursery = Nursery(settings, {{**os.environ, 'PYTHONPATH': {str(tmp_path)!r}}})\nnursery.start()\n"
+        "import os, pathlib, time\nfrom autograder.engine.checker.zygote_client import ZygoteClient\n"
+        "from autograder.engine.sandbox.settings import SandboxSettings\n"
+        "settings = SandboxSettings(preload=('endless',), isolation='none')\n"
+        f"nursery = ZygoteClient(settings, {{**os.environ, 'PYTHONPATH': {str(tmp_path)!r}}})\nnursery.start()\n"
         f"while not pathlib.Path({str(tmp_path / 'begun')!r}).exists(): time.sleep(0.01)\n"
         "os._exit(0)"
     )

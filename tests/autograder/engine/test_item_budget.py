@@ -8,7 +8,7 @@ from autograder.checking.draw import Case
 from autograder.engine.checker.remote_subject import RemoteSubject
 from autograder.engine.checker.rpc_client import signal_name
 from autograder.engine.transport import serialization
-from autograder.engine.transport.serialization import ItemBudget, Reference, WireError, pack, unpack
+from autograder.engine.transport.serialization import ItemBudget, ProtocolError, Reference, pack, unpack
 
 from .student import Scripted, conversation_with
 
@@ -20,7 +20,7 @@ def part(items: int) -> bytes:
 def test_a_message_of_more_items_than_one_may_have_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     data = pack([0] * 2000)
     monkeypatch.setattr(serialization, "MAX_ITEMS", 1000)
-    with pytest.raises(WireError, match="more than 1000 items"):
+    with pytest.raises(ProtocolError, match="more than 1000 items"):
         unpack(data)
 
 
@@ -28,15 +28,15 @@ def test_what_is_left_of_the_items_is_shared_by_all_messages() -> None:
     budget = ItemBudget(2500)
     for _ in range(2):
         assert len(unpack(pack([0] * 1000), budget=budget)) == 1000
-    with pytest.raises(WireError, match="more than 2500 items in all"):
+    with pytest.raises(ProtocolError, match="more than 2500 items in all"):
         unpack(pack([0] * 1000), budget=budget)
-    with pytest.raises(WireError, match="more than 2500 items in all"):
+    with pytest.raises(ProtocolError, match="more than 2500 items in all"):
         unpack(pack([1]), budget=budget)
 
 
 def test_two_million_items_are_refused_in_words_that_name_the_limit() -> None:
     million = b"\x92" + b"\x00" + b"\xdd" + (2_000_000).to_bytes(4, "big") + b"\x00" * 2_000_000
-    with pytest.raises(WireError, match="more than 100000 items"):
+    with pytest.raises(ProtocolError, match="more than 100000 items"):
         unpack(million)
 
 

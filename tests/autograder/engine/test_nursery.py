@@ -12,10 +12,10 @@ import pytest
 import torch
 
 from autograder.checking.draw import Case
-from autograder.engine.checker.remote_objects import Names, conversation_of, reference_of
+from autograder.engine.checker.remote_objects import RemoteNamespace, conversation_of, reference_of
 from autograder.engine.checker.remote_subject import RemoteSubject
-from autograder.engine.checker.rpc_client import Allowance, LimitError
-from autograder.engine.checker.zygote_client import Child, Nursery
+from autograder.engine.checker.rpc_client import CellLimits, LimitError
+from autograder.engine.checker.zygote_client import StudentProcess, ZygoteClient
 from autograder.engine.sandbox.lockdown import LAYERS
 from autograder.engine.settings import GradingSettings
 from autograder.engine.workers.sandbox_settings import engine_settings, student_environment
@@ -26,9 +26,9 @@ SETTINGS = GradingSettings(memory_mb=1024, scratch_mb=16, seed=5)
 
 
 @pytest.fixture(scope="module")
-def nursery(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Nursery]:
+def nursery(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ZygoteClient]:
     """A zygote of a course's settings, ready to fork."""
-    made = Nursery(engine_settings(SETTINGS), student_environment(SETTINGS, tmp_path_factory.mktemp("home")))
+    made = ZygoteClient(engine_settings(SETTINGS), student_environment(SETTINGS, tmp_path_factory.mktemp("home")))
     made.make_ready()
     yield made
     made.close()
@@ -37,14 +37,14 @@ def nursery(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Nursery]:
 class Room:
     """A child of a real nursery, with a conversation."""
 
-    def __init__(self, nursery: Nursery) -> None:
-        self.child: Child = nursery.child(2**26)
+    def __init__(self, nursery: ZygoteClient) -> None:
+        self.child: StudentProcess = nursery.child(2**26)
         self.conversation = conversation_with(self.child)
         self.conversation._how_it_ended = nursery.how_it_ended
         self.outputs: list[Any] = []
         self.conversation.begin(AMPLE, self.outputs.append)
         self.conversation.give_key()
-        self.names = Names()
+        self.names = RemoteNamespace()
         self.names.conversation = self.conversation
 
     def run(self, source: str) -> Any:
@@ -53,7 +53,7 @@ class Room:
 
 
 @pytest.fixture
-def room(nursery: Nursery) -> Iterator[Room]:
+def room(nursery: ZygoteClient) -> Iterator[Room]:
     """A new sandboxed child."""
     made = Room(nursery)
     yield made
@@ -100,7 +100,7 @@ def test_a_thread_is_refused_what_is_forbidden(room: Room, earlier: str) -> None
 
 
 def test_who_has_had_no_company_is_known_for_certain(room: Room) -> None:
-    ask = "import sys\nprint(sys.modules['autograder.engine.student.thread_check'].none_yet())\n"
+    ask = "import sys\nprint(sys.modules['autograder.engine.student.thread_check'].is_single_threaded())\n"
     room.run("import torch\nx = torch.ones(3, requires_grad=True)\n(x @ x).backward()\n%matplotlib inline\n" + ask)
     room.run("import threading\nthreading.Thread(target=int).start()\n" + ask)
     assert [output.get("text") for output in room.outputs] == ["True\n", "False\n"], room.outputs
@@ -130,7 +130,7 @@ def test_a_child_has_no_open_files_but_its_own(room: Room) -> None:
     assert sum(target.startswith("socket:") for target in opened.values()) == 3, opened
 
 
-def test_children_inherit_nothing_from_each_other(nursery: Nursery) -> None:
+def test_children_inherit_nothing_from_each_other(nursery: ZygoteClient) -> None:
     for _ in range(2):
         room = Room(nursery)
         assert room.run("import os, random, torch\nseen = os.path.exists('/tmp/work/left'), hasattr(torch, 'left')")
@@ -140,7 +140,7 @@ def test_children_inherit_nothing_from_each_other(nursery: Nursery) -> None:
 
 
 def test_memory_that_all_processes_together_fill_is_a_broken_limit(room: Room) -> None:
-    room.conversation.begin(Allowance(60, 60, 300, 10**6, 256), room.outputs.append)
+    room.conversation.begin(CellLimits(60, 60, 300, 10**6, 256), room.outputs.append)
     with pytest.raises(LimitError, match="300 MiB") as caught:
         room.run("import time\nkept = bytearray(b'x') * (400 * 2**20)\ntime.sleep(30)")
     assert caught.value.kind == "memory"
@@ -152,7 +152,7 @@ def test_an_allocation_past_the_limit_is_an_error_that_code_can_catch(room: Room
     assert room.run("y = 1")
 
 
-def test_a_crash_is_told_by_its_signal_and_the_next_child_is_had(nursery: Nursery, room: Room) -> None:
+def test_a_crash_is_told_by_its_signal_and_the_next_child_is_had(nursery: ZygoteClient, room: Room) -> None:
     with pytest.raises(LimitError) as caught:
         room.run("import ctypes\nctypes.string_at(0)")
     assert caught.value.kind == "kernel died"
@@ -161,7 +161,7 @@ def test_a_crash_is_told_by_its_signal_and_the_next_child_is_had(nursery: Nurser
     again.child.close()
 
 
-def test_everything_a_child_has_started_ends_with_it(nursery: Nursery) -> None:
+def test_everything_a_child_has_started_ends_with_it(nursery: ZygoteClient) -> None:
     room = Room(nursery)
     room.run("import os, time\nif not os.fork():\n    os.setsid()\n    time.sleep(1000)")
     pid = room.child._pid
@@ -186,7 +186,7 @@ def _has_ended(pid: int) -> bool:
     return ended
 
 
-def test_a_zygote_that_is_killed_is_started_again(nursery: Nursery) -> None:
+def test_a_zygote_that_is_killed_is_started_again(nursery: ZygoteClient) -> None:
     assert nursery._process is not None
     os.killpg(nursery._process.pid, signal.SIGKILL)
     nursery._process.wait()
@@ -201,7 +201,7 @@ def test_a_folder_on_pythons_path_that_is_not_shown_need_not_be_hidden(
 ) -> None:
     (tmp_path / "tfcourse").mkdir()
     monkeypatch.setenv("PYTHONPATH", f"{tmp_path}{os.pathsep}{os.environ.get('PYTHONPATH', '')}")
-    made = Nursery(engine_settings(SETTINGS), student_environment(SETTINGS, tmp_path / "home"))
+    made = ZygoteClient(engine_settings(SETTINGS), student_environment(SETTINGS, tmp_path / "home"))
     try:
         made.make_ready()
         child = made.child(2**20)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from autograder.engine.sandbox.settings import EngineSettings
+from autograder.engine.sandbox.settings import SandboxSettings
 from autograder.engine.settings import GradingSettings
 from autograder.engine.workers.sandbox_settings import engine_settings, student_environment
 
@@ -45,13 +45,13 @@ def test_what_seeds_students_is_decided_by_the_secret_and_is_not_it(seed: int | 
 
 def test_settings_survive_the_way_to_another_process_as_plain_data() -> None:
     made = engine_settings(SETTINGS, "/wheel")
-    assert EngineSettings.from_dict(made.to_dict()) == made
-    assert len(made.to_dict()) == len(fields(EngineSettings))
+    assert SandboxSettings.from_dict(made.to_dict()) == made
+    assert len(made.to_dict()) == len(fields(SandboxSettings))
 
 
 def test_a_name_that_is_no_setting_is_refused() -> None:
     with pytest.raises(TypeError, match="isolaton"):
-        EngineSettings.from_dict({"isolaton": "none"})
+        SandboxSettings.from_dict({"isolaton": "none"})
 
 
 def test_students_see_no_secret_of_the_shell_and_draw_into_the_notebook(

@@ -14,8 +14,14 @@ import pytest
 import torch
 from torch import nn
 
-from autograder.engine.checker.remote_objects import Names, RemoteModule, RemoteObject, StudentError, exception_of
-from autograder.engine.transport.serialization import NotPlainError, Opaque
+from autograder.engine.checker.remote_objects import (
+    RemoteModule,
+    RemoteNamespace,
+    RemoteObject,
+    StudentError,
+    exception_of,
+)
+from autograder.engine.transport.serialization import Opaque, SerializationError
 
 from .student import Student
 
@@ -68,7 +74,7 @@ class TestValues:
     def test_a_cycle_is_an_error_on_either_side(self, student: Student) -> None:
         endless: list[Any] = []
         endless.append(endless)
-        with pytest.raises((NotPlainError, RecursionError)):
+        with pytest.raises((SerializationError, RecursionError)):
             student.define("f = lambda x: x")(endless)
         with pytest.raises((TypeError, RecursionError)):
             student.define("def g():\n    x = []\n    x.append(x)\n    return x", "g")()
@@ -132,7 +138,7 @@ class TestKindsOfFunctions:
         with pytest.raises(NameError, match="nowhere"):
             student.grade("nowhere")
         with pytest.raises(KeyError):
-            Names()["anything"]
+            RemoteNamespace()["anything"]
 
     def test_names_of_python_are_pythons_own_whatever_the_student_calls_so(self, student: Student) -> None:
         student.run("def len(x): return 42\nabs = lambda x: 42\n__file__ = 'mine'")

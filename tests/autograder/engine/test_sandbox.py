@@ -282,7 +282,7 @@ class TestWithoutNamespaces:
 
 def layers_of_a_restricted_process() -> Any:
     with tempfile.TemporaryDirectory() as folder:
-        return in_child(lambda: lockdown.lock_in(lockdown.Limits(), namespaces=False, scratch=folder))
+        return in_child(lambda: lockdown.lock_down(lockdown.Limits(), namespaces=False, scratch=folder))
 
 
 def test_a_layer_that_the_system_does_not_offer_is_left_out_of_the_report(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -10,7 +10,7 @@ from autograder.checking.request import Observation
 from autograder.checking.sheet import Sheet, decide
 from autograder.checking.subject import LocalSubject
 from autograder.checks import exercise
-from autograder.engine.checker.answer_cache import Stock
+from autograder.engine.checker.answer_cache import AnswerCache
 from autograder.engine.settings import GradingSettings
 from autograder.engine.transport.serialization import pack
 
@@ -18,8 +18,8 @@ NAME = "causal_mask"
 
 
 @pytest.fixture
-def stock() -> Stock:
-    made = Stock(GradingSettings(seed=11))
+def stock() -> AnswerCache:
+    made = AnswerCache(GradingSettings(seed=11))
     cell = new_code_cell(f"from tfcourse import check\ncheck({NAME}, hidden=True)")
     cell.metadata.nbgrader = {"grade": True, "grade_id": f"test_{NAME}", "locked": True}
     notebook = new_notebook(cells=[cell])
@@ -40,7 +40,7 @@ def hidden_sheet() -> Sheet:
 
 
 def test_what_mistakes_have_answered_in_one_checker_the_next_need_not_ask(
-    stock: Stock, monkeypatch: pytest.MonkeyPatch
+    stock: AnswerCache, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     wrong = LocalSubject(exercise(NAME).misconceptions[0].wrong)
     sheets = hidden_sheet(), plain_sheet()
@@ -63,12 +63,12 @@ def test_what_mistakes_have_answered_in_one_checker_the_next_need_not_ask(
     assert decide(sheet, wrong) == verdict
 
 
-def test_news_that_come_before_the_questions_are_kept_for_them(stock: Stock) -> None:
+def test_news_that_come_before_the_questions_are_kept_for_them(stock: AnswerCache) -> None:
     sheet = plain_sheet()
     answer = sheet.answer(0, 0, 0)
     news = stock.news()
     sheet._answers.clear()
-    other = Stock(GradingSettings(seed=11))
+    other = AnswerCache(GradingSettings(seed=11))
     other.learn(news)
     assert not sheet.answered
     other.lay_in([NAME])
@@ -77,7 +77,7 @@ def test_news_that_come_before_the_questions_are_kept_for_them(stock: Stock) -> 
     assert other.news() == b""
 
 
-def test_an_answer_that_cannot_be_told_is_asked_for_again(stock: Stock) -> None:
+def test_an_answer_that_cannot_be_told_is_asked_for_again(stock: AnswerCache) -> None:
     sheet = plain_sheet()
     sheet._answers[0, 0, 0] = [Observation(outputs={"output": object()})]
     stock.learn(stock.news())
@@ -86,7 +86,9 @@ def test_an_answer_that_cannot_be_told_is_asked_for_again(stock: Stock) -> None:
     assert sheet.answered[1, 0, 0][0].outputs
 
 
-def test_what_a_mistake_says_when_no_memory_is_left_is_not_kept(stock: Stock, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_a_mistake_says_when_no_memory_is_left_is_not_kept(
+    stock: AnswerCache, monkeypatch: pytest.MonkeyPatch
+) -> None:
     sheet = plain_sheet()
     with monkeypatch.context() as patched:
         patched.setitem(vars(sheet), "ask_mistake", lambda *place: [Observation(error="MemoryError: ")])

@@ -1,4 +1,4 @@
-"""The reader gives a value or a WireError, whatever arrives, and takes no more room than a small multiple of it."""
+"""The reader gives a value or a ProtocolError, whatever arrives, and takes no more room than a small multiple of it."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from hypothesis import find, given
 from hypothesis import strategies as st
 
 from autograder.engine.transport import serialization
-from autograder.engine.transport.serialization import MAX_DEPTH, Opaque, Reference, WireError, pack, unpack
+from autograder.engine.transport.serialization import MAX_DEPTH, Opaque, ProtocolError, Reference, pack, unpack
 
 from .values import Pair, examples
 
@@ -159,7 +159,7 @@ def read(data: bytes) -> Any:
     found: Any
     try:
         found = unpack(data)
-    except WireError as error:
+    except ProtocolError as error:
         found = error
     room = tracemalloc.get_traced_memory()[1] - before
     # Two bytes can be a list of its own, and a list takes a hundred.
@@ -169,13 +169,13 @@ def read(data: bytes) -> Any:
 
 @pytest.mark.parametrize("data", HOSTILE.values(), ids=HOSTILE.keys())
 def test_a_message_made_to_do_harm_is_refused(data: bytes) -> None:
-    assert isinstance(read(data), WireError)
+    assert isinstance(read(data), ProtocolError)
 
 
 @pytest.mark.parametrize("depth", [MAX_DEPTH + 1, MAX_DEPTH + 2, MAX_DEPTH + 3, 500, 5000])
 def test_a_list_deeper_than_the_cap_is_refused(depth: int) -> None:
     assert isinstance(read(b"\x92\x00" * MAX_DEPTH + b"\xc0"), list)
-    assert isinstance(read(b"\x92\x00" * (depth + 1) + b"\xc0"), WireError)
+    assert isinstance(read(b"\x92\x00" * (depth + 1) + b"\xc0"), ProtocolError)
 
 
 def test_a_truth_value_of_any_byte_is_one_or_zero() -> None:
@@ -210,7 +210,7 @@ def test_all_that_is_hostile_together_leaves_the_process_as_large_as_it_was() ->
         tracemalloc.stop()
         before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
         for data in HOSTILE.values():
-            with contextlib.suppress(WireError):
+            with contextlib.suppress(ProtocolError):
                 unpack(data)
         grown = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before
         os.write(writing, str(grown).encode())
@@ -253,7 +253,7 @@ def test_a_message_with_bits_turned_is_read_or_refused(data: bytes, turned: list
 @pytest.mark.parametrize("data", SOUND, ids=range(len(SOUND)))
 def test_a_message_that_is_cut_off_anywhere_is_refused(data: bytes) -> None:
     for length in range(len(data)):
-        assert isinstance(read(data[:length]), WireError)
+        assert isinstance(read(data[:length]), ProtocolError)
 
 
 @examples

@@ -30,8 +30,8 @@ from nbgrader.utils import determine_grade
 from autograder.engine.interface import Execution, Submission
 from autograder.engine.sandbox.lockdown import LAYERS
 from autograder.engine.settings import GradingSettings
-from autograder.engine.workers.executor import KILLED, STOPPED, News, WorkerExecutor, Workers, executor_for
-from autograder.engine.workers.worker import given_up
+from autograder.engine.workers.executor import KILLED, STOPPED, SharedAnswers, WorkerExecutor, WorkerPool, executor_for
+from autograder.engine.workers.worker import as_ungradable
 from autograder.submission.problem import Problem, problems_of
 
 SEED = 918_273_645
@@ -299,11 +299,11 @@ def test_a_submission_that_brings_down_more_processes_than_allowed_is_given_up_f
 
 
 def test_a_submission_that_was_given_up_says_so_in_every_question_and_wants_a_person() -> None:
-    done = nbformat.reads(given_up(submission(*BEFORE).notebook, "LateError"), as_version=4)
+    done = nbformat.reads(as_ungradable(submission(*BEFORE).notebook, "DeadlineError"), as_version=4)
     question = done.cells[-1]
     assert determine_grade(question)[0] == 0
     assert question.outputs[0].evalue == (
-        "Grading it did not come to an end, again and again (LateError); it was given no points."
+        "Grading it did not come to an end, again and again (DeadlineError); it was given no points."
     )
     (problem,) = problems_of(done)
     assert (problem.kind, problem.fatal) == ("grading stopped", True)
@@ -626,7 +626,7 @@ LOOK_AROUND: tuple[Cell, ...] = (
 
 def test_a_run_with_another_package_finds_the_worker_warm_and_nothing_of_the_package_before(tmp_path: Path) -> None:
     packages = {chapter: wheel(tmp_path, chapter) for chapter in ("03", "04")}
-    with Workers() as workers:
+    with WorkerPool() as workers:
         seen = []
         for chapter in ("04", "03", "03", "04"):
             lent = workers.executor_for(replace(SETTINGS, package=packages[chapter]))
@@ -653,7 +653,7 @@ def test_a_run_with_another_package_finds_the_worker_warm_and_nothing_of_the_pac
 
 
 def test_a_worker_that_is_given_back_while_it_works_is_ended(tmp_path: Path) -> None:
-    with Workers() as workers, ThreadPoolExecutor(1) as threads:
+    with WorkerPool() as workers, ThreadPoolExecutor(1) as threads:
         lent = workers.executor_for(SETTINGS)
         running = threads.submit(lent.grade_one, submission(*SLOW))
         until(lambda: lent._busy)  # type: ignore[attr-defined]
@@ -664,7 +664,7 @@ def test_a_worker_that_is_given_back_while_it_works_is_ended(tmp_path: Path) -> 
 
 
 def test_a_run_gets_workers_that_are_free_and_new_ones_beside() -> None:
-    with Workers() as workers:
+    with WorkerPool() as workers:
         first, second = workers.executor_for(SETTINGS), workers.executor_for(SETTINGS)
         assert Graded(first.grade_one(submission(*BEFORE))).points == {"good": 1.0}
         first.close()
@@ -685,7 +685,7 @@ WRONG_MASK: tuple[Cell, ...] = (
 
 
 def test_what_one_worker_has_asked_a_known_mistake_no_other_worker_asks() -> None:
-    with Workers() as workers:
+    with WorkerPool() as workers:
         first, second = (workers.executor_for(SETTINGS) for _ in range(2))
         seen = [Graded(executor.grade_one(submission(*BEFORE))) for executor in (second,)]
         seen += [Graded(executor.grade_one(submission(*WRONG_MASK))) for executor in (first, first, second, second)]
@@ -701,7 +701,7 @@ def test_what_one_worker_has_asked_a_known_mistake_no_other_worker_asks() -> Non
 
 
 def test_a_worker_that_takes_the_place_of_another_one_is_told_what_that_has_learned() -> None:
-    news = News()
+    news = SharedAnswers()
     with closing(WorkerExecutor(SETTINGS, news)) as executor:
         grade(executor, *WRONG_MASK)
         assert len(news._told) == 1

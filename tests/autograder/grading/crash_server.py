@@ -27,7 +27,7 @@ from sqlalchemy.orm import Session
 from autograder.commands.main import main
 from autograder.engine.interface import Execution, Submission
 from autograder.engine.settings import GradingSettings
-from autograder.engine.workers.pool import run_all
+from autograder.engine.workers.pool import run_concurrently
 from autograder.feedback import pages
 from autograder.grading import autograde
 from autograder.record import provenance
@@ -65,7 +65,7 @@ def executions(
     make: object, settings: GradingSettings, submissions: Iterable[Submission], workers: object
 ) -> Iterator[Execution]:
     """Run submissions, whatever a run asks for, with that executor."""
-    return run_all(partial(drawn, settings), submissions, jobs=settings.jobs)
+    return run_concurrently(partial(drawn, settings), submissions, jobs=settings.jobs)
 
 
 def end(number: int = signal.SIGKILL) -> None:
@@ -179,13 +179,13 @@ POINTS: dict[str, Callable[[], None]] = {
     "before the second commit": lambda: at_commit("before_commit", 2),
     "after the second commit": lambda: at_commit("after_commit", 2),
     "half a graded notebook": half_a_notebook,
-    "recorded by nbgrader": lambda: around(autograde.Books, "record"),
+    "recorded by nbgrader": lambda: around(autograde.GradebookWriter, "record"),
     "before the result": lambda: around(autograde, "write_result", before=True),
     "result beside its place": result_not_in_place,
     "after the result": lambda: around(autograde, "write_result"),
     "half a line of recorded": lambda: half_a_line("recorded"),
     "recorded": lambda: around(Journal, "recorded"),
-    "names of students": lambda: around(autograde.Books, "name_students", nth=1, before=True),
+    "names of students": lambda: around(autograde.GradebookWriter, "name_students", nth=1, before=True),
     "before a feedback page": lambda: around(GenerateFeedback, "start", before=True),
     "after a feedback page": lambda: around(GenerateFeedback, "start"),
     "noting a feedback page": lambda: around(pages, "_note", before=True),

@@ -22,7 +22,7 @@ from sqlalchemy import create_engine, select
 
 from autograder.course.folder import Course
 from autograder.grading.plugin import RestoreCells, SubmissionExporter
-from autograder.record.gradebook_writer import Books
+from autograder.record.gradebook_writer import GradebookWriter
 from autograder.release.nbgrader_release import generate_assignment
 
 from .conftest import CHAPTER, mark, put, source_notebook
@@ -209,7 +209,7 @@ def hand_in(course: Course, student: str, what: Any, *, when: datetime | None = 
     return path
 
 
-def by_books(books: Books, student: str, outputs: dict[str, Any]) -> Any:
+def by_books(books: GradebookWriter, student: str, outputs: dict[str, Any]) -> Any:
     """Sanitise, run for show, record."""
     notebook = nbformat.reads(books.sanitise(student, submitted(books.course, student)), as_version=4)
     play(notebook, outputs)

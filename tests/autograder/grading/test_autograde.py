@@ -20,7 +20,7 @@ from sqlalchemy.exc import OperationalError
 from autograder.course.folder import CONFIG_NAME, Course
 from autograder.engine.interface import Execution, Submission
 from autograder.engine.settings import GradingSettings
-from autograder.engine.workers.worker import given_up
+from autograder.engine.workers.worker import as_ungradable
 from autograder.errors import CourseError
 from autograder.feedback.pages import write_feedback
 from autograder.gradebook.transactions import _Unit
@@ -29,7 +29,7 @@ from autograder.grading.autograde import autograde
 from autograder.grading.course_settings import configured_settings
 from autograder.grading.plugin import configured
 from autograder.grading.submissions import submitted_students
-from autograder.record.gradebook_writer import Books, Recorded, RecordError
+from autograder.record.gradebook_writer import GradebookWriter, Recorded, RecordError
 from autograder.record.journal import open_journal
 from autograder.record.results import GradeResult, read_result, read_results
 from autograder.selftest.sample_class import SAVED_AS, SampleStudent, sample_class
@@ -160,13 +160,13 @@ def test_a_submission_without_metadata_is_graded_like_any_other(graded: Graded) 
 
 
 def test_a_late_submission_is_late_in_nbgraders_eyes(graded: Graded) -> None:
-    with Books(graded.course, CHAPTER, configured(graded.course)).gradebook() as gradebook:
+    with GradebookWriter(graded.course, CHAPTER, configured(graded.course)).gradebook() as gradebook:
         assert gradebook.find_submission(CHAPTER, odd(graded, "late")).total_seconds_late > 0
         assert gradebook.find_submission(CHAPTER, odd(graded, "")).total_seconds_late == 0
 
 
 def test_students_have_their_names_in_the_gradebook(graded: Graded) -> None:
-    with Books(graded.course, CHAPTER, configured(graded.course)).gradebook() as gradebook:
+    with GradebookWriter(graded.course, CHAPTER, configured(graded.course)).gradebook() as gradebook:
         for student in graded.students:
             found = gradebook.find_student(student.id)
             assert f"{found.first_name} {found.last_name}" == student.name
@@ -366,7 +366,7 @@ def test_another_seed_or_another_test_makes_an_old_grade_stale(course: Course, f
     autograde(course, CHAPTER, device="cpu", make_executor=echo)
     (other,) = autograde(course, CHAPTER, device="cpu", make_executor=echo, settings=GradingSettings(seed=1))
     assert (other.unchanged, other.seed) == (False, 1)
-    with Books(course, CHAPTER, configured(course)).gradebook() as gradebook:
+    with GradebookWriter(course, CHAPTER, configured(course)).gradebook() as gradebook:
         gradebook.find_source_cell("test_causal_mask", CHAPTER, CHAPTER).source += "\n# stricter"
         gradebook.db.commit()
     (again,) = autograde(course, CHAPTER, device="cpu", make_executor=echo, settings=GradingSettings(seed=1))
@@ -376,7 +376,7 @@ def test_another_seed_or_another_test_makes_an_old_grade_stale(course: Course, f
 def test_points_that_a_person_gave_survive_a_regrade(course: Course, filled: Fill, hand_in: HandIn) -> None:
     hand_in("ann", filled(answer="Because."))
     autograde(course, CHAPTER, device="cpu", make_executor=echo)
-    books = Books(course, CHAPTER, configured(course))
+    books = GradebookWriter(course, CHAPTER, configured(course))
     with books.gradebook() as gradebook:
         grade = gradebook.find_grade("question_root", CHAPTER, CHAPTER, "ann")
         grade.manual_score, grade.needs_manual_grade = 3, False
@@ -399,7 +399,7 @@ def test_a_submission_of_which_nothing_comes_is_not_passed_over(
     course: Course, filled: Fill, hand_in: HandIn, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     hand_in("ann", filled())
-    monkeypatch.setattr(module, "run_all", lambda *arguments, **options: iter(()))
+    monkeypatch.setattr("autograder.grading.dispatch.run_concurrently", lambda *arguments, **options: iter(()))
     with pytest.raises(RuntimeError, match="nothing came of ann"):
         autograde(course, CHAPTER, device="cpu", make_executor=echo)
 
@@ -410,7 +410,7 @@ def lost(settings: GradingSettings) -> Any:
             done = super().grade_one(submission)
             if submission.student != "ann":
                 return done
-            notebook = given_up(submission.notebook, "ClosedError")
+            notebook = as_ungradable(submission.notebook, "ClosedError")
             return Execution(
                 submission.student, notebook, 0.1, "grading it did not come to an end, twice (ClosedError)"
             )
@@ -446,7 +446,7 @@ def refuse(patched: pytest.MonkeyPatch, reason: str, *students: str) -> None:
     settle, recorded = _Unit.settle, [""]
 
     def watched(record: Any) -> Any:
-        def about(books: Books, student: str, *arguments: str) -> Any:
+        def about(books: GradebookWriter, student: str, *arguments: str) -> Any:
             recorded[0] = student
             try:
                 return record(books, student, *arguments)
@@ -462,7 +462,7 @@ def refuse(patched: pytest.MonkeyPatch, reason: str, *students: str) -> None:
 
     patched.setattr(_Unit, "settle", commit)
     for name in ("record", "record_zero"):
-        patched.setattr(Books, name, watched(getattr(Books, name)))
+        patched.setattr(GradebookWriter, name, watched(getattr(GradebookWriter, name)))
 
 
 def test_a_gradebook_that_is_in_use_fails_one_and_stops_nobody(
@@ -499,7 +499,7 @@ def test_a_disk_that_is_full_ends_the_run_and_keeps_what_was_graded(
 def test_a_late_penalty_is_nbgraders(course: Course, filled: Fill, hand_in: HandIn) -> None:
     with (course.root / "nbgrader_config.py").open("a") as config:
         config.write("\nc.LateSubmissionPlugin.penalty_method = 'zero'\n")
-    with Books(course, CHAPTER, configured(course)).gradebook() as gradebook:
+    with GradebookWriter(course, CHAPTER, configured(course)).gradebook() as gradebook:
         gradebook.update_or_create_assignment(CHAPTER, duedate="2026-03-01 00:00:00 UTC")
     hand_in("ann", filled()).with_name("timestamp.txt").write_text("2026-03-02 00:00:00 UTC")
     (result,) = autograde(course, CHAPTER, device="cpu", make_executor=echo)
@@ -545,13 +545,13 @@ def test_what_nbgrader_refuses_to_record_is_told_and_stops_nobody(
 ) -> None:
     hand_in("ann", filled())
     hand_in("cem", filled())
-    record = Books.record
+    record = GradebookWriter.record
 
-    def refuse(self: Books, student: str, executed: str, settled: Collection[str]) -> Recorded:
+    def refuse(self: GradebookWriter, student: str, executed: str, settled: Collection[str]) -> Recorded:
         # The notebook on the way back is not the one that was sent.
         return record(self, student, executed.replace("check(", "chick(") if student == "ann" else executed, settled)
 
-    monkeypatch.setattr(module.Books, "record", refuse)
+    monkeypatch.setattr(module.GradebookWriter, "record", refuse)
     results = autograde(course, CHAPTER, device="cpu", make_executor=echo)
     assert [result.status for result in results] == ["not recorded", "graded"]
     assert "not the one to be recorded" in results[0].problems[0].what
@@ -670,9 +670,9 @@ def test_what_fails_in_two_runs_gets_no_points(
 ) -> None:
     hand_in("ann", filled())
     hand_in("ben", filled())
-    real = getattr(Books, broken)
+    real = getattr(GradebookWriter, broken)
 
-    def refuse(books: Books, student: str, *rest: Any, **options: Any) -> Any:
+    def refuse(books: GradebookWriter, student: str, *rest: Any, **options: Any) -> Any:
         if student == "ann":
             raise RecordError("RecursionError: maximum recursion depth exceeded", by_submission=True)
         return real(books, student, *rest, **options)
@@ -682,14 +682,14 @@ def test_what_fails_in_two_runs_gets_no_points(
 
     assert statuses() == ["graded", "graded"]
     hand_in("ann", filled(answer="Another file."))
-    monkeypatch.setattr(Books, broken, refuse)
+    monkeypatch.setattr(GradebookWriter, broken, refuse)
     assert statuses() == ["not recorded", "graded"]
     assert gradebook_scores(course.root)["ann"]["test_causal_mask"] == 0
     assert statuses() == ["not gradable", "graded"]
     assert statuses() == ["not gradable", "graded"], "unchanged"
     assert gradebook_scores(course.root)["ann"]["test_causal_mask"] == 0
     assert gradebook_scores(course.root)["ben"]["test_causal_mask"] == 1
-    monkeypatch.setattr(Books, broken, real)
+    monkeypatch.setattr(GradebookWriter, broken, real)
     hand_in("ann", filled())
     assert statuses() == ["graded", "graded"]
     assert gradebook_scores(course.root)["ann"]["test_causal_mask"] == 1
@@ -704,7 +704,7 @@ def test_a_gradebook_that_fails_costs_nobody_anything(
     def refuse(*arguments: Any, **options: Any) -> Any:
         raise RecordError("OperationalError: database is locked")
 
-    monkeypatch.setattr(Books, "record", refuse)
+    monkeypatch.setattr(GradebookWriter, "record", refuse)
     for _ in range(3):
         (result,) = autograde(course, CHAPTER, device="cpu", make_executor=echo, force=True)
         assert result.status == "not recorded"
@@ -717,7 +717,7 @@ def test_a_persons_points_for_an_earlier_file_wait_for_another_look(
     hand_in("ann", filled(answer="Because."))
     hand_in("ben", filled())
     autograde(course, CHAPTER, device="cpu", make_executor=echo)
-    books = Books(course, CHAPTER, configured(course))
+    books = GradebookWriter(course, CHAPTER, configured(course))
     with books.gradebook() as gradebook:
         grade = gradebook.find_grade("question_root", CHAPTER, CHAPTER, "ann")
         grade.manual_score, grade.needs_manual_grade = 3, False

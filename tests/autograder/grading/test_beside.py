@@ -9,12 +9,12 @@ from pathlib import Path
 
 import pytest
 
-from autograder.submission import attached_files
-from autograder.submission.attached_files import files_beside
+from autograder.submission import attached_files as module
+from autograder.submission.attached_files import attached_files
 
 
 def read(*folders: Path) -> dict[str, bytes]:
-    return {name: base64.b64decode(data) for name, data in files_beside(folders).items()}
+    return {name: base64.b64decode(data) for name, data in attached_files(folders).items()}
 
 
 @pytest.fixture
@@ -33,7 +33,7 @@ def test_files_are_found_by_their_path_in_the_folder(folder: Path) -> None:
 
 
 def test_what_is_given_is_plain_text_that_json_can_hold(folder: Path) -> None:
-    assert files_beside([folder]) == {"data.csv": "MSwyCg=="}
+    assert attached_files([folder]) == {"data.csv": "MSwyCg=="}
 
 
 def test_notebooks_and_what_jupyter_leaves_behind_are_not_files_of_the_notebooks(folder: Path) -> None:
@@ -96,14 +96,14 @@ def test_what_may_not_be_read_is_left_out_and_the_rest_is_there(folder: Path, mo
             raise PermissionError(13, "Permission denied")
         return really(path, flags)
 
-    monkeypatch.setattr(attached_files.os, "open", refuse)
+    monkeypatch.setattr(module.os, "open", refuse)
     assert list(read(folder)) == ["data.csv"]
 
 
 def test_a_file_that_goes_beyond_the_size_is_left_out_and_a_smaller_one_after_it_is_not(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(attached_files, "MAX_BYTES", 10)
+    monkeypatch.setattr(module, "MAX_BYTES", 10)
     (folder / "a").write_bytes(b"x" * 7)
     (folder / "b").write_bytes(b"x" * 4)
     (folder / "c").write_bytes(b"x" * 3)
@@ -114,7 +114,7 @@ def test_a_file_that_goes_beyond_the_size_is_left_out_and_a_smaller_one_after_it
 def test_the_size_is_that_of_all_folders_together(
     folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(attached_files, "MAX_BYTES", 6)
+    monkeypatch.setattr(module, "MAX_BYTES", 6)
     other = tmp_path / "other"
     other.mkdir()
     (other / "e").write_bytes(b"123")
@@ -131,7 +131,7 @@ def test_a_file_whose_size_is_a_hole_costs_nothing(folder: Path) -> None:
 def test_only_so_many_files_are_taken_in_the_order_of_their_names(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(attached_files, "MAX_FILES", 3)
+    monkeypatch.setattr(module, "MAX_FILES", 3)
     for number in range(6):
         (folder / f"{5 - number}").write_text("x")
     assert list(read(folder)) == ["0", "1", "2"]
@@ -147,7 +147,7 @@ def test_odd_names_are_names(folder: Path) -> None:
 def test_no_name_leads_out_of_the_folder(folder: Path) -> None:
     (folder / "sub").mkdir()
     (folder / "sub" / "a").write_text("x")
-    for name in files_beside([folder / "sub" / ".." / "sub", folder]):
+    for name in attached_files([folder / "sub" / ".." / "sub", folder]):
         assert not name.startswith("/")
         assert ".." not in Path(name).parts
 
@@ -162,4 +162,4 @@ def test_the_same_files_in_another_order_on_the_disk_are_the_same_files(tmp_path
         for name in order:
             (tmp_path / made / name).mkdir(parents=True)
             (tmp_path / made / name / "x").write_text(name)
-    assert list(files_beside([tmp_path / "one"]).items()) == list(files_beside([tmp_path / "two"]).items())
+    assert list(attached_files([tmp_path / "one"]).items()) == list(attached_files([tmp_path / "two"]).items())

@@ -21,12 +21,12 @@ from autograder.grading import choose as module
 from autograder.grading.autograde import autograde
 from autograder.grading.choose import choose
 from autograder.grading.plugin import configured
-from autograder.record.gradebook_writer import Books
+from autograder.record.gradebook_writer import GradebookWriter
 from autograder.record.results import GradeResult, Notebook, read_results
 from autograder.reports.class_report import summarise
 from autograder.reports.export import export, open_choices, undecided
 from autograder.reports.grades import read_grades
-from autograder.reports.student_work import read_works
+from autograder.reports.student_work import read_student_work
 
 from .conftest import CHAPTER
 from .scripted import Scripted
@@ -71,9 +71,9 @@ def test_both_scores_are_told_and_neither_is_recorded(open_course: Course, tmp_p
     assert {grade.student: grade.decided for grade in grades} == {"ada": False, "bo": True}
     assert exported(open_course, tmp_path) == {"ada": "", "bo": "3.0"}
     assert open_choices(grades).startswith("to decide: 1 submission ")
-    (summary,) = summarise(read_works(open_course, [CHAPTER]))
+    (summary,) = summarise(read_student_work(open_course, [CHAPTER]))
     assert (summary.undecided, summary.graded, summary.absent) == (("ada",), ("bo",), ())
-    with Books(open_course, CHAPTER, configured(open_course)).gradebook() as gradebook:
+    with GradebookWriter(open_course, CHAPTER, configured(open_course)).gradebook() as gradebook:
         assert [s.student_id for s in gradebook.assignment_submissions(CHAPTER)] == ["bo"]
 
 
@@ -170,7 +170,7 @@ def test_who_handed_in_no_notebook_is_in_report_and_export_until_one_comes(
     collect(course, CHAPTER, download)
     result = graded(course)["leo"]
     assert (result.status, "handed in was: work.py" in result.problems[0].what) == ("not gradable", True)
-    (summary,) = summarise(read_works(course, [CHAPTER]))
+    (summary,) = summarise(read_student_work(course, [CHAPTER]))
     assert (summary.refused, summary.absent) == (("leo",), ())
     assert undecided(read_grades(course, [CHAPTER])).endswith(
         "could not be graded and stands at 0: leo (03_scaled_dot_product)"
@@ -192,7 +192,7 @@ def test_the_number_of_answers_that_wait_is_the_gradebooks(open_course: Course, 
         return CliRunner().invoke(main, words, catch_exceptions=False)
 
     assert "1 answer of 1 student waits for manual grading" in told().stdout
-    with Books(open_course, CHAPTER, configured(open_course)).gradebook() as gradebook:
+    with GradebookWriter(open_course, CHAPTER, configured(open_course)).gradebook() as gradebook:
         grade = gradebook.find_grade("question_root", CHAPTER, CHAPTER, "bo")
         grade.manual_score, grade.needs_manual_grade = 3, False
         gradebook.db.commit()

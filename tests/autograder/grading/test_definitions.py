@@ -10,9 +10,9 @@ from autograder.static_analysis.cell_names import (
     defined_names,
     ends_in_check,
     imports_check,
-    only_asks,
+    only_calls_check,
     outline,
-    without_invisible,
+    strip_invisible_characters,
 )
 
 
@@ -85,9 +85,9 @@ def test_magics_that_take_a_cell_away_from_python_are_named() -> None:
 
 
 def test_characters_that_nobody_sees_go_only_where_python_needs_it() -> None:
-    assert without_invisible("x\u200b =\u00a01") == "x = 1"
+    assert strip_invisible_characters("x\u200b =\u00a01") == "x = 1"
     for kept in ("x = '\u200b'", "x = 1", "x\u200b = = 1"):
-        assert without_invisible(kept) == kept
+        assert strip_invisible_characters(kept) == kept
 
 
 def test_a_warning_about_a_cell_is_not_the_graders(recwarn: pytest.WarningsRecorder) -> None:
@@ -105,7 +105,7 @@ def test_a_warning_about_a_cell_is_not_the_graders(recwarn: pytest.WarningsRecor
     ],
 )
 def test_a_cell_that_only_asks(source: str) -> None:
-    assert only_asks(source)
+    assert only_calls_check(source)
 
 
 @pytest.mark.parametrize(
@@ -123,4 +123,4 @@ def test_a_cell_that_only_asks(source: str) -> None:
     ],
 )
 def test_a_cell_that_does_more(source: str) -> None:
-    assert not only_asks(source)
+    assert not only_calls_check(source)

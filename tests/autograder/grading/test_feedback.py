@@ -34,7 +34,7 @@ from autograder.feedback.page import feedback_page
 from autograder.feedback.pages import write_feedback
 from autograder.grading.autograde import autograde
 from autograder.grading.plugin import configured
-from autograder.record.gradebook_writer import Books
+from autograder.record.gradebook_writer import GradebookWriter
 from autograder.record.results import read_result
 from autograder.submission.problem import Problem, add_problems
 
@@ -95,7 +95,7 @@ def told(
     put(course, "ben", filled(merge_query_key=talking))
     put(course, "cem", b"%PDF-1.4")
     autograde(course, CHAPTER, device="cpu", make_executor=lambda settings: Here())
-    with Books(course, CHAPTER, configured(course)).gradebook() as gradebook:
+    with GradebookWriter(course, CHAPTER, configured(course)).gradebook() as gradebook:
         gradebook.find_comment("causal_mask", CHAPTER, CHAPTER, "ann").manual_comment = "Draw the *triangle* first."
         gradebook.db.commit()
     paths = write_feedback(course, CHAPTER, configured(course))
@@ -186,7 +186,7 @@ def test_a_file_that_cannot_be_graded_is_told_so_and_what_to_do(pages: dict[str,
 
 
 def test_points_from_a_person_arrive_on_the_next_page(course: Course, pages: dict[str, str]) -> None:
-    with Books(course, CHAPTER, configured(course)).gradebook() as gradebook:
+    with GradebookWriter(course, CHAPTER, configured(course)).gradebook() as gradebook:
         grade = gradebook.find_grade("question_root", CHAPTER, CHAPTER, "ann")
         grade.manual_score, grade.needs_manual_grade = 2.5, False
         gradebook.db.commit()
@@ -304,7 +304,7 @@ def test_only_pages_of_which_something_has_changed_are_made_again(
     course: Course, pages: dict[str, str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert made_again(course, monkeypatch) == []
-    with Books(course, CHAPTER, configured(course)).gradebook() as gradebook:
+    with GradebookWriter(course, CHAPTER, configured(course)).gradebook() as gradebook:
         gradebook.find_comment("causal_mask", CHAPTER, CHAPTER, "ann").manual_comment = "Another word."
         gradebook.find_grade("question_root", CHAPTER, CHAPTER, "ben").needs_manual_grade = True
         gradebook.update_or_create_student("cem", first_name="Cem")
@@ -425,7 +425,7 @@ def test_what_could_not_be_graded_is_not_said_to_have_earned_nothing(pages: dict
 
 
 def test_a_student_whose_name_is_known_is_greeted_by_it(course: Course) -> None:
-    with Books(course, CHAPTER, configured(course)).gradebook() as gradebook:
+    with GradebookWriter(course, CHAPTER, configured(course)).gradebook() as gradebook:
         student = gradebook.find_student("ann")
         student.first_name, student.last_name = "Ann", "O'Hara"
         gradebook.db.commit()

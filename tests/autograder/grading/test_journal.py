@@ -24,14 +24,14 @@ from autograder.errors import CourseError
 from autograder.record.journal import (
     BEGUN,
     FAILED,
-    NOTHING,
+    NO_STATE,
     RECORDED,
     STALE,
-    Standing,
+    SubmissionState,
     events,
     journal_path,
     open_journal,
-    standings,
+    submission_states,
 )
 from tests.faults.grades import written
 
@@ -59,10 +59,10 @@ def test_the_last_word_about_a_submission_counts(empty: Course) -> None:
             journal.recorded(student, score=1.0)
         journal.stale(["ben"])
         journal.write(FAILED, student="cem")
-    assert standings(empty, "03")["cem"].lost == ""
-    words = {student: standing.word for student, standing in standings(empty, "03").items()}
+    assert submission_states(empty, "03")["cem"].lost == ""
+    words = {student: standing.word for student, standing in submission_states(empty, "03").items()}
     assert words == {"ada": RECORDED, "ben": STALE, "cem": FAILED, "dee": BEGUN}
-    assert standings(empty, "04") == {}
+    assert submission_states(empty, "04") == {}
 
 
 def test_what_was_lost_is_remembered_until_it_is_recorded(empty: Course) -> None:
@@ -72,10 +72,10 @@ def test_what_was_lost_is_remembered_until_it_is_recorded(empty: Course) -> None
         journal.begun("ada", "one")
         journal.write(FAILED, student="ada")
         journal.stale(["ada"])
-    assert standings(empty, "03")["ada"].lost == "one"
+    assert submission_states(empty, "03")["ada"].lost == "one"
     with open_journal(empty, "03") as journal:
         journal.recorded("ada")
-    assert standings(empty, "03")["ada"].lost == ""
+    assert submission_states(empty, "03")["ada"].lost == ""
 
 
 def test_a_line_says_when_in_which_run_and_what(empty: Course) -> None:
@@ -96,7 +96,7 @@ def test_a_torn_last_line_is_left_out_and_the_next_one_starts_on_its_own(empty: 
     path = journal_path(empty, "03")
     first, second = path.read_bytes().splitlines(keepends=True)
     path.write_bytes(first + second[:kept])
-    assert standings(empty, "03")["ada"].word == BEGUN
+    assert submission_states(empty, "03")["ada"].word == BEGUN
     with open_journal(empty, "03") as journal:
         journal.begun("ben", "hash")
     assert [(event["event"], event["student"]) for event in events(empty, "03")] == [("begun", "ada"), ("begun", "ben")]
@@ -107,31 +107,31 @@ def test_a_damaged_line_is_not_passed_over(empty: Course) -> None:
     path.parent.mkdir()
     path.write_text('{"event": "recorded", "student": "ada"}\nnonsense\n{"event": "recorded", "student": "ben"}\n')
     with pytest.raises(CourseError, match="line 2 of the journal is damaged"):
-        standings(empty, "03")
+        submission_states(empty, "03")
 
 
 def test_what_a_person_had_settled_is_remembered_until_it_is_recorded(empty: Course) -> None:
     with open_journal(empty, "03") as journal:
         journal.begun("ada", "one", ["question"])
-    assert standings(empty, "03")["ada"] == Standing(BEGUN, "one", frozenset({"question"}))
+    assert submission_states(empty, "03")["ada"] == SubmissionState(BEGUN, "one", frozenset({"question"}))
     with open_journal(empty, "03") as journal:
         journal.stale(["ada"])
         journal.begun("ada", "one")
-    assert standings(empty, "03")["ada"].settled == {"question"}
+    assert submission_states(empty, "03")["ada"].settled == {"question"}
     with open_journal(empty, "03") as journal:
         journal.begun("ada", "two")
-    assert standings(empty, "03")["ada"].settled == set()
+    assert submission_states(empty, "03")["ada"].settled == set()
     with open_journal(empty, "03") as journal:
         journal.begun("ada", "two", ["question"])
         journal.recorded("ada")
-    assert standings(empty, "03")["ada"] == Standing(RECORDED)
-    assert standings(empty, "03").get("ben", NOTHING).word == ""
+    assert submission_states(empty, "03")["ada"] == SubmissionState(RECORDED)
+    assert submission_states(empty, "03").get("ben", NO_STATE).word == ""
 
 
 def test_a_students_folder_whose_name_is_no_text_can_be_written_about(empty: Course) -> None:
     with open_journal(empty, "03") as journal:
         journal.begun("\udce9ve", "hash")
-    assert list(standings(empty, "03")) == ["\udce9ve"]
+    assert list(submission_states(empty, "03")) == ["\udce9ve"]
 
 
 # ------------------------------------------------------------------------------------------------------------- the lock

@@ -9,7 +9,7 @@ from nbformat.v4 import new_code_cell, new_markdown_cell, new_raw_cell
 
 from autograder.course.folder import Course
 from autograder.submission.manifest import Manifest, released_manifest
-from autograder.submission.missing_definitions import KIND, lost_exercises
+from autograder.submission.missing_definitions import KIND, explain_missing
 
 from .conftest import CHAPTER
 
@@ -35,7 +35,7 @@ def manifest(pristine: Path) -> Manifest:
 )
 def test_code_that_comes_near_is_named(source: str, words: str, do: str, manifest: Manifest) -> None:
     cells = [(2, new_code_cell("x = 1")), (3, new_code_cell(source))]
-    (problem,) = lost_exercises({NAME: None}, frozenset({NAME}), cells, manifest)
+    (problem,) = explain_missing({NAME: None}, frozenset({NAME}), cells, manifest)
     assert (problem.kind, problem.where) == (KIND, NAME)
     assert words in problem.what
     assert do in problem.do
@@ -45,7 +45,7 @@ def test_code_that_comes_near_is_named(source: str, words: str, do: str, manifes
 @pytest.mark.parametrize(("make", "kind"), [(new_markdown_cell, "markdown"), (new_raw_cell, "raw")])
 def test_code_in_a_text_is_named(make: object, kind: str, manifest: Manifest) -> None:
     cell = make("Mine:\ndef causal_mask(T): ...")  # type: ignore[operator]
-    (problem,) = lost_exercises({NAME: None}, frozenset({NAME}), [(5, cell)], manifest)
+    (problem,) = explain_missing({NAME: None}, frozenset({NAME}), [(5, cell)], manifest)
     assert f"stands in cell 5, which is a {kind} cell" in problem.what
 
 
@@ -56,21 +56,21 @@ def test_the_cell_of_an_exercise_is_told_what_it_holds_instead(manifest: Manifes
         ("x", "does not define it."),
     ):
         own = new_code_cell(source)
-        (problem,) = lost_exercises({NAME: own}, frozenset({NAME}), [(1, own)], manifest)
+        (problem,) = explain_missing({NAME: own}, frozenset({NAME}), [(1, own)], manifest)
         assert words in problem.what
 
 
 def test_an_empty_stub_is_still_empty_whatever_else_is_there(manifest: Manifest) -> None:
     stub, other = new_code_cell(manifest.by_name[NAME].source), new_code_cell("def causal_mask_2(T): ...")
-    (problem,) = lost_exercises({NAME: stub}, frozenset(), [(1, stub), (2, other)], manifest)
+    (problem,) = explain_missing({NAME: stub}, frozenset(), [(1, stub), (2, other)], manifest)
     assert problem.what == "causal_mask is still empty; cell 2 defines causal_mask_2."
 
 
 def test_nothing_is_said_of_what_was_not_begun_or_cannot_be_known(manifest: Manifest) -> None:
     stub = new_code_cell(manifest.by_name[NAME].source)
-    assert lost_exercises({NAME: stub}, frozenset(), [(1, stub)], manifest) == []
+    assert explain_missing({NAME: stub}, frozenset(), [(1, stub)], manifest) == []
     helper = new_code_cell("def _Gpt_causal_mask(T): ...")
-    assert lost_exercises({NAME: stub}, frozenset(), [(1, stub), (2, helper)], manifest) == []
+    assert explain_missing({NAME: stub}, frozenset(), [(1, stub), (2, helper)], manifest) == []
     opaque = new_code_cell("exec(open('mask.py').read())")
-    assert lost_exercises({NAME: opaque}, frozenset({NAME}), [(1, opaque)], manifest) == []
-    assert lost_exercises({NAME: None}, frozenset({NAME}), [(1, new_code_cell("import math"))], manifest) == []
+    assert explain_missing({NAME: opaque}, frozenset({NAME}), [(1, opaque)], manifest) == []
+    assert explain_missing({NAME: None}, frozenset({NAME}), [(1, new_code_cell("import math"))], manifest) == []

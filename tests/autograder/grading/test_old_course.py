@@ -15,7 +15,7 @@ from click.testing import CliRunner, Result
 
 from autograder.authoring.chapter import find_chapter
 from autograder.commands.main import main
-from autograder.grading.released_points import points_now
+from autograder.grading.released_points import current_points
 from autograder.release import student_build
 
 from .conftest import PROJECT
@@ -76,7 +76,7 @@ def test_the_new_points_are_taken_over_and_what_people_decided_stays(course: Pat
                 "select base_cell.name, max_score from grade_cells join base_cell on base_cell.id = grade_cells.id where max_score > 0"
             ).fetchall()
         )
-    for name, points in points_now(PROJECT, CHAPTER).items():
+    for name, points in current_points(PROJECT, CHAPTER).items():
         assert worth[f"test_{name}"] == points
     again = run(course, "autograde", CHAPTER, "--allow-weaker-isolation", "--jobs", "1")
     assert again.exit_code == 0, again.output

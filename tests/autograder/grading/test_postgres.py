@@ -22,11 +22,11 @@ from autograder.feedback.pages import write_feedback
 from autograder.gradebook.reader import open_gradebook, released_chapters
 from autograder.grading.autograde import autograde
 from autograder.grading.plugin import configured
-from autograder.record.gradebook_writer import Books
+from autograder.record.gradebook_writer import GradebookWriter
 from autograder.release.nbgrader_release import generate_assignment
 from autograder.reports.export import export
 from autograder.reports.grades import read_grades
-from autograder.reports.student_work import read_works
+from autograder.reports.student_work import read_student_work
 from autograder.submission.manifest import released_manifest
 
 from .conftest import CHAPTER
@@ -118,7 +118,7 @@ def test_grades_reports_and_exports_are_those_of_a_gradebook_in_a_file(
         folder.mkdir()
         export(grades, "csv", folder)
         written = {path.name: path.read_bytes() for path in folder.iterdir()}
-        works = [(work.grade.student, work.graded, work.grade.pending) for work in read_works(course, [CHAPTER])]
+        works = [(work.grade.student, work.graded, work.grade.pending) for work in read_student_work(course, [CHAPTER])]
         marks = [(r.student, r.status, r.score, r.max_score, r.late_penalty) for r in results]
         seen.append((marks, told(grades), works, written, rows(course)))
     assert seen[0] == seen[1]
@@ -222,7 +222,7 @@ def test_a_database_that_is_not_there_is_named_without_its_password(course: Cour
 def test_closed_books_leave_no_connection_behind(course: Course, server: Server) -> None:
     hand_in(course, "ada", student_notebook(course))
     drop = f'DROP DATABASE "{make_url(course.gradebook_url).database}"'
-    with Books(course, CHAPTER, configured(course)) as books:
+    with GradebookWriter(course, CHAPTER, configured(course)) as books:
         books.record_zero("ada")
     # The server refuses this while anybody is connected.
     server.run(drop)
@@ -231,7 +231,7 @@ def test_closed_books_leave_no_connection_behind(course: Course, server: Server)
 def test_a_connection_that_was_cut_between_two_submissions_is_made_anew(course: Course, server: Server) -> None:
     for student in ("ada", "bo"):
         hand_in(course, student, student_notebook(course))
-    with Books(course, CHAPTER, configured(course)) as books:
+    with GradebookWriter(course, CHAPTER, configured(course)) as books:
         by_books(books, "ada", full())
         name = make_url(course.gradebook_url).database
         server.run(f"SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity WHERE datname = '{name}'")
@@ -242,7 +242,7 @@ def test_a_connection_that_was_cut_between_two_submissions_is_made_anew(course: 
 def test_a_unit_in_progress_holds_up_nobody_who_reads(course: Course) -> None:
     hand_in_all(course)
     graded(course)
-    with Books(course, CHAPTER, configured(course)) as books, books._shared as shared:
+    with GradebookWriter(course, CHAPTER, configured(course)) as books, books._shared as shared:
         shared.find_grade("test_causal_mask", CHAPTER, CHAPTER, "ada").auto_score = 0.0
         shared.db.commit()
         shared.db.flush()

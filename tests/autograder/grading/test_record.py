@@ -22,7 +22,7 @@ from autograder.collecting.collect import collect
 from autograder.course.folder import Course
 from autograder.grading.plugin import OthersCells, OthersKernelspec, SubmissionExporter, configured
 from autograder.record import gradebook_writer
-from autograder.record.gradebook_writer import Books, RecordedGrade, RecordError
+from autograder.record.gradebook_writer import GradebookWriter, RecordedGrade, RecordError
 from autograder.release.nbgrader_release import generate_assignment
 
 from .conftest import CHAPTER, mark
@@ -75,7 +75,7 @@ def record_both(pair: tuple[Course, Course], students: dict[str, dict[str, Any]]
     nbgrader, ours = pair
     for student, outputs in students.items():
         by_nbgrader(nbgrader, student, outputs)
-    with Books(ours, CHAPTER, configured(ours)) as books:
+    with GradebookWriter(ours, CHAPTER, configured(ours)) as books:
         for student, outputs in students.items():
             by_books(books, student, outputs)
     assert_equal(pair)
@@ -143,7 +143,7 @@ def test_every_row_and_every_file_is_as_nbgraders(pair: tuple[Course, Course]) -
 
 def test_grades_are_what_the_gradebook_says(course: Course) -> None:
     hand_in(course, "ada", student_notebook(course))
-    with Books(course, CHAPTER, configured(course)) as books:
+    with GradebookWriter(course, CHAPTER, configured(course)) as books:
         by_books(books, "ada", full())
         grades, penalty = books.grades("ada")
     assert penalty == 0.0
@@ -155,7 +155,7 @@ def test_grades_are_what_the_gradebook_says(course: Course) -> None:
 
 
 def test_who_has_no_grade_is_said_to_have_none(course: Course) -> None:
-    with Books(course, CHAPTER, configured(course)) as books, pytest.raises(MissingEntry):
+    with GradebookWriter(course, CHAPTER, configured(course)) as books, pytest.raises(MissingEntry):
         books.grades("nobody")
 
 
@@ -172,7 +172,7 @@ def test_late_work_loses_what_the_courses_plugin_takes_and_an_extension_counts(p
 
     in_both(pair, extend)
     record_both(pair, {student: full() for student in delays})
-    with Books(pair[1], CHAPTER, configured(pair[1])) as books:
+    with GradebookWriter(pair[1], CHAPTER, configured(pair[1])) as books:
         # The last one would owe more than there is.
         assert {student: books.grades(student)[1] for student in delays} == {"ada": 0, "bo": 2, "cy": 1, "dee": 7.5}
 
@@ -183,7 +183,7 @@ def test_a_second_attempt_in_time_takes_the_penalty_of_the_first_away(pair: tupl
     record_both(pair, {"ada": full()})
     submit_both(pair, "ada", student_notebook(pair[0]), when=DUE - timedelta(hours=3))
     record_both(pair, {"ada": full()})
-    with Books(pair[1], CHAPTER, configured(pair[1])) as books:
+    with GradebookWriter(pair[1], CHAPTER, configured(pair[1])) as books:
         assert books.grades("ada")[1] == 0
 
 
@@ -260,7 +260,7 @@ def test_a_missing_notebook_is_worth_nothing_and_waits_for_nobody(shelf: Shelf, 
         (folder / "timestamp.txt").write_text("2026-03-02 08:00:00 UTC", encoding="utf-8")
     nbformat.write(other, submitted(nbgrader, "ada").with_name("other.ipynb"))
     by_nbgrader(nbgrader, "ada", {})
-    with Books(ours, CHAPTER, configured(ours)) as books:
+    with GradebookWriter(ours, CHAPTER, configured(ours)) as books:
         books.record_zero("ada")
         grades, _ = books.grades("ada")
     assert {grade.auto_score for grade in grades.values()} == {0}
@@ -307,7 +307,7 @@ def test_a_notebook_beside_the_chapters_is_put_right_by_nbgraders_own_steps(shel
 def test_names_are_written_where_the_gradebook_has_none(course: Course) -> None:
     for student in ("ada", "bo"):
         hand_in(course, student, student_notebook(course))
-    with Books(course, CHAPTER, configured(course)) as books:
+    with GradebookWriter(course, CHAPTER, configured(course)) as books:
         for student in ("ada", "bo"):
             by_books(books, student, full())
         with opened(course) as gradebook:
@@ -323,7 +323,7 @@ def test_names_are_written_where_the_gradebook_has_none(course: Course) -> None:
 def test_sanitising_writes_nothing(course: Course) -> None:
     hand_in(course, "ada", student_notebook(course))
     before = rows(course), files(course)
-    with Books(course, CHAPTER, configured(course)) as books:
+    with GradebookWriter(course, CHAPTER, configured(course)) as books:
         books.sanitise("ada", submitted(course, "ada"))
     assert (rows(course), files(course)) == before
 
@@ -331,7 +331,7 @@ def test_sanitising_writes_nothing(course: Course) -> None:
 def test_no_course_is_added_that_nobody_has_named(course: Course) -> None:
     for student in ("ada", "bo"):
         hand_in(course, student, student_notebook(course))
-    with Books(course, CHAPTER, configured(course)) as books:
+    with GradebookWriter(course, CHAPTER, configured(course)) as books:
         by_books(books, "ada", full())
         with opened(course) as gradebook:
             gradebook.db.execute(text("DELETE FROM course WHERE id <> 'tfcourse'"))
@@ -344,7 +344,7 @@ def test_no_course_is_added_that_nobody_has_named(course: Course) -> None:
 
 def test_the_grades_of_a_notebook_are_written_all_or_none(course: Course) -> None:
     hand_in(course, "ada", student_notebook(course))
-    with Books(course, CHAPTER, configured(course)) as books:
+    with GradebookWriter(course, CHAPTER, configured(course)) as books:
         by_books(books, "ada", full())
         before = rows(course)
         # nbgrader stumbles over a value without a text, after two cells that were fine.
@@ -359,7 +359,7 @@ def test_the_grades_of_a_notebook_are_written_all_or_none(course: Course) -> Non
 def test_a_submission_takes_few_transactions(course: Course) -> None:
     hand_in(course, "ada", student_notebook(course))
     written: list[Any] = []
-    with Books(course, CHAPTER, configured(course)) as books:
+    with GradebookWriter(course, CHAPTER, configured(course)) as books:
         by_books(books, "ada", full())
         event.listen(books._shared.engine, "commit", written.append)
         by_books(books, "ada", full())
@@ -378,7 +378,7 @@ def test_what_was_sanitised_for_the_run_is_not_sanitised_again(course: Course, m
         return take(self, filename, *args, **kw)
 
     monkeypatch.setattr(SubmissionExporter, "from_filename", counted)
-    with Books(course, CHAPTER, configured(course)) as books:
+    with GradebookWriter(course, CHAPTER, configured(course)) as books:
         by_books(books, "ada", full())
         first, again = taken
         assert (first, again) == (
@@ -391,17 +391,17 @@ def test_a_run_that_was_taken_up_again_sanitises_anew(pair: tuple[Course, Course
     nbgrader, ours = pair
     submit_both(pair, "ada", student_notebook(ours))
     by_nbgrader(nbgrader, "ada", full())
-    with Books(ours, CHAPTER, configured(ours)) as books:
+    with GradebookWriter(ours, CHAPTER, configured(ours)) as books:
         notebook = nbformat.reads(books.sanitise("ada", submitted(ours, "ada")), as_version=4)
     play(notebook, full())
-    with Books(ours, CHAPTER, configured(ours)) as books:
+    with GradebookWriter(ours, CHAPTER, configured(ours)) as books:
         books.record("ada", nbformat.writes(notebook))
     assert_equal(pair)
 
 
 def test_a_file_that_was_replaced_during_the_run_is_not_recorded(course: Course) -> None:
     hand_in(course, "ada", student_notebook(course))
-    with Books(course, CHAPTER, configured(course)) as books:
+    with GradebookWriter(course, CHAPTER, configured(course)) as books:
         executed = books.sanitise("ada", submitted(course, "ada"))
         hand_in(course, "ada", student_notebook(course, answer="Something else."))
         with pytest.raises(RecordError, match="replaced meanwhile"):
@@ -410,7 +410,7 @@ def test_a_file_that_was_replaced_during_the_run_is_not_recorded(course: Course)
 
 def test_what_cannot_be_recorded_leaves_nothing_in_the_gradebook(course: Course) -> None:
     hand_in(course, "ada", student_notebook(course))
-    with Books(course, CHAPTER, configured(course)) as books:
+    with GradebookWriter(course, CHAPTER, configured(course)) as books:
         executed = books.sanitise("ada", submitted(course, "ada"))
         hand_in(course, "ada", student_notebook(course, answer="Something else."))
         with pytest.raises(RecordError):
@@ -425,7 +425,7 @@ def test_a_commit_that_fails_leaves_no_graded_notebook(course: Course, monkeypat
         raise OperationalError("COMMIT", {}, sqlite3.OperationalError("database is locked"))
 
     hand_in(course, "ada", student_notebook(course))
-    with Books(course, CHAPTER, configured(course)) as books:
+    with GradebookWriter(course, CHAPTER, configured(course)) as books:
         executed = books.sanitise("ada", submitted(course, "ada"))
         with monkeypatch.context() as patched:
             patched.setattr(Session, "commit", locked)
@@ -441,7 +441,7 @@ def test_only_so_many_submissions_wait_in_memory(course: Course, monkeypatch: py
     students = ["ada", "bo", "cy"]
     for student in students:
         hand_in(course, student, student_notebook(course))
-    with Books(course, CHAPTER, configured(course)) as books:
+    with GradebookWriter(course, CHAPTER, configured(course)) as books:
         sanitised = {student: books.sanitise(student, submitted(course, student)) for student in students}
         assert list(books._sanitised) == ["bo", "cy"]
         for student in students:
@@ -456,7 +456,7 @@ def test_a_missing_notebook_is_recorded_whatever_its_time_stamp_is(course: Cours
     folder = course.folder("submitted", "ada", CHAPTER)
     folder.mkdir(parents=True)
     (folder / "timestamp.txt").write_bytes(stamp)
-    with Books(course, CHAPTER, configured(course)) as books:
+    with GradebookWriter(course, CHAPTER, configured(course)) as books:
         books.record_zero("ada")
         assert books.grades("ada")[0][TESTS[0]].auto_score == 0
     with opened(course) as gradebook:
@@ -481,7 +481,7 @@ def stamped(course: Course, what: str) -> Path:
 @pytest.mark.parametrize("what", ["no time", "no text", "too large", "empty", "a pipe", "a link"])
 def test_a_time_stamp_that_says_no_time_is_none(course: Course, what: str) -> None:
     stamped(course, what)
-    with Books(course, CHAPTER, configured(course)) as books:
+    with GradebookWriter(course, CHAPTER, configured(course)) as books:
         by_books(books, "ada", full())
         assert books.grades("ada")[0][TESTS[0]].auto_score == 2.5
     with opened(course) as gradebook:
@@ -491,7 +491,7 @@ def test_a_time_stamp_that_says_no_time_is_none(course: Course, what: str) -> No
 
 def test_what_a_worker_brought_in_pieces_is_refused(course: Course) -> None:
     hand_in(course, "ada", student_notebook(course))
-    with Books(course, CHAPTER, configured(course)) as books:
+    with GradebookWriter(course, CHAPTER, configured(course)) as books:
         executed = books.sanitise("ada", submitted(course, "ada"))
         with pytest.raises(RecordError, match="JSON"):
             books.record("ada", executed[:-20])
@@ -499,7 +499,7 @@ def test_what_a_worker_brought_in_pieces_is_refused(course: Course) -> None:
 
 def test_closed_books_open_again(course: Course) -> None:
     hand_in(course, "ada", student_notebook(course))
-    books = Books(course, CHAPTER, configured(course))
+    books = GradebookWriter(course, CHAPTER, configured(course))
     by_books(books, "ada", full())
     books.close()
     books.close()

@@ -17,9 +17,9 @@ from autograder.errors import CourseError
 from autograder.grading import autograde as module
 from autograder.grading.autograde import Stopped, autograde
 from autograder.grading.plugin import configured
-from autograder.grading.regrade import Move, Regrade, regrade, to_regrade
+from autograder.grading.regrade import Regrade, ScoreChange, regrade, to_regrade
 from autograder.grading.tried import Tried
-from autograder.record.gradebook_writer import Books
+from autograder.record.gradebook_writer import GradebookWriter
 from autograder.record.journal import Journal
 from autograder.record.results import read_results
 
@@ -39,7 +39,7 @@ def graded(course: Course, filled: Fill, hand_in: HandIn) -> Course:
     for student in ("ann", "ben", "cem"):
         hand_in(student, filled(answer="Because."))
     autograde(course, CHAPTER, device="cpu", settings=SETTINGS, make_executor=Scripted())
-    with Books(course, CHAPTER, configured(course)).gradebook() as gradebook:
+    with GradebookWriter(course, CHAPTER, configured(course)).gradebook() as gradebook:
         for student in ("ann", "ben"):
             grade = gradebook.find_grade("question_root", CHAPTER, CHAPTER, student)
             grade.manual_score, grade.needs_manual_grade = 3, False
@@ -65,7 +65,7 @@ def again(
 def answers(course: Course) -> dict[str, tuple[float | None, bool, str | None]]:
     """What the gradebook says about everybody's answer: a person's points, whether it waits, the comment."""
     found = {}
-    with Books(course, CHAPTER, configured(course)).gradebook() as gradebook:
+    with GradebookWriter(course, CHAPTER, configured(course)).gradebook() as gradebook:
         for student in ("ann", "ben", "cem"):
             grade = gradebook.find_grade("question_root", CHAPTER, CHAPTER, student)
             comment = gradebook.find_comment("question_root", CHAPTER, CHAPTER, student)
@@ -80,8 +80,8 @@ GIVEN = {"ann": (3, False, "Well said."), "ben": (3, False, "Well said."), "cem"
 def test_who_moves_is_told_with_the_exercises_and_the_rest_is_counted(graded: Course) -> None:
     done = again(graded, MOVED)
     assert done.moves == (
-        Move("ann", 3, 4, (("causal_mask", 1, 3), ("soft_lookup", 1, 0))),
-        Move("cem", 3, 2, (("causal_mask", 1, 0),)),
+        ScoreChange("ann", 3, 4, (("causal_mask", 1, 3), ("soft_lookup", 1, 0))),
+        ScoreChange("cem", 3, 2, (("causal_mask", 1, 0),)),
     )
     assert (done.stayed, done.failed, done.left) == (1, [], ())
     assert {result.student: result.score for result in read_results(graded, CHAPTER)} == {"ann": 4, "ben": 3, "cem": 2}
@@ -96,7 +96,9 @@ def test_points_and_comments_of_a_person_stay_and_wait_for_nobody_again(graded: 
 
 
 @pytest.mark.usefixtures("other_checks")
-@pytest.mark.parametrize("place", [(Journal, "stale"), (Journal, "begun"), (Books, "record")], ids=lambda p: p[1])
+@pytest.mark.parametrize(
+    "place", [(Journal, "stale"), (Journal, "begun"), (GradebookWriter, "record")], ids=lambda p: p[1]
+)
 def test_they_stay_also_if_it_is_stopped_and_gone_on_with_by_autograde(
     graded: Course, monkeypatch: pytest.MonkeyPatch, place: tuple[type, str]
 ) -> None:
@@ -265,7 +267,7 @@ LATE = "2031-01-01 10:00:00 UTC"
 
 def override(course: Course, student: str, cell: str, points: float) -> None:
     """Give points to a test by hand, as the formgrader does."""
-    with Books(course, CHAPTER, configured(course)).gradebook() as gradebook:
+    with GradebookWriter(course, CHAPTER, configured(course)).gradebook() as gradebook:
         grade = gradebook.find_grade(cell, CHAPTER, CHAPTER, student)
         grade.manual_score, grade.needs_manual_grade = points, False
         gradebook.db.commit()
@@ -273,7 +275,7 @@ def override(course: Course, student: str, cell: str, points: float) -> None:
 
 def waits(course: Course, student: str, cell: str) -> tuple[float | None, bool]:
     """Return a person's points for a cell, and whether it waits for a person."""
-    with Books(course, CHAPTER, configured(course)).gradebook() as gradebook:
+    with GradebookWriter(course, CHAPTER, configured(course)).gradebook() as gradebook:
         grade = gradebook.find_grade(cell, CHAPTER, CHAPTER, student)
         return grade.manual_score, bool(grade.needs_manual_grade)
 

@@ -14,9 +14,9 @@ from nbgrader.server_extensions.formgrader import handlers
 from traitlets.config import Config
 
 from autograder.feedback.markup import markdown
-from autograder.feedback.safe_notebook import SafeDisplay
+from autograder.feedback.safe_notebook import SafeNotebook
 from autograder.grading.plugin import configure
-from autograder.submission.images import picture_data, safe_pictures
+from autograder.submission.images import image_base64, safe_images
 from autograder.submission.notebook_reader import MAX_PICTURES, read_notebook
 
 PNG = base64.b64encode(b"\x89PNG\r\n\x1a\n" + b"pixels").decode()
@@ -30,7 +30,7 @@ def read(*cells: Any) -> tuple[Any, list[Any]]:
 
 def shown(*cells: Any, **metadata: Any) -> Any:
     """What of a notebook the formgrader shows."""
-    made, _ = SafeDisplay().preprocess(new_notebook(cells=list(cells), metadata=metadata), {})
+    made, _ = SafeNotebook().preprocess(new_notebook(cells=list(cells), metadata=metadata), {})
     return made
 
 
@@ -47,13 +47,13 @@ def test_png_and_jpeg_are_kept_and_everything_else_is_left_out() -> None:
         "f.png": "no forms",
         "g" * 300: {"image/png": PNG},
     }
-    assert safe_pictures(attachments) == {"a.png": {"image/png": PNG}, "b.jpg": {"image/jpeg": JPEG}}
-    assert safe_pictures(None) == safe_pictures(["x"]) == {}
+    assert safe_images(attachments) == {"a.png": {"image/png": PNG}, "b.jpg": {"image/jpeg": JPEG}}
+    assert safe_images(None) == safe_images(["x"]) == {}
 
 
 @pytest.mark.parametrize("data", [None, 3, "", "====", PNG + '"', PNG + "é", "<svg/>"])
 def test_what_is_no_picture_has_no_data(data: Any) -> None:
-    assert picture_data("image/png", data) == ""
+    assert image_base64("image/png", data) == ""
 
 
 def test_a_pasted_picture_is_in_the_grader_s_copy_and_too_large_ones_are_named() -> None:
@@ -143,7 +143,7 @@ def test_whatever_a_course_configures_nbgrader_s_pages_get_the_course_s_markdown
     assert "<script>alert(1)" not in page
     assert "<strong>bold</strong>" in page
     assert set(config.HTMLExporter.filters) == {"markdown2html", "own"}
-    assert config.HTMLExporter.preprocessors == [SafeDisplay]
+    assert config.HTMLExporter.preprocessors == [SafeNotebook]
 
 
 def test_the_formgraders_page_has_formulas_and_loads_nothing_from_elsewhere() -> None:

@@ -22,7 +22,7 @@ from sqlalchemy import event
 from traitlets.config import Config
 
 from autograder.course.folder import Course
-from autograder.gradebook.transactions import SharedGradebook, sharing
+from autograder.gradebook.transactions import CachedGradebook, with_shared_gradebook
 from autograder.grading.plugin import OthersCells, OthersKernelspec
 
 from .conftest import CHAPTER
@@ -32,8 +32,8 @@ TEST = "test_causal_mask"
 
 
 @pytest.fixture
-def shared(course: Course) -> Iterator[SharedGradebook]:
-    gradebook = SharedGradebook(course.gradebook_url, "tfcourse")
+def shared(course: Course) -> Iterator[CachedGradebook]:
+    gradebook = CachedGradebook(course.gradebook_url, "tfcourse")
     with gradebook:
         gradebook.add_student("ada")
         gradebook.add_submission(CHAPTER, "ada")
@@ -42,7 +42,7 @@ def shared(course: Course) -> Iterator[SharedGradebook]:
 
 
 @pytest.fixture
-def plain(course: Course, shared: SharedGradebook) -> Iterator[Any]:
+def plain(course: Course, shared: CachedGradebook) -> Iterator[Any]:
     with Gradebook(course.gradebook_url, "tfcourse") as gradebook:
         yield gradebook
 
@@ -66,7 +66,7 @@ def looked_up(gradebook: Any, find: str, name: str, about: tuple[str, ...]) -> d
     ],
 )
 def test_what_is_read_at_once_is_what_nbgrader_reads_one_by_one(
-    shared: SharedGradebook, plain: Any, find: str, about: tuple[str, ...]
+    shared: CachedGradebook, plain: Any, find: str, about: tuple[str, ...]
 ) -> None:
     names = ["setup", "causal_mask", TEST, "prompt_root", "question_root", "nowhere"]
     with shared:
@@ -84,7 +84,7 @@ def test_what_is_read_at_once_is_what_nbgrader_reads_one_by_one(
         ("find_submission_notebook", ABOUT),
     ],
 )
-def test_a_row_is_asked_for_once_a_unit(shared: SharedGradebook, plain: Any, find: str, about: tuple[str, ...]) -> None:
+def test_a_row_is_asked_for_once_a_unit(shared: CachedGradebook, plain: Any, find: str, about: tuple[str, ...]) -> None:
     asked: list[str] = []
     event.listen(shared.engine, "before_cursor_execute", lambda *said: asked.append(said[2]))
     for _ in range(2):
@@ -102,7 +102,7 @@ def test_a_row_is_asked_for_once_a_unit(shared: SharedGradebook, plain: Any, fin
     assert str(ours.value) == str(theirs.value)
 
 
-def test_a_row_that_was_taken_out_is_not_found_again(shared: SharedGradebook) -> None:
+def test_a_row_that_was_taken_out_is_not_found_again(shared: CachedGradebook) -> None:
     with shared:
         shared.find_submission(*ABOUT[1:])
         shared.find_submission_notebook(*ABOUT)
@@ -115,7 +115,7 @@ def test_a_row_that_was_taken_out_is_not_found_again(shared: SharedGradebook) ->
         assert shared.find_submission(*ABOUT[1:]).notebooks == [shared.find_submission_notebook(*ABOUT)]
 
 
-def test_one_query_answers_for_all_cells(shared: SharedGradebook) -> None:
+def test_one_query_answers_for_all_cells(shared: CachedGradebook) -> None:
     asked: list[str] = []
     event.listen(shared.engine, "before_cursor_execute", lambda *said: asked.append(said[2]))
     with shared:
@@ -125,7 +125,7 @@ def test_one_query_answers_for_all_cells(shared: SharedGradebook) -> None:
 
 
 def test_what_is_committed_is_written_when_the_gradebook_is_closed_and_seen_by_the_next(
-    shared: SharedGradebook, plain: Any
+    shared: CachedGradebook, plain: Any
 ) -> None:
     with shared:
         shared.find_grade(TEST, *ABOUT).auto_score = 3.0
@@ -138,13 +138,13 @@ def test_what_is_committed_is_written_when_the_gradebook_is_closed_and_seen_by_t
         assert (shared.find_grade(TEST, *ABOUT).auto_score, notebook.score) == (3.0, 3.0)
 
 
-def test_what_nobody_commits_is_not_written(shared: SharedGradebook, plain: Any) -> None:
+def test_what_nobody_commits_is_not_written(shared: CachedGradebook, plain: Any) -> None:
     with shared:
         shared.find_grade(TEST, *ABOUT).auto_score = 3.0
     assert plain.find_grade(TEST, *ABOUT).auto_score is None
 
 
-def test_a_unit_that_fails_leaves_nothing_behind(shared: SharedGradebook, plain: Any) -> None:
+def test_a_unit_that_fails_leaves_nothing_behind(shared: CachedGradebook, plain: Any) -> None:
     def fail() -> None:
         with shared:
             shared.find_grade(TEST, *ABOUT).auto_score = 3.0
@@ -160,7 +160,7 @@ def test_a_unit_that_fails_leaves_nothing_behind(shared: SharedGradebook, plain:
         assert shared.find_grade(TEST, *ABOUT).auto_score is None
 
 
-def test_blocks_within_a_block_are_one_unit(shared: SharedGradebook, plain: Any) -> None:
+def test_blocks_within_a_block_are_one_unit(shared: CachedGradebook, plain: Any) -> None:
     commits: list[object] = []
     event.listen(shared.engine, "commit", commits.append)
     with shared:
@@ -174,7 +174,7 @@ def test_blocks_within_a_block_are_one_unit(shared: SharedGradebook, plain: Any)
     assert len(commits) == 1
 
 
-def test_a_block_that_fails_takes_those_around_it_along(shared: SharedGradebook, plain: Any) -> None:
+def test_a_block_that_fails_takes_those_around_it_along(shared: CachedGradebook, plain: Any) -> None:
     def add_and_ask() -> None:
         with shared:
             shared.add_student("bo")
@@ -188,7 +188,7 @@ def test_a_block_that_fails_takes_those_around_it_along(shared: SharedGradebook,
     assert [student.id for student in plain.students] == ["ada", "cy"]
 
 
-def test_a_block_in_which_something_was_taken_back_leaves_nothing_behind(shared: SharedGradebook, plain: Any) -> None:
+def test_a_block_in_which_something_was_taken_back_leaves_nothing_behind(shared: CachedGradebook, plain: Any) -> None:
     def add_twice() -> None:
         with shared:
             shared.add_student("bo")
@@ -205,7 +205,7 @@ def test_a_block_in_which_something_was_taken_back_leaves_nothing_behind(shared:
     assert [student.id for student in plain.students] == ["ada", "dee"]
 
 
-def test_who_closes_the_gradebook_within_a_block_does_not_end_it(shared: SharedGradebook, plain: Any) -> None:
+def test_who_closes_the_gradebook_within_a_block_does_not_end_it(shared: CachedGradebook, plain: Any) -> None:
     with shared:
         shared.add_student("bo")
         shared.close()
@@ -215,13 +215,13 @@ def test_who_closes_the_gradebook_within_a_block_does_not_end_it(shared: SharedG
     assert [student.id for student in plain.students] == ["ada", "bo", "cy"]
 
 
-def test_who_opens_no_block_has_it_written_at_the_end(shared: SharedGradebook, plain: Any) -> None:
+def test_who_opens_no_block_has_it_written_at_the_end(shared: CachedGradebook, plain: Any) -> None:
     shared.add_student("bo")
     shared.close()
     assert [student.id for student in plain.students] == ["ada", "bo"]
 
 
-def test_sums_are_counted_anew_after_a_commit_of_what_they_hang_on(shared: SharedGradebook) -> None:
+def test_sums_are_counted_anew_after_a_commit_of_what_they_hang_on(shared: CachedGradebook) -> None:
     with shared:
         notebook = shared.find_submission_notebook(*ABOUT)
         assert notebook.score == 0
@@ -231,7 +231,7 @@ def test_sums_are_counted_anew_after_a_commit_of_what_they_hang_on(shared: Share
         assert notebook.score == 3.0
 
 
-def test_nothing_is_kept_in_memory_between_units(shared: SharedGradebook) -> None:
+def test_nothing_is_kept_in_memory_between_units(shared: CachedGradebook) -> None:
     with shared:
         shared.find_grade(TEST, *ABOUT)
         assert list(shared.db())
@@ -243,8 +243,8 @@ def test_nothing_is_kept_in_memory_between_units(shared: SharedGradebook) -> Non
     "step",
     [OverwriteCells, OverwriteKernelspec, SaveAutoGrades, AssignLatePenalties, OthersCells, OthersKernelspec],
 )
-def test_nbgraders_steps_use_the_shared_gradebook(shared: SharedGradebook, step: Any) -> None:
-    variant = sharing(step, lambda: shared)
+def test_nbgraders_steps_use_the_shared_gradebook(shared: CachedGradebook, step: Any) -> None:
+    variant = with_shared_gradebook(step, lambda: shared)
     assert issubclass(variant, step)
     assert variant is not step
     assert variant.preprocess.__globals__["Gradebook"]("sqlite:///elsewhere.db") is shared
@@ -253,23 +253,23 @@ def test_nbgraders_steps_use_the_shared_gradebook(shared: SharedGradebook, step:
 def test_every_step_of_grading_that_opens_a_gradebook_is_known_here() -> None:
     """A new step of nbgrader's would go on opening its own, which is right and slow: then this list is too short."""
     steps = [getattr(preprocessors, name) for name in preprocessors.__all__]
-    opening = {step for step in steps if sharing(step, SharedGradebook) is not step}
+    opening = {step for step in steps if with_shared_gradebook(step, CachedGradebook) is not step}
     opening -= {preprocessors.SaveCells, GetGrades}
     assert opening == {OverwriteCells, OverwriteKernelspec, SaveAutoGrades, AssignLatePenalties}
 
 
-def test_nbgrader_itself_is_left_alone(shared: SharedGradebook) -> None:
+def test_nbgrader_itself_is_left_alone(shared: CachedGradebook) -> None:
     before = SaveAutoGrades.preprocess
-    sharing(SaveAutoGrades, lambda: shared)
+    with_shared_gradebook(SaveAutoGrades, lambda: shared)
     assert SaveAutoGrades.preprocess is before
     assert saveautogrades.Gradebook is Gradebook
 
 
-def test_a_class_that_opens_no_gradebook_stays_as_it_is(shared: SharedGradebook) -> None:
-    assert sharing(ClearOutput, lambda: shared) is ClearOutput
+def test_a_class_that_opens_no_gradebook_stays_as_it_is(shared: CachedGradebook) -> None:
+    assert with_shared_gradebook(ClearOutput, lambda: shared) is ClearOutput
 
 
-def test_what_a_lecturers_own_step_overrides_stays_overridden(shared: SharedGradebook) -> None:
+def test_what_a_lecturers_own_step_overrides_stays_overridden(shared: CachedGradebook) -> None:
     class Own(SaveAutoGrades):  # type: ignore[misc]
         def preprocess(self, nb: Any, resources: Any) -> Any:
             return "mine"
@@ -277,12 +277,12 @@ def test_what_a_lecturers_own_step_overrides_stays_overridden(shared: SharedGrad
     class More(Own):
         pass
 
-    assert sharing(Own, lambda: shared)().preprocess(None, None) == "mine"
-    assert sharing(More, lambda: shared)().preprocess(None, None) == "mine"
+    assert with_shared_gradebook(Own, lambda: shared)().preprocess(None, None) == "mine"
+    assert with_shared_gradebook(More, lambda: shared)().preprocess(None, None) == "mine"
 
 
-def test_a_step_keeps_the_settings_of_the_course(shared: SharedGradebook) -> None:
+def test_a_step_keeps_the_settings_of_the_course(shared: CachedGradebook) -> None:
     config = Config()
     config.SaveAutoGrades.enabled = False
     assert SaveAutoGrades(config=config).enabled is False
-    assert sharing(SaveAutoGrades, lambda: shared)(config=config).enabled is False
+    assert with_shared_gradebook(SaveAutoGrades, lambda: shared)(config=config).enabled is False

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from autograder.submission.lazy_json import MalformedError, Parsed, Span, Value, decoded, outermost, value_at
+from autograder.submission.lazy_json import LazyValue, MalformedError, ParsedValue, Value, decoded, top_level, value_at
 
 PLAIN = st.none() | st.booleans() | st.integers() | st.floats() | st.text()
 JSON = st.recursive(PLAIN, lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner), max_leaves=30)
@@ -45,9 +45,9 @@ def test_the_end_is_the_same_without_walking_through(content: Any) -> None:
 @given(st.dictionaries(st.text(), JSON) | st.lists(JSON))
 def test_what_is_parsed_at_once_tells_the_same(content: Any) -> None:
     data = json.dumps(content).encode()
-    parsed, span = outermost(data, at_once=len(data)), outermost(data, at_once=len(data) - 1)
-    assert type(parsed) is Parsed
-    assert type(span) is Span
+    parsed, span = top_level(data, at_once=len(data)), top_level(data, at_once=len(data) - 1)
+    assert type(parsed) is ParsedValue
+    assert type(span) is LazyValue
     assert repr(rebuilt(parsed)) == repr(rebuilt(span))
     assert (parsed.kind, parsed.end, parsed.rest(9), parsed.is_utf8) == (span.kind, span.end, b"", True)
 
@@ -55,7 +55,7 @@ def test_what_is_parsed_at_once_tells_the_same(content: Any) -> None:
 @pytest.mark.parametrize("text", ["4", "12", "-1", "true", "null", "45678"])
 def test_a_number_is_written_alike(text: str) -> None:
     data = f"[{text}]".encode()
-    written = [next(outermost(data, at_once=size).items()).raw(3) for size in (0, 100)]
+    written = [next(top_level(data, at_once=size).items()).raw(3) for size in (0, 100)]
     assert written == [text[:3]] * 2
 
 
@@ -63,13 +63,13 @@ def test_a_number_is_written_alike(text: str) -> None:
     "data", [b'["a" 1]', b'["\xe4"]', b"[1] tail", b'{"a": nan}', b"[" * 100_000 + b"]" * 100_000, b"[1"]
 )
 def test_what_has_a_fault_is_not_parsed_at_once(data: bytes) -> None:
-    assert type(outermost(data, at_once=len(data))) is Span
+    assert type(top_level(data, at_once=len(data))) is LazyValue
 
 
 @pytest.mark.parametrize("data", [b"", b"4", b'"text"', b"nonsense"])
 def test_what_is_neither_an_object_nor_a_list_is_malformed(data: bytes) -> None:
     with pytest.raises(MalformedError):
-        outermost(data, at_once=100)
+        top_level(data, at_once=100)
 
 
 @settings(deadline=None, max_examples=300)

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 import torch
 
-from autograder.mistakes.source_edits import Edit, EditError, edited, edited_source
+from autograder.mistakes.source_edits import Edit, EditError, apply_edits, edited_source
 from autograder.static_analysis.standalone import standalone_source
 from tfcourse.attention import causal_mask, scaled_dot_product_attention
 from tfcourse.layers import EncoderLayer, layer_norm
@@ -22,7 +22,7 @@ X, ONES, ZEROS = torch.tensor([[1.0, 2.0, 4.0]]), torch.ones(3), torch.zeros(3)
 
 def made(reference: Any, *edits: Edit, body: str | None = None) -> Any:
     """The edited reference."""
-    return edited(reference, edits, body=body, name="a mistake", file=FILE)
+    return apply_edits(reference, edits, body=body, name="a mistake", file=FILE)
 
 
 def test_text_that_stands_once_is_replaced() -> None:

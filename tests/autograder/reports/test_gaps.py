@@ -20,8 +20,8 @@ from autograder.commands.main import main
 from autograder.course.folder import Course
 from autograder.record.results import ExerciseResult, GradeResult, result_path, write_result
 from autograder.reports.grades import Grade, read_grades
-from autograder.reports.missing import gone, unclear, without_result
-from autograder.reports.student_work import read_works
+from autograder.reports.missing import removed_submissions, unclear, without_result
+from autograder.reports.student_work import read_student_work
 from autograder.submission.problem import Problem
 
 CHAPTER, OTHER = "04_multi_head", "03_scaled_dot_product"
@@ -200,14 +200,14 @@ def test_many_are_counted_and_a_few_are_named(course: Course) -> None:
     assert sentence.startswith(f"200 submissions of {CHAPTER} are")
     assert "s009 and 190 more. Grade" in sentence
     assert "s010" not in sentence
-    text = gone([replace(grade, in_place=False) for grade in many])
+    text = removed_submissions([replace(grade, in_place=False) for grade in many])
     assert f"s009 ({CHAPTER}) and 190 more. If" in text
     assert "remove STUDENT --force" in text
 
 
 def test_who_has_handed_in_nothing_misses_nothing(course: Course) -> None:
     grades: list[Grade] = read_grades(course, [OTHER])
-    assert (without_result(course, grades), gone(grades), unclear(grades)) == ([], "", "")
+    assert (without_result(course, grades), removed_submissions(grades), unclear(grades)) == ([], "", "")
 
 
 def test_an_assignment_that_is_no_chapter_has_no_results(course: Course) -> None:
@@ -231,11 +231,11 @@ def test_who_was_taken_out_of_the_gradebook_as_advised_is_in_no_report(
     )
     assert done.returncode == 0, done.stderr
     assert "no longer" not in tell("report").stdout
-    assert [work.grade.student for work in read_works(course, [CHAPTER])] == ["bo", "cy", "di"]
+    assert [work.grade.student for work in read_student_work(course, [CHAPTER])] == ["bo", "cy", "di"]
 
 
 def test_a_result_of_which_the_gradebook_knows_nothing_is_no_grade(course: Course) -> None:
     write_result(course, GradeResult("eve", CHAPTER, "graded", (ExerciseResult("split_heads", 3.0, 3.0),)))
     course.folder("submitted", "eve", CHAPTER).mkdir(parents=True)
-    eve = read_works(course, [CHAPTER])[-1]
+    eve = read_student_work(course, [CHAPTER])[-1]
     assert (eve.grade.student, eve.recorded, eve.graded) == ("eve", False, False)

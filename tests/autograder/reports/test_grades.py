@@ -12,7 +12,7 @@ from autograder.course.folder import Course
 from autograder.errors import CourseError
 from autograder.record.results import ExerciseResult, GradeResult, write_result
 from autograder.reports.grades import read_grades
-from autograder.reports.student_work import read_works
+from autograder.reports.student_work import read_student_work
 from autograder.submission.problem import Problem
 
 CHAPTER, OTHER = "04_multi_head", "03_scaled_dot_product"
@@ -86,7 +86,7 @@ def test_a_work_has_its_exercises_its_time_and_its_page(course: Course) -> None:
     page = course.folder("feedback", "ada", CHAPTER) / f"{CHAPTER}.html"
     page.parent.mkdir(parents=True)
     page.touch()
-    ada, bo, _ = read_works(course, [CHAPTER])
+    ada, bo, _ = read_student_work(course, [CHAPTER])
     assert ([exercise.name for exercise in ada.exercises], ada.seconds, ada.feedback) == (["split_heads"], 1.5, page)
     # Graded by nbgrader alone: a grade, and nothing else is known.
     assert (bo.exercises, bo.seconds, bo.recorded, bo.grade.handed_in) == ((), None, True, True)
@@ -95,11 +95,11 @@ def test_a_work_has_its_exercises_its_time_and_its_page(course: Course) -> None:
 def test_a_student_whom_the_grader_failed_on_is_there_although_the_gradebook_does_not_know_them(course: Course) -> None:
     problem = Problem("grader failed", "The disk was full.")
     write_result(course, result("dee", status="not recorded", exercises=(), problems=(problem,)))
-    assert [work.grade.student for work in read_works(course, [CHAPTER])] == ["ada", "bo", "cy"], (
+    assert [work.grade.student for work in read_student_work(course, [CHAPTER])] == ["ada", "bo", "cy"], (
         "its folder was renamed"
     )
     course.folder("submitted", "dee", CHAPTER).mkdir(parents=True)
-    *_, dee = read_works(course, [CHAPTER])
+    *_, dee = read_student_work(course, [CHAPTER])
     assert (dee.grade.student, dee.grade.handed_in, dee.recorded) == ("dee", True, False)
     assert dee.problems == ("The disk was full.",)
     assert dee.grade.best == 3.0
@@ -108,14 +108,14 @@ def test_a_student_whom_the_grader_failed_on_is_there_although_the_gradebook_doe
 def test_what_could_not_be_graded_says_so_until_a_person_has_given_points(course: Course) -> None:
     problem = Problem("not a notebook", "This is a PDF.", fatal=True)
     write_result(course, result("ada", status="not gradable", problems=(problem,)))
-    ada, bo, _ = read_works(course, [CHAPTER])
+    ada, bo, _ = read_student_work(course, [CHAPTER])
     assert (ada.grade.gradable, ada.graded, ada.exercises, ada.seconds) == (False, False, (), None)
     assert bo.graded
     with Gradebook(course.gradebook_url, "tfcourse") as gradebook:
         (grade,) = gradebook.find_submission_notebook(CHAPTER, CHAPTER, "ada").grades
         grade.manual_score = 0.0
         gradebook.db.commit()
-    ada, *_ = read_works(course, [CHAPTER])
+    ada, *_ = read_student_work(course, [CHAPTER])
     assert ada.graded
 
 
@@ -131,5 +131,5 @@ def test_the_answers_that_wait_are_counted(course: Course) -> None:
 def test_a_remark_is_not_among_the_problems_of_a_work(course: Course) -> None:
     found = (Problem("metadata restored", "All 19 cells.", remark=True), Problem("timeout", "It was stopped."))
     write_result(course, result("ada", problems=found))
-    ada, *_ = read_works(course, [CHAPTER])
+    ada, *_ = read_student_work(course, [CHAPTER])
     assert (ada.problems, ada.remarks) == (("It was stopped.",), ("All 19 cells.",))
