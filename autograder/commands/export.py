@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from autograder.commands.console import EXIT_FAILED, CommandResult, command
 from autograder.commands.options import chapters_argument, course_option
 from autograder.course.paths import course_folder
+
+if TYPE_CHECKING:
+    from autograder.course.folder import Course
 
 
 @click.command()
@@ -23,16 +28,25 @@ from autograder.course.paths import course_folder
     help="Whose columns.",
 )
 @click.option(
+    "--feedback",
+    type=click.Choice(["canvas", "moodle"]),
+    help="Feedback pages in place of grades: an archive per chapter that the platform takes back.",
+)
+@click.option(
     "--to", type=click.Path(path_type=Path, file_okay=False), help="The folder to write to. [default: COURSE/export]"
 )
 @command
-def export(chapters: tuple[str, ...], course_dir: Path | None, form: str, to: Path | None) -> CommandResult:
-    """Write grades for a learning platform.
+def export(
+    chapters: tuple[str, ...], course_dir: Path | None, form: str, feedback: str | None, to: Path | None
+) -> CommandResult:
+    """Write grades, or feedback, for a learning platform.
 
-    One table with nbgrader's columns, one gradebook for Canvas, or a grading worksheet per chapter for Moodle.
+    Grades: one table with nbgrader's columns, one gradebook for Canvas, or a grading worksheet per chapter for Moodle. Feedback: an
+    archive per chapter, by which Canvas or Moodle gives every student their page.
 
     Example:
       tfcourse export --format canvas
+      tfcourse export --feedback moodle 03
     """
     from autograder.course.folder import Course
     from autograder.gradebook.reader import released_chapters
@@ -43,8 +57,12 @@ def export(chapters: tuple[str, ...], course_dir: Path | None, form: str, to: Pa
     from autograder.reports.missing import gaps, missing_messages, not_brought_in, unclear
 
     course = Course.open(course_folder(course_dir))
-    grades = read_grades(course, released_chapters(course, chapters))
-    files = export_grades(grades, form, (to or course.root / "export").resolve())
+    named = released_chapters(course, chapters)
+    folder = (to or course.root / "export").resolve()
+    if feedback:
+        return _export_feedback(course, named, feedback, folder)
+    grades = read_grades(course, named)
+    files = export_grades(grades, form, folder)
     lines = [str(file.path) for file in files]
     for file in files:
         if file.left_out:
@@ -75,3 +93,16 @@ def export(chapters: tuple[str, ...], course_dir: Path | None, form: str, to: Pa
     }
     fell_short = open_ or not_brought_in(course, grades)
     return CommandResult(data, "\n".join(lines), EXIT_FAILED if fell_short else 0)
+
+
+def _export_feedback(course: Course, chapters: Sequence[str], platform: str, folder: Path) -> CommandResult:
+    from autograder.reports.feedback_archive import HINTS, export_feedback
+
+    archives = export_feedback(course, chapters, platform, folder)
+    lines = [str(path) for archive in archives for path in archive.paths]
+    lines += [
+        f"{archive.chapter}: no number on {platform.capitalize()} is known of {', '.join(archive.left_out)}"
+        for archive in archives
+        if archive.left_out
+    ]
+    return CommandResult([vars(archive) for archive in archives], "\n".join([*lines, HINTS[platform]]))
