@@ -12,6 +12,7 @@ from autograder.authoring.drift import Drift
 from autograder.authoring.myst import notebook_of, read_text
 from autograder.authoring.rubrics import Rubric, read_rubrics
 from autograder.checking.exercise import Exercise
+from autograder.course.chapter_names import did_you_mean, matching_chapters
 from autograder.errors import CourseError
 
 ANSWER_TEXT = "YOUR ANSWER HERE"
@@ -124,23 +125,23 @@ def chapters(root: Path, registry: Mapping[str, Exercise] | None = None) -> list
 
 
 def find_chapter(root: Path, name: str, registry: Mapping[str, Exercise] | None = None) -> Chapter:
-    """Return a chapter by its name or the beginning of it, such as ``03``.
+    """Return a chapter by its name, its number, the beginning of its name, or a word of it: ``03``, ``3``, ``gpt``.
 
     Raises:
         CourseError: if there is none, or more than one.
     """
     every = chapters(root, registry)
-    wanted = name.strip().rstrip("/")
-    matches = [chapter for chapter in every if chapter.name == wanted] or [
-        chapter for chapter in every if wanted and chapter.name.startswith(wanted)
-    ]
+    by_name = {chapter.name: chapter for chapter in every}
+    matches = matching_chapters(name, by_name)
     if len(matches) == 1:
-        return matches[0]
-    known = ", ".join(chapter.name for chapter in matches or every) or "none"
+        return by_name[matches[0]]
+    known = ", ".join(matches or by_name) or "none"
     if matches:
-        raise CourseError(f"{name!r} is the beginning of several chapters: {known}", do="Write more of the name.")
+        raise CourseError(f"{name!r} can mean several chapters: {known}", do="Write more of the name.")
     raise CourseError(
-        f"there is no chapter {name!r} with exercises", where=root / "chapters", do=f"There are: {known}."
+        f"there is no chapter {name!r} with exercises.{did_you_mean(name, by_name)}".rstrip("."),
+        where=root / "chapters",
+        do=f"There are: {known}.",
     )
 
 

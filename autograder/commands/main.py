@@ -64,7 +64,7 @@ class _Group(click.Group):
 def main() -> None:
     """Build, assign, autograde and solve the course.
 
-    A chapter can be named by its beginning, such as 03.
+    A chapter can be named by its number or a word of its name, such as 3 or gpt.
 
     Example:
       tfcourse assign 03 && tfcourse autograde 03 --submissions downloads.zip

@@ -13,6 +13,7 @@ from sqlalchemy.engine import URL, make_url
 from sqlalchemy.event import listen
 from sqlalchemy.exc import SQLAlchemyError
 
+from autograder.course.chapter_names import did_you_mean, matching_chapters
 from autograder.course.folder import Course
 from autograder.course.known_errors import as_course_error
 from autograder.course.paths import shell_command
@@ -146,18 +147,15 @@ def released_chapters(course: Course, wanted: Sequence[str] = ()) -> list[str]:
 
 
 def _released(course: Course, known: Sequence[str], wanted: str) -> str:
-    name = wanted.strip().rstrip("/")
-    matches = [chapter for chapter in known if chapter == name] or [
-        chapter for chapter in known if name and chapter.startswith(name)
-    ]
+    matches = matching_chapters(wanted, known)
     if len(matches) == 1:
         return matches[0]
     if matches:
-        raise CourseError(
-            f"{wanted!r} is the beginning of several chapters: {', '.join(matches)}", do="Write more of it."
-        )
+        raise CourseError(f"{wanted!r} can mean several chapters: {', '.join(matches)}", do="Write more of it.")
     raise CourseError(
-        f"there is no chapter {wanted!r} in this course; it has released: {', '.join(known)}",
+        f"there is no chapter {wanted!r} in this course; it has released: {', '.join(known)}.{did_you_mean(wanted, known)}".rstrip(
+            "."
+        ),
         where=course.root,
         do=f"Name one of those, or release it first: {shell_command(course, 'assign', 'CHAPTER')}",
     )

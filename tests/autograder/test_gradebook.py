@@ -25,7 +25,8 @@ def test_chapters_are_found_by_name_and_by_beginning_each_once(course_dir: Path)
 
 
 @pytest.mark.parametrize(
-    ("typed", "words"), [("0", "several chapters"), ("05", "has released: 03_scaled"), ("", "no chapter ''")]
+    ("typed", "words"),
+    [("0", "no chapter .0."), ("_", "no chapter ._."), ("05", "has released: 03_scaled"), ("", "no chapter ''")],
 )
 def test_a_name_that_means_none_or_several_is_refused(course_dir: Path, typed: str, words: str) -> None:
     with pytest.raises(CourseError, match=words):

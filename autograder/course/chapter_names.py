@@ -1,0 +1,32 @@
+"""Match what somebody typed against the names of chapters: ``3``, ``03``, ``gpt`` and ``03_scaled`` all name one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from difflib import get_close_matches
+
+
+def matching_chapters(typed: str, chapters: Iterable[str]) -> list[str]:
+    """Return the chapters that a text can mean: the one of that name, else those that begin so, else those with that word in their name.
+
+    A number needs no zero in front, and it is never the beginning of a longer number: ``1`` is chapter 01, not 10.
+    """
+    name, known = typed.strip().rstrip("/").casefold(), sorted(chapters)
+    if not name:
+        return []
+    if name in known:
+        return [name]
+    if name.isdecimal():
+        return [chapter for chapter in known if chapter.partition("_")[0].lstrip("0") == name.lstrip("0") != ""]
+    words = name.replace("-", "_")
+    beginning = [chapter for chapter in known if chapter.casefold().startswith(words)]
+    return beginning or [chapter for chapter in known if f"_{words}" in chapter.casefold()]
+
+
+def did_you_mean(typed: str, chapters: Iterable[str]) -> str:
+    """Return a question about the chapter whose name is most alike, with a blank before it; nothing if none is."""
+    topics = {chapter.partition("_")[2].casefold(): chapter for chapter in chapters}
+    words = {word: chapter for topic, chapter in topics.items() for word in topic.split("_")}
+    candidates = {**words, **topics, **{chapter.casefold(): chapter for chapter in topics.values()}}
+    close = get_close_matches(typed.strip().casefold().replace("-", "_"), candidates, n=1, cutoff=0.7)
+    return f" Did you mean {candidates[close[0]]}?" if close else ""
