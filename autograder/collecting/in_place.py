@@ -27,6 +27,7 @@ _NAMED = 5
 
 
 def collect_in_place(course: Course, manifest: Manifest, others: frozenset[str]) -> Collection:
+    """Return what lies in the course's own folder of submissions, with names put right and what is amiss."""
     chapter = manifest.chapter
     found = Collection(chapter, problems=_misplaced(course.folder("submitted"), chapter, others))
     found.missing = clear_if_done(course, chapter)
@@ -52,6 +53,7 @@ def collect_in_place(course: Course, manifest: Manifest, others: frozenset[str])
 
 
 def no_time(reason: str, folder: Path, where: str) -> Problem:
+    """Return the problem that the time of a submission cannot be read."""
     what = f"The time cannot be read, so nothing is taken off for being late. {reason}"
     return Problem("no time", what, where, f"Write it into {folder / 'timestamp.txt'}.")
 

@@ -45,11 +45,13 @@ class Chosen:
 
 
 def what_to_do(error: OSError, otherwise: str) -> str:
+    """Return the remedy for an error of the file system: room on the disk, or another one."""
     full = error.errno in (errno.ENOSPC, errno.EDQUOT)
     return "Make room on the disk, then collect again." if full else otherwise
 
 
 def place_of(course: Course, chapter: str, student: str) -> Path:
+    """Return where a student's notebook of a chapter stands in the course folder."""
     return course.folder("submitted", student, chapter) / f"{chapter}.ipynb"
 
 
@@ -202,5 +204,6 @@ def _draft(path: Path, data: bytes) -> AbstractContextManager[Path]:
 
 
 def write(path: Path, data: bytes) -> None:
+    """Write a file beside its place first, and move it there."""
     with _draft(path, data) as draft:
         draft.replace(path)

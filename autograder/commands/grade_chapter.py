@@ -102,6 +102,7 @@ def _naming_who_is_missing(collection: Collection) -> Iterator[None]:
 
 
 def collect_in_place(course: Course, chapter: str) -> Collection:
+    """Look through the course's own folder of submissions for a chapter."""
     from autograder.collecting.collect import collect
 
     return collect(course, chapter, chapters=project_chapters())

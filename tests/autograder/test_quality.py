@@ -41,7 +41,7 @@ SOMETIMES = mistake("tripled where the first number is positive", lambda x: 3 * 
 def course(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Callable[..., Exercise]:
     """Make a course of one exercise, with the mistakes that are given."""
     monkeypatch.setattr(quality, "FOLDER", tmp_path / "pages")
-    monkeypatch.setattr(quality, "spread", lambda work, items: [work(item) for item in items])
+    monkeypatch.setattr(quality, "parallel_map", lambda work, items: [work(item) for item in items])
 
     def make(*mistakes: Misconception) -> Exercise:
         one = Exercise(
