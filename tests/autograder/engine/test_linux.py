@@ -11,7 +11,7 @@ import pytest
 
 SCRIPT = """
 import mmap, re
-from autograder.engine import linux
+from autograder.engine.sandbox import linux
 
 memory = mmap.mmap(-1, 32 * 2**20, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
 memory[:] = bytes(range(256)) * (len(memory) // 256)

@@ -67,7 +67,8 @@ def test_student_code_cannot_undo_the_refusal(student: Student, before: str, fir
 PATCHES = {
     "the switch": "import autograder.engine.student.refusal_switch as s\ns.refuse = lambda *a: b''",
     "an empty list": "import autograder.engine.student.refusal_switch as s\nold = s.refuse\ns.refuse = lambda e, names, *a: old(e, (), *a)",
-    "the agent": "import autograder.engine.student.rpc_server as a\nclass No:\n    refuse = staticmethod(lambda *a: b'')\na.switch = No",
+    "the agent": "import autograder.engine.student.rpc_server as a\nclass No:\n    refuse = staticmethod(lambda *a: b'')\n"
+    "a.refusal_switch = No",
     "a refusal of one's own": "sys.audit('tfcourse.refusal', 'refuse', 'f', (), b'', set(), [])",
     "sys.audit": "sys.audit = lambda *a: None",
 }
