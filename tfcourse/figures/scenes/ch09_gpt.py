@@ -19,8 +19,8 @@ OLD, NEW = ("six", "thousand,", "two"), ("hundred", "and")
 # What a decoder reads, and a name with a gap and the token that fills it.
 READ, GAPPED, HIDDEN = ("[BOS]", "six", "thousand"), ("six", "[MASK]", "two", "hundred"), "thousand,"
 
-# A solved task and another one: a number and its name.
-SOLVED, ASKED, ANSWER = (("41", "forty-one"), ("700", "seven hundred")), "6200", "six thousand, two hundred"
+# Solved examples of a task, and a query with its answer in two lines.
+SOLVED, ASKED, ANSWER = (("41", "forty-one"), ("700", "seven hundred")), "6200", ("six thousand,", "two hundred")
 
 
 def product() -> Drawing:
@@ -198,40 +198,42 @@ def prompts() -> Drawing:
     prompted = [("zero-shot", []), ("one-shot", examples[:1]), ("few-shot", [*examples, "…"])]
     parts = [_prompt(title, ["Write as words.", *lines, f"{ASKED} →"]) for title, lines in prompted]
     parts.append(_tuning([*examples, "…"]))
-    narrow, drawing = Drawing(350, 4 * 236), Drawing(700, 236)
+    narrow, drawing = Drawing(350, 4 * 244), Drawing(700, 238)
     drawing.narrow = narrow
     for number, part in enumerate(parts):
         drawing.place(part, 4 + 174 * number, 0)
-        narrow.place(part, 90, 236 * number)
+        narrow.place(part, 90, 244 * number)
     return drawing
 
 
 def _prompt(title: str, lines: Sequence[str]) -> Drawing:
-    drawing = Drawing(170, 230)
+    drawing = Drawing(170, 236)
     drawing.text((85, 14), title, bold=True)
     _answered(drawing, lines)
     return drawing
 
 
-def _answered(drawing: Drawing, lines: Sequence[str], *, model: str = "model, as it is") -> None:
-    drawing.rect(Rect(2, 136 - 19 * len(lines), 166, 19 * len(lines) + 6), tone="key", wash=0.13)
+def _answered(drawing: Drawing, lines: Sequence[str], *, model: str = "model, as it is", width: float = 166) -> None:
+    top = 136 - 19.0 * len(lines)
+    drawing.rect(Rect(2, top, width, 19 * len(lines) + 6), tone="key", wash=0.13)
     for number, line in enumerate(lines):
-        y = 149 - 19 * (len(lines) - number) + 1
-        drawing.text((10, y), line, size=SMALL, anchor="start")
-    arrow(drawing, (85, 142), (85, 156))
+        drawing.text((10, top + 14 + 19 * number), line, size=SMALL, anchor="start")
+    arrow(drawing, (2 + width / 2, 142), (2 + width / 2, 156))
     box(drawing, model, Rect(10, 158, 150, 26), size=SMALL)
     arrow(drawing, (85, 184), (85, 198), tone="query")
-    drawing.text((85, 212), ANSWER, size=SMALL, tone="query")
+    for number, line in enumerate(ANSWER):
+        drawing.text((85, 208 + 16 * number), line, size=SMALL, tone="query")
 
 
 def _tuning(lines: Sequence[str]) -> Drawing:
-    drawing = Drawing(170, 230)
+    drawing = Drawing(170, 236)
     drawing.text((85, 14), "fine-tuning", bold=True)
+    drawing.rect(Rect(2, 26, 166, 19 * len(lines) + 6), tone="muted", dashed=True)
     for number, line in enumerate(lines):
-        drawing.text((10, 38 + 19 * number), line, size=SMALL, anchor="start", tone="muted")
-    bracket(drawing, Rect(120, 30, 4, 19 * len(lines)), "", side="right")
-    arrow(drawing, (144, 58), (150, 156), via=[(150, 58)], tone="muted", dashed=True)
-    _answered(drawing, [f"{ASKED} →"], model="changed weights")
+        drawing.text((10, 40 + 19 * number), line, size=SMALL, anchor="start", tone="muted")
+    arrow(drawing, (138, 32 + 19 * len(lines)), (138, 156), tone="muted", dashed=True)
+    drawing.text((132, 103), "training", size=SMALL, tone="muted", anchor="end")
+    _answered(drawing, [f"{ASKED} →"], model="changed weights", width=110)
     return drawing
 
 
