@@ -260,7 +260,7 @@ def test_recorded_race_is_told_as_it_was() -> None:
     check("That is a perplexity of 14.3 per token,", 2 ** (curve[3000][1] * n_bytes / tokens), form=".1f")
     assert round(3000 * 16 * 128 / race["tokens"][0]) == 31
     assert 870 < curve[3000][0] < 930, "fifteen minutes"
-    check("with three tokens of memory it needs 1.843,", race["counts"]["4"], form=".3f")
+    check("With three tokens of memory it needs 1.843,", race["counts"]["4"], form=".3f")
     assert race["parameters"] == 875_264
 
 
