@@ -145,8 +145,8 @@ def test_nothing_is_written_to_stderr(cells: list[Any]) -> None:
 
 
 def test_every_figure_has_a_description_and_a_caption(pages: list[str]) -> None:
-    assert described(pages) == [True] * 13
-    assert LESSON.captions() == list(range(1, 15))
+    assert described(pages) == [True] * 15
+    assert LESSON.captions() == list(range(1, 17))
 
 
 def test_explorer_shows_the_text_and_what_it_costs(pages: list[str]) -> None:
@@ -304,6 +304,29 @@ def test_training_gpt3_is_counted(values: dict[str, Any]) -> None:
     flops, years = values["cost"]
     assert flops == pytest.approx(3.143e23, rel=1e-3)
     assert years == pytest.approx(flops / 1e13 / 31_536_000)
+
+
+def test_recorded_sizes_are_a_valley() -> None:
+    runs = {size: losses for size, _, losses in RECORD["scaling"]["runs"]}
+    means = {size: mean(losses) for size, losses in runs.items()}
+    smallest, good, fair, *_, largest = runs
+    check("Its bottom is at 29,856 or at 45,952 parameters,", good, fair, form=",d")
+    check("with means of @A and @B nats per token,", means[good], means[fair])
+    assert min(runs[good]) < max(runs[fair])
+    assert min(runs[fair]) < max(runs[good]), "cannot tell the two apart"
+    assert {good, fair} == set(sorted(means, key=lambda size: means[size])[:2])
+    assert min(runs[smallest]) > max(*runs[good], *runs[fair]), "in every run"
+    check("with @C on average,", means[smallest])
+    check("the largest is far worse, with @D.", means[largest])
+    assert min(runs[largest]) > 1 + means[fair]
+    check("The smallest model read 2,969,600 tokens", RECORD["scaling"]["runs"][0][1], form=",d")
+    check("of a text that has only 196,352,", RECORD["prose"]["tokens"][0], form=",d")
+    assert round(2_969_600 / 196_352) == 15
+    check("The largest, with 285,312 parameters, read 176,128 tokens in 86 steps,", largest, form=",d")
+    assert RECORD["scaling"]["runs"][-1][1] == 176_128 == 86 * 16 * 128
+    assert RECORD["scaling"]["flops"] == 3e11
+    for parameters, tokens, _ in RECORD["scaling"]["runs"]:
+        assert 6 * parameters * tokens == pytest.approx(3e11, rel=0.01)
 
 
 def test_published_sizes_are_in_proportion() -> None:
