@@ -165,7 +165,14 @@ class GptBlock(nn.Module):
         section 2.3.
     """
 
-    def __init__(self, d_model: int, n_heads: int, d_ff: int, *, dropout: float = 0.0) -> None:
+    def __init__(
+        self,
+        d_model: int,
+        n_heads: int,
+        d_ff: int,
+        *,
+        dropout: float = 0.0,
+    ) -> None:
         super().__init__()
         self.attention_norm = nn.LayerNorm(d_model)
         self.attention = MultiHeadAttention(d_model, n_heads)
@@ -174,7 +181,11 @@ class GptBlock(nn.Module):
         self.down_proj = nn.Linear(d_ff, d_model)
         self.dropout = nn.Dropout(dropout)
 
-    def forward(self, x: Tensor, past: KeysAndValues | None = None) -> tuple[Tensor, KeysAndValues]:
+    def forward(
+        self,
+        x: Tensor,
+        past: KeysAndValues | None = None,
+    ) -> tuple[Tensor, KeysAndValues]:
         """Apply the block to T new tokens after P cached ones.
 
         Args:
@@ -350,7 +361,11 @@ class GptParameters(NamedTuple):
 
 
 def gpt_parameters(
-    vocab_size: int, max_length: int, d_model: int, n_layers: int, d_ff: int | None = None
+    vocab_size: int,
+    max_length: int,
+    d_model: int,
+    n_layers: int,
+    d_ff: int | None = None,
 ) -> GptParameters:
     """Count the parameters of a GPT, including biases and norms.
 
@@ -397,7 +412,11 @@ def training_flops(parameters: float, tokens: float) -> float:
     return 6 * parameters * tokens
 
 
-def chinchilla_loss(parameters: float, tokens: float, constants: Mapping[str, float] = BESIROGLU_2024) -> float:
+def chinchilla_loss(
+    parameters: float,
+    tokens: float,
+    constants: Mapping[str, float] = BESIROGLU_2024,
+) -> float:
     """Predict the loss of a language model: E + A / N^alpha + B / M^beta.
 
     Args:
@@ -409,13 +428,17 @@ def chinchilla_loss(parameters: float, tokens: float, constants: Mapping[str, fl
         The loss, in nats per token.
 
     Source:
-        Hoffmann et al. 2022, Training Compute-Optimal Large Language Models, section 3.3.
+        Hoffmann et al. 2022, Training Compute-Optimal Large Language Models,
+        section 3.3.
     """
     c = constants
     return float(c["E"] + c["A"] / parameters ** c["alpha"] + c["B"] / tokens ** c["beta"])
 
 
-def chinchilla_optimal(flops: float, constants: Mapping[str, float] = BESIROGLU_2024) -> tuple[float, float]:
+def chinchilla_optimal(
+    flops: float,
+    constants: Mapping[str, float] = BESIROGLU_2024,
+) -> tuple[float, float]:
     """Find the model size and text length with the least predicted loss for a budget.
 
     With C = 6 N M FLOP the least loss is at
@@ -467,7 +490,14 @@ def discriminative_rates(rate: float, n_groups: int, factor: float = 2.6) -> lis
     return [rate / factor ** (n_groups - 1 - group) for group in range(n_groups)]
 
 
-def slanted_triangular_rate(step: int, total: int, *, peak: float = 0.01, cut: float = 0.1, ratio: float = 32) -> float:
+def slanted_triangular_rate(
+    step: int,
+    total: int,
+    *,
+    peak: float = 0.01,
+    cut: float = 0.1,
+    ratio: float = 32,
+) -> float:
     """Compute a learning rate that rises fast and falls slowly, both linearly.
 
     It begins and ends at `peak` / `ratio`. The peak is at step ⌊`total` · `cut`⌋; from
