@@ -311,13 +311,13 @@ def test_recorded_sizes_are_a_valley() -> None:
     means = {size: mean(losses) for size, losses in runs.items()}
     smallest, good, fair, *_, largest = runs
     check("Its bottom is at 29,856 or at 45,952 parameters,", good, fair, form=",d")
-    check("with means of @A and @B nats per token,", means[good], means[fair])
+    check("with means of 3.73 and 3.74 nats per token,", means[good], means[fair])
     assert min(runs[good]) < max(runs[fair])
     assert min(runs[fair]) < max(runs[good]), "cannot tell the two apart"
     assert {good, fair} == set(sorted(means, key=lambda size: means[size])[:2])
     assert min(runs[smallest]) > max(*runs[good], *runs[fair]), "in every run"
-    check("with @C on average,", means[smallest])
-    check("the largest is far worse, with @D.", means[largest])
+    check("with 3.81 on average,", means[smallest])
+    check("the largest is far worse, with 5.18.", means[largest])
     assert min(runs[largest]) > 1 + means[fair]
     check("The smallest model read 2,969,600 tokens", RECORD["scaling"]["runs"][0][1], form=",d")
     check("of a text that has only 196,352,", RECORD["prose"]["tokens"][0], form=",d")
