@@ -379,6 +379,14 @@ def test_famous_models_are_as_far_from_the_best_as_is_said(values: dict[str, Any
     assert famous["Chinchilla"][1] > 4 * famous["Gopher"][1]
 
 
+def test_examples_add_fewer_points_the_longer_the_numbers_are_from_three_digits_on() -> None:
+    rows = re.findall(r"^\| (?:two|three|four|five) digits \| ([\d.]+) \| [\d.]+ \| ([\d.]+) \|$", SOURCE, flags=re.M)
+    two, *added = [float(few) - float(zero) for zero, few in rows]
+    assert len(added) == 3
+    assert added == sorted(added, reverse=True)
+    assert two < added[0], "from three digits on"
+
+
 def test_paper_s_triangle_ends_below_zero(values: dict[str, Any]) -> None:
     theirs, ours, lengths, longest = values["last_rates"]
     check("with 25 steps the last one is −0.0018.", -theirs, form=".4f")
