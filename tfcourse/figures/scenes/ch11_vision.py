@@ -36,6 +36,8 @@ SHOWN = (0, 1)
 
 # Windows: side of the grid, side of a window, shift, and a place that asks.
 SIDE, WINDOW, SHIFT, ASKS = 8, 4, 2, (3, 0)
+# Axial attention: the position that asks, and a distant one of which it hears in the second layer.
+AXIAL_ASKS, AXIAL_FAR = (2, 5), (6, 1)
 
 # A map with an edge, the weights of a convolution, which are also the exponentials of the prior, and two places.
 MAP = (
@@ -305,6 +307,54 @@ def _windowed(title: str, *, shift: int, rolled: bool, cell: float = 26) -> Draw
     long = SIDE * cell - 4
     lines = "".join(f"M{cell * i:g} 32v{long:g}M2 {30 + cell * i:g}h{long:g}" for i in cuts)
     drawing.path(lines, stroke=2.4)
+    drawing.rect(Rect(1.2, 31.2, SIDE * cell - 2.4, SIDE * cell - 2.4), radius=3, stroke=2.4)
+    return drawing
+
+
+def axial() -> Drawing:
+    """Draw axial attention: the column in one layer, the row in the next, and the way that information takes through both.
+
+    Returns:
+        The drawing: three grids beside each other on a page, below each other on a phone.
+    """
+    row, column = AXIAL_ASKS
+    parts = [
+        _lined("First layer: column", [(i, column) for i in range(SIDE)]),
+        _lined("Second layer: row", [(row, j) for j in range(SIDE)]),
+        _lined("Both", [AXIAL_FAR, (row, AXIAL_FAR[1])], path=True),
+    ]
+    narrow = Drawing(350, 806)
+    drawing = Drawing(700, 276, narrow=narrow)
+    for number, part in enumerate(parts):
+        drawing.place(part, 12 + 234 * number, 0)
+        narrow.place(part, 71, 256 * number)
+    for on, x, y in ((drawing, 200.0, 262.0), (narrow, 86.0, 788.0)):
+        on.rect(Rect(x, y - 8, 16, 16), tone="query", radius=3, stroke=0, wash=1)
+        on.text((x + 24, y), "asks", size=SMALL, anchor="start")
+        on.circle((x + 82, y), 3.5, tone="query", fill="currentColor", stroke=0)
+        on.text((x + 98, y), "may be asked", size=SMALL, anchor="start")
+    return drawing
+
+
+def _lined(title: str, asked: Sequence[tuple[int, int]], *, path: bool = False, cell: float = 26) -> Drawing:
+    """A grid in which one position asks some others; with a path, an arrow leads from the first of them through the second."""
+    drawing = Drawing(SIDE * cell, SIDE * cell + 34)
+    drawing.text((drawing.width / 2, 12), title, bold=True)
+    grid = Grid(0.0, 30.0, SIDE * cell, SIDE * cell, SIDE, SIDE)
+    inner = "".join(
+        f"M{cell * i:g} 32v{SIDE * cell - 4:g}M2 {30 + cell * i:g}h{SIDE * cell - 4:g}" for i in range(1, SIDE)
+    )
+    drawing.path(inner, stroke=1, opacity=0.25)
+    drawing.rect(grid.cell(*AXIAL_ASKS), tone="query", radius=0, stroke=0, wash=1)
+    for place in asked:
+        if place != AXIAL_ASKS:
+            if not path:
+                drawing.rect(grid.cell(*place), tone="query", radius=0, stroke=0, wash=0.13)
+            drawing.circle(grid.cell(*place).centre, 3.5, tone="query", fill="currentColor", stroke=0)
+    if path:
+        first, second, asks = (grid.cell(*place).centre for place in (*asked, AXIAL_ASKS))
+        arrow(drawing, (first[0], first[1] - 8), (second[0], second[1] + 8), tone="key", stroke=2.2)
+        arrow(drawing, (second[0] + 8, second[1]), (asks[0] - cell / 2 - 1, asks[1]), tone="key", stroke=2.2)
     drawing.rect(Rect(1.2, 31.2, SIDE * cell - 2.4, SIDE * cell - 2.4), radius=3, stroke=2.4)
     return drawing
 
