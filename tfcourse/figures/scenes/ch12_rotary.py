@@ -220,7 +220,7 @@ def pairings() -> Drawing:
     narrow = Drawing(350, 250)
     drawing = Drawing(700, 130, narrow=narrow)
     for number, (name, pairs) in enumerate(
-        (("half-split", [(j, j + 4) for j in range(4)]), ("interleaved", [(2 * j, 2 * j + 1) for j in range(4)]))
+        (("interleaved", [(2 * j, 2 * j + 1) for j in range(4)]), ("half-split", [(j, j + 4) for j in range(4)]))
     ):
         part = Drawing(330, 122)
         part.text((165, 112), name, bold=True)
@@ -244,24 +244,24 @@ def pairings() -> Drawing:
 
 
 def stretches() -> Drawing:
-    """Draw the positions of the training text, of a longer one, and of a longer one that is interpolated.
+    """Draw the positions of the training text, of a text four times as long, and of the same text interpolated.
 
     Returns:
         The drawing.
     """
     narrow = Drawing(350, 190)
     drawing = Drawing(700, 190, narrow=narrow)
-    for canvas, left, unit in ((drawing, 190.0, 27.0), (narrow, 96.0, 13.6)):
-        for row, (name, step, count) in enumerate(
-            (("trained", 2.0, 4), ("longer text", 2.0, 9), ("interpolated", 0.5, 16))
+    for canvas, left, step in ((drawing, 190.0, 30.0), (narrow, 96.0, 15.4)):
+        window = 4 * step
+        for row, (name, gap, count) in enumerate(
+            (("trained", step, 4), ("longer text", step, 16), ("interpolated", step / 4, 16))
         ):
             y = 34.0 + 56 * row
             canvas.text((left - 14, y), name, size=SMALL, anchor="end")
-            canvas.rect(Rect(left, y - 16, unit * 8, 32), tone="key", wash=0.12, stroke=0)
+            canvas.rect(Rect(left - 4, y - 16, window, 32), tone="key", wash=0.12, stroke=0)
             for mark in range(count):
-                x = left + unit * step * mark
-                tone = "key" if x < left + unit * 8 else "query"
+                x = left + gap * mark
+                tone = "key" if gap * mark < window else "query"
                 canvas.path(f"M{x:.1f} {y - 10}v20", tone=tone, stroke=2)  # type: ignore[arg-type]
-    drawing.text((190 + 27 * 4, 180), "angles that training has shown", size=SMALL, tone="key")
-    narrow.text((96 + 13.6 * 4, 180), "angles that training has shown", size=SMALL, tone="key")
+        canvas.text((left - 4, 180), "shaded: range of the training text", size=SMALL, tone="key", anchor="start")
     return drawing
