@@ -347,7 +347,7 @@ def scale_frequencies_llama3(
 
 
 def loss_by_position(logits: Tensor, targets: Tensor, *, bins: int) -> Tensor:
-    """Return the mean loss in equal stretches of a text: where does a model begin to fail?
+    """Return the mean loss in each of `bins` equal stretches of a text.
 
     The loss of a position is minus the logarithm of the probability of its target.
 
