@@ -130,8 +130,8 @@ def dial_explorer(
         An object that notebooks display.
 
     Raises:
-        ValueError: If the vectors are not of one even width from 4 to 32, or not finite, no base is given, a base is given twice or is not above 1,
-            `longest` is not beyond `trained`, `start` is outside, or the caption is blank.
+        ValueError: If the vectors are not of one even width from 4 to 32 or not finite; if no base is given, a base is given twice or is
+            not above 1; if `longest` is not beyond `trained`, `start` is outside, or the caption is blank.
     """
     if query.ndim != 1 or query.shape != key.shape or len(query) % 2 or not 4 <= len(query) <= 2 * MOST_PAIRS:
         raise ValueError(
@@ -142,7 +142,7 @@ def dial_explorer(
     if not thetas or len(set(thetas)) < len(thetas) or min(thetas) <= 1:
         raise ValueError(f"expected different bases above 1, got {list(thetas)}")
     if not 1 <= trained < longest:
-        raise ValueError(f"expected longest beyond trained, got trained={trained}, longest={longest}")
+        raise ValueError(f"expected a last position beyond the trained ones, got trained={trained}, longest={longest}")
     if not all(0 <= place <= longest for place in start):
         raise ValueError(f"start {start} is outside of 0 \u2026 {longest}")
     width, factor = len(query), longest / trained

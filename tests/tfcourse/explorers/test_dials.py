@@ -45,7 +45,12 @@ def test_data_has_every_way_for_every_base() -> None:
     data = json.loads(explorer(thetas=(100, 10_000)).to_json())
     assert [base["theta"] for base in data["bases"]] == [100, 10_000]
     for base in data["bases"]:
-        assert [way["name"] for way in base["ways"]] == ["as trained", "positions \u00d7 0.25", "larger base", "Llama 3.1"]
+        assert [way["name"] for way in base["ways"]] == [
+            "as trained",
+            "positions \u00d7 0.25",
+            "larger base",
+            "Llama 3.1",
+        ]
         assert {len(way["frequencies"]) for way in base["ways"]} == {4}
     assert data["start"] == {"m": 20, "n": 8}
 
