@@ -151,8 +151,8 @@ def test_nothing_is_written_to_stderr(cells: list[Any]) -> None:
 
 
 def test_every_figure_has_a_description_and_a_caption(pages: list[str]) -> None:
-    assert described(pages) == [True] * 16
-    assert LESSON.captions() == list(range(1, 18))
+    assert described(pages) == [True] * 17
+    assert LESSON.captions() == list(range(1, 19))
 
 
 def test_drawings_can_be_drawn() -> None:
@@ -165,6 +165,7 @@ def test_drawings_can_be_drawn() -> None:
         drawings.layer,
         drawings.pairings,
         drawings.stretches,
+        drawings.patches,
     ):
         assert "<svg" in draw().to_html(alt="A drawing of the chapter that a test looks at and no reader does.")
 

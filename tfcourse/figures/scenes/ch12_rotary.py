@@ -265,3 +265,31 @@ def stretches() -> Drawing:
                 canvas.path(f"M{x:.1f} {y - 10}v20", tone=tone, stroke=2)  # type: ignore[arg-type]
         canvas.text((left - 4, 180), "shaded: range of the training text", size=SMALL, tone="key", anchor="start")
     return drawing
+
+
+def patches() -> Drawing:
+    """Draw which pairs of a head are rotated by the row of a patch, and which by its column.
+
+    Returns:
+        The drawing: a grid of patches and the columns of a head.
+    """
+    narrow = Drawing(350, 268)
+    drawing = Drawing(700, 136, narrow=narrow)
+    for canvas, (left, top), (start, base) in ((drawing, (60, 8), (330, 62)), (narrow, (96, 8), (28, 190))):
+        for row in range(3):
+            for column in range(4):
+                here = (row, column) == (1, 2)
+                where = Rect(left + 46 * column, top + 40 * row, 42, 36)
+                canvas.rect(where, tone="key" if here else "ink", wash=0.13 if here else 0, radius=4)
+                canvas.text(where.centre, f"{row}, {column}", size=SMALL, bold=here)
+        middles = []
+        for column in range(8):
+            x = start + 42 * column
+            chip(canvas, f"{column}", (x, base + 24), tone="query" if column < 4 else "key", size=SMALL, height=24)
+            middles.append((x, base + 10))
+        for pair in range(4):
+            tone = TONES[pair // 2]
+            arc(canvas, middles[2 * pair], middles[2 * pair + 1], weight=0.08, rise=26, tone=tone)
+        canvas.text((start + 63, base + 58), "by the row, 1", size=SMALL, tone="query")
+        canvas.text((start + 231, base + 58), "by the column, 2", size=SMALL, tone="key")
+    return drawing
