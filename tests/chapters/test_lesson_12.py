@@ -258,7 +258,7 @@ def test_the_other_pairing_costs_more_than_a_nat() -> None:
         [sum(losses) / len(losses) for losses in zip(*(run[name] for run in RECORD["pairings"]), strict=True)]
         for name in ("trained", "other")
     )
-    check("The loss rises from 1.84 to 3.13 nats.", sum(own) / 8, sum(other) / 8)
+    check("The loss rises from 1.84 to 3.09 nats.", sum(own) / 8, sum(other) / 8)
     assert sum(other) / 8 > max(sum(own) / 8 + 1, curve("none")[0]), "worse than no positions"
     assert all(run["other"][0] > run["trained"][0] + 0.3 for run in RECORD["pairings"]), "from the first characters"
 
