@@ -253,13 +253,14 @@ def test_pairings_differ_until_the_rows_are_reordered(values: dict[str, Any]) ->
     assert forgotten > 1
 
 
-def test_the_other_pairing_costs_more_than_a_nat() -> None:
+def test_the_other_pairing_costs_about_a_nat() -> None:
     own, other = (
         [sum(losses) / len(losses) for losses in zip(*(run[name] for run in RECORD["pairings"]), strict=True)]
         for name in ("trained", "other")
     )
-    check("The loss rises from 1.84 to 3.09 nats.", sum(own) / 8, sum(other) / 8)
-    assert sum(other) / 8 > max(sum(own) / 8 + 1, curve("none")[0]), "worse than no positions"
+    check("The loss rises from 1.82 to 2.96 nats.", sum(own) / 8, sum(other) / 8)
+    assert sum(other) / 8 > curve("none")[0], "worse than no positions"
+    assert sum(other) / 8 == pytest.approx(sum(own) / 8 + 1, abs=0.2), "about a nat higher"
     assert all(run["other"][0] > run["trained"][0] + 0.3 for run in RECORD["pairings"]), "from the first characters"
 
 
