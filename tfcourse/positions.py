@@ -85,28 +85,35 @@ def relative_attention(
     value_offsets: Tensor | None = None,
     mask: Tensor | None = None,
 ) -> Tensor:
-    """Attention in which every offset between a query and a key has a vector of its own, for the keys and for the values.
+    """Compute attention in which each offset has its own vector, for keys and for values.
 
-    Query i and key j have the offset j - i, clipped to -K … K; row K + offset of a table is its vector. The scores are
-    (q_i · k_j + q_i · a_offset) / sqrt(Dh) with vectors a of `key_offsets`, and output i is the sum of weight · (v_j + b_offset) with
-    vectors b of `value_offsets`. Query and key are counted from 0, both. In a fully masked row the output is zero.
+    Query i and key j have the offset j - i, clipped to -K … K; its vector is row
+    K + offset of a table. The scores are (q_i · k_j + q_i · r_offset) / sqrt(Dh) with
+    the vectors r of `key_offsets`. Output i is the sum over j of the weight times
+    (v_j + u_offset) with the vectors u of `value_offsets`. Queries and keys both count
+    from 0. A fully masked row gives zeros.
 
     Args:
         q: Queries, (..., T, Dh).
         k: Keys, (..., S, Dh).
         v: Values, (..., S, Dv).
-        key_offsets: A vector for each offset, (2K + 1, Dh), from -K to K; the same for all heads.
-        value_offsets: The same for the values, (2K + 1, Dv); None means that nothing is added to them.
-        mask: Boolean, True where a query may attend, broadcastable to (..., T, S); None permits every pair.
+        key_offsets: One vector per offset, from -K to K, (2K + 1, Dh); all heads share
+            them.
+        value_offsets: The same for the values, (2K + 1, Dv); None adds nothing to them.
+        mask: Boolean, True where a query may attend, broadcastable to (..., T, S); None
+            permits every pair.
 
     Returns:
-        Outputs, (..., T, Dv), in the dtype of `q`; half precision is computed in float32 and rounded once.
+        Outputs, (..., T, Dv), in the dtype of `q`. Half precision is computed in float32
+        and rounded once.
 
     Raises:
-        ValueError: If a table does not have an odd number of rows, or not the width of the keys or the values.
+        ValueError: If the number of rows of a table is even, or its width is not that of
+            the keys or values.
 
     Source:
-        Shaw et al. 2018, Self-Attention with Relative Position Representations, section 3 (equations 3 and 4).
+        Shaw et al. 2018, Self-Attention with Relative Position Representations,
+        section 3 (equations 3 and 4).
     """
     for name, table, width in (
         ("key_offsets", key_offsets, k.shape[-1]),
