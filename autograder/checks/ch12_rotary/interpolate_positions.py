@@ -50,7 +50,11 @@ INTERPOLATE_POSITIONS = Exercise(
     rows=(
         rows.numbers(1.5, whole, real, title="Places are squeezed, and become real numbers."),
         rows.numbers(
-            1, double, short, name="precision", title="Places in float64 stay in it, and half precision becomes float32."
+            1,
+            double,
+            short,
+            name="precision",
+            title="Places in float64 stay in it, and half precision becomes float32.",
         ),
         rows.errors(
             0.5, whole, unchanged, above_one, zero, title="A scale that is not above 0 and at most 1 is a ValueError."
