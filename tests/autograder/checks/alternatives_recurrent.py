@@ -536,7 +536,7 @@ def blocks_by_view(tokens, block_length):
 def blocks_by_unfold(tokens, block_length):
     """Windows of one token more than a block, a block apart."""
     if tokens.ndim != 1 or block_length < 1 or len(tokens) < block_length + 1:
-        raise ValueError(len(tokens))
+        raise ValueError(tuple(tokens.shape))
     windows = tokens.unfold(0, block_length + 1, block_length)
     return windows[:, :-1], windows[:, 1:]
 
