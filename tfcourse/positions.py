@@ -119,7 +119,7 @@ def relative_attention(
         ("key_offsets", key_offsets, k.shape[-1]),
         ("value_offsets", value_offsets, v.shape[-1]),
     ):
-        if table is not None and (table.ndim != 2 or len(table) % 2 == 0 or table.shape[1] != width):
+        if table is not None and (len(table) % 2 == 0 or table.shape[-1] != width):
             raise ValueError(f"{name} is (2K + 1, {width}), got {tuple(table.shape)}")
     wide = torch.promote_types(q.dtype, torch.float32)
     q_wide, T, S = q.to(wide), q.shape[-2], k.shape[-2]

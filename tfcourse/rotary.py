@@ -77,7 +77,7 @@ def alibi_bias(slopes: Tensor, T: int, S: int, *, start: int = 0) -> Tensor:
     """
     query = start + torch.arange(T, device=slopes.device)  # (T,)
     key = torch.arange(S, device=slopes.device)  # (S,)
-    distance = (query[:, None] - key).abs().to(slopes.dtype)  # (T, S)
+    distance = (query[:, None] - key).abs()  # (T, S), integers: the product takes the dtype of the slopes
     return -slopes[:, None, None] * distance  # (H, T, S)
 
 
@@ -138,9 +138,9 @@ def rotary_embedding(x: Tensor, positions: Tensor, frequencies: Tensor, *, inter
     if turned > x.shape[-1]:
         raise ValueError(f"{len(frequencies)} frequencies turn {turned} columns, x has {x.shape[-1]}")
     wide = torch.promote_types(x.dtype, torch.float32)
-    angles = positions.to(torch.float64)[..., None] * frequencies.to(torch.float64)  # (..., T, F)
+    angles = positions[..., None] * frequencies.to(torch.float64)  # (..., T, F), in float64
     cos, sin = angles.cos().to(wide), angles.sin().to(wide)
-    rows = x[..., :turned].to(wide)
+    rows = x[..., :turned]
     a, b = (rows[..., 0::2], rows[..., 1::2]) if interleaved else rows.chunk(2, dim=-1)  # (..., T, F) each
     pair = (a * cos - b * sin, b * cos + a * sin)
     new = torch.stack(pair, dim=-1).flatten(-2) if interleaved else torch.cat(pair, dim=-1)  # (..., T, 2F)
@@ -173,9 +173,10 @@ def rotary_score(q: Tensor, k: Tensor, offset: Tensor, frequencies: Tensor) -> T
     if 2 * len(frequencies) != q.shape[-1]:
         raise ValueError(f"{q.shape[-1]} columns are {q.shape[-1] / 2:g} pairs, got {len(frequencies)} frequencies")
     wide = torch.promote_types(q.dtype, torch.float32)
-    q0, q1 = q[..., 0::2].to(wide), q[..., 1::2].to(wide)  # (..., Dh / 2) each
-    k0, k1 = k[..., 0::2].to(wide), k[..., 1::2].to(wide)
-    angle = offset.to(torch.float64)[..., None] * frequencies.to(torch.float64)  # (..., Dh / 2)
+    q_wide = q.to(wide)  # products with k are wide, too
+    q0, q1 = q_wide[..., 0::2], q_wide[..., 1::2]  # (..., Dh / 2) each
+    k0, k1 = k[..., 0::2], k[..., 1::2]
+    angle = offset[..., None] * frequencies.to(torch.float64)  # (..., Dh / 2), in float64
     along, across = q0 * k0 + q1 * k1, q0 * k1 - q1 * k0
     return (along * angle.cos().to(wide) + across * angle.sin().to(wide)).sum(dim=-1).to(q.dtype)
 
@@ -232,7 +233,7 @@ class RotaryAttention(nn.Module):
 
     def __init__(self, d_model: int, n_heads: int, *, theta: float = 10_000.0, bias: bool = False) -> None:
         super().__init__()
-        if n_heads < 1 or d_model % (2 * n_heads):
+        if d_model % (2 * n_heads):
             raise ValueError(f"d_model={d_model} cannot be divided into n_heads={n_heads} of an even width")
         self.n_heads = n_heads
         self.theta = theta
@@ -256,8 +257,8 @@ class RotaryAttention(nn.Module):
         q, k, v = (split_heads(project(x), self.n_heads) for project in (self.q_proj, self.k_proj, self.v_proj))
         if frequencies is None:
             frequencies = rotary_frequencies(q.shape[-1], self.theta, x.device)
-        places = torch.arange(start, start + x.shape[1], device=x.device)
-        places = places if scale == 1 else interpolate_positions(places, scale)  # (T,)
+        places = torch.arange(start, start + x.shape[1], dtype=torch.float64, device=x.device)
+        places = interpolate_positions(places, scale)  # (T,)
         q, k = rotary_embedding(q, places, frequencies), rotary_embedding(k, places, frequencies)  # (B, H, T, Dh)
         heads = scaled_dot_product_attention(q, k, v, causal_mask(x.shape[1], x.device))
         output: Tensor = self.o_proj(merge_heads(heads))
@@ -361,7 +362,7 @@ def loss_by_position(logits: Tensor, targets: Tensor, *, bins: int) -> Tensor:
         the dtype of `logits`. Half precision is computed in float32.
 
     Raises:
-        ValueError: If T cannot be divided into `bins` stretches.
+        ValueError: If `bins` is below 1, or T cannot be divided into `bins` stretches.
 
     Source:
         Press et al. 2022, appendix B (loss by position in the window).
