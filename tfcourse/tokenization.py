@@ -35,7 +35,8 @@ def pre_tokenize(text: str) -> list[str]:
 
     From left to right, the first of these that fits takes as much as it can:
 
-    1. the end of an English contraction in lower case, `'s 't 're 've 'm 'll 'd`;
+    1. the end of an English contraction in lower case, `'s 't 're 've 'm 'll 'd`,
+       even if more letters follow;
     2. letters, with one space in front if there is one;
     3. digits, with one space in front if there is one;
     4. other characters, the underscore among them, with one space in front if there

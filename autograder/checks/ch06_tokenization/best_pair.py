@@ -98,6 +98,15 @@ def left_before_right(draw: Draw) -> Case:
     return _tied(draw, pairs, winner, winner[0] + others + winner[1])
 
 
+def right_comes_first(draw: Draw) -> Case:
+    """Equally common pairs: the earliest symbol of all is the right one of a pair that does not win."""
+    letters = _letters(draw)
+    pairs = sorted("".join(falling_pair(letters)) for _ in range(5))
+    winner, other = (pairs[place] for place in 1 + draw.permutation(3)[:2])
+    rest = "".join(in_any_order(draw, *"".join(pair for pair in pairs if pair not in (winner, other))))
+    return _tied(draw, pairs, winner, other[1] + winner[0] + rest + other[0] + winner[1])
+
+
 def right_decides(draw: Draw) -> Case:
     """Equally common pairs begin alike: the right symbol decides."""
     *rights, left = sorted(islice(_letters(draw), 7))  # the left symbol comes last in the alphabet
@@ -139,6 +148,7 @@ BEST_PAIR = Exercise(
             1.5,
             left_decides,
             left_before_right,
+            right_comes_first,
             right_decides,
             name="ties",
             title="Of equally common pairs the order of the vocabulary decides.",

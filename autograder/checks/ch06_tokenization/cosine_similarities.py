@@ -55,9 +55,9 @@ def more_rows(draw: Draw, size: int) -> Case:
 COSINE_SIMILARITIES = Exercise(
     reference=tokenization.cosine_similarities,
     rows=(
-        rows.numbers(2.25, embeddings, one_token, title="Each token is compared with every row, by the cosine."),
+        rows.numbers(2.75, embeddings, one_token, title="Each token is compared with every row, by the cosine."),
         rows.numbers(
-            1,
+            0.75,
             short_rows,
             name="short",
             title="The length of a row does not matter, not even a very small one.",
@@ -65,7 +65,7 @@ COSINE_SIMILARITIES = Exercise(
         ),
         # What the gradient by a row of zeros is, is a matter of definition: it is asked for nowhere.
         rows.numbers(
-            1, rows_of_zeros, name="zeros", title="A row of zeros has the cosine 0 with every row.", gradients=False
+            0.75, rows_of_zeros, name="zeros", title="A row of zeros has the cosine 0 with every row.", gradients=False
         ),
         rows.precision(0.5, embeddings, long_rows, very_long_rows, title="In half precision, it is computed in float32."),
         rows.device(0.25, embeddings),

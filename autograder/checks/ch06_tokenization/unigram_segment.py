@@ -67,6 +67,12 @@ def shorter_than_a_piece(draw: Draw) -> Case:
     return _case(draw, "ab", {"abcdef": -1.0, "a": -3.0, "b": -2.0})
 
 
+def one_long_piece(draw: Draw) -> Case:
+    """The best cut has a piece of six characters."""
+    scores = dict.fromkeys("abcdefgh", -3.0) | {"bcdefg": -9.0, "abc": -8.5, "defgh": -13.0, "gh": -5.5}
+    return _case(draw, "abcdefgh", scores)
+
+
 def no_pieces(draw: Draw) -> Case:
     """There are no pieces at all: every character is unknown."""
     return _case(draw, drawn_word(draw, "abcd", 4), {})
@@ -127,6 +133,7 @@ UNIGRAM_SEGMENT = Exercise(
             short_pieces_win,
             best_piece_misleads,
             shorter_than_a_piece,
+            one_long_piece,
             title="Of all cuts, the one with the largest sum is found.",
         ),
         rows.numbers(1.5, long_text, very_long_text, name="long", title="It is found in a longer text as well."),
@@ -147,6 +154,6 @@ UNIGRAM_SEGMENT = Exercise(
             title="Of equally good cuts, the one whose last piece is longest wins.",
         ),
         rows.edge(0.5, empty, name="empty", title="An empty text has no pieces, and the score 0.", dtypes=()),
-        rows.inputs_kept(0.25, long_text),
+        rows.inputs_kept(0.25, long_text, unknown_characters),
     ),
 )
