@@ -67,7 +67,9 @@ COSINE_SIMILARITIES = Exercise(
         rows.numbers(
             0.75, rows_of_zeros, name="zeros", title="A row of zeros has the cosine 0 with every row.", gradients=False
         ),
-        rows.precision(0.5, embeddings, long_rows, very_long_rows, title="In half precision, it is computed in float32."),
+        rows.precision(
+            0.5, embeddings, long_rows, very_long_rows, title="In half precision, it is computed in float32."
+        ),
         rows.device(0.25, embeddings),
         rows.inputs_kept(0.5, embeddings),
         rows.no_loop(0.5, more_rows, over="tokens or rows"),

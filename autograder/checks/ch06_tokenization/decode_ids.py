@@ -78,7 +78,9 @@ DECODE_IDS = Exercise(
     reference=tokenization.decode_ids,
     rows=(
         rows.numbers(2, english, first_and_last, title="Symbols become the text that they were made of."),
-        rows.numbers(0.75, several_bytes, name="bytes", title="All bytes are put together before they are read as UTF-8."),
+        rows.numbers(
+            0.75, several_bytes, name="bytes", title="All bytes are put together before they are read as UTF-8."
+        ),
         rows.numbers(0.75, broken, name="broken", title="What is no UTF-8 becomes the replacement character."),
         rows.numbers(0.5, as_a_tensor, name="tensor", title="Ids may come in a tensor."),
         rows.edge(0.25, nothing, name="empty", title="Without ids there is an empty text.", dtypes=()),

@@ -71,7 +71,9 @@ PRE_TOKENIZE = Exercise(
     reference=tokenization.pre_tokenize,
     rows=(
         rows.numbers(1.5, sentence, other_alphabets, title="A space belongs to the word behind it."),
-        rows.numbers(1.25, names_and_numbers, other_digits, name="signs", title="Letters, digits and other signs are cut apart."),
+        rows.numbers(
+            1.25, names_and_numbers, other_digits, name="signs", title="Letters, digits and other signs are cut apart."
+        ),
         rows.numbers(
             1.25, white_space, name="spaces", title="Of a run of white space, the next word gets the last space."
         ),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import torch
@@ -56,11 +57,22 @@ def another_share(draw: Draw) -> Case:
     return _case(draw, torch.zeros(B, T, dtype=torch.bool), probability=0.4)
 
 
+def another_width(draw: Draw) -> Case:
+    """Integers of 32 bits."""
+    case = framed_texts(draw)
+    return case.with_arguments(tokens=case.arguments["tokens"].int())
+
+
+def without_generator(draw: Draw) -> Case:
+    """The draws are PyTorch's own, which another device has as well."""
+    return replace(framed_texts(draw), props=None)
+
+
 MASK_TOKENS = Exercise(
     reference=bert.mask_tokens,
     rows=(
         rows.numbers(
-            4.25,
+            3.5,
             whole_texts,
             gradients=False,
             title="With the draws in the order of the docstring, what the model sees and the labels are right.",
@@ -71,6 +83,15 @@ MASK_TOKENS = Exercise(
         rows.numbers(
             1.25, another_share, name="probability", gradients=False, title="Another share of places may be chosen."
         ),
+        rows.edge(
+            0.25,
+            another_width,
+            name="integers",
+            gradients=False,
+            dtypes=(),
+            title="Integers keep their dtype.",
+        ),
         rows.inputs_kept(0.5, framed_texts),
+        rows.device(0.5, without_generator),
     ),
 )

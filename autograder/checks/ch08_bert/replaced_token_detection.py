@@ -55,6 +55,12 @@ def in_double(draw: Draw) -> Case:
     return guesses(draw)
 
 
+def another_width(draw: Draw) -> Case:
+    """Integers of 32 bits."""
+    case = guesses(draw)
+    return case.with_arguments(tokens=case.arguments["tokens"].int())
+
+
 REPLACED_TOKEN_DETECTION = Exercise(
     reference=bert.replaced_token_detection,
     rows=(
@@ -69,9 +75,10 @@ REPLACED_TOKEN_DETECTION = Exercise(
             1,
             nothing_chosen,
             in_double,
+            another_width,
             name="edges",
             gradients=False,
-            title="Nothing may be chosen; labels have the dtype of the logits.",
+            title="Nothing may be chosen; labels have the dtype of the logits, and the text has its own.",
         ),
         rows.inputs_kept(0.75, guesses),
         rows.detached(0.5, guesses),
