@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -59,6 +59,13 @@ def nobody_looks_at_padding(points: float, padded: Maker, *zeros: Maker) -> Row:
         return [*row.probes(draw), *(Probe((draw.case(maker).request(),), "matches") for maker in zeros)]
 
     return replace(row, probes=probes)
+
+
+def no_loop_on_any_device(points: float, at_size: Callable[[Draw, int], Case], maker: Maker, *, over: str) -> Row:
+    """Count operations and lines at two sizes, and run a case on another device."""
+    loops, device = rows.no_loop(points, at_size, over=over), rows.device(points, maker)
+    title = f"There is no Python loop over {over}, and it runs on the device of its inputs."
+    return replace(loops, title=title, probes=lambda draw: [*loops.probes(draw), *device.probes(draw)])
 
 
 def without_dropout(case: Case) -> Case:

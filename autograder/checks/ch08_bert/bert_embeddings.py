@@ -19,6 +19,7 @@ from autograder.checks.ch08_bert.bert_cases import (
     encoder,
     hardly_dropped,
     longer,
+    no_loop_on_any_device,
     two_texts,
 )
 from tfcourse import bert
@@ -108,8 +109,7 @@ BERT_EMBEDDINGS = Exercise(
         ),
         rows.edge(0.5, tiny_numbers, name="eps", dtypes=(), title="The norm has an eps of 1e-12."),
         rows.Row("initialisation", "The tables begin with a standard deviation of 0.02.", 0.5, _as_drawn, side=True),
-        rows.device(0.5, one_text),
-        rows.no_loop(0.25, more, over="texts or places"),
+        no_loop_on_any_device(0.75, more, one_text, over="texts or places"),
         rows.errors(0.5, one_text, too_long, title="A text that is too long is a ValueError."),
     ),
 )

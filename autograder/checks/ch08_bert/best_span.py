@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import replace
-
 import torch
 from torch import nn
 
 from autograder.checking import rows
 from autograder.checking.draw import Case, Draw
 from autograder.checking.exercise import Exercise
-from autograder.checking.rows import Probe
+from autograder.checks.ch08_bert.bert_cases import no_loop_on_any_device
 from tfcourse import bert
 
 
@@ -89,14 +86,6 @@ def below_zero(draw: Draw) -> Case:
     return single_tokens(draw).with_arguments(max_length=-1 - int(draw.integers(0, 3)))
 
 
-def _no_loop(draw: Draw) -> Sequence[Probe]:
-    """Count what is done at two sizes, and run it on another device."""
-    return [*_LOOPS.probes(draw), *rows.device(0, far_apart).probes(draw)]
-
-
-_LOOPS = rows.no_loop(0.5, more, over="texts or tokens")
-
-
 def no_length(draw: Draw) -> Case:
     """An answer without tokens."""
     return single_tokens(draw).with_arguments(max_length=0)
@@ -128,11 +117,7 @@ BEST_SPAN = Exercise(
             gradients=False,
             title="Of equally good answers the one that begins first is taken, then the one that ends first.",
         ),
-        replace(
-            _LOOPS,
-            probes=_no_loop,
-            title="There is no Python loop over texts or tokens, and it runs on the device of its inputs.",
-        ),
+        no_loop_on_any_device(0.5, more, far_apart, over="texts or tokens"),
         rows.inputs_kept(0.5, far_apart),
         rows.errors(
             0.5,

@@ -77,8 +77,8 @@ DISTILLATION_LOSS = Exercise(
             2,
             every_place,
             one_axis,
-            gradients=False,
-            title="The divergence of softened distributions, times the temperature squared; the mean over places.",
+            without=("teacher",),
+            title="The divergence of softened distributions, times τ²; the mean over places. The student's gradients are right.",
         ),
         rows.numbers(1.5, every_place, name="gradients", title="Gradients reach the student, and not the teacher."),
         rows.numbers(
