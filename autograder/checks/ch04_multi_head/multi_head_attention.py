@@ -11,6 +11,7 @@ from autograder.checking.draw import Case, Draw
 from autograder.checking.exercise import Exercise
 from autograder.checking.rows import Maker
 from autograder.checks.ch03_scaled_dot_product.cases import FUSED
+from autograder.checks.variants import built
 from tfcourse import multihead
 
 
@@ -59,6 +60,12 @@ def no_bias(draw: Draw) -> Case:
     return _layer(draw, n, context=n["S"], bias=False)
 
 
+def one_head(draw: Draw) -> Case:
+    """A single head, as wide as the layer."""
+    n = {**_sizes(draw, batch=1), "H": 1}
+    return _layer(draw, n, context=n["S"])
+
+
 def masked(axes: str, *, batch: int | None = None) -> Maker:
     """Cross-attention with a mask of the axes named, for example ``"B1S"``, in which every query may attend to something."""
 
@@ -99,6 +106,18 @@ def indivisible_model(draw: Draw) -> Case:
     return Case({"x": draw.normal(2, 5, 10)}, init={"d_model": 10, "n_heads": 3})
 
 
+def flat(draw: Draw) -> Case:
+    """A sequence without a batch."""
+    case = self_attention(draw)
+    return case.with_arguments(x=case.arguments["x"][0])
+
+
+def flat_context(draw: Draw) -> Case:
+    """A context without a batch."""
+    case = cross_attention(draw)
+    return case.with_arguments(context=case.arguments["context"][0])
+
+
 MULTI_HEAD_ATTENTION = Exercise(
     reference=multihead.MultiHeadAttention,
     rows=(
@@ -107,6 +126,7 @@ MULTI_HEAD_ATTENTION = Exercise(
             self_attention,
             cross_attention,
             equal_lengths,
+            one_head,
             title="Self-attention and cross-attention give the right numbers: x asks, and the context answers.",
         ),
         rows.numbers(
@@ -134,7 +154,11 @@ MULTI_HEAD_ATTENTION = Exercise(
             1,
             cross_attention,
             indivisible_model,
-            title="A model width that cannot be divided by the number of heads is a ValueError.",
+            built(indivisible_model, n_heads=0),
+            built(indivisible_model, n_heads=-2),
+            flat,
+            flat_context,
+            title="A model width that the heads do not divide, and sequences of other than three dimensions, are a ValueError.",
         ),
     ),
     forbidden=FUSED,
