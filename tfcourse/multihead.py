@@ -54,7 +54,7 @@ def split_heads(x: Tensor, n_heads: int) -> Tensor:
     if x.ndim != 3:
         raise ValueError(f"expected x of shape (B, T, D), got {tuple(x.shape)}")
     B, T, D = x.shape
-    if n_heads < 1 or D % n_heads:
+    if D % n_heads:
         raise ValueError(f"the width {D} cannot be divided into {n_heads} heads (x has shape {tuple(x.shape)})")
     x = x.reshape(B, T, n_heads, D // n_heads)  # (B, T, H, Dh)
     return x.transpose(1, 2)  # (B, H, T, Dh)
@@ -102,7 +102,7 @@ class MultiHeadAttention(nn.Module):
 
     def __init__(self, d_model: int, n_heads: int, *, bias: bool = True) -> None:
         super().__init__()
-        if n_heads < 1 or d_model % n_heads:
+        if d_model % n_heads:
             raise ValueError(f"d_model={d_model} cannot be divided into n_heads={n_heads}")
         self.n_heads = n_heads
         self.q_proj = nn.Linear(d_model, d_model, bias=bias)
@@ -123,9 +123,6 @@ class MultiHeadAttention(nn.Module):
 
         Returns:
             Outputs, (B, T, D).
-
-        Raises:
-            ValueError: If `x` or `context` does not have three dimensions, or `mask` does not fit.
         """
         if context is None:
             context = x
@@ -187,10 +184,10 @@ def merge_value_output(w_v: Tensor, w_o: Tensor) -> Tensor:
     Source:
         Elhage et al. 2021, A Mathematical Framework for Transformer Circuits, the output-value circuit.
     """
-    if w_v.ndim != 3 or w_o.ndim != 2 or w_o.shape[0] != w_v.shape[0] * w_v.shape[2]:
-        raise ValueError(f"w_v (H, D, Dv) and w_o (H·Dv, Do) do not fit: {tuple(w_v.shape)} and {tuple(w_o.shape)}")
     H, D, Dv = w_v.shape
-    Do = w_o.shape[1]
+    rows, Do = w_o.shape
+    if rows != H * Dv:
+        raise ValueError(f"w_v (H, D, Dv) and w_o (H·Dv, Do) do not fit: {tuple(w_v.shape)} and {tuple(w_o.shape)}")
     w_o = w_o.reshape(H, Dv, Do)  # (H, Dv, Do)
     return (w_v @ w_o).reshape(H * D, Do)  # (H·D, Do)
 
@@ -215,13 +212,12 @@ def head_ablation(head_outputs: Tensor, o_weight: Tensor, o_bias: Tensor | None 
     Source:
         Michel et al. 2019, Are Sixteen Heads Really Better than One?, sections 2.3 and 3.2.
     """
-    if head_outputs.ndim != 4:
-        raise ValueError(f"expected head_outputs of shape (B, H, T, Dh), got {tuple(head_outputs.shape)}")
     _, H, _, Dh = head_outputs.shape
-    if o_weight.ndim != 2 or o_weight.shape[1] != H * Dh:
+    D, columns = o_weight.shape
+    if columns != H * Dh:
         raise ValueError(f"expected o_weight of shape (D, {H * Dh}) for {H} heads of {Dh}, got {tuple(o_weight.shape)}")
     wide = torch.promote_types(head_outputs.dtype, torch.float32)
-    weights = o_weight.to(wide).transpose(0, 1).reshape(H, 1, Dh, len(o_weight))  # (H, 1, Dh, D)
+    weights = o_weight.to(wide).transpose(0, 1).reshape(H, 1, Dh, D)  # (H, 1, Dh, D)
     contributions = head_outputs.to(wide).transpose(0, 1) @ weights  # (H, B, T, D)
     output = contributions.sum(dim=0)  # (B, T, D)
     if o_bias is not None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from autograder.checking import rows
 from autograder.checking.draw import Case, Draw
 from autograder.checking.exercise import Exercise
-from autograder.checks.variants import changed
 from tfcourse import multihead
 
 

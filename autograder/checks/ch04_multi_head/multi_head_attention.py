@@ -9,9 +9,8 @@ import torch
 from autograder.checking import rows
 from autograder.checking.draw import Case, Draw
 from autograder.checking.exercise import Exercise
-from autograder.checking.rows import Maker
+from autograder.checking.rows import Maker, Probe
 from autograder.checks.ch03_scaled_dot_product.cases import FUSED
-from autograder.checks.variants import built
 from tfcourse import multihead
 
 
@@ -106,16 +105,15 @@ def indivisible_model(draw: Draw) -> Case:
     return Case({"x": draw.normal(2, 5, 10)}, init={"d_model": 10, "n_heads": 3})
 
 
-def flat(draw: Draw) -> Case:
-    """A sequence without a batch."""
-    case = self_attention(draw)
-    return case.with_arguments(x=case.arguments["x"][0])
+def errors(points: float, *, title: str) -> rows.Row:
+    """What is refused when the layer is called, and a width that is refused as soon as the layer is made."""
 
+    def probes(draw: Draw) -> list[Probe]:
+        made = draw.case(indivisible_model).request("attributes", ("n_heads",))
+        return [*called.probes(draw), Probe((made,), "answers")]
 
-def flat_context(draw: Draw) -> Case:
-    """A context without a batch."""
-    case = cross_attention(draw)
-    return case.with_arguments(context=case.arguments["context"][0])
+    called = rows.errors(points, cross_attention, indivisible_model, title=title)
+    return replace(called, probes=probes)
 
 
 MULTI_HEAD_ATTENTION = Exercise(
@@ -150,15 +148,9 @@ MULTI_HEAD_ATTENTION = Exercise(
         ),
         rows.device(1, self_attention),
         rows.no_loop(1, longer, over="examples, positions or heads"),
-        rows.errors(
+        errors(
             1,
-            cross_attention,
-            indivisible_model,
-            built(indivisible_model, n_heads=0),
-            built(indivisible_model, n_heads=-2),
-            flat,
-            flat_context,
-            title="A model width that the heads do not divide, and sequences of other than three dimensions, are a ValueError.",
+            title="A model width that cannot be divided by the number of heads is a ValueError.",
         ),
     ),
     forbidden=FUSED,
