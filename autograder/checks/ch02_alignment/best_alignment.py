@@ -45,6 +45,11 @@ def equals(draw: Draw) -> Case:
     return Case({"table": uniform, "source": [2, 1, 4, 1], "target": draw.integers(1, 5, t).tolist()})
 
 
+def no_source(draw: Draw) -> Case:
+    """A source without words: NULL made everything."""
+    return table(draw).with_arguments(source=[])
+
+
 BEST_ALIGNMENT = Exercise(
     reference=alignment.best_alignment,
     rows=(
@@ -61,10 +66,11 @@ BEST_ALIGNMENT = Exercise(
         rows.edge(
             0.25,
             equals,
+            no_source,
             name="ties",
             gradients=False,
             dtypes=(),
-            title="Among equals the first word is taken, and NULL only if none is.",
+            title="Among equals the first word is taken, and NULL only if it is likelier than all, or if there is no word.",
         ),
     ),
 )

@@ -57,7 +57,7 @@ def content_by_rsqrt(queries: Tensor, keys: Tensor) -> Tensor:
 def additive_side_by_side(queries: Tensor, keys: Tensor, w_q: Tensor, w_k: Tensor, v: Tensor) -> Tensor:
     """One matrix for query and key put side by side, as Bahdanau's formula is often written."""
     (B, T, _), S = queries.shape, keys.shape[1]
-    if len(w_q) != queries.shape[2] or len(w_k) != keys.shape[2]:
+    if len(w_q) != queries.shape[2] or len(w_k) != keys.shape[2] or v.shape != w_q.shape[1:] or len(keys) != B:
         raise ValueError("the matrices do not fit")
     pairs = torch.cat([queries.unsqueeze(2).expand(B, T, S, -1), keys.unsqueeze(1).expand(B, T, S, -1)], dim=-1)
     return torch.tanh(pairs @ torch.cat([w_q, w_k])) @ v
@@ -68,16 +68,18 @@ def additive_by_einsum(queries: Tensor, keys: Tensor, w_q: Tensor, w_k: Tensor, 
     """Everything by einsum; PyTorch's own error is turned into the one that was asked for."""
     try:
         q, k = torch.einsum("btd,da->bta", queries, w_q), torch.einsum("bsd,da->bsa", keys, w_k)
+        return torch.einsum("btsa,a->bts", (q.unsqueeze(2) + k.unsqueeze(1)).tanh(), v)
     except RuntimeError as error:
         raise ValueError(str(error)) from error
-    return torch.einsum("btsa,a->bts", (q.unsqueeze(2) + k.unsqueeze(1)).tanh(), v)
 
 
 @alternative("additive_score")
 def additive_by_linear(queries: Tensor, keys: Tensor, w_q: Tensor, w_k: Tensor, v: Tensor) -> Tensor:
     """Linear maps, whose weights are transposed, and a weighted sum at the end."""
-    if queries.size(-1) != w_q.size(0) or keys.size(-1) != w_k.size(0):
+    if queries.size(-1) != w_q.size(0) or keys.size(-1) != w_k.size(0) or v.dim() != 1 or len(v) != w_k.size(1):
         raise ValueError((w_q.shape, w_k.shape))
+    if queries.size(0) != keys.size(0):
+        raise ValueError((queries.shape, keys.shape))
     hidden = F.linear(keys, w_k.T)[:, None, :, :] + F.linear(queries, w_q.T)[:, :, None, :]
     return (hidden.tanh() * v).sum(dim=-1)
 
@@ -85,8 +87,10 @@ def additive_by_linear(queries: Tensor, keys: Tensor, w_q: Tensor, w_k: Tensor, 
 @alternative("location_score")
 def location_by_narrow(queries: Tensor, w: Tensor, S: int) -> Tensor:
     """All scores first; those of the first places are kept."""
+    if queries.shape[-1] != w.shape[0]:
+        raise ValueError((queries.shape, w.shape))
     scores = torch.einsum("btd,ds->bts", queries, w)
-    if scores.shape[-1] < S:
+    if scores.shape[-1] < S or S < 0:
         raise ValueError(f"no more than {scores.shape[-1]} places")
     return scores.narrow(-1, 0, S)
 
@@ -95,7 +99,7 @@ def location_by_narrow(queries: Tensor, w: Tensor, S: int) -> Tensor:
 def location_by_linear(queries: Tensor, w: Tensor, S: int) -> Tensor:
     """A linear map with the transposed columns."""
     columns = w.T[:S]
-    if len(columns) < S:
+    if S < 0 or len(columns) < S or w.size(0) != queries.size(2):
         raise ValueError(S)
     return F.linear(queries, columns)
 
@@ -103,7 +107,7 @@ def location_by_linear(queries: Tensor, w: Tensor, S: int) -> Tensor:
 @alternative("general_score")
 def general_by_einsum(queries: Tensor, keys: Tensor, w: Tensor) -> Tensor:
     """One einsum for all three."""
-    if tuple(w.shape) != (queries.shape[-1], keys.shape[-1]):
+    if tuple(w.shape) != (queries.shape[-1], keys.shape[-1]) or len(queries) != len(keys):
         raise ValueError(w.shape)
     return torch.einsum("btd,de,bse->bts", queries, w, keys)
 
@@ -111,7 +115,7 @@ def general_by_einsum(queries: Tensor, keys: Tensor, w: Tensor) -> Tensor:
 @alternative("general_score")
 def general_keys_first(queries: Tensor, keys: Tensor, w: Tensor) -> Tensor:
     """The keys are turned into the language of the queries, not the other way round."""
-    if queries.shape[-1] != w.shape[0] or keys.shape[-1] != w.shape[1]:
+    if queries.shape[-1] != w.shape[0] or keys.shape[-1] != w.shape[1] or keys.shape[0] != queries.shape[0]:
         raise ValueError("no fit")
     return torch.bmm(queries, (keys @ w.T).transpose(1, 2))
 
