@@ -550,7 +550,7 @@ def ibm_model_1(
 
     Args:
         pairs: Sentence pairs (source, target): token numbers from 1 on. The number 0, padding elsewhere, is NULL and stands in
-            neither; the function puts it into every source itself.
+            neither; the function puts it into every source itself. A sentence may be empty.
         source_vocabulary: Number of source tokens, with 0.
         target_vocabulary: Number of target tokens, with 0.
         iterations: How many times to iterate; after 0 iterations the table is uniform, 1 / target_vocabulary.
@@ -593,7 +593,7 @@ def best_alignment(table: Tensor, source: Sequence[int], target: Sequence[int]) 
     Args:
         table: Probabilities of translation, (source vocabulary, target vocabulary), as `ibm_model_1` returns them; row 0 is
             NULL's.
-        source: Token numbers of the source, without NULL.
+        source: Token numbers of the source, without NULL; it may be empty.
         target: Token numbers of the target.
 
     Returns:

@@ -62,6 +62,11 @@ def drawn(draw: Draw, score: str, name: str) -> Case:
     return Case({"target": name}, init=init, method="get_parameter")
 
 
+def made_with(**init: int | str) -> Maker:
+    """Make a decoder with such arguments, and ask for one of its weights, which no sense can be made of."""
+    return lambda draw: built(lambda stream: drawn(stream, "dot", "bridge.weight"), **init)(draw)
+
+
 def one_place(draw: Draw) -> Case:
     """The shortest source that there is."""
     case = _decoder(draw, "location", 1)
@@ -78,7 +83,7 @@ def _as_drawn(draw: Draw) -> list[Probe]:
 ATTENTION_DECODER = Exercise(
     reference=alignment.AttentionDecoder,
     rows=(
-        rows.numbers(4, teacher(), title="With teacher forcing, logits and weights of all steps are right."),
+        rows.numbers(3.75, teacher(), title="With teacher forcing, logits and weights of all steps are right."),
         rows.numbers(
             1.5,
             first_state,
@@ -99,13 +104,13 @@ ATTENTION_DECODER = Exercise(
         ),
         rows.Row("initialisation", "The weights of a score are drawn within ± 1 / √D.", 0.25, _as_drawn, side=True),
         rows.attributes(0.25, teacher("general"), names=("score",)),
-        rows.device(0.5, teacher()),
+        rows.device(0.75, teacher()),
         rows.errors(
             0.75,
             teacher("dot"),
-            built(teacher("dot"), score="bilinear"),
-            built(teacher("dot"), d_model=9),
-            built(teacher("dot"), max_source=0),
+            made_with(score="bilinear"),
+            made_with(d_model=9),
+            made_with(max_source=0),
             title="A name that belongs to no score, an odd width and sources of less than one place are a ValueError.",
         ),
     ),

@@ -54,23 +54,27 @@ BEST_ALIGNMENT = Exercise(
     reference=alignment.best_alignment,
     rows=(
         rows.numbers(
-            1.75,
+            2,
             table,
             twice_the_same,
             gradients=False,
             title="Each target word gets the place of the source word that most probably made it.",
         ),
         rows.numbers(
-            1, null_is_likely, name="NULL", gradients=False, title="A word that NULL most probably made has no place."
+            0.75,
+            null_is_likely,
+            no_source,
+            name="NULL",
+            gradients=False,
+            title="A word that NULL most probably made has no place.",
         ),
         rows.edge(
             0.25,
             equals,
-            no_source,
             name="ties",
             gradients=False,
             dtypes=(),
-            title="Among equals the first word is taken, and NULL only if it is likelier than all, or if there is no word.",
+            title="Among equals the first word is taken, and NULL only if none is.",
         ),
     ),
 )

@@ -46,7 +46,7 @@ def word_with_a_small_share(draw: Draw) -> Case:
 
 def no_target(draw: Draw) -> Case:
     """A pair whose target has no words."""
-    return _with_pair(corpus(draw), [1, 2], [])
+    return _with_pair(one_iteration(draw), [1, 2], [])
 
 
 def many_iterations(draw: Draw) -> Case:
