@@ -46,7 +46,7 @@ def split_heads(x: Tensor, n_heads: int) -> Tensor:
         One sequence a head, (B, H, T, Dh).
 
     Raises:
-        ValueError: If `x` does not have three dimensions, or D cannot be divided by `n_heads`.
+        ValueError: If `x` does not have three dimensions, or `n_heads` is less than 1 or does not divide D.
 
     Source:
         Vaswani et al. 2017, section 3.2.2: one (D, D) projection cut in H parts is H projections side by side.
@@ -54,7 +54,7 @@ def split_heads(x: Tensor, n_heads: int) -> Tensor:
     if x.ndim != 3:
         raise ValueError(f"expected x of shape (B, T, D), got {tuple(x.shape)}")
     B, T, D = x.shape
-    if D % n_heads:
+    if n_heads < 1 or D % n_heads:
         raise ValueError(f"the width {D} cannot be divided into {n_heads} heads (x has shape {tuple(x.shape)})")
     x = x.reshape(B, T, n_heads, D // n_heads)  # (B, T, H, Dh)
     return x.transpose(1, 2)  # (B, H, T, Dh)

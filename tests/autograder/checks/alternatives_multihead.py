@@ -32,7 +32,7 @@ def alternative(exercise: str) -> Callable[[Callable[..., Any]], Callable[..., A
 @alternative("split_heads")
 def split_by_chunks(x: Tensor, n_heads: int) -> Tensor:
     """Cut into chunks and stack them on a new axis."""
-    if x.dim() != 3 or x.shape[-1] % n_heads != 0:
+    if x.dim() != 3 or n_heads <= 0 or x.shape[-1] % n_heads != 0:
         raise ValueError("the heads do not divide the width")
     return torch.stack(x.chunk(n_heads, dim=-1), dim=1)
 
@@ -40,7 +40,7 @@ def split_by_chunks(x: Tensor, n_heads: int) -> Tensor:
 @alternative("split_heads")
 def split_by_unflatten(x: Tensor, n_heads: int) -> Tensor:
     """Let unflatten find the head width; PyTorch's own error is turned into the one that was asked for."""
-    if len(x.shape) != 3:
+    if len(x.shape) != 3 or n_heads < 1:
         raise ValueError(x.shape)
     try:
         return x.unflatten(-1, (n_heads, -1)).permute(0, 2, 1, 3).contiguous()
@@ -52,7 +52,7 @@ def split_by_unflatten(x: Tensor, n_heads: int) -> Tensor:
 def split_by_picking_columns(x: Tensor, n_heads: int) -> Tensor:
     """Pick columns by a table of indices."""
     _, _, columns = x.size()
-    width, rest = divmod(columns, n_heads)
+    width, rest = divmod(columns, n_heads) if n_heads > 0 else (0, columns)
     if rest:
         raise ValueError(rest)
     table = torch.arange(n_heads * width, device=x.device).view(n_heads, width)
