@@ -94,7 +94,7 @@ class MultiHeadAttention(nn.Module):
         bias: Whether the four linear maps have a bias.
 
     Raises:
-        ValueError: If `d_model` cannot be divided by `n_heads`.
+        ValueError: If `n_heads` is less than 1 or does not divide `d_model`.
 
     Source:
         Vaswani et al. 2017, section 3.2.2.
@@ -102,7 +102,7 @@ class MultiHeadAttention(nn.Module):
 
     def __init__(self, d_model: int, n_heads: int, *, bias: bool = True) -> None:
         super().__init__()
-        if d_model % n_heads:
+        if n_heads < 1 or d_model % n_heads:
             raise ValueError(f"d_model={d_model} cannot be divided into n_heads={n_heads}")
         self.n_heads = n_heads
         self.q_proj = nn.Linear(d_model, d_model, bias=bias)
@@ -179,15 +179,15 @@ def merge_value_output(w_v: Tensor, w_o: Tensor) -> Tensor:
         The merged matrix Z, (H·D, Do); its first D rows belong to head 0.
 
     Raises:
-        ValueError: If `w_o` does not have H·Dv rows.
+        ValueError: If `w_v` does not have three dimensions, or `w_o` does not have two, with H·Dv rows.
 
     Source:
         Elhage et al. 2021, A Mathematical Framework for Transformer Circuits, the output-value circuit.
     """
-    H, D, Dv = w_v.shape
-    rows, Do = w_o.shape
-    if rows != H * Dv:
+    if (w_v.ndim, w_o.ndim) != (3, 2) or w_o.shape[0] != w_v.shape[0] * w_v.shape[2]:
         raise ValueError(f"w_v (H, D, Dv) and w_o (H·Dv, Do) do not fit: {tuple(w_v.shape)} and {tuple(w_o.shape)}")
+    H, D, Dv = w_v.shape
+    Do = w_o.shape[1]
     w_o = w_o.reshape(H, Dv, Do)  # (H, Dv, Do)
     return (w_v @ w_o).reshape(H * D, Do)  # (H·D, Do)
 
@@ -212,6 +212,8 @@ def head_ablation(head_outputs: Tensor, o_weight: Tensor, o_bias: Tensor | None 
     Source:
         Michel et al. 2019, Are Sixteen Heads Really Better than One?, sections 2.3 and 3.2.
     """
+    if head_outputs.ndim != 4:
+        raise ValueError(f"expected head_outputs of shape (B, H, T, Dh), got {tuple(head_outputs.shape)}")
     _, H, _, Dh = head_outputs.shape
     D, columns = o_weight.shape
     if columns != H * Dh:

@@ -40,7 +40,10 @@ MERGE_VALUE_OUTPUT = Exercise(
             matrices,
             of_shapes((2, 5, 3), (5, 4)),  # a row of w_o too few
             of_shapes((2, 5, 3), (12, 4)),  # twice as many rows
-            title="An output matrix that does not have H·Dv rows is a ValueError.",
+            of_shapes((5, 3), (3, 4)),
+            of_shapes((2, 5, 3), (6,)),
+            of_shapes((2, 5, 3), (6, 4, 2)),
+            title="Matrices of other dimensions, and an output matrix without H·Dv rows, are a ValueError.",
         ),
     ),
 )

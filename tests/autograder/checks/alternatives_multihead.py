@@ -89,7 +89,7 @@ class _Projections(nn.Module):
     """The four maps in an order of their own, and nothing else."""
 
     def __init__(self, d_model: int, n_heads: int, *, bias: bool = True) -> None:
-        if d_model % n_heads:
+        if n_heads < 1 or d_model % n_heads:
             raise ValueError((d_model, n_heads))
         super().__init__()
         self.o_proj, self.v_proj, self.k_proj, self.q_proj = (nn.Linear(d_model, d_model, bias=bias) for _ in range(4))
@@ -264,7 +264,7 @@ def parameters_by_head(d_model: int, n_heads: int, d_k: int, d_v: int, d_out: in
 def merged_by_einsum(w_v: Tensor, w_o: Tensor) -> Tensor:
     """Sum over the head width with einsum."""
     heads, width, narrow = w_v.shape
-    if len(w_o) != heads * narrow:
+    if w_o.dim() != 2 or len(w_o) != heads * narrow:
         raise ValueError(f"{len(w_o)} rows")
     merged = torch.einsum("hdv,hvo->hdo", w_v, w_o.view(heads, narrow, -1))
     return merged.reshape(heads * width, -1)
@@ -274,7 +274,7 @@ def merged_by_einsum(w_v: Tensor, w_o: Tensor) -> Tensor:
 def merged_by_block_diagonal(w_v: Tensor, w_o: Tensor) -> Tensor:
     """The value matrices on the diagonal of one large matrix: the zeros keep the heads apart."""
     heads, width, narrow = w_v.shape
-    if w_o.shape[0] != heads * narrow:
+    if w_o.dim() != 2 or w_o.shape[0] != heads * narrow:
         raise ValueError(f"{heads * narrow} rows are needed")
     diagonal = torch.eye(heads, dtype=w_v.dtype, device=w_v.device)[:, None, :, None]
     blocks = (w_v[:, :, None, :] * diagonal).reshape(heads * width, heads * narrow)
