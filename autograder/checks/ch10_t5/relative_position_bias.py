@@ -51,7 +51,9 @@ RELATIVE_POSITION_BIAS = Exercise(
             1.5, both_ways, backwards, title="Each head has the number of its bucket; gradients reach the table."
         ),
         rows.numbers(1.25, behind_a_cache, later, name="start", title="Queries may stand behind others."),
-        rows.numbers(0.75, near_and_far, usual_distance, name="distance", title="The largest distance is 128, or another one."),
+        rows.numbers(
+            0.75, near_and_far, usual_distance, name="distance", title="The largest distance is 128, or another one."
+        ),
         rows.inputs_kept(0.25, both_ways),
         rows.device(0.25, both_ways),
     ),
