@@ -120,7 +120,8 @@ def corrupt_spans(
     own = marks[begins.cumsum(dim=0) - 1]  # (T,): the sentinel of the span at or before each position
     source = torch.where(begins, own, tokens)[begins | ~noise]
     pairs = torch.stack([own, tokens], dim=1)  # (T, 2)
-    target = pairs[torch.stack([begins, noise], dim=1)]  # a sentinel where a span begins, then the token if it is hidden
+    # Row by row, a sentinel where a span begins, then the token if it is hidden.
+    target = pairs[torch.stack([begins, noise], dim=1)]
     return source, torch.cat([target, marks[spans : spans + 1]])
 
 

@@ -31,7 +31,7 @@ def alternative(exercise: str) -> Callable[[Callable[..., Any]], Callable[..., A
 @alternative("sinusoidal_positions")
 def by_slices(length: int, d_model: int, device: Any = None) -> Tensor:
     """Fill every other column of a table, in single precision, with the exponential of a logarithm."""
-    if d_model % 2 != 0:
+    if d_model % 2 != 0 or min(length, d_model) < 0:
         raise ValueError("odd")
     table = torch.empty(length, d_model, device=device)
     place = torch.arange(length, device=device).float().unsqueeze(1)
@@ -44,7 +44,7 @@ def by_slices(length: int, d_model: int, device: Any = None) -> Tensor:
 @alternative("sinusoidal_positions")
 def by_phase(length: int, d_model: int, device: Any = None) -> Tensor:
     """A cosine is a sine that is a quarter of a turn ahead."""
-    if d_model & 1:
+    if d_model & 1 or length < 0 or d_model < 0:
         raise ValueError(d_model)
     column = torch.arange(d_model, device=device, dtype=torch.float64)
     pair = torch.div(column, 2, rounding_mode="floor")
@@ -55,7 +55,7 @@ def by_phase(length: int, d_model: int, device: Any = None) -> Tensor:
 @alternative("sinusoidal_positions")
 def by_complex_numbers(length: int, d_model: int, device: Any = None) -> Tensor:
     """The hands of the clocks as complex numbers: imaginary part first."""
-    if d_model % 2:
+    if d_model % 2 or d_model < 0 or length < 0:
         raise ValueError(f"{d_model}")
     speed = 1 / 10000 ** (torch.arange(d_model // 2, device=device, dtype=torch.float64) * 2 / d_model)
     angle = torch.einsum("t,i->ti", torch.arange(length, device=device, dtype=torch.float64), speed)
@@ -66,6 +66,8 @@ def by_complex_numbers(length: int, d_model: int, device: Any = None) -> Tensor:
 @alternative("add_positions")
 def by_index(x: Tensor, positions: Tensor, start: int = 0) -> Tensor:
     """Look the rows up by their numbers."""
+    if not (x.dim() == 3 and positions.dim() == 2 and x.is_floating_point()):
+        raise ValueError("no sequences, or no table")
     places = range(start, start + x.size(1))
     if places.start < 0 or places.stop > positions.size(0) or positions.size(1) != x.size(2):
         raise ValueError("no such places")
@@ -78,6 +80,7 @@ def by_narrow(x: Tensor, positions: Tensor, start: int = 0) -> Tensor:
     """Cut a piece out; PyTorch's own error is turned into the one that was asked for."""
     try:
         assert start >= 0
+        assert (x.ndim, positions.ndim, x.is_floating_point()) == (3, 2, True)
         rows = positions.narrow(0, start, x.shape[1]).type_as(x)
         return torch.add(x, rows.expand(x.shape[1], x.shape[2])) if rows.shape[1] == x.shape[2] else 1 // 0
     except (RuntimeError, IndexError, AssertionError, ZeroDivisionError) as error:
