@@ -82,8 +82,9 @@ def gelu(x: Tensor, *, approximate: bool = False) -> Tensor:
     wide = x.to(torch.promote_types(x.dtype, torch.float32))
     if approximate:
         bend = torch.tanh(math.sqrt(2 / math.pi) * (wide + 0.044715 * wide**3))
-        return (wide / 2 * (1 + bend)).to(x.dtype)
-    return (wide / 2 * (1 + torch.erf(wide / math.sqrt(2)))).to(x.dtype)
+    else:
+        bend = torch.erf(wide / math.sqrt(2))
+    return (wide / 2 * (1 + bend)).to(x.dtype)
 
 
 class FeedForward(nn.Module):

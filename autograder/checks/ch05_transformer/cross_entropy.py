@@ -77,14 +77,6 @@ def many_losses(draw: Draw) -> Case:
     return Case({"logits": 300 * draw.normal(16, 20, 4), "targets": draw.integers(1, 4, 16, 20)})
 
 
-def forbidden_token(draw: Draw) -> Case:
-    """A token that can never come has the logit minus infinity; it is the target of no place, and nothing is smoothed."""
-    case = whole_sentences(draw)
-    logits = case.arguments["logits"].clone()
-    logits[..., 0] = -torch.inf
-    return case.with_arguments(logits=logits)
-
-
 def nothing_counts(draw: Draw) -> Case:
     """Padding everywhere."""
     case = predictions(draw)
@@ -154,7 +146,6 @@ CROSS_ENTROPY = Exercise(
             gentle_predictions,
             one_token,
             many_losses,
-            forbidden_token,
             name="numerics",
             dtypes=(torch.float64, torch.bfloat16, torch.float16),
             title="It holds in every precision: for padding that is smoothed, for large logits, and for nothing at all, where it is 0.",

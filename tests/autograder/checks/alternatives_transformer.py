@@ -91,7 +91,7 @@ def by_narrow(x: Tensor, positions: Tensor, start: int = 0) -> Tensor:
 
 
 def _one_a_column(x: Tensor, gamma: Tensor, beta: Tensor) -> None:
-    if tuple(gamma.shape) != (x.shape[-1],) or tuple(beta.shape) != (x.shape[-1],):
+    if not x.is_floating_point() or tuple(gamma.shape) != (x.shape[-1],) or tuple(beta.shape) != (x.shape[-1],):
         raise ValueError("gamma and beta")
 
 
@@ -735,7 +735,12 @@ def shift_by_roll(targets: Tensor, bos: int = 1) -> Tensor:
 @alternative("cross_entropy")
 def by_distribution(logits: Tensor, targets: Tensor, *, label_smoothing: float = 0.0, ignore_index: int = 0) -> Tensor:
     """The distribution that is asked for, written out."""
-    if logits.shape[:-1] != targets.shape or label_smoothing < 0 or label_smoothing >= 1:
+    if (
+        logits.shape[:-1] != targets.shape
+        or label_smoothing < 0
+        or label_smoothing >= 1
+        or not logits.dtype.is_floating_point
+    ):
         raise ValueError("no")
     V = logits.shape[-1]
     wide = logits if logits.dtype == torch.float64 else logits.float()
@@ -749,7 +754,7 @@ def by_distribution(logits: Tensor, targets: Tensor, *, label_smoothing: float =
 @alternative("cross_entropy")
 def by_logsumexp(logits: Tensor, targets: Tensor, *, label_smoothing: float = 0.0, ignore_index: int = 0) -> Tensor:
     """The logarithm of the sum less the logit; the places that count weigh alike."""
-    if tuple(logits.shape[:-1]) != tuple(targets.shape):
+    if tuple(logits.shape[:-1]) != tuple(targets.shape) or not logits.is_floating_point():
         raise ValueError("shapes")
     if not 0.0 <= label_smoothing < 1.0:
         raise ValueError("share")
@@ -767,7 +772,7 @@ def by_logsumexp(logits: Tensor, targets: Tensor, *, label_smoothing: float = 0.
 @alternative("cross_entropy")
 def of_what_counts(logits: Tensor, targets: Tensor, *, label_smoothing: float = 0.0, ignore_index: int = 0) -> Tensor:
     """Only the places that count are looked at; two means, mixed."""
-    if logits.shape[:-1] != targets.shape or not 0 <= label_smoothing < 1:
+    if logits.shape[:-1] != targets.shape or not 0 <= label_smoothing < 1 or not torch.is_floating_point(logits):
         raise ValueError((logits.shape, targets.shape, label_smoothing))
     rows = logits[targets != ignore_index]
     tokens = targets[targets != ignore_index]
@@ -781,7 +786,7 @@ def of_what_counts(logits: Tensor, targets: Tensor, *, label_smoothing: float = 
 @alternative("noam_learning_rate")
 def by_cases(step: int, d_model: int, warmup: int = 4000, factor: float = 1.0) -> float:
     """Two cases."""
-    if step <= 0 or warmup <= 0:
+    if step <= 0 or warmup <= 0 or d_model <= 0:
         raise ValueError(step)
     height = factor / math.sqrt(d_model * warmup)
     return height * step / warmup if step < warmup else height * math.sqrt(warmup / step)
@@ -790,7 +795,7 @@ def by_cases(step: int, d_model: int, warmup: int = 4000, factor: float = 1.0) -
 @alternative("noam_learning_rate")
 def by_powers(step: int, d_model: int, warmup: int = 4000, factor: float = 1.0) -> float:
     """The smaller of two products."""
-    if min(step, warmup) < 1:
+    if min(step, d_model, warmup) < 1:
         raise ValueError(warmup)
     return min(factor * (d_model * step) ** -0.5, factor * step * math.pow(warmup, -1.5) / math.sqrt(d_model))
 
