@@ -112,7 +112,7 @@ def with_gelu(draw: Draw) -> Case:
 
 def usual_width(draw: Draw) -> Case:
     """A model without layers, as wide as that of the paper."""
-    init = {"source_vocabulary": V, "target_vocabulary": V, "n_layers": 0}
+    init: dict[str, Any] = {"source_vocabulary": V, "target_vocabulary": V, "n_layers": 0}
     return replace(tied(draw), init=init, state=draw.weights(transformer.Transformer(**init), scale=0.1))
 
 
