@@ -30,20 +30,19 @@ def sinusoidal_positions(length: int, d_model: int, device: torch.device | str |
         Positions in float32, (T, D).
 
     Raises:
-        ValueError: If `d_model` is not even.
+        ValueError: If `d_model` is not even, or a size is negative.
 
     Source:
         Vaswani et al. 2017, section 3.5.
     """
     if d_model % 2:
         raise ValueError(f"every sine needs its cosine, so d_model must be even, got {d_model}")
-    if length < 0 or d_model < 0:
+    if min(length, d_model) < 0:
         raise ValueError(f"sizes are not negative, got length={length}, d_model={d_model}")
-    position = torch.arange(length, dtype=torch.float64, device=device)  # (T,)
+    position = torch.arange(length, device=device)  # (T,)
     even = torch.arange(0, d_model, 2, dtype=torch.float64, device=device)  # (D / 2,): the numbers 2i
     angles = position[:, None] / 10_000.0 ** (even / d_model)  # (T, D / 2)
-    pairs = torch.stack([angles.sin(), angles.cos()], dim=-1)  # (T, D / 2, 2)
-    return pairs.flatten(1).to(torch.float32)  # (T, D)
+    return torch.stack([angles.sin(), angles.cos()], dim=-1).flatten(1).to(torch.float32)  # (T, D / 2, 2) -> (T, D)
 
 
 def add_positions(x: Tensor, positions: Tensor, start: int = 0) -> Tensor:
@@ -61,7 +60,8 @@ def add_positions(x: Tensor, positions: Tensor, start: int = 0) -> Tensor:
         Sequences with their positions, (B, T, D), in the dtype of `x`.
 
     Raises:
-        ValueError: If the table is not D wide, or has no row for one of the places (`start` + T > N, or `start` < 0).
+        ValueError: If `x` is not (B, T, D) in floating point, the table is not (N, D), or it has no row for one of the
+            places (`start` + T > N, or `start` < 0).
 
     Source:
         Vaswani et al. 2017, section 3.5 (given); Gehring et al. 2017, Convolutional Sequence to Sequence Learning,
