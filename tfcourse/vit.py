@@ -34,14 +34,14 @@ def patchify(images: Tensor, patch: int) -> Tensor:
     Patches come row by row of the grid. Within a patch the numbers are ordered by row, then column, then channel: the channel runs fastest.
 
     Args:
-        images: Pictures, (B, C, Hi, Wi).
+        images: Pictures, (B, C, Hi, Wi), of any dtype.
         patch: Side P of a patch, in pixels; divides Hi and Wi.
 
     Returns:
-        Patches, (B, Hg·Wg, P·P·C), with Hg = Hi / P and Wg = Wi / P.
+        Patches, (B, Hg·Wg, P·P·C), with Hg = Hi / P and Wg = Wi / P, in the dtype of `images`.
 
     Raises:
-        ValueError: If the patches do not fill the pictures.
+        ValueError: If `patch` is less than 1, or the patches do not fill the pictures.
 
     Source:
         Dosovitskiy et al. 2021, An Image Is Worth 16x16 Words, section 3.1.
@@ -57,15 +57,16 @@ def unpatchify(patches: Tensor, patch: int, grid: tuple[int, int]) -> Tensor:
     """Put patches together again: the inverse of `patchify`.
 
     Args:
-        patches: Patches, (B, Hg·Wg, P·P·C), as `patchify` orders them.
+        patches: Patches, (B, Hg·Wg, P·P·C), as `patchify` orders them, of any dtype.
         patch: Side P of a patch.
         grid: Rows and columns of patches (Hg, Wg).
 
     Returns:
-        Pictures, (B, C, Hg·P, Wg·P).
+        Pictures, (B, C, Hg·P, Wg·P), in the dtype of `patches`.
 
     Raises:
-        ValueError: If the grid does not have as many places as there are patches, or a patch is not P x P pixels of whole channels.
+        ValueError: If `patch` is less than 1, the grid does not have as many places as there are patches, or a patch is not P x P pixels
+            of whole channels.
 
     Source:
         Dosovitskiy et al. 2021, section 3.1, read backwards.
