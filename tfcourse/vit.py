@@ -94,25 +94,25 @@ def interpolate_position_embedding(table: Tensor, grid: tuple[int, int], *, n_ex
         n_extra: Rows that belong to no patch, such as that of the class token.
 
     Returns:
-        Positions, (n_extra + Hg·Wg, D), in the dtype of `table`.
+        Positions, (n_extra + Hg·Wg, D), in the dtype of `table`; half precision is computed in float32 and rounded once.
 
     Raises:
-        ValueError: If N is not a square.
+        ValueError: If N is not the square of a whole number that is at least 1.
 
     Source:
         Dosovitskiy et al. 2021, section 3.2; resized to a size, as DINOv2 does (Oquab et al. 2023).
     """
     count = len(table) - n_extra
-    side = math.isqrt(max(count, 0))
-    if side < 1 or side * side != count:
+    if count < 1 or math.isqrt(count) ** 2 != count:
         raise ValueError(f"positions of patches are learned on a square, got {count} of them")
+    side = math.isqrt(count)
     rows, columns = grid
     if (rows, columns) == (side, side):
         return table
     wide = table[n_extra:].to(torch.promote_types(table.dtype, torch.float32))
     picture = wide.reshape(1, side, side, -1).permute(0, 3, 1, 2)  # (1, D, √N, √N)
     resized = F.interpolate(picture, size=(rows, columns), mode="bicubic", align_corners=False)  # (1, D, Hg, Wg)
-    patches = resized[0].flatten(1).mT.to(table.dtype)  # (Hg·Wg, D)
+    patches = resized.flatten(2).squeeze(0).mT.to(table.dtype)  # (Hg·Wg, D)
     return torch.cat([table[:n_extra], patches])
 
 
