@@ -322,7 +322,7 @@ def local_relation(x: Tensor, q: Tensor, k: Tensor, prior: Tensor) -> Tensor:
         Features, (B, C, Hg, Wg), in the dtype of `x`; half precision is computed in float32 and rounded once.
 
     Raises:
-        ValueError: If K is even, or C cannot be divided into C/m groups.
+        ValueError: If `prior` is not a square with an odd side, has not as many channels as `q`, or C cannot be divided by their number.
 
     Source:
         Hu et al. 2019, Local Relation Networks for Image Recognition, section 3.
@@ -334,11 +334,12 @@ def local_relation(x: Tensor, q: Tensor, k: Tensor, prior: Tensor) -> Tensor:
     if q.shape[1] != groups or C % groups:
         raise ValueError(f"{C} channels cannot share {q.shape[1]} queries and priors for {groups}")
     wide = torch.promote_types(x.dtype, torch.float32)
-    keys = _neighbours(k.to(wide), side)  # (B, C/m, K², N)
-    values = _neighbours(x.to(wide), side)  # (B, C, K², N)
-    inside = _neighbours(x.new_ones(1, 1, rows, columns, dtype=wide), side) > 0  # (1, 1, K², N)
+    keys = _neighbours(k, side)  # (B, C/m, K², N)
+    values = _neighbours(x, side)  # (B, C, K², N)
+    inside = _neighbours(x.new_ones(1, 1, rows, columns), side) > 0  # (1, 1, K², N)
+    # One wide operand makes the difference wide, and so all that is computed of it.
     alike = -(q.to(wide).flatten(2)[:, :, None] - keys).square()  # (B, C/m, K², N)
-    scores = alike + prior.to(wide).reshape(groups, side * side, 1)
+    scores = alike + prior.reshape(groups, side * side, 1)
     weights = scores.masked_fill(~inside, -torch.inf).softmax(dim=2)  # (B, C/m, K², N)
     shared = weights.repeat_interleave(C // groups, dim=1)  # (B, C, K², N)
     return (shared * values).sum(dim=2).reshape(B, C, rows, columns).to(x.dtype)

@@ -353,7 +353,7 @@ def by_einsum_over_windows(q, k, v, window, *, shift=0, bias=None):
 
 def _agreeing(x, q, prior):
     side = prior.shape[-1]
-    if side % 2 == 0 or x.shape[1] % prior.shape[0] or q.shape[1] != prior.shape[0]:
+    if side % 2 == 0 or prior.shape != (q.shape[1], side, side) or x.shape[1] % q.shape[1]:
         raise ValueError("sides or groups")
     return side, side // 2, torch.float64 if x.dtype == torch.float64 else torch.float32
 
