@@ -265,7 +265,7 @@ def window_attention(
         Outputs, (B, H, Hg, Wg, Dv), in the dtype of `q`; half precision is computed in float32 and rounded once.
 
     Raises:
-        ValueError: If the windows do not fill the grid, or the shift is not within a window.
+        ValueError: If `window` is less than 1, the windows do not fill the grid, or the shift is not within a window.
 
     Source:
         Liu et al. 2021, Swin Transformer, section 3.2.
@@ -281,7 +281,7 @@ def window_attention(
     )  # (B, H, windows, M², Dh)
     scores = q_cut @ k_cut.mT / math.sqrt(q.shape[-1])  # (B, H, windows, M², M²)
     if bias is not None:
-        scores = scores + bias.to(wide)[:, None]
+        scores = scores + bias[:, None]
     heads = masked_softmax(scores, _same_region(rows, columns, window, shift, q.device)) @ v_cut
     B, H = q.shape[:2]
     cut = heads.reshape(B, H, rows // window, columns // window, window, window, -1)  # (B, H, Hg / M, Wg / M, M, M, Dv)
@@ -298,11 +298,11 @@ def _windows(x: Tensor, window: int) -> Tensor:
 
 def _same_region(rows: int, columns: int, window: int, shift: int, device: torch.device) -> Tensor:
     """Which places of each window belong together once the grid was rolled: boolean, (windows, M², M²)."""
-    came_over_row = torch.arange(rows, device=device) >= rows - shift  # (Hg,)
-    came_over_column = torch.arange(columns, device=device) >= columns - shift  # (Wg,)
-    region = 2 * came_over_row[:, None].long() + came_over_column.long()  # (Hg, Wg): one of four
-    cut = _windows(region[None, None, :, :, None], window)[0, 0, :, :, 0]  # (windows, M²)
-    return cut[:, :, None] == cut[:, None, :]
+    over_row = (torch.arange(rows, device=device) + shift) // rows  # (Hg,): 1 where it came over the upper edge
+    over_column = (torch.arange(columns, device=device) + shift) // columns  # (Wg,)
+    region = torch.cartesian_prod(over_row, over_column).reshape(1, 1, rows, columns, -1)  # (1, 1, Hg, Wg, 2)
+    cut = _windows(region, window).flatten(0, 2)  # (windows, M², 2)
+    return (cut[:, :, None] == cut[:, None, :]).all(dim=-1)
 
 
 def local_relation(x: Tensor, q: Tensor, k: Tensor, prior: Tensor) -> Tensor:
