@@ -70,14 +70,14 @@ def generalized_iou(a: Tensor, b: Tensor) -> Tensor:
     """How well boxes agree: intersection over union, less what their common hull wastes.
 
     With the union U and the smallest box H around both, it is intersection / U - (H - U) / H: 1 for equal boxes, near -1 for small
-    ones far apart. Where a divisor is zero, the quotient counts as zero.
+    ones far apart. Where a divisor is zero, the quotient counts as zero, and gradients stay finite.
 
     Args:
         a: Boxes, (N, 4), as centre x, centre y, width and height.
         b: Boxes, (O, 4).
 
     Returns:
-        A number in (-1, 1] for every pair, (N, O).
+        A number from -1 to 1 for every pair, (N, O); -1 itself only where neither box has an area.
 
     Raises:
         ValueError: If the boxes do not have four numbers each.
@@ -97,8 +97,7 @@ def generalized_iou(a: Tensor, b: Tensor) -> Tensor:
 
 def _share(part: Tensor, whole: Tensor) -> Tensor:
     """Divide, with zero for 0 / 0, and without NaN in gradients."""
-    empty = whole <= 0
-    return torch.where(empty, 0.0, part / whole.masked_fill(empty, 1.0))
+    return part / whole.masked_fill(whole <= 0, torch.inf)
 
 
 def matching_cost(
