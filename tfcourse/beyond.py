@@ -217,7 +217,7 @@ def hungarian_matching_loss(
         Carion et al. 2020, section 3.1.
     """
     kinds = logits.shape[-1] - 1
-    wanted = torch.full(logits.shape[:2], kinds, dtype=torch.long, device=logits.device)  # (B, N)
+    wanted = torch.full(logits.shape[:2], kinds, device=logits.device)  # (B, N)
     distance, waste = boxes.new_zeros(()), boxes.new_zeros(())
     for number, (kind, target) in enumerate(zip(labels, targets, strict=True)):
         with torch.no_grad():
