@@ -30,12 +30,12 @@ class SelfAttention2d(nn.Module):
     """Attention of every place of a map of features to all of its places, which can be put into a network of convolutions.
 
     Its parts are four 1 x 1 convolutions, `q_proj`, `k_proj` and `v_proj` (C -> inner) and `o_proj` (inner -> C), and the parameter
-    `gamma`, a single number that begins at 0: at the start the network is the one without attention. The output is x + gamma · o;
-    scores are not scaled.
+    `gamma`, a single number of shape () that begins at 0: at the start the network is the one without attention. The output is
+    x + gamma · o; scores are not scaled.
 
     Args:
         channels: C.
-        inner: Width of queries, keys and values; None means C / 8, at least 1.
+        inner: Width of queries, keys and values; None means C / 8, rounded down, but at least 1.
 
     Source:
         Zhang et al. 2019, Self-Attention Generative Adversarial Networks, section 3.

@@ -26,6 +26,11 @@ def padded(draw: Draw) -> Case:
     return streams(draw).with_arguments(text_mask=draw.mask(2, 5)[:, None], image_mask=draw.mask(2, 7)[:, None])
 
 
+def no_dropout_asked_for(draw: Draw) -> Case:
+    """In training, where nothing is dropped unless it is asked for."""
+    return replace(streams(draw), training=True)
+
+
 def all_dropped(draw: Draw) -> Case:
     """Nothing is left of what the sublayers say."""
     return drop_everything(streams(draw))
@@ -57,6 +62,7 @@ CO_ATTENTION_LAYER = Exercise(
             all_dropped,
             not_training,
             hardly_dropped,
+            no_dropout_asked_for,
             name="dropout",
             title="In training, and only then, dropout falls on what the sublayers say.",
         ),

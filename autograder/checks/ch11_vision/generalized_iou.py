@@ -99,7 +99,9 @@ GENERALIZED_IOU = Exercise(
     reference=beyond.generalized_iou,
     rows=(
         rows.numbers(2.25, some, title="Every pair of boxes gets its number; gradients reach both."),
-        rows.numbers(1.25, far_apart, name="apart", title="Boxes that do not touch get the less, the farther they are."),
+        rows.numbers(
+            1.25, far_apart, name="apart", title="Boxes that do not touch get the less, the farther they are."
+        ),
         rows.numbers(0.5, inside, name="inside", title="A box within another, and boxes that nearly agree."),
         rows.edge(
             0.5,

@@ -115,7 +115,9 @@ HUNGARIAN_MATCHING_LOSS = Exercise(
         ),
         rows.numbers(2.75, weighted, name="weights", title="The weights are those that are given."),
         rows.numbers(2, contested, name="contested", title="The cheapest assignment is that of all objects together."),
-        rows.numbers(1.5, one_empty, one_object, all_empty, name="empty", title="Pictures without objects teach “no object”."),
+        rows.numbers(
+            1.5, one_empty, one_object, all_empty, name="empty", title="Pictures without objects teach “no object”."
+        ),
         rows.inputs_kept(0.75, two_pictures),
         rows.device(0.75, two_pictures),
     ),

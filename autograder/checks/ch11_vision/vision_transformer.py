@@ -88,7 +88,13 @@ VISION_TRANSFORMER = Exercise(
     rows=(
         rows.numbers(3.25, model, title="The class token's state gives the right logits; gradients reach all weights."),
         rows.numbers(3, mean, name="mean", title="The mean of the patches may be read in its place."),
-        rows.numbers(2.75, another_size, as_many_patches, name="size", title="Pictures of other sizes get interpolated positions."),
+        rows.numbers(
+            2.75,
+            another_size,
+            as_many_patches,
+            name="size",
+            title="Pictures of other sizes get interpolated positions.",
+        ),
         rows.numbers(
             1.75,
             all_dropped,

@@ -265,7 +265,18 @@ class DrawnInAnotherOrder(nn.Module):
     """The parts are made from the last to the first, so that every one gets other random numbers."""
 
     def __init__(
-        self, image_size, patch, n_channels, n_classes, *, d_model, n_heads, d_ff, n_layers, dropout=0.0, pooling="class"
+        self,
+        image_size,
+        patch,
+        n_channels,
+        n_classes,
+        *,
+        d_model,
+        n_heads,
+        d_ff,
+        n_layers,
+        dropout=0.0,
+        pooling="class",
     ):
         super().__init__()
         if image_size % patch != 0 or pooling not in ("mean", "class"):
