@@ -22,13 +22,9 @@ def streams(draw: Draw) -> Case:
 
 
 def padded(draw: Draw) -> Case:
-    """Padding in both."""
-    return streams(draw).with_arguments(text_mask=draw.mask(2, 5)[:, None], image_mask=draw.mask(2, 7)[:, None])
-
-
-def no_dropout_asked_for(draw: Draw) -> Case:
-    """In training, where nothing is dropped unless it is asked for."""
-    return replace(streams(draw), training=True)
+    """Padding in both, in training: nothing is dropped unless it is asked for."""
+    case = streams(draw).with_arguments(text_mask=draw.mask(2, 5)[:, None], image_mask=draw.mask(2, 7)[:, None])
+    return replace(case, training=True)
 
 
 def all_dropped(draw: Draw) -> Case:
@@ -62,7 +58,6 @@ CO_ATTENTION_LAYER = Exercise(
             all_dropped,
             not_training,
             hardly_dropped,
-            no_dropout_asked_for,
             name="dropout",
             title="In training, and only then, dropout falls on what the sublayers say.",
         ),
