@@ -80,7 +80,7 @@ def additive_score(queries: Tensor, keys: Tensor, w_q: Tensor, w_k: Tensor, v: T
         Scores, (B, T, S), in the dtype of the inputs.
 
     Raises:
-        ValueError: If `w_q` does not fit the queries, or `w_k` the keys.
+        ValueError: If `w_q` does not fit the queries, `w_k` the keys or `v` the two, or if queries and keys are not of one batch.
 
     Source:
         Bahdanau, Cho and Bengio 2015, Neural Machine Translation by Jointly Learning to Align and Translate, appendix A.1.2.
@@ -107,16 +107,18 @@ def location_score(queries: Tensor, w: Tensor, S: int) -> Tensor:
         Scores, (B, T, S), in the dtype of the inputs.
 
     Raises:
-        ValueError: If `w` has fewer than `S` columns.
+        ValueError: If `w` does not fit the queries or has fewer than `S` columns, or if `S` is negative.
 
     Source:
         Luong, Pham and Manning 2015, Effective Approaches to Attention-based Neural Machine Translation, section 3.1,
         equation 8.
     """
-    if queries.ndim != 3 or w.ndim != 2 or queries.shape[2] != w.shape[0]:
+    _, _, D = queries.shape
+    height, longest = w.shape
+    if height != D:
         raise ValueError(f"queries (B, T, D) and w (D, longest) do not fit: {tuple(queries.shape)}, {tuple(w.shape)}")
-    if not 0 <= S <= w.shape[1]:
-        raise ValueError(f"w {tuple(w.shape)} has scores for {w.shape[1]} places, the source has {S}")
+    if not 0 <= S <= longest:
+        raise ValueError(f"w {tuple(w.shape)} has scores for {longest} places, the source has {S}")
     return queries @ w[:, :S]  # (B, T, S)
 
 
@@ -132,7 +134,7 @@ def general_score(queries: Tensor, keys: Tensor, w: Tensor) -> Tensor:
         Scores, (B, T, S), in the dtype of the inputs.
 
     Raises:
-        ValueError: If `w` does not fit queries and keys.
+        ValueError: If `w` does not fit queries and keys, or if these are not of one batch.
 
     Source:
         Luong, Pham and Manning 2015, section 3.1, equation 7 ("general").
@@ -434,7 +436,7 @@ class AttentionDecoder(nn.Module):
         """
         embedded = self.embedding(token)  # (B, E)
         weights, context = attend(self.scores(state[:, None], annotations), annotations, source_mask)
-        weights, context = weights[:, 0], context[:, 0]  # (B, S), (B, D)
+        weights, context = weights.squeeze(1), context.squeeze(1)  # (B, S), (B, D)
         state = self.cell(torch.cat([embedded, context], dim=-1), state)
         logits = self.output(torch.cat([state, context, embedded], dim=-1))
         return logits, state, weights
@@ -548,7 +550,7 @@ def ibm_model_1(
 
     Args:
         pairs: Sentence pairs (source, target): token numbers from 1 on. The number 0, padding elsewhere, is NULL and stands in
-            neither; the function puts it into every source itself.
+            neither; the function puts it into every source itself. A sentence may be empty.
         source_vocabulary: Number of source tokens, with 0.
         target_vocabulary: Number of target tokens, with 0.
         iterations: How many times to iterate; after 0 iterations the table is uniform, 1 / target_vocabulary.
@@ -591,7 +593,7 @@ def best_alignment(table: Tensor, source: Sequence[int], target: Sequence[int]) 
     Args:
         table: Probabilities of translation, (source vocabulary, target vocabulary), as `ibm_model_1` returns them; row 0 is
             NULL's.
-        source: Token numbers of the source, without NULL.
+        source: Token numbers of the source, without NULL; it may be empty.
         target: Token numbers of the target.
 
     Returns:

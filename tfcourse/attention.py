@@ -182,7 +182,7 @@ def padding_mask(lengths: Tensor, S: int | None = None) -> Tensor:
         middle dimension stands for the queries, all of which see the same keys.
 
     Raises:
-        ValueError: If `lengths` is not of an integer dtype.
+        ValueError: If `lengths` is not of an integer dtype, or not of shape (B,).
 
     Source:
         Vaswani et al. 2017, section 3.2.3 (illegal connections are masked before the softmax; padding is one more).
@@ -382,7 +382,7 @@ def tiled_attention(q: Tensor, k: Tensor, v: Tensor, tile_size: int = 64) -> Ten
         Outputs, (..., T, Dv), in the dtype of the inputs.
 
     Raises:
-        ValueError: If `tile_size` is less than 1.
+        ValueError: If `tile_size` is less than 1, if there are no keys, or if keys and values differ in number.
 
     Source:
         Milakov and Gimelshein 2018, algorithm 3 (online softmax); Rabe and Staats 2021, section 2; Dao et al. 2022,

@@ -49,9 +49,9 @@ def mask_tokens(
     """Choose the places of a text that BERT is asked for, and hide what stands there.
 
     Of all places that are not special a share `probability` is chosen. At 80 % of these the model sees the mask token, at 10 % a token at
-    random, and at 10 % the right one. Four draws are made, in this order, each of the shape of `tokens`: `torch.bernoulli` with
-    `probability` (0 at special places) says which places are chosen; `torch.bernoulli` with 0.8 which of these are masked;
-    `torch.bernoulli` with 0.5 which of the rest become random; `torch.randint(vocab_size, shape)` the random tokens.
+    random, and at 10 % the right one. Four draws are made, in this order, each of the shape of `tokens`: `torch.bernoulli` of a
+    float32 tensor of `probability` (0 at special places) says which places are chosen; `torch.bernoulli` of one of 0.8 which of these
+    are masked; `torch.bernoulli` of one of 0.5 which of the rest become random; `torch.randint(vocab_size, shape)` the random tokens.
 
     Args:
         tokens: The text, integers (B, T); it is left as it was.
@@ -62,7 +62,8 @@ def mask_tokens(
         generator: Source of the draws; None means PyTorch's own.
 
     Returns:
-        What the model sees, integers (B, T), and the labels, integers (B, T): the right token at chosen places, -100 elsewhere.
+        What the model sees, integers (B, T), and the labels, integers (B, T): the right token at chosen places, -100 elsewhere. Both
+        have the dtype of `tokens`.
 
     Source:
         Devlin et al. 2019, BERT, section 3.1.
@@ -145,7 +146,7 @@ def roberta_positions(tokens: Tensor, pad: int) -> Tensor:
         Liu et al. 2019, RoBERTa, the published code.
     """
     real = tokens != pad
-    return torch.where(real, real.long().cumsum(dim=1) + pad, pad)
+    return torch.where(real, real.cumsum(dim=1) + pad, pad)
 
 
 class Bert(nn.Module):
@@ -251,14 +252,15 @@ def masked_language_loss(logits: Tensor, labels: Tensor) -> Tensor:
         labels: The right tokens, integers (...), -100 where a place does not count.
 
     Returns:
-        A number, (): the mean of -log p over the places that count, of all rows together; 0 if there is none.
+        A number, (): the mean of -log p over the places that count, of all rows together. If there is none, it is 0, and so are the
+        gradients: `backward` works as ever.
 
     Source:
         Devlin et al. 2019, section 3.1.
     """
     counts = labels != IGNORED
     log_p = torch.log_softmax(logits, dim=-1)
-    surprise = -log_p.gather(-1, labels.masked_fill(~counts, 0)[..., None])[..., 0]  # (...)
+    surprise = -log_p.gather(-1, labels.clamp(min=0)[..., None]).squeeze(-1)  # (...)
     return surprise.masked_fill(~counts, 0).sum() / counts.sum().clamp(min=1)
 
 
@@ -384,17 +386,16 @@ def replaced_token_detection(
         generator: Source of the draws; None means PyTorch's own.
 
     Returns:
-        The text with the guesses in it, integers (B, T), and labels in the dtype of the logits, (B, T): 1 where a token differs from the
-        original, 0 elsewhere. A lucky guess is the original.
+        The text with the guesses in it, integers (B, T) in the dtype of `tokens`, and labels in the dtype of the logits, (B, T): 1 where
+        a token differs from the original, 0 elsewhere. A lucky guess is the original.
 
     Source:
         Clark et al. 2020, ELECTRA, section 2.
     """
     corrupted = tokens.clone()
-    if bool(chosen.any()):
-        probabilities = torch.softmax(generator_logits.detach()[chosen], dim=-1)  # (n, V)
-        guesses = torch.multinomial(probabilities, 1, generator=generator)[:, 0]
-        corrupted[chosen] = guesses.to(tokens.dtype)
+    probabilities = torch.softmax(generator_logits[chosen], dim=-1)  # (n, V)
+    guesses = torch.multinomial(probabilities, 1, generator=generator).flatten()
+    corrupted[chosen] = guesses.to(tokens.dtype)
     return corrupted, (corrupted != tokens).to(generator_logits.dtype)
 
 
@@ -463,7 +464,7 @@ def distillation_loss(student: Tensor, teacher: Tensor, temperature: float, mask
         mask: Boolean (...), True at the places that count; None means all.
 
     Returns:
-        A number, (): the mean over the places that count.
+        A number, (): the mean over the places that count; 0 if there is none.
 
     Raises:
         ValueError: If `temperature` is not above 0.
@@ -485,7 +486,7 @@ def linear_warmup_rate(step: int, *, peak: float, warmup: int, total: int) -> fl
 
     Args:
         step: Number of the step, counted from 0.
-        peak: The largest rate, reached at step `warmup`.
+        peak: The largest rate, reached at step `warmup` if that comes before `total`.
         warmup: How many steps it takes to rise.
         total: The step at which the rate is back at 0; it stays there.
 
@@ -513,7 +514,7 @@ def finetune(
 
     One step for each batch, with both in training mode: the rate of the step, the logits `head(pooled)`, their cross-entropy, gradients
     that begin at zero, and a step of the optimiser. The rate of step n of N, counted from 1, is that of `linear_warmup_rate` with the
-    peak `rate`, a warm-up of a tenth of the steps (at least one) and the end at N + 1. With `freeze` no gradient reaches the model, which
+    peak `rate`, a warm-up of N // 10 steps (at least one) and the end at N + 1. With `freeze` no gradient reaches the model, which
     is then in evaluation mode.
 
     Args:

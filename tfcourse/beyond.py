@@ -30,12 +30,12 @@ class SelfAttention2d(nn.Module):
     """Attention of every place of a map of features to all of its places, which can be put into a network of convolutions.
 
     Its parts are four 1 x 1 convolutions, `q_proj`, `k_proj` and `v_proj` (C -> inner) and `o_proj` (inner -> C), and the parameter
-    `gamma`, a single number that begins at 0: at the start the network is the one without attention. The output is x + gamma · o;
-    scores are not scaled.
+    `gamma`, a single number of shape () that begins at 0: at the start the network is the one without attention. The output is
+    x + gamma · o; scores are not scaled.
 
     Args:
         channels: C.
-        inner: Width of queries, keys and values; None means C / 8, at least 1.
+        inner: Width of queries, keys and values; None means C / 8, rounded down, but at least 1.
 
     Source:
         Zhang et al. 2019, Self-Attention Generative Adversarial Networks, section 3.
@@ -70,14 +70,14 @@ def generalized_iou(a: Tensor, b: Tensor) -> Tensor:
     """How well boxes agree: intersection over union, less what their common hull wastes.
 
     With the union U and the smallest box H around both, it is intersection / U - (H - U) / H: 1 for equal boxes, near -1 for small
-    ones far apart. Where a divisor is zero, the quotient counts as zero.
+    ones far apart. Where a divisor is zero, the quotient counts as zero, and gradients stay finite.
 
     Args:
         a: Boxes, (N, 4), as centre x, centre y, width and height.
         b: Boxes, (O, 4).
 
     Returns:
-        A number in (-1, 1] for every pair, (N, O).
+        A number from -1 to 1 for every pair, (N, O); -1 itself only where neither box has an area.
 
     Raises:
         ValueError: If the boxes do not have four numbers each.
@@ -97,8 +97,7 @@ def generalized_iou(a: Tensor, b: Tensor) -> Tensor:
 
 def _share(part: Tensor, whole: Tensor) -> Tensor:
     """Divide, with zero for 0 / 0, and without NaN in gradients."""
-    empty = whole <= 0
-    return torch.where(empty, 0.0, part / whole.masked_fill(empty, 1.0))
+    return part / whole.masked_fill(whole <= 0, torch.inf)
 
 
 def matching_cost(
@@ -218,7 +217,7 @@ def hungarian_matching_loss(
         Carion et al. 2020, section 3.1.
     """
     kinds = logits.shape[-1] - 1
-    wanted = torch.full(logits.shape[:2], kinds, dtype=torch.long, device=logits.device)  # (B, N)
+    wanted = torch.full(logits.shape[:2], kinds, device=logits.device)  # (B, N)
     distance, waste = boxes.new_zeros(()), boxes.new_zeros(())
     for number, (kind, target) in enumerate(zip(labels, targets, strict=True)):
         with torch.no_grad():

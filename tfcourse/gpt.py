@@ -1,9 +1,9 @@
-"""GPT: losses and measures of a language model, attention with a cache, the model, generating with it, and how large it should be.
+"""GPT: loss and measures of a language model, attention with a cache, the model, generation, counts and scaling laws.
 
-A boolean mask is True where a query may attend. A cache is a list with a pair for each block: its keys and its values so far.
+A boolean mask is True where a query may attend. A cache is a list with one pair per block: its keys and its values so far.
 
-Shapes: B batch, T length, P length of what is cached, V vocabulary, D model width, H heads, Dh = D / H width of a head, F feed-forward
-width, L blocks, N the longest text (in the scaling laws: the number of parameters).
+Shapes: B batch, T length, P cached tokens, V vocabulary, D model width, H heads, Dh = D / H head width, F feed-forward width, L blocks.
+In the scaling laws: N parameters, M training tokens, C FLOP of training.
 """
 
 import math
@@ -48,19 +48,23 @@ BESIROGLU_2024: Mapping[str, float] = {"E": 1.8172, "A": 482.01, "B": 2085.43, "
 
 
 def next_token_loss(logits: Tensor, tokens: Tensor, pad: int | None = None) -> Tensor:
-    """The mean surprise at each next token, in nats: what stands at place t is compared with the token at place t + 1.
+    """Compute the mean surprise at the next tokens, in nats.
+
+    The logits at position t are compared with the token at position t + 1.
 
     Args:
-        logits: (B, T, V); those at place t are for the token after it.
+        logits: (B, T, V); those at position t are for the token after it.
         tokens: The text that was read, integers (B, T).
-        pad: A token that is no target; None means that all are.
+        pad: A token that is never a target; None means that every token is one.
 
     Returns:
-        A number, (): the mean over all targets of all texts together; 0 if there is none. The first token is no target, and the logits
-        of the last place are not used.
+        A number, (): the mean over all targets of all texts together, or 0 if there
+        are none. The first token is not a target, and the logits at the last
+        position are not used.
 
     Source:
-        Radford et al. 2018, Improving Language Understanding by Generative Pre-Training, section 3.1.
+        Radford et al. 2018, Improving Language Understanding by Generative
+        Pre-Training, section 3.1.
     """
     targets = tokens[:, 1:]  # (B, T - 1)
     log_p = torch.log_softmax(logits[:, :-1], dim=-1)  # (B, T - 1, V)
@@ -70,15 +74,17 @@ def next_token_loss(logits: Tensor, tokens: Tensor, pad: int | None = None) -> T
 
 
 def sequence_log_probability(logits: Tensor, tokens: Tensor, first: Tensor) -> Tensor:
-    """The log-probability of whole texts, by the chain rule: one factor for each token, given those before it.
+    """Compute the log-probability of whole texts by the chain rule.
+
+    Each text has one factor per token, given the tokens before it.
 
     Args:
-        logits: (B, T, V); those at place t are for the token after it.
+        logits: (B, T, V); those at position t are for the token after it.
         tokens: The texts, integers (B, T).
         first: Log-probability of each token as the first one, (V,).
 
     Returns:
-        A number for each text, in nats, (B,).
+        One number per text, in nats, (B,).
 
     Source:
         Bengio et al. 2003, A Neural Probabilistic Language Model, section 1.
@@ -89,18 +95,18 @@ def sequence_log_probability(logits: Tensor, tokens: Tensor, first: Tensor) -> T
 
 
 def bits_per_byte(loss: float, n_tokens: int, n_bytes: int) -> float:
-    """What a model needs to write down a text, in bits for each byte of it: a measure that does not depend on the tokens.
+    """Convert a loss per token to bits per byte, which do not depend on the tokens.
 
     Args:
         loss: Mean surprise at a token, in nats.
-        n_tokens: Number of tokens that the text was cut into.
+        n_tokens: Number of tokens of the text.
         n_bytes: Number of bytes of the text in UTF-8, at least 1.
 
     Returns:
         Bits per byte.
 
     Raises:
-        ValueError: If there are no bytes.
+        ValueError: If `n_bytes` is below 1.
 
     Source:
         Gao et al. 2020, The Pile, section 3.1.
@@ -113,21 +119,23 @@ def bits_per_byte(loss: float, n_tokens: int, n_bytes: int) -> float:
 def cached_attention(
     q: Tensor, k: Tensor, v: Tensor, past: KeysAndValues | None = None
 ) -> tuple[Tensor, KeysAndValues]:
-    """Causal attention of T new tokens to themselves and to the P tokens before them, whose keys and values were kept.
+    """Compute causal attention of T new tokens to P cached tokens and to themselves.
 
-    New query t sees all P old tokens and the new ones up to itself.
+    New query t attends to all P cached tokens and to the new ones up to itself.
 
     Args:
         q: Queries of the new tokens, (B, H, T, Dh).
         k: Their keys, (B, H, T, Dh).
         v: Their values, (B, H, T, Dh).
-        past: Keys and values of the tokens before, (B, H, P, Dh) each; None means that there are none, P = 0.
+        past: Cached keys and values, (B, H, P, Dh) each; None means P = 0.
 
     Returns:
-        Outputs, (B, H, T, Dh), and the keys and values to keep, (B, H, P + T, Dh) each, the new ones last.
+        Outputs, (B, H, T, Dh), and the keys and values to cache,
+        (B, H, P + T, Dh) each, the new ones last.
 
     Source:
-        Shazeer 2019, Fast Transformer Decoding: One Write-Head is All You Need, section 2.4.
+        Shazeer 2019, Fast Transformer Decoding: One Write-Head is All You Need,
+        section 2.4.
     """
     if past is not None:
         k, v = torch.cat([past[0], k], dim=2), torch.cat([past[1], v], dim=2)
@@ -137,11 +145,14 @@ def cached_attention(
 
 
 class GptBlock(nn.Module):
-    """A block of GPT-2: causal self-attention and a feed-forward network, each with a norm before it and a residual connection.
+    """A block of GPT-2: causal self-attention and a feed-forward network, pre-norm.
 
-    Its parts are `attention_norm`, `attention` (a `MultiHeadAttention`, of which the four maps are used), `feed_forward_norm`, and the
-    maps `up_proj` (D -> F) and `down_proj` (F -> D) with the approximate GELU between them. The norms have PyTorch's eps of 1e-5. While
-    training, dropout falls on what the attention and the feed-forward network say, before it is added.
+    Its parts are `attention_norm`, `attention` (a `MultiHeadAttention`, of which the
+    four maps are used), `feed_forward_norm`, and the maps `up_proj` (D -> F) and
+    `down_proj` (F -> D) with the approximate GELU between them. Each sublayer has a
+    residual connection. The norms have PyTorch's eps of 1e-5. In training, dropout
+    is applied to the output of the attention and of the feed-forward network, before
+    it is added.
 
     Args:
         d_model: Width D.
@@ -150,10 +161,18 @@ class GptBlock(nn.Module):
         dropout: Probability of dropout.
 
     Source:
-        Radford et al. 2019, Language Models are Unsupervised Multitask Learners, section 2.3.
+        Radford et al. 2019, Language Models are Unsupervised Multitask Learners,
+        section 2.3.
     """
 
-    def __init__(self, d_model: int, n_heads: int, d_ff: int, *, dropout: float = 0.0) -> None:
+    def __init__(
+        self,
+        d_model: int,
+        n_heads: int,
+        d_ff: int,
+        *,
+        dropout: float = 0.0,
+    ) -> None:
         super().__init__()
         self.attention_norm = nn.LayerNorm(d_model)
         self.attention = MultiHeadAttention(d_model, n_heads)
@@ -162,15 +181,20 @@ class GptBlock(nn.Module):
         self.down_proj = nn.Linear(d_ff, d_model)
         self.dropout = nn.Dropout(dropout)
 
-    def forward(self, x: Tensor, past: KeysAndValues | None = None) -> tuple[Tensor, KeysAndValues]:
-        """Let T new tokens look back, and think about what they saw.
+    def forward(
+        self,
+        x: Tensor,
+        past: KeysAndValues | None = None,
+    ) -> tuple[Tensor, KeysAndValues]:
+        """Apply the block to T new tokens after P cached ones.
 
         Args:
             x: New tokens, (B, T, D).
-            past: Keys and values of the tokens before, (B, H, P, Dh) each; None means that there are none.
+            past: Cached keys and values, (B, H, P, Dh) each; None means P = 0.
 
         Returns:
-            New tokens, (B, T, D), and the keys and values to keep, (B, H, P + T, Dh) each.
+            New tokens, (B, T, D), and the keys and values to cache,
+            (B, H, P + T, Dh) each.
         """
         maps = self.attention
         normed = self.attention_norm(x)
@@ -182,15 +206,17 @@ class GptBlock(nn.Module):
 
 
 class Gpt(nn.Module):
-    """A decoder of blocks that predicts the next token, with learned positions and one matrix for input and output.
+    """A decoder with learned positions and one matrix for input and output.
 
-    Its parts are `token_embedding`, `position_embedding`, `blocks` and `final_norm`. Embeddings of token and place are added, with
-    dropout on the sum; logits are products with the matrix of `token_embedding`, without a bias. All matrices begin as normal numbers of
-    standard deviation 0.02, `o_proj` and `down_proj` of each block as 0.02 / sqrt(2 L), and biases as zeros.
+    Its parts are `token_embedding`, `position_embedding`, `blocks` and `final_norm`.
+    Embeddings of token and position are added, with dropout on the sum; logits are
+    products with the matrix of `token_embedding`, without a bias. All matrices are
+    initialised from a normal distribution with standard deviation 0.02, `o_proj` and
+    `down_proj` of each block with 0.02 / sqrt(2 L), and all biases with zeros.
 
     Args:
         vocab_size: V.
-        max_length: N, the longest text.
+        max_length: Number of tokens of the longest text.
         d_model: Width D.
         n_heads: Heads H; divides D.
         n_layers: Blocks L.
@@ -198,7 +224,8 @@ class Gpt(nn.Module):
         dropout: Probability of dropout, on the embeddings and in every block.
 
     Source:
-        Radford et al. 2019, section 2.3; the standard deviation is that of Radford et al. 2018, section 4.1.
+        Radford et al. 2019, section 2.3; the standard deviation is that of Radford et
+        al. 2018, section 4.1.
     """
 
     def __init__(
@@ -229,17 +256,18 @@ class Gpt(nn.Module):
     def forward(
         self, tokens: Tensor, cache: Sequence[KeysAndValues] | None = None
     ) -> tuple[Tensor, list[KeysAndValues]]:
-        """Predict the token after each place.
+        """Predict the token after each position.
 
         Args:
             tokens: New tokens, integers (B, T).
-            cache: What the tokens before them have left; None means that there are none. It is left as it was.
+            cache: Keys and values of the tokens before, one pair per block; None
+                means that there are none. It is not changed.
 
         Returns:
             Logits, (B, T, V), and the cache with the new tokens in it.
 
         Raises:
-            ValueError: If old and new tokens together are more than N.
+            ValueError: If cached and new tokens together exceed `max_length`.
         """
         start = 0 if cache is None else cache[0][0].shape[2]
         length, longest = start + tokens.shape[1], self.position_embedding.num_embeddings
@@ -268,25 +296,29 @@ def generate(
     generator: torch.Generator | None = None,
     use_cache: bool = True,
 ) -> Tensor:
-    """Go on with texts, token by token.
+    """Continue texts, token by token.
 
-    In each step the logits of the last place pass through `sampler_chain`, and one call of `torch.multinomial` on their probabilities
-    (B, V) draws a token for every text, whether it is over or not. A text is over when `eos` has been written; from there on its row is
-    filled with `pad`. Writing stops when all texts are over, and at `max_new_tokens` at the latest.
+    In each step the logits at the last position pass through `sampler_chain`, and one
+    call of `torch.multinomial` on their probabilities (B, V) draws a token for every
+    text, ended or not. A text ends with `eos`; after that, its row is filled with
+    `pad`. Generation stops when all texts have ended, and after `max_new_tokens` at
+    the latest.
 
     Args:
-        model: Called as `model(tokens, cache)`, it gives logits (B, T, V) and a cache, as `Gpt` does; in the mode that it is in.
+        model: Called as `model(tokens, cache)`, it returns logits (B, T, V) and a
+            cache, as `Gpt` does. Its mode (training or evaluation) is not changed.
         prompt: The beginnings, integers (B, T), all of one length.
         max_new_tokens: Largest number n of tokens to write, 0 or more.
         chain: Samplers with their parameters, as `sampler_chain` takes them.
-        greedy: Take the most probable token of what the chain has left, and draw nothing.
-        eos: The token that ends a text; None means that none does.
+        greedy: Take the most probable token that the chain leaves, and draw nothing.
+        eos: The token that ends a text; None means that no token does.
         pad: The token that fills up the shorter texts.
-        generator: Draws what is drawn; None means PyTorch's own.
-        use_cache: Give the model the prompt once and then only the newest token, with the cache; otherwise the whole text in every step.
+        generator: Source of randomness; None means PyTorch's own.
+        use_cache: Pass the prompt once and then only the newest token with the cache;
+            otherwise the whole text in every step.
 
     Returns:
-        Prompts and what was written, integers (B, T + n') with n' at most n.
+        Prompts and new tokens, integers (B, T + n') with n' at most n.
 
     Raises:
         ValueError: If `max_new_tokens` is negative.
@@ -314,28 +346,34 @@ def generate(
 
 
 class GptParameters(NamedTuple):
-    """How many parameters the parts of a GPT have."""
+    """Numbers of parameters of a GPT, by part."""
 
     tokens: int
-    """The matrix of embeddings, which is the output matrix, too."""
+    """The embedding matrix, which is also the output matrix."""
     positions: int
     """The table of positions."""
     blocks: int
     """All blocks together."""
     final_norm: int
-    """The norm behind the last block."""
+    """The norm after the last block."""
     total: int
-    """All of it."""
+    """The sum of all parts."""
 
 
 def gpt_parameters(
-    vocab_size: int, max_length: int, d_model: int, n_layers: int, d_ff: int | None = None
+    vocab_size: int,
+    max_length: int,
+    d_model: int,
+    n_layers: int,
+    d_ff: int | None = None,
 ) -> GptParameters:
-    """Count the parameters of a GPT, biases and norms among them. The number of heads does not matter.
+    """Count the parameters of a GPT, including biases and norms.
+
+    The number of heads does not matter.
 
     Args:
         vocab_size: V.
-        max_length: N, the longest text.
+        max_length: Number of tokens of the longest text.
         d_model: Width D.
         n_layers: Blocks L.
         d_ff: Feed-forward width F; None means 4 D.
@@ -344,7 +382,8 @@ def gpt_parameters(
         The counts.
 
     Source:
-        Radford et al. 2019, table 2; Brown et al. 2020, Language Models are Few-Shot Learners, table 2.1.
+        Radford et al. 2019, table 2; Brown et al. 2020, Language Models are Few-Shot
+        Learners, table 2.1.
     """
     width = 4 * d_model if d_ff is None else d_ff
     norm = 2 * d_model
@@ -356,14 +395,16 @@ def gpt_parameters(
 
 
 def training_flops(parameters: float, tokens: float) -> float:
-    """Estimate the floating-point operations of training: 2 a parameter and token for the way forward, and 4 for the way back.
+    """Estimate the FLOP of training.
+
+    The forward pass takes 2 FLOP per parameter and token, the backward pass 4.
 
     Args:
         parameters: Number of parameters, N.
-        tokens: Number of tokens that are read, D.
+        tokens: Number of training tokens, M.
 
     Returns:
-        Operations.
+        FLOP.
 
     Source:
         Kaplan et al. 2020, Scaling Laws for Neural Language Models, section 2.1.
@@ -371,35 +412,44 @@ def training_flops(parameters: float, tokens: float) -> float:
     return 6 * parameters * tokens
 
 
-def chinchilla_loss(parameters: float, tokens: float, constants: Mapping[str, float] = BESIROGLU_2024) -> float:
-    """Predict the loss of a language model from its size and from how much it has read: E + A / N^alpha + B / D^beta.
+def chinchilla_loss(
+    parameters: float,
+    tokens: float,
+    constants: Mapping[str, float] = BESIROGLU_2024,
+) -> float:
+    """Predict the loss of a language model: E + A / N^alpha + B / M^beta.
 
     Args:
         parameters: Number of parameters, N.
-        tokens: Number of tokens that were read, D.
+        tokens: Number of training tokens, M (the paper's D).
         constants: `E`, `A`, `B`, `alpha` and `beta`.
 
     Returns:
-        The loss, in nats a token.
+        The loss, in nats per token.
 
     Source:
-        Hoffmann et al. 2022, Training Compute-Optimal Large Language Models, section 3.3.
+        Hoffmann et al. 2022, Training Compute-Optimal Large Language Models,
+        section 3.3.
     """
     c = constants
     return float(c["E"] + c["A"] / parameters ** c["alpha"] + c["B"] / tokens ** c["beta"])
 
 
-def chinchilla_optimal(flops: float, constants: Mapping[str, float] = BESIROGLU_2024) -> tuple[float, float]:
-    """Find the size of the model and of its text that give the least predicted loss for a number of operations.
+def chinchilla_optimal(
+    flops: float,
+    constants: Mapping[str, float] = BESIROGLU_2024,
+) -> tuple[float, float]:
+    """Find the model size and text length with the least predicted loss for a budget.
 
-    With 6 N D operations the least loss is at N = G (C / 6)^(beta / (alpha + beta)), G = (alpha A / (beta B))^(1 / (alpha + beta)).
+    With C = 6 N M FLOP the least loss is at
+    N = (alpha A / (beta B))^(1 / (alpha + beta)) (C / 6)^(beta / (alpha + beta)).
 
     Args:
-        flops: Operations of training, C, above 0.
+        flops: FLOP of training, C, above 0.
         constants: `E`, `A`, `B`, `alpha` and `beta`.
 
     Returns:
-        Number of parameters N and of tokens D.
+        Number of parameters N and of training tokens M.
 
     Raises:
         ValueError: If `flops` is not above 0.
@@ -416,47 +466,60 @@ def chinchilla_optimal(flops: float, constants: Mapping[str, float] = BESIROGLU_
 
 
 def discriminative_rates(rate: float, n_groups: int, factor: float = 2.6) -> list[float]:
-    """Give each group of layers a learning rate of its own: the last one learns fastest, each one below it `factor` times slower.
+    """Give each group of layers a learning rate of its own.
+
+    The last group learns fastest, each group below it `factor` times more slowly.
 
     Args:
         rate: Rate of the last group.
         n_groups: Number of groups, at least 1.
-        factor: By what a rate is divided from one group to the one below it.
+        factor: Ratio of a group's rate to that of the group below it.
 
     Returns:
         Rates, from the first group, next to the embeddings, to the last.
 
     Raises:
-        ValueError: If there is no group.
+        ValueError: If `n_groups` is below 1.
 
     Source:
-        Howard and Ruder 2018, Universal Language Model Fine-tuning for Text Classification, section 3.2.
+        Howard and Ruder 2018, Universal Language Model Fine-tuning for Text
+        Classification, section 3.2.
     """
     if n_groups < 1:
         raise ValueError(f"there is at least one group, got {n_groups}")
     return [rate / factor ** (n_groups - 1 - group) for group in range(n_groups)]
 
 
-def slanted_triangular_rate(step: int, total: int, *, peak: float = 0.01, cut: float = 0.1, ratio: float = 32) -> float:
-    """A learning rate that rises quickly in a straight line, and falls slowly in another one.
+def slanted_triangular_rate(
+    step: int,
+    total: int,
+    *,
+    peak: float = 0.01,
+    cut: float = 0.1,
+    ratio: float = 32,
+) -> float:
+    """Compute a learning rate that rises fast and falls slowly, both linearly.
 
-    It begins and ends at `peak` / `ratio`. The peak is at step ⌊`total` · `cut`⌋; from there it falls until step `total`.
+    It begins and ends at `peak` / `ratio`. The peak is at step ⌊`total` · `cut`⌋; from
+    there the rate falls until step `total`.
 
     Args:
         step: Number of the step, from 0 to `total`.
         total: The last step, at least 1.
         peak: The largest rate.
-        cut: Share of the steps in which it rises, from 0 to below 1.
-        ratio: How many times smaller the rate is at the ends.
+        cut: Share of the steps in which the rate rises, from 0 to below 1.
+        ratio: Ratio of the peak to the rate at both ends.
 
     Returns:
         The rate.
 
     Raises:
-        ValueError: If `step` is not from 0 to `total`, or `cut` not from 0 to below 1.
+        ValueError: If `step` is not from 0 to `total`, `total` is below 1, or `cut` is
+            not from 0 to below 1.
 
     Source:
-        Howard and Ruder 2018, section 3.2. Their formula ends below 0 where `total` · `cut` is no whole number; this one does not.
+        Howard and Ruder 2018, section 3.2. For some `total` their formula ends below
+        0; this one does not.
     """
     if not 0 <= step <= total or total < 1:
         raise ValueError(f"expected a step from 0 to {total}, got {step}")

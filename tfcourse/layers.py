@@ -80,10 +80,12 @@ def gelu(x: Tensor, *, approximate: bool = False) -> Tensor:
     if not x.is_floating_point():
         raise ValueError(f"expected floating-point numbers, got {x.dtype}")
     wide = x.to(torch.promote_types(x.dtype, torch.float32))
-    if approximate:
-        bend = torch.tanh(math.sqrt(2 / math.pi) * (wide + 0.044715 * wide**3))
-        return (wide / 2 * (1 + bend)).to(x.dtype)
-    return (wide / 2 * (1 + torch.erf(wide / math.sqrt(2)))).to(x.dtype)
+    bend = (
+        torch.tanh(math.sqrt(2 / math.pi) * (wide + 0.044715 * wide**3))
+        if approximate
+        else torch.erf(wide / math.sqrt(2))
+    )
+    return (wide / 2 * (1 + bend)).to(x.dtype)
 
 
 class FeedForward(nn.Module):

@@ -46,7 +46,7 @@ def split_heads(x: Tensor, n_heads: int) -> Tensor:
         One sequence a head, (B, H, T, Dh).
 
     Raises:
-        ValueError: If `x` does not have three dimensions, or D cannot be divided by `n_heads`.
+        ValueError: If `x` does not have three dimensions, or `n_heads` is less than 1 or does not divide D.
 
     Source:
         Vaswani et al. 2017, section 3.2.2: one (D, D) projection cut in H parts is H projections side by side.
@@ -94,7 +94,7 @@ class MultiHeadAttention(nn.Module):
         bias: Whether the four linear maps have a bias.
 
     Raises:
-        ValueError: If `d_model` cannot be divided by `n_heads`.
+        ValueError: If `n_heads` is less than 1 or does not divide `d_model`.
 
     Source:
         Vaswani et al. 2017, section 3.2.2.
@@ -123,9 +123,6 @@ class MultiHeadAttention(nn.Module):
 
         Returns:
             Outputs, (B, T, D).
-
-        Raises:
-            ValueError: If `x` or `context` does not have three dimensions, or `mask` does not fit.
         """
         if context is None:
             context = x
@@ -182,12 +179,12 @@ def merge_value_output(w_v: Tensor, w_o: Tensor) -> Tensor:
         The merged matrix Z, (H·D, Do); its first D rows belong to head 0.
 
     Raises:
-        ValueError: If `w_o` does not have H·Dv rows.
+        ValueError: If `w_v` does not have three dimensions, or `w_o` does not have two, with H·Dv rows.
 
     Source:
         Elhage et al. 2021, A Mathematical Framework for Transformer Circuits, the output-value circuit.
     """
-    if w_v.ndim != 3 or w_o.ndim != 2 or w_o.shape[0] != w_v.shape[0] * w_v.shape[2]:
+    if (w_v.ndim, w_o.ndim) != (3, 2) or w_o.shape[0] != w_v.shape[0] * w_v.shape[2]:
         raise ValueError(f"w_v (H, D, Dv) and w_o (H·Dv, Do) do not fit: {tuple(w_v.shape)} and {tuple(w_o.shape)}")
     H, D, Dv = w_v.shape
     Do = w_o.shape[1]
@@ -218,10 +215,11 @@ def head_ablation(head_outputs: Tensor, o_weight: Tensor, o_bias: Tensor | None 
     if head_outputs.ndim != 4:
         raise ValueError(f"expected head_outputs of shape (B, H, T, Dh), got {tuple(head_outputs.shape)}")
     _, H, _, Dh = head_outputs.shape
-    if o_weight.ndim != 2 or o_weight.shape[1] != H * Dh:
+    D, columns = o_weight.shape
+    if columns != H * Dh:
         raise ValueError(f"expected o_weight of shape (D, {H * Dh}) for {H} heads of {Dh}, got {tuple(o_weight.shape)}")
     wide = torch.promote_types(head_outputs.dtype, torch.float32)
-    weights = o_weight.to(wide).transpose(0, 1).reshape(H, 1, Dh, len(o_weight))  # (H, 1, Dh, D)
+    weights = o_weight.to(wide).transpose(0, 1).reshape(H, 1, Dh, D)  # (H, 1, Dh, D)
     contributions = head_outputs.to(wide).transpose(0, 1) @ weights  # (H, B, T, D)
     output = contributions.sum(dim=0)  # (B, T, D)
     if o_bias is not None:

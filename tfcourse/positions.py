@@ -30,20 +30,19 @@ def sinusoidal_positions(length: int, d_model: int, device: torch.device | str |
         Positions in float32, (T, D).
 
     Raises:
-        ValueError: If `d_model` is not even.
+        ValueError: If `d_model` is not even, or a size is negative.
 
     Source:
         Vaswani et al. 2017, section 3.5.
     """
     if d_model % 2:
         raise ValueError(f"every sine needs its cosine, so d_model must be even, got {d_model}")
-    if length < 0 or d_model < 0:
+    if min(length, d_model) < 0:
         raise ValueError(f"sizes are not negative, got length={length}, d_model={d_model}")
-    position = torch.arange(length, dtype=torch.float64, device=device)  # (T,)
+    position = torch.arange(length, device=device)  # (T,)
     even = torch.arange(0, d_model, 2, dtype=torch.float64, device=device)  # (D / 2,): the numbers 2i
     angles = position[:, None] / 10_000.0 ** (even / d_model)  # (T, D / 2)
-    pairs = torch.stack([angles.sin(), angles.cos()], dim=-1)  # (T, D / 2, 2)
-    return pairs.flatten(1).to(torch.float32)  # (T, D)
+    return torch.stack([angles.sin(), angles.cos()], dim=-1).flatten(1).to(torch.float32)  # (T, D / 2, 2) -> (T, D)
 
 
 def add_positions(x: Tensor, positions: Tensor, start: int = 0) -> Tensor:
@@ -61,7 +60,8 @@ def add_positions(x: Tensor, positions: Tensor, start: int = 0) -> Tensor:
         Sequences with their positions, (B, T, D), in the dtype of `x`.
 
     Raises:
-        ValueError: If the table is not D wide, or has no row for one of the places (`start` + T > N, or `start` < 0).
+        ValueError: If `x` is not (B, T, D) in floating point, the table is not (N, D), or it has no row for one of the
+            places (`start` + T > N, or `start` < 0).
 
     Source:
         Vaswani et al. 2017, section 3.5 (given); Gehring et al. 2017, Convolutional Sequence to Sequence Learning,
@@ -85,34 +85,41 @@ def relative_attention(
     value_offsets: Tensor | None = None,
     mask: Tensor | None = None,
 ) -> Tensor:
-    """Attention in which every offset between a query and a key has a vector of its own, for the keys and for the values.
+    """Compute attention in which each offset has its own vector, for keys and for values.
 
-    Query i and key j have the offset j - i, clipped to -K … K; row K + offset of a table is its vector. The scores are
-    (q_i · k_j + q_i · a_offset) / sqrt(Dh) with vectors a of `key_offsets`, and output i is the sum of weight · (v_j + b_offset) with
-    vectors b of `value_offsets`. Query and key are counted from 0, both. In a fully masked row the output is zero.
+    Query i and key j have the offset j - i, clipped to -K … K; its vector is row
+    K + offset of a table. The scores are (q_i · k_j + q_i · r_offset) / sqrt(Dh) with
+    the vectors r of `key_offsets`. Output i is the sum over j of the weight times
+    (v_j + u_offset) with the vectors u of `value_offsets`. Queries and keys both count
+    from 0. A fully masked row gives zeros.
 
     Args:
         q: Queries, (..., T, Dh).
         k: Keys, (..., S, Dh).
         v: Values, (..., S, Dv).
-        key_offsets: A vector for each offset, (2K + 1, Dh), from -K to K; the same for all heads.
-        value_offsets: The same for the values, (2K + 1, Dv); None means that nothing is added to them.
-        mask: Boolean, True where a query may attend, broadcastable to (..., T, S); None permits every pair.
+        key_offsets: One vector per offset, from -K to K, (2K + 1, Dh); all heads share
+            them.
+        value_offsets: The same for the values, (2K + 1, Dv); None adds nothing to them.
+        mask: Boolean, True where a query may attend, broadcastable to (..., T, S); None
+            permits every pair.
 
     Returns:
-        Outputs, (..., T, Dv), in the dtype of `q`; half precision is computed in float32 and rounded once.
+        Outputs, (..., T, Dv), in the dtype of `q`. Half precision is computed in float32
+        and rounded once.
 
     Raises:
-        ValueError: If a table does not have an odd number of rows, or not the width of the keys or the values.
+        ValueError: If the number of rows of a table is even, or its width is not that of
+            the keys or values.
 
     Source:
-        Shaw et al. 2018, Self-Attention with Relative Position Representations, section 3 (equations 3 and 4).
+        Shaw et al. 2018, Self-Attention with Relative Position Representations,
+        section 3 (equations 3 and 4).
     """
     for name, table, width in (
         ("key_offsets", key_offsets, k.shape[-1]),
         ("value_offsets", value_offsets, v.shape[-1]),
     ):
-        if table is not None and (table.ndim != 2 or len(table) % 2 == 0 or table.shape[1] != width):
+        if table is not None and (len(table) % 2 == 0 or table.shape[-1] != width):
             raise ValueError(f"{name} is (2K + 1, {width}), got {tuple(table.shape)}")
     wide = torch.promote_types(q.dtype, torch.float32)
     q_wide, T, S = q.to(wide), q.shape[-2], k.shape[-2]

@@ -57,6 +57,9 @@ class NeuralProbabilisticLM(nn.Module):
         d_hidden: Width D of the hidden layer.
         direct: Whether the embeddings are also connected to the output directly, past the hidden layer.
 
+    Raises:
+        ValueError: If `window` is less than one.
+
     Source:
         Bengio et al. 2003, A Neural Probabilistic Language Model, section 2, equation 1.
     """
@@ -445,7 +448,7 @@ def sequence_negative_log_likelihood(logits: Tensor, targets: Tensor, mask: Tens
         One number a sequence, in nats, (B,), in the dtype of `logits`.
 
     Raises:
-        ValueError: If `logits` is not (B, T, V) and `targets` (B, T) with the same B and T, or `mask` does not have their shape.
+        ValueError: If `logits` is not (B, T, V) and `targets` (B, T) with the same B and T, or `mask` is not boolean or not (B, T).
 
     Source:
         Bengio et al. 2003, section 1 (the chain rule) and section 2 (the likelihood that is maximised).

@@ -1,8 +1,8 @@
-"""Positions that extrapolate, or are said to: slopes, rotations in both pairings, and how to stretch them to longer texts.
+"""Relative positions: ALiBi's slopes, RoPE in both pairings, and ways to extend its context window.
 
-Offsets are the place of the key minus that of the query, but in `rotary_score`, which has the query's place minus the key's, as its source.
+An offset is the key's position minus the query's, except in `rotary_score`, which follows its source: the query's minus the key's.
 
-Shapes: B batch, T query length, S key length, H heads, D model width, Dh width of a head, V vocabulary.
+Shapes: B batch, T query length, S key length, H heads, D model width, Dh width of a head, V vocabulary, F frequencies.
 """
 
 import math
@@ -30,10 +30,11 @@ __all__ = [  # noqa: RUF022 - in the order of the lesson
 
 
 def alibi_slopes(n_heads: int) -> Tensor:
-    """How fast each head forgets what is far away: the slopes of ALiBi.
+    """Return the slopes of ALiBi: how fast each head's attention falls with distance.
 
-    For a power of two, head h (counted from 0) of H has the slope 2^(-8 (h + 1) / H). Any other number takes the slopes of p heads, p the
-    largest power of two below it, and then every second one of 2p heads, from the first on, until there are enough.
+    If H is a power of two, head h, counted from 0, has the slope 2^(-8 (h + 1) / H). For
+    any other H, let p be the largest power of two below it: take the slopes of p heads,
+    then every second slope of 2p heads, beginning with the first, until there are H.
 
     Args:
         n_heads: Number of heads H, at least 1.
@@ -42,10 +43,11 @@ def alibi_slopes(n_heads: int) -> Tensor:
         Slopes, (H,), float32.
 
     Raises:
-        ValueError: If there is no head.
+        ValueError: If `n_heads` is below 1.
 
     Source:
-        Press et al. 2022, Train Short, Test Long, section 3; the rule for other numbers is that of the paper's code.
+        Press et al. 2022, Train Short, Test Long, section 3; the rule for other numbers
+        of heads is that of the paper's code.
     """
     if n_heads < 1:
         raise ValueError(f"there is at least one head, got {n_heads}")
@@ -56,15 +58,16 @@ def alibi_slopes(n_heads: int) -> Tensor:
 
 
 def alibi_bias(slopes: Tensor, T: int, S: int, *, start: int = 0) -> Tensor:
-    """What ALiBi adds to the scores: for each head, its slope times the distance, with a minus.
+    """Return what ALiBi adds to the scores: minus slope times distance, for each head.
 
-    Query t stands at place i = `start` + t, key s at place j = s, and the bias is -slope · abs(i - j).
+    Query t stands at position i = `start` + t and key s at position j = s. The bias is
+    -slope · abs(i - j).
 
     Args:
-        slopes: One for each head, (H,).
+        slopes: One per head, (H,).
         T: Number of queries.
         S: Number of keys.
-        start: The place of the first query, for a text that comes in pieces.
+        start: Position of the first query, for queries that follow a cached text.
 
     Returns:
         Biases, (H, T, S), in the dtype and on the device of `slopes`.
@@ -74,26 +77,26 @@ def alibi_bias(slopes: Tensor, T: int, S: int, *, start: int = 0) -> Tensor:
     """
     query = start + torch.arange(T, device=slopes.device)  # (T,)
     key = torch.arange(S, device=slopes.device)  # (S,)
-    distance = (query[:, None] - key).abs().to(slopes.dtype)  # (T, S)
+    distance = (query[:, None] - key).abs()  # (T, S), integers: the product takes the dtype of the slopes
     return -slopes[:, None, None] * distance  # (H, T, S)
 
 
 def rotary_frequencies(d_head: int, theta: float = 10_000.0, device: torch.device | str | None = None) -> Tensor:
-    """How far each pair of columns turns from one place to the next, in radians.
+    """Return the angle in radians by which each pair of columns turns per position.
 
-    Pair j of the Dh / 2 pairs, counted from 0, has the frequency theta^(-2j / Dh): the first turns by one radian, the last by little
-    more than 1 / theta.
+    Pair j of the Dh / 2 pairs, counted from 0, has the frequency theta^(-2j / Dh). The
+    first pair turns by one radian per position, the last by little more than 1 / theta.
 
     Args:
         d_head: Width of a head Dh, an even number.
         theta: The base; Llama 3 has 500,000.
-        device: Where to make them; None means PyTorch's current default.
+        device: Where the result is made; None means PyTorch's current default.
 
     Returns:
         Frequencies in float64, (Dh / 2,).
 
     Raises:
-        ValueError: If `d_head` is not even.
+        ValueError: If `d_head` is odd.
 
     Source:
         Su et al. 2021, RoFormer, section 3.2.2.
@@ -105,34 +108,39 @@ def rotary_frequencies(d_head: int, theta: float = 10_000.0, device: torch.devic
 
 
 def rotary_embedding(x: Tensor, positions: Tensor, frequencies: Tensor, *, interleaved: bool = False) -> Tensor:
-    """Turn each pair of columns of every row by the angle of its place: queries and keys that are turned know their distance.
+    """Rotate each pair of columns of every row by an angle proportional to its position.
 
-    The angle of pair j at position p is p · frequency_j, and the pair (a, b) becomes (a cos - b sin, b cos + a sin). With F
-    frequencies the first 2F columns are turned and those behind stay as they are. Half-split, the default: pair j is column j and
-    column F + j. Interleaved: columns 2j and 2j + 1.
+    The angle of pair j at position p is p · frequency_j. The pair (a, b) becomes
+    (a cos - b sin, b cos + a sin). With F frequencies the first 2F columns are rotated,
+    and the columns after them stay as they are. Half-split, the default: pair j is
+    column j and column F + j. Interleaved: pair j is columns 2j and 2j + 1.
 
     Args:
         x: Queries or keys, (..., T, Dh).
-        positions: Where each row stands, (T,) or broadcastable to (..., T); whole or real numbers.
-        frequencies: Angle for each place, (F,), F at most Dh / 2.
-        interleaved: How columns are paired.
+        positions: Position of each row, (T,) or broadcastable to (..., T); integers or
+            real numbers.
+        frequencies: Angle per position, (F,), F at most Dh / 2.
+        interleaved: Whether neighbouring columns form a pair.
 
     Returns:
-        Turned rows, (..., T, Dh), in the dtype of `x`. Angles are computed in float64, the turn in float32 at least, and rounded once.
+        Rotated rows, (..., T, Dh), in the dtype of `x`. Angles are computed in float64.
+        The rotation is computed in float64 if `x` is float64 and in float32 otherwise,
+        and the result is rounded once.
 
     Raises:
         ValueError: If there are more frequencies than pairs of columns.
 
     Source:
-        Su et al. 2021, section 3.2.2 (interleaved); half-split is the layout of GPT-NeoX, and of Llama in Hugging Face's files.
+        Su et al. 2021, section 3.2.2 (interleaved). Half-split is the layout of GPT-NeoX
+        and of Llama in Hugging Face's library.
     """
     turned = 2 * len(frequencies)
     if turned > x.shape[-1]:
         raise ValueError(f"{len(frequencies)} frequencies turn {turned} columns, x has {x.shape[-1]}")
     wide = torch.promote_types(x.dtype, torch.float32)
-    angles = positions.to(torch.float64)[..., None] * frequencies.to(torch.float64)  # (..., T, F)
+    angles = positions[..., None] * frequencies.to(torch.float64)  # (..., T, F), in float64
     cos, sin = angles.cos().to(wide), angles.sin().to(wide)
-    rows = x[..., :turned].to(wide)
+    rows = x[..., :turned]
     a, b = (rows[..., 0::2], rows[..., 1::2]) if interleaved else rows.chunk(2, dim=-1)  # (..., T, F) each
     pair = (a * cos - b * sin, b * cos + a * sin)
     new = torch.stack(pair, dim=-1).flatten(-2) if interleaved else torch.cat(pair, dim=-1)  # (..., T, 2F)
@@ -140,22 +148,24 @@ def rotary_embedding(x: Tensor, positions: Tensor, frequencies: Tensor, *, inter
 
 
 def rotary_score(q: Tensor, k: Tensor, offset: Tensor, frequencies: Tensor) -> Tensor:
-    """The score of a turned query and a turned key, without turning either: it depends on the difference of their places alone.
+    """Return the score of a rotated query and a rotated key without rotating either.
 
-    With interleaved pairs (q0, q1) and (k0, k1) and the angle a = offset · frequency, each pair gives
-    (q0 k0 + q1 k1) cos a + (q0 k1 - q1 k0) sin a, and the score is the sum over all pairs. It is not divided by sqrt(Dh).
+    With interleaved pairs (q0, q1) and (k0, k1) and the angle a = offset · frequency,
+    each pair gives (q0 k0 + q1 k1) cos a + (q0 k1 - q1 k0) sin a. The score is the sum
+    over all pairs. It is not divided by sqrt(Dh).
 
     Args:
-        q: Queries, (..., Dh), not turned.
-        k: Keys, (..., Dh), not turned.
-        offset: Place of the query minus that of the key, broadcastable to (...).
-        frequencies: Angle for each place, (Dh / 2,).
+        q: Queries before rotation, (..., Dh).
+        k: Keys before rotation, (..., Dh).
+        offset: Position of the query minus position of the key, broadcastable to (...).
+        frequencies: Angle per position, (Dh / 2,).
 
     Returns:
-        Scores, (...), in the dtype of `q`; half precision is computed in float32.
+        Scores, (...), in the dtype of `q`. Angles are computed in float64, and half
+        precision is computed in float32.
 
     Raises:
-        ValueError: If there is not one frequency for each pair of columns.
+        ValueError: If the number of frequencies is not Dh / 2.
 
     Source:
         Su et al. 2021, section 3.4.2, written out for each pair.
@@ -163,28 +173,30 @@ def rotary_score(q: Tensor, k: Tensor, offset: Tensor, frequencies: Tensor) -> T
     if 2 * len(frequencies) != q.shape[-1]:
         raise ValueError(f"{q.shape[-1]} columns are {q.shape[-1] / 2:g} pairs, got {len(frequencies)} frequencies")
     wide = torch.promote_types(q.dtype, torch.float32)
-    q0, q1 = q[..., 0::2].to(wide), q[..., 1::2].to(wide)  # (..., Dh / 2) each
-    k0, k1 = k[..., 0::2].to(wide), k[..., 1::2].to(wide)
-    angle = offset.to(torch.float64)[..., None] * frequencies.to(torch.float64)  # (..., Dh / 2)
+    q_wide = q.to(wide)  # products with k are wide, too
+    q0, q1 = q_wide[..., 0::2], q_wide[..., 1::2]  # (..., Dh / 2) each
+    k0, k1 = k[..., 0::2], k[..., 1::2]
+    angle = offset[..., None] * frequencies.to(torch.float64)  # (..., Dh / 2), in float64
     along, across = q0 * k0 + q1 * k1, q0 * k1 - q1 * k0
     return (along * angle.cos().to(wide) + across * angle.sin().to(wide)).sum(dim=-1).to(q.dtype)
 
 
 def convert_rotary_weight(weight: Tensor, n_heads: int, *, to: Literal["half", "interleaved"]) -> Tensor:
-    """Reorder the rows of a query or key projection, so that the other pairing gives the same scores.
+    """Reorder the rows of a query or key projection for the other pairing of columns.
 
-    Within each head, rows 0, 2, 4, … of the interleaved order are the first half of the half-split order, and rows 1, 3, 5, … the second.
+    The scores stay the same. Within each head, rows 0, 2, 4, … of the interleaved order
+    are the first half of the half-split order, and rows 1, 3, 5, … are the second half.
 
     Args:
-        weight: Weights of `q_proj` or `k_proj`, (H·Dh, D), or its bias, (H·Dh,).
+        weight: Weight of `q_proj` or `k_proj`, (H·Dh, D), or its bias, (H·Dh,).
         n_heads: Number of heads H.
-        to: The pairing for which it is wanted; `weight` is in the order of the other.
+        to: The pairing to convert to; `weight` is in the order of the other one.
 
     Returns:
-        The same numbers with the rows of each head in another order.
+        The same numbers with the rows of each head reordered.
 
     Raises:
-        ValueError: If `to` is unknown, or the rows are not H heads of an even width.
+        ValueError: If `to` is unknown, or the rows do not form H heads of even width.
 
     Source:
         Su et al. 2021, section 3.2.2, and the layout of GPT-NeoX.
@@ -200,19 +212,20 @@ def convert_rotary_weight(weight: Tensor, n_heads: int, *, to: Literal["half", "
 
 
 class RotaryAttention(nn.Module):
-    """Causal multi-head self-attention whose queries and keys are turned by their places, half-split; values are not.
+    """Causal multi-head self-attention with RoPE, half-split.
 
-    Its four maps `q_proj`, `k_proj`, `v_proj` and `o_proj` are those of `MultiHeadAttention`, and `n_heads`, `theta` are kept. It has
-    nothing else in its state.
+    Queries and keys are rotated by their positions, values are not. The projections
+    `q_proj`, `k_proj`, `v_proj` and `o_proj` are those of `MultiHeadAttention`, and the
+    state holds nothing else. `n_heads` and `theta` are kept as attributes.
 
     Args:
         d_model: Width D.
         n_heads: Heads H; D / H is an even number.
         theta: The base of the frequencies.
-        bias: Whether the four maps have a bias.
+        bias: Whether the four projections have a bias.
 
     Raises:
-        ValueError: If D cannot be divided into H heads of an even width.
+        ValueError: If D cannot be divided into H heads of even width.
 
     Source:
         Su et al. 2021, section 3.2.2.
@@ -220,7 +233,7 @@ class RotaryAttention(nn.Module):
 
     def __init__(self, d_model: int, n_heads: int, *, theta: float = 10_000.0, bias: bool = False) -> None:
         super().__init__()
-        if n_heads < 1 or d_model % (2 * n_heads):
+        if d_model % (2 * n_heads):
             raise ValueError(f"d_model={d_model} cannot be divided into n_heads={n_heads} of an even width")
         self.n_heads = n_heads
         self.theta = theta
@@ -230,13 +243,13 @@ class RotaryAttention(nn.Module):
         self.o_proj = nn.Linear(d_model, d_model, bias=bias)
 
     def forward(self, x: Tensor, start: int = 0, frequencies: Tensor | None = None, scale: float = 1.0) -> Tensor:
-        """Let every place attend to itself and to those before it.
+        """Let every position attend to itself and to those before it.
 
         Args:
             x: The sequence, (B, T, D).
-            start: The place of its first row.
-            frequencies: Angle for each place, (Dh / 2,); None means those of `theta`.
-            scale: What places are multiplied by, as `interpolate_positions` does.
+            start: Position of its first row.
+            frequencies: Angle per position, (Dh / 2,); None means those of `theta`.
+            scale: Factor of the positions, as in `interpolate_positions`.
 
         Returns:
             Outputs, (B, T, D).
@@ -244,8 +257,8 @@ class RotaryAttention(nn.Module):
         q, k, v = (split_heads(project(x), self.n_heads) for project in (self.q_proj, self.k_proj, self.v_proj))
         if frequencies is None:
             frequencies = rotary_frequencies(q.shape[-1], self.theta, x.device)
-        places = torch.arange(start, start + x.shape[1], device=x.device)
-        places = places if scale == 1 else interpolate_positions(places, scale)  # (T,)
+        places = torch.arange(start, start + x.shape[1], dtype=torch.float64, device=x.device)
+        places = interpolate_positions(places, scale)  # (T,)
         q, k = rotary_embedding(q, places, frequencies), rotary_embedding(k, places, frequencies)  # (B, H, T, Dh)
         heads = scaled_dot_product_attention(q, k, v, causal_mask(x.shape[1], x.device))
         output: Tensor = self.o_proj(merge_heads(heads))
@@ -253,20 +266,22 @@ class RotaryAttention(nn.Module):
 
 
 def interpolate_positions(positions: Tensor, scale: float) -> Tensor:
-    """Squeeze the places of a long text into those that a model was trained on.
+    """Scale the positions of a long text into the range that a model was trained on.
 
     Args:
-        positions: Places, whole or real numbers, of any shape.
-        scale: Trained length divided by the new one, above 0 and at most 1.
+        positions: Integers or real numbers, of any shape.
+        scale: Training length divided by the new length, above 0 and at most 1.
 
     Returns:
-        Real numbers of the same shape, in float32 at least.
+        The scaled positions, of the same shape: in float64 if `positions` is float64, in
+        float32 otherwise.
 
     Raises:
         ValueError: If `scale` is not above 0 and at most 1.
 
     Source:
-        Chen et al. 2023, Extending Context Window of Large Language Models via Positional Interpolation, section 2.3.
+        Chen et al. 2023, Extending Context Window of Large Language Models via
+        Positional Interpolation, section 2.3.
     """
     if not 0 < scale <= 1:
         raise ValueError(f"scale is above 0 and at most 1, got {scale}")
@@ -274,11 +289,13 @@ def interpolate_positions(positions: Tensor, scale: float) -> Tensor:
 
 
 def ntk_theta(theta: float, factor: float, d_head: int) -> float:
-    """The base with which the slowest pair turns `factor` times more slowly, and the fastest as before.
+    """Return the base with which the slowest pair turns `factor` times more slowly.
+
+    The fastest pair keeps its speed.
 
     Args:
         theta: The base that the model was trained with.
-        factor: New length divided by the trained one, at least 1.
+        factor: New length divided by training length, at least 1.
         d_head: Width of a head Dh, an even number above 2.
 
     Returns:
@@ -305,17 +322,19 @@ def scale_frequencies_llama3(
     high: float = 4.0,
     original_length: int = 8192,
 ) -> Tensor:
-    """Stretch the slow pairs for a longer text, and leave the fast ones: the frequencies of Llama 3.1.
+    """Slow down the slow pairs for a longer text and keep the fast ones: Llama 3.1's rule.
 
-    A pair that turns more than `high` times within the trained length stays as it is; one that turns less than `low` times is divided
-    by `factor`; between them, with r turns, s = (r - low) / (high - low), the frequency is s · f + (1 - s) · f / factor.
+    A pair that makes more than `high` turns within the training length keeps its
+    frequency f. A pair that makes fewer than `low` turns gets f / factor. Between them,
+    with r turns and the share s = (r - low) / (high - low), the frequency becomes
+    s · f + (1 - s) · f / factor.
 
     Args:
-        frequencies: Angle for each place, (F,).
-        factor: How many times longer a text may be.
-        low: Turns below which a pair is stretched wholly.
-        high: Turns above which it is not stretched.
-        original_length: The length that the model was trained on.
+        frequencies: Angle per position, (F,).
+        factor: New length divided by training length.
+        low: Number of turns below which a pair is fully slowed down.
+        high: Number of turns above which a pair is kept.
+        original_length: Training length.
 
     Returns:
         Frequencies, (F,), in the dtype of the old ones.
@@ -329,18 +348,21 @@ def scale_frequencies_llama3(
 
 
 def loss_by_position(logits: Tensor, targets: Tensor, *, bins: int) -> Tensor:
-    """The mean surprise in equal stretches of a text: where a model begins to lose the thread.
+    """Return the mean loss in each of `bins` equal stretches of a text.
+
+    The loss of a position is minus the logarithm of the probability of its target.
 
     Args:
         logits: (B, T, V).
-        targets: The token that is to be predicted at each place, integers (B, T).
+        targets: The token to be predicted at each position, integers (B, T).
         bins: Number of stretches; divides T.
 
     Returns:
-        Mean surprise in nats over the texts and the places of each stretch, (bins,).
+        Mean loss in nats over the texts and the positions of each stretch, (bins,), in
+        the dtype of `logits`. Half precision is computed in float32.
 
     Raises:
-        ValueError: If T cannot be divided into `bins` stretches.
+        ValueError: If `bins` is below 1, or T cannot be divided into `bins` stretches.
 
     Source:
         Press et al. 2022, appendix B (loss by position in the window).

@@ -49,9 +49,11 @@ def random_span_mask(
 
     The number of hidden tokens is n = round(`length` · `noise_density`), clamped to
     1 and `length` - 1. The number of hidden spans is
-    s = round(n / `mean_span_length`), at least 1 and at most n and `length` - n. Kept and hidden spans alternate. The
-    text begins with a kept span and ends with a hidden one, and no span is empty.
-    All ways to cut n and `length` - n into s parts are equally likely.
+    s = round(n / `mean_span_length`), at least 1 and at most n and `length` - n.
+    `round` is Python's, which rounds a half to the even number. Kept and hidden
+    spans alternate. The text begins with a kept span and ends with a hidden one, and
+    no span is empty. All ways to cut n and `length` - n into s parts are equally
+    likely.
 
     Two draws are made, in this order. `torch.randperm(n - 1)[: s - 1]`, sorted, are
     the positions, counted from 0, after which the hidden tokens are cut;
@@ -83,7 +85,7 @@ def random_span_mask(
     hidden_lengths = _random_parts(hidden, spans, generator)
     kept_lengths = _random_parts(length - hidden, spans, generator)
     lengths = torch.stack([kept_lengths, hidden_lengths], dim=1).flatten()  # (2 s,)
-    kinds = torch.arange(2 * spans, device=generator.device) % 2 == 1
+    kinds = lengths.new_tensor([False, True], dtype=torch.bool).repeat(spans)  # (2 s,)
     return kinds.repeat_interleave(lengths)
 
 
@@ -114,15 +116,13 @@ def corrupt_spans(
     spans = int(begins.sum())
     if spans + 1 > len(sentinels):
         raise ValueError(f"{spans} spans need {spans + 1} sentinels, got {len(sentinels)}")
-    marks = torch.tensor(sentinels, dtype=tokens.dtype, device=tokens.device)
-    number = begins.long().cumsum(dim=0) - 1  # (T,): of the span that a position is in, or that came before it
-    source = torch.where(begins, marks[number.clamp(min=0)], tokens)[begins | ~noise]
-    place = torch.arange(len(tokens), device=tokens.device)
-    ends = torch.full((1,), len(tokens), device=tokens.device)
-    # A sentinel sorts half a position before the first token of its span, the last one after everything.
-    keys = torch.cat([place[noise].double(), place[begins] - 0.5, ends.double()])
-    parts = torch.cat([tokens[noise], marks[: spans + 1]])
-    return source, parts[keys.argsort()]
+    marks = tokens.new_tensor(sentinels)
+    own = marks[begins.cumsum(dim=0) - 1]  # (T,): the sentinel of the span at or before each position
+    source = torch.where(begins, own, tokens)[begins | ~noise]
+    pairs = torch.stack([own, tokens], dim=1)  # (T, 2)
+    # Row by row, a sentinel where a span begins, then the token if it is hidden.
+    target = pairs[torch.stack([begins, noise], dim=1)]
+    return source, torch.cat([target, marks[spans : spans + 1]])
 
 
 def restore_spans(
@@ -155,7 +155,7 @@ def restore_spans(
         else:
             current.append(token)
     text = [part for token in source.tolist() for part in (spans.get(token, []) if token in marks else [token])]
-    return torch.tensor(text, dtype=source.dtype, device=source.device)
+    return source.new_tensor(text)
 
 
 def relative_position_bucket(
@@ -179,8 +179,9 @@ def relative_position_bucket(
         offset: Integers (...).
         bidirectional: Whether keys may come after the query.
         n_buckets: Number of buckets; even in each direction.
-        max_distance: From here on all distances share the last bucket; more than
-            half of the buckets of one direction.
+        max_distance: Where the formula reaches b; more than b / 2. The last bucket
+            begins earlier, with the defaults at 91 in both directions and at 113
+            otherwise.
 
     Returns:
         Numbers of buckets, integers (...).
@@ -194,16 +195,16 @@ def relative_position_bucket(
     """
     side = n_buckets // 2 if bidirectional else n_buckets
     exact = side // 2
-    if side % 2 or side * (2 if bidirectional else 1) != n_buckets or max_distance <= exact:
+    if n_buckets % (4 if bidirectional else 2) or max_distance <= exact:
         raise ValueError(
             f"expected an even number of buckets on a side and a distance above {exact}, "
             f"got n_buckets={n_buckets} and max_distance={max_distance}"
         )
     distance = offset.abs() if bidirectional else (-offset).clamp(min=0)
-    ratio = torch.log(distance.clamp(min=1).float() / exact) / math.log(max_distance / exact)
-    coarse = (exact + (ratio * (side - exact)).long()).clamp(max=side - 1)
-    bucket = torch.where(distance < exact, distance, coarse)
-    return bucket + side * (offset > 0).long() if bidirectional else bucket
+    ratio = torch.log(distance.clamp(min=exact) / exact) / math.log(max_distance / exact)
+    steps = (ratio * (side - exact)).long()  # beyond `exact`, 0 at smaller distances
+    bucket = (distance.clamp(max=exact) + steps).clamp(max=side - 1)
+    return bucket + side * (offset > 0) if bidirectional else bucket
 
 
 def relative_position_bias(
@@ -260,7 +261,7 @@ def rms_norm(x: Tensor, gamma: Tensor, eps: float = 1e-6) -> Tensor:
     """
     wide = x.to(torch.promote_types(x.dtype, torch.float32))
     scaled = wide * torch.rsqrt(wide.square().mean(dim=-1, keepdim=True) + eps)
-    return (scaled * gamma.to(wide.dtype)).to(x.dtype)
+    return (scaled * gamma).to(x.dtype)
 
 
 class T5Attention(nn.Module):
@@ -316,7 +317,7 @@ class T5Attention(nn.Module):
         scores = q @ k.mT  # (B, H, T, S)
         if bias is not None:
             scores = scores + bias
-        if mask is not None and mask.ndim == 3:
+        if mask is not None and mask.ndim > 2:
             mask = mask.unsqueeze(1)  # (B, 1, T, S)
         output: Tensor = self.o_proj(merge_heads(masked_softmax(scores, mask) @ v))
         return output
@@ -427,7 +428,8 @@ class T5Layer(nn.Module):
         own = mask if self.cross_attention is None else causal_mask(x.shape[1], x.device)
         normed = self.self_attention_norm(x)
         x = x + self.dropout(self.self_attention(normed, mask=own, bias=bias))
-        if self.cross_attention is not None and self.cross_attention_norm is not None:
+        if self.cross_attention is not None:
+            assert self.cross_attention_norm is not None
             x = x + self.dropout(self.cross_attention(self.cross_attention_norm(x), memory, mask))
         output: Tensor = x + self.dropout(self.feed_forward(self.feed_forward_norm(x)))
         return output
@@ -460,7 +462,7 @@ class T5(nn.Module):
         gated: The feed-forward networks of version 1.1.
         tie_weights: Whether the embedding matrix also computes the logits.
         n_buckets: Buckets of offsets.
-        max_distance: From here on all offsets share a bucket.
+        max_distance: As in `relative_position_bucket`.
         dropout: Probability of dropout.
 
     Source:
@@ -508,7 +510,7 @@ class T5(nn.Module):
             "down_proj": d_ff**-0.5,
         }
         for name, parameter in self.named_parameters():
-            if parameter.ndim == 2:
+            if parameter.ndim > 1:
                 nn.init.normal_(parameter, std=spread.get(name.split(".")[-2], of_others))
 
     def forward(
@@ -595,7 +597,7 @@ def score_to_text(score: float, *, step: float = 0.2) -> str:
     Args:
         score: The score.
         step: Scores are rounded to its multiples; of two that are equally near, to
-            the upper one.
+            the upper one. A multiple of 0.1, or one decimal does not hold them.
 
     Returns:
         The text.
@@ -661,7 +663,7 @@ def t5_parameters(
         n_buckets: Buckets of offsets.
 
     Returns:
-        The counts.
+        The counts; an output matrix of its own is counted with the embedding.
 
     Source:
         Raffel et al. 2020, section 3.7.
@@ -677,7 +679,6 @@ def t5_parameters(
 
 def _random_parts(total: int, parts: int, generator: torch.Generator) -> Tensor:
     """Cut a number into parts of at least 1, every way equally likely: their lengths, integers (parts,)."""
-    device = generator.device
-    cuts = torch.randperm(total - 1, generator=generator, device=device)[: parts - 1].sort().values + 1
-    ends = torch.cat([cuts, torch.tensor([total], device=device)])
-    return ends.diff(prepend=torch.zeros(1, dtype=ends.dtype, device=device))
+    order = torch.randperm(total - 1, generator=generator, device=generator.device)
+    cuts = order[: parts - 1].sort().values + 1
+    return cuts.diff(prepend=cuts.new_tensor([0]), append=cuts.new_tensor([total]))

@@ -35,7 +35,8 @@ def pre_tokenize(text: str) -> list[str]:
 
     From left to right, the first of these that fits takes as much as it can:
 
-    1. the end of an English contraction in lower case, `'s 't 're 've 'm 'll 'd`;
+    1. the end of an English contraction in lower case, `'s 't 're 've 'm 'll 'd`,
+       even if more letters follow;
     2. letters, with one space in front if there is one;
     3. digits, with one space in front if there is one;
     4. other characters, the underscore among them, with one space in front if there
@@ -78,8 +79,7 @@ def byte_characters() -> list[str]:
         Radford et al. 2019, the published code.
     """
     shown = {*range(33, 127), *range(161, 173), *range(174, 256)}
-    hidden = [byte for byte in range(256) if byte not in shown]
-    return [chr(byte) if byte in shown else chr(256 + hidden.index(byte)) for byte in range(256)]
+    return [chr(byte) if byte in shown else chr(256 + len({*range(byte)} - shown)) for byte in range(256)]
 
 
 def merge_pair(symbols: Sequence[str], pair: tuple[str, str]) -> list[str]:
@@ -149,9 +149,8 @@ def train_bpe(
 
     The vocabulary starts with the alphabet, sorted by code point. Each round merges
     the pair that `best_pair` finds, in all words, and adds the new symbol, until the
-    vocabulary has `vocab_size` symbols or no pair is left. Two pairs may make the
-    same symbol: then the second is a merge as well, but adds nothing to the
-    vocabulary. If `vocab_size` is not larger than the alphabet, nothing is merged.
+    vocabulary has `vocab_size` symbols or no pair is left. If `vocab_size` is not
+    larger than the alphabet, nothing is merged.
 
     Args:
         word_counts: How often each word occurs. Nothing is merged across the border
@@ -172,8 +171,7 @@ def train_bpe(
     merges: list[tuple[str, str]] = []
     while len(vocabulary) < vocab_size and (pair := best_pair(words, counts, vocabulary)) is not None:
         merges.append(pair)
-        if pair[0] + pair[1] not in vocabulary:
-            vocabulary.append(pair[0] + pair[1])
+        vocabulary.append(pair[0] + pair[1])
         words = [merge_pair(word, pair) for word in words]
     return vocabulary, merges
 
@@ -326,25 +324,25 @@ def unigram_segment(
     Returns:
         The pieces, which joined are `text`, and the sum of their scores. Of
         segmentations with the same sum, the one with the longest last piece wins,
-        then the one with the longest last but one, and so on. No pieces and 0 for an
-        empty text.
+        then the one with the longest last but one, and so on. No pieces and 0.0 for
+        an empty text.
 
     Source:
         Kudo 2018, Subword Regularization, section 3.2.
     """
-    longest = max((len(piece) for piece in scores), default=1)
+    longest = max([1, *map(len, scores)])
     best = [0.0]  # of the first i characters
-    starts = [0]  # of the last piece of that best cut
+    starts: dict[int, int] = {}  # of the last piece of that best cut
     for end in range(1, len(text) + 1):
         options: dict[int, float] = {}
-        for start in range(max(0, end - max(longest, 1)), end):
+        for start in range(max(0, end - longest), end):
             piece = text[start:end]
             if piece in scores:
                 options[start] = best[start] + scores[piece]
             elif len(piece) == 1:
                 options[start] = best[start] + unknown
-        starts.append(max(options, key=lambda start: options[start]))
-        best.append(options[starts[-1]])
+        starts[end] = max(options, key=lambda start: options[start])
+        best.append(options[starts[end]])
     pieces: list[str] = []
     end = len(text)
     while end > 0:
@@ -379,10 +377,9 @@ def embedding_lookup(weight: Tensor, ids: Tensor) -> Tensor:
 def _check_ids(ids: Tensor, weight: Tensor) -> None:
     """Make sure that there is a row for each id: an index in brackets would count negative ones from the end."""
     try:
-        weight.detach().index_select(0, ids.flatten())
+        weight.index_select(0, ids.flatten())
     except IndexError as error:
-        low, high = int(ids.min()), int(ids.max())
-        raise ValueError(f"ids must lie from 0 to {len(weight) - 1}, got {low} to {high}") from error
+        raise ValueError(f"ids must lie from 0 to {len(weight) - 1}, got {ids}") from error
 
 
 def cosine_similarities(weight: Tensor, ids: Tensor) -> Tensor:
@@ -396,7 +393,8 @@ def cosine_similarities(weight: Tensor, ids: Tensor) -> Tensor:
         ids: The tokens to compare, integers (N,).
 
     Returns:
-        Cosines, (N, V), in the dtype of `weight`, each from -1 to 1.
+        Cosines, (N, V), in the dtype of `weight`, each from -1 to 1 but for
+        rounding.
 
     Source:
         Mikolov et al. 2013, Linguistic Regularities in Continuous Space Word

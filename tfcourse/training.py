@@ -132,7 +132,7 @@ def average_checkpoints(checkpoints: Sequence[Mapping[str, Tensor]]) -> dict[str
     """
     if not checkpoints:
         raise ValueError("there are no checkpoints to average")
-    *_, last = checkpoints
+    last = checkpoints[-1]
     for number, state in enumerate(checkpoints):
         if {name: x.shape for name, x in state.items()} != {name: x.shape for name, x in last.items()}:
             raise ValueError(f"checkpoint {number} differs from the last one in the names or shapes of its weights")

@@ -89,9 +89,8 @@ class Transformer(nn.Module):
             self.source_embedding = nn.Embedding(source_vocabulary, d_model)
             self.target_embedding = nn.Embedding(target_vocabulary, d_model)
             self.output = nn.Linear(d_model, target_vocabulary, bias=False)
-        for module in self.children():
-            if isinstance(module, nn.Embedding):
-                nn.init.normal_(module.weight, std=d_model**-0.5)
+        for embedding in (self.embedding,) if tie_weights else (self.source_embedding, self.target_embedding):
+            nn.init.normal_(embedding.weight, std=d_model**-0.5)
         self.position_table: nn.Parameter | None = None
         if positions == "learned":
             self.position_table = nn.Parameter(torch.empty(max_length, d_model))

@@ -34,14 +34,14 @@ def patchify(images: Tensor, patch: int) -> Tensor:
     Patches come row by row of the grid. Within a patch the numbers are ordered by row, then column, then channel: the channel runs fastest.
 
     Args:
-        images: Pictures, (B, C, Hi, Wi).
+        images: Pictures, (B, C, Hi, Wi), of any dtype.
         patch: Side P of a patch, in pixels; divides Hi and Wi.
 
     Returns:
-        Patches, (B, Hg·Wg, P·P·C), with Hg = Hi / P and Wg = Wi / P.
+        Patches, (B, Hg·Wg, P·P·C), with Hg = Hi / P and Wg = Wi / P, in the dtype of `images`.
 
     Raises:
-        ValueError: If the patches do not fill the pictures.
+        ValueError: If `patch` is less than 1, or the patches do not fill the pictures.
 
     Source:
         Dosovitskiy et al. 2021, An Image Is Worth 16x16 Words, section 3.1.
@@ -57,15 +57,16 @@ def unpatchify(patches: Tensor, patch: int, grid: tuple[int, int]) -> Tensor:
     """Put patches together again: the inverse of `patchify`.
 
     Args:
-        patches: Patches, (B, Hg·Wg, P·P·C), as `patchify` orders them.
+        patches: Patches, (B, Hg·Wg, P·P·C), as `patchify` orders them, of any dtype.
         patch: Side P of a patch.
         grid: Rows and columns of patches (Hg, Wg).
 
     Returns:
-        Pictures, (B, C, Hg·P, Wg·P).
+        Pictures, (B, C, Hg·P, Wg·P), in the dtype of `patches`.
 
     Raises:
-        ValueError: If the grid does not have as many places as there are patches, or a patch is not P x P pixels of whole channels.
+        ValueError: If `patch` is less than 1, the grid does not have as many places as there are patches, or a patch is not P x P pixels
+            of whole channels.
 
     Source:
         Dosovitskiy et al. 2021, section 3.1, read backwards.
@@ -93,25 +94,25 @@ def interpolate_position_embedding(table: Tensor, grid: tuple[int, int], *, n_ex
         n_extra: Rows that belong to no patch, such as that of the class token.
 
     Returns:
-        Positions, (n_extra + Hg·Wg, D), in the dtype of `table`.
+        Positions, (n_extra + Hg·Wg, D), in the dtype of `table`; half precision is computed in float32 and rounded once.
 
     Raises:
-        ValueError: If N is not a square.
+        ValueError: If N is not the square of a whole number that is at least 1.
 
     Source:
         Dosovitskiy et al. 2021, section 3.2; resized to a size, as DINOv2 does (Oquab et al. 2023).
     """
     count = len(table) - n_extra
-    side = math.isqrt(max(count, 0))
-    if side < 1 or side * side != count:
+    if count < 1 or math.isqrt(count) ** 2 != count:
         raise ValueError(f"positions of patches are learned on a square, got {count} of them")
+    side = math.isqrt(count)
     rows, columns = grid
     if (rows, columns) == (side, side):
         return table
     wide = table[n_extra:].to(torch.promote_types(table.dtype, torch.float32))
     picture = wide.reshape(1, side, side, -1).permute(0, 3, 1, 2)  # (1, D, √N, √N)
     resized = F.interpolate(picture, size=(rows, columns), mode="bicubic", align_corners=False)  # (1, D, Hg, Wg)
-    patches = resized[0].flatten(1).mT.to(table.dtype)  # (Hg·Wg, D)
+    patches = resized.flatten(2).squeeze(0).mT.to(table.dtype)  # (Hg·Wg, D)
     return torch.cat([table[:n_extra], patches])
 
 
@@ -264,7 +265,7 @@ def window_attention(
         Outputs, (B, H, Hg, Wg, Dv), in the dtype of `q`; half precision is computed in float32 and rounded once.
 
     Raises:
-        ValueError: If the windows do not fill the grid, or the shift is not within a window.
+        ValueError: If `window` is less than 1, the windows do not fill the grid, or the shift is not within a window.
 
     Source:
         Liu et al. 2021, Swin Transformer, section 3.2.
@@ -280,7 +281,7 @@ def window_attention(
     )  # (B, H, windows, M², Dh)
     scores = q_cut @ k_cut.mT / math.sqrt(q.shape[-1])  # (B, H, windows, M², M²)
     if bias is not None:
-        scores = scores + bias.to(wide)[:, None]
+        scores = scores + bias[:, None]
     heads = masked_softmax(scores, _same_region(rows, columns, window, shift, q.device)) @ v_cut
     B, H = q.shape[:2]
     cut = heads.reshape(B, H, rows // window, columns // window, window, window, -1)  # (B, H, Hg / M, Wg / M, M, M, Dv)
@@ -297,11 +298,11 @@ def _windows(x: Tensor, window: int) -> Tensor:
 
 def _same_region(rows: int, columns: int, window: int, shift: int, device: torch.device) -> Tensor:
     """Which places of each window belong together once the grid was rolled: boolean, (windows, M², M²)."""
-    came_over_row = torch.arange(rows, device=device) >= rows - shift  # (Hg,)
-    came_over_column = torch.arange(columns, device=device) >= columns - shift  # (Wg,)
-    region = 2 * came_over_row[:, None].long() + came_over_column.long()  # (Hg, Wg): one of four
-    cut = _windows(region[None, None, :, :, None], window)[0, 0, :, :, 0]  # (windows, M²)
-    return cut[:, :, None] == cut[:, None, :]
+    over_row = (torch.arange(rows, device=device) + shift) // rows  # (Hg,): 1 where it came over the upper edge
+    over_column = (torch.arange(columns, device=device) + shift) // columns  # (Wg,)
+    region = torch.cartesian_prod(over_row, over_column).reshape(1, 1, rows, columns, -1)  # (1, 1, Hg, Wg, 2)
+    cut = _windows(region, window).flatten(0, 2)  # (windows, M², 2)
+    return (cut[:, :, None] == cut[:, None, :]).all(dim=-1)
 
 
 def local_relation(x: Tensor, q: Tensor, k: Tensor, prior: Tensor) -> Tensor:
@@ -321,7 +322,7 @@ def local_relation(x: Tensor, q: Tensor, k: Tensor, prior: Tensor) -> Tensor:
         Features, (B, C, Hg, Wg), in the dtype of `x`; half precision is computed in float32 and rounded once.
 
     Raises:
-        ValueError: If K is even, or C cannot be divided into C/m groups.
+        ValueError: If `prior` is not a square with an odd side, has not as many channels as `q`, or C cannot be divided by their number.
 
     Source:
         Hu et al. 2019, Local Relation Networks for Image Recognition, section 3.
@@ -333,11 +334,12 @@ def local_relation(x: Tensor, q: Tensor, k: Tensor, prior: Tensor) -> Tensor:
     if q.shape[1] != groups or C % groups:
         raise ValueError(f"{C} channels cannot share {q.shape[1]} queries and priors for {groups}")
     wide = torch.promote_types(x.dtype, torch.float32)
-    keys = _neighbours(k.to(wide), side)  # (B, C/m, K², N)
-    values = _neighbours(x.to(wide), side)  # (B, C, K², N)
-    inside = _neighbours(x.new_ones(1, 1, rows, columns, dtype=wide), side) > 0  # (1, 1, K², N)
+    keys = _neighbours(k, side)  # (B, C/m, K², N)
+    values = _neighbours(x, side)  # (B, C, K², N)
+    inside = _neighbours(x.new_ones(1, 1, rows, columns), side) > 0  # (1, 1, K², N)
+    # One wide operand makes the difference wide, and so all that is computed of it.
     alike = -(q.to(wide).flatten(2)[:, :, None] - keys).square()  # (B, C/m, K², N)
-    scores = alike + prior.to(wide).reshape(groups, side * side, 1)
+    scores = alike + prior.reshape(groups, side * side, 1)
     weights = scores.masked_fill(~inside, -torch.inf).softmax(dim=2)  # (B, C/m, K², N)
     shared = weights.repeat_interleave(C // groups, dim=1)  # (B, C, K², N)
     return (shared * values).sum(dim=2).reshape(B, C, rows, columns).to(x.dtype)

@@ -219,7 +219,8 @@ def _fit_value(
 def _fit_tensor(
     value: Tensor, pairs: Sequence[tuple[Value, Value]], renaming: Mapping[Value, Value], lengths: Mapping[int, int]
 ) -> Tensor:
-    shape = [lengths.get(length, length) for length in value.shape]
+    # No length is negative, though an argument may be.
+    shape = [max(lengths.get(length, length), 0) for length in value.shape]
     new = _resized(value, shape)
     if not value.is_floating_point() and value.dtype != torch.bool:
         renamed = [renaming.get(item, item) for item in new.flatten().tolist()]

@@ -90,7 +90,7 @@
       );
       const queries = cached ? 1 : this.step + 1;
       this.say(
-        `Behind “${words[this.step]}”: ${queries} ${queries === 1 ? "token goes" : "tokens go"} through the model, ` +
+        `After “${words[this.step]}”: ${queries} ${queries === 1 ? "token goes" : "tokens go"} through the model, ` +
           `${grouped(cached ? newest : recomputed)} multiplications${cached ? `, ${bytes(kept)} of keys and values are kept` : ""}.`,
       );
     }

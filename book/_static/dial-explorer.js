@@ -1,5 +1,5 @@
 /*
- * <dial-explorer>: a query and a key that are turned by their places, made by tfcourse.explorers.dials. On the left the hands of one pair
+ * <dial-explorer>: a query and a key that are rotated by their positions, made by tfcourse.explorers.dials. On the left the hands of one pair
  * of columns, on the right the score of all pairs by distance; what training has not shown is grey.
  *
  * Keyboard: a tab stop with arrows for each choice, and native sliders.
@@ -65,7 +65,7 @@
       return this.pairing ? [2 * pair, 2 * pair + 1] : [pair, pair + this.data.query.length / 2];
     }
 
-    /** The score of the turned query and the turned key, `offset` places apart. */
+    /** The score of the rotated query and the rotated key, `offset` positions apart. */
     score(offset) {
       const { query, key } = this.data;
       const { frequencies, scale } = this.clock;
@@ -90,19 +90,19 @@
       this.say(this.describe());
     }
 
-    /** The hands of the chosen pair, each as far round as its numbers and its place say. */
+    /** The hands of the chosen pair, each as far round as its numbers and its position say. */
     drawDial() {
       const { query, key } = this.data;
       const { frequencies, scale } = this.clock;
       const [a, b] = this.columns(this.pair);
-      const hand = (row, place, name) => {
-        const angle = Math.atan2(row[b], row[a]) + place * scale * frequencies[this.pair];
+      const hand = (row, position, name) => {
+        const angle = Math.atan2(row[b], row[a]) + position * scale * frequencies[this.pair];
         const [x, y] = [Math.cos(angle), -Math.sin(angle)];
         return draw("line", { class: `de-hand de-${name}`, x1: 0, y1: 0, x2: (40 * x).toFixed(2), y2: (40 * y).toFixed(2) });
       };
       const picture = draw(
         "svg",
-        { viewBox: "-50 -50 100 100", role: "img", "aria-label": `Two hands on a dial: pair ${this.pair} of the query at place ${this.m} and of the key at place ${this.n}.` },
+        { viewBox: "-50 -50 100 100", role: "img", "aria-label": `Two hands on a dial: pair ${this.pair} of the query at position ${this.m} and of the key at position ${this.n}.` },
         draw("circle", { class: "de-face", r: 46 }),
         hand(query, this.m, "query"),
         hand(key, this.n, "key"),

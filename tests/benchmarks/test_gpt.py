@@ -67,4 +67,5 @@ def test_record_is_small_and_complete(gpt: Any) -> None:
     assert RECORD["generated"].startswith(f"by {gpt.COMMAND};")
     assert [step for step, _, _ in RECORD["prose"]["curve"]] == list(gpt.EXAMINED)
     assert len(RECORD["scaling"]["runs"]) == len(gpt.WIDTHS)
+    assert all(len(losses) == len(gpt.SEEDS) for _, _, losses in RECORD["scaling"]["runs"])
     assert list(RECORD["finetuning"]) == [str(labels) for labels in gpt.LABELS]

@@ -55,6 +55,14 @@ def test_a_few_steps_train(positions: Any, text: Any) -> None:
     assert positions.losses(model, text, 64)[0] < before - 0.5
 
 
+def test_the_other_pairing_changes_the_loss_and_leaves_the_model(positions: Any, text: Any) -> None:
+    torch.manual_seed(0)
+    model = positions.Reader(len(text.characters), "rotary")
+    before = positions.losses(model, text, 64, bins=8)
+    assert positions.other_pairing(model, text) != before
+    assert positions.losses(model, text, 64, bins=8) == before
+
+
 def test_record_is_small_and_complete(positions: Any) -> None:
     file = Path(__file__).parents[2] / "tfcourse" / "recorded" / "positions.json"
     assert file.stat().st_size < 20_000
@@ -63,6 +71,9 @@ def test_record_is_small_and_complete(positions: Any) -> None:
     assert set(RECORD["curves"]) == set(RECORD["by place"]) == set(positions.KINDS)
     for curves in RECORD["curves"].values():
         assert [len(curve) for curve in curves] == [len(positions.LENGTHS)] * len(positions.SEEDS)
+    assert [{name: len(stretches) for name, stretches in run.items()} for run in RECORD["pairings"]] == [
+        {"trained": 8, "other": 8} for _ in positions.SEEDS
+    ]
     ways = {"as it is", "squeezed to a quarter", "base for factor 4", "base for factor 8"}
     ways |= {"squeezed, tuned", "tuned", "squeezed, tuned longer", "tuned longer"}
     assert [set(found) for found in RECORD["stretched"]] == [ways] * len(positions.SEEDS)

@@ -44,10 +44,10 @@ def test_counters_and_the_sentence_follow_the_newest_token(open_page: Open) -> N
     assert counts.nth(0).text_content() == f"{steps[4].cached:,}"
     assert counts.nth(2).text_content() == f"{steps[4].kept} bytes"
     live = page.locator(".explorer-live").text_content()
-    assert live.startswith("Behind “five”: 1 token goes through the model,")
+    assert live.startswith("After “five”: 1 token goes through the model,")
     for _ in steps[1:]:
         back.click()
-    assert page.locator(".explorer-live").text_content().startswith("Behind “one”")
+    assert page.locator(".explorer-live").text_content().startswith("After “one”")
 
 
 def test_the_ratio_of_both_ways_is_shown(open_page: Open) -> None:

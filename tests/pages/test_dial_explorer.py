@@ -44,7 +44,7 @@ def test_scores_are_those_of_python_for_every_clock_and_pairing(open_page: Open)
                 assert score(page) == pytest.approx(expected, abs=0.0051), (theta, clock.way, name)
 
 
-def test_moving_both_changes_places_and_not_the_score(open_page: Open) -> None:
+def test_moving_both_changes_positions_and_not_the_score(open_page: Open) -> None:
     page = open_page(dial())
     before, hands = score(page), page.locator(".de-hand").first.get_attribute("x2")
     page.get_by_role("slider", name="move both").focus()
@@ -70,9 +70,9 @@ def test_sliders_move_one_and_choose_a_pair_with_the_keyboard(open_page: Open) -
     assert "Pair 3 turns by 0.25 radians" in said(page)
 
 
-def test_squeezed_places_are_not_grey(open_page: Open) -> None:
+def test_interpolated_positions_are_not_grey(open_page: Open) -> None:
     page = open_page(dial())
     widths = lambda: [float(one.get_attribute("width")) for one in page.locator(".de-unseen").all()]  # noqa: E731
     assert min(widths()) > 30
-    page.get_by_role("radio", name="places \u00d7 0.25", exact=True).click()
+    page.get_by_role("radio", name="positions \u00d7 0.25", exact=True).click()
     assert max(widths()) == 0

@@ -22,7 +22,7 @@ _BYTES = 4
 
 @dataclass(frozen=True)
 class CacheStep:
-    """What it takes to get the logits behind a token, the earlier ones having been asked before.
+    """What it takes to get the logits after a token, when the earlier tokens have been read before.
 
     Attributes:
         recomputed: multiplications without a cache: all tokens so far go through the model.

@@ -1,4 +1,4 @@
-"""Turn a query and a key by their places, pair by pair, and watch their score: the rotary dial.
+"""Rotate a query and a key by their positions, pair by pair, and watch their score: the rotary dial.
 
 `dial_explorer` makes a figure to play with (see `tfcourse.explorers.base`), with tables of frequencies and scores where no script runs.
 """
@@ -19,12 +19,12 @@ from tfcourse.rotary import ntk_theta, rotary_frequencies, rotary_score, scale_f
 __all__ = ["DialExplorer", "dial_explorer"]
 
 MOST_PAIRS = 16
-"""More of them would be a slider that nobody hits."""
+"""With more pairs, the steps of the slider become too small."""
 
 
 @dataclass(frozen=True)
 class Clock:
-    """Frequencies, and what places are multiplied by before they turn anything."""
+    """Frequencies, and the factor of the positions."""
 
     theta: float
     way: str
@@ -34,21 +34,21 @@ class Clock:
 
 @dataclass(frozen=True, repr=False)
 class DialExplorer(Explorer):
-    """A query, a key and the clocks that may turn them, ready to be shown; made by `dial_explorer`."""
+    """A query, a key and the frequencies to choose from; made by `dial_explorer`."""
 
     element = "dial-explorer"
 
     query: tuple[float, ...]
     key: tuple[float, ...]
     clocks: tuple[Clock, ...]
-    """All ways for the first base, then all ways for the next."""
+    """All methods for the first base, then all methods for the next."""
     trained: int
     longest: int
     start: tuple[int, int]
-    """Places of the query and of the key at first."""
+    """First positions of the query and of the key."""
 
     def data(self) -> dict[str, Any]:
-        """The vectors, the clocks by base and way, and where the sliders stand at first."""
+        """The vectors, the frequencies by base and method, and the first values of the sliders."""
         return {
             "query": self.query,
             "key": self.key,
@@ -74,7 +74,7 @@ class DialExplorer(Explorer):
         return tuple(dict.fromkeys(clock.theta for clock in self.clocks))
 
     def score(self, clock: Clock, offset: int, *, interleaved: bool = False) -> float:
-        """The score of the query and the key so many places behind it."""
+        """The score of the query and a key `offset` positions before it."""
         q, k = (torch.tensor(row, dtype=torch.float64) for row in (self.query, self.key))
         if not interleaved:  # column j and column j + Dh / 2 are a pair: bring them side by side
             q, k = (row.view(2, -1).T.reshape(-1) for row in (q, k))
@@ -82,7 +82,7 @@ class DialExplorer(Explorer):
         return float(rotary_score(q, k, torch.tensor(offset * clock.scale, dtype=torch.float64), frequencies))
 
     def plain(self) -> str:
-        """For the first base: how fast each pair turns, and the score by distance, in each way."""
+        """For the first base: the turns of each pair and the score by distance, for each method."""
         clocks = [clock for clock in self.clocks if clock.theta == self.thetas[0]]
         names = [clock.way for clock in clocks]
         pairs = [
@@ -91,15 +91,15 @@ class DialExplorer(Explorer):
         ]
         offsets = sorted({0, 1, 2, 4, self.trained // 2, self.trained, self.longest})
         scores = [(str(offset), [self.score(clock, offset) for clock in clocks]) for offset in offsets]
-        turns = table(f"Turns within {self.trained} places", names, pairs, corner="pair")
+        turns = table(f"Turns within {self.trained} positions", names, pairs, corner="pair")
         by_distance = table("Scores by m \u2212 n, half-split", names, scores, corner="m \u2212 n")
-        return folded(f"Turns of each pair within {self.trained} places", turns, unfolded=True) + folded(
+        return folded(f"Turns of each pair within {self.trained} positions", turns, unfolded=True) + folded(
             "The score by distance", by_distance
         )
 
     def summary(self) -> str:
-        """How many pairs and clocks there are."""
-        return f"{len(self.query) // 2} pairs of columns, {len(self.clocks)} clocks, places 0 to {self.longest}"
+        """The numbers of pairs and of sets of frequencies."""
+        return f"{len(self.query) // 2} pairs of columns, {len(self.clocks)} sets of frequencies, positions 0 to {self.longest}"
 
 
 def dial_explorer(
@@ -112,37 +112,37 @@ def dial_explorer(
     longest: int = 256,
     start: tuple[int, int] = (20, 8),
 ) -> DialExplorer:
-    """Show a query and a key that are turned by their places: one pair as two hands, and the score of all pairs by distance.
+    """Show a query and a key rotated by their positions: one pair as two hands, and the score of all pairs by distance.
 
-    Leave the result as the last value of a notebook cell. With the course's script the reader moves the query and the key, chooses a
-    pair, a base, a pairing, and ways to stretch the clocks to a longer text; without it there are tables.
+    Leave the result as the last value of a notebook cell. With the course's script the reader moves the query and the key and chooses a
+    pair, a base, a pairing, and a method that extends the context window. Without it there are tables.
 
     Args:
-        query: Numbers of the query before it is turned, (Dh,); Dh is even, from 4 to 32.
-        key: The same of the key, (Dh,).
+        query: The query before rotation, (Dh,); Dh is even, from 4 to 32.
+        key: The key before rotation, (Dh,).
         caption: One sentence that says what the figure shows.
         thetas: Bases to choose from, at least one, pairwise different.
-        trained: How many places training has shown.
-        longest: The last place that the sliders reach, beyond `trained`.
-        start: Places of the query and of the key at first.
+        trained: Training length.
+        longest: The last position that the sliders reach, beyond `trained`.
+        start: First positions of the query and of the key.
 
     Returns:
         An object that notebooks display.
 
     Raises:
-        ValueError: If the vectors are not of one even width from 4 to 32, or not finite, a base is missing or twice there or not above 1,
-            `longest` is not beyond `trained`, `start` is outside, or the caption is blank.
+        ValueError: If the vectors are not of one even width from 4 to 32 or not finite; if no base is given, a base is given twice or is
+            not above 1; if `longest` is not beyond `trained`, `start` is outside, or the caption is blank.
     """
     if query.ndim != 1 or query.shape != key.shape or len(query) % 2 or not 4 <= len(query) <= 2 * MOST_PAIRS:
         raise ValueError(
             f"expected two vectors of one even width from 4 to {2 * MOST_PAIRS}, got {tuple(query.shape)} and {tuple(key.shape)}"
         )
     if not torch.isfinite(torch.stack([query, key])).all():
-        raise ValueError("there are numbers that are not finite")
+        raise ValueError("the query or the key is not finite")
     if not thetas or len(set(thetas)) < len(thetas) or min(thetas) <= 1:
         raise ValueError(f"expected different bases above 1, got {list(thetas)}")
     if not 1 <= trained < longest:
-        raise ValueError(f"expected a last place beyond the trained ones, got trained={trained}, longest={longest}")
+        raise ValueError(f"expected a last position beyond the trained ones, got trained={trained}, longest={longest}")
     if not all(0 <= place <= longest for place in start):
         raise ValueError(f"start {start} is outside of 0 \u2026 {longest}")
     width, factor = len(query), longest / trained
@@ -151,7 +151,7 @@ def dial_explorer(
         own = rotary_frequencies(width, theta, "cpu")
         ways = {
             "as trained": (own, 1.0),
-            f"places \u00d7 {1 / factor:.3g}": (own, 1 / factor),
+            f"positions \u00d7 {1 / factor:.3g}": (own, 1 / factor),
             "larger base": (rotary_frequencies(width, ntk_theta(theta, factor, width), "cpu"), 1.0),
             "Llama 3.1": (scale_frequencies_llama3(own, factor=factor, original_length=trained), 1.0),
         }

@@ -44,12 +44,14 @@ def one_step(draw: Draw, gates: int, sizes: tuple[int, ...] = (), *, other_gates
     return Case({**arguments, "c": draw.normal(b, d)} if gates == 4 else arguments)
 
 
-def rows_beside_the_numbers(step: Maker, many_examples: Callable[[Draw, int], Case], other_weights: Maker) -> list[Row]:
-    """What every cell is asked beside its numbers."""
+def rows_beside_the_numbers(
+    step: Maker, many_examples: Callable[[Draw, int], Case], other_weights: Maker, *others: Maker
+) -> list[Row]:
+    """What every cell is asked beside its numbers; ``others`` are more cases that are errors."""
     return [
         rows.precision(0.5, step),
         rows.inputs_kept(0.5, step),
         rows.device(0.5, step),
         rows.no_loop(0.5, many_examples, over=EXAMPLES),
-        rows.errors(0.5, step, other_weights, title="Weights that do not fit the state are a ValueError."),
+        rows.errors(0.5, step, other_weights, *others, title="Weights that do not fit the state are a ValueError."),
     ]

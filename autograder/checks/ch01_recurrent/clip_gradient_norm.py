@@ -7,6 +7,7 @@ from torch import Tensor
 from autograder.checking import rows
 from autograder.checking.draw import Case, Draw
 from autograder.checking.exercise import Exercise
+from autograder.checks.variants import changed
 from tfcourse import recurrent
 
 
@@ -62,7 +63,13 @@ CLIP_GRADIENT_NORM = Exercise(
         rows.precision(0.5, huge_gradients, double=False, title="In half precision the squares are summed in float32."),
         rows.inputs_kept(0.5, long_gradients),
         rows.device(0.5, long_gradients),
-        rows.errors(0.5, long_gradients, nothing_allowed, title="A max_norm that is not positive is a ValueError."),
+        rows.errors(
+            0.5,
+            long_gradients,
+            nothing_allowed,
+            changed(long_gradients, gradients=[]),
+            title="A max_norm that is not positive is a ValueError, and so are no gradients.",
+        ),
     ),
     # The last is what the others, written in Python, are seen to call.
     forbidden=("clip_grad_norm_", "clip_grad_norm", "clip_grads_with_norm_", "get_total_norm", "_foreach_norm"),

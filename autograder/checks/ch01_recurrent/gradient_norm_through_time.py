@@ -41,6 +41,18 @@ def one_step(draw: Draw) -> Case:
     return case.with_arguments(x=case.arguments["x"][:, :1])
 
 
+def one_for_all(draw: Draw) -> Case:
+    """A gradient for one example, which broadcasting would spread to all."""
+    case = from_zeros(draw)
+    return case.with_arguments(grad_last=case.arguments["grad_last"][:1])
+
+
+def flat(draw: Draw) -> Case:
+    """Inputs without an axis for the batch."""
+    case = from_zeros(draw)
+    return case.with_arguments(x=case.arguments["x"][0])
+
+
 def many_examples(draw: Draw, size: int) -> Case:
     """More examples of the same length."""
     return _with_gradient(draw, runs.many_examples(draw, size))
@@ -50,7 +62,7 @@ GRADIENT_NORM_THROUGH_TIME = Exercise(
     reference=recurrent.gradient_norm_through_time,
     rows=(
         rows.numbers(
-            3,
+            2.75,
             from_zeros,
             growing,
             one_step,
@@ -65,8 +77,11 @@ GRADIENT_NORM_THROUGH_TIME = Exercise(
             title="A first state that is given is where the run begins.",
         ),
         rows.precision(0.5, from_zeros, half=False),
-        rows.batch_independence(0.5, from_state, batched=("x", "grad_last", "h_0")),
+        rows.batch_independence(0.25, from_state, batched=("x", "grad_last", "h_0")),
         rows.device(0.5, from_zeros),
+        rows.errors(
+            0.5, from_zeros, one_for_all, flat, title="Inputs or a gradient of another shape are a ValueError."
+        ),
         rows.no_loop(0.5, many_examples, over=EXAMPLES),
     ),
     forbidden=(*RECURRENT_LAYERS, *AUTOGRAD),

@@ -5,6 +5,7 @@ from __future__ import annotations
 from autograder.checking import rows
 from autograder.checking.draw import Case, Draw
 from autograder.checking.exercise import Exercise
+from autograder.checks.variants import changed
 from tfcourse import recurrent
 
 
@@ -35,6 +36,16 @@ def short_corpus(draw: Draw) -> Case:
     return Case({"tokens": draw.integers(0, 50, 6), "block_length": 6})
 
 
+def column(draw: Draw) -> Case:
+    """A corpus with a dimension too many."""
+    return Case({"tokens": draw.integers(0, 50, 18, 1), "block_length": 5})
+
+
+def a_number(draw: Draw) -> Case:
+    """A single token without a dimension."""
+    return Case({"tokens": draw.integers(0, 50), "block_length": 5})
+
+
 LANGUAGE_MODEL_BLOCKS = Exercise(
     reference=recurrent.language_model_blocks,
     rows=(
@@ -52,6 +63,15 @@ LANGUAGE_MODEL_BLOCKS = Exercise(
             title="A block whose last target is missing is dropped.",
         ),
         rows.no_loop(0.25, longer_corpus, over="blocks"),
-        rows.errors(0.25, corpus_with_rest, short_corpus, title="A corpus too short for one block is a ValueError."),
+        rows.errors(
+            0.25,
+            corpus_with_rest,
+            changed(corpus_with_rest, block_length=1),
+            short_corpus,
+            changed(corpus_with_rest, block_length=0),
+            column,
+            a_number,
+            title="A corpus too short for one block or not (M,), and blocks of no token, are a ValueError.",
+        ),
     ),
 )

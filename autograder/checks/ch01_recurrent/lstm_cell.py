@@ -27,11 +27,17 @@ def other_weights(draw: Draw) -> Case:
     return one_step(draw, GATES, (3, 5, 4), other_gates=3)
 
 
+def one_cell_for_all(draw: Draw) -> Case:
+    """The cell of one example, which broadcasting would spread to all."""
+    case = step(draw)
+    return case.with_arguments(c=case.arguments["c"][:1])
+
+
 LSTM_CELL = Exercise(
     reference=recurrent.lstm_cell,
     rows=(
         rows.numbers(4.5, step, step, title="The new state and the new cell are right."),
-        *rows_beside_the_numbers(step, many_examples, other_weights),
+        *rows_beside_the_numbers(step, many_examples, other_weights, one_cell_for_all),
     ),
     forbidden=RECURRENT_LAYERS,
     rule_case=step,

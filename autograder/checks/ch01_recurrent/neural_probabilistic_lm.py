@@ -5,6 +5,7 @@ from __future__ import annotations
 from autograder.checking import rows
 from autograder.checking.draw import Case, Draw
 from autograder.checking.exercise import Exercise
+from autograder.checks.variants import built
 from tfcourse import recurrent
 
 VOCABULARY, WINDOW = 7, 3
@@ -45,6 +46,18 @@ def too_few_tokens(draw: Draw) -> Case:
     return _model(draw, 0)
 
 
+def a_single_sequence(draw: Draw) -> Case:
+    """Tokens without an axis for the batch."""
+    case = several_windows(draw)
+    return case.with_arguments(tokens=case.arguments["tokens"][0])
+
+
+def three_dimensions(draw: Draw) -> Case:
+    """Tokens with an axis too many."""
+    case = several_windows(draw)
+    return case.with_arguments(tokens=case.arguments["tokens"][..., None])
+
+
 def fresh(draw: Draw) -> Case:
     """A model as it is drawn, and as many different windows of one token as there are tokens."""
     init = {"vocabulary": 24, "window": 1, "d_embedding": 32, "d_hidden": 32}
@@ -60,6 +73,14 @@ NEURAL_PROBABILISTIC_LM = Exercise(
         rows.initialisation(0.5, (fresh, 0), title="The layers are initialised as PyTorch does it by default."),
         rows.device(0.5, several_windows),
         rows.no_loop(0.5, many_windows, over="examples or windows"),
-        rows.errors(0.5, one_window, too_few_tokens, title="Fewer tokens than the window holds are a ValueError."),
+        rows.errors(
+            0.5,
+            one_window,
+            too_few_tokens,
+            a_single_sequence,
+            three_dimensions,
+            built(one_window, window=0),
+            title="An empty window, too few tokens, and tokens without two dimensions are a ValueError.",
+        ),
     ),
 )

@@ -11,6 +11,7 @@ from autograder.checking import rows
 from autograder.checking.draw import Case, Draw
 from autograder.checking.exercise import Exercise
 from autograder.checking.rows import Maker
+from autograder.checks.variants import changed
 from tfcourse import recurrent
 
 
@@ -63,6 +64,30 @@ def more_sequences(draw: Draw, size: int) -> Case:
     return case.with_arguments(prompt=draw.integers(0, 6, 2 * size, 2))
 
 
+def of_one_token(draw: Draw) -> Case:
+    """Prompts of one token."""
+    case = drawn(draw)
+    return case.with_arguments(prompt=case.arguments["prompt"][:, 1:])
+
+
+def of_no_token(draw: Draw) -> Case:
+    """Prompts without a token, and nothing to write."""
+    case = nothing_to_write(draw)
+    return case.with_arguments(prompt=case.arguments["prompt"][:, :0])
+
+
+def a_single_prompt(draw: Draw) -> Case:
+    """A prompt without an axis for the batch, and nothing to write."""
+    case = nothing_to_write(draw)
+    return case.with_arguments(prompt=case.arguments["prompt"][0])
+
+
+def three_dimensions(draw: Draw) -> Case:
+    """Prompts with an axis too many, and nothing to write."""
+    case = nothing_to_write(draw)
+    return case.with_arguments(prompt=case.arguments["prompt"][..., None])
+
+
 def below_zero(draw: Draw) -> Case:
     """A negative temperature would make the least likely token the likeliest."""
     return _writer(draw, temperature=-1.0)
@@ -86,6 +111,16 @@ SAMPLE_AUTOREGRESSIVE = Exercise(
         ),
         rows.inputs_kept(0.5, drawn),
         rows.no_loop(0.5, more_sequences, over="sequences"),
-        rows.errors(0.5, drawn, below_zero, title="A negative temperature is a ValueError."),
+        rows.errors(
+            0.5,
+            drawn,
+            of_one_token,
+            below_zero,
+            changed(drawn, steps=-1),
+            of_no_token,
+            a_single_prompt,
+            three_dimensions,
+            title="A negative temperature or number of steps is a ValueError, and so are prompts without tokens (B, T).",
+        ),
     ),
 )

@@ -67,6 +67,36 @@ def unfit_mask(draw: Draw) -> Case:
     return case.with_arguments(source_mask=case.arguments["source_mask"][:, :-1])
 
 
+def of_numbers(draw: Draw) -> Case:
+    """A mask of zeros and ones that are integers."""
+    case = full_mask(draw)
+    return case.with_arguments(source_mask=case.arguments["source_mask"].long())
+
+
+def padding_in_front(draw: Draw) -> Case:
+    """Padding before the tokens."""
+    case = full_mask(draw)
+    mask = case.arguments["source_mask"].clone()
+    mask[0, 0] = False
+    return case.with_arguments(source_mask=mask)
+
+
+def one_token(draw: Draw) -> Case:
+    """A source of a single token, which is legal."""
+    case = full_mask(draw)
+    mask = case.arguments["source_mask"].clone()
+    mask[1, 1:] = False
+    return case.with_arguments(source_mask=mask)
+
+
+def no_token(draw: Draw) -> Case:
+    """One source without any token."""
+    case = full_mask(draw)
+    mask = case.arguments["source_mask"].clone()
+    mask[1] = False
+    return case.with_arguments(source_mask=mask)
+
+
 def reading(draw: Draw) -> Case:
     """Only the encoder."""
     case = plain(draw)
@@ -123,6 +153,15 @@ SEQ2SEQ = Exercise(
             claim="earlier logits move when a later target token does",
         ),
         rows.device(0.5, plain),
-        rows.errors(1, full_mask, unfit_mask, title="A mask that does not fit the source is a ValueError."),
+        rows.errors(
+            1,
+            full_mask,
+            one_token,
+            unfit_mask,
+            of_numbers,
+            padding_in_front,
+            no_token,
+            title="A mask that does not fit, is not boolean, pads in front or leaves no token is a ValueError.",
+        ),
     ),
 )

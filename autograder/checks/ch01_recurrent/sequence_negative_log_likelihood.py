@@ -38,6 +38,28 @@ def unfit_targets(draw: Draw) -> Case:
     return Case({"logits": draw.normal(2, 4, 5), "targets": draw.integers(0, 5, 2, 3)})
 
 
+def no_vocabulary(draw: Draw) -> Case:
+    """Logits with a dimension too few."""
+    return Case({"logits": draw.normal(2, 4), "targets": draw.integers(0, 4, 2, 4)})
+
+
+def four_dimensions(draw: Draw) -> Case:
+    """Logits with a dimension too many."""
+    return Case({"logits": draw.normal(2, 4, 5, 1), "targets": draw.integers(0, 1, 2, 4)})
+
+
+def one_mask_for_all(draw: Draw) -> Case:
+    """A mask for one sentence, which broadcasting would spread to all."""
+    case = padded_sentences(draw)
+    return case.with_arguments(mask=case.arguments["mask"][:1])
+
+
+def mask_of_numbers(draw: Draw) -> Case:
+    """A mask of zeros and ones that are real numbers."""
+    case = padded_sentences(draw)
+    return case.with_arguments(mask=case.arguments["mask"].float())
+
+
 SEQUENCE_NEGATIVE_LOG_LIKELIHOOD = Exercise(
     reference=recurrent.sequence_negative_log_likelihood,
     rows=(
@@ -49,7 +71,16 @@ SEQUENCE_NEGATIVE_LOG_LIKELIHOOD = Exercise(
         rows.precision(0.25, sentences, half=False),
         rows.device(0.5, sentences),
         rows.no_loop(0.5, more_sentences, over="sentences or places"),
-        rows.errors(0.5, sentences, unfit_targets, title="Targets that do not fit the logits are a ValueError."),
+        rows.errors(
+            0.5,
+            sentences,
+            unfit_targets,
+            no_vocabulary,
+            four_dimensions,
+            one_mask_for_all,
+            mask_of_numbers,
+            title="Targets or a mask that do not fit the logits are a ValueError.",
+        ),
     ),
     forbidden=(
         *("cross_entropy", "cross_entropy_loss", "nll_loss", "nll_loss_nd", "CrossEntropyLoss", "NLLLoss"),

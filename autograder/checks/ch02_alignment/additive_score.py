@@ -5,7 +5,7 @@ from __future__ import annotations
 from autograder.checking import rows
 from autograder.checking.draw import Case, Draw
 from autograder.checking.exercise import Exercise
-from autograder.checks.ch02_alignment.scores import FORBIDDEN, OVER, lengths, matrices_fit, scores
+from autograder.checks.ch02_alignment.scores import FORBIDDEN, OVER, lengths, matrices_fit, of_other_batch, scores
 from tfcourse import alignment
 
 
@@ -44,6 +44,17 @@ def tall_key_matrix(draw: Draw) -> Case:
     return case.with_arguments(w_k=draw.normal(dk + 1, da))
 
 
+def with_v(*axes: int | None) -> rows.Maker:
+    """Make a case whose ``v`` has these axes; None stands for the width of the hidden layer."""
+
+    def unfit(draw: Draw) -> Case:
+        case = three_widths(draw)
+        width = len(case.arguments["v"])
+        return case.with_arguments(v=draw.normal(*(axis or width for axis in axes)))
+
+    return unfit
+
+
 ADDITIVE_SCORE = Exercise(
     reference=alignment.additive_score,
     rows=(
@@ -51,7 +62,16 @@ ADDITIVE_SCORE = Exercise(
         rows.precision(0.5, three_widths),
         rows.device(0.5, three_widths),
         rows.no_loop(0.5, more_of_all, over=OVER),
-        matrices_fit(0.5, three_widths, tall_query_matrix, tall_key_matrix),
+        matrices_fit(
+            0.5,
+            three_widths,
+            tall_query_matrix,
+            tall_key_matrix,
+            with_v(1),
+            with_v(),
+            with_v(None, 2),
+            of_other_batch(three_widths),
+        ),
     ),
     forbidden=FORBIDDEN,
     rule_case=three_widths,

@@ -5,9 +5,10 @@ from __future__ import annotations
 from autograder.checking import rows
 from autograder.checking.draw import Case, Draw
 from autograder.checking.exercise import Exercise
-from autograder.checking.rows import Maker
+from autograder.checking.rows import Maker, Probe
 from autograder.checks.ch02_alignment.source_masks import prefix_mask
 from autograder.checks.ch03_scaled_dot_product.cases import FUSED
+from autograder.checks.variants import built
 from tfcourse import alignment
 
 # Six columns, so that neither the root of the width nor its half is a number that something else is.
@@ -55,16 +56,34 @@ def scores_by(score: str) -> Maker:
     return make
 
 
-def unknown_score(draw: Draw) -> Case:
-    """A score that there is not."""
-    case = teacher("dot")(draw)
-    return Case(case.arguments, init={**(case.init or {}), "score": "bilinear"})
+def drawn(draw: Draw, score: str, name: str) -> Case:
+    """A parameter of a score as it is drawn, in a decoder so wide that its spread is hardly chance."""
+    init = {"vocabulary": 4, "d_embedding": 3, "d_model": 144, "score": score}
+    return Case({"target": name}, init=init, method="get_parameter")
+
+
+def made_with(**init: int | str) -> Maker:
+    """Make a decoder with such arguments, and ask for one of its weights, which no sense can be made of."""
+    return lambda draw: built(lambda stream: drawn(stream, "dot", "bridge.weight"), **init)(draw)
+
+
+def one_place(draw: Draw) -> Case:
+    """The shortest source that there is."""
+    case = _decoder(draw, "location", 1)
+    arguments = {"annotations": case.arguments["annotations"][:, :1], "target": draw.integers(0, V, B, T)}
+    return case.with_arguments(**arguments)
+
+
+def _as_drawn(draw: Draw) -> list[Probe]:
+    """Ask each parameter of a score for its spread."""
+    asked = (("additive", "w_q"), ("additive", "w_k"), ("additive", "v"), ("general", "w"), ("location", "w"))
+    return [Probe((drawn(draw, *names).request(),), "spread", {"dim": 0}) for names in asked]
 
 
 ATTENTION_DECODER = Exercise(
     reference=alignment.AttentionDecoder,
     rows=(
-        rows.numbers(4, teacher(), title="With teacher forcing, logits and weights of all steps are right."),
+        rows.numbers(3.75, teacher(), title="With teacher forcing, logits and weights of all steps are right."),
         rows.numbers(
             1.5,
             first_state,
@@ -78,16 +97,21 @@ ATTENTION_DECODER = Exercise(
             *(scores_by(score) for score in alignment.SCORES),
             teacher("scaled_dot"),
             teacher("location", longest=S + 1),
+            teacher("location"),
+            one_place,
             name="scores",
             title="Each of the six names stands for its score.",
         ),
+        rows.Row("initialisation", "The weights of a score are drawn within ± 1 / √D.", 0.25, _as_drawn, side=True),
         rows.attributes(0.25, teacher("general"), names=("score",)),
         rows.device(0.75, teacher()),
         rows.errors(
             0.75,
             teacher("dot"),
-            unknown_score,
-            title="A name that belongs to no score is a ValueError.",
+            made_with(score="bilinear"),
+            made_with(d_model=9),
+            made_with(max_source=0),
+            title="A name that belongs to no score, an odd width and sources of less than one place are a ValueError.",
         ),
     ),
     forbidden=FUSED,

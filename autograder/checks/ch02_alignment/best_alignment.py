@@ -45,18 +45,28 @@ def equals(draw: Draw) -> Case:
     return Case({"table": uniform, "source": [2, 1, 4, 1], "target": draw.integers(1, 5, t).tolist()})
 
 
+def no_source(draw: Draw) -> Case:
+    """A source without words: NULL made everything."""
+    return table(draw).with_arguments(source=[])
+
+
 BEST_ALIGNMENT = Exercise(
     reference=alignment.best_alignment,
     rows=(
         rows.numbers(
-            1.75,
+            2,
             table,
             twice_the_same,
             gradients=False,
             title="Each target word gets the place of the source word that most probably made it.",
         ),
         rows.numbers(
-            1, null_is_likely, name="NULL", gradients=False, title="A word that NULL most probably made has no place."
+            0.75,
+            null_is_likely,
+            no_source,
+            name="NULL",
+            gradients=False,
+            title="A word that NULL most probably made has no place.",
         ),
         rows.edge(
             0.25,

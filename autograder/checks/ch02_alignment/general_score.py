@@ -5,7 +5,7 @@ from __future__ import annotations
 from autograder.checking import rows
 from autograder.checking.draw import Case, Draw
 from autograder.checking.exercise import Exercise
-from autograder.checks.ch02_alignment.scores import FORBIDDEN, OVER, lengths, matrices_fit, scores
+from autograder.checks.ch02_alignment.scores import FORBIDDEN, OVER, lengths, matrices_fit, of_other_batch, scores
 from tfcourse import alignment
 
 
@@ -49,7 +49,7 @@ GENERAL_SCORE = Exercise(
         scores(2.5, two_widths, one_width),
         rows.precision(0.5, two_widths),
         rows.no_loop(0.5, more_of_all, over=OVER),
-        matrices_fit(0.5, two_widths, wide_matrix, tall_matrix),
+        matrices_fit(0.5, two_widths, wide_matrix, tall_matrix, of_other_batch(two_widths)),
     ),
     forbidden=FORBIDDEN,
     rule_case=two_widths,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from autograder.checking import rows
 from autograder.checking.draw import Case, Draw
 from autograder.checking.exercise import Exercise
+from autograder.checks.variants import changed
 from tfcourse import alignment
 
 
@@ -34,6 +35,18 @@ def word_never_occurs(draw: Draw) -> Case:
     """A source word that occurs in no pair, after one iteration."""
     case = one_iteration(draw)
     return case.with_arguments(source_vocabulary=case.arguments["source_vocabulary"] + 1)
+
+
+def word_with_a_small_share(draw: Draw) -> Case:
+    """A source word that occurs once, beside others, and made less than one word; one iteration."""
+    case = corpus(draw)
+    words = case.arguments["source_vocabulary"]
+    return _with_pair(case, [1, words, 2], [1]).with_arguments(source_vocabulary=words + 1, iterations=1)
+
+
+def no_target(draw: Draw) -> Case:
+    """A pair whose target has no words."""
+    return _with_pair(one_iteration(draw), [1, 2], [])
 
 
 def many_iterations(draw: Draw) -> Case:
@@ -91,9 +104,11 @@ IBM_MODEL_1 = Exercise(
             0.75,
             no_iteration,
             word_never_occurs,
+            word_with_a_small_share,
+            no_target,
             name="start",
             dtypes=(),
-            title="Before the first iteration the table is uniform, and the row of a word that never occurs stays so.",
+            title="Before the first iteration the table is uniform, and only the row of a word that never occurs stays so.",
         ),
         rows.errors(
             0.5,
@@ -102,7 +117,8 @@ IBM_MODEL_1 = Exercise(
             null_among_targets,
             unknown_source_word,
             unknown_target_word,
-            title="A token outside its vocabulary, or 0, is a ValueError.",
+            changed(corpus, iterations=-1),
+            title="A token outside its vocabulary, or 0, and fewer than 0 iterations are a ValueError.",
         ),
     ),
 )

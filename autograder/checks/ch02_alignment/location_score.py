@@ -6,6 +6,7 @@ from autograder.checking import rows
 from autograder.checking.draw import Case, Draw
 from autograder.checking.exercise import Exercise
 from autograder.checks.ch02_alignment.scores import lengths
+from autograder.checks.variants import changed
 from tfcourse import alignment
 
 
@@ -33,6 +34,22 @@ def too_long(draw: Draw) -> Case:
     return case.with_arguments(S=case.arguments["S"] + 1)
 
 
+def no_places(draw: Draw) -> Case:
+    """An empty source."""
+    return changed(columns_left_over, S=0)(draw)
+
+
+def unfit_matrix(more: int) -> rows.Maker:
+    """Make a case whose matrix has so many rows more than the queries have columns."""
+
+    def unfit(draw: Draw) -> Case:
+        case = columns_left_over(draw)
+        height, longest = case.arguments["w"].shape
+        return case.with_arguments(w=draw.normal(height + more, longest))
+
+    return unfit
+
+
 def more_queries(draw: Draw, size: int) -> Case:
     """More examples, queries and places."""
     b, t, s = lengths(size)
@@ -47,6 +64,7 @@ LOCATION_SCORE = Exercise(
             columns_left_over,
             every_column,
             square_matrix,
+            no_places,
             name="scores",
             title="Every query gets a score for each of the first S places, (B, T, S).",
         ),
@@ -56,7 +74,10 @@ LOCATION_SCORE = Exercise(
             0.5,
             columns_left_over,
             too_long,
-            title="A source with more places than the matrix has columns is a ValueError.",
+            changed(columns_left_over, S=-1),
+            unfit_matrix(1),
+            unfit_matrix(-1),
+            title="A source of more places than there are columns, or of fewer than none, and a matrix that does not fit are a ValueError.",
         ),
     ),
 )

@@ -63,6 +63,30 @@ def number_mask(draw: Draw) -> Case:
     return case.with_arguments(mask=case.arguments["mask"].to(torch.int64))
 
 
+def whole_scores(draw: Draw) -> Case:
+    """Scores that are no floating-point numbers."""
+    return Case({"scores": draw.integers(-3, 4, *draw.sizes(3, low=3))})
+
+
+def one_place_more(draw: Draw) -> Case:
+    """A mask with a place more than the scores."""
+    case = masked_scores(draw)
+    b, t, s = case.arguments["scores"].shape
+    return case.with_arguments(mask=draw.mask(b, t, s + 1))
+
+
+def one_axis_more(draw: Draw) -> Case:
+    """A mask of one more axis than the scores."""
+    case = masked_scores(draw)
+    return case.with_arguments(mask=case.arguments["mask"][None])
+
+
+def one_example_less(draw: Draw) -> Case:
+    """A mask of fewer examples than the scores, all other axes of which fit."""
+    case = masked_scores(draw)
+    return case.with_arguments(mask=case.arguments["mask"][1:])
+
+
 MASKED_SOFTMAX = Exercise(
     reference=alignment.masked_softmax,
     rows=(
@@ -91,7 +115,16 @@ MASKED_SOFTMAX = Exercise(
         ),
         rows.precision(0.5, scores_alone),
         rows.inputs_kept(0.5, masked_scores),
-        rows.errors(0.5, masked_scores, number_mask, title="A mask that is not boolean is a ValueError."),
+        rows.errors(
+            0.5,
+            masked_scores,
+            number_mask,
+            whole_scores,
+            one_place_more,
+            one_axis_more,
+            one_example_less,
+            title="Scores that are no floating-point numbers, and a mask that is not boolean or does not fit, are a ValueError.",
+        ),
     ),
     forbidden=FUSED,
     rule_case=(scores_alone, masked_scores),

@@ -45,6 +45,17 @@ def more_pairs(draw: Draw, size: int) -> Case:
     return Case({"queries": draw.normal(b, t, 5), "keys": draw.normal(b, s, 5)})
 
 
+def of_other_batch(maker: rows.Maker) -> rows.Maker:
+    """Make what a maker makes, with the keys of one more example."""
+
+    def unmatched(draw: Draw) -> Case:
+        case = maker(draw)
+        keys = case.arguments["keys"]
+        return case.with_arguments(keys=draw.normal(len(keys) + 1, *keys.shape[1:]))
+
+    return unmatched
+
+
 def scores(points: float, *makers: rows.Maker) -> rows.Row:
     """Return the row of numbers of a score that compares queries with keys."""
     title = "Every query is scored against every key of its example, (B, T, S)."
@@ -53,4 +64,8 @@ def scores(points: float, *makers: rows.Maker) -> rows.Row:
 
 def matrices_fit(points: float, *makers: rows.Maker) -> rows.Row:
     """Return the row that asks for the error about a matrix; the first case makes sense."""
-    return rows.errors(points, *makers, title="A matrix that does not fit queries or keys is a ValueError.")
+    return rows.errors(
+        points,
+        *makers,
+        title="A matrix that does not fit, and queries and keys that are not of one batch, are a ValueError.",
+    )

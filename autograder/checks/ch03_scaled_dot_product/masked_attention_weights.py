@@ -57,7 +57,7 @@ MASKED_ATTENTION_WEIGHTS = Exercise(
                 without_values(cases.empty_row),
                 name="empty row",
                 title="A query that may attend to nothing has zero weights; scores of any size give finite, right numbers.",
-                dtypes=(),
+                dtypes=(torch.float64, torch.bfloat16),
             ),
             # Where the softmax is this sharp, its gradients are next to zero and differ by more than rounding.
             rows.numbers(0, without_values(cases.large), without_values(cases.far_below), gradients=False),

@@ -7,6 +7,7 @@ import torch
 from autograder.checking import rows
 from autograder.checking.draw import Case, Draw
 from autograder.checking.exercise import Exercise
+from autograder.checks.variants import changed
 from tfcourse import attention
 
 
@@ -64,7 +65,13 @@ PADDING_MASK = Exercise(
         rows.device(0.5, lengths_and_size),
         rows.no_loop(0.5, more_lengths, over="sequences or positions"),
         rows.errors(
-            0.5, lengths_and_size, broken_lengths, title="Lengths that are not whole numbers are a ValueError."
+            0.5,
+            lengths_and_size,
+            broken_lengths,
+            changed(lengths_and_size, lengths=torch.tensor([True, False, True])),
+            changed(lengths_and_size, lengths=torch.tensor([[2, 1], [3, 2]])),
+            changed(lengths_and_size, lengths=torch.tensor(2)),
+            title="Lengths that are not a row of whole numbers are a ValueError.",
         ),
     ),
 )

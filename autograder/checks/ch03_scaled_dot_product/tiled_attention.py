@@ -7,6 +7,7 @@ from autograder.checking.draw import Case, Draw
 from autograder.checking.exercise import Exercise
 from autograder.checks.ch03_scaled_dot_product.attention_inputs import inputs_and_device, large, unbatched
 from autograder.checks.ch05_transformer.ready_made import ATTENTION
+from autograder.checks.variants import changed
 from tfcourse import attention
 
 
@@ -62,14 +63,20 @@ def wider(draw: Draw, size: int) -> Case:
     return Case({"q": q, "k": k, "v": v, "tile_size": 3})
 
 
-def tiles_of_nothing(draw: Draw) -> Case:
-    """A tile without keys."""
-    return unbatched(draw).with_arguments(tile_size=0)
+def one_key(draw: Draw) -> Case:
+    """A single key, which every query has to take."""
+    t, dh, dv = draw.sizes(3, low=3)
+    return Case({"q": draw.normal(t, dh), "k": draw.normal(1, dh), "v": draw.normal(1, dv), "tile_size": 2})
 
 
-def tiles_of_less(draw: Draw) -> Case:
-    """A negative number of keys."""
-    return unbatched(draw).with_arguments(tile_size=-1)
+def with_keys(keys: int, values: int) -> rows.Maker:
+    """Make a case with these numbers of keys and values, in tiles of four."""
+
+    def pairs(draw: Draw) -> Case:
+        t, dh, dv = draw.sizes(3, low=3)
+        return Case({"q": draw.normal(t, dh), "k": draw.normal(keys, dh), "v": draw.normal(values, dv), "tile_size": 4})
+
+    return pairs
 
 
 def linear_memory(case: Case) -> int:
@@ -88,6 +95,7 @@ TILED_ATTENTION = Exercise(
             even_tiles,
             tiles_of_one,
             one_tile,
+            one_key,
             usual_tile,
             title="The numbers are those of plain attention, whether or not the tiles fit.",
         ),
@@ -110,7 +118,16 @@ TILED_ATTENTION = Exercise(
         rows.precision(0.5, uneven_tiles),
         inputs_and_device(0.75, uneven_tiles),
         rows.no_loop(0.75, wider, over="examples, heads or queries"),
-        rows.errors(0.75, one_tile, tiles_of_nothing, tiles_of_less, title="A tile size below one is a ValueError."),
+        rows.errors(
+            0.75,
+            one_tile,
+            changed(one_tile, tile_size=0),
+            changed(one_tile, tile_size=-1),
+            with_keys(0, 0),
+            with_keys(8, 12),
+            with_keys(12, 8),
+            title="A tile size below one, no keys, and a key without its value are a ValueError.",
+        ),
     ),
     forbidden=ATTENTION,
     rule_case=uneven_tiles,

@@ -38,6 +38,25 @@ def unfit_weight(draw: Draw) -> Case:
     return case.with_arguments(o_weight=case.arguments["o_weight"][:, 1:])
 
 
+def wide_weight(draw: Draw) -> Case:
+    """An output map with a head too many."""
+    case = outputs_of_heads(draw)
+    weight, dh = case.arguments["o_weight"], case.arguments["head_outputs"].shape[-1]
+    return case.with_arguments(o_weight=draw.normal(weight.shape[0], weight.shape[1] + dh))
+
+
+def merged(draw: Draw) -> Case:
+    """Heads that are side by side already: three dimensions."""
+    case = outputs_of_heads(draw)
+    return case.with_arguments(head_outputs=case.arguments["head_outputs"].transpose(1, 2).flatten(2))
+
+
+def one_more_axis(draw: Draw) -> Case:
+    """Heads of one example in five dimensions."""
+    case = outputs_of_heads(draw)
+    return case.with_arguments(head_outputs=case.arguments["head_outputs"][None])
+
+
 HEAD_ABLATION = Exercise(
     reference=multihead.head_ablation,
     rows=(
@@ -48,7 +67,13 @@ HEAD_ABLATION = Exercise(
         rows.device(0.5, outputs_of_heads),
         rows.no_loop(0.5, many_heads, over="examples, positions or heads"),
         rows.errors(
-            0.5, outputs_of_heads, unfit_weight, title="A weight that does not have H·Dh columns is a ValueError."
+            0.5,
+            outputs_of_heads,
+            unfit_weight,
+            wide_weight,
+            merged,
+            one_more_axis,
+            title="A weight without H·Dh columns, and heads of other than four dimensions, are a ValueError.",
         ),
     ),
 )

@@ -23,9 +23,13 @@ def many_heads(draw: Draw, size: int) -> Case:
     return Case({"x": draw.normal(size, 2 * size, size + 1, 3)})
 
 
-def already_merged(draw: Draw) -> Case:
-    """Three dimensions: there are no heads to merge."""
-    return Case({"x": draw.normal(*draw.sizes(3))})
+def of_axes(count: int) -> rows.Maker:
+    """Make a case of so many axes: with three there are no heads to merge."""
+
+    def positions(draw: Draw) -> Case:
+        return Case({"x": draw.normal(*draw.sizes(count))})
+
+    return positions
 
 
 MERGE_HEADS = Exercise(
@@ -38,7 +42,7 @@ MERGE_HEADS = Exercise(
             title="At every position, the columns of head 0 come first, then those of head 1 …",
         ),
         rows.no_loop(0.5, many_heads, over="examples, positions or heads"),
-        rows.errors(0.5, heads, already_merged, title="Anything but four dimensions is a ValueError."),
+        rows.errors(0.5, heads, of_axes(3), of_axes(5), title="Anything but four dimensions is a ValueError."),
     ),
     forbidden=("einops",),
     rule_case=heads,

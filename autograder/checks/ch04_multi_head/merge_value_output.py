@@ -19,10 +19,13 @@ def many_matrices(draw: Draw, size: int) -> Case:
     return Case({"w_v": draw.normal(2 * size, 4, 3), "w_o": draw.normal(6 * size, 5)})
 
 
-def unfit_output(draw: Draw) -> Case:
-    """An output matrix with a row too few."""
-    h, d, dv, do = draw.sizes(4)
-    return Case({"w_v": draw.normal(h, d, dv), "w_o": draw.normal(h * dv - 1, do)})
+def of_shapes(w_v: tuple[int, ...], w_o: tuple[int, ...]) -> rows.Maker:
+    """Make matrices of these shapes, which do not fit each other."""
+
+    def unfit(draw: Draw) -> Case:
+        return Case({"w_v": draw.normal(*w_v), "w_o": draw.normal(*w_o)})
+
+    return unfit
 
 
 MERGE_VALUE_OUTPUT = Exercise(
@@ -32,6 +35,15 @@ MERGE_VALUE_OUTPUT = Exercise(
         rows.precision(0.5, matrices, half=False),
         rows.device(0.5, matrices),
         rows.no_loop(0.5, many_matrices, over="heads"),
-        rows.errors(0.5, matrices, unfit_output, title="Matrices that do not fit each other are a ValueError."),
+        rows.errors(
+            0.5,
+            matrices,
+            of_shapes((2, 5, 3), (5, 4)),  # a row of w_o too few
+            of_shapes((2, 5, 3), (12, 4)),  # twice as many rows
+            of_shapes((5, 3), (3, 4)),
+            of_shapes((2, 5, 3), (6,)),
+            of_shapes((2, 5, 3), (6, 4, 2)),
+            title="Matrices of other dimensions, and an output matrix without H·Dv rows, are a ValueError.",
+        ),
     ),
 )

@@ -9,8 +9,9 @@ import torch
 from autograder.checking import rows
 from autograder.checking.draw import Case, Draw
 from autograder.checking.exercise import Exercise
-from autograder.checking.rows import Maker
+from autograder.checking.rows import Maker, Probe
 from autograder.checks.ch03_scaled_dot_product.cases import FUSED
+from autograder.checks.variants import built
 from tfcourse import multihead
 
 
@@ -59,6 +60,12 @@ def no_bias(draw: Draw) -> Case:
     return _layer(draw, n, context=n["S"], bias=False)
 
 
+def one_head(draw: Draw) -> Case:
+    """A single head, as wide as the layer."""
+    n = {**_sizes(draw, batch=1), "H": 1}
+    return _layer(draw, n, context=n["S"])
+
+
 def masked(axes: str, *, batch: int | None = None) -> Maker:
     """Cross-attention with a mask of the axes named, for example ``"B1S"``, in which every query may attend to something."""
 
@@ -99,6 +106,18 @@ def indivisible_model(draw: Draw) -> Case:
     return Case({"x": draw.normal(2, 5, 10)}, init={"d_model": 10, "n_heads": 3})
 
 
+def errors(points: float, *, title: str) -> rows.Row:
+    """What is refused when the layer is called, and a width that is refused as soon as the layer is made."""
+
+    def probes(draw: Draw) -> list[Probe]:
+        cases = [draw.case(maker) for maker in (indivisible_model, built(indivisible_model, n_heads=0))]
+        made = [Probe((case.request("attributes", ("n_heads",)),), "answers") for case in cases]
+        return [*called.probes(draw), *made]
+
+    called = rows.errors(points, cross_attention, indivisible_model, title=title)
+    return replace(called, probes=probes)
+
+
 MULTI_HEAD_ATTENTION = Exercise(
     reference=multihead.MultiHeadAttention,
     rows=(
@@ -107,6 +126,7 @@ MULTI_HEAD_ATTENTION = Exercise(
             self_attention,
             cross_attention,
             equal_lengths,
+            one_head,
             title="Self-attention and cross-attention give the right numbers: x asks, and the context answers.",
         ),
         rows.numbers(
@@ -130,10 +150,8 @@ MULTI_HEAD_ATTENTION = Exercise(
         ),
         rows.device(1, self_attention),
         rows.no_loop(1, longer, over="examples, positions or heads"),
-        rows.errors(
+        errors(
             1,
-            cross_attention,
-            indivisible_model,
             title="A model width that cannot be divided by the number of heads is a ValueError.",
         ),
     ),

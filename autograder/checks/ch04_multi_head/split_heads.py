@@ -5,6 +5,7 @@ from __future__ import annotations
 from autograder.checking import rows
 from autograder.checking.draw import Case, Draw
 from autograder.checking.exercise import Exercise
+from autograder.checks.variants import changed
 from tfcourse import multihead
 
 
@@ -24,9 +25,24 @@ def many_columns(draw: Draw, size: int) -> Case:
     return Case({"x": draw.normal(size, size + 1, 4 * size), "n_heads": 2 * size})
 
 
+def one_head(draw: Draw) -> Case:
+    """A single head, which gets all columns."""
+    b, t, d = draw.sizes(3)
+    return Case({"x": draw.normal(b, t, d), "n_heads": 1})
+
+
 def indivisible(draw: Draw) -> Case:
     """A width that cannot be cut into so many heads."""
     return Case({"x": draw.normal(2, 5, 10), "n_heads": 3})
+
+
+def of_axes(*shape: int) -> rows.Maker:
+    """Make a case of other than three axes, whose last one could be cut."""
+
+    def positions(draw: Draw) -> Case:
+        return Case({"x": draw.normal(*shape), "n_heads": 2})
+
+    return positions
 
 
 SPLIT_HEADS = Exercise(
@@ -36,11 +52,18 @@ SPLIT_HEADS = Exercise(
             2,
             columns,
             other_columns,
+            one_head,
             title="Head h gets the h-th run of neighbouring columns of every position.",
         ),
         rows.no_loop(0.5, many_columns, over="examples, positions or heads"),
         rows.errors(
-            0.5, columns, indivisible, title="A width that cannot be divided by the number of heads is a ValueError."
+            0.5,
+            columns,
+            indivisible,
+            changed(indivisible, n_heads=0),
+            of_axes(5, 4),
+            of_axes(2, 3, 5, 4),
+            title="A width that the number of heads does not divide, and other than three dimensions, are a ValueError.",
         ),
     ),
     forbidden=("einops",),

@@ -50,6 +50,38 @@ def too_narrow(draw: Draw) -> Case:
     return case.with_arguments(positions=case.arguments["positions"][:, :1])
 
 
+def too_wide(draw: Draw) -> Case:
+    """A table with one column more."""
+    case = placed(draw)
+    rows_of_table, d = case.arguments["positions"].shape
+    return case.with_arguments(positions=draw.normal(rows_of_table, d + 1))
+
+
+def without_examples(draw: Draw) -> Case:
+    """A sequence without an axis for the batch, as long as it is wide."""
+    return Case({"x": draw.normal(4, 4), "positions": draw.normal(7, 4)})
+
+
+def in_groups(draw: Draw) -> Case:
+    """A batch of batches."""
+    return Case({"x": draw.normal(2, 4, 4, 4), "positions": draw.normal(7, 4)})
+
+
+def a_row(draw: Draw) -> Case:
+    """One row in the place of a table, which would be added at every place."""
+    return Case({"x": draw.normal(2, 4, 4), "positions": draw.normal(4)})
+
+
+def a_table_for_each(draw: Draw) -> Case:
+    """A table for each example."""
+    return Case({"x": draw.normal(2, 4, 4), "positions": draw.normal(4, 4, 4)})
+
+
+def integers(draw: Draw) -> Case:
+    """Tokens in the place of their vectors."""
+    return placed(draw).with_arguments(x=draw.integers(0, 9, 2, 3, 4), positions=draw.normal(5, 4))
+
+
 def single_precision_table(draw: Draw) -> Case:
     """A sequence in half precision, and a table in single precision, as sinusoids are made."""
     case = placed(draw).to(torch.bfloat16)
@@ -76,7 +108,13 @@ ADD_POSITIONS = Exercise(
             too_long,
             before_the_start,
             too_narrow,
-            title="A place that the table does not have, or another width, is a ValueError.",
+            too_wide,
+            without_examples,
+            in_groups,
+            a_row,
+            a_table_for_each,
+            integers,
+            title="A place that the table does not have, or anything but (B, T, D) and (N, D), is a ValueError.",
         ),
     ),
 )

@@ -8,6 +8,7 @@ from autograder.checking import rows
 from autograder.checking.draw import Case, Draw
 from autograder.checking.exercise import Exercise
 from autograder.checks.ch05_transformer.training_targets import READY_LOSSES, padded_targets
+from autograder.checks.variants import changed
 from tfcourse import training
 
 
@@ -50,6 +51,32 @@ def other_padding(draw: Draw) -> Case:
     return case.with_arguments(targets=targets, ignore_index=-100)
 
 
+def padding_among_tokens(draw: Draw) -> Case:
+    """Padding is a number between those of the tokens."""
+    case = predictions(draw)
+    targets = draw.integers(0, 5, *case.arguments["targets"].shape)
+    targets[0, :3] = torch.tensor([1, 2, 3])
+    return case.with_arguments(targets=targets, ignore_index=2, logits=2 * draw.normal(*targets.shape, 5))
+
+
+def one_counts(draw: Draw) -> Case:
+    """A single target among padding."""
+    case = nothing_counts(draw)
+    targets = case.arguments["targets"].clone()
+    targets[0, 1] = 2
+    return case.with_arguments(targets=targets)
+
+
+def one_token(draw: Draw) -> Case:
+    """A vocabulary of one token, and padding that is no token."""
+    return Case({"logits": draw.normal(2, 3, 1), "targets": -100 * draw.mask(2, 3).long(), "ignore_index": -100})
+
+
+def many_losses(draw: Draw) -> Case:
+    """So many large losses that float16 does not hold their sum."""
+    return Case({"logits": 300 * draw.normal(16, 20, 4), "targets": draw.integers(1, 4, 16, 20)})
+
+
 def nothing_counts(draw: Draw) -> Case:
     """Padding everywhere."""
     case = predictions(draw)
@@ -85,6 +112,12 @@ def everything_smoothed(draw: Draw) -> Case:
     return whole_sentences(draw).with_arguments(label_smoothing=1.5)
 
 
+def integer_logits(draw: Draw) -> Case:
+    """Logits that are integers."""
+    case = whole_sentences(draw)
+    return case.with_arguments(logits=case.arguments["logits"].long())
+
+
 CROSS_ENTROPY = Exercise(
     reference=training.cross_entropy,
     rows=(
@@ -100,6 +133,8 @@ CROSS_ENTROPY = Exercise(
             1.75,
             predictions,
             other_padding,
+            padding_among_tokens,
+            one_counts,
             name="padding",
             title="Padding does not count, whichever number it has.",
         ),
@@ -109,6 +144,8 @@ CROSS_ENTROPY = Exercise(
             nothing_counts,
             loud_logits,
             gentle_predictions,
+            one_token,
+            many_losses,
             name="numerics",
             dtypes=(torch.float64, torch.bfloat16, torch.float16),
             title="It holds in every precision: for padding that is smoothed, for large logits, and for nothing at all, where it is 0.",
@@ -120,7 +157,10 @@ CROSS_ENTROPY = Exercise(
             whole_sentences,
             one_target_less,
             everything_smoothed,
-            title="Shapes that do not fit, and shares out of range, are a ValueError.",
+            changed(whole_sentences, label_smoothing=1.0),
+            changed(whole_sentences, label_smoothing=-0.1),
+            integer_logits,
+            title="Shapes that do not fit, logits that are integers, and shares out of range, are a ValueError.",
         ),
     ),
     forbidden=READY_LOSSES,

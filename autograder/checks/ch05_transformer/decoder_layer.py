@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from autograder.checking import rows
 from autograder.checking.draw import Case, Draw
 from autograder.checking.exercise import Exercise
@@ -70,6 +72,11 @@ def hardly_dropped(draw: Draw) -> Case:
     return hardly_drop(decoder(draw))
 
 
+def without_dropout(draw: Draw) -> Case:
+    """Training, in which nothing is dropped unless it is asked for."""
+    return replace(decoder(draw), training=True)
+
+
 DECODER_LAYER = Exercise(
     reference=layers.DecoderLayer,
     rows=(
@@ -88,6 +95,7 @@ DECODER_LAYER = Exercise(
             all_dropped_pre_norm,
             not_training,
             hardly_dropped,
+            without_dropout,
             name="dropout",
             title="In training, and only then, dropout falls on what the three sublayers say.",
         ),

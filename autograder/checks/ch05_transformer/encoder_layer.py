@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from autograder.checking import rows
 from autograder.checking.draw import Case, Draw
 from autograder.checking.exercise import Exercise
@@ -63,6 +65,11 @@ def hardly_dropped(draw: Draw) -> Case:
     return hardly_drop(encoder(draw))
 
 
+def without_dropout(draw: Draw) -> Case:
+    """Training, in which nothing is dropped unless it is asked for."""
+    return replace(encoder(draw), training=True)
+
+
 ENCODER_LAYER = Exercise(
     reference=layers.EncoderLayer,
     rows=(
@@ -77,6 +84,7 @@ ENCODER_LAYER = Exercise(
             all_dropped_pre_norm,
             not_training,
             hardly_dropped,
+            without_dropout,
             name="dropout",
             title="In training, and only then, dropout falls on what the sublayers say.",
         ),

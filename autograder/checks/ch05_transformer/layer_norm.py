@@ -74,6 +74,11 @@ def shift_per_position(draw: Draw) -> Case:
     return case.with_arguments(beta=draw.normal(*case.arguments["x"].shape[1:]))
 
 
+def integers(draw: Draw) -> Case:
+    """Rows of integers."""
+    return Case({"x": draw.integers(0, 9, 2, 4), "gamma": draw.normal(4), "beta": draw.normal(4)})
+
+
 LAYER_NORM = Exercise(
     reference=layers.layer_norm,
     rows=(
@@ -90,7 +95,8 @@ LAYER_NORM = Exercise(
             plain,
             single_factor,
             shift_per_position,
-            title="Factors or shifts that are not one for each column are a ValueError.",
+            integers,
+            title="Rows of integers, and factors or shifts that are not one for each column, are a ValueError.",
         ),
     ),
     forbidden=NORMS,

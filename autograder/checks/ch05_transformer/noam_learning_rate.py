@@ -5,6 +5,7 @@ from __future__ import annotations
 from autograder.checking import rows
 from autograder.checking.draw import Case, Draw
 from autograder.checking.exercise import Exercise
+from autograder.checks.variants import changed
 from tfcourse import training
 
 
@@ -66,6 +67,8 @@ NOAM_LEARNING_RATE = Exercise(
             afterwards,
             at_the_top,
             of_the_paper,
+            changed(warming_up, warmup=1),
+            changed(warming_up, d_model=1),
             gradients=False,
             title="The rate rises in a straight line, meets the falling root at the end of warm-up, and follows it.",
         ),
@@ -82,7 +85,8 @@ NOAM_LEARNING_RATE = Exercise(
             warming_up,
             step_zero,
             no_warmup,
-            title="Steps and warm-up begin at 1: less is a ValueError.",
+            changed(warming_up, d_model=0),
+            title="Steps, warm-up and width begin at 1: less is a ValueError.",
         ),
     ),
 )

@@ -44,6 +44,11 @@ def one_sentence(draw: Draw) -> Case:
     return case.with_arguments(targets=case.arguments["targets"][0])
 
 
+def groups(draw: Draw) -> Case:
+    """Groups of sentences."""
+    return Case({"targets": draw.integers(3, 9, 2, 3, 4)})
+
+
 SHIFT_RIGHT = Exercise(
     reference=training.shift_right,
     rows=(
@@ -53,6 +58,6 @@ SHIFT_RIGHT = Exercise(
         rows.inputs_kept(0.25, sentences),
         rows.device(0.25, sentences),
         rows.no_loop(0.25, more_sentences, over="sentences or places"),
-        rows.errors(0.25, sentences, one_sentence, title="Anything but two axes is a ValueError."),
+        rows.errors(0.25, sentences, one_sentence, groups, title="Anything but two axes is a ValueError."),
     ),
 )

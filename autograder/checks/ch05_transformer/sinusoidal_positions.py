@@ -5,6 +5,7 @@ from __future__ import annotations
 from autograder.checking import rows
 from autograder.checking.draw import Case, Draw
 from autograder.checking.exercise import Exercise
+from autograder.checks.variants import changed
 from tfcourse import positions
 
 
@@ -41,11 +42,19 @@ SINUSOIDAL_POSITIONS = Exercise(
             3,
             table,
             far,
+            changed(table, length=0),
             gradients=False,
             title="Sines in the even columns, their cosines beside them, at the right speeds; far positions, too.",
         ),
         rows.device(0.5, elsewhere),
         rows.no_loop(0.5, growing, over="positions or columns"),
-        rows.errors(0.5, table, odd_width, title="A width that is odd is a ValueError."),
+        rows.errors(
+            0.5,
+            table,
+            odd_width,
+            changed(table, length=-1),
+            changed(table, d_model=-2),
+            title="A width that is odd, and a size that is negative, are a ValueError.",
+        ),
     ),
 )

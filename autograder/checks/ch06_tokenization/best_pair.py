@@ -12,7 +12,7 @@ from itertools import islice
 from autograder.checking import rows
 from autograder.checking.draw import Case, Draw
 from autograder.checking.exercise import Exercise
-from autograder.checks.ch06_tokenization.drawn_words import falling_pair, shuffled
+from autograder.checks.ch06_tokenization.drawn_words import falling_pair, in_any_order, shuffled
 from tfcourse import tokenization
 
 LETTERS = string.ascii_letters
@@ -72,6 +72,9 @@ def _tied(draw: Draw, words: list[str], winner: str, earliest: str) -> Case:
     place = words.index(winner)
     case = _case(draw, [(word, 1) for word in words], earliest)
     others = [word for word in case.arguments["words"] if "".join(word) != words[place]]
+    # Neither the first nor the last in the alphabet is met first.
+    first = next(n for n, word in enumerate(others) if "".join(word) not in (min(words), max(words)))
+    others.insert(0, others.pop(first))
     middle = 1 + int(draw.integers(0, len(others) - 1))
     count = int(draw.integers(2, 6))
     ordered = [*others[:middle], list(winner), *others[middle:]]
@@ -82,14 +85,32 @@ def left_decides(draw: Draw) -> Case:
     """Equally common pairs: the left symbol that stands earlier in the vocabulary decides. Another pair stands across a border."""
     letters = _letters(draw)
     pairs = sorted("".join(falling_pair(letters)) for _ in range(6))
-    winner = pairs[int(draw.integers(0, 5))]  # not the greatest text
+    winner = pairs[int(draw.integers(1, 5))]  # neither the first nor the last text in the alphabet
     return _tied(draw, pairs, winner, winner[1] + winner[0] + pairs[-1][0])
+
+
+def left_before_right(draw: Draw) -> Case:
+    """Equally common pairs: the winner has the earliest left symbol, though its right symbol comes last of all."""
+    letters = _letters(draw)
+    pairs = sorted("".join(falling_pair(letters)) for _ in range(5))
+    winner = pairs[int(draw.integers(1, 4))]
+    others = "".join(in_any_order(draw, *"".join(pair for pair in pairs if pair != winner)))
+    return _tied(draw, pairs, winner, winner[0] + others + winner[1])
+
+
+def right_comes_first(draw: Draw) -> Case:
+    """Equally common pairs: the earliest symbol of all is the right one of a pair that does not win."""
+    letters = _letters(draw)
+    pairs = sorted("".join(falling_pair(letters)) for _ in range(5))
+    winner, other = (pairs[place] for place in 1 + draw.permutation(3)[:2])
+    rest = "".join(in_any_order(draw, *"".join(pair for pair in pairs if pair not in (winner, other))))
+    return _tied(draw, pairs, winner, other[1] + winner[0] + rest + other[0] + winner[1])
 
 
 def right_decides(draw: Draw) -> Case:
     """Equally common pairs begin alike: the right symbol decides."""
     *rights, left = sorted(islice(_letters(draw), 7))  # the left symbol comes last in the alphabet
-    right = rights[int(draw.integers(0, 5))]
+    right = rights[int(draw.integers(1, 5))]
     return _tied(draw, [left + letter for letter in rights], left + right, right + rights[-1])
 
 
@@ -126,6 +147,8 @@ BEST_PAIR = Exercise(
         rows.numbers(
             1.5,
             left_decides,
+            left_before_right,
+            right_comes_first,
             right_decides,
             name="ties",
             title="Of equally common pairs the order of the vocabulary decides.",

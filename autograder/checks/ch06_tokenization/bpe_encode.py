@@ -54,6 +54,13 @@ def empty(draw: Draw) -> Case:
     return pairs_that_compete(draw).with_arguments(word="")
 
 
+def two_characters(draw: Draw) -> Case:
+    """A word of two characters that a merge joins to one symbol."""
+    rename = renaming(draw, "abcdefg")
+    merges = renamed_merges(rename, "a b, ab c, d e, f d, d g, f dg")
+    return Case({"word": rename(in_any_order(draw, "ab", "de", "fd")[0]), "merges": merges})
+
+
 def one_character(draw: Draw) -> Case:
     """Nothing to merge with."""
     return pairs_that_compete(draw).with_arguments(word=drawn_word(draw, "abcd", 1))
@@ -82,9 +89,10 @@ BPE_ENCODE = Exercise(
             0.5,
             empty,
             one_character,
+            two_characters,
             no_merges,
             name="short",
-            title="Where nothing can be merged, there are characters.",
+            title="Words of two characters or fewer, and a word for which there are no merges, come out right.",
             dtypes=(),
         ),
         rows.inputs_kept(0.25, later_merges),

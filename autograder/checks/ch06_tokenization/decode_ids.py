@@ -44,15 +44,28 @@ def as_a_tensor(draw: Draw) -> Case:
     return case.with_arguments(ids=torch.tensor(case.arguments["ids"]))
 
 
+def first_and_last(draw: Draw) -> Case:
+    """The smallest and the largest id that there are."""
+    case = english(draw)
+    last = len(case.arguments["vocabulary"]) - 1
+    return case.with_arguments(ids=[last, 0, *case.arguments["ids"], 0, last])
+
+
 def nothing(draw: Draw) -> Case:
     """No ids."""
     return english(draw).with_arguments(ids=[])
 
 
-def negative(draw: Draw) -> Case:
-    """An id below zero."""
+def minus_one(draw: Draw) -> Case:
+    """The id right below zero."""
     case = english(draw)
-    return case.with_arguments(ids=[*case.arguments["ids"], -int(draw.integers(1, 5, 1))])
+    return case.with_arguments(ids=[*case.arguments["ids"], -1])
+
+
+def negative(draw: Draw) -> Case:
+    """An id below zero, in a tensor."""
+    case = english(draw)
+    return case.with_arguments(ids=torch.tensor([-int(draw.integers(2, 6, 1)), *case.arguments["ids"]]))
 
 
 def too_large(draw: Draw) -> Case:
@@ -64,11 +77,22 @@ def too_large(draw: Draw) -> Case:
 DECODE_IDS = Exercise(
     reference=tokenization.decode_ids,
     rows=(
-        rows.numbers(2, english, title="Symbols become the text that they were made of."),
-        rows.numbers(1, several_bytes, name="bytes", title="All bytes are put together before they are read as UTF-8."),
+        rows.numbers(2, english, first_and_last, title="Symbols become the text that they were made of."),
+        rows.numbers(
+            0.75, several_bytes, name="bytes", title="All bytes are put together before they are read as UTF-8."
+        ),
         rows.numbers(0.75, broken, name="broken", title="What is no UTF-8 becomes the replacement character."),
         rows.numbers(0.5, as_a_tensor, name="tensor", title="Ids may come in a tensor."),
         rows.edge(0.25, nothing, name="empty", title="Without ids there is an empty text.", dtypes=()),
-        rows.errors(0.5, english, negative, too_large, title="An id outside of the vocabulary is a ValueError."),
+        rows.errors(
+            0.5,
+            english,
+            first_and_last,
+            minus_one,
+            negative,
+            too_large,
+            title="An id outside of the vocabulary is a ValueError.",
+        ),
+        rows.inputs_kept(0.25, english),
     ),
 )

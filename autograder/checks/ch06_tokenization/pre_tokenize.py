@@ -5,7 +5,7 @@ from __future__ import annotations
 from autograder.checking import rows
 from autograder.checking.draw import Case, Draw
 from autograder.checking.exercise import Exercise
-from autograder.checks.ch06_tokenization.drawn_words import drawn_word, drawn_words
+from autograder.checks.ch06_tokenization.drawn_words import drawn_word, drawn_words, in_any_order
 from tfcourse import tokenization
 
 LETTERS = "abcdefgh"
@@ -42,6 +42,21 @@ def contractions(draw: Draw) -> Case:
     return Case({"text": f"{one}'ll {two}n't {one.upper()}N'T they've '{two}'"})
 
 
+def all_contractions(draw: Draw) -> Case:
+    """Each of the seven endings, one before more letters, one behind a space, and one with another apostrophe."""
+    one, two = drawn_words(draw, LETTERS, (3, 4))
+    endings = in_any_order(draw, "'s", "'t", "'re", "'ve", "'m", "'ll", "'d")
+    words = " ".join(one + ending for ending in endings)
+    return Case({"text": f"{words} {two}{endings[0]}{one} {endings[1]} {two}’s {one}'x"})
+
+
+def other_digits(draw: Draw) -> Case:
+    """Digits that ASCII does not have, between letters and signs."""
+    one, two = drawn_words(draw, "٠١٢٣٤٥٦٧٨٩", (2, 3))
+    word = drawn_word(draw, LETTERS, 3)
+    return Case({"text": f"{word}{one} {two}.{two}{word}"})
+
+
 def nothing(draw: Draw) -> Case:
     """An empty text."""
     return Case({"text": ""})
@@ -56,12 +71,18 @@ PRE_TOKENIZE = Exercise(
     reference=tokenization.pre_tokenize,
     rows=(
         rows.numbers(1.5, sentence, other_alphabets, title="A space belongs to the word behind it."),
-        rows.numbers(1.25, names_and_numbers, name="signs", title="Letters, digits and other signs are cut apart."),
+        rows.numbers(
+            1.25, names_and_numbers, other_digits, name="signs", title="Letters, digits and other signs are cut apart."
+        ),
         rows.numbers(
             1.25, white_space, name="spaces", title="Of a run of white space, the next word gets the last space."
         ),
         rows.numbers(
-            0.75, contractions, name="contractions", title="The ends of contractions are cut off, in small letters."
+            0.75,
+            contractions,
+            all_contractions,
+            name="contractions",
+            title="The ends of contractions are cut off, in small letters.",
         ),
         rows.edge(
             0.25,

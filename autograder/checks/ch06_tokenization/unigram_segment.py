@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import torch
+
 from autograder.checking import rows
 from autograder.checking.draw import Case, Draw
 from autograder.checking.exercise import Exercise
+from autograder.checks.ch06_tokenization.drawn_words import drawn_word, drawn_words
 from autograder.checks.ch06_tokenization.renamed import renaming
 from tfcourse import tokenization
 
@@ -50,6 +53,31 @@ def long_text(draw: Draw) -> Case:
     return _case(draw, "abcdefabcdeffabcd", scores)
 
 
+def very_long_text(draw: Draw) -> Case:
+    """A text that has more cuts than anybody can try. No letter follows itself, or aa, a and a, aa would be equally good."""
+    pieces = [*"abcdef", *drawn_words(draw, "abcdef", (2,) * 12 + (3,) * 6)]
+    moves = draw.normal(len(pieces), scale=0.5, dtype=torch.float64).tolist()
+    scores = {piece: move - 3 - len(piece) for piece, move in zip(pieces, moves, strict=True)}
+    text = "".join("abcdef"[place] for place in (draw.integers(1, 6, 80).cumsum(0) % 6).tolist())
+    return Case({"text": text, "scores": scores, "unknown": -20.0})
+
+
+def shorter_than_a_piece(draw: Draw) -> Case:
+    """A text of two pieces that is shorter than the longest piece, and begins like it."""
+    return _case(draw, "ab", {"abcdef": -1.0, "a": -3.0, "b": -2.0})
+
+
+def one_long_piece(draw: Draw) -> Case:
+    """The best cut has a piece of six characters."""
+    scores = dict.fromkeys("abcdefgh", -3.0) | {"bcdefg": -9.0, "abc": -8.5, "defgh": -13.0, "gh": -5.5}
+    return _case(draw, "abcdefgh", scores)
+
+
+def no_pieces(draw: Draw) -> Case:
+    """There are no pieces at all: every character is unknown."""
+    return _case(draw, drawn_word(draw, "abcd", 4), {})
+
+
 def unknown_characters(draw: Draw) -> Case:
     """Characters that are in no piece, beside each other and at both ends."""
     return _case(draw, "gabhgcdh", {"ab": -3.0, "a": -2.0, "b": -2.5, "cd": -5.5, "c": -2.4, "d": -2.2})
@@ -72,6 +100,26 @@ def equal_cuts(draw: Draw) -> Case:
     )
 
 
+def longest_at_the_end(draw: Draw) -> Case:
+    """Of two equally good cuts, the one whose last piece is longest has more pieces, and a shorter first one."""
+    rename = renaming(draw, "abcdefgh")
+    a, b, cde, abc = (-draw.integers(10, 80, 4) / 64).tolist()
+    scores = {"abc": abc, "de": a + b + cde - abc, "b": b, "cde": cde, "a": a}
+    return Case(
+        {"text": rename("abcde"), "scores": {rename(piece): score for piece, score in scores.items()}, "unknown": -9.0}
+    )
+
+
+def equal_last_pieces(draw: Draw) -> Case:
+    """Equally good cuts end alike: the longest last piece but one decides."""
+    rename = renaming(draw, "abcdefgh")
+    one, two, three, last = (-draw.integers(10, 80, 4) / 64).tolist()
+    scores = {"abc": three, "d": one, "ef": last, "ab": two, "cd": one + three - two, "a": one, "bcd": three}
+    return Case(
+        {"text": rename("abcdef"), "scores": {rename(piece): score for piece, score in scores.items()}, "unknown": -9.0}
+    )
+
+
 def empty(draw: Draw) -> Case:
     """An empty text."""
     return _case(draw, "", {"a": -1.0, "b": -2.0})
@@ -81,20 +129,31 @@ UNIGRAM_SEGMENT = Exercise(
     reference=tokenization.unigram_segment,
     rows=(
         rows.numbers(
-            2.75, short_pieces_win, best_piece_misleads, title="Of all cuts, the one with the largest sum is found."
+            2.75,
+            short_pieces_win,
+            best_piece_misleads,
+            shorter_than_a_piece,
+            one_long_piece,
+            title="Of all cuts, the one with the largest sum is found.",
         ),
-        rows.numbers(1.5, long_text, name="long", title="It is found in a longer text as well."),
+        rows.numbers(1.5, long_text, very_long_text, name="long", title="It is found in a longer text as well."),
         rows.numbers(
             2.25,
             unknown_characters,
             dear_but_known,
+            no_pieces,
             name="unknown",
             title="A character that is no piece costs the score of an unknown one.",
         ),
         rows.numbers(
-            0.75, equal_cuts, name="ties", title="Of equally good cuts, the one whose last piece is longest wins."
+            0.75,
+            equal_cuts,
+            longest_at_the_end,
+            equal_last_pieces,
+            name="ties",
+            title="Of equally good cuts, the one whose last piece is longest wins.",
         ),
         rows.edge(0.5, empty, name="empty", title="An empty text has no pieces, and the score 0.", dtypes=()),
-        rows.inputs_kept(0.25, long_text),
+        rows.inputs_kept(0.25, long_text, unknown_characters),
     ),
 )

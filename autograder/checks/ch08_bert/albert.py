@@ -13,8 +13,11 @@ from autograder.checks.ch08_bert.bert_cases import (
     encoder,
     hardly_dropped,
     longer,
+    nobody_looks_at_padding,
     padding,
+    three_texts,
     two_texts,
+    with_zeros,
 )
 from tfcourse import bert
 
@@ -37,6 +40,21 @@ def pairs(draw: Draw) -> Case:
 def padded(draw: Draw) -> Case:
     """Texts of several lengths."""
     return whole_texts(draw).with_arguments(mask=padding(draw))
+
+
+def of_three_texts(draw: Draw) -> Case:
+    """Three texts in each row."""
+    return three_texts(draw, bert.Albert, {**MODEL, "d_embedding": E})
+
+
+def zeros_among_real(draw: Draw) -> Case:
+    """Texts of several lengths, in which the token 0 is real."""
+    return with_zeros(draw, padded(draw))
+
+
+def zeros_without_mask(draw: Draw) -> Case:
+    """Whole texts with the token 0: without a mask all tokens are real."""
+    return with_zeros(draw, whole_texts(draw))
 
 
 def everything_dropped(draw: Draw) -> Case:
@@ -65,13 +83,10 @@ ALBERT = Exercise(
             name="hidden",
             title="The hidden states are right, whatever the number of layers.",
         ),
-        rows.part(1.5, pairs, output="output[0]", name="segments", title="Segments reach the embeddings."),
-        rows.numbers(
-            2.5,
-            padded,
-            name="mask",
-            title="Nobody looks at padding: hidden and pooled states are right, and so are the gradients.",
+        rows.part(
+            1.5, pairs, of_three_texts, output="output[0]", name="segments", title="Segments reach the embeddings."
         ),
+        nobody_looks_at_padding(2.5, padded, zeros_among_real, zeros_without_mask),
         rows.part(0.75, whole_texts, output="output[1]", name="pooled", title="The pooled states are right."),
         rows.part(
             1.5,

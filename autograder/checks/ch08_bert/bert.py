@@ -12,8 +12,11 @@ from autograder.checks.ch08_bert.bert_cases import (
     encoder,
     hardly_dropped,
     longer,
+    nobody_looks_at_padding,
     padding,
+    three_texts,
     two_texts,
+    with_zeros,
 )
 from tfcourse import bert
 
@@ -31,6 +34,21 @@ def pairs(draw: Draw) -> Case:
 def padded(draw: Draw) -> Case:
     """Texts of several lengths."""
     return whole_texts(draw).with_arguments(mask=padding(draw))
+
+
+def of_three_texts(draw: Draw) -> Case:
+    """Three texts in each row."""
+    return three_texts(draw, bert.Bert, MODEL)
+
+
+def zeros_among_real(draw: Draw) -> Case:
+    """Texts of several lengths, in which the token 0 is real."""
+    return with_zeros(draw, padded(draw))
+
+
+def zeros_without_mask(draw: Draw) -> Case:
+    """Whole texts with the token 0: without a mask all tokens are real."""
+    return with_zeros(draw, whole_texts(draw))
 
 
 def everything_dropped(draw: Draw) -> Case:
@@ -58,13 +76,10 @@ BERT = Exercise(
             name="hidden",
             title="The hidden states are right: every token looks at the whole text.",
         ),
-        rows.part(1.75, pairs, output="output[0]", name="segments", title="Segments reach the embeddings."),
-        rows.numbers(
-            3,
-            padded,
-            name="mask",
-            title="Nobody looks at padding: hidden and pooled states are right, and so are the gradients.",
+        rows.part(
+            1.75, pairs, of_three_texts, output="output[0]", name="segments", title="Segments reach the embeddings."
         ),
+        nobody_looks_at_padding(3, padded, zeros_among_real, zeros_without_mask),
         rows.part(1, whole_texts, output="output[1]", name="pooled", title="The pooled states are right."),
         rows.part(
             1.75,

@@ -9,6 +9,7 @@ import torch
 from autograder.checking import rows
 from autograder.checking.draw import Case, Draw
 from autograder.checking.exercise import Exercise
+from autograder.checking.rows import Probe
 from autograder.checks.ch08_bert.bert_cases import (
     MODEL,
     B,
@@ -18,6 +19,7 @@ from autograder.checks.ch08_bert.bert_cases import (
     encoder,
     hardly_dropped,
     longer,
+    no_loop_on_any_device,
     two_texts,
 )
 from tfcourse import bert
@@ -76,11 +78,23 @@ def more(draw: Draw, size: int) -> Case:
     return case.with_arguments(tokens=draw.integers(0, V, size, size + 1))
 
 
+def drawn(draw: Draw, name: str) -> Case:
+    """A table as it is drawn, so large that its numbers tell how."""
+    sizes = {"vocab_size": 60, "max_length": 50 + int(draw.integers(0, 9)), "d_model": 32, "segments": 50}
+    return Case({"target": name}, init=sizes, method="get_parameter")
+
+
+def _as_drawn(draw: Draw) -> list[Probe]:
+    """Ask for each table by its name: behind the norm nothing shows how it was drawn."""
+    tables = (f"{kind}_embedding.weight" for kind in ("token", "position", "segment"))
+    return [Probe((drawn(draw, name).request(),), "spread", {"dim": 0, "within": 1.15}) for name in tables]
+
+
 BERT_EMBEDDINGS = Exercise(
     reference=bert.BertEmbeddings,
     rows=(
         rows.numbers(
-            3.5,
+            3,
             with_segments,
             three_texts,
             title="Embeddings of token, place and segment are added, and the sum is normalised.",
@@ -94,8 +108,8 @@ BERT_EMBEDDINGS = Exercise(
             title="In training dropout falls behind the norm.",
         ),
         rows.edge(0.5, tiny_numbers, name="eps", dtypes=(), title="The norm has an eps of 1e-12."),
-        rows.device(0.5, one_text),
-        rows.no_loop(0.25, more, over="texts or places"),
+        rows.Row("initialisation", "The tables begin with a standard deviation of 0.02.", 0.5, _as_drawn, side=True),
+        no_loop_on_any_device(0.75, more, one_text, over="texts or places"),
         rows.errors(0.5, one_text, too_long, title="A text that is too long is a ValueError."),
     ),
 )

@@ -8,6 +8,7 @@ from torch import nn
 from autograder.checking import rows
 from autograder.checking.draw import Case, Draw
 from autograder.checking.exercise import Exercise
+from autograder.checks.ch08_bert.bert_cases import no_loop_on_any_device
 from tfcourse import bert
 
 
@@ -60,9 +61,29 @@ def equals(draw: Draw) -> Case:
     return Case({"start": start, "end": end, "max_length": 5})
 
 
+def equals_of_other_lengths(draw: Draw) -> Case:
+    """Two answers are equally good: the first one is the longer of the two."""
+    place = -torch.inf
+    start = torch.tensor([[2.0, place, 0, 3]])
+    end = torch.tensor([[-1.0, place, 1, 0]])
+    around = (draw.unseen(0, 6), int(draw.integers(0, 3)))
+    start, end = (nn.functional.pad(scores, around, value=-torch.inf) for scores in (start, end))
+    return Case({"start": start, "end": end, "max_length": 12})
+
+
 def more(draw: Draw, size: int) -> Case:
     """More and longer texts."""
     return Case({"start": draw.normal(size, 3 * size), "end": draw.normal(size, 3 * size), "max_length": 3})
+
+
+def as_long_as_you_like(draw: Draw) -> Case:
+    """An answer may be longer than the text."""
+    return single_tokens(draw).with_arguments(max_length=7 + int(draw.integers(0, 9)))
+
+
+def below_zero(draw: Draw) -> Case:
+    """A negative length."""
+    return single_tokens(draw).with_arguments(max_length=-1 - int(draw.integers(0, 3)))
 
 
 def no_length(draw: Draw) -> Case:
@@ -83,6 +104,7 @@ BEST_SPAN = Exercise(
             1.5,
             far_apart,
             single_tokens,
+            as_long_as_you_like,
             name="length",
             gradients=False,
             title="An answer has at most max_length tokens.",
@@ -90,12 +112,20 @@ BEST_SPAN = Exercise(
         rows.edge(
             0.5,
             equals,
+            equals_of_other_lengths,
             name="equals",
             gradients=False,
             title="Of equally good answers the one that begins first is taken, then the one that ends first.",
         ),
-        rows.no_loop(0.5, more, over="texts or tokens"),
+        no_loop_on_any_device(0.5, more, far_apart, over="texts or tokens"),
         rows.inputs_kept(0.5, far_apart),
-        rows.errors(0.5, far_apart, no_length, title="A length of less than one token is a ValueError."),
+        rows.errors(
+            0.5,
+            far_apart,
+            single_tokens,
+            no_length,
+            below_zero,
+            title="A length of less than one token is a ValueError.",
+        ),
     ),
 )

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import torch
+
 from autograder.checking import rows
 from autograder.checking.draw import Case, Draw
 from autograder.checking.exercise import Exercise
@@ -28,6 +30,13 @@ def real_places(draw: Draw) -> Case:
     return case.with_arguments(mask=draw.mask(*case.arguments["student"].shape[:-1]))
 
 
+def one_place(draw: Draw) -> Case:
+    """A single place counts."""
+    case = every_place(draw)
+    b, t, _ = case.arguments["student"].shape
+    return case.with_arguments(mask=(torch.arange(b * t) == int(draw.integers(0, b * t))).view(b, t))
+
+
 def nothing_counts(draw: Draw) -> Case:
     """No place counts."""
     case = real_places(draw)
@@ -51,6 +60,16 @@ def no_temperature(draw: Draw) -> Case:
     return every_place(draw).with_arguments(temperature=0.0)
 
 
+def negative_temperature(draw: Draw) -> Case:
+    """A temperature below 0."""
+    return every_place(draw).with_arguments(temperature=-0.5 - int(draw.integers(0, 3)))
+
+
+def low_temperature(draw: Draw) -> Case:
+    """A temperature just above 0 is one."""
+    return one_axis(draw).with_arguments(temperature=0.01)
+
+
 DISTILLATION_LOSS = Exercise(
     reference=bert.distillation_loss,
     rows=(
@@ -58,12 +77,17 @@ DISTILLATION_LOSS = Exercise(
             2,
             every_place,
             one_axis,
-            gradients=False,
-            title="The divergence of softened distributions, times the temperature squared; the mean over places.",
+            without=("teacher",),
+            title="The divergence of softened distributions, times τ²; the mean over places. The student's gradients are right.",
         ),
         rows.numbers(1.5, every_place, name="gradients", title="Gradients reach the student, and not the teacher."),
         rows.numbers(
-            1, real_places, name="mask", gradients=False, title="Places that the mask leaves out do not count."
+            1,
+            real_places,
+            one_place,
+            name="mask",
+            gradients=False,
+            title="Places that the mask leaves out do not count.",
         ),
         rows.edge(
             0.5,
@@ -74,7 +98,14 @@ DISTILLATION_LOSS = Exercise(
             title="Where nothing counts the loss is 0; probabilities that are rounded to 0 do no harm.",
         ),
         rows.no_loop(0.5, more, over="texts or places"),
-        rows.errors(0.5, every_place, no_temperature, title="A temperature of 0 is a ValueError."),
+        rows.errors(
+            0.5,
+            every_place,
+            low_temperature,
+            no_temperature,
+            negative_temperature,
+            title="A temperature of 0 or below is a ValueError.",
+        ),
     ),
     forbidden=DIVERGENCES,
     rule_case=(every_place, real_places),

@@ -11,6 +11,7 @@ from autograder.checking import rows
 from autograder.checking.draw import Case, Draw
 from autograder.checking.exercise import Exercise
 from autograder.checking.props import Perceptron, TextReader
+from autograder.checking.rows import Probe
 from tfcourse import bert
 
 V, D, CLASSES = 9, 5, 3
@@ -33,8 +34,13 @@ def training(draw: Draw, steps: int = 3, **optimizer: Any) -> Case:
 
 
 def many_steps(draw: Draw) -> Case:
-    """So many steps that two of them warm up."""
-    return training(draw, steps=21)
+    """So many steps that two of them warm up, and a third one would if a tenth were rounded."""
+    return training(draw, steps=29)
+
+
+def twenty_steps(draw: Draw) -> Case:
+    """The least number of steps of which two warm up."""
+    return training(draw, steps=20)
 
 
 def padded(draw: Draw) -> Case:
@@ -52,12 +58,12 @@ def frozen(draw: Draw) -> Case:
     return training(draw).with_arguments(freeze=True)
 
 
-def _dropping(case: Case, **options: bool) -> Case:
-    """The same with a model and a head that drop everything, and in which mode they are before."""
+def _dropping(case: Case, **training: bool) -> Case:
+    """The same with models that drop everything, and in which mode they are before."""
     assert case.props is not None
     props = dict(case.props)
-    for name in ("model", "head"):
-        props[name] = {**props[name], "init": {**props[name]["init"], "dropout": 1.0}, "training": options[name]}
+    for name, mode in training.items():
+        props[name] = {**props[name], "init": {**props[name]["init"], "dropout": 1.0}, "training": mode}
     return replace(case, props=props)
 
 
@@ -67,13 +73,29 @@ def examined_before(draw: Draw) -> Case:
 
 
 def frozen_after_training(draw: Draw) -> Case:
-    """A model that has just been trained is frozen."""
-    return _dropping(frozen(draw), model=True, head=False)
+    """A model that has just been trained is frozen. What the head is given shows whether it drops."""
+    return _dropping(frozen(draw), model=True)
+
+
+def frozen_with_an_examined_head(draw: Draw) -> Case:
+    """The head of a frozen model has been examined just before."""
+    return _dropping(frozen(draw), head=False)
 
 
 def of_groups(draw: Draw) -> Case:
     """An optimiser of several groups."""
     return training(draw, apart=True)
+
+
+def _in_their_modes(draw: Draw) -> list[Probe]:
+    """Ask for losses and weights, and not in which mode model and head are left: who puts the modes back is right as well."""
+    probes = []
+    for maker in (examined_before, frozen_after_training, frozen_with_an_examined_head):
+        case = draw.case(maker)
+        losses = [f"output[{n}]" for n in range(len(case.arguments["batches"]))]
+        weights = [f"{name}.{key}" for name in ("model", "head") for key in (case.props or {})[name]["state"]]
+        probes.append(Probe((case.request(),), "matches_part", {"outputs": losses + weights}))
+    return probes
 
 
 FINETUNE = Exercise(
@@ -83,17 +105,12 @@ FINETUNE = Exercise(
             3,
             training,
             many_steps,
-            title="After three steps and after 21 every weight is where it should be, and every loss is right.",
+            twenty_steps,
+            title="After three steps, after 20 and after 29 every weight is where it should be, and every loss is right.",
         ),
         rows.numbers(2.5, padded, name="padding", title="The model is told which tokens are real."),
         rows.numbers(2.5, frozen, name="freeze", title="With freeze only the head changes."),
-        rows.numbers(
-            1.5,
-            examined_before,
-            frozen_after_training,
-            name="modes",
-            title="Both are in training mode, and a frozen model is not.",
-        ),
+        rows.Row("modes", "Both are in training mode, and a frozen model is not.", 1.5, _in_their_modes),
         rows.numbers(0.5, of_groups, name="groups", title="All groups of the optimiser get the rate."),
     ),
 )

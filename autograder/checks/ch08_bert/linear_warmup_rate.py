@@ -58,6 +58,12 @@ def beyond(draw: Draw) -> Case:
     return _case(draw, "beyond")
 
 
+def falling_at_once(draw: Draw) -> Case:
+    """The peak is one step before the end."""
+    case = peak(draw)
+    return case.with_arguments(total=case.arguments["warmup"] + 1)
+
+
 def no_warmup(draw: Draw) -> Case:
     """No warm-up: the rate begins at its peak."""
     return beginning(draw).with_arguments(warmup=0)
@@ -74,17 +80,20 @@ LINEAR_WARMUP_RATE = Exercise(
     rows=(
         rows.numbers(1, rising, beginning, name="rise", gradients=False, title="It rises from 0 in a straight line."),
         rows.numbers(
-            1.5, falling, last, end, name="fall", gradients=False, title="It falls to 0 at `total` in a straight line."
+            1.5, falling, last, name="fall", gradients=False, title="It falls to 0 at `total` in a straight line."
         ),
-        rows.numbers(1, peak, name="peak", gradients=False, title="The peak is reached at step `warmup`."),
+        rows.numbers(
+            1, peak, falling_at_once, name="peak", gradients=False, title="The peak is reached at step `warmup`."
+        ),
         rows.edge(
             0.5,
+            end,
             beyond,
             no_warmup,
             always_warming,
             name="ends",
             gradients=False,
-            title="Behind the end it stays 0; there may be no warm-up, or nothing else.",
+            title="At `total` and behind it the rate is 0; there may be no warm-up, or nothing else.",
         ),
     ),
 )

@@ -22,7 +22,7 @@ def _has_all_kinds(tokens: Tensor, seen: Tensor, labels: Tensor) -> bool:
     chosen = labels != -100
     masked, left = chosen & (seen == MASK), chosen & (seen == tokens)
     other = chosen & ~masked & ~left
-    return bool(masked.sum() > 2 and left.any() and other.any()) and len(set(map(tuple, chosen.tolist()))) == B
+    return bool(masked.sum() > 2 and left.sum() > 2 and other.any()) and len(set(map(tuple, chosen.tolist()))) == B
 
 
 def _case(draw: Draw, special: Tensor, **options: float) -> Case:
@@ -56,11 +56,17 @@ def another_share(draw: Draw) -> Case:
     return _case(draw, torch.zeros(B, T, dtype=torch.bool), probability=0.4)
 
 
+def another_width(draw: Draw) -> Case:
+    """Integers of 32 bits."""
+    case = framed_texts(draw)
+    return case.with_arguments(tokens=case.arguments["tokens"].int())
+
+
 MASK_TOKENS = Exercise(
     reference=bert.mask_tokens,
     rows=(
         rows.numbers(
-            4.25,
+            3.5,
             whole_texts,
             gradients=False,
             title="With the draws in the order of the docstring, what the model sees and the labels are right.",
@@ -71,6 +77,15 @@ MASK_TOKENS = Exercise(
         rows.numbers(
             1.25, another_share, name="probability", gradients=False, title="Another share of places may be chosen."
         ),
+        rows.edge(
+            0.25,
+            another_width,
+            name="integers",
+            gradients=False,
+            dtypes=(),
+            title="Integers keep their dtype.",
+        ),
         rows.inputs_kept(0.5, framed_texts),
+        rows.device(0.5, framed_texts),
     ),
 )

@@ -31,6 +31,14 @@ def one_axis(draw: Draw) -> Case:
     return Case({"logits": draw.normal(n, v), "labels": labels})
 
 
+def one_place(draw: Draw) -> Case:
+    """A single place counts, of all rows together."""
+    case = some_places(draw)
+    labels = torch.full_like(case.arguments["labels"], IGNORED)
+    labels[int(draw.integers(0, 4)), int(draw.integers(0, 6))] = int(draw.integers(1, 5))
+    return case.with_arguments(labels=labels)
+
+
 def token_zero(draw: Draw) -> Case:
     """Token 0 is asked for as well."""
     case = some_places(draw)
@@ -64,6 +72,7 @@ MASKED_LANGUAGE_LOSS = Exercise(
             3,
             some_places,
             one_axis,
+            one_place,
             title="The mean of -log p over the places that count, of all rows together; gradients too.",
         ),
         rows.numbers(1, token_zero, name="token 0", title="Token 0 counts like any other."),

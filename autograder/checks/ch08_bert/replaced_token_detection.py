@@ -55,6 +55,12 @@ def in_double(draw: Draw) -> Case:
     return guesses(draw)
 
 
+def another_width(draw: Draw) -> Case:
+    """Integers of 32 bits."""
+    case = guesses(draw)
+    return case.with_arguments(tokens=case.arguments["tokens"].int())
+
+
 REPLACED_TOKEN_DETECTION = Exercise(
     reference=bert.replaced_token_detection,
     rows=(
@@ -66,12 +72,20 @@ REPLACED_TOKEN_DETECTION = Exercise(
             title="Guesses stand at the chosen places, and labels are 1 where a token differs from the original.",
         ),
         rows.edge(
-            1,
+            0.75,
             nothing_chosen,
             in_double,
             name="edges",
             gradients=False,
             title="Nothing may be chosen; labels have the dtype of the logits.",
+        ),
+        rows.edge(
+            0.25,
+            another_width,
+            name="integers",
+            gradients=False,
+            dtypes=(),
+            title="Integers keep their dtype.",
         ),
         rows.inputs_kept(0.75, guesses),
         rows.detached(0.5, guesses),

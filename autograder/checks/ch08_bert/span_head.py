@@ -20,15 +20,12 @@ def in_the_passage(draw: Draw) -> Case:
     return whole_texts(draw).with_arguments(mask=draw.mask(B, T))
 
 
-def _score(points: float, place: int, name: str, title: str) -> rows.Row:
-    return rows.part(points, whole_texts, output=f"output[{place}]", name=name, title=title)
-
-
 SPAN_HEAD = Exercise(
     reference=bert.SpanHead,
     rows=(
-        _score(1.25, 0, "start", "Each token's score as the first one is right."),
-        _score(1.25, 1, "end", "Each token's score as the last one is right."),
+        rows.numbers(
+            2, whole_texts, title="Each token's scores as the first and as the last one are right; gradients too."
+        ),
         rows.numbers(
             1.25,
             in_the_passage,
@@ -36,6 +33,7 @@ SPAN_HEAD = Exercise(
             gradients=False,
             title="Where no answer may lie both scores are minus infinity.",
         ),
+        rows.device(0.5, in_the_passage),
         rows.inputs_kept(0.25, in_the_passage),
     ),
 )

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import torch
+
 from autograder.checking import rows
 from autograder.checking.draw import Case, Draw
 from autograder.checking.exercise import Exercise
 from autograder.checks.ch10_t5.spans import DESCENDING, SENTINELS, noise, runs, text
+from autograder.checks.variants import changed
 from tfcourse import t5
 
 
@@ -45,6 +48,13 @@ def everything_hidden(draw: Draw) -> Case:
     return _case(draw, [0, 5])
 
 
+def repeated(draw: Draw) -> Case:
+    """Two tokens that come again and again, in integers of 32 bits: a hidden one may equal its neighbours, kept and hidden."""
+    case = three_spans(draw)
+    tokens = 10 + draw.integers(0, 2, len(case.arguments["tokens"]))
+    return case.with_arguments(tokens=tokens.to(torch.int32))
+
+
 def too_few(draw: Draw) -> Case:
     """Sentinels for the spans, and none for the end."""
     return three_spans(draw).with_arguments(sentinels=list(SENTINELS[:3]))
@@ -54,7 +64,7 @@ CORRUPT_SPANS = Exercise(
     reference=t5.corrupt_spans,
     rows=(
         rows.numbers(
-            3.5,
+            3.25,
             three_spans,
             descending,
             gradients=False,
@@ -69,15 +79,25 @@ CORRUPT_SPANS = Exercise(
             title="A span may begin or end the text, or do neither.",
         ),
         rows.edge(
-            0.25,
+            0.5,
             nothing_hidden,
             everything_hidden,
+            repeated,
+            changed(three_spans, sentinels=list(SENTINELS[:4])),
+            changed(nothing_hidden, sentinels=list(SENTINELS[:1])),
             name="extremes",
             gradients=False,
             dtypes=(),
-            title="Nothing may be hidden, and everything.",
+            title="Nothing may be hidden, and everything; tokens may repeat; one sentinel more than there are spans is enough.",
         ),
         rows.inputs_kept(0.5, three_spans),
-        rows.errors(0.5, three_spans, too_few, title="Too few sentinels are a ValueError."),
+        rows.errors(
+            0.5,
+            three_spans,
+            too_few,
+            changed(three_spans, sentinels=list(SENTINELS[:2])),
+            changed(nothing_hidden, sentinels=[]),
+            title="Too few sentinels are a ValueError.",
+        ),
     ),
 )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from autograder.checking.draw import Draw
 
 # Buckets and largest distance, of which no power falls on a border that rounding could decide.
-SETTINGS = ((32, 128), (16, 64), (8, 20), (12, 40), (32, 256))
+SETTINGS = ((32, 128), (16, 60), (8, 20), (12, 40), (32, 256))
 
 
 def setting(draw: Draw) -> dict[str, int]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from autograder.checking import rows
 from autograder.checking.draw import Case, Draw
 from autograder.checking.exercise import Exercise
+from autograder.checks.variants import changed
 from tfcourse import t5
 
 
@@ -43,6 +44,25 @@ def hardly_any(draw: Draw) -> Case:
     return usual(draw).with_arguments(length=12, noise_density=0.01)
 
 
+def nearly_all(draw: Draw) -> Case:
+    """A share so large that it would hide everything."""
+    return usual(draw).with_arguments(length=10 + int(draw.integers(0, 8)), noise_density=0.99)
+
+
+def one_long_span(draw: Draw) -> Case:
+    """A mean length beyond the number of hidden tokens."""
+    return usual(draw).with_arguments(mean_span_length=40.0)
+
+
+def halves(length: int, mean_span_length: float) -> rows.Maker:
+    """A quarter of the tokens, or the number of spans, is half way between two integers."""
+
+    def rounded(draw: Draw) -> Case:
+        return usual(draw).with_arguments(length=length, noise_density=0.25, mean_span_length=mean_span_length)
+
+    return rounded
+
+
 def single(draw: Draw) -> Case:
     """One token: nothing can be kept beside it."""
     return usual(draw).with_arguments(length=1)
@@ -69,11 +89,25 @@ RANDOM_SPAN_MASK = Exercise(
             short,
             hardly_any,
             crowded,
+            nearly_all,
+            one_long_span,
+            halves(42, 1.5),
+            halves(46, 1.5),
+            halves(40, 4.0),
+            halves(56, 4.0),
             name="limits",
             gradients=False,
             dtypes=(),
-            title="At least one token is hidden and one is kept, and no span is empty.",
+            title="At least one token is hidden and one is kept, no span is empty, and a half is rounded to the even number.",
         ),
-        rows.errors(0.5, usual, single, everything, title="A text of one token and a share of 1 are a ValueError."),
+        rows.errors(
+            0.5,
+            usual,
+            single,
+            everything,
+            changed(usual, noise_density=0.0),
+            changed(usual, mean_span_length=0.5),
+            title="A text of one token, a share of 0 or 1 and a mean length below 1 are a ValueError.",
+        ),
     ),
 )

@@ -11,7 +11,7 @@ H = 3
 
 
 def _case(draw: Draw, **options: int | bool) -> Case:
-    return Case({"table": draw.normal(16, H), "T": 7, "S": 9, "bidirectional": True, "max_distance": 64, **options})
+    return Case({"table": draw.normal(16, H), "T": 7, "S": 9, "bidirectional": True, "max_distance": 60, **options})
 
 
 def both_ways(draw: Draw) -> Case:
@@ -39,14 +39,22 @@ def near_and_far(draw: Draw) -> Case:
     return _case(draw, T=30, S=30, max_distance=20)
 
 
+def usual_distance(draw: Draw) -> Case:
+    """The largest distance that holds unless another is given, and so many buckets that one more or less would be seen."""
+    return Case({"table": draw.normal(46, H), "T": 40, "S": 2, "bidirectional": False})
+
+
 RELATIVE_POSITION_BIAS = Exercise(
     reference=t5.relative_position_bias,
     rows=(
         rows.numbers(
-            1.75, both_ways, backwards, title="Each head has the number of its bucket; gradients reach the table."
+            1.5, both_ways, backwards, title="Each head has the number of its bucket; gradients reach the table."
         ),
         rows.numbers(1.25, behind_a_cache, later, name="start", title="Queries may stand behind others."),
-        rows.numbers(0.75, near_and_far, name="distance", title="The largest distance may be another one."),
+        rows.numbers(
+            0.75, near_and_far, usual_distance, name="distance", title="The largest distance is 128, or another one."
+        ),
         rows.inputs_kept(0.25, both_ways),
+        rows.device(0.25, both_ways),
     ),
 )

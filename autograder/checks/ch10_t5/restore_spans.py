@@ -7,7 +7,7 @@ import torch
 from autograder.checking import rows
 from autograder.checking.draw import Case, Draw
 from autograder.checking.exercise import Exercise
-from autograder.checks.ch10_t5.spans import SENTINELS, noise, runs, text
+from autograder.checks.ch10_t5.spans import DESCENDING, SENTINELS, noise, runs, text
 from tfcourse import t5
 
 
@@ -18,8 +18,8 @@ def in_order(draw: Draw) -> Case:
     return Case({"source": source, "target": target, "sentinels": list(SENTINELS)})
 
 
-def _written(source: list[int], target: list[int]) -> Case:
-    return Case({"source": torch.tensor(source), "target": torch.tensor(target), "sentinels": list(SENTINELS)})
+def _written(source: list[int], target: list[int], sentinels: tuple[int, ...] = SENTINELS) -> Case:
+    return Case({"source": torch.tensor(source), "target": torch.tensor(target), "sentinels": list(sentinels)})
 
 
 def _parts(draw: Draw, lengths: list[int]) -> list[list[int]]:
@@ -41,6 +41,25 @@ def in_another_order(draw: Draw) -> Case:
     return _written(source, [*target, 93])
 
 
+def descending(draw: Draw) -> Case:
+    """Sentinels that count downwards, spans the other way round, and no sentinel behind the last one."""
+    kept, spans = _parts(draw, _short(draw, 2)), [[70 + 3 * i + j for j in range(n)] for i, n in enumerate((2, 1, 3))]
+    source = [*kept[0], 99, *kept[1], 98, 97]
+    return _written(source, [97, *spans[2], 98, *spans[1], 99, *spans[0]], DESCENDING)
+
+
+def small_integers(draw: Draw) -> Case:
+    """Integers of 32 bits, and a span that is empty."""
+    kept, span = _parts(draw, [2, 3])
+    case = _written([kept[0], 90, kept[1], 91], [90, 91, *span, 92])
+    return case.with_arguments(**{name: case.arguments[name].to(torch.int32) for name in ("source", "target")})
+
+
+def nothing_left(draw: Draw) -> Case:
+    """Of a source that is one sentinel nothing is left, since its span is missing."""
+    return _written([91], [90, *text(draw, 2).tolist()])
+
+
 def one_missing(draw: Draw) -> Case:
     """A model has left out a span, which is not the last one."""
     count = 3 + int(draw.integers(0, 2))
@@ -60,16 +79,25 @@ def more_than_asked(draw: Draw) -> Case:
 RESTORE_SPANS = Exercise(
     reference=t5.restore_spans,
     rows=(
-        rows.numbers(2.25, in_order, in_order, gradients=False, title="What was corrupted is whole again."),
-        rows.numbers(1, in_another_order, name="order", gradients=False, title="The spans may come in any order."),
+        rows.numbers(1.25, in_order, in_order, gradients=False, title="What was corrupted is whole again."),
+        rows.numbers(
+            1.5,
+            in_another_order,
+            descending,
+            name="order",
+            gradients=False,
+            title="The spans may come in any order, and the last one may end with the target.",
+        ),
         rows.edge(
-            0.5,
+            1,
             one_missing,
             more_than_asked,
+            small_integers,
+            nothing_left,
             name="missing",
             gradients=False,
             dtypes=(),
-            title="A span may be missing, and there may be more than was asked for.",
+            title="A span may be missing or empty, and there may be more than was asked for.",
         ),
         rows.inputs_kept(0.25, in_order),
     ),

@@ -26,9 +26,19 @@ def half_way(draw: Draw) -> Case:
     return Case({"score": (1.3, 3.3, 3.7, 4.5)[draw.unseen(0, 4)]})
 
 
+def half_way_to_whole(draw: Draw) -> Case:
+    """A score half way to a whole number, which is an odd multiple."""
+    return Case({"score": (0.9, 2.9, 4.9, 6.9)[draw.unseen(0, 4)]})
+
+
 def other_step(draw: Draw) -> Case:
-    """Another step."""
+    """Another step; the upper multiple is nearer."""
     return Case({"score": 1.1 + draw.unseen(0, 4) + 0.21, "step": 0.5})
+
+
+def other_step_below(draw: Draw) -> Case:
+    """Another step; the lower multiple is nearer."""
+    return Case({"score": 1.6 + draw.unseen(0, 4), "step": 0.5})
 
 
 def no_step(draw: Draw) -> Case:
@@ -44,9 +54,23 @@ def backwards(draw: Draw) -> Case:
 SCORE_TO_TEXT = Exercise(
     reference=t5.score_to_text,
     rows=(
-        rows.numbers(1.75, between, below, title="The nearest multiple of 0.2, with one decimal.", gradients=False),
-        rows.numbers(0.25, half_way, name="half way", gradients=False, title="Half way, the upper one is taken."),
-        rows.numbers(0.75, other_step, name="step", gradients=False, title="The step may be another one."),
+        rows.numbers(1, between, below, title="The nearest multiple of 0.2, with one decimal.", gradients=False),
+        rows.numbers(
+            1,
+            half_way,
+            half_way_to_whole,
+            name="half way",
+            gradients=False,
+            title="Half way, the upper one is taken.",
+        ),
+        rows.numbers(
+            0.75,
+            other_step,
+            other_step_below,
+            name="step",
+            gradients=False,
+            title="The step may be another one.",
+        ),
         rows.errors(0.25, between, no_step, backwards, title="A step that is not above 0 is a ValueError."),
     ),
 )

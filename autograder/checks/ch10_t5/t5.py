@@ -8,11 +8,26 @@ from typing import Any
 from autograder.checking import rows
 from autograder.checking.draw import Case, Draw
 from autograder.checking.exercise import Exercise
+from autograder.checking.rows import Probe
 from autograder.checks.ch05_transformer.layer_cases import drop_everything, drop_nothing, hardly_drop
 from autograder.checks.ch05_transformer.ready_made import ATTENTION
 from tfcourse import t5
 
-V, D, H, DH = 7, 6, 2, 5
+V, D, H, DH, F = 7, 6, 2, 5, 9
+# Matrices of a model that is wide enough to tell from its numbers how they were drawn, and vectors that are not drawn at all.
+MATRICES = (
+    *("embedding", "output", "encoder_layers.0.self_attention.q_proj", "decoder_layers.1.self_attention.k_proj"),
+    *("decoder_layers.0.cross_attention.q_proj", "decoder_layers.1.cross_attention.v_proj"),
+    *("decoder_layers.0.cross_attention.o_proj", "encoder_layers.1.self_attention.o_proj"),
+    *("encoder_layers.1.feed_forward.up_proj", "decoder_layers.0.feed_forward.gate_proj"),
+    *("decoder_layers.1.feed_forward.down_proj", "encoder_layers.0.feed_forward.down_proj"),
+)
+TABLES = ("encoder_bias", "decoder_bias")
+VECTORS = (
+    "encoder_norm.weight",
+    "decoder_layers.1.cross_attention_norm.weight",
+    "encoder_layers.0.feed_forward_norm.weight",
+)
 
 
 def model(draw: Draw, **options: Any) -> Case:
@@ -22,14 +37,21 @@ def model(draw: Draw, **options: Any) -> Case:
         "d_model": D,
         "n_heads": H,
         "d_head": DH,
-        "d_ff": 5,
+        "d_ff": F,
         "n_layers": 2,
         "n_buckets": 8,
         **options,
     }
     t, s = (3, 5) if bool(draw.integers(0, 2)) else (5, 3)
     arguments = {"source": draw.integers(1, V, 2, s), "target": draw.integers(1, V, 2, t)}
-    return Case(arguments, init=init, state=draw.weights(t5.T5(**init)))
+    return Case(arguments, init=init, state=draw.weights(t5.T5(**init), scale=0.4))
+
+
+def defaults(draw: Draw) -> Case:
+    """A text long enough for 32 buckets up to 128, in training: none of it is asked for, and nothing is dropped."""
+    init: dict[str, Any] = {"vocabulary": V, "d_model": D, "n_heads": H, "d_head": DH, "d_ff": F, "n_layers": 1}
+    arguments = {"source": draw.integers(1, V, 1, 3), "target": draw.integers(1, V, 1, 80)}
+    return Case(arguments, init=init, state=draw.weights(t5.T5(**init), scale=0.4), training=True)
 
 
 def encoding(case: Case) -> Case:
@@ -92,50 +114,66 @@ def longer(draw: Draw, size: int) -> Case:
     return model(draw, n_layers=1).with_arguments(source=source, target=target)
 
 
-def _fresh(draw: Draw, **options: Any) -> Case:
-    """A wide model as it is drawn: many tokens alone, whose logits show how the matrices are spread."""
-    sizes = {"vocabulary": 60, "d_model": 48, "n_heads": 2, "d_head": 12, "d_ff": 40, "n_layers": 1}
-    tokens = draw.permutation(60)[:, None]
-    return Case({"source": tokens, "target": tokens.flip(0)}, init={**sizes, **options})
+def drawn(draw: Draw, name: str) -> Case:
+    """A parameter of a model as it is drawn."""
+    layers = 2 + int(draw.integers(0, 2))
+    init = {
+        "vocabulary": 50,
+        "d_model": 32,
+        "n_heads": 4,
+        "d_head": 12,
+        "d_ff": 56,
+        "n_layers": layers,
+        "n_buckets": 128,
+    }
+    return Case({"target": name}, init={**init, "gated": True, "tie_weights": False}, method="get_parameter")
 
 
-def fresh_tied(draw: Draw) -> Case:
-    """With tied weights."""
-    return _fresh(draw)
-
-
-def fresh_untied(draw: Draw) -> Case:
-    """With a matrix of its own."""
-    return _fresh(draw, tie_weights=False)
+def _as_drawn(draw: Draw) -> list[Probe]:
+    """Ask for each parameter by its name, since in the logits of a whole model one spread hides another."""
+    asked = [(name, 1.12) for name in MATRICES] + [(name, 1.2) for name in TABLES]
+    found = [
+        Probe((drawn(draw, f"{name}.weight").request(),), "spread", {"dim": 0, "within": within})
+        for name, within in asked
+    ]
+    return found + [Probe((drawn(draw, name).request(),), "matches") for name in VECTORS]
 
 
 T5 = Exercise(
     reference=t5.T5,
     rows=(
         rows.numbers(
-            2.5, model, encoder, title="With tied weights, logits and memory are right; the future changes no logits."
+            1.75,
+            model,
+            encoder,
+            defaults,
+            title="With tied weights, logits and memory are right; the future changes no logits.",
         ),
         rows.numbers(
-            3.25, padded, padded_encoder, name="mask", title="Nobody attends to padding, neither encoder nor decoder."
+            3, padded, padded_encoder, name="mask", title="Nobody attends to padding, neither encoder nor decoder."
         ),
         rows.numbers(
-            3.25,
+            3,
             untied,
             gated,
             name="version 1.1",
             title="An output matrix of its own gives logits as they are; the feed-forward networks may be gated.",
         ),
-        rows.numbers(2, small_distance, name="distance", title="The largest distance may be another one."),
+        rows.numbers(1.75, small_distance, name="distance", title="The largest distance may be another one."),
         rows.numbers(
-            2,
+            1.75,
             all_dropped,
             not_training,
             hardly_dropped,
             name="dropout",
             title="In training dropout falls on the embeddings and in every layer.",
         ),
-        rows.initialisation(
-            0.75, (fresh_tied, 0), (fresh_untied, 0), title="Weights are drawn with the deviations of the docstring."
+        rows.Row(
+            "initialisation",
+            "Every matrix is drawn with the standard deviation of the docstring, and norms begin as ones.",
+            2.5,
+            _as_drawn,
+            side=True,
         ),
         rows.device(0.5, model),
         rows.no_loop(0.75, longer, over="examples or positions"),

@@ -19,12 +19,17 @@ D, H, DH = 6, 2, 5
 def own(draw: Draw) -> Case:
     """Self-attention without a mask or a bias."""
     init = {"d_model": D, "n_heads": H, "d_head": DH}
-    return Case({"x": draw.normal(3, 4, D)}, init=init, state=draw.weights(t5.T5Attention(D, H, DH)))
+    return Case({"x": draw.normal(3, 4, D)}, init=init, state=draw.weights(t5.T5Attention(D, H, DH), scale=0.4))
 
 
 def context(draw: Draw) -> Case:
     """A context of another length."""
     return own(draw).with_arguments(context=draw.normal(3, 7, D))
+
+
+def as_long(draw: Draw) -> Case:
+    """A context as long as the sequence that asks: what comes from which goes unseen by the shapes."""
+    return own(draw).with_arguments(context=draw.normal(3, 4, D))
 
 
 def biased(draw: Draw) -> Case:
@@ -70,14 +75,18 @@ def longer(draw: Draw, size: int) -> Case:
     """More examples, heads and positions."""
     init = {"d_model": 2 * size, "n_heads": 2 * size, "d_head": 3}
     case = Case({"x": draw.normal(size, size + 2, 2 * size)}, init=init)
-    return replace(case, state=draw.weights(t5.T5Attention(**init)))
+    return replace(case, state=draw.weights(t5.T5Attention(**init), scale=0.3))
 
 
 T5_ATTENTION = Exercise(
     reference=t5.T5Attention,
     rows=(
         rows.numbers(
-            2, own, context, title="Self-attention and cross-attention give the right numbers, without any scaling."
+            2,
+            own,
+            context,
+            as_long,
+            title="Self-attention and cross-attention give the right numbers, without any scaling.",
         ),
         rows.numbers(
             2.25, biased, biased_examples, name="bias", title="The bias is added to the scores before the softmax."

@@ -7,6 +7,7 @@ import torch
 from autograder.checking import rows
 from autograder.checking.draw import Case, Draw
 from autograder.checking.exercise import Exercise
+from autograder.checking.rows import Probe
 from tfcourse import beyond
 
 D = 5
@@ -45,11 +46,17 @@ def zeros(draw: Draw) -> Case:
     return case.with_arguments(numerical=torch.zeros(3, 3))
 
 
-def fresh(draw: Draw) -> Case:
-    """As it is built: many columns, of which the numbers are ones."""
-    init = {"n_numerical": 16, "cardinalities": [12, 12], "d_token": 16}
-    arguments = {"numerical": torch.ones(12, 16), "categorical": torch.arange(12)[:, None].expand(12, 2).clone()}
-    return Case(arguments, init=init)
+def drawn(draw: Draw, name: str) -> Case:
+    """A parameter of a wide tokenizer as it is drawn."""
+    cardinalities = [3, 2, 4 + int(draw.integers(0, 3))]
+    init = {"n_numerical": 4, "cardinalities": cardinalities, "d_token": 256}
+    return Case({"target": name}, init=init, method="get_parameter")
+
+
+def _as_drawn(draw: Draw) -> list[Probe]:
+    """Ask for each parameter by its name, since in the tokens one spread hides another."""
+    names = ("weight", "bias", "embedding.weight", "category_bias", "class_token")
+    return [Probe((drawn(draw, name).request(),), "spread", {"dim": -1}) for name in names]
 
 
 def more(draw: Draw, size: int) -> Case:
@@ -67,7 +74,7 @@ FEATURE_TOKENIZER = Exercise(
         rows.numbers(
             1.25, numbers_alone, zeros, name="edges", title="No categories at all, and numbers that are zero."
         ),
-        rows.initialisation(0.5, (fresh, 1), title="All parameters are drawn as the docstring says."),
+        rows.Row("initialisation", "All parameters are drawn as the docstring says.", 0.5, _as_drawn, side=True),
         rows.inputs_kept(0.5, mixed),
         rows.device(0.5, mixed),
         rows.no_loop(0.5, more, over="rows or columns"),

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import torch
 
 from autograder.checking import rows
 from autograder.checking.draw import Case, Draw
 from autograder.checking.exercise import Exercise
+from autograder.checking.rows import Probe
 from tfcourse import beyond
 
 
@@ -51,26 +54,75 @@ def points(draw: Draw) -> Case:
     return Case({"a": a, "b": b})
 
 
+def small(draw: Draw) -> Case:
+    """Boxes of a hundredth of the picture, some of which touch: their areas are small numbers, and no reason to add to them."""
+    case = some(draw)
+    return case.with_arguments(**{name: 0.01 * boxes for name, boxes in case.arguments.items()})
+
+
+def tiny(draw: Draw) -> Case:
+    """Boxes of less than a pixel, whose areas are near 1e-8."""
+    case = some(draw)
+    return case.with_arguments(**{name: 1e-4 * boxes for name, boxes in case.arguments.items()})
+
+
+def in_double(draw: Draw) -> Case:
+    """Boxes in double precision, with digits that single precision does not have."""
+    case = some(draw)
+    return Case({name: boxes.double() + 1e-9 * draw.normal(*boxes.shape) for name, boxes in case.arguments.items()})
+
+
 def more(draw: Draw, size: int) -> Case:
     """More boxes."""
     return Case({"a": _boxes(draw, size), "b": _boxes(draw, size + 1)})
 
 
-def corners_only(draw: Draw) -> Case:
-    """Boxes of three numbers."""
-    return Case({"a": draw.normal(2, 3), "b": _boxes(draw, 2)})
+def _numbers(a: int, b: int) -> rows.Maker:
+    def make(draw: Draw) -> Case:
+        wide = {"a": torch.cat([_boxes(draw, 2)] * 2, dim=1), "b": torch.cat([_boxes(draw, 3)] * 2, dim=1)}
+        return Case({"a": wide["a"][:, :a], "b": wide["b"][:, :b]})
+
+    return make
+
+
+_POINTS = rows.edge(
+    0.5, points, name="points", gradients=False, dtypes=(), title="A box without area makes no NaN: 0 / 0 counts as 0."
+)
+
+
+def _about_points(draw: Draw) -> list[Probe]:
+    """Ask for numbers, and for gradients that are finite, whatever they are."""
+    return [*_POINTS.probes(draw), Probe((draw.case(points).request("gradients", ("a", "b")),), "finite")]
 
 
 GENERALIZED_IOU = Exercise(
     reference=beyond.generalized_iou,
     rows=(
-        rows.numbers(2.5, some, title="Every pair of boxes gets its number; gradients reach both."),
-        rows.numbers(1.5, far_apart, name="apart", title="Boxes that do not touch get the less, the farther they are."),
+        rows.numbers(2.25, some, title="Every pair of boxes gets its number; gradients reach both."),
+        rows.numbers(
+            1.25, far_apart, name="apart", title="Boxes that do not touch get the less, the farther they are."
+        ),
         rows.numbers(0.5, inside, name="inside", title="A box within another, and boxes that nearly agree."),
         rows.edge(
-            0.5, points, name="points", gradients=False, title="A box without area makes no NaN: 0 / 0 counts as 0."
+            0.5,
+            small,
+            tiny,
+            in_double,
+            name="small",
+            dtypes=(),
+            gradients=False,
+            title="Boxes may be as small as you like, and in float64.",
         ),
+        replace(_POINTS, probes=_about_points),
         rows.no_loop(0.5, more, over="boxes"),
-        rows.errors(0.5, some, corners_only, title="Boxes without four numbers are a ValueError."),
+        rows.errors(
+            0.5,
+            some,
+            _numbers(3, 4),
+            _numbers(5, 4),
+            _numbers(4, 3),
+            _numbers(4, 5),
+            title="Boxes without four numbers, in either list, are a ValueError.",
+        ),
     ),
 )

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import torch
+from torch import Tensor
 
 from autograder.checking import rows
 from autograder.checking.draw import Case, Draw
@@ -22,19 +25,60 @@ def _case(draw: Draw, n: int, objects: tuple[int, ...], kinds: int = 4) -> Case:
     )
 
 
+def _greedy(cost: Tensor) -> list[int]:
+    """Each object takes the cheapest prediction that is left."""
+    left, chosen = cost.clone(), []
+    for column in range(cost.shape[1]):
+        chosen.append(int(left[:, column].argmin()))
+        left[chosen[-1]] = torch.inf
+    return chosen
+
+
+def _is_telling(picture: tuple[Tensor, Tensor, Tensor, Tensor], weights: dict[str, float]) -> bool:
+    """Whether each of the three parts of the cost, and the weights that are given, change the matching; to be greedy does not."""
+    cost_with = partial(beyond.matching_cost, *picture)
+    cost = cost_with(**weights)
+    best = beyond.assign(cost).tolist()
+    parts: list[dict[str, float]] = [{**weights, name: 0.0} for name in ("class_weight", "l1_weight", "iou_weight")]
+    others = [*parts, {}] if weights else parts
+    found = [beyond.assign(cost_with(**other)).tolist() for other in others]
+    # What is decided by less than rounding errors is not asked.
+    clear = all(
+        float(cost[other, range(len(best))].sum() - cost[best, range(len(best))].sum()) > 0.02 for other in found
+    )
+    return clear and best not in found and _greedy(cost) == best
+
+
+def _telling(draw: Draw, n: int, objects: tuple[int, ...], kinds: int = 4, **weights: float) -> Case:
+    """Several predictions are near to every object: which of them is its own depends on kind, distance and overlap."""
+    pictures: list[tuple[Tensor, Tensor, Tensor, Tensor]] = []
+    while len(pictures) < len(objects):
+        o = objects[len(pictures)]
+        targets = torch.cat([0.3 + 0.4 * draw.normal(o, 2).sigmoid(), 0.1 + 0.3 * draw.normal(o, 2).sigmoid()], dim=1)
+        near = targets[draw.integers(0, o, n)] + 0.08 * draw.normal(n, 4)
+        boxes = torch.cat([near[:, :2], near[:, 2:].clamp(min=0.05)], dim=1)
+        picture = (2 * draw.normal(n, kinds + 1), boxes, draw.integers(0, kinds, o), targets)
+        if _is_telling(picture, weights):
+            pictures.append(picture)
+    logits, boxes_of_all, labels, targets_of_all = zip(*pictures, strict=True)
+    arguments = {"logits": torch.stack(logits), "boxes": torch.stack(boxes_of_all)}
+    return Case({**arguments, "labels": list(labels), "targets": list(targets_of_all), **weights})
+
+
 def two_pictures(draw: Draw) -> Case:
     """Two pictures with different numbers of objects."""
-    return _case(draw, 7, (3, 4))
+    return _telling(draw, 7, (3, 4))
 
 
 def another_batch(draw: Draw) -> Case:
     """Three pictures, and more predictions."""
-    return _case(draw, 9, (2, 5, 3), kinds=3)
+    return _telling(draw, 9, (2, 5, 3), kinds=3)
 
 
 def weighted(draw: Draw) -> Case:
     """Other weights."""
-    return _case(draw, 6, (3, 2)).with_arguments(no_object_weight=0.35, l1_weight=1.5, iou_weight=4.0)
+    case = _telling(draw, 6, (3, 2), l1_weight=1.5, iou_weight=4.0)
+    return case.with_arguments(no_object_weight=0.35)
 
 
 def contested(draw: Draw) -> Case:
@@ -50,6 +94,11 @@ def contested(draw: Draw) -> Case:
 def one_empty(draw: Draw) -> Case:
     """A picture without an object beside one with three."""
     return _case(draw, 5, (3, 0))
+
+
+def one_object(draw: Draw) -> Case:
+    """A single object on two pictures."""
+    return _case(draw, 5, (0, 1))
 
 
 def all_empty(draw: Draw) -> Case:
@@ -68,7 +117,9 @@ HUNGARIAN_MATCHING_LOSS = Exercise(
         ),
         rows.numbers(2.75, weighted, name="weights", title="The weights are those that are given."),
         rows.numbers(2, contested, name="contested", title="The cheapest assignment is that of all objects together."),
-        rows.numbers(1.5, one_empty, all_empty, name="empty", title="Pictures without objects teach “no object”."),
+        rows.numbers(
+            1.5, one_empty, one_object, all_empty, name="empty", title="Pictures without objects teach “no object”."
+        ),
         rows.inputs_kept(0.75, two_pictures),
         rows.device(0.75, two_pictures),
     ),

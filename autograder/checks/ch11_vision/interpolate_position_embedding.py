@@ -45,13 +45,29 @@ def same_count(draw: Draw) -> Case:
 
 
 def in_half(draw: Draw) -> Case:
-    """A grid for the precisions."""
-    return _case(draw, (3, 6))
+    """Large positions, of which little is left where they cancel out: what is rounded on the way shows there."""
+    case = _case(draw, (20, 30))
+    return case.with_arguments(table=1000 * case.arguments["table"])
 
 
 def no_square(draw: Draw) -> Case:
     """A table whose patches fill no square."""
     return Case({"table": draw.normal(13, D), "grid": (3, 4)})
+
+
+def one_patch(draw: Draw) -> Case:
+    """A table of a single patch, which is the same everywhere."""
+    return Case({"table": draw.normal(2, D), "grid": (2, 3)})
+
+
+def no_patch(draw: Draw) -> Case:
+    """A table that has a row for the class token alone."""
+    return Case({"table": draw.normal(1, D), "grid": (2, 3)})
+
+
+def too_many_extra(draw: Draw) -> Case:
+    """A table that is shorter than the rows that belong to no patch."""
+    return Case({"table": draw.normal(3, D), "grid": (2, 3), "n_extra": 4})
 
 
 INTERPOLATE_POSITION_EMBEDDING = Exercise(
@@ -69,6 +85,14 @@ INTERPOLATE_POSITION_EMBEDDING = Exercise(
         ),
         rows.precision(0.5, in_half),
         rows.inputs_kept(0.25, higher),
-        rows.errors(0.5, higher, no_square, title="Positions that fill no square are a ValueError."),
+        rows.errors(
+            0.5,
+            higher,
+            one_patch,
+            no_square,
+            no_patch,
+            too_many_extra,
+            title="Positions that fill no square are a ValueError; those of a single patch do.",
+        ),
     ),
 )

@@ -59,14 +59,45 @@ def uneven_groups(draw: Draw) -> Case:
     return case.with_arguments(x=case.arguments["x"][:, :5])
 
 
+def higher_than_wide(draw: Draw) -> Case:
+    """A neighbourhood of three columns and five rows."""
+    return near(draw).with_arguments(prior=draw.normal(3, 5, 3))
+
+
+def wider_than_high(draw: Draw) -> Case:
+    """A neighbourhood of five columns and three rows."""
+    return near(draw).with_arguments(prior=draw.normal(3, 3, 5))
+
+
+def more_priors(draw: Draw) -> Case:
+    """Priors for more groups than there are queries."""
+    return _case(draw, 2, 3).with_arguments(prior=draw.normal(3, 3, 3))
+
+
+def fewer_priors(draw: Draw) -> Case:
+    """Priors for fewer groups than there are queries."""
+    return _case(draw, 3, 2).with_arguments(prior=draw.normal(2, 3, 3))
+
+
 LOCAL_RELATION = Exercise(
     reference=vit.local_relation,
     rows=(
-        rows.numbers(3.5, near, farther, title="Neighbours in the picture count by likeness and by where they stand."),
+        rows.numbers(3.25, near, farther, title="Neighbours in the picture count by likeness and by where they stand."),
         rows.numbers(2, shared, widely_shared, name="groups", title="Neighbouring channels share their weights."),
         rows.precision(0.75, precise),
         rows.inputs_kept(0.25, near),
-        rows.no_loop(0.75, more, over="examples, channels or places"),
-        rows.errors(0.75, near, even, uneven_groups, title="An even side and uneven groups are a ValueError."),
+        rows.device(0.5, near),
+        rows.no_loop(0.5, more, over="examples, channels or places"),
+        rows.errors(
+            0.75,
+            near,
+            even,
+            uneven_groups,
+            higher_than_wide,
+            wider_than_high,
+            more_priors,
+            fewer_priors,
+            title="A prior that is not square and odd, or does not fit, and uneven groups are a ValueError.",
+        ),
     ),
 )

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import torch
+
 from autograder.checking import rows
 from autograder.checking.draw import Case, Draw
 from autograder.checking.exercise import Exercise
 from autograder.checks.ch11_vision.patches import CUTTING, sizes
+from autograder.checks.variants import changed
 from tfcourse import vit
 
 
@@ -18,6 +21,16 @@ def pictures(draw: Draw) -> Case:
 def other_pictures(draw: Draw) -> Case:
     """Pictures of another size."""
     return pictures(draw)
+
+
+def bytes_of_pixels(draw: Draw) -> Case:
+    """Pictures as files hold them: a byte for each number."""
+    return Case({"images": draw.integers(0, 256, 2, 3, 4, 6).to(torch.uint8), "patch": 2})
+
+
+def large_integers(draw: Draw) -> Case:
+    """Whole numbers that no float32 holds."""
+    return Case({"images": 2**40 + draw.integers(0, 1000, 2, 2, 6, 3), "patch": 3})
 
 
 def more(draw: Draw, size: int) -> Case:
@@ -41,9 +54,20 @@ PATCHIFY = Exercise(
         rows.numbers(
             3.25, pictures, other_pictures, title="Patches come row by row; in a patch, the channel runs fastest."
         ),
+        rows.numbers(
+            0.25, bytes_of_pixels, large_integers, name="integers", title="Whole numbers stay whole, in their dtype."
+        ),
         rows.inputs_kept(0.25, pictures),
-        rows.no_loop(0.75, more, over="examples or patches"),
-        rows.errors(0.75, pictures, too_high, too_wide, title="Pictures that patches do not fill are a ValueError."),
+        rows.no_loop(0.5, more, over="examples or patches"),
+        rows.errors(
+            0.75,
+            pictures,
+            too_high,
+            too_wide,
+            changed(pictures, patch=0),
+            changed(pictures, patch=-1),
+            title="Pictures that patches do not fill, and patches without a side, are a ValueError.",
+        ),
     ),
     forbidden=CUTTING,
     rule_case=pictures,

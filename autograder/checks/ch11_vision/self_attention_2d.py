@@ -28,8 +28,13 @@ def another_map(draw: Draw) -> Case:
 
 
 def own_width(draw: Draw) -> Case:
-    """The width that follows from the channels."""
-    return _case(draw, 16 + 8 * int(draw.integers(0, 2)), (3, 2))
+    """The width that follows from the channels, of which it is an eighth, rounded down."""
+    return _case(draw, 23 + 8 * int(draw.integers(0, 2)), (3, 2))
+
+
+def exact_width(draw: Draw) -> Case:
+    """Channels that eight divides."""
+    return _case(draw, 16 + 8 * int(draw.integers(0, 2)), (2, 3))
 
 
 def few_channels(draw: Draw) -> Case:
@@ -58,7 +63,12 @@ SELF_ATTENTION_2D = Exercise(
             title="Every place reads all places; gradients reach all weights, gamma too.",
         ),
         rows.numbers(
-            2, own_width, few_channels, name="width", title="Without a width it is an eighth, and at least 1."
+            2,
+            own_width,
+            exact_width,
+            few_channels,
+            name="width",
+            title="Without a width it is an eighth, rounded down, and at least 1.",
         ),
         rows.numbers(
             0.75,

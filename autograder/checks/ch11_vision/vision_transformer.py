@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from autograder.checking import rows
 from autograder.checking.draw import Case, Draw
 from autograder.checking.exercise import Exercise
+from autograder.checking.rows import Probe
 from autograder.checks.ch05_transformer.layer_cases import drop_everything, drop_nothing, hardly_drop, with_options
 from tfcourse import vit
 
@@ -32,6 +34,16 @@ def another_size(draw: Draw) -> Case:
     return model(draw).with_arguments(images=draw.normal(2, 3, high, wide))
 
 
+def as_many_patches(draw: Draw) -> Case:
+    """Pictures of another size that have as many patches as those that the positions are for."""
+    return model(draw).with_arguments(images=draw.normal(2, 3, 2, 18))
+
+
+def no_dropout_asked_for(draw: Draw) -> Case:
+    """In training, where nothing is dropped unless it is asked for."""
+    return replace(model(draw), training=True)
+
+
 def all_dropped(draw: Draw) -> Case:
     """Nothing is left of the embeddings, and of what the sublayers say."""
     return drop_everything(model(draw))
@@ -47,21 +59,17 @@ def hardly_dropped(draw: Draw) -> Case:
     return hardly_drop(model(draw))
 
 
-def _fresh(draw: Draw, **options: Any) -> Case:
-    """A model as it is drawn, which sees many pictures: what is drawn too large hides how they differ."""
-    widths = {"d_model": 48, "n_heads": 4, "d_ff": 48, "n_layers": 1}
-    sizes = {"image_size": 4, "patch": 4, "n_channels": 3, "n_classes": 24}
-    return Case({"images": draw.normal(40, 3, 4, 4)}, init={**sizes, **widths, **options})
+def drawn(draw: Draw, name: str) -> Case:
+    """A parameter of a wide model as it is drawn."""
+    sizes = {"image_size": 32, "patch": 4, "n_channels": 1, "n_classes": 2 + int(draw.integers(0, 5))}
+    widths = {"d_model": 256, "n_heads": 1, "d_ff": 2, "n_layers": 1}
+    return Case({"target": name}, init={**sizes, **widths}, method="get_parameter")
 
 
-def fresh_class(draw: Draw) -> Case:
-    """Read from the class token."""
-    return _fresh(draw)
-
-
-def fresh_mean(draw: Draw) -> Case:
-    """Read from the patches."""
-    return _fresh(draw, pooling="mean")
+def _as_drawn(draw: Draw) -> list[Probe]:
+    """Ask for the parameters by their names: the order in which the parts are drawn is nobody's business."""
+    names = ("class_token", "position_table")
+    return [Probe((drawn(draw, name).request(),), "spread", {"dim": 0}) for name in names]
 
 
 def left_over(draw: Draw) -> Case:
@@ -80,20 +88,28 @@ VISION_TRANSFORMER = Exercise(
     rows=(
         rows.numbers(3.25, model, title="The class token's state gives the right logits; gradients reach all weights."),
         rows.numbers(3, mean, name="mean", title="The mean of the patches may be read in its place."),
-        rows.numbers(2.75, another_size, name="size", title="Pictures of other sizes get interpolated positions."),
+        rows.numbers(
+            2.75,
+            another_size,
+            as_many_patches,
+            name="size",
+            title="Pictures of other sizes get interpolated positions.",
+        ),
         rows.numbers(
             1.75,
             all_dropped,
             not_training,
             hardly_dropped,
+            no_dropout_asked_for,
             name="dropout",
             title="In training, and only then, dropout falls on the embeddings and in every layer.",
         ),
-        rows.initialisation(
+        rows.Row(
+            "initialisation",
+            "Class token and positions are drawn with a standard deviation of 0.02.",
             0.75,
-            (fresh_class, 0),
-            (fresh_mean, 0),
-            title="Class token and positions are drawn with the deviation of the docstring.",
+            _as_drawn,
+            side=True,
         ),
         rows.device(0.75, model),
         rows.errors(

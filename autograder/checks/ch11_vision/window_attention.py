@@ -6,11 +6,12 @@ from autograder.checking import rows
 from autograder.checking.draw import Case, Draw
 from autograder.checking.exercise import Exercise
 from autograder.checks.ch05_transformer.ready_made import ATTENTION
+from autograder.checks.variants import changed
 from tfcourse import vit
 
 
-def _case(draw: Draw, window: int, grid: tuple[int, int], **options: int) -> Case:
-    b, h, dh, dv = 2, 3, 3 + int(draw.integers(0, 2)) * 2, 2
+def _case(draw: Draw, window: int, grid: tuple[int, int], b: int = 2, h: int = 3, **options: int) -> Case:
+    dh, dv = 3 + int(draw.integers(0, 2)) * 2, 2
     q, k, v = draw.normal(b, h, *grid, dh), draw.normal(b, h, *grid, dh), draw.normal(b, h, *grid, dv)
     return Case({"q": q, "k": k, "v": v, "window": window, **options})
 
@@ -26,13 +27,13 @@ def other_windows(draw: Draw) -> Case:
 
 
 def shifted(draw: Draw) -> Case:
-    """Shifted by less than half a window."""
-    return _case(draw, 3, (6, 3), shift=1)
+    """Shifted by less than half a window; there are several windows along both axes, or a roll along one of them would not show."""
+    return _case(draw, 3, (6, 9), b=1, h=2, shift=1)
 
 
 def far_shifted(draw: Draw) -> Case:
     """Shifted by more than half a window."""
-    return _case(draw, 3, (3, 6), shift=2)
+    return _case(draw, 3, (9, 6), b=1, h=2, shift=2)
 
 
 def biased(draw: Draw) -> Case:
@@ -57,6 +58,16 @@ def left_over(draw: Draw) -> Case:
     return _case(draw, 3, (6, 7))
 
 
+def row_left_over(draw: Draw) -> Case:
+    """A row of the grid is left over."""
+    return _case(draw, 3, (7, 6))
+
+
+def single_places(draw: Draw) -> Case:
+    """Windows of a single place each, which is the smallest side that there is."""
+    return _case(draw, 1, (3, 2))
+
+
 def too_far(draw: Draw) -> Case:
     """A shift by a whole window."""
     return _case(draw, 2, (4, 6), shift=2)
@@ -65,7 +76,7 @@ def too_far(draw: Draw) -> Case:
 WINDOW_ATTENTION = Exercise(
     reference=vit.window_attention,
     rows=(
-        rows.numbers(2.5, windows, other_windows, title="Every place attends to the places of its window."),
+        rows.numbers(2.25, windows, other_windows, title="Every place attends to the places of its window."),
         rows.numbers(
             2.75,
             shifted,
@@ -75,9 +86,18 @@ WINDOW_ATTENTION = Exercise(
         ),
         rows.numbers(2.5, biased, name="bias", title="The bias is added to the scores before the softmax."),
         rows.precision(0.75, precise),
-        rows.no_loop(0.75, more, over="examples, heads or windows"),
+        rows.device(0.5, shifted),
+        rows.no_loop(0.5, more, over="examples, heads or windows"),
         rows.errors(
-            0.75, windows, left_over, too_far, title="Windows that do not fit and shifts too far are a ValueError."
+            0.75,
+            windows,
+            single_places,
+            left_over,
+            row_left_over,
+            changed(windows, window=0),
+            too_far,
+            changed(windows, shift=-1),
+            title="Windows that do not fit, and shifts that are negative or too far, are a ValueError.",
         ),
     ),
     forbidden=ATTENTION,

@@ -35,8 +35,9 @@ def in_the_middle(draw: Draw) -> Case:
 ALIBI_BIAS = Exercise(
     reference=rotary.alibi_bias,
     rows=(
-        rows.numbers(2.25, square, more_keys, title="Each head loses its slope with every place of distance."),
+        rows.numbers(1.75, square, more_keys, title="Each head loses its slope with every place of distance."),
         rows.numbers(1.25, behind_a_cache, in_the_middle, name="start", title="Queries may stand behind others."),
+        rows.precision(0.5, square),
         rows.inputs_kept(0.25, square),
         rows.device(0.25, square),
     ),

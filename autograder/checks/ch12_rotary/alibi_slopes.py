@@ -28,6 +28,11 @@ def dozen(draw: Draw) -> Case:
     return Case({"n_heads": draw.unseen(10, 15)})
 
 
+def one(draw: Draw) -> Case:
+    """One head, which is a power of two."""
+    return Case({"n_heads": 1})
+
+
 def none(draw: Draw) -> Case:
     """No head."""
     return Case({"n_heads": 0})
@@ -41,6 +46,6 @@ ALIBI_SLOPES = Exercise(
         rows.numbers(
             1.25, between, dozen, name="other numbers", title="Any other number of heads gets its slopes, too."
         ),
-        rows.errors(0.5, few, none, title="No head at all is a ValueError."),
+        rows.errors(0.5, few, one, none, title="No head at all is a ValueError; one head is not."),
     ),
 )

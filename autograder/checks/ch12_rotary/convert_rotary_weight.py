@@ -5,6 +5,7 @@ from __future__ import annotations
 from autograder.checking import rows
 from autograder.checking.draw import Case, Draw
 from autograder.checking.exercise import Exercise
+from autograder.checks.variants import changed
 from tfcourse import rotary
 
 
@@ -27,11 +28,6 @@ def bias(draw: Draw) -> Case:
     return to_half(draw).with_arguments(weight=draw.normal(24))
 
 
-def bias_back(draw: Draw) -> Case:
-    """A bias, the other way."""
-    return to_neighbours(draw).with_arguments(weight=draw.normal(24)) if draw.integers(0, 1) else bias(draw)
-
-
 def unknown(draw: Draw) -> Case:
     """A pairing that does not exist."""
     return _case(draw, "quarters")
@@ -43,7 +39,14 @@ CONVERT_ROTARY_WEIGHT = Exercise(
         rows.numbers(2, to_half, title="Rows are reordered from neighbours to halves, within each head."),
         rows.numbers(1.5, to_neighbours, name="interleaved", title="Rows are reordered from halves to neighbours."),
         rows.numbers(0.75, bias, name="bias", title="A bias is reordered as the weights are."),
-        rows.errors(0.5, to_half, unknown, title="A pairing that does not exist is a ValueError."),
+        rows.errors(
+            0.5,
+            to_half,
+            unknown,
+            changed(to_half, n_heads=8),
+            changed(to_half, n_heads=5),
+            title="An unknown pairing is a ValueError, and so are rows that are not heads of an even width.",
+        ),
         rows.device(0.25, to_half),
     ),
 )

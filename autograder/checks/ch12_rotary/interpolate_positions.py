@@ -25,9 +25,19 @@ def double(draw: Draw) -> Case:
     return Case({"positions": 100_000 * draw.normal(5, dtype=torch.float64).abs(), "scale": 0.3})
 
 
+def short(draw: Draw) -> Case:
+    """Places in half precision, whose products are not rounded to it."""
+    return Case({"positions": (50 + 9 * draw.normal(5)).to(torch.bfloat16), "scale": 0.3})
+
+
+def unchanged(draw: Draw) -> Case:
+    """A scale of 1, which is legal."""
+    return whole(draw).with_arguments(scale=1.0)
+
+
 def above_one(draw: Draw) -> Case:
     """A scale that stretches."""
-    return whole(draw).with_arguments(scale=4.0)
+    return whole(draw).with_arguments(scale=1.5)
 
 
 def zero(draw: Draw) -> Case:
@@ -39,7 +49,15 @@ INTERPOLATE_POSITIONS = Exercise(
     reference=rotary.interpolate_positions,
     rows=(
         rows.numbers(1.5, whole, real, title="Places are squeezed, and become real numbers."),
-        rows.numbers(1, double, name="double", title="Places in float64 stay in float64."),
-        rows.errors(0.5, whole, above_one, zero, title="A scale that is not above 0 and at most 1 is a ValueError."),
+        rows.numbers(
+            1,
+            double,
+            short,
+            name="precision",
+            title="Places in float64 stay in it, and half precision becomes float32.",
+        ),
+        rows.errors(
+            0.5, whole, unchanged, above_one, zero, title="A scale that is not above 0 and at most 1 is a ValueError."
+        ),
     ),
 )

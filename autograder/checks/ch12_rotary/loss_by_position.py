@@ -24,10 +24,22 @@ def two(draw: Draw) -> Case:
     return _case(draw, 2, 10)
 
 
-def half(draw: Draw) -> Case:
-    """Logits in half precision."""
-    case = four(draw)
-    return case.with_arguments(logits=case.arguments["logits"].to(torch.bfloat16))
+def one(draw: Draw) -> Case:
+    """The whole text is one stretch."""
+    return _case(draw, 1, 6)
+
+
+def none(draw: Draw) -> Case:
+    """No stretch."""
+    return four(draw).with_arguments(bins=0)
+
+
+def enormous(draw: Draw) -> Case:
+    """One surprise in each stretch is too large for float16, and their mean is not."""
+    targets = draw.integers(0, 5, 1, 6)
+    favourites = torch.where(torch.arange(6) % 3 == 1, (targets + 1) % 5, targets)
+    logits = 35_000.0 * (2 * torch.nn.functional.one_hot(favourites, 5) - 1)
+    return Case({"logits": logits, "targets": targets, "bins": 2})
 
 
 def uneven(draw: Draw) -> Case:
@@ -39,7 +51,9 @@ LOSS_BY_POSITION = Exercise(
     reference=rotary.loss_by_position,
     rows=(
         rows.numbers(2, four, two, title="The mean surprise of each stretch is right."),
-        rows.precision(0.5, four, title="Logits of every precision give a surprise in theirs."),
-        rows.errors(0.5, four, uneven, title="Places that cannot be divided evenly are a ValueError."),
+        rows.precision(0.5, four, enormous, title="Logits of every precision give a surprise in theirs."),
+        rows.errors(
+            0.5, four, one, none, uneven, title="No stretch, or places that cannot be divided evenly, are a ValueError."
+        ),
     ),
 )

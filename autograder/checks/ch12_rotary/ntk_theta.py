@@ -5,6 +5,7 @@ from __future__ import annotations
 from autograder.checking import rows
 from autograder.checking.draw import Case, Draw
 from autograder.checking.exercise import Exercise
+from autograder.checks.variants import changed
 from tfcourse import rotary
 
 
@@ -33,7 +34,14 @@ NTK_THETA = Exercise(
     rows=(
         rows.numbers(2.5, usual, narrow, title="The new base slows the slowest pair by the factor."),
         rows.errors(
-            0.5, usual, shorter, two_columns, title="A factor below 1 and a head of one pair are a ValueError."
+            0.5,
+            usual,
+            changed(usual, factor=1.0),
+            changed(usual, d_head=4),
+            shorter,
+            two_columns,
+            changed(usual, d_head=7),
+            title="A factor below 1, a head of one pair and an odd width are a ValueError.",
         ),
     ),
 )

@@ -7,7 +7,9 @@ import torch
 from autograder.checking import rows
 from autograder.checking.draw import Case, Draw
 from autograder.checking.exercise import Exercise
+from autograder.checking.rows import Maker
 from autograder.checks.ch05_transformer.ready_made import ATTENTION
+from autograder.checks.ch12_rotary.manners import kept_on_any_device
 from tfcourse import positions
 
 
@@ -49,6 +51,20 @@ def empty_row(draw: Draw) -> Case:
     return with_values(draw).with_arguments(mask=mask)
 
 
+def nearest(draw: Draw) -> Case:
+    """Every offset counts as 0: tables of one row."""
+    return _case(draw).with_arguments(key_offsets=draw.normal(1, 4), value_offsets=draw.normal(1, 6))
+
+
+def _with_tables(keys: tuple[int, int], values: tuple[int, int] = (7, 6)) -> Maker:
+    """Make tables of any shape."""
+
+    def wrong(draw: Draw) -> Case:
+        return _case(draw).with_arguments(key_offsets=draw.normal(*keys), value_offsets=draw.normal(*values))
+
+    return wrong
+
+
 def longer(draw: Draw, size: int) -> Case:
     """More examples, queries and keys."""
     arguments = {
@@ -63,7 +79,9 @@ RELATIVE_ATTENTION = Exercise(
     reference=positions.relative_attention,
     rows=(
         rows.numbers(3, keys_alone, as_many, title="Scores know how far away a key is; gradients reach the table."),
-        rows.numbers(2.25, with_values, name="value offsets", title="What is read may depend on the offset, too."),
+        rows.numbers(
+            2, with_values, nearest, name="value offsets", title="What is read may depend on the offset, too."
+        ),
         rows.numbers(2, masked, shared_mask, name="mask", title="What may not be looked at counts nothing."),
         rows.edge(
             0.5,
@@ -72,8 +90,18 @@ RELATIVE_ATTENTION = Exercise(
             dtypes=(torch.float64, torch.bfloat16, torch.float16),
             title="A query that may attend to nothing gets zeros, in every precision.",
         ),
-        rows.inputs_kept(0.5, with_values, masked),
-        rows.device(0.25, with_values),
+        rows.errors(
+            0.5,
+            with_values,
+            _with_tables((4, 4)),
+            _with_tables((5, 4), (6, 6)),
+            _with_tables((5, 3)),
+            _with_tables((5, 5)),
+            _with_tables((5, 4), (7, 5)),
+            _with_tables((5, 4), (7, 7)),
+            title="A table with an even number of rows or of another width is a ValueError.",
+        ),
+        kept_on_any_device(0.5, with_values, masked),
         rows.no_loop(0.5, longer, over="examples, queries or keys"),
     ),
     forbidden=ATTENTION,

@@ -10,6 +10,7 @@ from autograder.checking import rows
 from autograder.checking.draw import Case, Draw
 from autograder.checking.exercise import Exercise
 from autograder.checks.ch05_transformer.ready_made import ATTENTION
+from autograder.checks.ch12_rotary.manners import kept_on_any_device
 from tfcourse import rotary
 
 D, H = 12, 3
@@ -46,6 +47,22 @@ def squeezed(draw: Draw) -> Case:
     return plain(draw).with_arguments(scale=0.25)
 
 
+def far(draw: Draw) -> Case:
+    """A text that starts at an odd place beyond 2^24, where float32 knows only even numbers."""
+    return plain(draw).with_arguments(start=2**24 + 1 + 2 * int(draw.integers(0, 5000)))
+
+
+def odd_heads(draw: Draw) -> Case:
+    """Heads of three columns, of which one frequency could turn two."""
+    case = plain(draw).with_arguments(frequencies=torch.tensor([0.5], dtype=torch.float64))
+    return replace(case, init={"d_model": D, "n_heads": 4})
+
+
+def uneven(draw: Draw) -> Case:
+    """Heads that do not divide the width."""
+    return replace(plain(draw), init={"d_model": D, "n_heads": 5})
+
+
 def longer(draw: Draw, size: int) -> Case:
     """More examples, heads and places."""
     case = Case({"x": draw.normal(size, size + 2, 4 * size)}, init={"d_model": 4 * size, "n_heads": size})
@@ -55,18 +72,19 @@ def longer(draw: Draw, size: int) -> Case:
 ROTARY_ATTENTION = Exercise(
     reference=rotary.RotaryAttention,
     rows=(
-        rows.numbers(3, plain, with_bias, title="Causal attention of turned queries and keys is right."),
+        rows.numbers(2.75, plain, with_bias, title="Causal attention of turned queries and keys is right."),
         rows.numbers(
-            2.25,
+            2,
             own_frequencies,
             other_base,
             without=("frequencies",),
             name="frequencies",
             title="Base and frequencies may be others.",
         ),
-        rows.numbers(2.25, squeezed, name="scale", title="Places may be squeezed."),
-        rows.inputs_kept(0.5, plain, own_frequencies),
-        rows.device(0.5, plain),
+        rows.numbers(2, squeezed, name="scale", title="Places may be squeezed."),
+        rows.edge(0.75, far, name="far places", title="Far places are as exact as near ones."),
+        rows.errors(0.5, plain, odd_heads, uneven, title="A width that is not heads of an even width is a ValueError."),
+        kept_on_any_device(0.5, plain, own_frequencies),
         rows.no_loop(0.5, longer, over="examples, heads or places"),
     ),
     forbidden=ATTENTION,

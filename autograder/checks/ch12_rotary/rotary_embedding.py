@@ -7,6 +7,8 @@ import torch
 from autograder.checking import rows
 from autograder.checking.draw import Case, Draw
 from autograder.checking.exercise import Exercise
+from autograder.checks.ch12_rotary.manners import kept_on_any_device
+from autograder.checks.variants import changed
 from tfcourse import rotary
 
 
@@ -43,6 +45,26 @@ def far(draw: Draw) -> Case:
     return _case(draw, 100_000 + torch.arange(5) + int(draw.integers(0, 9000)))
 
 
+def far_and_single(draw: Draw) -> Case:
+    """Frequencies in float32, whose angles are still computed in float64."""
+    case = far(draw)
+    return case.with_arguments(frequencies=case.arguments["frequencies"].float())
+
+
+def cancelling(draw: Draw) -> Case:
+    """Pairs in bfloat16 that turn onto an axis: in half precision, the rounded products do not cancel."""
+    positions, frequencies = torch.arange(5) + int(draw.integers(1, 9)), 0.5 ** torch.arange(1, 5)
+    angles = positions[:, None] * frequencies
+    radius = 100 + 20 * draw.normal(2, 3, 5, 4)
+    x = torch.cat([radius * angles.sin(), radius * angles.cos()], dim=-1).to(torch.bfloat16)
+    return Case({"x": x, "positions": positions, "frequencies": frequencies.to(torch.float64)})
+
+
+def too_many(draw: Draw) -> Case:
+    """More frequencies than pairs."""
+    return changed(in_order, frequencies=torch.exp(-draw.normal(5).abs()).to(torch.float64))(draw)
+
+
 def longer(draw: Draw, size: int) -> Case:
     """More examples, places and columns."""
     frequencies = torch.exp(-draw.normal(size).abs()).to(torch.float64)
@@ -55,30 +77,38 @@ ROTARY_EMBEDDING = Exercise(
     reference=rotary.rotary_embedding,
     rows=(
         rows.numbers(
-            3.25,
+            2.75,
             in_order,
             real_numbers,
             without=("frequencies", "positions"),
             title="Columns j and j + F turn by the angle of their place.",
         ),
         rows.numbers(
-            2.25,
+            2,
             neighbours,
             without=("frequencies",),
             name="interleaved",
             title="Neighbouring columns turn if asked for.",
         ),
-        rows.numbers(1.25, partly, without=("frequencies",), name="partly", title="Columns behind stay as they are."),
+        rows.numbers(
+            2,
+            partly,
+            without=("frequencies",),
+            name="partly",
+            title="With few frequencies, the first columns turn among themselves and the others stay.",
+        ),
         rows.edge(
             0.75,
             far,
+            far_and_single,
+            cancelling,
             name="far places",
             gradients=False,
-            dtypes=(torch.bfloat16, torch.float16),
+            dtypes=(torch.float64, torch.bfloat16, torch.float16),
             title="Places beyond 100,000 are as exact as near ones, in every precision.",
         ),
-        rows.inputs_kept(0.5, in_order),
-        rows.device(0.5, in_order),
+        rows.errors(0.5, in_order, partly, too_many, title="More frequencies than pairs of columns are a ValueError."),
+        kept_on_any_device(0.5, in_order),
         rows.no_loop(0.5, longer, over="examples, places or pairs"),
     ),
 )

@@ -23,6 +23,11 @@ def other_base(draw: Draw) -> Case:
     return Case({"d_head": 10, "theta": 1000.0 * draw.unseen(2, 16)})
 
 
+def on_meta(draw: Draw) -> Case:
+    """A device asked for by name."""
+    return Case({"d_head": 8 + 2 * draw.unseen(0, 8), "device": "meta"})
+
+
 def odd(draw: Draw) -> Case:
     """An odd width."""
     return Case({"d_head": 7})
@@ -31,8 +36,9 @@ def odd(draw: Draw) -> Case:
 ROTARY_FREQUENCIES = Exercise(
     reference=rotary.rotary_frequencies,
     rows=(
-        rows.numbers(1.75, narrow, usual, title="The frequencies are right, and in float64."),
+        rows.numbers(1.5, narrow, usual, title="The frequencies are right, and in float64."),
         rows.numbers(0.75, other_base, name="theta", title="The base may be another one."),
+        rows.device(0.25, on_meta),
         rows.errors(0.5, narrow, odd, title="An odd width is a ValueError."),
     ),
 )

@@ -7,6 +7,8 @@ import torch
 from autograder.checking import rows
 from autograder.checking.draw import Case, Draw
 from autograder.checking.exercise import Exercise
+from autograder.checks.ch12_rotary.manners import kept_on_any_device
+from autograder.checks.variants import changed
 from tfcourse import rotary
 
 
@@ -30,25 +32,54 @@ def far(draw: Draw) -> Case:
     return _case(draw, 100_000 + int(draw.integers(0, 9000)) + torch.arange(5))
 
 
+def far_and_single(draw: Draw) -> Case:
+    """Frequencies in float32, whose angles are still computed in float64."""
+    case = far(draw)
+    return case.with_arguments(frequencies=case.arguments["frequencies"].float())
+
+
+def cancelling(draw: Draw) -> Case:
+    """Pairs in bfloat16 that almost cancel each other: in half precision, the rounded products do not."""
+    q, k = 10 * draw.normal(4, 5, 2), 10 * draw.normal(4, 5, 2)
+    arguments = {"q": torch.cat([q, 3 * q, q / 9], dim=-1), "k": torch.cat([k, -k / 3, k / 9], dim=-1)}
+    case = _case(draw, torch.arange(5) + int(draw.integers(0, 4)))
+    frequencies = torch.tensor([0.5, 0.5, 0.25], dtype=torch.float64)
+    return case.with_arguments(
+        frequencies=frequencies, **{name: value.to(torch.bfloat16) for name, value in arguments.items()}
+    )
+
+
+def fewer(draw: Draw) -> Case:
+    """One frequency for all pairs."""
+    return changed(both_ways, frequencies=torch.tensor([0.5], dtype=torch.float64))(draw)
+
+
+def more(draw: Draw) -> Case:
+    """More frequencies than pairs."""
+    return changed(both_ways, frequencies=torch.exp(-draw.normal(4).abs()).to(torch.float64))(draw)
+
+
 ROTARY_SCORE = Exercise(
     reference=rotary.rotary_score,
     rows=(
         rows.numbers(
-            3.5,
+            3.25,
             both_ways,
             real_numbers,
             without=("offset", "frequencies"),
             title="The score follows from the distance alone.",
         ),
         rows.edge(
-            0.5,
+            0.75,
             far,
+            far_and_single,
+            cancelling,
             name="far offsets",
             gradients=False,
-            dtypes=(torch.bfloat16, torch.float16),
+            dtypes=(torch.float64, torch.bfloat16, torch.float16),
             title="Far offsets are as exact as near ones, in every precision.",
         ),
-        rows.inputs_kept(0.5, both_ways),
-        rows.device(0.5, both_ways),
+        rows.errors(0.5, both_ways, fewer, more, title="Fewer or more frequencies than pairs are a ValueError."),
+        kept_on_any_device(0.5, both_ways),
     ),
 )

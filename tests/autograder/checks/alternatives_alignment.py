@@ -57,7 +57,7 @@ def content_by_rsqrt(queries: Tensor, keys: Tensor) -> Tensor:
 def additive_side_by_side(queries: Tensor, keys: Tensor, w_q: Tensor, w_k: Tensor, v: Tensor) -> Tensor:
     """One matrix for query and key put side by side, as Bahdanau's formula is often written."""
     (B, T, _), S = queries.shape, keys.shape[1]
-    if len(w_q) != queries.shape[2] or len(w_k) != keys.shape[2]:
+    if len(w_q) != queries.shape[2] or len(w_k) != keys.shape[2] or v.shape != w_q.shape[1:] or len(keys) != B:
         raise ValueError("the matrices do not fit")
     pairs = torch.cat([queries.unsqueeze(2).expand(B, T, S, -1), keys.unsqueeze(1).expand(B, T, S, -1)], dim=-1)
     return torch.tanh(pairs @ torch.cat([w_q, w_k])) @ v
@@ -68,16 +68,18 @@ def additive_by_einsum(queries: Tensor, keys: Tensor, w_q: Tensor, w_k: Tensor, 
     """Everything by einsum; PyTorch's own error is turned into the one that was asked for."""
     try:
         q, k = torch.einsum("btd,da->bta", queries, w_q), torch.einsum("bsd,da->bsa", keys, w_k)
+        return torch.matmul((q.unsqueeze(2) + k.unsqueeze(1)).tanh(), v.reshape(w_q.shape[-1]))
     except RuntimeError as error:
         raise ValueError(str(error)) from error
-    return torch.einsum("btsa,a->bts", (q.unsqueeze(2) + k.unsqueeze(1)).tanh(), v)
 
 
 @alternative("additive_score")
 def additive_by_linear(queries: Tensor, keys: Tensor, w_q: Tensor, w_k: Tensor, v: Tensor) -> Tensor:
     """Linear maps, whose weights are transposed, and a weighted sum at the end."""
-    if queries.size(-1) != w_q.size(0) or keys.size(-1) != w_k.size(0):
+    if queries.size(-1) != w_q.size(0) or keys.size(-1) != w_k.size(0) or v.dim() != 1 or len(v) != w_k.size(1):
         raise ValueError((w_q.shape, w_k.shape))
+    if queries.size(0) != keys.size(0):
+        raise ValueError((queries.shape, keys.shape))
     hidden = F.linear(keys, w_k.T)[:, None, :, :] + F.linear(queries, w_q.T)[:, :, None, :]
     return (hidden.tanh() * v).sum(dim=-1)
 
@@ -85,8 +87,10 @@ def additive_by_linear(queries: Tensor, keys: Tensor, w_q: Tensor, w_k: Tensor, 
 @alternative("location_score")
 def location_by_narrow(queries: Tensor, w: Tensor, S: int) -> Tensor:
     """All scores first; those of the first places are kept."""
+    if queries.shape[-1] != w.shape[0]:
+        raise ValueError((queries.shape, w.shape))
     scores = torch.einsum("btd,ds->bts", queries, w)
-    if scores.shape[-1] < S:
+    if scores.shape[-1] < S or S < 0:
         raise ValueError(f"no more than {scores.shape[-1]} places")
     return scores.narrow(-1, 0, S)
 
@@ -95,7 +99,7 @@ def location_by_narrow(queries: Tensor, w: Tensor, S: int) -> Tensor:
 def location_by_linear(queries: Tensor, w: Tensor, S: int) -> Tensor:
     """A linear map with the transposed columns."""
     columns = w.T[:S]
-    if len(columns) < S:
+    if S < 0 or len(columns) < S or w.size(0) != queries.size(2):
         raise ValueError(S)
     return F.linear(queries, columns)
 
@@ -103,7 +107,7 @@ def location_by_linear(queries: Tensor, w: Tensor, S: int) -> Tensor:
 @alternative("general_score")
 def general_by_einsum(queries: Tensor, keys: Tensor, w: Tensor) -> Tensor:
     """One einsum for all three."""
-    if tuple(w.shape) != (queries.shape[-1], keys.shape[-1]):
+    if tuple(w.shape) != (queries.shape[-1], keys.shape[-1]) or len(queries) != len(keys):
         raise ValueError(w.shape)
     return torch.einsum("btd,de,bse->bts", queries, w, keys)
 
@@ -111,7 +115,7 @@ def general_by_einsum(queries: Tensor, keys: Tensor, w: Tensor) -> Tensor:
 @alternative("general_score")
 def general_keys_first(queries: Tensor, keys: Tensor, w: Tensor) -> Tensor:
     """The keys are turned into the language of the queries, not the other way round."""
-    if queries.shape[-1] != w.shape[0] or keys.shape[-1] != w.shape[1]:
+    if queries.shape[-1] != w.shape[0] or keys.shape[-1] != w.shape[1] or keys.shape[0] != queries.shape[0]:
         raise ValueError("no fit")
     return torch.bmm(queries, (keys @ w.T).transpose(1, 2))
 
@@ -144,11 +148,24 @@ def scaled_half_and_half(queries: Tensor, keys: Tensor) -> Tensor:
 # --------------------------------------------------------------------------------------------------- weights, contexts
 
 
+def _refuse_scores(scores: Tensor, mask: Tensor | None) -> None:
+    """Every solution has to refuse scores that are whole numbers, and masks that are not boolean or do not fit."""
+    if not scores.dtype.is_floating_point:
+        raise ValueError(scores.dtype)
+    if mask is None:
+        return
+    if mask.dtype is not torch.bool:
+        raise ValueError("the mask is not boolean")
+    try:
+        mask.expand_as(scores)
+    except RuntimeError as error:
+        raise ValueError("the mask does not fit") from error
+
+
 @alternative("masked_softmax")
 def softmax_by_hand(scores: Tensor, mask: Tensor | None = None) -> Tensor:
     """Exponentials of what is left when the largest permitted score is taken off; an empty row is divided by one."""
-    if mask is not None and mask.dtype is not torch.bool:
-        raise ValueError("not boolean")
+    _refuse_scores(scores, mask)
     allowed = torch.ones_like(scores, dtype=torch.bool) if mask is None else mask.expand(scores.shape)
     wide = scores.float() if scores.dtype in (torch.float16, torch.bfloat16) else scores
     top = torch.where(allowed, wide, torch.finfo(wide.dtype).min).amax(-1, keepdim=True).detach()
@@ -160,10 +177,9 @@ def softmax_by_hand(scores: Tensor, mask: Tensor | None = None) -> Tensor:
 @alternative("masked_softmax")
 def softmax_with_open_rows(scores: Tensor, mask: Tensor | None = None) -> Tensor:
     """Empty rows are opened for the softmax, and closed again."""
+    _refuse_scores(scores, mask)
     if mask is None:
         return F.softmax(scores, dim=-1)
-    if mask.dtype != torch.bool:
-        raise ValueError(mask.dtype)
     empty = ~mask.any(dim=-1, keepdim=True)
     weights = F.softmax(scores.masked_fill(~(mask | empty), float("-inf")), dim=-1)
     return weights.masked_fill(empty, 0.0)
@@ -172,10 +188,9 @@ def softmax_with_open_rows(scores: Tensor, mask: Tensor | None = None) -> Tensor
 @alternative("masked_softmax")
 def softmax_with_a_bias(scores: Tensor, mask: Tensor | None = None) -> Tensor:
     """A bias of a very large negative number on forbidden scores that were set to zero first."""
+    _refuse_scores(scores, mask)
     if mask is None:
         return scores.softmax(-1)
-    if mask.dtype != torch.bool:
-        raise ValueError("the mask is not boolean")
     lowest = torch.finfo(scores.dtype).min
     bias = torch.zeros_like(scores).masked_fill(~mask, lowest)
     return (torch.where(mask, scores, 0) + bias).softmax(-1) * mask
@@ -371,6 +386,8 @@ class _Writer(nn.Module):
         }
         if score not in shapes:
             raise ValueError(f"no score is named {score}")
+        if d_model % 2 or max_source < 1:
+            raise ValueError((d_model, max_source))
         self.score, self.d_model = score, d_model
         self.output = nn.Linear(d_embedding + 2 * d_model, vocabulary)
         self.cell = nn.GRUCell(d_model + d_embedding, d_model)
@@ -534,7 +551,9 @@ for _encoder, _decoder in (
 # ------------------------------------------------------------------------------------------------------------ Model 1
 
 
-def _refuse(pairs: Any, sizes: tuple[int, int]) -> None:
+def _refuse(pairs: Any, sizes: tuple[int, int], iterations: int) -> None:
+    if iterations < 0:
+        raise ValueError(iterations)
     for pair in pairs:
         for tokens, size in zip(pair, sizes, strict=True):
             if any(token <= 0 or token >= size for token in tokens):
@@ -544,7 +563,7 @@ def _refuse(pairs: Any, sizes: tuple[int, int]) -> None:
 @alternative("ibm_model_1")
 def model_1_by_dictionaries(pairs: Any, source_vocabulary: int, target_vocabulary: int, iterations: int) -> Tensor:
     """Counts in dictionaries, as in the textbooks."""
-    _refuse(pairs, (source_vocabulary, target_vocabulary))
+    _refuse(pairs, (source_vocabulary, target_vocabulary), iterations)
     uniform = 1 / target_vocabulary
     probability: dict[tuple[int, int], float] = defaultdict(lambda: uniform)
     occurring: set[int] = set()
@@ -570,13 +589,13 @@ def model_1_by_dictionaries(pairs: Any, source_vocabulary: int, target_vocabular
 @alternative("ibm_model_1")
 def model_1_by_matrices(pairs: Any, source_vocabulary: int, target_vocabulary: int, iterations: int) -> Tensor:
     """Sentences as counts of words: how often a word stands in a sentence multiplies its share."""
-    _refuse(pairs, (source_vocabulary, target_vocabulary))
+    _refuse(pairs, (source_vocabulary, target_vocabulary), iterations)
     n = len(pairs)
     e = torch.zeros(n, source_vocabulary, dtype=torch.float64)
     f = torch.zeros(n, target_vocabulary, dtype=torch.float64)
     for i, (source, target) in enumerate(pairs):
         e[i] = torch.bincount(torch.tensor([0, *source]), minlength=source_vocabulary)
-        f[i] = torch.bincount(torch.tensor(list(target)), minlength=target_vocabulary)
+        f[i] = torch.bincount(torch.tensor(list(target), dtype=torch.long), minlength=target_vocabulary)
     table = torch.ones(source_vocabulary, target_vocabulary, dtype=torch.float64) / target_vocabulary
     for _ in range(iterations):
         norms = e @ table  # (n, target_vocabulary)
@@ -589,7 +608,7 @@ def model_1_by_matrices(pairs: Any, source_vocabulary: int, target_vocabulary: i
 @alternative("ibm_model_1")
 def model_1_by_pairs_of_words(pairs: Any, source_vocabulary: int, target_vocabulary: int, iterations: int) -> Tensor:
     """Every pair of words of every pair of sentences in one long row; sums by index_add."""
-    _refuse(pairs, (source_vocabulary, target_vocabulary))
+    _refuse(pairs, (source_vocabulary, target_vocabulary), iterations)
     links = [
         (s, t, number)
         for number, (t, source) in enumerate((t, source) for source, target in pairs for t in target)

@@ -205,8 +205,8 @@ def causal_by_distance(T: int, device: torch.device | str | None = None) -> Tens
 @alternative("padding_mask")
 def padding_by_unsqueeze(lengths: Tensor, S: int | None = None) -> Tensor:
     """The axis for the queries comes last, and what is smaller is turned round."""
-    if lengths.dtype not in (torch.uint8, torch.int8, torch.int16, torch.int32, torch.int64):
-        raise ValueError(f"lengths must be integers, not {lengths.dtype}")
+    if lengths.dtype not in (torch.uint8, torch.int8, torch.int16, torch.int32, torch.int64) or lengths.dim() != 1:
+        raise ValueError(f"lengths must be a row of integers, not {lengths}")
     size = max(lengths.tolist()) if S is None else S
     return lengths.unsqueeze(1).gt(torch.arange(size, device=lengths.device)).unsqueeze(1)
 
@@ -214,8 +214,8 @@ def padding_by_unsqueeze(lengths: Tensor, S: int | None = None) -> Tensor:
 @alternative("padding_mask")
 def padding_by_counting(lengths: Tensor, S: int | None = None) -> Tensor:
     """Keys are counted by a running sum, and the count may not exceed the length."""
-    if lengths.is_floating_point():
-        raise ValueError("lengths must be integers")
+    if lengths.is_floating_point() or lengths.dtype is torch.bool or lengths.dim() != 1:
+        raise ValueError("lengths must be integers, one for each sequence")
     size = lengths.max().item() if S is None else S
     count = torch.ones(len(lengths), 1, size, dtype=torch.long, device=lengths.device).cumsum(-1)
     return count <= lengths.view(-1, 1, 1)
@@ -368,10 +368,12 @@ def backward_through_output(
     q: Tensor, k: Tensor, v: Tensor, grad_output: Tensor, mask: Tensor | None = None
 ) -> tuple[Tensor, Tensor, Tensor]:
     """The row's average taken from the output, as FlashAttention does: the sum over a · (g·v) is g · o."""
+    dtype = q.dtype
+    q, k, v, grad_output = (x if x.dtype == torch.float64 else x.float() for x in (q, k, v, grad_output))
     a = plain_weights(q, k, mask)
     average_of_row = (grad_output * (a @ v)).sum(-1, keepdim=True)
     ds = a * (grad_output @ v.mT - average_of_row) / math.sqrt(q.shape[-1])
-    return ds @ k, ds.mT @ q, a.mT @ grad_output
+    return (ds @ k).to(dtype), (ds.mT @ q).to(dtype), (a.mT @ grad_output).to(dtype)
 
 
 @alternative("attention_backward")
@@ -379,13 +381,15 @@ def backward_by_jacobian(
     q: Tensor, k: Tensor, v: Tensor, grad_output: Tensor, mask: Tensor | None = None
 ) -> tuple[Tensor, Tensor, Tensor]:
     """The softmax's whole Jacobian, diag(a) - a aᵀ, for every row; Einstein sums."""
+    dtype, wide = q.dtype, torch.promote_types(q.dtype, torch.float32)
+    q, k, v, grad_output = (x.to(wide) for x in (q, k, v, grad_output))
     a = plain_weights(q, k, mask)
     jacobian = torch.diag_embed(a) - a[..., :, None] * a[..., None, :]
     da = torch.einsum("...tv,...sv->...ts", grad_output, v)
     ds = torch.einsum("...tsr,...tr->...ts", jacobian, da) * q.shape[-1] ** -0.5
     dq = torch.einsum("...ts,...sd->...td", ds, k)
     dk = torch.einsum("...ts,...td->...sd", ds, q)
-    return dq, dk, torch.einsum("...ts,...tv->...sv", a, grad_output)
+    return dq.to(dtype), dk.to(dtype), torch.einsum("...ts,...tv->...sv", a, grad_output).to(dtype)
 
 
 @alternative("attention_backward")
@@ -394,7 +398,8 @@ def backward_scaled_inputs(
 ) -> tuple[Tensor, Tensor, Tensor]:
     """Queries and keys share the scale, a fourth root each, on the way there and back; float64 inside."""
     root = q.shape[-1] ** -0.25
-    q_wide, k_wide, v_wide, g_wide = (x.double() for x in (q * root, k * root, v, grad_output))
+    q_wide, k_wide, v_wide, g_wide = (x.double() for x in (q, k, v, grad_output))
+    q_wide, k_wide = q_wide * root, k_wide * root
     a = plain_weights(q_wide * q.shape[-1] ** 0.5, k_wide, mask)
     weighted = a * (g_wide @ v_wide.transpose(-2, -1))
     ds = weighted - a * weighted.sum(-1, keepdim=True)
@@ -405,16 +410,16 @@ def backward_scaled_inputs(
 # -------------------------------------------------------------------------------------------------------- tiled_attention
 
 
-def refuse_empty_tiles(tile_size: int) -> None:
-    """Every solution has to refuse tiles without keys."""
-    if tile_size <= 0:
-        raise ValueError(f"tile_size must be positive, not {tile_size}")
+def refuse_empty_tiles(tile_size: int, k: Tensor, v: Tensor) -> None:
+    """Every solution has to refuse tiles without keys, and keys that do not fit the values."""
+    if tile_size <= 0 or not 0 < k.size(-2) == v.size(-2):
+        raise ValueError(f"tile_size must be positive, not {tile_size}; {k.size(-2)} keys, {v.size(-2)} values")
 
 
 @alternative("tiled_attention")
 def tiled_by_log_sum_exp(q: Tensor, k: Tensor, v: Tensor, tile_size: int = 64) -> Tensor:
     """Each tile answers by itself; answers are merged by the log-sum-exp of their scores."""
-    refuse_empty_tiles(tile_size)
+    refuse_empty_tiles(tile_size, k, v)
     output, seen = None, None
     for k_tile, v_tile in zip(k.split(tile_size, dim=-2), v.split(tile_size, dim=-2), strict=True):
         scores = q @ k_tile.transpose(-2, -1) / math.sqrt(q.shape[-1])
@@ -430,7 +435,7 @@ def tiled_by_log_sum_exp(q: Tensor, k: Tensor, v: Tensor, tile_size: int = 64) -
 @alternative("tiled_attention")
 def tiled_in_two_passes(q: Tensor, k: Tensor, v: Tensor, tile_size: int = 64) -> Tensor:
     """One pass finds the maximum, the next one the sums: nothing to correct. In float32 at least."""
-    refuse_empty_tiles(tile_size)
+    refuse_empty_tiles(tile_size, k, v)
     wide = torch.promote_types(q.dtype, torch.float32)
     q_wide = q.to(wide) * q.shape[-1] ** -0.5
     keys = [tile.to(wide).mT for tile in k.split(tile_size, -2)]
@@ -449,7 +454,7 @@ def tiled_in_two_passes(q: Tensor, k: Tensor, v: Tensor, tile_size: int = 64) ->
 @alternative("tiled_attention")
 def tiled_both_ways(q: Tensor, k: Tensor, v: Tensor, tile_size: int = 64) -> Tensor:
     """Queries in tiles as well, as FlashAttention has them."""
-    refuse_empty_tiles(tile_size)
+    refuse_empty_tiles(tile_size, k, v)
     answers = []
     for q_tile in q.split(max(tile_size, 64), dim=-2):
         m = torch.full_like(q_tile[..., 0], -torch.inf)

@@ -30,20 +30,23 @@ def alternative(exercise: str) -> Callable[[Callable[..., Any]], Callable[..., A
 # -------------------------------------------------------------------------------------------------------------- masking
 
 
+def _words(tokens, vocab_size, generator):
+    return torch.randint(vocab_size, tokens.shape, generator=generator, device=tokens.device).to(tokens.dtype)
+
+
 @alternative("mask_tokens")
 def as_collators_do(tokens, special, *, mask_id, vocab_size, probability=0.15, generator=None):
     """A clone that is written to, and labels of the same."""
     seen, labels = tokens.clone(), tokens.clone()
-    matrix = torch.full(tokens.shape, probability)
+    matrix = torch.full(tokens.shape, probability, device=tokens.device)
     matrix[special] = 0
     chosen = torch.bernoulli(matrix, generator=generator) == 1
     labels[~chosen] = -100
-    masked = (torch.bernoulli(torch.full(tokens.shape, 0.8), generator=generator) == 1) & chosen
+    masked = (torch.bernoulli(torch.full_like(matrix, 0.8), generator=generator) == 1) & chosen
     seen[masked] = mask_id
-    swap = (torch.bernoulli(torch.full(tokens.shape, 0.5), generator=generator) == 1) & chosen & ~masked
-    words = torch.randint(vocab_size, tokens.shape, generator=generator)
-    seen[swap] = words[swap]
-    return seen, labels
+    swap = (torch.bernoulli(torch.full_like(matrix, 0.5), generator=generator) == 1) & chosen & ~masked
+    words = _words(tokens, vocab_size, generator)
+    return torch.where(swap, words, seen), labels
 
 
 @alternative("mask_tokens")
@@ -51,13 +54,18 @@ def by_cases(tokens, special, *, mask_id, vocab_size, probability=0.15, generato
     """A number for what happens at each place: nothing, mask, random, asked only."""
     share = (~special).float() * probability
     draws = [torch.bernoulli(p, generator=generator) for p in (share, torch.ones_like(share) * 0.8, share * 0 + 0.5)]
-    words = torch.randint(0, vocab_size, tuple(tokens.shape), generator=generator)
+    words = _words(tokens, vocab_size, generator)
     kind = (draws[0] * torch.where(draws[1] > 0, 1, torch.where(draws[2] > 0, 2, 3))).long()
     options = torch.stack([tokens, torch.full_like(tokens, mask_id), words, tokens])
-    return options.gather(0, kind[None])[0], torch.where(kind > 0, tokens, torch.tensor(-100))
+    return options.gather(0, kind[None])[0], torch.where(kind > 0, tokens, -100)
 
 
 # ----------------------------------------------------------------------------------------------------------- the model
+
+
+def _drawn_as_bert(embeddings):
+    for table in (embeddings.token_embedding, embeddings.position_embedding, embeddings.segment_embedding):
+        nn.init.normal_(table.weight, mean=0.0, std=0.02)
 
 
 @alternative("BertEmbeddings")
@@ -71,6 +79,7 @@ class LooksUpByHand(nn.Module):
         self.segment_embedding = nn.Embedding(segments, d_model)
         self.norm = nn.LayerNorm(d_model, eps=1e-12)
         self.max_length, self.p = max_length, dropout
+        _drawn_as_bert(self)
 
     def forward(self, tokens, segments=None):
         """Sum, centre, scale, drop."""
@@ -94,6 +103,7 @@ class OneHot(nn.Module):
             nn.Embedding(rows, d_model) for rows in (vocab_size, max_length, segments)
         )
         self.norm, self.dropout = nn.LayerNorm(d_model, 1e-12), nn.Dropout(dropout)
+        _drawn_as_bert(self)
 
     def forward(self, tokens, segments=None):
         """Products."""
@@ -135,6 +145,9 @@ class StackedAndSummed(nn.Module):
         self.segment_embedding = nn.Embedding(segments, d_model)
         self.norm = nn.LayerNorm(d_model, eps=1e-12)
         self.dropout = nn.Dropout(dropout)
+        for name, table in self.named_parameters():
+            if name.endswith("embedding.weight"):
+                table.data = 0.02 * torch.randn_like(table)
 
     def forward(self, tokens, segments=None):
         """Places for every text."""
@@ -159,6 +172,7 @@ class Functional(nn.Module):
         self.segment_embedding = nn.Embedding(segments, d_model)
         self.norm = nn.LayerNorm(d_model, eps=1e-12)
         self.p = dropout
+        self.apply(lambda part: part.weight.data.mul_(0.02) if isinstance(part, nn.Embedding) else None)
 
     def forward(self, tokens, segments=None):
         """A table narrowed to the text."""
@@ -647,8 +661,8 @@ def by_a_band(start, end, *, max_length):
     if max_length <= 0:
         raise ValueError(max_length)
     T = start.size(1)
-    allowed = torch.ones(T, T, dtype=torch.bool).triu().tril(max_length - 1)
-    table = (start.unsqueeze(2) + end.unsqueeze(1)).where(allowed, torch.tensor(-math.inf))
+    allowed = start.new_ones(T, T, dtype=torch.bool).triu().tril(max_length - 1)
+    table = (start.unsqueeze(2) + end.unsqueeze(1)).where(allowed, start.new_tensor(-math.inf))
     number = table.view(len(start), -1).argmax(1)
     return torch.div(number, T, rounding_mode="floor"), torch.remainder(number, T)
 
@@ -659,7 +673,8 @@ def by_two_maxima(start, end, *, max_length):
     if not max_length >= 1:
         raise ValueError("no answer")
     T = start.shape[1]
-    distance = torch.arange(T)[None, :] - torch.arange(T)[:, None]
+    places = torch.arange(T, device=end.device)
+    distance = places[None, :] - places[:, None]
     table = start[:, :, None] + end[:, None, :]
     table = table.masked_fill((distance < 0) | (distance >= max_length), -math.inf)
     best, ends = table.max(dim=2)
@@ -673,7 +688,7 @@ def with_scatter(tokens, chosen, generator_logits, *, generator=None):
     """The guesses by masked scatter."""
     rows = generator_logits[chosen].softmax(-1)
     drawn = torch.multinomial(rows, 1, generator=generator).flatten() if len(rows) else tokens.new_empty(0)
-    text = tokens.masked_scatter(chosen, drawn)
+    text = tokens.masked_scatter(chosen, drawn.type_as(tokens))
     return text, torch.ne(text, tokens).type_as(generator_logits)
 
 
@@ -684,7 +699,7 @@ def with_an_index(tokens, chosen, generator_logits, *, generator=None):
     text, labels = torch.clone(tokens), torch.zeros(tokens.shape, dtype=generator_logits.dtype)
     if b.numel() > 0:
         p = torch.exp(torch.log_softmax(generator_logits.detach()[b, t], dim=1))
-        text[b, t] = torch.multinomial(p, num_samples=1, generator=generator).squeeze(1)
+        text[b, t] = torch.multinomial(p, num_samples=1, generator=generator).squeeze(1).type_as(text)
         labels[b, t] = (text[b, t] != tokens[b, t]).to(labels.dtype)
     return text, labels
 
@@ -744,6 +759,16 @@ def _rate(step, rate, count):
 
 
 @alternative("finetune")
+def with_modes_put_back(model, head, optimizer, batches, *, rate, freeze=False):
+    """Model and head are left in the modes in which they came."""
+    before = [(module, module.training) for module in (model, head)]
+    losses = with_no_grad(model, head, optimizer, batches, rate=rate, freeze=freeze)
+    for module, mode in before:
+        module.train(mode)
+    return losses
+
+
+@alternative("finetune")
 def with_no_grad(model, head, optimizer, batches, *, rate, freeze=False):
     """Another branch for a frozen model, and the loss by hand."""
     losses = []
@@ -785,3 +810,20 @@ def with_a_schedule_beforehand(model, head, optimizer, batches, *, rate, freeze=
         loss.backward()
         optimizer.step()
     return found
+
+
+@alternative("SpanHead")
+class WithAnAddedMask(nn.Module):
+    """Minus infinity is added where no answer may lie."""
+
+    def __init__(self, d_model):
+        super().__init__()
+        self.output = nn.Linear(d_model, 2)
+
+    def forward(self, hidden, mask=None):
+        """Two scores, apart."""
+        start, end = self.output(hidden).unbind(dim=-1)
+        if mask is None:
+            return start, end
+        excluded = torch.zeros_like(start).masked_fill(~mask, -math.inf)
+        return start + excluded, end + excluded

@@ -32,7 +32,7 @@ def alternative(exercise: str) -> Callable[[Callable[..., Any]], Callable[..., A
 @alternative("split_heads")
 def split_by_chunks(x: Tensor, n_heads: int) -> Tensor:
     """Cut into chunks and stack them on a new axis."""
-    if x.shape[-1] % n_heads != 0:
+    if x.dim() != 3 or n_heads <= 0 or x.shape[-1] % n_heads != 0:
         raise ValueError("the heads do not divide the width")
     return torch.stack(x.chunk(n_heads, dim=-1), dim=1)
 
@@ -40,6 +40,8 @@ def split_by_chunks(x: Tensor, n_heads: int) -> Tensor:
 @alternative("split_heads")
 def split_by_unflatten(x: Tensor, n_heads: int) -> Tensor:
     """Let unflatten find the head width; PyTorch's own error is turned into the one that was asked for."""
+    if len(x.shape) != 3 or n_heads < 1:
+        raise ValueError(x.shape)
     try:
         return x.unflatten(-1, (n_heads, -1)).permute(0, 2, 1, 3).contiguous()
     except RuntimeError as error:
@@ -49,7 +51,8 @@ def split_by_unflatten(x: Tensor, n_heads: int) -> Tensor:
 @alternative("split_heads")
 def split_by_picking_columns(x: Tensor, n_heads: int) -> Tensor:
     """Pick columns by a table of indices."""
-    width, rest = divmod(x.size(2), n_heads)
+    _, _, columns = x.size()
+    width, rest = divmod(columns, n_heads) if n_heads > 0 else (0, columns)
     if rest:
         raise ValueError(rest)
     table = torch.arange(n_heads * width, device=x.device).view(n_heads, width)
@@ -86,7 +89,7 @@ class _Projections(nn.Module):
     """The four maps in an order of their own, and nothing else."""
 
     def __init__(self, d_model: int, n_heads: int, *, bias: bool = True) -> None:
-        if d_model % n_heads:
+        if n_heads < 1 or d_model % n_heads:
             raise ValueError((d_model, n_heads))
         super().__init__()
         self.o_proj, self.v_proj, self.k_proj, self.q_proj = (nn.Linear(d_model, d_model, bias=bias) for _ in range(4))
@@ -261,7 +264,7 @@ def parameters_by_head(d_model: int, n_heads: int, d_k: int, d_v: int, d_out: in
 def merged_by_einsum(w_v: Tensor, w_o: Tensor) -> Tensor:
     """Sum over the head width with einsum."""
     heads, width, narrow = w_v.shape
-    if len(w_o) != heads * narrow:
+    if w_o.dim() != 2 or len(w_o) != heads * narrow:
         raise ValueError(f"{len(w_o)} rows")
     merged = torch.einsum("hdv,hvo->hdo", w_v, w_o.view(heads, narrow, -1))
     return merged.reshape(heads * width, -1)
@@ -271,7 +274,7 @@ def merged_by_einsum(w_v: Tensor, w_o: Tensor) -> Tensor:
 def merged_by_block_diagonal(w_v: Tensor, w_o: Tensor) -> Tensor:
     """The value matrices on the diagonal of one large matrix: the zeros keep the heads apart."""
     heads, width, narrow = w_v.shape
-    if w_o.shape[0] != heads * narrow:
+    if w_o.dim() != 2 or w_o.shape[0] != heads * narrow:
         raise ValueError(f"{heads * narrow} rows are needed")
     diagonal = torch.eye(heads, dtype=w_v.dtype, device=w_v.device)[:, None, :, None]
     blocks = (w_v[:, :, None, :] * diagonal).reshape(heads * width, heads * narrow)

@@ -54,6 +54,8 @@ class Window(nn.Module):
 
     def __init__(self, vocabulary, window, d_embedding, d_hidden, *, direct=True):
         super().__init__()
+        if window <= 0:
+            raise ValueError(window)
         self.window = window
         self.embedding = nn.Embedding(vocabulary, d_embedding)
         self.hidden = nn.Linear(window * d_embedding, d_hidden)
@@ -62,7 +64,7 @@ class Window(nn.Module):
 
     def check(self, tokens):
         """Refuse too few tokens."""
-        if tokens.size(1) < self.window:
+        if tokens.dim() != 2 or tokens.size(1) < self.window:
             raise ValueError(f"{tuple(tokens.shape)} and a window of {self.window}")
 
 
@@ -137,6 +139,8 @@ class BySequential(nn.Module):
 
     def __init__(self, vocabulary, window, d_embedding, d_hidden, direct=True):
         super().__init__()
+        if not window > 0:
+            raise ValueError("window")
         inputs = d_embedding * window
         self.direct = None
         if direct:
@@ -147,7 +151,7 @@ class BySequential(nn.Module):
         self.window = window
 
     def forward(self, tokens):
-        if tokens.shape[-1] < self.window:
+        if len(tokens.shape) != 2 or tokens.shape[-1] < self.window:
             raise ValueError("too short")
         table = self.embedding.weight
         vocabulary = torch.arange(len(table), device=tokens.device)
@@ -231,9 +235,16 @@ def run_by_recursion_of(x, weights, h):
 # ------------------------------------------------------------------------------------------------------- gradients
 
 
+def fits_states(x, weight_hh, grad_last):
+    """Refuse inputs without three dimensions, and a gradient that is not one for each state."""
+    if x.ndim != 3 or grad_last.shape != (x.shape[0], weight_hh.shape[0]):
+        raise ValueError(f"{tuple(x.shape)} and {tuple(grad_last.shape)}")
+
+
 @alternative("gradient_norm_through_time")
 def norms_by_jacobian(x, weight_ih, weight_hh, bias_ih, bias_hh, grad_last, h_0=None):
     """The Jacobian of every step as a matrix, (B, D, D), multiplied up from the end."""
+    fits_states(x, weight_hh, grad_last)
     states, _ = run_by_index(x, weight_ih, weight_hh, bias_ih, bias_hh, h_0)
     gradient = grad_last[:, None, :]  # (B, 1, D)
     norms = [gradient.pow(2).sum((1, 2)).sqrt()]
@@ -247,6 +258,7 @@ def norms_by_jacobian(x, weight_ih, weight_hh, bias_ih, bias_hh, grad_last, h_0=
 @alternative("gradient_norm_through_time")
 def norms_by_column(x, weight_ih, weight_hh, bias_ih, bias_hh, grad_last, h_0=None):
     """Gradients as columns, the result filled in from the right, slopes kept on the way there."""
+    fits_states(x, weight_hh, grad_last)
     h = torch.zeros_like(grad_last) if h_0 is None else h_0
     slopes = []
     for x_t in x.unbind(1):
@@ -263,6 +275,7 @@ def norms_by_column(x, weight_ih, weight_hh, bias_ih, bias_hh, grad_last, h_0=No
 @alternative("gradient_norm_through_time")
 def norms_of_all_at_once(x, weight_ih, weight_hh, bias_ih, bias_hh, grad_last, h_0=None):
     """The gradients are stacked first, and one norm is taken of all."""
+    fits_states(x, weight_hh, grad_last)
     states = run_with_projection_first(x, weight_ih, weight_hh, bias_ih, bias_hh, h_0)[0]
     gradients = [grad_last]
     for state in states[:, 1:].flip(1).unbind(1):
@@ -273,7 +286,7 @@ def norms_of_all_at_once(x, weight_ih, weight_hh, bias_ih, bias_hh, grad_last, h
 @alternative("clip_gradient_norm")
 def clip_by_branch(gradients, max_norm):
     """A branch in place of a minimum, and Python's own numbers."""
-    if max_norm <= 0:
+    if max_norm <= 0 or len(gradients) == 0:
         raise ValueError(f"max_norm must be positive, got {max_norm}")
     total = sum((g.float() ** 2).sum() for g in gradients) ** 0.5
     if float(total) <= max_norm:
@@ -284,7 +297,7 @@ def clip_by_branch(gradients, max_norm):
 @alternative("clip_gradient_norm")
 def clip_by_flat_vector(gradients, max_norm):
     """One long vector, cut up again afterwards."""
-    if not max_norm > 0:
+    if not gradients or not max_norm > 0:
         raise ValueError("max_norm")
     flat = torch.cat([g.reshape(-1) for g in gradients]).float()
     norm = flat.norm()
@@ -296,7 +309,7 @@ def clip_by_flat_vector(gradients, max_norm):
 @alternative("clip_gradient_norm")
 def clip_as_pytorch_does(gradients, max_norm):
     """The norm of the norms, and a small number added so that nothing is divided by zero."""
-    if max_norm <= 0:
+    if max_norm <= 0 or not list(gradients):
         raise ValueError(max_norm)
     norm = torch.linalg.vector_norm(torch.stack([torch.linalg.vector_norm(g.float()) for g in gradients]))
     scale = torch.clamp(max_norm / (norm + 1e-6), max=1.0)
@@ -309,7 +322,7 @@ def clip_as_pytorch_does(gradients, max_norm):
 @alternative("lstm_cell")
 def lstm_by_linear(x, h, c, weight_ih, weight_hh, bias_ih, bias_hh):
     """F.linear and chunk."""
-    if weight_hh.shape != (4 * h.shape[1], h.shape[1]):
+    if weight_hh.shape != (4 * h.shape[1], h.shape[1]) or c.shape != h.shape:
         raise ValueError(weight_hh.shape)
     return memory(x, h, c, weight_ih, weight_hh, bias_ih, bias_hh)
 
@@ -318,7 +331,7 @@ def lstm_by_linear(x, h, c, weight_ih, weight_hh, bias_ih, bias_hh):
 def lstm_gate_by_gate(x, h, c, weight_ih, weight_hh, bias_ih, bias_hh):
     """Each gate from its own rows."""
     D = h.shape[-1]
-    if len(weight_ih) != 4 * D:
+    if len(weight_ih) != 4 * D or c.shape != h.shape:
         raise ValueError(f"{len(weight_ih)} rows for 4 gates of {D}")
 
     def gate(k):
@@ -333,7 +346,7 @@ def lstm_gate_by_gate(x, h, c, weight_ih, weight_hh, bias_ih, bias_hh):
 def lstm_by_one_matrix(x, h, c, weight_ih, weight_hh, bias_ih, bias_hh):
     """One matrix for input and state, and an axis for the gates."""
     D = h.size(1)
-    if weight_ih.size(0) != D * 4:
+    if weight_ih.size(0) != D * 4 or len(c) != len(h):
         raise ValueError(weight_ih.size(0))
     gates = torch.cat((x, h), 1) @ torch.cat((weight_ih, weight_hh), 1).T + (bias_ih + bias_hh)
     i, f, g, o = gates.view(-1, 4, D).unbind(1)
@@ -510,6 +523,8 @@ def stack_step_by_step(x, layers, mask=None):
 @alternative("language_model_blocks")
 def blocks_by_view(tokens, block_length):
     """The same cut, one token further on."""
+    if tokens.dim() != 1 or block_length <= 0:
+        raise ValueError(block_length)
     n = (tokens.numel() - 1) // block_length
     if n < 1:
         raise ValueError(f"{tokens.numel()} tokens for blocks of {block_length}")
@@ -520,8 +535,8 @@ def blocks_by_view(tokens, block_length):
 @alternative("language_model_blocks")
 def blocks_by_unfold(tokens, block_length):
     """Windows of one token more than a block, a block apart."""
-    if len(tokens) < block_length + 1:
-        raise ValueError(len(tokens))
+    if tokens.ndim != 1 or block_length < 1 or len(tokens) < block_length + 1:
+        raise ValueError(tuple(tokens.shape))
     windows = tokens.unfold(0, block_length + 1, block_length)
     return windows[:, :-1], windows[:, 1:]
 
@@ -529,6 +544,8 @@ def blocks_by_unfold(tokens, block_length):
 @alternative("language_model_blocks")
 def blocks_by_index(tokens, block_length):
     """A table of places, and the same table plus one."""
+    if not (block_length > 0 and len(tokens.shape) == 1):
+        raise ValueError("a corpus has one dimension")
     count = (len(tokens) - 1) // block_length
     if count == 0:
         raise ValueError("too short")
@@ -536,10 +553,17 @@ def blocks_by_index(tokens, block_length):
     return tokens[places], tokens[places + 1]
 
 
+def boolean_places(targets, mask):
+    """Refuse a mask that is not boolean, or not one place for each target."""
+    if mask is not None and (mask.dtype is not torch.bool or mask.shape != targets.shape):
+        raise ValueError("mask")
+
+
 @alternative("sequence_negative_log_likelihood")
 def likelihood_by_logsumexp(logits, targets, mask=None):
     """The logarithm of the sum less the logit that came."""
-    if logits.shape[:-1] != targets.shape:
+    boolean_places(targets, mask)
+    if logits.ndim != 3 or logits.shape[:-1] != targets.shape:
         raise ValueError(f"{logits.shape} {targets.shape}")
     cost = logits.logsumexp(-1) - logits.gather(2, targets.unsqueeze(2)).squeeze(2)
     return (cost if mask is None else torch.where(mask, cost, 0.0)).sum(1)
@@ -548,7 +572,8 @@ def likelihood_by_logsumexp(logits, targets, mask=None):
 @alternative("sequence_negative_log_likelihood")
 def likelihood_by_one_hot(logits, targets, mask=None):
     """One hot targets, and the mask as a factor."""
-    if logits.shape[1] != targets.shape[1]:
+    boolean_places(targets, mask)
+    if logits.ndim != 3 or logits.shape[1] != targets.shape[1]:
         raise ValueError("lengths differ")
     vocabulary = torch.arange(logits.shape[-1], device=logits.device)
     hot = (targets.unsqueeze(-1) == vocabulary).to(logits.dtype)
@@ -559,8 +584,9 @@ def likelihood_by_one_hot(logits, targets, mask=None):
 @alternative("sequence_negative_log_likelihood")
 def likelihood_by_hand(logits, targets, mask=None):
     """The softmax by hand, with the largest logit taken away first."""
+    boolean_places(targets, mask)
     B, T = targets.shape
-    if tuple(logits.shape[:2]) != (B, T):
+    if logits.ndim != 3 or tuple(logits.shape[:2]) != (B, T):
         raise ValueError(tuple(logits.shape))
     shifted = logits - logits.amax(-1, keepdim=True).detach()
     chosen = torch.take_along_dim(shifted, targets[:, :, None], dim=2)[:, :, 0]
@@ -573,7 +599,7 @@ def likelihood_by_hand(logits, targets, mask=None):
 @alternative("sample_autoregressive")
 def sample_by_list(model, prompt, steps, *, temperature=1.0, generator=None):
     """A list of columns, put together for every question."""
-    if temperature < 0:
+    if temperature < 0 or steps < 0 or prompt.dim() != 2 or prompt.size(1) == 0:
         raise ValueError(temperature)
     columns = [prompt]
     while len(columns) <= steps:
@@ -588,7 +614,7 @@ def sample_by_list(model, prompt, steps, *, temperature=1.0, generator=None):
 @alternative("sample_autoregressive")
 def sample_into_a_buffer(model, prompt, steps, temperature=1.0, generator=None):
     """The result is made at once and filled in."""
-    if temperature < 0 or steps < 0:
+    if temperature < 0 or steps < 0 or prompt.ndim != 2 or not prompt.shape[1]:
         raise ValueError(f"temperature={temperature}, steps={steps}")
     B, T = prompt.shape
     text = prompt.new_zeros(B, T + steps)
@@ -608,7 +634,7 @@ def sample_into_a_buffer(model, prompt, steps, temperature=1.0, generator=None):
 @alternative("sample_autoregressive")
 def sample_by_recursion(model, prompt, steps, *, temperature=1.0, generator=None):
     """One token, then the rest."""
-    if temperature < 0:
+    if temperature < 0 or steps < 0 or len(prompt.shape) != 2 or prompt.shape[-1] < 1:
         raise ValueError("negative")
     if steps == 0:
         return prompt

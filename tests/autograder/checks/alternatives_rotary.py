@@ -33,6 +33,13 @@ def _softmax(scores: Tensor, mask: Tensor | None) -> Tensor:
     return powers / powers.sum(-1, keepdim=True).clamp(min=1e-30)
 
 
+def _odd_tables(k: Tensor, v: Tensor, key_offsets: Tensor, value_offsets: Tensor | None) -> None:
+    if key_offsets.shape[0] % 2 != 1 or key_offsets.shape[-1] != k.shape[-1]:
+        raise ValueError("key_offsets")
+    if value_offsets is not None and (value_offsets.shape[0] % 2 != 1 or value_offsets.shape[-1] != v.shape[-1]):
+        raise ValueError("value_offsets")
+
+
 @alternative("relative_attention")
 def relative_with_tables(
     q: Tensor,
@@ -43,6 +50,7 @@ def relative_with_tables(
     mask: Tensor | None = None,
 ) -> Tensor:
     """A vector for every pair: slow, and right."""
+    _odd_tables(k, v, key_offsets, value_offsets)
     dtype = q.dtype
     q, k, v, key_offsets = _wide(q, k, v, key_offsets)
     T, S = q.shape[-2], k.shape[-2]
@@ -70,6 +78,7 @@ def relative_by_adding_to_keys(
     mask: Tensor | None = None,
 ) -> Tensor:
     """Keys and values of each query are moved by its offsets, as the equations are written."""
+    _odd_tables(k, v, key_offsets, value_offsets)
     dtype = q.dtype
     q, k, v, key_offsets = _wide(q, k, v, key_offsets)
     i, j = torch.arange(q.shape[-2], device=q.device), torch.arange(k.shape[-2], device=q.device)
@@ -243,7 +252,7 @@ def squeezed_as_a_product(positions: Tensor, scale: float) -> Tensor:
     """Whole numbers times a real one."""
     if scale <= 0 or scale > 1:
         raise ValueError(scale)
-    return torch.mul(positions if positions.is_floating_point() else positions.float(), scale)
+    return torch.mul(positions if positions.dtype == torch.float64 else positions.float(), scale)
 
 
 @alternative("interpolate_positions")

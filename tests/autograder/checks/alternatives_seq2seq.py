@@ -30,8 +30,12 @@ class Translator(nn.Module):
         self.output = nn.Linear(d_model, target_vocabulary)
 
     def encode(self, source, source_mask=None):
-        if source_mask is not None and source_mask.shape != source.shape:
+        if source_mask is not None and (source_mask.shape != source.shape or source_mask.dtype != torch.bool):
             raise ValueError(f"a mask {tuple(source_mask.shape)} for a source {tuple(source.shape)}")
+        if source_mask is not None:
+            behind = source_mask.cumprod(1).bool()  # nothing after the first place that is padding
+            if not (behind == source_mask).all() or not source_mask[:, 0].all():
+                raise ValueError("padding stands behind the tokens")
         return self.read(self.source_embedding(source), source_mask)
 
     def decode(self, target, state):

@@ -31,7 +31,7 @@ def alternative(exercise: str) -> Callable[[Callable[..., Any]], Callable[..., A
 @alternative("sinusoidal_positions")
 def by_slices(length: int, d_model: int, device: Any = None) -> Tensor:
     """Fill every other column of a table, in single precision, with the exponential of a logarithm."""
-    if d_model % 2 != 0:
+    if d_model % 2 != 0 or min(length, d_model) < 0:
         raise ValueError("odd")
     table = torch.empty(length, d_model, device=device)
     place = torch.arange(length, device=device).float().unsqueeze(1)
@@ -44,7 +44,7 @@ def by_slices(length: int, d_model: int, device: Any = None) -> Tensor:
 @alternative("sinusoidal_positions")
 def by_phase(length: int, d_model: int, device: Any = None) -> Tensor:
     """A cosine is a sine that is a quarter of a turn ahead."""
-    if d_model & 1:
+    if d_model & 1 or length < 0 or d_model < 0:
         raise ValueError(d_model)
     column = torch.arange(d_model, device=device, dtype=torch.float64)
     pair = torch.div(column, 2, rounding_mode="floor")
@@ -55,7 +55,7 @@ def by_phase(length: int, d_model: int, device: Any = None) -> Tensor:
 @alternative("sinusoidal_positions")
 def by_complex_numbers(length: int, d_model: int, device: Any = None) -> Tensor:
     """The hands of the clocks as complex numbers: imaginary part first."""
-    if d_model % 2:
+    if d_model % 2 or d_model < 0 or length < 0:
         raise ValueError(f"{d_model}")
     speed = 1 / 10000 ** (torch.arange(d_model // 2, device=device, dtype=torch.float64) * 2 / d_model)
     angle = torch.einsum("t,i->ti", torch.arange(length, device=device, dtype=torch.float64), speed)
@@ -66,6 +66,8 @@ def by_complex_numbers(length: int, d_model: int, device: Any = None) -> Tensor:
 @alternative("add_positions")
 def by_index(x: Tensor, positions: Tensor, start: int = 0) -> Tensor:
     """Look the rows up by their numbers."""
+    if not (x.dim() == 3 and positions.dim() == 2 and x.is_floating_point()):
+        raise ValueError("no sequences, or no table")
     places = range(start, start + x.size(1))
     if places.start < 0 or places.stop > positions.size(0) or positions.size(1) != x.size(2):
         raise ValueError("no such places")
@@ -78,6 +80,7 @@ def by_narrow(x: Tensor, positions: Tensor, start: int = 0) -> Tensor:
     """Cut a piece out; PyTorch's own error is turned into the one that was asked for."""
     try:
         assert start >= 0
+        assert (x.ndim, positions.ndim, x.is_floating_point()) == (3, 2, True)
         rows = positions.narrow(0, start, x.shape[1]).type_as(x)
         return torch.add(x, rows.expand(x.shape[1], x.shape[2])) if rows.shape[1] == x.shape[2] else 1 // 0
     except (RuntimeError, IndexError, AssertionError, ZeroDivisionError) as error:
@@ -88,7 +91,7 @@ def by_narrow(x: Tensor, positions: Tensor, start: int = 0) -> Tensor:
 
 
 def _one_a_column(x: Tensor, gamma: Tensor, beta: Tensor) -> None:
-    if tuple(gamma.shape) != (x.shape[-1],) or tuple(beta.shape) != (x.shape[-1],):
+    if not x.is_floating_point() or tuple(gamma.shape) != (x.shape[-1],) or tuple(beta.shape) != (x.shape[-1],):
         raise ValueError("gamma and beta")
 
 
@@ -732,7 +735,12 @@ def shift_by_roll(targets: Tensor, bos: int = 1) -> Tensor:
 @alternative("cross_entropy")
 def by_distribution(logits: Tensor, targets: Tensor, *, label_smoothing: float = 0.0, ignore_index: int = 0) -> Tensor:
     """The distribution that is asked for, written out."""
-    if logits.shape[:-1] != targets.shape or label_smoothing < 0 or label_smoothing >= 1:
+    if (
+        logits.shape[:-1] != targets.shape
+        or label_smoothing < 0
+        or label_smoothing >= 1
+        or not logits.dtype.is_floating_point
+    ):
         raise ValueError("no")
     V = logits.shape[-1]
     wide = logits if logits.dtype == torch.float64 else logits.float()
@@ -746,7 +754,7 @@ def by_distribution(logits: Tensor, targets: Tensor, *, label_smoothing: float =
 @alternative("cross_entropy")
 def by_logsumexp(logits: Tensor, targets: Tensor, *, label_smoothing: float = 0.0, ignore_index: int = 0) -> Tensor:
     """The logarithm of the sum less the logit; the places that count weigh alike."""
-    if tuple(logits.shape[:-1]) != tuple(targets.shape):
+    if tuple(logits.shape[:-1]) != tuple(targets.shape) or not logits.is_floating_point():
         raise ValueError("shapes")
     if not 0.0 <= label_smoothing < 1.0:
         raise ValueError("share")
@@ -764,7 +772,7 @@ def by_logsumexp(logits: Tensor, targets: Tensor, *, label_smoothing: float = 0.
 @alternative("cross_entropy")
 def of_what_counts(logits: Tensor, targets: Tensor, *, label_smoothing: float = 0.0, ignore_index: int = 0) -> Tensor:
     """Only the places that count are looked at; two means, mixed."""
-    if logits.shape[:-1] != targets.shape or not 0 <= label_smoothing < 1:
+    if logits.shape[:-1] != targets.shape or not 0 <= label_smoothing < 1 or not torch.is_floating_point(logits):
         raise ValueError((logits.shape, targets.shape, label_smoothing))
     rows = logits[targets != ignore_index]
     tokens = targets[targets != ignore_index]
@@ -778,7 +786,7 @@ def of_what_counts(logits: Tensor, targets: Tensor, *, label_smoothing: float = 
 @alternative("noam_learning_rate")
 def by_cases(step: int, d_model: int, warmup: int = 4000, factor: float = 1.0) -> float:
     """Two cases."""
-    if step <= 0 or warmup <= 0:
+    if step <= 0 or warmup <= 0 or d_model <= 0:
         raise ValueError(step)
     height = factor / math.sqrt(d_model * warmup)
     return height * step / warmup if step < warmup else height * math.sqrt(warmup / step)
@@ -787,7 +795,7 @@ def by_cases(step: int, d_model: int, warmup: int = 4000, factor: float = 1.0) -
 @alternative("noam_learning_rate")
 def by_powers(step: int, d_model: int, warmup: int = 4000, factor: float = 1.0) -> float:
     """The smaller of two products."""
-    if min(step, warmup) < 1:
+    if min(step, d_model, warmup) < 1:
         raise ValueError(warmup)
     return min(factor * (d_model * step) ** -0.5, factor * step * math.pow(warmup, -1.5) / math.sqrt(d_model))
 

@@ -260,6 +260,46 @@ class Weighted(_Parts):
         return self.head(weights @ self.norm(x))
 
 
+@alternative("VisionTransformer")
+class DrawnInAnotherOrder(nn.Module):
+    """The parts are made from the last to the first, so that every one gets other random numbers."""
+
+    def __init__(
+        self,
+        image_size,
+        patch,
+        n_channels,
+        n_classes,
+        *,
+        d_model,
+        n_heads,
+        d_ff,
+        n_layers,
+        dropout=0.0,
+        pooling="class",
+    ):
+        super().__init__()
+        if image_size % patch != 0 or pooling not in ("mean", "class"):
+            raise ValueError("patch or pooling")
+        self.side, self.mean = patch, pooling == "mean"
+        self.head, self.norm = nn.Linear(d_model, n_classes), nn.LayerNorm(d_model)
+        options = {"dropout": dropout, "pre_norm": True, "activation": "gelu"}
+        self.layers = nn.ModuleList([EncoderLayer(d_model, n_heads, d_ff, **options) for _ in range(n_layers)])
+        self.drop = nn.Dropout(dropout)
+        self.position_table = nn.Parameter(torch.normal(0, 0.02, (1 + (image_size // patch) ** 2, d_model)))
+        self.patch_proj = nn.Linear(patch**2 * n_channels, d_model)
+        self.class_token = nn.Parameter(torch.zeros(d_model))
+        nn.init.normal_(self.class_token, std=0.02)
+
+    def forward(self, images):
+        x = self.patch_proj(by_split_and_stack(images, self.side))
+        x = torch.cat([self.class_token.repeat(len(x), 1, 1), x], dim=1)
+        grid = [length // self.side for length in images.shape[2:]]
+        x = self.drop(x + by_two_matrices(self.position_table, grid))
+        x = self.norm(nn.Sequential(*self.layers)(x))
+        return self.head(x[:, 1:].mean(dim=1) if self.mean else x[:, 0])
+
+
 Counts = namedtuple("Counts", "patch class_token positions layers norm head")
 
 
@@ -353,7 +393,7 @@ def by_einsum_over_windows(q, k, v, window, *, shift=0, bias=None):
 
 def _agreeing(x, q, prior):
     side = prior.shape[-1]
-    if side % 2 == 0 or x.shape[1] % prior.shape[0] or q.shape[1] != prior.shape[0]:
+    if side % 2 == 0 or prior.shape != (q.shape[1], side, side) or x.shape[1] % q.shape[1]:
         raise ValueError("sides or groups")
     return side, side // 2, torch.float64 if x.dtype == torch.float64 else torch.float32
 

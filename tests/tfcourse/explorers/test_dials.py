@@ -45,16 +45,21 @@ def test_data_has_every_way_for_every_base() -> None:
     data = json.loads(explorer(thetas=(100, 10_000)).to_json())
     assert [base["theta"] for base in data["bases"]] == [100, 10_000]
     for base in data["bases"]:
-        assert [way["name"] for way in base["ways"]] == ["as trained", "places \u00d7 0.25", "larger base", "Llama 3.1"]
+        assert [way["name"] for way in base["ways"]] == [
+            "as trained",
+            "positions \u00d7 0.25",
+            "larger base",
+            "Llama 3.1",
+        ]
         assert {len(way["frequencies"]) for way in base["ways"]} == {4}
     assert data["start"] == {"m": 20, "n": 8}
 
 
 def test_tables_and_summary_stand_in_for_the_figure() -> None:
     shown = explorer()
-    assert "Turns within 64 places" in shown.plain()
+    assert "Turns within 64 positions" in shown.plain()
     assert f"<td>{shown.score(shown.clocks[0], 256):.2f}</td>" in shown.plain()
-    assert shown.summary() == "4 pairs of columns, 8 clocks, places 0 to 256"
+    assert shown.summary() == "4 pairs of columns, 8 sets of frequencies, positions 0 to 256"
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""The drawings of chapter 09: a product of next tokens, lessons of one pass, the block and the model, masks with a cache."""
+"""The drawings of chapter 09: a product of tokens, targets of a pass, the block and the model, a cache, masks, prompts."""
 
 from __future__ import annotations
 
@@ -6,55 +6,59 @@ from collections.abc import Sequence
 
 from tfcourse.figures.boxes import box, chip, chip_width, operation
 from tfcourse.figures.drawing import SMALL, TEXT, Drawing, Tone
-from tfcourse.figures.geometry import Rect
+from tfcourse.figures.geometry import Point, Rect
 from tfcourse.figures.lines import arrow, bracket
 from tfcourse.figures.matrices import mask
 
-# The lecture's sentence.
-SENTENCE = ("Learning", "deep", "learning", "is", "fun")
+# A name and the token that ends it.
+SENTENCE = ("six", "thousand,", "two", "hundred", "[EOS]")
 
 # Tokens that were read before, and a chunk of new ones.
 OLD, NEW = ("six", "thousand,", "two"), ("hundred", "and")
 
+# What a decoder reads, and a name with a gap and the token that fills it.
+READ, GAPPED, HIDDEN = ("[BOS]", "six", "thousand"), ("six", "[MASK]", "two", "hundred"), "thousand,"
+
+# Solved examples of a task, and a query with its answer in two lines.
+SOLVED, ASKED, ANSWER = (("41", "forty-one"), ("700", "seven hundred")), "6200", ("six thousand,", "two hundred")
+
 
 def product() -> Drawing:
-    """Draw a sentence as a product: each word, given those before it.
+    """Draw a text as a product: each token, given those before it.
 
     Returns:
-        The drawing: a row for each word.
+        The drawing: a row for each token; on a phone the probability stands below its row.
     """
-    return _product(700, TEXT, narrow=_product(350, SMALL))
-
-
-def _product(width: float, size: float, *, narrow: Drawing | None = None) -> Drawing:
-    step, widest = 40, max(chip_width(word, size) for word in SENTENCE)
-    drawing = Drawing(width, 14 + step * len(SENTENCE), narrow=narrow)
-    gap = (width - 24 - sum(chip_width(word, size) for word in SENTENCE) - (60 if narrow is None else 150)) / 4
-    gap = min(10, max(3, gap))
-    for row in range(len(SENTENCE)):
-        x, y = 8.0, 26.0 + step * row
-        for place, word in enumerate(SENTENCE[: row + 1]):
-            w = chip_width(word, size)
-            chip(drawing, word, (x + w / 2, y), tone="query" if place == row else "key", size=size, height=24)
-            x += w + gap
-        if narrow is not None:
-            before = " ".join(SENTENCE[:row])
-            drawing.text(
-                (width - 12, y), f"p({SENTENCE[row]} | {before})" if before else f"p({SENTENCE[row]})", anchor="end"
-            )
-    assert widest < width
+    narrow, drawing = Drawing(350, 8 + 52 * len(SENTENCE)), Drawing(700, 14 + 40 * len(SENTENCE))
+    drawing.narrow = narrow
+    for row, token in enumerate(SENTENCE):
+        before = " ".join(SENTENCE[:row])
+        probability = f"p({token} | {before})" if before else f"p({token})"
+        _row(drawing, row, (8, 26 + 40 * row), TEXT)
+        _row(narrow, row, (8, 18 + 52 * row), SMALL)
+        drawing.text((692, 26 + 40 * row), probability, anchor="end")
+        narrow.text((342, 43 + 52 * row), probability, size=SMALL, anchor="end", tone="muted")
     return drawing
 
 
+def _row(drawing: Drawing, row: int, at: Point, size: float) -> None:
+    x, y = at
+    for position, word in enumerate(SENTENCE[: row + 1]):
+        width = chip_width(word, size)
+        chip(drawing, word, (x + width / 2, y), tone="query" if position == row else "key", size=size, height=24)
+        x += width + 6
+
+
 def lessons() -> Drawing:
-    """Draw what one pass over a text teaches a decoder, and what it teaches a masked encoder.
+    """Draw the targets that one pass has for a decoder, and for a masked encoder.
 
     Returns:
         The drawing: the two beside each other on a page, below each other on a phone.
     """
-    words = ("[BOS]", "six", "thousand,", "[EOS]")
-    decoder = _lessons("Decoder: every next token", words[:-1], words[1:])
-    encoder = _lessons("Encoder: the hidden token", ("six", "[MASK]", "two"), ("", "thousand,", ""))
+    decoder = _lessons("Decoder: every next token", READ, (*READ[1:], "[EOS]"))
+    encoder = _lessons(
+        "Encoder: the hidden token", GAPPED, tuple(HIDDEN if word == "[MASK]" else "" for word in GAPPED)
+    )
     narrow = Drawing(350, 356)
     narrow.place(decoder, 15, 0)
     narrow.place(encoder, 15, 182)
@@ -68,8 +72,9 @@ def _lessons(title: str, read: Sequence[str], asked: Sequence[str]) -> Drawing:
     drawing = Drawing(320, 172)
     drawing.text((160, 14), title, bold=True)
     box(drawing, "model", Rect(30, 80, 260, 32))
-    for place, (word, target) in enumerate(zip(read, asked, strict=True)):
-        x = 72.0 + 88 * place
+    step = 264 / len(read)
+    for position, (word, target) in enumerate(zip(read, asked, strict=True)):
+        x = 28 + step * (position + 0.5)
         chip(drawing, word, (x, 148), tone="key" if word != "[MASK]" else "muted", size=SMALL)
         arrow(drawing, (x, 132), (x, 114), tone="muted")
         if target:
@@ -104,22 +109,22 @@ def _model() -> Drawing:
         ("+", "", "ink", 268),
     ]
     drawing.text((150, 30), "logits  (B, T, V)", size=SMALL, tone="muted")
-    places = []
+    parts = []
     for label, note, tone, y in rows:
         if label == "+":
-            places.append(operation(drawing, "+", (150, y)))
+            parts.append(operation(drawing, "+", (150, y)))
         else:
-            places.append(box(drawing, label, Rect(40, y - 14, 220, 44 if note else 28), tone=tone, note=note))
-    arrow(drawing, places[1].top, places[0].bottom)
-    arrow(drawing, places[2].top, places[1].bottom)
-    arrow(drawing, places[3].top, places[2].bottom, dashed=True)
-    arrow(drawing, places[4].top, places[3].bottom)
+            parts.append(box(drawing, label, Rect(40, y - 14, 220, 44 if note else 28), tone=tone, note=note))
+    arrow(drawing, parts[1].top, parts[0].bottom)
+    arrow(drawing, parts[2].top, parts[1].bottom)
+    arrow(drawing, parts[3].top, parts[2].bottom, dashed=True)
+    arrow(drawing, parts[4].top, parts[3].bottom)
     left = box(drawing, "token embedding", Rect(0, 310, 134, 28), tone="key", size=SMALL)
     right = box(drawing, "position embedding", Rect(142, 310, 148, 28), tone="key", size=SMALL)
-    arrow(drawing, left.top, (places[4].x, 268), via=[(left.top[0], 268)])
-    arrow(drawing, right.top, (places[4].x + places[4].width, 268), via=[(right.top[0], 268)])
+    arrow(drawing, left.top, (parts[4].x, 268), via=[(left.top[0], 268)])
+    arrow(drawing, right.top, (parts[4].x + parts[4].width, 268), via=[(right.top[0], 268)])
     drawing.text((67, 350), "tokens", size=SMALL, tone="muted")
-    drawing.text((216, 350), "places", size=SMALL, tone="muted")
+    drawing.text((216, 350), "positions", size=SMALL, tone="muted")
     return drawing
 
 
@@ -150,14 +155,96 @@ def _block() -> Drawing:
     return drawing
 
 
+def moving_cache() -> Drawing:
+    """Draw three steps of writing with a cache: one new token each, the keys and values of the others kept.
+
+    Returns:
+        The drawing: a row for each step on a page, the steps below each other on a phone.
+    """
+    narrow, drawing = Drawing(350, 330), Drawing(700, 190)
+    drawing.narrow = narrow
+    for step in range(1, len(OLD) + 1):
+        y = 34 + 58 * (step - 1)
+        drawing.text((8, y), f"step {step}", anchor="start", bold=True)
+        _cached_step(drawing, step, (70, y), 440)
+        drawing.text((692, y), f"cache after it: {step}", size=SMALL, tone="muted", anchor="end")
+        y = 18 + 108 * (step - 1)
+        narrow.text((8, y), f"step {step}", anchor="start", bold=True)
+        narrow.text((342, y), f"cache after it: {step}", size=SMALL, tone="muted", anchor="end")
+        _cached_step(narrow, step, (8, y + 40), 240)
+    return drawing
+
+
+def _cached_step(drawing: Drawing, step: int, at: Point, end: float) -> None:
+    x, y = at
+    for position, word in enumerate(OLD[:step]):
+        width, last = chip_width(word, SMALL), position == step - 1
+        part = chip(drawing, word, (x + width / 2, y), tone="query" if last else "key", size=SMALL)
+        if not last:
+            drawing.text((x + width / 2, y + 24), "k, v", size=SMALL, tone="key")
+        x += width + 8
+    target = (*OLD, *NEW)[step]
+    there = chip(drawing, target, (end + chip_width(target, SMALL) / 2, y), size=SMALL)
+    arrow(drawing, part.right, there.left, tone="query")
+
+
+def prompts() -> Drawing:
+    """Draw four ways to pose a task: prompts without examples, with one and with several, and fine-tuning.
+
+    Returns:
+        The drawing: four columns on a page, below each other on a phone.
+    """
+    examples = [f"{number} → {name}" for number, name in SOLVED]
+    prompted = [("zero-shot", []), ("one-shot", examples[:1]), ("few-shot", [*examples, "…"])]
+    parts = [_prompt(title, ["Write as words.", *lines, f"{ASKED} →"]) for title, lines in prompted]
+    parts.append(_tuning([*examples, "…"]))
+    narrow, drawing = Drawing(350, 4 * 244), Drawing(700, 238)
+    drawing.narrow = narrow
+    for number, part in enumerate(parts):
+        drawing.place(part, 4 + 174 * number, 0)
+        narrow.place(part, 90, 244 * number)
+    return drawing
+
+
+def _prompt(title: str, lines: Sequence[str]) -> Drawing:
+    drawing = Drawing(170, 236)
+    drawing.text((85, 14), title, bold=True)
+    _answered(drawing, lines)
+    return drawing
+
+
+def _answered(drawing: Drawing, lines: Sequence[str], *, model: str = "model, as it is", width: float = 166) -> None:
+    top = 136 - 19.0 * len(lines)
+    drawing.rect(Rect(2, top, width, 19 * len(lines) + 6), tone="key", wash=0.13)
+    for number, line in enumerate(lines):
+        drawing.text((10, top + 14 + 19 * number), line, size=SMALL, anchor="start")
+    arrow(drawing, (2 + width / 2, 142), (2 + width / 2, 156))
+    box(drawing, model, Rect(10, 158, 150, 26), size=SMALL)
+    arrow(drawing, (85, 184), (85, 198), tone="query")
+    for number, line in enumerate(ANSWER):
+        drawing.text((85, 208 + 16 * number), line, size=SMALL, tone="query")
+
+
+def _tuning(lines: Sequence[str]) -> Drawing:
+    drawing = Drawing(170, 236)
+    drawing.text((85, 14), "fine-tuning", bold=True)
+    drawing.rect(Rect(2, 26, 166, 19 * len(lines) + 6), tone="muted", dashed=True)
+    for number, line in enumerate(lines):
+        drawing.text((10, 40 + 19 * number), line, size=SMALL, anchor="start", tone="muted")
+    arrow(drawing, (138, 32 + 19 * len(lines)), (138, 156), tone="muted", dashed=True)
+    drawing.text((132, 103), "training", size=SMALL, tone="muted", anchor="end")
+    _answered(drawing, [f"{ASKED} →"], model="changed weights", width=110)
+    return drawing
+
+
 def corners() -> Drawing:
-    """Draw the mask of new tokens behind old ones: its diagonal ends in the lower right corner, not in the upper left.
+    """Draw the mask of new tokens after old ones: its diagonal ends in the lower right corner, not in the upper left.
 
     Returns:
         The drawing: right and wrong beside each other on a page, below each other on a phone.
     """
-    right = _corner("Right: it ends in the lower right", behind=len(OLD))
-    wrong = _corner("Wrong: it begins in the upper left", behind=0)
+    right = _corner("Right: it ends in the lower right", cached=len(OLD))
+    wrong = _corner("Wrong: it begins in the upper left", cached=0)
     narrow = Drawing(350, 372)
     narrow.place(right, 15, 0)
     narrow.place(wrong, 15, 190)
@@ -167,11 +254,11 @@ def corners() -> Drawing:
     return drawing
 
 
-def _corner(title: str, *, behind: int) -> Drawing:
+def _corner(title: str, *, cached: int) -> Drawing:
     drawing = Drawing(320, 182)
     drawing.text((160, 14), title, bold=True)
     keys, cell = (*OLD, *NEW), 40.0
-    allowed = [[key <= behind + query for key in range(len(keys))] for query in range(len(NEW))]
+    allowed = [[key <= cached + query for key in range(len(keys))] for query in range(len(NEW))]
     mask(drawing, allowed, (100, 74), cell=(cell, 34), rows=NEW)
     for number, word in enumerate(keys):
         x, shift = 100 + cell * (number + 0.5), 0 if number % 2 else -16

@@ -14,7 +14,7 @@ from tfcourse.figures.matrices import frame, matrix
 
 # A field, the model that it had, and what its tokens are.
 FIELDS = (
-    ("pictures", "CNN", "patches"),
+    ("images", "CNN", "patches"),
     ("text", "RNN", "word pieces"),
     ("tables", "boosting", "columns"),
     ("graphs", "GCN", "nodes"),
@@ -36,6 +36,8 @@ SHOWN = (0, 1)
 
 # Windows: side of the grid, side of a window, shift, and a place that asks.
 SIDE, WINDOW, SHIFT, ASKS = 8, 4, 2, (3, 0)
+# Axial attention: the position that asks, and a distant one of which it hears in the second layer.
+AXIAL_ASKS, AXIAL_FAR = (2, 5), (6, 1)
 
 # A map with an edge, the weights of a convolution, which are also the exponentials of the prior, and two places.
 MAP = (
@@ -113,7 +115,7 @@ def _icon(drawing: Drawing, field: str, centre: Point) -> Rect:
     """A small sign of a field, 54 wide and 42 high."""
     where = Rect(centre[0] - 27, centre[1] - 21, 54, 42)
     x, y = where.x, where.y
-    if field == "pictures":
+    if field == "images":
         drawing.rect(where, radius=5)
         drawing.path(
             f"M{x + 4} {y + 38}L{x + 19} {y + 16}L{x + 29} {y + 29}L{x + 36} {y + 20}L{x + 50} {y + 38}Z",
@@ -305,6 +307,54 @@ def _windowed(title: str, *, shift: int, rolled: bool, cell: float = 26) -> Draw
     long = SIDE * cell - 4
     lines = "".join(f"M{cell * i:g} 32v{long:g}M2 {30 + cell * i:g}h{long:g}" for i in cuts)
     drawing.path(lines, stroke=2.4)
+    drawing.rect(Rect(1.2, 31.2, SIDE * cell - 2.4, SIDE * cell - 2.4), radius=3, stroke=2.4)
+    return drawing
+
+
+def axial() -> Drawing:
+    """Draw axial attention: the column in one layer, the row in the next, and the way that information takes through both.
+
+    Returns:
+        The drawing: three grids beside each other on a page, below each other on a phone.
+    """
+    row, column = AXIAL_ASKS
+    parts = [
+        _lined("First layer: column", [(i, column) for i in range(SIDE)]),
+        _lined("Second layer: row", [(row, j) for j in range(SIDE)]),
+        _lined("Both", [AXIAL_FAR, (row, AXIAL_FAR[1])], path=True),
+    ]
+    narrow = Drawing(350, 806)
+    drawing = Drawing(700, 276, narrow=narrow)
+    for number, part in enumerate(parts):
+        drawing.place(part, 12 + 234 * number, 0)
+        narrow.place(part, 71, 256 * number)
+    for on, x, y in ((drawing, 200.0, 262.0), (narrow, 86.0, 788.0)):
+        on.rect(Rect(x, y - 8, 16, 16), tone="query", radius=3, stroke=0, wash=1)
+        on.text((x + 24, y), "asks", size=SMALL, anchor="start")
+        on.circle((x + 82, y), 3.5, tone="query", fill="currentColor", stroke=0)
+        on.text((x + 98, y), "may be asked", size=SMALL, anchor="start")
+    return drawing
+
+
+def _lined(title: str, asked: Sequence[tuple[int, int]], *, path: bool = False, cell: float = 26) -> Drawing:
+    """A grid in which one position asks some others; with a path, an arrow leads from the first of them through the second."""
+    drawing = Drawing(SIDE * cell, SIDE * cell + 34)
+    drawing.text((drawing.width / 2, 12), title, bold=True)
+    grid = Grid(0.0, 30.0, SIDE * cell, SIDE * cell, SIDE, SIDE)
+    inner = "".join(
+        f"M{cell * i:g} 32v{SIDE * cell - 4:g}M2 {30 + cell * i:g}h{SIDE * cell - 4:g}" for i in range(1, SIDE)
+    )
+    drawing.path(inner, stroke=1, opacity=0.25)
+    drawing.rect(grid.cell(*AXIAL_ASKS), tone="query", radius=0, stroke=0, wash=1)
+    for place in asked:
+        if place != AXIAL_ASKS:
+            if not path:
+                drawing.rect(grid.cell(*place), tone="query", radius=0, stroke=0, wash=0.13)
+            drawing.circle(grid.cell(*place).centre, 3.5, tone="query", fill="currentColor", stroke=0)
+    if path:
+        first, second, asks = (grid.cell(*place).centre for place in (*asked, AXIAL_ASKS))
+        arrow(drawing, (first[0], first[1] - 8), (second[0], second[1] + 8), tone="key", stroke=2.2)
+        arrow(drawing, (second[0] + 8, second[1]), (asks[0] - cell / 2 - 1, asks[1]), tone="key", stroke=2.2)
     drawing.rect(Rect(1.2, 31.2, SIDE * cell - 2.4, SIDE * cell - 2.4), radius=3, stroke=2.4)
     return drawing
 
@@ -541,6 +591,130 @@ def _place_shade(row: int, column: int, side: int) -> float:
     return 0.08 + 0.9 * math.exp(-5 * ((down - 0.3) ** 2 + (across - 0.65) ** 2))
 
 
+def detr() -> Drawing:
+    """Draw DETR: convolutions, an encoder, object queries that are decoded in parallel, and a kind and a box for each of them.
+
+    Returns:
+        The drawing: the encoder above the decoder; on a phone both run from the top down.
+    """
+    drawing = Drawing(700, 326, narrow=_detr_on_a_phone())
+    image = _objects(drawing, (8, 22), 100)
+    convolutions = box(drawing, "CNN", Rect(132, 50, 62, 44))
+    _stack(drawing, (218, 32))
+    drawing.text((250, 116), "*H*_g × *W*_g", size=SMALL, tone="muted")
+    tokens = _strip(drawing, Rect(334, 27, 16, 90), 6)
+    drawing.text((tokens.centre[0], 14), "*S* tokens", size=SMALL, tone="muted")
+    plus = operation(drawing, "+", (388, 72), radius=12)
+    drawing.text((388, 122), "positions", size=SMALL, tone="muted")
+    arrow(drawing, (388, 110), plus.bottom, tone="muted")
+    encoder = box(drawing, "encoder", Rect(434, 46, 92, 52), tone="key", note="× *L*")
+    memory = _strip(drawing, Rect(566, 27, 16, 90), 6, tone="key")
+    drawing.text((memory.centre[0], 14), "memory", size=SMALL, tone="key")
+    arrow(drawing, (image.right[0] + 3, 72), convolutions.left)
+    arrow(drawing, convolutions.right, (214, 72))
+    arrow(drawing, (290, 72), (tokens.x - 4, 72))
+    arrow(drawing, (tokens.right[0] + 3, 72), plus.left)
+    arrow(drawing, plus.right, encoder.left)
+    arrow(drawing, encoder.right, (memory.x - 4, 72))
+
+    queries = _strip(drawing, Rect(44, 188, 20, 100), 5, tone="query")
+    drawing.text((queries.centre[0], 172), "object queries", size=SMALL, tone="query")
+    drawing.text((queries.centre[0], 304), "*N*, learned", size=SMALL, tone="muted")
+    drawing.rect(Rect(112, 186, 404, 104), tone="muted", dashed=True)
+    drawing.text((314, 304), "decoder × *L*", size=SMALL, tone="muted")
+    own, cross, think = (box(drawing, label, Rect(x, 212, width, 52), tone=tone) for label, x, width, tone in _DECODER)
+    arrow(drawing, (queries.right[0] + 3, 238), own.left)
+    arrow(drawing, own.right, cross.left)
+    arrow(drawing, cross.right, think.left)
+    arrow(drawing, (574, 121), cross.top, via=[(574, 152), (cross.centre[0], 152)], tone="key", stroke=2)
+    drawing.text((470, 168), "keys, values", size=SMALL, tone="key")
+    heads = box(drawing, "heads", Rect(534, 212, 72, 52), note="kind, box")
+    arrow(drawing, think.right, heads.left)
+    arrow(drawing, heads.right, (618, 238))
+    _answers(drawing, (658, 186), 26)
+    return drawing
+
+
+# The parts of a decoder layer: name, left edge, width, and colour.
+_DECODER: tuple[tuple[str, float, float, Tone], ...] = (
+    ("self-\nattention", 126, 104, "query"),
+    ("cross-\nattention", 258, 104, "query"),
+    ("feed-\nforward", 390, 104, "ink"),
+)
+
+
+def _detr_on_a_phone() -> Drawing:
+    drawing = Drawing(350, 640)
+    image = _objects(drawing, (12, 12), 90)
+    convolutions = box(drawing, "CNN", Rect(132, 35, 62, 44))
+    _stack(drawing, (224, 17))
+    drawing.text((238, 99), "*H*_g × *W*_g", size=SMALL, anchor="end", tone="muted")
+    arrow(drawing, (image.right[0] + 3, 57), convolutions.left)
+    arrow(drawing, convolutions.right, (220, 57))
+    tokens = _strip(drawing, Rect(196, 118, 108, 16), 6)
+    drawing.text((184, 126), "*S* tokens", size=SMALL, anchor="end", tone="muted")
+    arrow(drawing, (250, 86), (250, tokens.y - 4))
+    plus = operation(drawing, "+", (250, 164), radius=12)
+    drawing.text((184, 164), "positions", size=SMALL, anchor="end", tone="muted")
+    arrow(drawing, (190, 164), plus.left, tone="muted")
+    arrow(drawing, (250, tokens.bottom[1] + 3), plus.top)
+    encoder = box(drawing, "encoder × *L*", Rect(190, 194, 120, 38), tone="key")
+    arrow(drawing, plus.bottom, encoder.top)
+    memory = _strip(drawing, Rect(196, 256, 108, 16), 6, tone="key")
+    drawing.text((184, 264), "memory", size=SMALL, anchor="end", tone="key")
+    arrow(drawing, encoder.bottom, (250, memory.y - 4))
+
+    queries = _strip(drawing, Rect(37, 318, 100, 20), 5, tone="query")
+    drawing.text((queries.centre[0], 302), "*N* object queries", size=SMALL, tone="query")
+    drawing.rect(Rect(12, 362, 150, 176), tone="muted", dashed=True)
+    drawing.text((172, 508), "decoder × *L*", size=SMALL, anchor="start", tone="muted")
+    own, cross, think = (
+        box(drawing, label.replace("\n", ""), Rect(24, y, 126, 36), tone=tone)
+        for (label, _, _, tone), y in zip(_DECODER, (374, 432, 490), strict=True)
+    )
+    arrow(drawing, (queries.centre[0], queries.bottom[1] + 3), own.top)
+    arrow(drawing, own.bottom, cross.top)
+    arrow(drawing, cross.bottom, think.top)
+    arrow(drawing, (250, memory.bottom[1] + 4), cross.right, via=[(250, 450)], tone="key", stroke=2)
+    drawing.text((258, 380), "keys,\nvalues", size=SMALL, anchor="start", tone="key")
+    heads = box(drawing, "heads", Rect(46, 558, 82, 52), note="kind, box")
+    arrow(drawing, think.bottom, heads.top)
+    arrow(drawing, heads.right, (208, 584))
+    _answers(drawing, (250, 540), 22)
+    return drawing
+
+
+def _objects(drawing: Drawing, corner: Point, side: float) -> Rect:
+    """The image with its two objects, as in the drawing of the matching."""
+    frame_ = drawing.rect(Rect(*corner, side, side), radius=4)
+    disc, square = (
+        Rect(corner[0] + side * (x - width / 2), corner[1] + side * (y - height / 2), side * width, side * height)
+        for x, y, width, height in OBJECTS
+    )
+    drawing.circle(disc.centre, disc.width / 2, tone="key", fill=weight_colour(0.5))
+    drawing.rect(square, tone="key", radius=0, stroke=1.4, wash=0.35)
+    return frame_
+
+
+def _strip(drawing: Drawing, where: Rect, count: int, *, tone: Tone = "ink") -> Rect:
+    """Some vectors in a row or in a column, whichever way the strip is longer."""
+    along = (1, count) if where.width > where.height else (count, 1)
+    grid = Grid(where.x, where.y, where.width, where.height, *along)
+    for number in range(count):
+        drawing.rect(grid.cell(number % along[0], number % along[1]), tone=tone, radius=2, stroke=1.2, wash=0.13)
+    return where
+
+
+def _answers(drawing: Drawing, first: Point, pitch: float) -> None:
+    """What the queries answer: the kinds of the matched predictions, and no object for the others."""
+    for number in range(len(PREDICTIONS)):
+        at = (first[0], first[1] + pitch * number)
+        if number in MATCHED:
+            chip(drawing, ("disc", "square")[MATCHED[number]], at, tone="key", size=SMALL, height=pitch - 4)
+        else:
+            chip(drawing, "no object", at, tone="muted", size=SMALL, height=pitch - 4)
+
+
 def matching() -> Drawing:
     """Draw a picture with two objects and five predicted boxes, what every pair costs, and the cheapest assignment.
 
@@ -664,7 +838,7 @@ def two_streams() -> Drawing:
         The drawing: the streams from left to right on a page, from the top down on a phone.
     """
     drawing = Drawing(700, 262, narrow=_streams_on_a_phone())
-    lanes = (("text", "*T* tokens", 64.0, -1), ("picture", "*S* regions", 198.0, 1))
+    lanes = (("text", "*T* tokens", 64.0, -1), ("image", "*S* regions", 198.0, 1))
     for name, note, y, side in lanes:
         box(drawing, name, Rect(8, y - 26, 92, 52), note=note)
         cross = box(drawing, "cross-attention", Rect(208, y - 26, 128, 52), size=TEXT)
@@ -695,7 +869,7 @@ def two_streams() -> Drawing:
 
 def _streams_on_a_phone() -> Drawing:
     drawing = Drawing(350, 528)
-    lanes = (("text", "*T* tokens", 98.0, -1), ("picture", "*S* regions", 252.0, 1))
+    lanes = (("text", "*T* tokens", 98.0, -1), ("image", "*S* regions", 252.0, 1))
     for name, note, x, side in lanes:
         box(drawing, name, Rect(x - 54, 6, 108, 50), note=note)
         cross = box(drawing, "cross-attention", Rect(x - 56, 216, 112, 40), size=SMALL)
@@ -745,12 +919,12 @@ def _one_sequence(drawing: Drawing, middle: float, top: float) -> None:
         parts.append(part)
     box(drawing, "encoder layers × *L*", Rect(xs[0] - 23, top + 86, 306, 44))
     bracket(drawing, Rect(parts[0].x, parts[0].y, 150, 32), "text", side="top", gap=5, tone="query")
-    bracket(drawing, Rect(parts[3].x, parts[3].y, 150, 32), "picture", side="top", gap=5, tone="key")
+    bracket(drawing, Rect(parts[3].x, parts[3].y, 150, 32), "image", side="top", gap=5, tone="key")
 
 
 def _blocks(drawing: Drawing, corner: Point, cell: float) -> None:
     size = 3 * cell
-    kinds = ("text", "picture")
+    kinds = ("text", "image")
     for row, asks in enumerate(kinds):
         for column, asked in enumerate(kinds):
             where = Rect(corner[0] + size * column + 2, corner[1] + size * row + 2, size - 4, size - 4)

@@ -1,4 +1,4 @@
-"""The drawings of chapter 12: offsets, where positions enter, two hands of a clock, and two ways to pair columns."""
+"""The drawings of chapter 12: rotated vectors, offsets, biases, where positions enter, pairs of columns, and what training has shown."""
 
 from __future__ import annotations
 
@@ -11,16 +11,19 @@ from tfcourse.figures.lines import arc, arrow
 from tfcourse.figures.matrices import matrix
 
 TONES: tuple[Tone, Tone] = ("query", "key")
+QUERY, KEY = (2.0, 0.0), (2.0, 1.0)
+FREQUENCY = math.pi / 6
+"""The query, the key and the frequency that the lesson works out by hand."""
 SENTENCE = ("Ana", "watered", "the", "dry", "fern")
 
 
 def hands() -> Drawing:
-    """Draw the same two words at two places of a text, and the clock hands that they are turned to.
+    """Draw the lesson's query and key at two pairs of positions, rotated to where the rotation takes them.
 
     Returns:
-        The drawing: two clocks beside each other on a page, below each other on a phone.
+        The drawing: two dials beside each other on a page, below each other on a phone.
     """
-    parts = [_clock("places 3 and 1", 3, 1), _clock("places 7 and 5", 7, 5)]
+    parts = [_dial("positions 3 and 1", 3, 1), _dial("positions 7 and 5", 7, 5)]
     narrow = Drawing(350, 484)
     drawing = Drawing(700, 238, narrow=narrow)
     for number, part in enumerate(parts):
@@ -29,22 +32,86 @@ def hands() -> Drawing:
     return drawing
 
 
-def _clock(title: str, query: int, key: int, turn: float = 0.55) -> Drawing:
+def _dial(title: str, query: int, key: int) -> Drawing:
     drawing = Drawing(300, 236)
     centre, radius = (150.0, 134.0), 78.0
     drawing.text((150, 14), title, bold=True)
     drawing.circle(centre, radius, tone="muted")
-    for place, tone, name in ((query, "query", "query"), (key, "key", "key")):
-        angle = place * turn
-        tip = (centre[0] + 0.95 * radius * math.cos(angle), centre[1] - 0.95 * radius * math.sin(angle))
-        arrow(drawing, centre, tip, tone=tone, stroke=2.6)  # type: ignore[arg-type]
-        out = (centre[0] + 1.28 * radius * math.cos(angle), centre[1] - 1.17 * radius * math.sin(angle))
-        drawing.text(out, name, size=SMALL, tone=tone)  # type: ignore[arg-type]
-    a, b = key * turn, query * turn
-    small = 26
-    start = (centre[0] + small * math.cos(a), centre[1] - small * math.sin(a))
-    end = (centre[0] + small * math.cos(b), centre[1] - small * math.sin(b))
-    drawing.path(f"M{start[0]:.1f} {start[1]:.1f}A{small} {small} 0 0 0 {end[0]:.1f} {end[1]:.1f}", stroke=2.2)
+    longest = max(math.hypot(*QUERY), math.hypot(*KEY))
+    angles = []
+    for position, (x, y), tone, name in ((query, QUERY, "query", "query"), (key, KEY, "key", "key")):
+        angle = math.atan2(y, x) + position * FREQUENCY
+        length = 0.95 * radius * math.hypot(x, y) / longest
+        arrow(drawing, centre, _point(centre, length, angle), tone=tone, stroke=2.6)  # type: ignore[arg-type]
+        drawing.text(_point(centre, 1.27 * radius, angle), name, size=SMALL, tone=tone)  # type: ignore[arg-type]
+        angles.append(angle)
+    _sector(drawing, centre, 30, angles[1], angles[0])
+    middle = (angles[0] + angles[1]) / 2
+    drawing.text(_point(centre, 47, middle), f"{math.degrees(angles[0] - angles[1]):.0f}\u00b0", size=SMALL)
+    return drawing
+
+
+def _point(centre: tuple[float, float], radius: float, angle: float) -> tuple[float, float]:
+    """The point of a circle at an angle in radians, counterclockwise from the right."""
+    return centre[0] + radius * math.cos(angle), centre[1] - radius * math.sin(angle)
+
+
+def _sector(drawing: Drawing, centre: tuple[float, float], radius: float, start: float, end: float) -> None:
+    """Draw an arc of a circle, counterclockwise from one angle to another."""
+    (x1, y1), (x2, y2) = _point(centre, radius, start), _point(centre, radius, end)
+    large = int(end - start > math.pi)
+    drawing.path(f"M{x1:.1f} {y1:.1f}A{radius} {radius} 0 {large} 0 {x2:.1f} {y2:.1f}", stroke=2.2)
+
+
+def biases() -> Drawing:
+    """Draw what ALiBi adds to the scores of five words, for the two steepest of eight heads.
+
+    Returns:
+        The drawing: two tables beside each other on a page, below each other on a phone.
+    """
+    narrow = Drawing(350, 452)
+    drawing = Drawing(700, 222, narrow=narrow)
+    for number, slope in enumerate((0.5, 0.25)):
+        part = Drawing(340, 222)
+        rows = [
+            [f"{slope * (j - i) + 0.0:g}".replace("-", "\u2212") if j <= i else "" for j in range(len(SENTENCE))]
+            for i in range(len(SENTENCE))
+        ]
+        part.text((205, 12), f"slope 1/{1 / slope:g}", bold=True)
+        matrix(part, rows, (72, 56), cell=(53, 30), rows=SENTENCE, columns=SENTENCE, tone="key")
+        drawing.place(part, 350 * number, 0)
+        narrow.place(part, 0, 230 * number)
+    return drawing
+
+
+def dials() -> Drawing:
+    """Draw which angles each of eight pairs has reached at a distance of 63.
+
+    Returns:
+        The drawing: eight dials in a row on a page, in two rows on a phone.
+    """
+    narrow = Drawing(350, 240)
+    drawing = Drawing(700, 122, narrow=narrow)
+    for pair in range(8):
+        part = Drawing(86, 120)
+        centre, radius = (43.0, 50.0), 32.0
+        covered = 63 * 10_000.0 ** (-pair / 8)
+        part.circle(centre, radius, tone="muted")
+        if covered >= 2 * math.pi:
+            part.circle(centre, radius, tone="key", stroke=5)
+        else:
+            tip = _point(centre, radius, covered)
+            large = int(covered > math.pi)
+            part.path(
+                f"M{centre[0] + radius} {centre[1]}A{radius} {radius} 0 {large} 0 {tip[0]:.1f} {tip[1]:.1f}",
+                tone="key",
+                stroke=5,
+            )
+        part.text(centre, f"{pair}", bold=True)
+        turns = covered / (2 * math.pi)
+        part.text((43, 106), f"{turns:.1f} turns" if turns >= 1 else f"{360 * turns:.0f}\u00b0", size=SMALL)
+        drawing.place(part, 6 + 86 * pair, 0)
+        narrow.place(part, 3 + 86 * (pair % 4), 120 * (pair // 4))
     return drawing
 
 
@@ -71,10 +138,10 @@ def entrances() -> Drawing:
     """
     steps = [
         ("embedding", "sinusoids,\nlearned rows"),
-        ("queries, keys", "rotations"),
+        ("queries, keys", "RoPE"),
         ("scores", "Shaw's vectors,\nT5's buckets, ALiBi"),
         ("weights", ""),
-        ("values read", "Shaw's vectors"),
+        ("output", "Shaw's vectors"),
     ]
     narrow = Drawing(350, 340)
     drawing = Drawing(700, 150, narrow=narrow)
@@ -95,7 +162,7 @@ def entrances() -> Drawing:
 
 
 def layer() -> Drawing:
-    """Draw attention whose queries and keys are turned between their maps and the scores.
+    """Draw attention whose queries and keys are rotated between their projections and the scores.
 
     Returns:
         The drawing: from left to right on a page, from the top down on a phone.
@@ -111,7 +178,7 @@ def layer() -> Drawing:
         via = [] if part is key else [(60, x.centre[1]), (60, part.centre[1])]
         arrow(drawing, x.right, part.left, via=via)
     turns = [
-        box(drawing, "turn by place", Rect(210, part.y, 120, 32), tone=tone)
+        box(drawing, "rotate", Rect(210, part.y, 120, 32), tone=tone)
         for part, tone in zip((query, key), TONES, strict=True)
     ]
     scores = box(drawing, "scores, softmax", Rect(378, 41, 130, 32))
@@ -130,7 +197,7 @@ def layer() -> Drawing:
     for part in (query, key, value):
         arrow(narrow, x.bottom, part.top, via=[] if part is key else [(175, 49), (part.centre[0], 49)])
     turns = [
-        box(narrow, "turn by place", Rect(part.x - 4, 124, 108, 32), tone=tone, size=SMALL)
+        box(narrow, "rotate", Rect(part.x - 4, 124, 108, 32), tone=tone, size=SMALL)
         for part, tone in zip((query, key), TONES, strict=True)
     ]
     scores = box(narrow, "scores, softmax", Rect(50, 186, 134, 32))
@@ -145,7 +212,7 @@ def layer() -> Drawing:
 
 
 def pairings() -> Drawing:
-    """Draw which of eight columns turn together in both layouts.
+    """Draw which of eight columns make a pair in both layouts.
 
     Returns:
         The drawing: two rows of columns with arcs between partners.
@@ -153,7 +220,7 @@ def pairings() -> Drawing:
     narrow = Drawing(350, 250)
     drawing = Drawing(700, 130, narrow=narrow)
     for number, (name, pairs) in enumerate(
-        (("half-split", [(j, j + 4) for j in range(4)]), ("interleaved", [(2 * j, 2 * j + 1) for j in range(4)]))
+        (("interleaved", [(2 * j, 2 * j + 1) for j in range(4)]), ("half-split", [(j, j + 4) for j in range(4)]))
     ):
         part = Drawing(330, 122)
         part.text((165, 112), name, bold=True)
@@ -177,22 +244,52 @@ def pairings() -> Drawing:
 
 
 def stretches() -> Drawing:
-    """Draw a ruler of places as it was trained, squeezed into it, and continued.
+    """Draw the positions of the training text, of a text four times as long, and of the same text interpolated.
 
     Returns:
         The drawing.
     """
     narrow = Drawing(350, 190)
     drawing = Drawing(700, 190, narrow=narrow)
-    for canvas, left, unit in ((drawing, 190.0, 27.0), (narrow, 96.0, 13.6)):
-        for row, (name, step, count) in enumerate((("trained", 2.0, 4), ("continued", 2.0, 9), ("squeezed", 0.5, 16))):
+    for canvas, left, step in ((drawing, 190.0, 30.0), (narrow, 96.0, 15.4)):
+        window = 4 * step
+        for row, (name, gap, count) in enumerate(
+            (("trained", step, 4), ("longer text", step, 16), ("interpolated", step / 4, 16))
+        ):
             y = 34.0 + 56 * row
             canvas.text((left - 14, y), name, size=SMALL, anchor="end")
-            canvas.rect(Rect(left, y - 16, unit * 8, 32), tone="key", wash=0.12, stroke=0)
+            canvas.rect(Rect(left - 4, y - 16, window, 32), tone="key", wash=0.12, stroke=0)
             for mark in range(count):
-                x = left + unit * step * mark
-                tone = "key" if x < left + unit * 8 else "query"
+                x = left + gap * mark
+                tone = "key" if gap * mark < window else "query"
                 canvas.path(f"M{x:.1f} {y - 10}v20", tone=tone, stroke=2)  # type: ignore[arg-type]
-    drawing.text((190 + 27 * 4, 180), "angles that training has shown", size=SMALL, tone="key")
-    narrow.text((96 + 13.6 * 4, 180), "angles that training has shown", size=SMALL, tone="key")
+        canvas.text((left - 4, 180), "shaded: range of the training text", size=SMALL, tone="key", anchor="start")
+    return drawing
+
+
+def patches() -> Drawing:
+    """Draw which pairs of a head are rotated by the row of a patch, and which by its column.
+
+    Returns:
+        The drawing: a grid of patches and the columns of a head.
+    """
+    narrow = Drawing(350, 268)
+    drawing = Drawing(700, 136, narrow=narrow)
+    for canvas, (left, top), (start, base) in ((drawing, (60, 8), (330, 62)), (narrow, (96, 8), (28, 190))):
+        for row in range(3):
+            for column in range(4):
+                here = (row, column) == (1, 2)
+                where = Rect(left + 46 * column, top + 40 * row, 42, 36)
+                canvas.rect(where, tone="key" if here else "ink", wash=0.13 if here else 0, radius=4)
+                canvas.text(where.centre, f"{row}, {column}", size=SMALL, bold=here)
+        middles = []
+        for column in range(8):
+            x = start + 42 * column
+            chip(canvas, f"{column}", (x, base + 24), tone="query" if column < 4 else "key", size=SMALL, height=24)
+            middles.append((x, base + 10))
+        for pair in range(4):
+            tone = TONES[pair // 2]
+            arc(canvas, middles[2 * pair], middles[2 * pair + 1], weight=0.08, rise=26, tone=tone)
+        canvas.text((start + 63, base + 58), "by the row, 1", size=SMALL, tone="query")
+        canvas.text((start + 231, base + 58), "by the column, 2", size=SMALL, tone="key")
     return drawing

@@ -1,0 +1,22 @@
+"""A row for two manners, where there are many rows already: inputs left alone, and the device."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from autograder.checking.draw import Draw
+from autograder.checking.rows import Maker, Probe, Row
+
+
+def kept_on_any_device(points: float, *makers: Maker) -> Row:
+    """Ask whether the inputs are left as they were, and whether it runs on the device of the first maker's inputs.
+
+    Give makers that a row of numbers uses too, as for ``rows.device``.
+    """
+
+    def probes(draw: Draw) -> Sequence[Probe]:
+        cases = [draw.case(maker) for maker in makers]
+        kept = [Probe((case.request(),), "unmutated") for case in cases]
+        return [*kept, Probe((cases[0].request("meta"),), "matches")]
+
+    return Row("inputs", "It leaves its inputs as they were, and runs on their device.", points, probes, side=True)
