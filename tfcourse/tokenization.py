@@ -222,10 +222,6 @@ def encode_text(
     Returns:
         The ids.
 
-    Raises:
-        ValueError: If the text has half of a surrogate pair, which UTF-8 cannot
-            encode.
-
     Source:
         Radford et al. 2019, section 2.2.
     """

@@ -303,7 +303,7 @@ def test_a_grade_of_other_checks_is_kept(
 ) -> None:
     hand_in("ann", filled())
     autograde(course, CHAPTER, device="cpu", make_executor=echo)
-    monkeypatch.setattr(module, "checks_hash", lambda: "another")
+    monkeypatch.setattr("autograder.grading.course_settings.checks_hash", lambda: "another")
     (again,) = autograde(course, CHAPTER, device="cpu", make_executor=never)
     assert again.unchanged
     assert again.provenance.checks not in ("", "another")

@@ -10,6 +10,7 @@ from zipfile import ZipFile, ZipInfo
 
 import pytest
 
+from autograder import checks_version
 from autograder.checks_version import PACKAGES, checks_hash
 from autograder.engine.settings import GradingSettings
 from autograder.record import provenance as module
@@ -58,8 +59,8 @@ def test_a_change_in_any_package_that_decides_changes_the_hash(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, package: str
 ) -> None:
     for name in ("autograder.checking", "autograder.checks", "tfcourse"):
-        shutil.copytree(module._folder(name), tmp_path / name, ignore=shutil.ignore_patterns("__pycache__"))
-    monkeypatch.setattr(module, "_folder", lambda name: tmp_path / name)
+        shutil.copytree(checks_version._folder(name), tmp_path / name, ignore=shutil.ignore_patterns("__pycache__"))
+    monkeypatch.setattr("autograder.checks_version._folder", lambda name: tmp_path / name)
     before = checks_hash()
     assert checks_hash() == before
     with (tmp_path / package / "__init__.py").open("a") as file:

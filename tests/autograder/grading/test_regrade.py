@@ -14,7 +14,6 @@ from autograder.course.folder import Course
 from autograder.course.lock import course_lock
 from autograder.engine.settings import GradingSettings
 from autograder.errors import CourseError
-from autograder.grading import autograde as module
 from autograder.grading.autograde import Stopped, autograde
 from autograder.grading.plugin import configured
 from autograder.grading.regrade import Regrade, ScoreChange, regrade, to_regrade
@@ -51,7 +50,7 @@ def graded(course: Course, filled: Fill, hand_in: HandIn) -> Course:
 @pytest.fixture
 def other_checks(graded: Course, monkeypatch: pytest.MonkeyPatch) -> None:
     """The checks have changed since."""
-    monkeypatch.setattr(module, "checks_hash", lambda: "another")
+    monkeypatch.setattr("autograder.grading.course_settings.checks_hash", lambda: "another")
 
 
 def again(
@@ -238,9 +237,9 @@ def test_after_a_dry_run_it_is_executed_again_if_anything_has_changed(
         beside = graded.folder("submitted", "ann", CHAPTER) / "data.csv"
         beside.write_text("1", encoding="utf-8")
         autograde(graded, CHAPTER, students=["ann"], device="cpu", settings=SETTINGS, make_executor=Scripted())
-        monkeypatch.setattr(module, "checks_hash", lambda: "a third")
+        monkeypatch.setattr("autograder.grading.course_settings.checks_hash", lambda: "a third")
     elif what == "checks":
-        monkeypatch.setattr(module, "checks_hash", lambda: "a third")
+        monkeypatch.setattr("autograder.grading.course_settings.checks_hash", lambda: "a third")
     elif what == "seed":
         settings = replace(SETTINGS, seed=8)
     elif what == "limits":

@@ -12,7 +12,6 @@ import pytest
 from autograder.course.folder import Course
 from autograder.engine.settings import GradingSettings
 from autograder.errors import CourseError
-from autograder.grading import autograde as module
 from autograder.grading.autograde import autograde
 from autograder.grading.replay import replay
 
@@ -57,7 +56,7 @@ def test_other_points_and_other_findings_are_told(graded: Course) -> None:
 
 
 def test_other_checks_are_told_and_make_no_other_grade(graded: Course, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "checks_hash", lambda: "another")
+    monkeypatch.setattr("autograder.grading.course_settings.checks_hash", lambda: "another")
     done = replay(graded, CHAPTER, "ann", make_executor=Scripted())
     assert (done.same, done.changes) == (True, ("The checks or the reference have changed.",))
 
