@@ -13,7 +13,6 @@ import pytest
 from autograder import checks_version
 from autograder.checks_version import PACKAGES, checks_hash
 from autograder.engine.settings import GradingSettings
-from autograder.record import provenance as module
 from autograder.record.provenance import Provenance, changed_since, environment, isolation_line, package_hash
 
 MADE = Provenance(
