@@ -17,13 +17,19 @@ def test_chapters_come_in_lecture_order(small: Any) -> None:
     assert [chapter.name for chapter in chapters(small.root, small.registry)] == [FIRST, "91_second"]
 
 
-@pytest.mark.parametrize("name", [FIRST, "90", "90_f", " 90_first/ "])
+@pytest.mark.parametrize("name", [FIRST, "90", "90_f", "first", " 90_first/ "])
 def test_a_chapter_is_found_by_the_beginning_of_its_name(small: Any, name: str) -> None:
     assert find_chapter(small.root, name, small.registry).name == FIRST
 
 
 @pytest.mark.parametrize(
-    ("name", "message"), [("03", "There are: 90_first, 91_second"), ("9", "beginning of several"), ("", "no chapter")]
+    ("name", "message"),
+    [
+        ("03", "There are: 90_first, 91_second"),
+        ("9", "no chapter .9."),
+        ("", "no chapter"),
+        ("frist", "Did you mean 90_first."),
+    ],
 )
 def test_an_unknown_chapter_is_answered_with_the_known_ones(small: Any, name: str, message: str) -> None:
     with pytest.raises(CourseError, match=message):
