@@ -46,7 +46,7 @@ def split_heads(x: Tensor, n_heads: int) -> Tensor:
         One sequence a head, (B, H, T, Dh).
 
     Raises:
-        ValueError: If `x` does not have three dimensions, or `n_heads` is less than 1 or does not divide D.
+        ValueError: If `x` does not have three dimensions, or D cannot be divided by `n_heads`.
 
     Source:
         Vaswani et al. 2017, section 3.2.2: one (D, D) projection cut in H parts is H projections side by side.
@@ -54,7 +54,7 @@ def split_heads(x: Tensor, n_heads: int) -> Tensor:
     if x.ndim != 3:
         raise ValueError(f"expected x of shape (B, T, D), got {tuple(x.shape)}")
     B, T, D = x.shape
-    if n_heads < 1 or D % n_heads:
+    if D % n_heads:
         raise ValueError(f"the width {D} cannot be divided into {n_heads} heads (x has shape {tuple(x.shape)})")
     x = x.reshape(B, T, n_heads, D // n_heads)  # (B, T, H, Dh)
     return x.transpose(1, 2)  # (B, H, T, Dh)
@@ -94,7 +94,7 @@ class MultiHeadAttention(nn.Module):
         bias: Whether the four linear maps have a bias.
 
     Raises:
-        ValueError: If `n_heads` is less than 1 or does not divide `d_model`.
+        ValueError: If `d_model` cannot be divided by `n_heads`.
 
     Source:
         Vaswani et al. 2017, section 3.2.2.
@@ -102,7 +102,7 @@ class MultiHeadAttention(nn.Module):
 
     def __init__(self, d_model: int, n_heads: int, *, bias: bool = True) -> None:
         super().__init__()
-        if n_heads < 1 or d_model % n_heads:
+        if d_model % n_heads:
             raise ValueError(f"d_model={d_model} cannot be divided into n_heads={n_heads}")
         self.n_heads = n_heads
         self.q_proj = nn.Linear(d_model, d_model, bias=bias)

@@ -11,7 +11,6 @@ from autograder.checking.draw import Case, Draw
 from autograder.checking.exercise import Exercise
 from autograder.checking.rows import Maker, Probe
 from autograder.checks.ch03_scaled_dot_product.cases import FUSED
-from autograder.checks.variants import built
 from tfcourse import multihead
 
 
@@ -110,9 +109,9 @@ def errors(points: float, *, title: str) -> rows.Row:
     """What is refused when the layer is called, and a width that is refused as soon as the layer is made."""
 
     def probes(draw: Draw) -> list[Probe]:
-        cases = [draw.case(maker) for maker in (indivisible_model, built(indivisible_model, n_heads=0))]
-        made = [Probe((case.request("attributes", ("n_heads",)),), "answers") for case in cases]
-        return [*called.probes(draw), *made]
+        case = draw.case(indivisible_model)
+        made = Probe((case.request("attributes", ("n_heads",)),), "answers")
+        return [*called.probes(draw), made]
 
     called = rows.errors(points, cross_attention, indivisible_model, title=title)
     return replace(called, probes=probes)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from autograder.checking import rows
 from autograder.checking.draw import Case, Draw
 from autograder.checking.exercise import Exercise
-from autograder.checks.variants import changed
 from tfcourse import multihead
 
 
@@ -60,7 +59,6 @@ SPLIT_HEADS = Exercise(
             0.5,
             columns,
             indivisible,
-            changed(indivisible, n_heads=0),
             of_axes(5, 4),
             of_axes(2, 3, 5, 4),
             title="A width that the number of heads does not divide, and other than three dimensions, are a ValueError.",
