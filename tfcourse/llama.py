@@ -88,12 +88,12 @@ def pool_key_value_heads(weight: Tensor, n_old: int, n_new: int) -> Tensor:
         Weights, (G_new·Dh, D).
 
     Raises:
-        ValueError: If G_new does not divide G_old, or G_old does not divide the rows.
+        ValueError: If G_new does not divide G_old.
 
     Source:
         Ainslie et al. 2023, section 2.1.
     """
-    if n_old % n_new or len(weight) % n_old:
+    if n_old % n_new:
         raise ValueError(f"{len(weight)} rows of {n_old} heads cannot be pooled into {n_new}")
     groups = weight.reshape(n_new, n_old // n_new, len(weight) // n_old, *weight.shape[1:])  # (G_new, R, Dh, D)
     return groups.mean(dim=1).flatten(0, 1)  # (G_new·Dh, D)

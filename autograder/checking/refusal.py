@@ -29,6 +29,7 @@ from functools import lru_cache
 from types import CodeType, FunctionType, ModuleType
 from typing import Any, TypeAlias
 
+import torch
 from torch import nn
 from torch._C import (
     DispatchKey,
@@ -40,7 +41,7 @@ from torch._C import (
 )
 
 # Names that stand for a package: all of its functions.
-PACKAGES = frozenset({"einops"})
+PACKAGES = frozenset({"einops", "functorch"})
 # What records a ready-made layer as the plain operations that it consists of. Who forbids it forbids to run a recorded graph.
 RECORDERS = frozenset({"trace", "trace_module", "symbolic_trace", "make_fx", "export"})
 
@@ -48,6 +49,10 @@ RECORDERS = frozenset({"trace", "trace_module", "symbolic_trace", "make_fx", "ex
 _implement, _reset, _modules = _DispatchModule.impl, _DispatchModule.reset, sys.modules
 _FUNCTIONS = (FunctionType, type(lru_cache(lambda: None)))
 _KINDS = (type, ABCMeta, *_FUNCTIONS)
+_namespace, _subclasses = type.__dict__["__dict__"].__get__, type.__subclasses__
+_warn_always, _set_warn_always = torch._C._get_warnAlways, torch._C._set_warnAlways
+# What has been exchanged or registered stays alive: a weak reference that a student has taken calls nothing back.
+_kept: list[Any] = []
 _SCRIPTS = (ScriptFunction, ScriptMethod)
 
 # Kinds of processors that no course has.
@@ -99,14 +104,18 @@ def refuse(exercise: str, names: Sequence[str], called: set[str], standing: Stan
         standing: an empty list, is given what :func:`release` takes.
     """
     refusing = {name: _refusing(exercise, name, called) for name in names}
+    _kept.append(refusing)
     handles: dict[str, Any] = {}
     kernels = _operators()
+    warns = _warn_always()
+    _set_warn_always(False)  # to warn is Python, which others can change
     for name in (name for name in names if name not in RECORDERS):  # torch.trace adds up a diagonal
         for namespace, operator, key in kernels.get(name, ()):
             if namespace not in handles:
                 handles[namespace] = _dispatch_library("IMPL", namespace, "")
                 standing.append(handles[namespace])
             _implement(handles[namespace], operator, key, refusing[name], False)  # type: ignore[call-arg]
+    _set_warn_always(warns)
     functions = _functions(names)
     records = next((name for name in names if name in RECORDERS), "")
     if records:
@@ -116,7 +125,9 @@ def refuse(exercise: str, names: Sequence[str], called: set[str], standing: Stan
             kind.__call__ = refusing[records]  # type: ignore[method-assign]
     for function, name in functions:
         standing += function, function.__code__
-        function.__code__ = _calling(refusing[name], function.__code__)
+        exchanged = _calling(refusing[name], function.__code__)
+        _kept.append(exchanged)
+        function.__code__ = exchanged
 
 
 def release(standing: Standing) -> None:
@@ -134,7 +145,9 @@ def release(standing: Standing) -> None:
 def prepare() -> None:
     """Look through PyTorch once, so that no later request has to."""
     _prepared.update(_python_functions(list(_modules)))
-    _looked_through.update(_modules)
+    _looked_through.update(path for path in _modules if type(path) is str)
+    if "torch.fx" in _modules:
+        _graphs[:] = [_modules["torch.fx"].GraphModule, _modules["torch.fx"].Interpreter.run]
     _operators()
 
 
@@ -190,7 +203,8 @@ def _operators() -> dict[str, list[tuple[str, str, str]]]:
 def _functions(names: Sequence[str]) -> list[tuple[FunctionType, str]]:
     if not _looked_through:
         prepare()
-    new = _python_functions(list(_modules.keys() - _looked_through), names)
+    loaded = [path for path in dict.keys(_modules) if type(path) is str]
+    new = _python_functions([path for path in loaded if path not in _looked_through], names)
     found = [(function, name) for name in names for function in (*_prepared.get(name, ()), *new.get(name, ()))]
     return list({id(function): (function, name) for function, name in found}.values())
 
@@ -199,6 +213,8 @@ def _functions(names: Sequence[str]) -> list[tuple[FunctionType, str]]:
 _kernels: dict[str, list[tuple[str, str, str]]] = {}
 _prepared: dict[str, list[FunctionType]] = {}
 _looked_through: set[str] = set()
+# FX's module of a recorded graph, and what interprets one.
+_graphs: list[Any] = []
 
 
 # Marks for TorchScript such as `torch.jit.export`: PyTorch's own modules call them while they are imported, and they record nothing.
@@ -208,41 +224,52 @@ _DECORATORS = frozenset({"torch._jit_internal"})
 def _python_functions(paths: Sequence[str], names: Sequence[str] = ()) -> dict[str, list[FunctionType]]:
     """Return the Python functions in modules of PyTorch and of ``PACKAGES``, by their simple names: those of some names, or all."""
     found: dict[str, list[FunctionType]] = {}
-    for path in paths:
-        top, module = path.partition(".")[0], _modules.get(path)
-        if (top != "torch" and top not in PACKAGES) or type(module) is not ModuleType:
+    wanted, sought = frozenset(paths), frozenset(names)
+    for path, module in list(dict.items(_modules)):
+        if type(path) is not str or path not in wanted or type(module) is not ModuleType:
             continue
-        there = vars(module)
-        for name in list(there) if top in PACKAGES or not names else names:
-            value = there.get(name)
+        top = path.partition(".")[0]
+        if top != "torch" and top not in PACKAGES:
+            continue
+        for name, value in _plain_items(module.__dict__):
+            if sought and top not in PACKAGES and name not in sought:
+                continue
             # Other objects may do anything when they are asked. What is imported from another package is none of this one's.
-            if (
-                type(value) in _KINDS
-                and value.__module__ not in _DECORATORS
-                and str(value.__module__).partition(".")[0] == top
-            ):
-                found.setdefault(top if top in PACKAGES else name, []).extend(_code_of(value))
+            if not any(type(value) is kind for kind in _KINDS):
+                continue
+            home = value.__module__
+            if type(home) is str and home not in _DECORATORS and home.partition(".")[0] == top:
+                for known in (
+                    {top, "einops"} if path.startswith("functorch.einops") else {top if top in PACKAGES else name}
+                ):
+                    found.setdefault(known, []).extend(_code_of(value))
     return found
+
+
+def _plain_items(there: Any) -> list[tuple[str, Any]]:
+    """Return the items of a namespace whose names are plain text: a key of a student's own class is neither compared nor hashed."""
+    pairs = dict.items(there) if isinstance(there, dict) else there.items()
+    return [(name, value) for name, value in list(pairs) if type(name) is str]
 
 
 def _code_of(value: Any) -> list[FunctionType]:
     """Return the Python functions behind a function or a class; a module of weights may be made, but not run."""
     if isinstance(value, type):
-        methods = [(name, method) for name, method in vars(value).items() if type(method) is FunctionType]
+        methods = [(name, method) for name, method in _plain_items(_namespace(value)) if type(method) is FunctionType]
         return [method for name, method in methods if "forward" in name or not issubclass(value, nn.Module)]
     found = []
-    while type(value) in _FUNCTIONS:
+    while any(type(value) is kind for kind in _FUNCTIONS):
         found += [value] if type(value) is FunctionType else []
-        value = getattr(value, "__wrapped__", None)
+        value = next((item for name, item in _plain_items(value.__dict__) if name == "__wrapped__"), None)
     return found
 
 
 def _recorded_graphs() -> list[FunctionType]:
     """Return what runs the graphs that FX has recorded in this process."""
-    fx = _modules.get("torch.fx")
-    waiting = [fx.GraphModule] if fx is not None else []
-    found = [fx.Interpreter.run] if fx is not None else []
+    waiting, found = list(_graphs[:1]), list(_graphs[1:])
     for kind in waiting:  # grows meanwhile
-        waiting += kind.__subclasses__()
-        found += [forward] if type(forward := vars(kind).get("forward")) is FunctionType else []
+        waiting += _subclasses(kind)
+        found += [
+            item for name, item in _plain_items(_namespace(kind)) if name == "forward" and type(item) is FunctionType
+        ]
     return found

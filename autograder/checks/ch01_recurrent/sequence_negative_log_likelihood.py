@@ -84,7 +84,14 @@ SEQUENCE_NEGATIVE_LOG_LIKELIHOOD = Exercise(
     ),
     forbidden=(
         *("cross_entropy", "cross_entropy_loss", "nll_loss", "nll_loss_nd", "CrossEntropyLoss", "NLLLoss"),
-        *("nll_loss_forward", "nll_loss2d", "nll_loss2d_forward", "linear_cross_entropy", "Categorical"),
+        *(
+            "nll_loss_forward",
+            "_nll_loss_forward",
+            "nll_loss2d",
+            "nll_loss2d_forward",
+            "linear_cross_entropy",
+            "Categorical",
+        ),
     ),
     rule_case=(sentences, padded_sentences),
 )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from autograder.checking import rows
 from autograder.checking.draw import Case, Draw
 from autograder.checking.exercise import Exercise
-from autograder.checking.rows import Maker, Probe
+from autograder.checking.rows import Maker
 from autograder.checks.ch02_alignment.source_masks import prefix_mask
 from autograder.checks.ch03_scaled_dot_product.cases import FUSED
 from autograder.checks.variants import built
@@ -57,8 +57,8 @@ def scores_by(score: str) -> Maker:
 
 
 def drawn(draw: Draw, score: str, name: str) -> Case:
-    """A parameter of a score as it is drawn, in a decoder so wide that its spread is hardly chance."""
-    init = {"vocabulary": 4, "d_embedding": 3, "d_model": 144, "score": score}
+    """A parameter of a decoder as it is made."""
+    init = {"vocabulary": 4, "d_embedding": 3, "d_model": 6, "score": score}
     return Case({"target": name}, init=init, method="get_parameter")
 
 
@@ -74,16 +74,10 @@ def one_place(draw: Draw) -> Case:
     return case.with_arguments(**arguments)
 
 
-def _as_drawn(draw: Draw) -> list[Probe]:
-    """Ask each parameter of a score for its spread."""
-    asked = (("additive", "w_q"), ("additive", "w_k"), ("additive", "v"), ("general", "w"), ("location", "w"))
-    return [Probe((drawn(draw, *names).request(),), "spread", {"dim": 0}) for names in asked]
-
-
 ATTENTION_DECODER = Exercise(
     reference=alignment.AttentionDecoder,
     rows=(
-        rows.numbers(3.75, teacher(), title="With teacher forcing, logits and weights of all steps are right."),
+        rows.numbers(4, teacher(), title="With teacher forcing, logits and weights of all steps are right."),
         rows.numbers(
             1.5,
             first_state,
@@ -102,7 +96,6 @@ ATTENTION_DECODER = Exercise(
             name="scores",
             title="Each of the six names stands for its score.",
         ),
-        rows.Row("initialisation", "The weights of a score are drawn within ± 1 / √D.", 0.25, _as_drawn, side=True),
         rows.attributes(0.25, teacher("general"), names=("score",)),
         rows.device(0.75, teacher()),
         rows.errors(

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from autograder.checking import rows
 from autograder.checking.draw import Case, Draw
 from autograder.checking.exercise import Exercise
@@ -72,11 +70,6 @@ def hardly_dropped(draw: Draw) -> Case:
     return hardly_drop(decoder(draw))
 
 
-def without_dropout(draw: Draw) -> Case:
-    """Training, in which nothing is dropped unless it is asked for."""
-    return replace(decoder(draw), training=True)
-
-
 DECODER_LAYER = Exercise(
     reference=layers.DecoderLayer,
     rows=(
@@ -95,7 +88,6 @@ DECODER_LAYER = Exercise(
             all_dropped_pre_norm,
             not_training,
             hardly_dropped,
-            without_dropout,
             name="dropout",
             title="In training, and only then, dropout falls on what the three sublayers say.",
         ),

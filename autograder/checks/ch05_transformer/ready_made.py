@@ -4,7 +4,8 @@ NORMS = (
     *("layer_norm", "native_layer_norm", "rms_norm", "_fused_rms_norm", "group_norm", "native_group_norm"),
     *("instance_norm", "batch_norm", "native_batch_norm", "cudnn_batch_norm", "_batch_norm_impl_index"),
     *("_batch_norm_no_update", "_native_batch_norm_legit", "_native_batch_norm_legit_no_training"),
-    "_native_batch_norm_legit_functional",
+    *("_native_batch_norm_legit_functional", "_batch_norm_with_update", "_batch_norm_with_update_functional"),
+    *("native_batch_norm_helper", "_normalize"),
 )
 
 # Whatever computes attention in one call, under all the names that PyTorch has for it.
@@ -19,6 +20,10 @@ ATTENTION = (
     "_flash_attention_forward",
     "_efficient_attention_forward",
     "flex_attention",
+    "math_attention",
+    "_math_attention_inner",
+    "sdpa_dense",
+    "sdpa_dense_backward",
     "multi_head_attention_forward",
     "_native_multi_head_attention",
     "_transformer_encoder_layer_fwd",

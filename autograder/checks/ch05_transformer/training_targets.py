@@ -10,7 +10,7 @@ from autograder.checking.draw import Draw
 
 READY_LOSSES = (
     *("cross_entropy", "cross_entropy_loss", "linear_cross_entropy", "kl_div", "Categorical"),
-    *("nll_loss", "nll_loss_nd", "nll_loss_forward", "nll_loss2d", "nll_loss2d_forward"),
+    *("nll_loss", "nll_loss_nd", "nll_loss_forward", "_nll_loss_forward", "nll_loss2d", "nll_loss2d_forward"),
 )
 
 

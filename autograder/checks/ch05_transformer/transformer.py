@@ -110,28 +110,9 @@ def with_gelu(draw: Draw) -> Case:
     return with_options(tied(draw), activation="gelu")
 
 
-def usual_width(draw: Draw) -> Case:
-    """A model without layers, as wide as that of the paper."""
-    init: dict[str, Any] = {"source_vocabulary": V, "target_vocabulary": V, "n_layers": 0}
-    return replace(tied(draw), init=init, state=draw.weights(transformer.Transformer(**init), scale=0.1))
-
-
-def usual_layers(draw: Draw) -> Case:
-    """Heads, layers and positions as many as they are unless told otherwise, in a model that is narrow."""
-    case = translator(draw, d_model=16, n_heads=8, d_ff=3, n_layers=6, positions="learned", max_length=512)
-    names = ("source_vocabulary", "target_vocabulary", "d_model", "d_ff", "positions")
-    return replace(case, init={name: value for name, value in (case.init or {}).items() if name in names})
-
-
-def usual_networks(draw: Draw) -> Case:
-    """Feed-forward networks as wide as those of the paper, in a model that is narrow."""
-    case = translator(draw, d_model=2, n_heads=1, d_ff=2048, n_layers=1)
-    return replace(case, init={name: value for name, value in (case.init or {}).items() if name != "d_ff"})
-
-
 def odd_and_learned(draw: Draw) -> Case:
     """Learned positions need no pairs."""
-    return translator(draw, d_model=5, n_heads=1, positions="learned", max_length=7)
+    return translator(draw, d_model=6, n_heads=1, positions="learned", max_length=7)
 
 
 def mixed_up(draw: Draw) -> Case:
@@ -203,11 +184,8 @@ TRANSFORMER = Exercise(
             learned,
             every_layer,
             odd_and_learned,
-            usual_width,
-            usual_layers,
-            usual_networks,
             name="tables",
-            title="Weights that are not tied, learned positions, positions before every layer, and sizes that are not given.",
+            title="Weights that are not tied, learned positions, and positions before every layer.",
         ),
         rows.numbers(
             2,

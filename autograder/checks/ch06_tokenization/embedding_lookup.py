@@ -64,6 +64,6 @@ EMBEDDING_LOOKUP = Exercise(
         rows.no_loop(0.5, more_tokens, over="tokens"),
         rows.device(0.5, sentences),
     ),
-    forbidden=("embedding", "Embedding", "embedding_bag", "EmbeddingBag"),
+    forbidden=("embedding", "Embedding", "embedding_bag", "_embedding_bag", "EmbeddingBag"),
     rule_case=sentences,
 )

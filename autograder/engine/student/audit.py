@@ -139,10 +139,10 @@ def _refusal(arguments: tuple[Any, ...]) -> ProgramError:
 
 def _program(arguments: tuple[Any, ...]) -> str:
     """Return the command in the arguments of an event by which a program is started."""
-    told = [part for part in arguments if type(part) in (str, bytes, list, tuple)]
+    told = [part for part in arguments if _is_one_of(type(part), str, bytes, list, tuple)]
     line = max(told[:2], key=lambda part: isinstance(part, (list, tuple)), default="")
     words = [line] if isinstance(line, (str, bytes)) else line
-    return " ".join(os.fsdecode(word) for word in words if type(word) in (str, bytes))
+    return " ".join(os.fsdecode(word) for word in words if _is_one_of(type(word), str, bytes))
 
 
 def report(connection: socket.socket, folders: tuple[str, ...]) -> Callable[[str], None]:
@@ -161,13 +161,15 @@ def report(connection: socket.socket, folders: tuple[str, ...]) -> Callable[[str
     describe, write, getframe = _describer(folders, texts), _writer(connection), sys._getframe
     starts, frames, refusal = _STARTS, _FRAMES, _refusal
     transform, is_python = TransformerManager().transform_cell, _is_python
+    watched = {"object.__getattr__": frames, "object.__setattr__": frozenset({"__code__"})}
+    named, is_named = frozenset(watched), _is_named
     looked_at = frozenset(
         {"compile", "exec", "object.__getattr__", "object.__setattr__", "open", "pickle.find_class"}
         | _CTYPES | _FORKS | _MEDDLING | _STARTS
     )  # fmt: skip
 
     def hook(event: str, arguments: tuple[Any, ...]) -> None:
-        if event in looked_at and (event != "object.__getattr__" or arguments[1] in frames):
+        if event in looked_at and (event not in named or (is_named(arguments) and (arguments[1] in watched[event]))):
             line = describe(event, arguments, getframe(1))
             if line:
                 write(line)
@@ -185,6 +187,16 @@ def report(connection: socket.socket, folders: tuple[str, ...]) -> Callable[[str
     sys.addaudithook(hook)
     multiprocessing.util.spawnv_passfds = _spawn
     return note
+
+
+def _is_named(arguments: tuple[Any, ...]) -> bool:
+    """Check that the second argument is plain text: a student's subclass would run its methods inside of the hook when it is compared."""
+    return len(arguments) > 1 and type(arguments[1]) is str
+
+
+def _is_one_of(kind: type, *kinds: type) -> bool:
+    """Compare types by identity: a metaclass of a student's may define what is equal."""
+    return any(kind is one for one in kinds)
 
 
 _TEMPLATE: str = vars(timeit)["template"]
@@ -232,7 +244,9 @@ def _describer(folders: tuple[str, ...], texts: list[str]) -> Callable[[str, tup
     """Return a function that says what is worth a look about an event, or nothing."""
     run_cells, compile_cells, define, on_behalf = _RUN_CELLS, _COMPILE_CELLS, _DEFINE, _ON_BEHALF
     starts, forks, foreign, meddling, plain = _STARTS, _FORKS, _CTYPES, _MEDDLING, _PLAIN_PICKLES
-    all_code, calls = _all_code, _CALLS
+    all_code, calls, is_one_of = _all_code, _CALLS, _is_one_of
+    # Of a student's subclass of str, which a code object may have as its name, the text alone.
+    plain_text = str.__str__
 
     go_betweens: dict[str, bool] = {}
 
@@ -245,27 +259,27 @@ def _describer(folders: tuple[str, ...], texts: list[str]) -> Callable[[str, tup
         return go_betweens[file]
 
     def behind(frame: FrameType | None) -> FrameType | None:
-        while frame is not None and is_go_between(frame.f_code.co_filename):
+        while frame is not None and is_go_between(plain_text(frame.f_code.co_filename)):
             frame = frame.f_back
         return frame
 
     def by_library(frame: FrameType | None) -> bool:
         frame = behind(frame)
-        return frame is None or is_library(frame.f_code.co_filename)
+        return frame is None or is_library(plain_text(frame.f_code.co_filename))
 
     def imports(frame: FrameType | None) -> bool:
         """Whether a library is being imported: what it runs then is its own."""
-        while frame is not None and is_library(frame.f_code.co_filename):
-            if frame.f_code.co_name == "<module>":
+        while frame is not None and is_library(plain_text(frame.f_code.co_filename)):
+            if plain_text(frame.f_code.co_name) == "<module>":
                 return True
             frame = frame.f_back
         return False
 
     def compiles(text: object, frame: FrameType) -> str:
-        file = frame.f_code.co_filename
+        file = plain_text(frame.f_code.co_filename)
         if not is_library(file):
             return f"compiles {_shown(text)}"
-        if not any(part in file for part in compile_cells) or type(text) not in (str, bytes):
+        if not any(part in file for part in compile_cells) or not is_one_of(type(text), str, bytes):
             return ""
         source = text.decode("utf-8", "replace") if isinstance(text, bytes) else str(text)
         if any(source.strip() in known for known in texts):
@@ -274,19 +288,16 @@ def _describer(folders: tuple[str, ...], texts: list[str]) -> Callable[[str, tup
 
     def runs(code: object, frame: FrameType) -> str:
         frame = behind(frame) or frame
-        file = frame.f_code.co_filename
+        file = plain_text(frame.f_code.co_filename)
         if type(code) is not CodeType:
             return ""
+        own_file, function = plain_text(code.co_filename), plain_text(frame.f_code.co_name)
         if not is_library(file):
-            return f"runs text or a code object with exec or eval ({code.co_name})"
+            return f"runs text or a code object with exec or eval ({plain_text(code.co_name)})"
         if file.startswith("<frozen "):
-            return "" if is_library(code.co_filename) else f"imports a file of its own, {code.co_filename}"
-        if any(file.endswith(part) and name in ("", frame.f_code.co_name) for part, name in run_cells):
-            return (
-                f"runs a cell under the name of another file, {code.co_filename}"
-                if is_library(code.co_filename)
-                else ""
-            )
+            return "" if is_library(own_file) else f"imports a file of its own, {own_file}"
+        if any(file.endswith(part) and name in ("", function) for part, name in run_cells):
+            return f"runs a cell under the name of another file, {own_file}" if is_library(own_file) else ""
         if (
             file.endswith(define)
             or imports(frame)
@@ -304,13 +315,14 @@ def _describer(folders: tuple[str, ...], texts: list[str]) -> Callable[[str, tup
             path = arguments[0]
             return f"opens {path}" if type(path) is str and path.startswith("/proc/") and path.endswith("/mem") else ""
         if event == "pickle.find_class":
-            return "" if _is_plain(plain, *arguments) else f"unpickles {arguments[0]}.{arguments[1]}"
+            names = [name if type(name) is str else _shown(name) for name in arguments[:2]]
+            return "" if _is_plain(plain, *arguments) else f"unpickles {'.'.join(names)}"
         if event in forks:
             return "makes a copy of its process"
         if event == "object.__getattr__":
             return "" if by_library(frame) else f"asks for {arguments[1]}"
         if event == "object.__setattr__":
-            return "gives a function other code" if arguments[1] == "__code__" and not by_library(frame) else ""
+            return "" if by_library(frame) else "gives a function other code"
         if by_library(frame):
             return ""
         if event in starts:
@@ -328,11 +340,14 @@ def _is_plain(plain: dict[str, tuple[str, ...]], module: object, name: object) -
     return name in plain.get(module, ())
 
 
+_name_of = type.__dict__["__name__"].__get__
+
+
 def _shown(text: object) -> str:
     """Return the beginning of a text; of anything else, such as a syntax tree, its kind."""
     if type(text) is bytes:
         text = text[:LONGEST].decode("utf-8", "replace")
-    return repr(" ".join(text[:LONGEST].split())) if type(text) is str else f"a {type(text).__name__}"
+    return repr(" ".join(text[:LONGEST].split())) if type(text) is str else f"a {_name_of(type(text))}"
 
 
 def _all_code(code: CodeType) -> Iterator[CodeType]:

@@ -11,6 +11,7 @@ What is covered:
 - processes that a cell has left running, in which nothing is refused: they are ended first
 - what is registered, found on the stack, in ``gc``, in ``sys.modules`` or in a traceback: no reference is there
 - audit hooks of the student's, which would run inside of this one: none can be added
+- objects of the student's own classes among the arguments or in PyTorch's modules: nothing of theirs is compared, hashed or shown
 
 What is not covered:
 
@@ -38,7 +39,18 @@ import torch
 EVENT = "tfcourse.refusal"
 
 # Modules that have what an exercise may forbid, and that few programs import: what is not loaded cannot be looked through.
-_SELDOM = ("einops", "einops.layers.torch", "torch.ao.nn.quantizable", "torch.nn.attention.flex_attention")
+_SELDOM = (
+    "einops",
+    "einops.layers.torch",
+    "torch.ao.nn.quantizable",
+    "torch.nn.attention.flex_attention",
+    "torch.fx",
+    "functorch.einops",
+)
+
+
+# They make a kernel, and a module of kernels (Static Runtime), that can be called past the dispatcher, where it is refused.
+_PAST_THE_DISPATCHER = ("_dispatch_get_computed_kernel_for_dispatch_key", "_jit_to_static_module")
 
 
 @cache
@@ -56,10 +68,11 @@ def install(*, namespaces: bool) -> None:
     del refusal.refused  # a function of contextlib's, which leads to this module
     here = _private(__name__)
     hook = here.hook_of(refusal.refuse, refusal.release, namespaces)
-    # It makes a kernel that can be called past the dispatcher, where it is refused. PyTorch itself has no use for it.
-    for holder in gc.get_referrers(torch._C._dispatch_get_computed_kernel_for_dispatch_key):
-        if isinstance(holder, dict):
-            holder.pop("_dispatch_get_computed_kernel_for_dispatch_key", None)
+    # PyTorch itself has no use for them.
+    for name in _PAST_THE_DISPATCHER:
+        for holder in gc.get_referrers(getattr(torch._C, name)):
+            if isinstance(holder, dict):
+                holder.pop(name, None)
     _hide([vars(refusal), vars(here), refusal, here, hook])
     sys.addaudithook(hook)
 
@@ -120,6 +133,8 @@ def hook_of(refuse: Any, release: Any, namespaces: bool) -> Any:
             if event == "sys.addaudithook" and keys:
                 raise RuntimeError("no other audit hook can be added")
             return
+        if not is_well_formed(arguments):
+            return
         _disable_gc()
         before = _block(_BLOCK, _signals)
         try:
@@ -147,6 +162,25 @@ def hook_of(refuse: Any, release: Any, namespaces: bool) -> Any:
             _block(_RESTORE, before)
 
     return hook
+
+
+# The arguments of each action. Whatever is compared, hashed or shown in the hook must be of exactly these types: a method of a student's
+# subclass would run inside of it, and find the key on its stack.
+_FORMS: dict[str, tuple[type, ...]] = {
+    "key": (bytes,),
+    "refuse": (str, tuple, bytes, set, list),
+    "release": (bytes,),
+}
+
+
+def is_well_formed(arguments: tuple[Any, ...]) -> bool:
+    """Check that the arguments of an event are of exactly the types that its action has."""
+    if not arguments or type(arguments[0]) is not str or arguments[0] not in _FORMS:
+        return False
+    form, rest = _FORMS[arguments[0]], arguments[1:]
+    if len(rest) != len(form) or not all(type(part) is kind for part, kind in zip(rest, form, strict=True)):
+        return False
+    return all(type(name) is str for part in rest if type(part) is tuple for name in part)
 
 
 def _private(name: str) -> ModuleType:

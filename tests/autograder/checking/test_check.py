@@ -19,7 +19,7 @@ def causal_mask(T: int, device: torch.device | str | None = None) -> Tensor:
 
 def split_heads(x: Tensor, n_heads: int) -> Tensor:
     """Another right solution of an exercise of chapter 04."""
-    if x.shape[-1] % n_heads:
+    if x.ndim != 3 or x.shape[-1] % n_heads:
         raise ValueError("no")
     return x.unflatten(-1, (n_heads, -1)).transpose(1, 2)
 

@@ -192,9 +192,12 @@ def test_nothing_that_is_raised_leads_to_what_is_registered() -> None:
     assert set(innermost.f_locals) == {"args", "kwargs", "note", "kind", "name", "text"}
 
 
+FLEX = {"flex_attention", "math_attention", "_math_attention_inner", "sdpa_dense", "sdpa_dense_backward"}
+
+
 def test_every_forbidden_name_exists() -> None:
     known = {name for exercise in exercises().values() for name in exercise.forbidden}
     refusal.prepare()
     unknown = {name for name in known if not refusal._operators().get(name) and not refusal._functions([name])}
     # PyTorch 2.13 has these no more, or loads them where they are asked for.
-    assert unknown <= {"_kl_div", "space_to_depth", "flex_attention"}, unknown
+    assert unknown <= {"_kl_div", "space_to_depth", *FLEX}, unknown

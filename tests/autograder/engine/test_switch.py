@@ -37,6 +37,14 @@ UNDOING: dict[str, tuple[str, str]] = {
     "nothing": ("", ""),
     "an audit hook": ("sys.addaudithook(lambda event, args: None)", ""),
     "a release without the token": ("", "sys.audit('tfcourse.refusal', 'release', b'')"),
+    "a token that is equal to everything": (
+        "class Any:\n    __eq__ = lambda self, other: True\n    __hash__ = None",
+        "sys.audit('tfcourse.refusal', 'release', Any())",
+    ),
+    "a token of a class of one's own": (
+        "class Any(bytes):\n    __eq__ = lambda self, other: True\n    __hash__ = bytes.__hash__",
+        "sys.audit('tfcourse.refusal', 'release', Any(b''))",
+    ),
     "another key": ("sys.audit('tfcourse.refusal', 'key', b'mine')", "sys.audit('tfcourse.refusal', 'key', b'mine')"),
     "a library of one's own": (
         "mine = torch.library.Library('aten', 'IMPL')",
@@ -54,6 +62,63 @@ UNDOING: dict[str, tuple[str, str]] = {
     "below autograd": ("", "guard = torch._C._AutoDispatchBelowAutograd()"),
     "modes switched off": ("", "guard = torch._C._DisableTorchDispatch()"),
 }
+
+
+# Foreign objects where the hook looks: each would find the hook's frame, and the key in it, if a method of theirs ran inside.
+ROBBING = """
+loot = {}
+def rob():
+    frame = sys._getframe(1)
+    while frame is not None:
+        if frame.f_code.co_name == 'hook' and 'keys' in frame.f_locals:
+            loot.update(frame.f_locals)
+        frame = frame.f_back
+class Name(str):
+    def partition(self, *a): rob(); return ('x', '', '')
+    def startswith(self, *a): rob(); return False
+    def __eq__(self, other): rob(); return str.__eq__(self, other)
+    def __hash__(self): rob(); return str.__hash__(self)
+    def __str__(self): rob(); return 'x'
+class Bytes(bytes):
+    def __repr__(self): rob(); return bytes.__repr__(self)
+"""
+LAID_OUT = {
+    "a key of sys.modules": "import types\nsys.modules[Name('torch.mine')] = types.ModuleType('mine')",
+    "a module's __module__": (
+        "import types\nmine = sys.modules['torch.mine'] = types.ModuleType('torch.mine')\n"
+        "class layer_norm: pass\nlayer_norm.__module__ = Name('torch.mine')\nmine.layer_norm = layer_norm"
+    ),
+    "a name in a module": (
+        "import types\nmine = sys.modules['torch.mine'] = types.ModuleType('torch.mine')\n"
+        "vars(mine)[Name('layer_norm')] = 1"
+    ),
+    "a false torch.fx": "sys.modules['torch.fx'] = Name('torch.fx')",
+    "a metaclass": (
+        "import torch.fx\nclass Kind(type):\n    def __subclasses__(cls): rob(); return []\n"
+        "class Graph(torch.fx.GraphModule, metaclass=Kind): pass"
+    ),
+    "a nonce": (
+        "import autograder.engine.student.refusal_switch as s\ndef refuse(exercise, names, nonce, called):\n    proof = []\n"
+        "    sys.audit('tfcourse.refusal', 'refuse', exercise, tuple(names), Bytes(nonce), called, proof)\n"
+        "    return proof[0] if proof else b''\ns.refuse = refuse"
+    ),
+    "a warning": (
+        "import torch, warnings\ntorch.set_warn_always(True)\nwarnings._showwarnmsg = lambda *a: rob()\n"
+        "warnings.simplefilter('always')"
+    ),
+    "a weak reference": (
+        "import torch, weakref\nheld = []\ndef watch():\n"
+        "    held.append(weakref.ref(torch._C.ScriptFunction.__call__, lambda _: rob()))"
+    ),
+}
+
+
+@pytest.mark.parametrize("laid", LAID_OUT.values(), ids=LAID_OUT.keys())
+def test_no_code_of_a_student_runs_inside_the_hook(student: Student, laid: str) -> None:
+    asked(student, f"{ROBBING}{laid}\ndef f(x):\n    if 'watch' in globals(): watch()\n    return x")
+    student.begin()
+    assert student.run("print('loot:', sorted(loot))"), student.outputs
+    assert "loot: []" in str(student.outputs)
 
 
 @pytest.mark.parametrize(("before", "first"), UNDOING.values(), ids=UNDOING.keys())
