@@ -110,11 +110,6 @@ def with_gelu(draw: Draw) -> Case:
     return with_options(tied(draw), activation="gelu")
 
 
-def odd_and_learned(draw: Draw) -> Case:
-    """Learned positions need no pairs."""
-    return translator(draw, d_model=6, n_heads=1, positions="learned", max_length=7)
-
-
 def mixed_up(draw: Draw) -> Case:
     """Two vocabularies, and weights that are to be tied all the same."""
     return replace(with_options(untied(draw), tie_weights=True), state=None)
@@ -183,7 +178,6 @@ TRANSFORMER = Exercise(
             untied,
             learned,
             every_layer,
-            odd_and_learned,
             name="tables",
             title="Weights that are not tied, learned positions, and positions before every layer.",
         ),
