@@ -402,8 +402,8 @@ def diagnose(sheet: Sheet, answers: Sequence[Answers], problems: Sequence[Proble
 
     A mistake that answers every question as the subject does, visible and hidden, is named alone, unless all that they have in common is
     that they crash, which may have any cause. Otherwise one or two are named if each gives the subject's very numbers in a failed row (in a
-    side row: what is looked at there), fails no row that the subject passed, and together they fail all failed rows. Otherwise nothing is
-    named.
+    side row: what is looked at there), fails no row that the subject passed, and together they fail all failed rows, or at least those that
+    are no side rows: who has forgotten the errors as well is told of the numbers all the same. Otherwise nothing is named.
     """
     nothing: list[Diagnosis | None] = [None] * len(problems)
     failed = [j for j, problem in enumerate(problems) if problem is not None]
@@ -431,10 +431,19 @@ def diagnose(sheet: Sheet, answers: Sequence[Answers], problems: Sequence[Proble
 def _together(
     sheet: Sheet, failed: Sequence[int], candidates: Sequence[tuple[int, set[int], set[int]]]
 ) -> list[Diagnosis | None]:
-    """Return the diagnoses of the one or two candidates that fail all failed rows and explain most of them, or an empty list."""
+    """Return the diagnoses of the one or two candidates that fail all failed rows, or all but side rows; an empty list if none do."""
     singles = [(one,) for one in candidates]
-    groups: list[tuple[tuple[int, set[int], set[int]], ...]] = [*singles, *combinations(candidates, 2)]
-    groups = [group for group in groups if set().union(*(fails for _, fails, _ in group)) == set(failed)]
+    every: list[tuple[tuple[int, set[int], set[int]], ...]] = [*singles, *combinations(candidates, 2)]
+    groups = [group for group in every if set().union(*(fails for _, fails, _ in group)) == set(failed)]
+    if not groups:
+        numbers = {j for j in failed if not sheet.sections[j].side}
+        groups = [
+            group
+            for group in every
+            if numbers
+            and all(numbers & explained for _, _, explained in group)
+            and numbers <= set().union(*(fails for _, fails, _ in group))
+        ]
     if not groups:
         return []
     # One rather than two; then whoever gives the subject's numbers in most rows.
@@ -443,7 +452,8 @@ def _together(
     for j in failed:
         explaining = [i for i, _, explained in best if j in explained]
         failing = [i for i, fails, _ in best if j in fails]
-        named[j] = sheet.misconceptions[(explaining or failing)[0]]
+        if explaining or failing:
+            named[j] = sheet.misconceptions[(explaining or failing)[0]]
     return named
 
 

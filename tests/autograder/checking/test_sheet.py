@@ -229,6 +229,16 @@ def test_two_mistakes_in_one_function_are_both_found(verdict_on):
     assert [diagnosis.name for diagnosis in verdict.diagnoses] == ["clipped", "in place"]
 
 
+def test_a_forgotten_error_does_not_hide_what_is_wrong_with_the_numbers(verdict_on):
+    def not_doubled_and_refuses_nothing(x, y):
+        d = min(x.shape[-1], y.shape[-1])
+        return x[..., :d] + y[..., :d].mean(-2, keepdim=True)
+
+    found = named(verdict_on(not_doubled_and_refuses_nothing))
+    assert found.pop("errors") is None
+    assert set(found.values()) == {"not doubled"}
+
+
 def test_a_mistake_is_not_named_where_something_else_is_wrong_as_well(verdict_on):
     def wrong_and_writes(x, y):
         if x.shape[-1] != y.shape[-1]:
