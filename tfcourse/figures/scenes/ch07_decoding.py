@@ -234,7 +234,7 @@ def _draw_bars(
         )
         middle = x + (width - 6) / 2
         drawing.text((middle, ground + 12), "ABCDEF"[i], size=SMALL)
-        drawing.text((middle, ground + 28), f"{value:{form}}" if value else "0", size=SMALL - 2)
+        drawing.text((middle, ground + 28), f"{value:{form}}" if value else "0", size=SMALL - 1)
 
 
 _PIPELINE = (
