@@ -40,8 +40,8 @@ from torch._C import (
     _DispatchModule,
 )
 
-# Names that stand for a package: all of its functions.
-PACKAGES = frozenset({"einops", "functorch"})
+# Names that stand for a package: all functions of these modules and of those below them. PyTorch brings a copy of einops.
+PACKAGES = {"einops": ("einops", "functorch.einops", "torch._functorch.einops")}
 # What records a ready-made layer as the plain operations that it consists of. Who forbids it forbids to run a recorded graph.
 RECORDERS = frozenset({"trace", "trace_module", "symbolic_trace", "make_fx", "export"})
 
@@ -217,8 +217,8 @@ _looked_through: set[str] = set()
 _graphs: list[Any] = []
 
 
-# Marks for TorchScript such as `torch.jit.export`: PyTorch's own modules call them while they are imported, and they record nothing.
-_DECORATORS = frozenset({"torch._jit_internal"})
+# Marks such as `torch.jit.export`: PyTorch's own modules call them while they are imported, and they do nothing else.
+_DECORATORS = frozenset({"torch._jit_internal", "torch.utils._exposed_in"})
 
 
 def _python_functions(paths: Sequence[str], names: Sequence[str] = ()) -> dict[str, list[FunctionType]]:
@@ -228,22 +228,26 @@ def _python_functions(paths: Sequence[str], names: Sequence[str] = ()) -> dict[s
     for path, module in list(dict.items(_modules)):
         if type(path) is not str or path not in wanted or type(module) is not ModuleType:
             continue
-        top = path.partition(".")[0]
-        if top != "torch" and top not in PACKAGES:
+        top, package = path.partition(".")[0], _package_of(path)
+        if top != "torch" and package is None:
             continue
         for name, value in _plain_items(module.__dict__):
-            if sought and top not in PACKAGES and name not in sought:
+            if package is None and sought and name not in sought:
                 continue
             # Other objects may do anything when they are asked. What is imported from another package is none of this one's.
             if not any(type(value) is kind for kind in _KINDS):
                 continue
             home = value.__module__
             if type(home) is str and home not in _DECORATORS and home.partition(".")[0] == top:
-                for known in (
-                    {top, "einops"} if path.startswith("functorch.einops") else {top if top in PACKAGES else name}
-                ):
-                    found.setdefault(known, []).extend(_code_of(value))
+                found.setdefault(package or name, []).extend(_code_of(value))
     return found
+
+
+def _package_of(path: str) -> str | None:
+    """Return the name in ``PACKAGES`` that stands for a module."""
+    return next(
+        (name for name, roots in PACKAGES.items() if any(f"{path}.".startswith(f"{root}.") for root in roots)), None
+    )
 
 
 def _plain_items(there: Any) -> list[tuple[str, Any]]:

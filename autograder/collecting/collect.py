@@ -25,7 +25,7 @@ from autograder.collecting.roster import (
     safe_id,
     write_roster,
 )
-from autograder.collecting.store import Chosen, place, place_of, remove_drafts, time_stamp, what_to_do, write
+from autograder.collecting.store import Chosen, place, remove_drafts, submitted_notebook, time_stamp, what_to_do, write
 from autograder.collecting.student_ids import by_student
 from autograder.collecting.uploads import Upload, owners_elsewhere, uploads_of, without_notebook
 from autograder.course.folder import Course
@@ -124,7 +124,7 @@ def _chosen(
                 stamp = time_stamp(upload, entries, trust_dates)
             except RefusedError as error:
                 stamp = None
-                folder = place_of(course, manifest.chapter, student).parent
+                folder = submitted_notebook(course, manifest.chapter, student).parent
                 found.problems.append(no_time(str(error), folder, f"{upload.folder}/timestamp.txt"))
             uploads = {name: read.upload for name, read in names.items()}
             digests = {name: hash_of(read.notebook.data) for name, read in names.items()}
@@ -133,7 +133,7 @@ def _chosen(
 
 
 def _awaited(course: Course, chapter: str, submissions: Path, item: Chosen) -> PendingSubmission:
-    place = place_of(course, chapter, item.student)
+    place = submitted_notebook(course, chapter, item.student)
     new = {**item.digests} | ({"timestamp.txt": hash_of(item.stamp)} if item.stamp is not None else {})
     files = planned_changes(place.parent, new)
     return PendingSubmission(item.student, str(submissions.resolve()), str(item.upload.entry.path), files)
@@ -142,7 +142,7 @@ def _awaited(course: Course, chapter: str, submissions: Path, item: Chosen) -> P
 def _not_brought_in(course: Course, chapter: str, item: Chosen, error: OSError | RefusedError) -> Problem:
     reason = getattr(error, "strerror", None) or error
     what = f"{item.student}: it could not be brought in ({reason})."
-    if os.path.lexists(place_of(course, chapter, item.student)):
+    if os.path.lexists(submitted_notebook(course, chapter, item.student)):
         what = f"{what[:-1]}; what was handed in before is still there."
     otherwise = f"Look at submitted/{item.student}/{chapter}."
     do = what_to_do(error, otherwise) if isinstance(error, OSError) else otherwise
@@ -162,7 +162,7 @@ def _bring_files(
         if any(upload.entry.path.suffix.lower() == ".zip" for upload in uploads):
             what += " An archive within an archive is not looked into."
             do = f"Unpack it yourself and collect again. Or: {do}"
-        path = place_of(course, chapter, student)
+        path = submitted_notebook(course, chapter, student)
         if os.path.lexists(path) or other_notebooks(path.parent, chapter):
             what += " The notebook that was handed in before still counts."
         else:

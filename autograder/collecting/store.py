@@ -50,7 +50,7 @@ def what_to_do(error: OSError, otherwise: str) -> str:
     return "Make room on the disk, then collect again." if full else otherwise
 
 
-def place_of(course: Course, chapter: str, student: str) -> Path:
+def submitted_notebook(course: Course, chapter: str, student: str) -> Path:
     """Return where a student's notebook of a chapter stands in the course folder."""
     return course.folder("submitted", student, chapter) / f"{chapter}.ipynb"
 
@@ -67,7 +67,7 @@ def remove_drafts(course: Course, chapter: str) -> None:
 def place(course: Course, chapter: str, item: Chosen, found: Collection) -> None:
     """Put what a student has handed in in its place: the notebook that counts, or all those of which a person has to choose one."""
     student, where = item.student, str(item.upload.entry.path)
-    path = place_of(course, chapter, student)
+    path = submitted_notebook(course, chapter, student)
     if path.parent.resolve() != course.folder("submitted").resolve() / student / chapter:
         raise OSError(f"submitted/{student}/{chapter} is a link that leads elsewhere")
     if path.is_dir() and not path.is_symlink():
@@ -97,7 +97,7 @@ def put(course: Course, chapter: str, student: str, files: Mapping[str, bytes], 
     nothing is changed before all that is new lies on the disk, nothing is taken away before it is kept, and the time comes first, so
     that no new notebook has an old time.
     """
-    path, kept = place_of(course, chapter, student), ""
+    path, kept = submitted_notebook(course, chapter, student), ""
     when = path.with_name("timestamp.txt")
     with ExitStack() as drafts:
         new = {name: drafts.enter_context(_draft(path.with_name(name), data)) for name, data in files.items()}
@@ -122,7 +122,7 @@ def put(course: Course, chapter: str, student: str, files: Mapping[str, bytes], 
 
 def _left_by_an_open_submission(course: Course, chapter: str, student: str) -> list[Path]:
     """Return the files that were handed in without a notebook that counts: they are no part of what is handed in next."""
-    path = place_of(course, chapter, student)
+    path = submitted_notebook(course, chapter, student)
     if not path.parent.is_dir() or (os.path.lexists(path) and read_choice(course, chapter, student) is None):
         return []
     own = {path.name, "timestamp.txt"}
@@ -161,7 +161,7 @@ def _set_aside(course: Course, chapter: str, student: str, stamp: bytes | None) 
         student: whose submission it is.
         stamp: the new submission's time stamp.
     """
-    path = place_of(course, chapter, student)
+    path = submitted_notebook(course, chapter, student)
     when = path.with_name("timestamp.txt")
     digest = hashlib.sha256(_content(path) or b"").hexdigest()[:12]
     folder = course.root / "replaced" / chapter / student / digest

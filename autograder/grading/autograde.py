@@ -16,6 +16,7 @@ from nbgrader.api import MissingEntry
 
 from autograder.collecting.choices import undecided_notebooks
 from autograder.collecting.roster import gradebook_names, is_safe
+from autograder.collecting.store import submitted_notebook
 from autograder.course.folder import Course
 from autograder.course.known_errors import explained_for_all
 from autograder.course.lock import course_lock
@@ -32,7 +33,7 @@ from autograder.grading.course_settings import (
 )
 from autograder.grading.dispatch import MakeExecutor, executions
 from autograder.grading.plugin import configured
-from autograder.grading.submissions import files_of, submission_hash, submitted_notebook, wanted_students
+from autograder.grading.submissions import files_of, submission_hash, wanted_students
 from autograder.grading.tried import Tried
 from autograder.record.executed_notebook import (
     exercise_of,

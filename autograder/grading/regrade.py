@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from autograder.collecting.store import submitted_notebook
 from autograder.course.folder import Course
 from autograder.course.paths import shell_command
 from autograder.engine.settings import GradingSettings
@@ -15,7 +16,7 @@ from autograder.grading.autograde import autograde
 from autograder.grading.course_settings import as_released, provenance
 from autograder.grading.dispatch import MakeExecutor
 from autograder.grading.replay import tried as made_again
-from autograder.grading.submissions import files_of, submission_hash, submitted_notebook
+from autograder.grading.submissions import files_of, submission_hash
 from autograder.grading.tried import Tried
 from autograder.record.journal import NO_STATE, RECORDED, submission_states
 from autograder.record.provenance import Provenance

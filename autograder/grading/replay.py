@@ -10,6 +10,7 @@ from typing import Any
 import nbformat
 
 from autograder.checking.verdict import Verdict
+from autograder.collecting.store import submitted_notebook
 from autograder.course.folder import Course
 from autograder.course.paths import shell_command
 from autograder.engine.interface import Execution, Submission
@@ -20,7 +21,7 @@ from autograder.feedback.pages import KIND as NO_FEEDBACK
 from autograder.grading.course_settings import as_released, made_by, provenance
 from autograder.grading.dispatch import MakeExecutor, executions
 from autograder.grading.plugin import configured
-from autograder.grading.submissions import files_of, submission_hash, submitted_notebook
+from autograder.grading.submissions import files_of, submission_hash
 from autograder.grading.tried import Tried
 from autograder.record.executed_notebook import exercise_results, no_exercises, no_notebook, scores_of, seconds_of
 from autograder.record.gradebook_writer import GradebookWriter, RecordError

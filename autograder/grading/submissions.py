@@ -45,11 +45,6 @@ def submitted_students(course: Course, chapter: str) -> list[str]:
     return sorted(path.parent.name for path in course.folder("submitted").glob(f"*/{chapter}") if path.is_dir())
 
 
-def submitted_notebook(course: Course, chapter: str, student: str) -> Path:
-    """Return where a student's notebook is, if it is there."""
-    return course.folder("submitted", student, chapter) / f"{chapter}.ipynb"
-
-
 def files_of(course: Course, chapter: str, notebook: Path) -> CompanionFiles:
     """Return what a submitted notebook finds beside it; of two files with one name the course's counts."""
     return companion_files([notebook.parent, course.folder("source", chapter=chapter)])

@@ -8,10 +8,10 @@ from itertools import zip_longest
 
 import pytest
 
+from autograder.collecting.store import submitted_notebook
 from autograder.engine.settings import GradingSettings
 from autograder.grading.course_settings import as_released
 from autograder.grading.replay import tried
-from autograder.grading.submissions import submitted_notebook
 from autograder.record.results import ExerciseResult, GradeResult
 from autograder.submission.manifest import released_manifest
 

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import sys
 import threading
 from collections.abc import Callable
 from typing import Any
 
 import einops
+import functorch.einops.rearrange  # noqa: F401 - an older copy, found in sys.modules
 import pytest
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 from torch._decomp import decompositions
+from torch._functorch import einops as copied_einops
 from torch.fx.experimental.proxy_tensor import make_fx
 
 from autograder.checking import refusal
@@ -116,6 +119,12 @@ NORMALISING: dict[str, Way] = {
         *(pytest.param(RECURRENT_LAYERS, way, id=f"recurrent: {name}") for name, way in READING.items()),
         *(pytest.param(NORMS, way, id=f"norm: {name}") for name, way in NORMALISING.items()),
         pytest.param(CUTTING, lambda x: einops.rearrange(x, "a b c -> b a c"), id="einops"),
+        pytest.param(CUTTING, lambda x: copied_einops.rearrange(x, "a b c -> b a c"), id="PyTorch's copy of einops"),
+        pytest.param(
+            CUTTING,
+            lambda x: sys.modules["functorch.einops.rearrange"].rearrange(x, "a b c -> b a c"),
+            id="PyTorch's old copy of einops",
+        ),
     ],
 )
 def test_no_way_leads_to_what_is_forbidden(names: tuple[str, ...], way: Way) -> None:
