@@ -18,11 +18,8 @@ from autograder.commands.grade_chapter import (
 from autograder.commands.options import (
     OTHER_COURSE,
     course_option,
-    device_option,
-    jobs_option,
+    execution_options,
     required_chapters_argument,
-    scheduler_option,
-    weaker_option,
 )
 from autograder.course.paths import course_folder, require_writable
 
@@ -30,11 +27,8 @@ from autograder.course.paths import course_folder, require_writable
 @click.command()
 @required_chapters_argument
 @click.option("--submissions", type=click.Path(path_type=Path), help="A folder or zip from Canvas, Moodle or nbgrader.")
-@jobs_option
-@device_option
+@execution_options
 @click.option("--force", is_flag=True, help="Grade again what has not changed.")
-@weaker_option
-@scheduler_option
 @course_option
 @command
 def autograde(

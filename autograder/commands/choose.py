@@ -11,10 +11,7 @@ from autograder.commands.grade_chapter import autograde_chapter, needs_action, s
 from autograder.commands.options import (
     OTHER_COURSE,
     course_option,
-    device_option,
-    jobs_option,
-    scheduler_option,
-    weaker_option,
+    execution_options,
 )
 from autograder.course.paths import course_folder, require_writable
 
@@ -23,10 +20,7 @@ from autograder.course.paths import course_folder, require_writable
 @click.argument("student", metavar="STUDENT")
 @click.argument("chapter", metavar="CHAPTER")
 @click.argument("file", metavar="FILE")
-@jobs_option
-@device_option
-@weaker_option
-@scheduler_option
+@execution_options
 @course_option
 @command
 def choose(

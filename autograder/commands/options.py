@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Any, TypeVar
 
 import click
 
 from autograder.errors import CourseError
+
+Command = TypeVar("Command", bound=Callable[..., Any])
 
 chapters_argument = click.argument("chapters", nargs=-1, metavar="[CHAPTER]...")
 
@@ -23,12 +26,12 @@ course_option = click.option(
 )
 
 
-jobs_option = click.option(
+_jobs_option = click.option(
     "--jobs", type=click.IntRange(min=1), help="Submissions that run at once. [default: the number of cores]"
 )
 
 
-device_option = click.option(
+_device_option = click.option(
     "--device",
     metavar="[cpu|cuda|auto]",
     default="auto",
@@ -37,7 +40,7 @@ device_option = click.option(
 )
 
 
-weaker_option = click.option(
+_weaker_option = click.option(
     "--allow-weaker-isolation",
     "allow_weaker",
     is_flag=True,
@@ -45,11 +48,18 @@ weaker_option = click.option(
 )
 
 
-scheduler_option = click.option(
+_scheduler_option = click.option(
     "--scheduler",
     metavar="ADDRESS|local",
     help="Run submissions on the workers of a Dask scheduler; local starts one on this machine.",
 )
+
+
+def execution_options(function: Command) -> Command:
+    """Add the options of every command that runs submissions: jobs, device, isolation and scheduler."""
+    for option in (_scheduler_option, _weaker_option, _device_option, _jobs_option):  # click lists the last one first
+        function = option(function)
+    return function
 
 
 OTHER_COURSE = "Check who may write there, or name another course folder with --course."

@@ -14,11 +14,8 @@ from autograder.commands.grade_chapter import settings_for, write_pages
 from autograder.commands.options import (
     OTHER_COURSE,
     course_option,
-    device_option,
-    jobs_option,
+    execution_options,
     required_chapters_argument,
-    scheduler_option,
-    weaker_option,
 )
 from autograder.course.paths import course_folder, project_root, require_writable
 
@@ -80,10 +77,7 @@ def _format_regrade(done: Regrade) -> str:
 @click.option(
     "--new-points", is_flag=True, help="First release the chapter again, under the points that its checks give now."
 )
-@jobs_option
-@device_option
-@weaker_option
-@scheduler_option
+@execution_options
 @course_option
 @command
 def regrade(

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import ast
+import importlib
+import importlib.util
+import re
 
 import pytest
 from IPython.core.inputtransformer2 import TransformerManager
@@ -31,6 +34,23 @@ def test_an_attack_says_in_one_sentence_what_it_tries(attack) -> None:
     assert attack.wants
     assert not attack.wants.endswith(".")
     assert not attack.unsafe.endswith(".")
+
+
+@pytest.mark.parametrize("attack", attacks(), ids=lambda attack: attack.name)
+def test_the_grader_has_the_modules_that_an_attack_names(attack) -> None:
+    text = "\n".join([*attack.cells, *attack.bodies.values(), attack.last or ""])
+    named = {*re.findall(r"\bautograder(?:\.\w+)+", text), *re.findall(r"from (autograder[\w.]*) import", text)}
+    assert [name for name in named if not exists(name)] == [], "an attack on a module that is gone proves nothing"
+
+
+def exists(name: str) -> bool:
+    """Check that a dotted name is a module of the grader, or something in one."""
+    parent, _, last = name.rpartition(".")
+    try:
+        found = importlib.util.find_spec(name) is not None
+    except ModuleNotFoundError:
+        found = False
+    return found or hasattr(importlib.import_module(parent), last)
 
 
 @pytest.mark.parametrize("attack", attacks(), ids=lambda attack: attack.name)

@@ -85,13 +85,6 @@ RECORD = recorded_vocabularies()
 CUTS = {cut["text"]: cut for cut in RECORD["cuts"]}
 
 
-def cell_sources() -> list[tuple[list[str], str]]:
-    """The tags and the code of each cell."""
-    cells = re.findall(r"```\{code-cell\} ipython3\n(.*?)\n```", SOURCE, flags=re.S)
-    tags = [re.findall(r"[\w-]+", "".join(re.findall(r"^:tags: \[(.*)\]$", cell, flags=re.M))) for cell in cells]
-    return list(zip(tags, (re.sub(r"\A(?::.*\n)+\n*", "", cell) for cell in cells), strict=True))
-
-
 # ---------------------------------------------------------------------------------------------- the page
 
 
@@ -120,21 +113,6 @@ def test_a_picture_comes_before_the_first_heading_of_a_section_and_objectives_to
 def test_readers_are_asked_to_guess_and_the_answers_are_folded() -> None:
     questions = r"^```\{admonition\} Guess first\n:class: guess\n[^`]*[?.]\n```\n\n```\{admonition\} The answer\n:class: dropdown"
     assert len(re.findall(questions, SOURCE, flags=re.M)) >= 3
-
-
-def test_code_that_is_shown_fits_the_page() -> None:
-    for tags, code in cell_sources():
-        if not {"hide-input", "remove-input"} & set(tags):
-            assert len(code.splitlines()) <= 20, code
-            assert max(map(len, code.splitlines())) <= 80, code
-
-
-def test_reading_time_is_that_of_200_words_a_minute_and_6_seconds_a_line() -> None:
-    words = len(re.sub(r"```.*?\n```", "", SOURCE, flags=re.S).split())
-    shown = [code for tags, code in cell_sources() if not {"hide-input", "remove-input"} & set(tags)]
-    lines = sum(bool(line.strip()) for code in shown for line in code.splitlines())
-    stated = int(re.search(r"\*\*It takes\*\*\s+about (\d+) minutes", SOURCE)[1])  # type: ignore[index]
-    assert abs(words / 200 + lines / 10 - stated) < 5
 
 
 def test_nothing_is_written_to_stderr(cells: list[Any]) -> None:

@@ -79,13 +79,6 @@ def names() -> NumberNames:
     return NAMES
 
 
-def cell_sources() -> list[tuple[list[str], str]]:
-    """The tags and the code of each cell."""
-    cells = re.findall(r"```\{code-cell\} ipython3\n(.*?)\n```", SOURCE, flags=re.S)
-    tags = [re.findall(r"[\w-]+", "".join(re.findall(r"^:tags: \[(.*)\]$", cell, flags=re.M))) for cell in cells]
-    return list(zip(tags, (re.sub(r"^:(?:tags|mystnb):.*\n+", "", cell, flags=re.M) for cell in cells), strict=True))
-
-
 # ---------------------------------------------------------------------------------------------- the page
 
 
@@ -121,13 +114,6 @@ def test_readers_are_asked_to_guess_and_the_answers_are_folded() -> None:
         r"Guess first\n:class: guess.*?\n```\n\n```\{code-cell\} ipython3\n(:tags: .*?)\n", SOURCE, re.S
     ):
         assert "hide-output" in cell
-
-
-def test_code_that_is_shown_fits_the_page() -> None:
-    for tags, code in cell_sources():
-        if not {"hide-input", "remove-input"} & set(tags):
-            assert len(code.splitlines()) <= 20, code
-            assert max(map(len, code.splitlines())) <= 80, code
 
 
 def test_nothing_is_written_to_stderr(cells: list[Any]) -> None:

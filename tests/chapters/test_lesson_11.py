@@ -6,7 +6,6 @@ import math
 import re
 from typing import Any
 
-import jupytext
 import pytest
 
 from tfcourse.data import recorded_vision
@@ -80,11 +79,6 @@ def percent(phrase: str, *shares: float) -> None:
     assert [int(number) for number in re.findall(r"(\d+)%", phrase)] == [round(100 * share) for share in shares]
 
 
-def cell_sources() -> list[tuple[list[str], str]]:
-    notebook = jupytext.reads(SOURCE, fmt="md:myst")
-    return [(cell.metadata.get("tags", []), cell.source) for cell in notebook.cells if cell.cell_type == "code"]
-
-
 def test_every_label_that_others_point_at_exists_and_has_the_heading_that_students_are_told() -> None:
     for label, heading in HEADINGS.items():
         assert LESSON.headings(label) == [heading], label
@@ -116,13 +110,6 @@ def test_readers_are_asked_to_guess_and_the_answers_are_folded() -> None:
         r"Guess first\n:class: guess.*?\n```\n\n```\{code-cell\} ipython3\n(:tags: .*?)\n", SOURCE, re.S
     ):
         assert "hide-output" in cell
-
-
-def test_code_that_is_shown_fits_the_page() -> None:
-    for tags, code in cell_sources():
-        if not {"hide-input", "remove-input"} & set(tags) and "explorer(" not in code:
-            assert len(code.splitlines()) <= 20, code
-            assert max(map(len, code.splitlines())) <= 80, code
 
 
 def test_nothing_is_written_to_stderr(cells: list[Any]) -> None:

@@ -96,13 +96,6 @@ def way(name: str) -> list[float]:
     return [sum(points) / len(points) for points in zip(*(run[name] for run in RECORD["stretched"]), strict=True)]
 
 
-def cell_sources() -> list[tuple[list[str], str]]:
-    """The tags and the code of each cell."""
-    cells = re.findall(r"```\{code-cell\} ipython3\n(.*?)\n```", SOURCE, flags=re.S)
-    tags = [re.findall(r"[\w-]+", "".join(re.findall(r"^:tags: \[(.*)\]$", cell, flags=re.M))) for cell in cells]
-    return list(zip(tags, (re.sub(r"^:(?:tags|mystnb):.*\n+", "", cell, flags=re.M) for cell in cells), strict=True))
-
-
 # ---------------------------------------------------------------------------------------------- the page
 
 
@@ -139,13 +132,6 @@ def test_readers_are_asked_to_guess_and_the_answers_are_folded() -> None:
         assert "hide-output" in cell
 
 
-def test_code_that_is_shown_fits_the_page() -> None:
-    for tags, code in cell_sources():
-        if not {"hide-input", "remove-input"} & set(tags) and "explorer(" not in code:
-            assert len(code.splitlines()) <= 20, code
-            assert max(map(len, code.splitlines())) <= 80, code
-
-
 def test_nothing_is_written_to_stderr(cells: list[Any]) -> None:
     assert not [output.text for cell in cells for output in cell.outputs if output.get("name") == "stderr"]
 
@@ -168,14 +154,6 @@ def test_drawings_can_be_drawn() -> None:
         drawings.patches,
     ):
         assert "<svg" in draw().to_html(alt="A drawing of the chapter that a test looks at and no reader does.")
-
-
-def test_reading_time_is_that_of_200_words_a_minute_and_6_seconds_a_line() -> None:
-    words = len(re.sub(r"```.*?\n```", "", SOURCE, flags=re.S).split())
-    shown = [code for tags, code in cell_sources() if not {"hide-input", "remove-input"} & set(tags)]
-    lines = sum(bool(line.strip()) for code in shown for line in code.splitlines())
-    stated = int(re.search(r"\*\*It takes\*\*\s+about (\d+) minutes", SOURCE)[1])  # type: ignore[index]
-    assert abs(words / 200 + lines / 10 - stated) < 5
 
 
 # ------------------------------------------------------------------------------------------- its numbers

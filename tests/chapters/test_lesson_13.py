@@ -92,13 +92,6 @@ SIZES = {
 }
 
 
-def cell_sources() -> list[tuple[list[str], str]]:
-    """The tags and the code of each cell."""
-    cells = re.findall(r"```\{code-cell\} ipython3\n(.*?)\n```", SOURCE, flags=re.S)
-    tags = [re.findall(r"[\w-]+", "".join(re.findall(r"^:tags: \[(.*)\]$", cell, flags=re.M))) for cell in cells]
-    return list(zip(tags, (re.sub(r"^:(?:tags|mystnb):.*\n+", "", cell, flags=re.M) for cell in cells), strict=True))
-
-
 # ---------------------------------------------------------------------------------------------- the page
 
 
@@ -140,13 +133,6 @@ def test_every_fold_says_what_is_in_it() -> None:
     for cell in re.findall(r"```\{code-cell\} ipython3\n(.*?)\n```", SOURCE, flags=re.S):
         if re.search(r"^:tags: .*hide-", cell, flags=re.M):
             assert re.search(r'^:mystnb: \{code_prompt_show: "Show the ', cell, flags=re.M), cell
-
-
-def test_code_that_is_shown_fits_the_page() -> None:
-    for tags, code in cell_sources():
-        if not {"hide-input", "remove-input"} & set(tags):
-            assert len(code.splitlines()) <= 20, code
-            assert max(map(len, code.splitlines())) <= 80, code
 
 
 def test_lesson_has_its_calculator_of_the_published_sizes(pages: list[str]) -> None:
