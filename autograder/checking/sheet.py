@@ -402,8 +402,8 @@ def diagnose(sheet: Sheet, answers: Sequence[Answers], problems: Sequence[Proble
 
     A mistake that answers every question as the subject does, visible and hidden, is named alone, unless all that they have in common is
     that they crash, which may have any cause. Otherwise one or two are named if each gives the subject's very numbers in a failed row (in a
-    side row: what is looked at there), fails no row that the subject passed, and together they fail all failed rows, or at least those that
-    are no side rows: who has forgotten the errors as well is told of the numbers all the same. Otherwise nothing is named.
+    side row: what is looked at there), fails no row that the subject passed, and together they fail all failed rows. If no such mistakes
+    are known, side rows may fail for another reason: a student who has also forgotten the errors still gets the diagnosis of the numbers.
     """
     nothing: list[Diagnosis | None] = [None] * len(problems)
     failed = [j for j, problem in enumerate(problems) if problem is not None]

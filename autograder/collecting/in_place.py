@@ -27,7 +27,7 @@ _NAMED = 5
 
 
 def collect_in_place(course: Course, manifest: Manifest, others: frozenset[str]) -> Collection:
-    """Return what lies in the course's own folder of submissions, with names put right and what is amiss."""
+    """Return the submissions in the course's own folder; rename misnamed notebooks and list the problems."""
     chapter = manifest.chapter
     found = Collection(chapter, problems=_misplaced(course.folder("submitted"), chapter, others))
     found.missing = clear_if_done(course, chapter)

@@ -45,7 +45,7 @@ class Chosen:
 
 
 def what_to_do(error: OSError, otherwise: str) -> str:
-    """Return the remedy for an error of the file system: room on the disk, or another one."""
+    """Return what to do about a file-system error: free disk space, or the given remedy."""
     full = error.errno in (errno.ENOSPC, errno.EDQUOT)
     return "Make room on the disk, then collect again." if full else otherwise
 
