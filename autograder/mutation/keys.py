@@ -22,7 +22,7 @@ from autograder.static_analysis.import_graph import source_files
 
 _PACKAGE = Path(__file__).parents[1]
 # How a verdict is worded decides nothing about who gets which points.
-_WORDING = {"example.py", "hidden_messages.py", "verdict.py", "similar_names.py", "stamp.py"}
+_WORDING = {"example.py", "hidden_messages.py", "value_text.py", "verdict.py", "similar_names.py", "stamp.py"}
 _ENGINE = (
     "operators",
     "expressions",
