@@ -1,0 +1,288 @@
+"""Read and write ``course.toml``: which exercises a course uses, what they are worth, when they are due.
+
+The file stands in the course folder beside ``nbgrader_config.py``. The first ``tfcourse assign`` writes it with every key as a comment, and
+every command reads it. A course without the file has every exercise of every chapter, no weights and no deadlines.
+"""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Iterable
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import Annotated
+from zoneinfo import ZoneInfo
+
+import msgspec
+import tomlkit
+from msgspec import Meta, Struct
+
+from autograder.atomic_files import write_atomically
+from autograder.course.chapter_names import did_you_mean
+from autograder.errors import CourseError
+
+FILE_NAME = "course.toml"
+
+Weight = Annotated[float, Meta(ge=0, le=100)]
+Share = Annotated[float, Meta(ge=0, le=1)]
+Minutes = Annotated[int, Meta(ge=0, le=60 * 24 * 31)]
+
+
+class LateRule(Struct, frozen=True, forbid_unknown_fields=True):
+    """What late work costs.
+
+    Attributes:
+        grace_minutes: so many minutes after the deadline are not late.
+        per_day: the share of the points that each day, or part of a day, takes off.
+        cap: the largest share that lateness takes off.
+        closed_after_days: later than this nothing counts; ``None`` for no such day.
+    """
+
+    grace_minutes: Minutes = 15
+    per_day: Share = 0.0
+    cap: Share = 1.0
+    closed_after_days: Annotated[int, Meta(ge=0, le=366)] | None = None
+
+
+class ChapterPlan(Struct, frozen=True, forbid_unknown_fields=True):
+    """What a course does with one chapter.
+
+    Attributes:
+        open: whether the site shows the chapter.
+        only: the exercises and questions that are assigned; ``None`` for all.
+        without: exercises and questions that are left out; never together with ``only``.
+        weight: every point of the chapter is multiplied by this.
+        weights: further factors, by exercise or question.
+        due: the deadline, in the course's time zone unless it has an offset of its own; ``None`` for no deadline.
+        late: the rule for late work, if it is not the course's.
+    """
+
+    open: bool = True
+    only: tuple[str, ...] | None = None
+    without: tuple[str, ...] | None = None
+    weight: Weight = 1.0
+    weights: dict[str, Weight] = {}
+    due: datetime | None = None
+    late: LateRule | None = None
+
+
+class CourseFile(Struct, frozen=True, forbid_unknown_fields=True):
+    """What ``course.toml`` says.
+
+    Attributes:
+        title: what the class is called in reports; empty for the course's own name.
+        time_zone: an IANA name, for deadlines without an offset.
+        late: the rule for late work of every chapter that has none of its own.
+        chapters: what is done with each chapter, by its name (``07_decoding``).
+        extensions: later deadlines of single students: by student, then by chapter.
+    """
+
+    title: str = ""
+    time_zone: str = "UTC"
+    late: LateRule = LateRule()
+    chapters: dict[str, ChapterPlan] = {}
+    extensions: dict[str, dict[str, datetime]] = {}
+
+    def chapter(self, name: str) -> ChapterPlan:
+        """Return the plan of a chapter; the plan without any restriction if the file does not name it."""
+        return self.chapters.get(name, ChapterPlan())
+
+    def late_rule(self, chapter: str) -> LateRule:
+        """Return the rule for late work in a chapter."""
+        return self.chapter(chapter).late or self.late
+
+    def due(self, chapter: str, student: str | None = None) -> datetime | None:
+        """Return a chapter's deadline with its time zone, a student's extension included; ``None`` if there is none.
+
+        An extension never brings a deadline forward.
+        """
+        general = self.chapter(chapter).due
+        own = self.extensions.get(student, {}).get(chapter) if student is not None else None
+        dates = [
+            date if date.tzinfo else date.replace(tzinfo=ZoneInfo(self.time_zone)) for date in (general, own) if date
+        ]
+        return max(dates) if general is not None and dates else None
+
+    def selects(self, chapter: str, name: str) -> bool:
+        """Whether a chapter assigns an exercise or a question."""
+        plan = self.chapter(chapter)
+        return (plan.only is None or name in plan.only) and name not in (plan.without or ())
+
+    def weight(self, chapter: str, name: str) -> float:
+        """Return the factor on the points of an exercise or a question."""
+        plan = self.chapter(chapter)
+        return plan.weight * plan.weights.get(name, 1.0)
+
+
+TEMPLATE = """\
+# The plan of this course. Every command of tfcourse reads it; every key is optional. Uncomment what you need.
+# `tfcourse assign 07 --only NAME,NAME` and `--without NAME,NAME` write `only` and `without` below.
+
+# title = "Deep learning, winter term"
+# Deadlines without an offset are in this time zone (an IANA name).
+# time_zone = "Europe/Warsaw"
+
+# [late]                      # late work, for every chapter without a rule of its own
+# grace_minutes = 15          # so many minutes after the deadline are not late
+# per_day = 0.10              # each day, or part of one, takes off this share of the points
+# cap = 0.50                  # lateness never takes off more than this share
+# closed_after_days = 14      # later than this nothing counts
+
+# [chapters.07_decoding]
+# open = true                 # false: the site is built without the chapter
+# only = ["greedy_search"]    # assign these exercises and questions alone; or name those to leave out:
+# without = ["mirostat"]
+# weight = 2.0                # every point of the chapter counts twice
+# weights = { beam_search = 1.5 }
+# due = 2027-03-01T23:59:00
+# late = { per_day = 0.25 }
+
+# [extensions.ada]            # a student, as the gradebook names them
+# 07_decoding = 2027-03-05T23:59:00
+"""
+
+
+def course_file_path(root: Path) -> Path:
+    """Return where the file stands in a course folder."""
+    return root / FILE_NAME
+
+
+def read_course_file(root: Path, chapters: Iterable[str] | None = None) -> CourseFile:
+    """Read and check the ``course.toml`` of a course folder.
+
+    Args:
+        root: the course folder.
+        chapters: names of the project's chapters. Given these, a chapter that the file names must be one of them.
+
+    Returns:
+        What the file says; the plan without any restriction if there is no file.
+
+    Raises:
+        CourseError: if the file cannot be read, is no TOML, or has a key or value that it cannot have; with line and key.
+    """
+    path = course_file_path(root)
+    try:
+        text = path.read_text(encoding="utf-8")
+    except FileNotFoundError:
+        return CourseFile()
+    except (OSError, UnicodeDecodeError) as error:
+        raise CourseError(f"it cannot be read: {error}", where=path, do="Save it as UTF-8 text.") from error
+    try:
+        table = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise CourseError(f"this is not TOML: {error}", where=path, do="Correct the line that it names.") from error
+    try:
+        plan = msgspec.convert(table, CourseFile)
+    except msgspec.ValidationError as error:
+        raise _validation_error(path, text, str(error)) from error
+    _check_meaning(path, text, plan, None if chapters is None else sorted(chapters))
+    return plan
+
+
+def write_template(root: Path) -> bool:
+    """Write the file with every key as a comment, unless there is one; return whether it was written."""
+    path = course_file_path(root)
+    if path.exists():
+        return False
+    write_atomically(path, TEMPLATE.encode())
+    return True
+
+
+def set_selection(
+    root: Path, chapter: str, *, only: Iterable[str] | None = None, without: Iterable[str] | None = None
+) -> None:
+    """Write which exercises of a chapter are assigned; all of them if neither is given. Comments and other keys stay.
+
+    Args:
+        root: the course folder.
+        chapter: the chapter's name.
+        only: names of the exercises and questions that are assigned.
+        without: names of those that are left out.
+    """
+    path = course_file_path(root)
+    text = path.read_text(encoding="utf-8") if path.exists() else TEMPLATE
+    document = tomlkit.parse(text)
+    chapters = document.setdefault("chapters", tomlkit.table(is_super_table=True))
+    plan = chapters.setdefault(chapter, tomlkit.table())
+    for key, names in (("only", only), ("without", without)):
+        if names is None:
+            plan.pop(key, None)
+        else:
+            plan[key] = list(names)
+    write_atomically(path, tomlkit.dumps(document).encode())
+
+
+def days_late(handed_in: datetime, due: datetime, rule: LateRule) -> int:
+    """Return by how many days a submission is late: 0 within the grace period, else each day or part of a day counts."""
+    late = handed_in - due
+    if late <= timedelta(minutes=rule.grace_minutes):
+        return 0
+    whole, rest = divmod(late, timedelta(days=1))
+    return whole + (rest > timedelta())
+
+
+def late_share(days: int, rule: LateRule) -> float:
+    """Return the share of the points that lateness takes off, from 0 to 1."""
+    if rule.closed_after_days is not None and days > rule.closed_after_days:
+        return 1.0
+    return min(rule.cap, days * rule.per_day)
+
+
+def _check_meaning(path: Path, text: str, plan: CourseFile, chapters: list[str] | None) -> None:
+    """Refuse what has the right types and no meaning."""
+    try:
+        ZoneInfo(plan.time_zone)
+    except (KeyError, ValueError, OSError) as error:
+        raise _at(
+            path, text, "time_zone", f"there is no time zone {plan.time_zone!r}", "Write a name such as Europe/Warsaw."
+        ) from error
+    for name, chapter in plan.chapters.items():
+        if chapter.only is not None and chapter.without is not None:
+            raise _at(
+                path, text, f"chapters.{name}.only", "only and without exclude each other", "Keep one of the two."
+            )
+    if chapters is None:
+        return
+    named = {*plan.chapters, *(chapter for own in plan.extensions.values() for chapter in own)}
+    for name in sorted(named - set(chapters)):
+        raise _at(
+            path,
+            text,
+            f"chapters.{name}",
+            f"there is no chapter {name!r}.{did_you_mean(name, chapters)}".rstrip("."),
+            f"There are: {', '.join(chapters)}.",
+        )
+
+
+def _validation_error(path: Path, text: str, message: str) -> CourseError:
+    """Return the error for what msgspec refuses, with the key and its line."""
+    what, _, location = message.partition(" - at `")
+    key = location.rstrip("`").removeprefix("$").lstrip(".")
+    if unknown := re.search(r"unknown field `(.+?)`", what):
+        key = f"{key}.{unknown[1]}".lstrip(".")
+        what = f"there is no key {unknown[1]!r}"
+    return _at(
+        path, text, key, what[:1].lower() + what[1:], "The comments at the top of a new course.toml show every key."
+    )
+
+
+def _at(path: Path, text: str, key: str, what: str, do: str) -> CourseError:
+    line = _line_of(text, key)
+    where = f"{path}, line {line}" if line else str(path)
+    return CourseError(f"{key}: {what}" if key else what, where=where, do=do)
+
+
+def _line_of(text: str, key: str) -> int | None:
+    """Return the line on which the last part of a dotted key stands below the header of its table; ``None`` if it is not found."""
+    parts = [part for part in re.split(r"[.\[\]]+", key) if part and part != "..." and not part.isdecimal()]
+    remaining = list(parts)
+    last = None
+    for number, line in enumerate(text.splitlines(), 1):
+        code = line.partition("#")[0]
+        while remaining and re.search(rf"(?<![\w-]){re.escape(remaining[0])}(?![\w-])", code):
+            remaining.pop(0)
+            last = number
+        if not remaining:
+            return last
+    return last
