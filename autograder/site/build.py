@@ -93,7 +93,7 @@ def build_site(
     _check_jupyter_book()
     offered = {chapter: [path.resolve() for path in paths] for chapter, paths in (downloads or {}).items()}
     _check_downloads(offered, root)
-    output = (output or root / _OUTPUT).resolve()
+    output = site_folder(root, output)
     cache = (cache or root / _CACHE).resolve()
     with _writing(output, cache):
         _check_output(output)
@@ -102,6 +102,11 @@ def build_site(
             _publish(cache / "_build" / "html", output)
     seconds = time.monotonic() - started
     return SiteReport(output, pages=report.pages, seconds=seconds, runtimes=report.runtimes, words=report.words)
+
+
+def site_folder(root: Path, output: Path | None = None) -> Path:
+    """Return the folder that a site goes to: the one that was named, else the project's own."""
+    return (output or root / _OUTPUT).resolve()
 
 
 def chapters_of(root: Path) -> list[str]:
