@@ -58,6 +58,7 @@ def build(output: Path | None, offered: tuple[str, ...]) -> CommandResult:
 def _build(root: Path, output: Path | None, only: Sequence[str] | None, step: Callable[[str], None]) -> SiteReport:
     """Build the site with the students' files, and search both for solutions."""
     from autograder.release.leaks import find_leaks, project_secrets, refuse_leaks, site_materials
+    from autograder.release.parts_index import PARTS_INDEX
     from autograder.release.student_files import student_files
     from autograder.site.build import build_site
 
@@ -66,7 +67,7 @@ def _build(root: Path, output: Path | None, only: Sequence[str] | None, step: Ca
     site = build_site(root, output=output, downloads=downloads, progress=step)
     step("searching the pages for solutions")
     refuse_leaks(
-        find_leaks(site_materials(site.output), project_secrets(root)),
+        find_leaks(site_materials(site.output), project_secrets(root), root / PARTS_INDEX),
         "do not publish this site: it gives solutions away",
     )
     return site
