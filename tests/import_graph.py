@@ -9,7 +9,16 @@ from typing import NamedTuple
 
 ROOT = Path(__file__).parents[1]
 
-_BASE = ("errors", "parallel", "atomic_files", "checks_version", "static_analysis", "course", "gradebook")
+_BASE = (
+    "errors",
+    "parallel",
+    "atomic_files",
+    "checks_version",
+    "content_hash",
+    "static_analysis",
+    "course",
+    "gradebook",
+)
 _ENGINE = (
     "engine",
     "engine.sandbox",
@@ -29,6 +38,7 @@ ALLOWED: dict[str, tuple[str, ...]] = {
     "parallel": (),
     "atomic_files": ("errors",),
     "checks_version": ("tfcourse",),
+    "content_hash": (),
     "static_analysis": ("errors",),
     "course": ("atomic_files", "errors"),
     "gradebook": ("course", "errors"),

@@ -19,6 +19,7 @@ from autograder.course.folder import Course
 from autograder.errors import CourseError
 from autograder.release.leaks import Material, find_leaks, project_secrets, refuse_leaks
 from autograder.release.nbgrader_release import generate_assignment, released_notebook
+from autograder.release.parts_index import PARTS_INDEX
 from autograder.release.student_files import write_student_files
 
 STUDENT_FOLDER = "student"
@@ -104,7 +105,8 @@ def _refuse_solutions(root: Path, made: Mapping[Chapter, Sequence[Path]]) -> Non
     """Search what students get, all at once: much of it is the same for every chapter."""
     registry = next(iter(made)).registry
     materials = [Material(path, chapter.name) for chapter, paths in made.items() for path in paths]
-    refuse_leaks(find_leaks(materials, project_secrets(root, registry)), "the release would give solutions away")
+    leaks = find_leaks(materials, project_secrets(root, registry), root / PARTS_INDEX)
+    refuse_leaks(leaks, "the release would give solutions away")
 
 
 def _publish(course: Course, chapter: Chapter, files: dict[Path, bytes]) -> Assigned:

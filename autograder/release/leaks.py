@@ -25,7 +25,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import Literal
+from typing import Literal, TypeAlias
 
 import ahocorasick
 
@@ -37,8 +37,9 @@ from autograder.authoring.solution_notebook import BEGIN_HIDDEN, CANARY, END_HID
 from autograder.checking.exercise import Exercise
 from autograder.course.folder import Course
 from autograder.errors import CourseError
+from autograder.release.parts_index import PartsIndex
 from autograder.release.student_module import solution_helpers, statement_lines, student_module
-from autograder.release.text_extraction import NOT_TEXT, extract_texts
+from autograder.release.text_extraction import NOT_TEXT, extract_contents, extract_texts, text_forms
 from autograder.static_analysis.definitions import find_definition, module_source
 
 Kind = Literal["solution", "known mistake", "rubric", "hidden test", "marker", "canary"]
@@ -87,10 +88,15 @@ class Secrets:
         return {part for _, part in self._automaton.iter(text)} if self.items else set()
 
     @cached_property
+    def all_parts(self) -> frozenset[str]:
+        """Every line and sentence that is searched for."""
+        return frozenset(part for item in self.items for part in item.parts)
+
+    @cached_property
     def _automaton(self) -> ahocorasick.Automaton:
         # To look for two thousand parts one by one takes a hundred times as long as to read the text once.
         found = ahocorasick.Automaton()
-        for part in {part for item in self.items for part in item.parts}:
+        for part in self.all_parts:
             found.add_word(part, part)
         found.make_automaton()
         return found
@@ -141,12 +147,14 @@ class Leak:
         return f"{self.file}: {self.kind} {self.name}: {self.part[:80]}"
 
 
-def find_leaks(files: Iterable[Path | Material], secrets: Secrets) -> list[Leak]:
+def find_leaks(files: Iterable[Path | Material], secrets: Secrets, store: Path | None = None) -> list[Leak]:
     """Search files for secrets.
 
     Args:
         files: what students receive or can see; a plain path is searched for everything.
         secrets: what to search for.
+        store: a file that keeps which lines of secrets stand in which contents, so that most of what has not changed since is not
+            searched again. It can be deleted at any time.
 
     Returns:
         One leak for each file and secret, with the first part that was found. Of files with the same content the first is named.
@@ -155,12 +163,22 @@ def find_leaks(files: Iterable[Path | Material], secrets: Secrets) -> list[Leak]
     # What is secret for everybody comes first, then what is for those who have come to a chapter: to them less and less is secret. So a
     # content that has been searched, such as that of an archive beside the archive, need not be searched again.
     materials.sort(key=lambda material: material.chapter or "")
-    searched: dict[tuple[Path, ...], set[bytes]] = {}
+    searched: dict[tuple[Path, ...], set[str]] = {}
+    index = PartsIndex.read(store, secrets)
+    # Only chapter and own files decide what is secret in a file, so most files share a search.
+    searches: dict[tuple[str | None, tuple[Path, ...]], _Search] = {}
     found: list[Leak] = []
     for material in materials:
-        search = _Search(secrets, material)
-        for label, forms in extract_texts(material.path, searched.setdefault(material.own, set())):
-            found += search.leaks(label, forms)
+        audience = material.chapter, material.own
+        search = searches.get(audience) or searches.setdefault(audience, _Search(secrets, material))
+        for content in extract_contents(material.path, searched.setdefault(material.own, set())):
+            known = index.parts_in(content)
+            if known is not None and not search.can_leak(known):
+                continue
+            texts = search.texts(text_forms(content))
+            index.add(content, set().union(*(parts for form in texts for _, parts in form)))
+            found += search.leaks(content.label, *texts)
+    index.write(store)
     return list(dict.fromkeys(found))
 
 
@@ -234,11 +252,19 @@ def letters_only(text: str) -> str:
     return _NEITHER.sub("", plain.decode("utf-8", "surrogatepass"))
 
 
+# A text, and the parts of secrets that stand in it.
+_Text: TypeAlias = tuple[str, set[str]]
+
+
 class _Search:
-    """The search through one file."""
+    """The search through the files of one audience."""
 
     def __init__(self, secrets: Secrets, material: Material) -> None:
         self._secrets = [s for s in secrets.items if _is_secret(s, material)]
+        self._with_part: dict[str, list[int]] = {}
+        for index, secret in enumerate(self._secrets):
+            for part in secret.parts:
+                self._with_part.setdefault(part, []).append(index)
         self._parts_in = secrets.parts_in
         out = [s for s in secrets.items if s.kind == "solution" and not _is_secret(s, material)]
         # What has come out with an earlier chapter is public by now.
@@ -249,14 +275,36 @@ class _Search:
         own = [form for path in material.own for _, forms in extract_texts(path) for form in forms]
         self._own = {"solution": "\n".join(map(strip_whitespace, own)), "rubric": "\n".join(map(letters_only, own))}
 
-    def leaks(self, label: str, forms: Sequence[str]) -> Iterator[Leak]:
+    def texts(self, forms: Sequence[str]) -> tuple[list[_Text], list[_Text]]:
+        """Return the forms of a text without white space, and as letters only, each with the parts of secrets in it."""
         codes, words = (
             [(text, self._parts_in(text)) for text in map(how, forms)] for how in (strip_whitespace, letters_only)
         )
-        for secret in self._secrets:
+        return codes, words
+
+    def can_leak(self, present: Set[str]) -> bool:
+        """Whether a text with these parts of secrets may be a leak. False is certain; True asks for a look at the text."""
+        for secret in self._secrets_with(present):
+            parts = [part for part in secret.parts if part in present]
+            if secret.kind not in ("solution", "known mistake", "rubric"):
+                return True
+            public = self._public["rubric" if secret.kind == "rubric" else "solution"]
+            if any(part not in public for part in parts):
+                return True
+            if secret.kind != "known mistake" and len(parts) >= _enough(len(secret.parts)):
+                return True
+        return False
+
+    def leaks(self, label: str, codes: Sequence[_Text], words: Sequence[_Text]) -> Iterator[Leak]:
+        """Yield the leaks of a text from the two lists that :meth:`texts` returns."""
+        for secret in self._secrets_with(set().union(*(parts for _, parts in (*codes, *words)))):
             part = self._part(secret, words if secret.kind == "rubric" else codes)
             if part is not None:
                 yield Leak(label, secret.kind, secret.name, part)
+
+    def _secrets_with(self, present: Set[str]) -> list[Secret]:
+        """Return the secrets that have one of these parts, in order: most texts have no part of most secrets."""
+        return [self._secrets[i] for i in sorted({i for part in present for i in self._with_part.get(part, ())})]
 
     def _part(self, secret: Secret, texts: Iterable[tuple[str, Set[str]]]) -> str | None:
         kind = "rubric" if secret.kind == "rubric" else "solution"

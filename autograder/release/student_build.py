@@ -61,7 +61,7 @@ def build_student_wheel(root: Path, chapter: Chapter, out_dir: Path) -> Path:
     """
     require_project_package(root)
     project = _project(root)
-    version = f"{project['version']}+{chapter.tag}"
+    version = _version(project, chapter)
     files = {**_package_files(chapter, version), **_engine_files(site_address(root)), **_recordings(root, chapter)}
     info = f"tfcourse-{version}.dist-info"
     licences = {name: (root / name).read_bytes() for name in _LICENCES if (root / name).is_file()}
@@ -70,9 +70,18 @@ def build_student_wheel(root: Path, chapter: Chapter, out_dir: Path) -> Path:
     files[f"{info}/entry_points.txt"] = _ENTRY_POINTS
     files |= {f"{info}/licenses/{name}": content for name, content in licences.items()}
     files[f"{info}/RECORD"] = _record(files, info)
-    path = out_dir / f"tfcourse-{version}-py3-none-any.whl"
+    path = out_dir / wheel_name(root, chapter)
     write_all_or_none({path: zipped(files)})
     return path
+
+
+def wheel_name(root: Path, chapter: Chapter) -> str:
+    """Return the file name of a chapter's student wheel."""
+    return f"tfcourse-{_version(_project(root), chapter)}-py3-none-any.whl"
+
+
+def _version(project: Mapping[str, Any], chapter: Chapter) -> str:
+    return f"{project['version']}+{chapter.tag}"
 
 
 def zipped(files: Mapping[str, bytes]) -> bytes:

@@ -41,6 +41,7 @@ from autograder.site.course_map import CourseMap
 from autograder.site.custom_elements import element_files
 from autograder.site.docstrings import attribute_as_prose, returns_as_prose
 from autograder.site.downloads import copy_downloads, download_links
+from autograder.site.incremental import find_plugins_once, pages_to_write
 from autograder.site.launch_links import LaunchSettings, launch_links
 from autograder.site.lesson_links import link_headings
 from autograder.site.mathjax import BUNDLE, copy_mathjax
@@ -60,9 +61,11 @@ def setup(app: Sphinx) -> dict[str, Any]:
     app.add_config_value("tfcourse_launch", {}, "html", [dict])
     app.add_config_value("tfcourse_downloads", {}, "html", [dict])
     app.add_config_value("tfcourse_report", "", "", [str])
+    find_plugins_once()
     app.add_directive("road", CourseMap)
     app.connect("config-inited", configure)
     app.connect("env-before-read-docs", execute_lessons)
+    app.connect("env-updated", pages_to_write)
     # Before napoleon, which runs at 500.
     app.connect("autodoc-process-docstring", prepare_docstring, priority=400)
     # After the theme's own handlers, which run at 500 and 501.

@@ -138,9 +138,11 @@ def test_what_is_planted_is_found_in_every_kind_of_file(
     path = tmp_path / place
     path.parent.mkdir(parents=True)
     path.write_bytes(KINDS[place](text))
-    leaks = find_leaks([Material(path, FIRST)], secrets)
-    assert [(leak.kind, leak.name) for leak in leaks] == [(kind, name)]
-    assert leaks[0].file.startswith(str(path))
+    # Without an index, with an empty one, and with one that has the file already.
+    for store in (None, tmp_path / "index.json", tmp_path / "index.json"):
+        leaks = find_leaks([Material(path, FIRST)], secrets, store)
+        assert [(leak.kind, leak.name) for leak in leaks] == [(kind, name)]
+        assert leaks[0].file.startswith(str(path))
 
 
 @pytest.mark.parametrize("place", KINDS)
@@ -340,3 +342,38 @@ def test_a_content_is_searched_for_those_from_whom_the_most_is_secret(secrets: S
     materials = [Material(later, "99_later"), Material(earlier, solution.chapter)]
     assert not find_leaks(materials[:1], secrets)
     assert [leak.name for leak in find_leaks(materials, secrets)] == [solution.name]
+
+
+def test_index_does_not_hide_what_is_public_no_longer(tmp_path: Path) -> None:
+    line = "total = weights.sum(dim=-1)"
+    solution = Secret("solution", "f", FIRST, (*code_parts([line]), "another_long_line()", "a_third_long_line()"))
+    path, store = tmp_path / "page.md", tmp_path / "index.json"
+    path.write_text(line)
+    assert find_leaks([path], Secrets((solution,), public=(line,)), store) == []
+    assert [leak.name for leak in find_leaks([path], Secrets((solution,)), store)] == ["f"]
+
+
+def test_index_made_for_other_secrets_is_not_used(tmp_path: Path) -> None:
+    path, store = tmp_path / "page.md", tmp_path / "index.json"
+    path.write_text("a_new_long_line(x)")
+    old, new = (
+        Secret("solution", "f", FIRST, code_parts([line])) for line in ("an_old_long_line(x)", "a_new_long_line(x)")
+    )
+    assert find_leaks([path], Secrets((old,)), store) == []
+    assert [leak.name for leak in find_leaks([path], Secrets((new,)), store)] == ["f"]
+
+
+@pytest.mark.parametrize("damage", ["", "{", "[]", '{"key": 1}'])
+def test_damaged_index_is_made_anew(tmp_path: Path, secrets: Secrets, damage: str) -> None:
+    path, store = tmp_path / "page.md", tmp_path / "index.json"
+    path.write_text(LINE)
+    store.write_text(damage)
+    assert [leak.name for leak in find_leaks([Material(path, FIRST)], secrets, store)] == ["causal_mask"]
+
+
+def test_index_spares_the_reading(tmp_path: Path, secrets: Secrets, monkeypatch: pytest.MonkeyPatch) -> None:
+    path, store = tmp_path / "page.md", tmp_path / "index.json"
+    path.write_text("nothing of interest")
+    find_leaks([path], secrets, store)
+    monkeypatch.setattr("autograder.release.leaks.text_forms", lambda content: pytest.fail("it is read again"))
+    assert find_leaks([path], secrets, store) == []
