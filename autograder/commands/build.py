@@ -42,8 +42,8 @@ def build(output: Path | None, offered: tuple[str, ...]) -> CommandResult:
     only = chapters_of_project(root, offered) if offered else None
     if output is not None:
         require_writable(output.resolve(), "Name a folder that you may write to with --output.")
+    from autograder.commands.unchanged_site import remember_site, site_key, unchanged_site
     from autograder.site.build import site_folder
-    from autograder.site.unchanged import remember_site, site_key, unchanged_site
 
     with progress_bar("build") as step:
         # Taken before the build: what changes meanwhile makes the next one build again.
@@ -57,8 +57,9 @@ def build(output: Path | None, offered: tuple[str, ...]) -> CommandResult:
 
 def _build(root: Path, output: Path | None, only: Sequence[str] | None, step: Callable[[str], None]) -> SiteReport:
     """Build the site with the students' files, and search both for solutions."""
-    from autograder.release.leaks import find_leaks, project_secrets, refuse_leaks, site_materials
+    from autograder.release.leaks import find_leaks, refuse_leaks, site_materials
     from autograder.release.parts_index import PARTS_INDEX
+    from autograder.release.secret_texts import project_secrets
     from autograder.release.student_files import student_files
     from autograder.site.build import build_site
 

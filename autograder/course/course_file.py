@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import re
 import tomllib
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Annotated
@@ -211,6 +212,21 @@ def set_selection(
         else:
             plan[key] = list(names)
     write_atomically(path, tomlkit.dumps(document).encode())
+
+
+@contextmanager
+def course_file_or_before(root: Path) -> Iterator[None]:
+    """Put ``course.toml`` back as it was if the block fails: a choice that could not be released is not kept."""
+    path = course_file_path(root)
+    before = path.read_bytes() if path.exists() else None
+    try:
+        yield
+    except BaseException:
+        if before is None:
+            path.unlink(missing_ok=True)
+        else:
+            write_atomically(path, before)
+        raise
 
 
 def days_late(handed_in: datetime, due: datetime, rule: LateRule) -> int:

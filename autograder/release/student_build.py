@@ -15,6 +15,7 @@ import autograder
 import tfcourse
 from autograder.authoring.chapter import Chapter
 from autograder.authoring.files import write_all_or_none
+from autograder.authoring.selection import provided_exercises
 from autograder.authoring.sync import require_project_package
 from autograder.checking.exercise import Exercise
 from autograder.checks_version import checks_stamp
@@ -98,8 +99,11 @@ def zipped(files: Mapping[str, bytes]) -> bytes:
 
 
 def secret_exercises(chapter: Chapter) -> dict[str, Exercise]:
-    """Return the exercises that are still secret while a chapter is out: its own and those of later chapters."""
-    return {name: item for name, item in chapter.registry.items() if item.chapter >= chapter.name}
+    """Return the exercises that are still secret while a chapter is out: its own, but those that are provided, and later ones."""
+    provided = {exercise.name for exercise in provided_exercises(chapter)}
+    return {
+        name: item for name, item in chapter.registry.items() if item.chapter >= chapter.name and name not in provided
+    }
 
 
 def _project(root: Path) -> dict[str, Any]:

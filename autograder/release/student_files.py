@@ -11,10 +11,11 @@ from autograder.authoring.files import write_all_or_none
 from autograder.content_hash import hash_files
 from autograder.release.artifact_cache import cached_artifact, code_hash
 from autograder.release.assistants import assistant_files
-from autograder.release.leaks import Material, find_leaks, project_secrets, refuse_leaks
+from autograder.release.leaks import Material, find_leaks, refuse_leaks
 from autograder.release.lesson_notebook import lesson_name, lesson_notebooks
 from autograder.release.nbgrader_release import released_notebook
 from autograder.release.parts_index import PARTS_INDEX
+from autograder.release.secret_texts import project_secrets
 from autograder.release.student_build import build_student_wheel, wheel_name, zipped
 
 _README = """\

@@ -10,8 +10,8 @@ import pytest
 from click.testing import CliRunner, Result
 
 from autograder import content_hash
+from autograder.commands import unchanged_site as unchanged
 from autograder.commands.main import main
-from autograder.site import unchanged
 from autograder.site.build import SiteReport
 
 LESSON = "chapters/04_attention/lesson"
@@ -48,8 +48,8 @@ def builds(project: Path, monkeypatch: pytest.MonkeyPatch) -> list[Path]:
 
     monkeypatch.setattr("autograder.site.build.build_site", build_site)
     monkeypatch.setattr("autograder.release.student_files.student_files", lambda *_, **__: {})
-    for name in ("find_leaks", "project_secrets", "site_materials"):
-        monkeypatch.setattr(f"autograder.release.leaks.{name}", lambda *_: [])
+    for name in ("leaks.find_leaks", "secret_texts.project_secrets", "leaks.site_materials"):
+        monkeypatch.setattr(f"autograder.release.{name}", lambda *_: [])
     return done
 
 

@@ -23,16 +23,13 @@ from autograder.errors import CourseError
 from autograder.release.assign import assign
 from autograder.release.leaks import (
     Material,
-    Secret,
-    Secrets,
-    code_parts,
     course_materials,
     find_leaks,
-    project_secrets,
     refuse_leaks,
     site_materials,
     written_materials,
 )
+from autograder.release.secret_texts import Secret, Secrets, code_parts, project_secrets
 from autograder.release.text_extraction import extract_texts
 
 FIRST, SECOND = "90_first", "91_second"
