@@ -25,7 +25,7 @@ ABOUT_META = (
     "(the check runs your code on PyTorch's “meta” device, whose tensors have shapes but no numbers, to see that you create "
     "tensors on the device of the inputs)"
 )
-_META = re.compile(r"\bmeta\b")
+_META = re.compile(r"(same device|different devices).*\bmeta\b|meta tensor")
 
 
 @dataclass(frozen=True)
@@ -86,7 +86,7 @@ class Finding:
         return {"✓": "passed", "✗": "missed", "–": "not judged"}[self.mark]
 
     def __post_init__(self) -> None:
-        if "device" in self.message and _META.search(self.message) and ABOUT_META not in self.message:
+        if _META.search(self.message) and ABOUT_META not in self.message:
             object.__setattr__(self, "message", f"{self.message} {ABOUT_META}")
         if self.earned < 0:
             object.__setattr__(self, "earned", self.points if self.passed else 0.0)

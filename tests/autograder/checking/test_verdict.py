@@ -185,7 +185,10 @@ def test_the_meta_device_is_explained_once():
     verdict = make(1, message=message)
     assert verdict.findings[0].message == f"{message} {ABOUT_META}"
     assert Verdict.from_dict(verdict.to_dict()) == verdict
-    assert make(1, message="it raised KeyError: 'meta'").findings[0].message == "it raised KeyError: 'meta'"
+    found = "it raised RuntimeError: Expected all tensors to be on the same device, but found meta and cpu!"
+    assert make(1, message=found).findings[0].message.endswith(ABOUT_META)
+    for other in ("it raised KeyError: 'meta'", "the result is on the meta device, so it has a shape but no numbers"):
+        assert make(1, message=other).findings[0].message == other
 
 
 def test_the_table_folds_rows_that_failed_alike():
