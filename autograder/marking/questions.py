@@ -88,7 +88,7 @@ class Question:
     Attributes:
         name: the grade id of the answer cell, ``question_<topic>``.
         title: the first heading of the prompt.
-        prompt: the prompt, Markdown.
+        prompt: the prompt without that heading, Markdown.
         points: what the question is worth.
         answers: the answers that are to be marked, by student.
         blanks: how many students have left it blank; nbgrader gives them 0.
@@ -146,6 +146,7 @@ def _question(manifest: Manifest, cell: SourceCell, answers: list[Answer]) -> Qu
     heading = _HEADING.search(prompt)
     title = heading.group(1) if heading else cell.name
     written = tuple(answer for answer in answers if not _is_blank(answer, cell))
+    prompt = _HEADING.sub("", prompt, count=1).strip()
     return Question(cell.name, title, prompt, cell.points, written, len(answers) - len(written))
 
 

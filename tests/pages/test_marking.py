@@ -56,6 +56,7 @@ def online(chromium) -> Iterator[Callable[..., object]]:
         page.on("pageerror", lambda error: faults.append(str(error)))
         page.goto(address)
         page.get_by_role("link", name="9 · Why the root?").click()
+        page.locator("article.current").wait_for()
         return page
 
     yield open_question
