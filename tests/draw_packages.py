@@ -28,7 +28,7 @@ BANDS = {
     "chapters": ("authoring", "release", "site"),
     "submissions": ("submission", "collecting"),
     "execution": (*(name for name in ALLOWED if name.partition(".")[0] == "engine"), "cluster"),
-    "grades": ("record", "feedback", "grading", "reports"),
+    "grades": ("record", "feedback", "grading", "reports", "marking"),
     "at the front": ("selftest", "commands"),
 }
 WIDTH, LEFT, GAP, COLUMNS = 1120, 130, 10, 4

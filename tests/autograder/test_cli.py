@@ -122,7 +122,7 @@ def test_every_command_can_print_json(name: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "name", ["assign", "autograde", "regrade", "replay", "report", "export", "sample-class", "doctor"]
+    "name", ["assign", "autograde", "regrade", "mark", "replay", "report", "export", "sample-class", "doctor"]
 )
 def test_every_command_that_touches_a_course_lets_one_name_it(name: str) -> None:
     assert "--course" in [option for parameter in named(name).params for option in parameter.opts]
