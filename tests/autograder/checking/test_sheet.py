@@ -269,6 +269,25 @@ def test_a_mistake_that_nobody_knows_gets_no_diagnosis(verdict_on):
     assert not verdict.diagnoses
 
 
+def test_a_row_that_was_not_judged_explains_nothing():
+    def letters(text: str) -> list[str]:
+        return list(text)
+
+    def doubled(text: str) -> list[str]:
+        return [*text, *text]
+
+    row, kept = rows.numbers(2, lambda draw: Case({"text": "abc"}), gradients=False), rows.inputs_kept
+    about = Exercise(
+        reference=letters,
+        chapter="00_test",
+        rows=[row, kept(1, lambda draw: Case({"text": "abc"}))],
+        misconceptions=(Misconception("doubled", "Each letter comes twice.", "here", "wrong", make=lambda: doubled),),
+    )
+    assert named(decide(about.sheet(), LocalSubject(doubled))) == {"values": "doubled", "inputs": "doubled"}
+    # Neither changes its input: that both fail the row about it says nothing of the numbers.
+    assert named(decide(about.sheet(), LocalSubject(lambda text: [text]))) == {"values": None, "inputs": None}
+
+
 def test_right_numbers_that_fail_another_aspect_are_another_mistake(verdict_on):
     def wasteful(x, y):
         if x.shape[-1] != y.shape[-1]:
