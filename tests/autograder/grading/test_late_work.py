@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import csv
+import json
 from collections.abc import Callable
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
+from click.testing import CliRunner
 from nbgrader.api import Gradebook
 from nbgrader.converters import Autograde
 from nbgrader.coursedir import CourseDirectory
 
+from autograder.commands.main import main
 from autograder.course.course_file import course_file_path
 from autograder.course.folder import Course
 from autograder.errors import CourseError
@@ -136,3 +140,21 @@ def test_mistake_in_course_file_stops_before_running(late: Course) -> None:
     change(late, "per_day", "per_dya")
     with pytest.raises(CourseError, match="line 4"):
         grade(late)
+
+
+def test_gradebook_report_export_and_feedback_agree(late: Course, tmp_path: Path) -> None:
+    grade(late)
+    change(late, "2026-03-28T12:00:00", "2026-03-26T12:00:00")
+    report = CliRunner().invoke(main, ["report", "--course", str(late.root), "--json"])
+    assert report.exit_code == 0, report.output
+    (summary,) = [one for one in json.loads(report.stdout)["chapters"] if one["chapter"] == CHAPTER]
+    assert summary["lateness"] == {"ann": {"seconds": 71 * 3600, "points": 2.25}}
+    exported = CliRunner().invoke(main, ["export", CHAPTER, "--course", str(late.root), "--to", str(tmp_path)])
+    assert exported.exit_code == 0, exported.output
+    rows = {row["student_id"]: row for row in csv.DictReader((tmp_path / "grades.csv").open(encoding="utf-8"))}
+    columns = ("raw_score", "late_submission_penalty", "score")
+    assert [float(rows["ann"][column]) for column in columns] == [3, 2.25, 0.75]
+    assert penalties(late) == {student: float(row["late_submission_penalty"]) for student, row in rows.items()}
+    assert "2 days 23 hours late, −2.25 of 3" in (late.root / "report.html").read_text()
+    page = late.folder("feedback", "ann", CHAPTER) / f"{CHAPTER}.html"
+    assert "It came 2 days 23 hours late, which cost 2.25 of 3 points." in page.read_text()
