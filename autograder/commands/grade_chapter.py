@@ -132,6 +132,18 @@ def write_pages(course: Course, chapter: str, results: Sequence[GradeResult]) ->
     return pages, [replace(result, problems=problems.get(result.student, result.problems)) for result in results]
 
 
+def charge_late_work(course: Course, chapters: Sequence[str]) -> list[str]:
+    """Bring penalties up to date with ``course.toml`` and with points given by hand; return a line per chapter that changed."""
+    from autograder.grading.late_work import refresh_penalties
+    from autograder.grading.plugin import configured
+    from autograder.record.results import read_results
+
+    changed = refresh_penalties(course, chapters, configured(course))
+    for chapter in changed:
+        write_pages(course, chapter, read_results(course, chapter))
+    return [f"{chapter}: penalties for late work and feedback pages were brought up to date" for chapter in changed]
+
+
 def _format_isolation(
     course: Course, chapter: str, results: Sequence[GradeResult], settings: GradingSettings
 ) -> list[str]:

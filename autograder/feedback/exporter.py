@@ -18,7 +18,7 @@ from sqlalchemy.orm import selectinload, undefer
 
 from autograder.checking.verdict import section_address
 from autograder.course.site_address import site_address
-from autograder.feedback.markup import in_code, points_text
+from autograder.feedback.markup import duration_text, in_code, points_text
 from autograder.feedback.page import feedback_page, title_of
 from autograder.gradebook.reader import read_only
 
@@ -52,6 +52,7 @@ class LoadGrades(GetGrades):  # type: ignore[misc]
             student = gradebook.find_student(about["student"])
             about["name"] = f"{student.first_name or ''} {student.last_name or ''}".strip()
             about.update(score=notebook.score - penalty, max_score=notebook.max_score, late_penalty=penalty)
+            about["seconds_late"] = gradebook.find_submission(about["assignment"], about["student"]).total_seconds_late
         return nb, resources
 
     def opened(self, db_url: str) -> AbstractContextManager[Gradebook]:
@@ -122,4 +123,5 @@ def _template() -> Any:
     environment.globals["section_address"] = section_address
     environment.filters["in_code"] = in_code
     environment.filters["points"] = points_text
+    environment.filters["duration"] = duration_text
     return environment.get_template("feedback.html.j2")

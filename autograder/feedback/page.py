@@ -105,6 +105,7 @@ class Page:
         score: points after a late penalty.
         max_score: points to be earned.
         late_penalty: points taken off for lateness.
+        seconds_late: time between the student's own deadline and the submission, in seconds; 0 if it came in time.
         parts: exercises and questions in the order of the notebook.
         problems: what went otherwise than it should with the file.
     """
@@ -118,6 +119,7 @@ class Page:
     late_penalty: float
     parts: tuple[Part, ...]
     problems: tuple[Problem, ...]
+    seconds_late: float = 0.0
 
     @property
     def refused(self) -> Problem | None:
@@ -167,6 +169,7 @@ def feedback_page(notebook: Any, about: Any) -> Page:
         late_penalty=float(about["late_penalty"] or 0),
         parts=tuple(_parts(notebook)),
         problems=tuple(problem for problem in problems_of(notebook) if problem.kind not in FOR_LECTURERS),
+        seconds_late=float(about.get("seconds_late") or 0),
     )
 
 

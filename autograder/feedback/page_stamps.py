@@ -111,6 +111,9 @@ def _marks(gradebook: Gradebook, chapter: str) -> Mapping[str, str]:
             Student.first_name,
             Student.last_name,
             SubmittedNotebook.late_submission_penalty,
+            SubmittedAssignment.timestamp,
+            SubmittedAssignment.extension,
+            Assignment.duedate,
         )
         .join(SubmittedAssignment, SubmittedAssignment.id == SubmittedNotebook.assignment_id)
         .join(Student, Student.id == SubmittedAssignment.student_id)
