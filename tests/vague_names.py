@@ -13,8 +13,12 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
 VAGUE = frozenset(
-    "found known place wanted seen given own made told there mine theirs said heard about left gone here "
-    "whose tried beside asked kept came what word words answered lost settled whole thing things".split()
+    (
+        *("found", "known", "place", "wanted", "seen", "given", "own", "made", "told"),
+        *("there", "mine", "theirs", "said", "heard", "about", "left", "gone", "here"),
+        *("whose", "tried", "beside", "asked", "kept", "came", "what", "word", "words"),
+        *("answered", "lost", "settled", "whole", "thing", "things"),
+    )
 )
 
 
@@ -25,9 +29,7 @@ def bound_names(tree: ast.AST) -> Iterator[tuple[str, int]]:
             yield node.id, node.lineno
         elif isinstance(node, ast.arg):
             yield node.arg, node.lineno
-        elif isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
-            yield node.name, node.lineno
-        elif isinstance(node, ast.ExceptHandler) and node.name:
+        elif isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef | ast.ExceptHandler) and node.name:
             yield node.name, node.lineno
 
 
