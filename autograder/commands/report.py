@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from autograder.commands.console import EXIT_FAILED, CommandResult, command
-from autograder.commands.grade_chapter import charge_late_work, formgrader_hint
+from autograder.commands.grade_chapter import charge_late_work, marking_hint
 from autograder.commands.options import chapters_argument, course_option
 from autograder.course.paths import course_folder
 
@@ -50,7 +50,8 @@ def report(chapters: tuple[str, ...], course_dir: Path | None, output: Path | No
         lines.append(f"feedback, for example: {page}")
     pending = ((work.grade.student, work.grade.pending) for work in works)
     if phrase := waiting(pending):
-        lines.append(f"{phrase}: {formgrader_hint(course)}")
+        chapters_waiting = sorted({work.grade.chapter for work in works if work.grade.pending})
+        lines.append(f"{phrase}: {marking_hint(course, chapters_waiting)}")
     for work in works:
         if not work.grade.decided:
             lines += [f"to decide: {work.grade.student}: {problem}" for problem in work.problems]

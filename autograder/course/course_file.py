@@ -99,9 +99,11 @@ class CourseFile(Struct, frozen=True, forbid_unknown_fields=True):
         An extension never brings a deadline forward.
         """
         general = self.chapter(chapter).due
-        own = self.extensions.get(student, {}).get(chapter) if student is not None else None
+        extended = self.extensions.get(student, {}).get(chapter) if student is not None else None
         dates = [
-            date if date.tzinfo else date.replace(tzinfo=ZoneInfo(self.time_zone)) for date in (general, own) if date
+            date if date.tzinfo else date.replace(tzinfo=ZoneInfo(self.time_zone))
+            for date in (general, extended)
+            if date
         ]
         return max(dates) if general is not None and dates else None
 
@@ -234,8 +236,8 @@ def days_late(handed_in: datetime, due: datetime, rule: LateRule) -> int:
     late = handed_in - due
     if late <= timedelta(minutes=rule.grace_minutes):
         return 0
-    whole, rest = divmod(late, timedelta(days=1))
-    return whole + (rest > timedelta())
+    days, rest = divmod(late, timedelta(days=1))
+    return days + (rest > timedelta())
 
 
 def late_share(days: int, rule: LateRule) -> float:
@@ -260,7 +262,7 @@ def _check_meaning(path: Path, text: str, plan: CourseFile, chapters: list[str] 
             )
     if chapters is None:
         return
-    named = {*plan.chapters, *(chapter for own in plan.extensions.values() for chapter in own)}
+    named = {*plan.chapters, *(chapter for extension in plan.extensions.values() for chapter in extension)}
     for name in sorted(named - set(chapters)):
         raise _at(
             path,
@@ -273,13 +275,17 @@ def _check_meaning(path: Path, text: str, plan: CourseFile, chapters: list[str] 
 
 def _validation_error(path: Path, text: str, message: str) -> CourseError:
     """Return the error for what msgspec refuses, with the key and its line."""
-    what, _, location = message.partition(" - at `")
+    problem, _, location = message.partition(" - at `")
     key = location.rstrip("`").removeprefix("$").lstrip(".")
-    if unknown := re.search(r"unknown field `(.+?)`", what):
+    if unknown := re.search(r"unknown field `(.+?)`", problem):
         key = f"{key}.{unknown[1]}".lstrip(".")
-        what = f"there is no key {unknown[1]!r}"
+        problem = f"there is no key {unknown[1]!r}"
     return _at(
-        path, text, key, what[:1].lower() + what[1:], "The comments at the top of a new course.toml show every key."
+        path,
+        text,
+        key,
+        problem[:1].lower() + problem[1:],
+        "The comments at the top of a new course.toml show every key.",
     )
 
 

@@ -30,9 +30,11 @@ class LoadGrades(GetGrades):  # type: ignore[misc]
 
     def preprocess(self, nb: Any, resources: Any) -> tuple[Any, Any]:
         """Put scores and comments into the cells, and the totals into the resources."""
-        about = resources["nbgrader"]
-        with self.opened(about["db_url"]) as gradebook:
-            notebook = gradebook.find_submission_notebook(about["notebook"], about["assignment"], about["student"])
+        metadata = resources["nbgrader"]
+        with self.opened(metadata["db_url"]) as gradebook:
+            notebook = gradebook.find_submission_notebook(
+                metadata["notebook"], metadata["assignment"], metadata["student"]
+            )
             with_cells = selectinload(Grade.cell), selectinload(Comment.cell)
             grades = gradebook.db.scalars(
                 select(Grade).where(Grade.notebook_id == notebook.id).options(with_cells[0], undefer(Grade.max_score))
@@ -49,10 +51,11 @@ class LoadGrades(GetGrades):  # type: ignore[misc]
                 if mark := marks.get(comment.cell.name):
                     mark["comment"] = comment.comment
             penalty = notebook.late_submission_penalty or 0
-            student = gradebook.find_student(about["student"])
-            about["name"] = f"{student.first_name or ''} {student.last_name or ''}".strip()
-            about.update(score=notebook.score - penalty, max_score=notebook.max_score, late_penalty=penalty)
-            about["seconds_late"] = gradebook.find_submission(about["assignment"], about["student"]).total_seconds_late
+            student = gradebook.find_student(metadata["student"])
+            metadata["name"] = f"{student.first_name or ''} {student.last_name or ''}".strip()
+            metadata.update(score=notebook.score - penalty, max_score=notebook.max_score, late_penalty=penalty)
+            submission = gradebook.find_submission(metadata["assignment"], metadata["student"])
+            metadata["seconds_late"] = submission.total_seconds_late
         return nb, resources
 
     def opened(self, db_url: str) -> AbstractContextManager[Gradebook]:
@@ -91,8 +94,8 @@ class FeedbackExporter(Exporter):  # type: ignore[misc]
     def from_notebook_node(self, nb: Any, resources: Any = None, **kw: Any) -> tuple[str, Any]:
         """Return the page of a graded notebook."""
         graded, resources = super().from_notebook_node(nb, resources, **kw)
-        about = resources["nbgrader"]
-        page = feedback_page(graded, about | {"title": self._released_title(about["assignment"])})
+        metadata = resources["nbgrader"]
+        page = feedback_page(graded, metadata | {"title": self._released_title(metadata["assignment"])})
         return _template().render(page=page, site=site_address()), resources
 
     def _released_title(self, chapter: str) -> str:

@@ -1,4 +1,15 @@
-"""Students' texts and code as HTML that cannot do anything: no tag of theirs, no script, nothing from elsewhere."""
+"""Render students' text and code as HTML that cannot run anything.
+
+Protects against:
+
+- script injection: tags are escaped, links lose their address, Mermaid diagrams are shown as text
+- requests to elsewhere: only PNG and JPEG attachments are shown, as data in the page
+- text that takes long to render: long texts, and texts with many formulas, are shown as they were written
+
+Does not protect against:
+
+- misleading content: text can imitate the page, or try to persuade
+"""
 
 from __future__ import annotations
 

@@ -144,11 +144,11 @@ class Page:
     @property
     def reading(self) -> tuple[tuple[Diagnosis, Part], ...]:
         """What to read again: each section once, with the first exercise that leads to it."""
-        found: dict[str, tuple[Diagnosis, Part]] = {}
+        by_section: dict[str, tuple[Diagnosis, Part]] = {}
         for part in self.parts:
             for diagnosis in part.verdict.diagnoses if part.verdict else ():
-                found.setdefault(diagnosis.read, (diagnosis, part))
-        return tuple(found.values())
+                by_section.setdefault(diagnosis.read, (diagnosis, part))
+        return tuple(by_section.values())
 
 
 def feedback_page(notebook: Any, about: Any) -> Page:

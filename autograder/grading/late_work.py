@@ -44,7 +44,9 @@ class CourseLateness(LateSubmissionPlugin):  # type: ignore[misc]
             inherited: float | None = super().late_submission_penalty(student_id, score, total_seconds_late)
             return inherited
         rule = plan.late_rule(chapter)
-        return score * late_share(days_late(due + timedelta(seconds=total_seconds_late), due, rule), rule)
+        share = late_share(days_late(due + timedelta(seconds=total_seconds_late), due, rule), rule)
+        # Exports show the number as it is stored: 1.4, not 1.4000000000000001.
+        return round(score * share, 6)
 
 
 class ApplyDeadline(NbGraderPreprocessor):  # type: ignore[misc]

@@ -1,18 +1,21 @@
-"""Search what students receive or can see for what they must not.
+"""Search everything that students receive or see for solutions, hidden questions, rubrics and model answers.
 
-Secret are the bodies of the exercises, the questions that only the grader asks, rubrics and model answers, and the canary that stands in
-every solution of nbgrader's source. What counts as a find:
+Protects against:
 
-- A **line** of a solution (its code without spaces and trailing comment, at least 12 characters; a comment of its own counts as well)
+- a **line** of a solution (its code without spaces and trailing comment, at least 12 characters; a comment of its own counts as well)
   that stands nowhere in what is public anyway: docstrings, lessons, the site's pages, the code that every student build carries, and
   for a chapter the solutions of the chapters before it.
-- Lines that are public one by one (``if mask is None:``) give a solution away together: most of a body's lines (three in five, and all
+- lines that are public one by one (``if mask is None:``) and together give a solution away: most of a body's lines (three in five, and all
   of a body of one or two) close to each other. This rule also finds a solution in a lesson, whose lines are public by being there.
-- A **sentence** of a model answer or a mark scheme (letters and digits only, at least 25), by the same two rules.
-- A line of the code of a **known mistake** that stands nowhere in what is public: the mistake is the solution but for one place.
-- The line of a hidden test, nbgrader's markers around solutions and hidden tests, and the canary, wherever they stand.
+- a **sentence** of a model answer or a mark scheme (letters and digits only, at least 25), by the same two rules.
+- a line of the code of a **known mistake** that stands nowhere in what is public: the mistake is the solution but for one place.
+- the line of a hidden test, nbgrader's markers around solutions and hidden tests, and the canary in every solution, anywhere
 
-In feedback, what a student wrote is no find: a right solution may well read like ours.
+Does not protect against:
+
+- a solution that is paraphrased, renamed or translated
+- text within raster images
+- a student's own text in feedback, which counts as no find: a right solution may well read like ours
 """
 
 from __future__ import annotations

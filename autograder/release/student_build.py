@@ -54,7 +54,7 @@ def build_student_wheel(root: Path, chapter: Chapter, out_dir: Path) -> Path:
         out_dir: where the wheel goes.
 
     Returns:
-        The wheel, for example ``tfcourse-0.2.0+ch03-py3-none-any.whl``.
+        The wheel, for example ``tfcourse-0.3.0+ch03-py3-none-any.whl``.
 
     Raises:
         CourseError: if the installed package is not this project's, a module cannot be cut, the address of the site is unfit, or the
