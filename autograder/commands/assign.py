@@ -30,9 +30,9 @@ def assign(chapters: tuple[str, ...], course_dir: Path | None) -> CommandResult:
 
     names = chapters_of_project(root, chapters)
     with create_or_open_course(folder) as course, progress_bar("assign"):
-        made = assign_chapters(root, course, names)
+        assigned = assign_chapters(root, course, names)
     lines = [
         f"{item.chapter}: give students {item.package}\n  notebook {item.notebook}\n  package  {item.wheel}"
-        for item in made
+        for item in assigned
     ]
-    return CommandResult([vars(item) for item in made], "\n".join(lines))
+    return CommandResult([vars(item) for item in assigned], "\n".join(lines))

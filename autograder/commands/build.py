@@ -60,7 +60,7 @@ def build(output: Path | None, offered: tuple[str, ...]) -> CommandResult:
         },
         "\n".join(
             [
-                *(f"{lesson.split('/')[1]}: a lesson of {words:,} words" for lesson, words in site.words.items()),
+                *(f"{lesson.split('/')[1]}: a lesson of {length:,} words" for lesson, length in site.words.items()),
                 f"{len(site.pages)} pages in {site.seconds:.0f} s. Open {site.output / 'index.html'}",
             ]
         ),

@@ -97,8 +97,8 @@ def _naming_who_is_missing(collection: Collection) -> Iterator[None]:
         if not collection.missing:
             raise
         who = ", ".join(item.student for item in collection.missing)
-        what = f"{error.what}\n  not brought in, {len(collection.missing)} of {collection.chapter}: {who}"
-        raise CourseError(what, where=error.where, do=error.do) from error
+        problem = f"{error.what}\n  not brought in, {len(collection.missing)} of {collection.chapter}: {who}"
+        raise CourseError(problem, where=error.where, do=error.do) from error
 
 
 def collect_in_place(course: Course, chapter: str) -> Collection:
@@ -115,8 +115,8 @@ def require_submissions(course: Course, chapter: str, collected: Callable[[], Co
     try:
         return wanted_students(course, chapter)
     except CourseError as error:
-        told = "".join(f"\n  {problem}" for problem in collected().problems)
-        raise CourseError(f"{error.what}{told}", where=error.where, do=error.do) from error
+        problems = "".join(f"\n  {problem}" for problem in collected().problems)
+        raise CourseError(f"{error.what}{problems}", where=error.where, do=error.do) from error
 
 
 def write_pages(course: Course, chapter: str, results: Sequence[GradeResult]) -> tuple[list[Path], list[GradeResult]]:
@@ -140,9 +140,9 @@ def _format_isolation(
     from autograder.record.provenance import changed_since, isolation_line
 
     isolation = isolation_line(result.provenance for result in results if not result.unchanged)
-    kept = [result.provenance for result in results if result.unchanged]
+    unchanged = [result.provenance for result in results if result.unchanged]
     again = shell_command(course, "regrade", chapter)
-    changed = changed_since(kept, provenance(as_released(course, chapter, settings)), again) if kept else ""
+    changed = changed_since(unchanged, provenance(as_released(course, chapter, settings)), again) if unchanged else ""
     return [f"  {line}" for line in (isolation, changed) if line]
 
 
@@ -167,9 +167,9 @@ def _format_grades(
         else "  no feedback pages"
     )
     lines += [f"  {problem}" for problem in collection.problems]
-    told = [(result.student, problem) for result in results for problem in result.problems]
-    lines += [f"  {_before(problem)}{student}: {problem}" for student, problem in told if not problem.remark]
-    lines += [f"  note: {student}: {problem}" for student, problem in told if problem.remark]
+    problems = [(result.student, problem) for result in results for problem in result.problems]
+    lines += [f"  {_before(problem)}{student}: {problem}" for student, problem in problems if not problem.remark]
+    lines += [f"  note: {student}: {problem}" for student, problem in problems if problem.remark]
     if pending := waiting(answers_waiting(course, chapter)):
         lines.append(f"  {pending}: {formgrader_hint(course)}")
     return "\n".join(lines)
@@ -182,7 +182,7 @@ def _before(problem: Problem) -> str:
 
 def formgrader_hint(course: Course) -> str:
     """Return how to get to nbgrader's formgrader, also where this Python's environment is not activated."""
-    own = Path(sys.executable).parent / "jupyter"
-    found = shutil.which("jupyter", path=SHELL_PATH)
-    jupyter = "jupyter" if found is not None and Path(found).parent == own.parent else str(own)
+    installed = Path(sys.executable).parent / "jupyter"
+    on_path = shutil.which("jupyter", path=SHELL_PATH)
+    jupyter = "jupyter" if on_path is not None and Path(on_path).parent == installed.parent else str(installed)
     return f"cd {shlex.quote(str(course.root))} && {shlex.quote(jupyter)} notebook, then the menu Nbgrader"
