@@ -85,7 +85,7 @@ def _result(site: SiteReport) -> CommandResult:
         },
         "\n".join(
             [
-                *(f"{lesson.split('/')[1]}: a lesson of {words:,} words" for lesson, words in site.words.items()),
+                *(f"{lesson.split('/')[1]}: a lesson of {length:,} words" for lesson, length in site.words.items()),
                 f"{len(site.pages)} pages in {site.seconds:.0f} s. Open {site.output / 'index.html'}",
             ]
         ),
