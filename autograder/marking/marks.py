@@ -56,10 +56,10 @@ class Marks:
             StaleMarkError: if an answer or its mark is no longer the one that was seen. Then nothing is changed.
             CourseError: if there is no such question, or it is not worth so much.
         """
-        about = self._question(question)
-        if points is not None and not 0 <= points <= about.points:
-            raise CourseError(f"{points:g} points are not between 0 and {about.points:g}")
-        answers = {answer.student: answer for answer in about.answers}
+        answered_question = self._question(question)
+        if points is not None and not 0 <= points <= answered_question.points:
+            raise CourseError(f"{points:g} points are not between 0 and {answered_question.points:g}")
+        answers = {answer.student: answer for answer in answered_question.answers}
         stale = [student for student, version in versions.items() if _version(answers, student) != version]
         if stale:
             raise _stale(stale)
@@ -67,8 +67,8 @@ class Marks:
         for student in versions:
             before = answers[student].state
             waits = before.waiting and points is None
-            given = before.points if points is None else float(points)
-            changes[student] = Change(before, MarkState(given, waits, comment.strip() or None))
+            new_points = before.points if points is None else float(points)
+            changes[student] = Change(before, MarkState(new_points, waits, comment.strip() or None))
         return self._write(question, changes, answers)
 
     def undo(self, entry_id: str) -> Undone:

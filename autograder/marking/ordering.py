@@ -36,22 +36,22 @@ def neighbour_order(texts: Sequence[str]) -> list[int]:
         return []
     vectors = _tf_idf(texts)
     order = [max(range(len(texts)), key=lambda index: (len(texts[index]), -index))]
-    left = np.ones(len(texts), dtype=bool)
-    left[order[0]] = False
-    while left.any():
-        similarity = np.where(left, vectors @ vectors[order[-1]], -1.0)
+    remaining = np.ones(len(texts), dtype=bool)
+    remaining[order[0]] = False
+    while remaining.any():
+        similarity = np.where(remaining, vectors @ vectors[order[-1]], -1.0)
         order.append(int(similarity.argmax()))
-        left[order[-1]] = False
+        remaining[order[-1]] = False
     return order
 
 
 def _tf_idf(texts: Sequence[str]) -> NDArray[np.float64]:
     counts = [Counter(_WORD.findall(text)) for text in texts]
-    columns = {word: column for column, word in enumerate(sorted(set().union(*counts)))}
+    columns = {token: column for column, token in enumerate(sorted(set().union(*counts)))}
     frequencies = np.zeros((len(texts), max(1, len(columns))))
     for row, count in enumerate(counts):
-        for word, times in count.items():
-            frequencies[row, columns[word]] = 1 + np.log(times)
+        for token, times in count.items():
+            frequencies[row, columns[token]] = 1 + np.log(times)
     documents = (frequencies > 0).sum(axis=0)
     weighted: NDArray[np.float64] = frequencies * (np.log((1 + len(texts)) / (1 + documents)) + 1)
     weighted /= np.maximum(np.linalg.norm(weighted, axis=1, keepdims=True), 1e-12)

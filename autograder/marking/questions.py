@@ -77,8 +77,8 @@ class Answer:
     @property
     def version(self) -> str:
         """A hash of the text and the state: what a marker has to have seen before a mark is written."""
-        seen = json.dumps([self.text, self.state.to_json()], sort_keys=True)
-        return hashlib.sha256(seen.encode()).hexdigest()[:16]
+        contents = json.dumps([self.text, self.state.to_json()], sort_keys=True)
+        return hashlib.sha256(contents.encode()).hexdigest()[:16]
 
 
 @dataclass(frozen=True)

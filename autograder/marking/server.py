@@ -164,8 +164,8 @@ class OpenHandler(LocalHandler):
 
     def get(self) -> None:
         """Set the cookie and go to the page; the token disappears from the address."""
-        given = self.get_query_argument("token", "")
-        if not hmac.compare_digest(given.encode(), self.application.token.encode()):
+        token = self.get_query_argument("token", "")
+        if not hmac.compare_digest(token.encode(), self.application.token.encode()):
             raise HTTPError(403, reason="Wrong token")
         self.set_cookie(COOKIE, self.application.session, httponly=True, samesite="Strict", path="/")
         self.redirect("/")
