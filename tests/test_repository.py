@@ -14,6 +14,7 @@ import pytest
 
 import autograder
 import tfcourse
+from autograder.release.student_build import RELEASED
 
 ROOT = Path(__file__).parents[1]
 PYPROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
@@ -125,3 +126,9 @@ def test_security_modules_say_what_they_protect_against() -> None:
     docstrings = {path.stem: ast.get_docstring(ast.parse(path.read_text(encoding="utf-8"))) or "" for path in modules}
     lists = ("\nProtects against:", "\nDoes not protect against:")
     assert [name for name, text in docstrings.items() if not all(heading in text for heading in lists)] == []
+
+
+def test_files_in_packages_have_the_date_of_the_release():
+    released = re.search(r"date-released: (\d+)-(\d+)-(\d+)", (ROOT / "CITATION.cff").read_text(encoding="utf-8"))
+    assert released is not None
+    assert tuple(map(int, released.groups())) == RELEASED

@@ -29,6 +29,7 @@ def report(chapters: tuple[str, ...], course_dir: Path | None, output: Path | No
     Example:
       tfcourse report 03 --output report.html
     """
+    from autograder.course.course_file import read_course_file
     from autograder.course.folder import Course
     from autograder.gradebook.reader import released_chapters
     from autograder.record.results import waiting
@@ -43,7 +44,12 @@ def report(chapters: tuple[str, ...], course_dir: Path | None, output: Path | No
     grades = [work.grade for work in works]
     lacking = not_brought_in(course, grades)
     summaries = summarise(works, {chapter: [item.student for item in found] for chapter, found in lacking.items()})
-    path = write_report(summaries, (output or course.root / "report.html").resolve(), title="Class report")
+    title = read_course_file(course.root).title or "Class report"
+    path = write_report(
+        summaries,
+        (output or course.root / "report.html").resolve(),
+        title=read_course_file(course.root).title or "Class report",
+    )
     lines = [*charged, f"report on {', '.join(summary.chapter for summary in summaries)}: {path}"]
     page = next((work.feedback for work in works if work.feedback is not None), None)
     if page is not None:

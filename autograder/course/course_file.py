@@ -1,7 +1,7 @@
-"""Read and write ``course.toml``: which exercises a course uses, what they are worth, when they are due.
+"""Read and write ``course.toml``: which exercises a course uses, and when they are due.
 
 The file stands in the course folder beside ``nbgrader_config.py``. The first ``tfcourse assign`` writes it with every key as a comment, and
-every command reads it. A course without the file has every exercise of every chapter, no weights and no deadlines.
+every command reads it. A course without the file has every exercise of every chapter, and no deadlines.
 """
 
 from __future__ import annotations
@@ -25,7 +25,6 @@ from autograder.errors import CourseError
 
 FILE_NAME = "course.toml"
 
-Weight = Annotated[float, Meta(ge=0, le=100)]
 Share = Annotated[float, Meta(ge=0, le=1)]
 Minutes = Annotated[int, Meta(ge=0, le=60 * 24 * 31)]
 
@@ -50,20 +49,14 @@ class ChapterPlan(Struct, frozen=True, forbid_unknown_fields=True):
     """What a course does with one chapter.
 
     Attributes:
-        open: whether the site shows the chapter.
         only: the exercises and questions that are assigned; ``None`` for all.
         without: exercises and questions that are left out; never together with ``only``.
-        weight: every point of the chapter is multiplied by this.
-        weights: further factors, by exercise or question.
         due: the deadline, in the course's time zone unless it has an offset of its own; ``None`` for no deadline.
         late: the rule for late work, if it is not the course's.
     """
 
-    open: bool = True
     only: tuple[str, ...] | None = None
     without: tuple[str, ...] | None = None
-    weight: Weight = 1.0
-    weights: dict[str, Weight] = {}
     due: datetime | None = None
     late: LateRule | None = None
 
@@ -112,11 +105,6 @@ class CourseFile(Struct, frozen=True, forbid_unknown_fields=True):
         plan = self.chapter(chapter)
         return (plan.only is None or name in plan.only) and name not in (plan.without or ())
 
-    def weight(self, chapter: str, name: str) -> float:
-        """Return the factor on the points of an exercise or a question."""
-        plan = self.chapter(chapter)
-        return plan.weight * plan.weights.get(name, 1.0)
-
 
 TEMPLATE = """\
 # The plan of this course. Every command of tfcourse reads it; every key is optional. Uncomment what you need.
@@ -133,11 +121,8 @@ TEMPLATE = """\
 # closed_after_days = 14      # later than this nothing counts
 
 # [chapters.07_decoding]
-# open = true                 # false: the site is built without the chapter
 # only = ["greedy_search"]    # assign these exercises and questions alone; or name those to leave out:
 # without = ["mirostat"]
-# weight = 2.0                # every point of the chapter counts twice
-# weights = { beam_search = 1.5 }
 # due = 2027-03-01T23:59:00
 # late = { per_day = 0.25 }
 

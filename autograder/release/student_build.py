@@ -25,8 +25,8 @@ from autograder.release.answer_keys import record_answer_keys
 from autograder.release.student_module import student_module
 from autograder.static_analysis.definitions import ModuleSource, find_definition, module_source
 
-# The oldest date that a zip archive can hold: a wheel's bytes must not depend on the clock.
-_DATE = (1980, 1, 1, 0, 0, 0)
+# The date of this version: a wheel's bytes must not depend on the clock. tests/test_repository.py compares it with CITATION.cff.
+RELEASED = (2026, 11, 26)
 _CACHE = Path(".cache", "recordings")
 _LICENCES = ("LICENSE", "LICENSE-CONTENT")
 # What the package itself tells to install, where a text is to be made or loaded. The other extras are for those who teach.
@@ -90,7 +90,7 @@ def zipped(files: Mapping[str, bytes]) -> bytes:
     buffer = io.BytesIO()
     with zipfile.ZipFile(buffer, "w") as archive:
         for name in sorted(files):
-            entry = zipfile.ZipInfo(name, _DATE)
+            entry = zipfile.ZipInfo(name, (*RELEASED, 0, 0, 0))
             entry.compress_type = zipfile.ZIP_DEFLATED
             entry.create_system = 3  # Unix, on every system: the permissions below are meant
             entry.external_attr = 0o644 << 16

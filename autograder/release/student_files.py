@@ -33,6 +33,11 @@ You need Python 3.11 or newer. In a terminal, in this folder:
 
   python -m venv .venv
   . .venv/bin/activate            (on Windows: .venv\\Scripts\\activate)
+
+On Linux and Windows the next command would install PyTorch with the libraries of NVIDIA's GPUs, which take more than 5 GB of disk.
+Nothing here needs a GPU: install PyTorch's CPU build first, by the command that https://pytorch.org/get-started/locally/ shows for
+"CPU". It takes some 1 GB. On a Mac there is nothing to choose.
+
   python -m pip install jupyterlab matplotlib babel num2words ./{wheel}
   jupyter lab {notebook}
 
