@@ -45,11 +45,7 @@ def report(chapters: tuple[str, ...], course_dir: Path | None, output: Path | No
     lacking = not_brought_in(course, grades)
     summaries = summarise(works, {chapter: [item.student for item in found] for chapter, found in lacking.items()})
     title = read_course_file(course.root).title or "Class report"
-    path = write_report(
-        summaries,
-        (output or course.root / "report.html").resolve(),
-        title=read_course_file(course.root).title or "Class report",
-    )
+    path = write_report(summaries, (output or course.root / "report.html").resolve(), title=title)
     lines = [*charged, f"report on {', '.join(summary.chapter for summary in summaries)}: {path}"]
     page = next((work.feedback for work in works if work.feedback is not None), None)
     if page is not None:

@@ -265,13 +265,10 @@ def _validation_error(path: Path, text: str, message: str) -> CourseError:
     if unknown := re.search(r"unknown field `(.+?)`", problem):
         key = f"{key}.{unknown[1]}".lstrip(".")
         problem = f"there is no key {unknown[1]!r}"
-    return _at(
-        path,
-        text,
-        key,
-        problem[:1].lower() + problem[1:],
-        "The comments at the top of a new course.toml show every key.",
-    )
+    do = "The comments at the top of a new course.toml show every key."
+    if "`datetime" in problem:
+        do = "Write day and time: 2027-03-01T23:59:00."
+    return _at(path, text, key, problem[:1].lower() + problem[1:], do)
 
 
 def _at(path: Path, text: str, key: str, what: str, do: str) -> CourseError:
