@@ -6,9 +6,11 @@ from collections.abc import Callable
 from xml.etree import ElementTree as ET
 
 import pytest
+import torch
 
 from tfcourse.figures import Drawing
 from tfcourse.figures.scenes import ch01_recurrent as scenes
+from tfcourse.recurrent import language_model_blocks
 
 DRAWINGS = (
     scenes.read_line_by_line,
@@ -19,6 +21,8 @@ DRAWINGS = (
     scenes.gru_cell,
     scenes.encoder_decoder,
     scenes.teacher_forcing,
+    scenes.stacked_and_bidirectional,
+    scenes.corpus_in_blocks,
 )
 
 
@@ -95,3 +99,16 @@ def test_forced_decoder_reads_the_truth_and_a_free_one_itself() -> None:
         forced, free = tokens[:6], tokens[6:]
         assert forced[0::2] == ["BOS", "c", "b"]
         assert free[0::2] == ["BOS", *free[1:-1:2]]
+
+
+def test_stack_and_both_directions_have_six_cells_each() -> None:
+    for layout in layouts(scenes.stacked_and_bidirectional):
+        written = texts(layout)
+        assert [written.count(cell) for cell in ("lower", "upper", "→", "←")] == [3, 3, 3, 3]
+
+
+def test_drawn_blocks_are_those_of_the_reference() -> None:
+    inputs, targets = language_model_blocks(torch.arange(11), 3)
+    expected = [*range(11), *inputs.flatten().tolist(), *targets.flatten().tolist()]
+    for layout in layouts(scenes.corpus_in_blocks):
+        assert [int(text) for text in texts(layout) if text.isdigit()] == expected

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from itertools import pairwise
 
 from tfcourse.figures.boxes import box, chip
-from tfcourse.figures.drawing import SMALL, Drawing
+from tfcourse.figures.drawing import SMALL, Drawing, Tone
 from tfcourse.figures.gated_cells import LSTM_ON_A_PAGE, LSTM_ON_A_PHONE, draw_gru, draw_lstm
 from tfcourse.figures.geometry import Point, Rect
 from tfcourse.figures.lines import arrow, bracket
@@ -289,3 +289,79 @@ def _decoder(drawing: Drawing, xs: Sequence[float], y: float, *, forced: bool) -
         size=SMALL,
         tone="muted",
     )
+
+
+def stacked_and_bidirectional() -> Drawing:
+    """Draw a stack of two layers, and a network that reads from both ends.
+
+    Returns:
+        The drawing, with a layout of its own for a phone.
+    """
+    narrow = Drawing(350, 490)
+    _stack(narrow, (65, 175, 285), 0)
+    _both_directions(narrow, (65, 175, 285), 246)
+    drawing = Drawing(680, 240, narrow=narrow)
+    _stack(drawing, (50, 150, 250), 0)
+    _both_directions(drawing, (400, 512, 624), 0)
+    return drawing
+
+
+def _stack(drawing: Drawing, xs: Sequence[float], top: float) -> None:
+    """Draw two layers: the states of the lower one are the inputs of the upper one."""
+    drawing.text((xs[1], top + 12), "stacked", size=SMALL, tone="muted")
+    lower = _steps(
+        drawing, xs, top + 156, inputs={i: f"*x*_{i + 1}" for i in range(3)}, outputs={}, label="lower", side=(56, 34)
+    )
+    upper = _steps(drawing, xs, top + 90, inputs={}, outputs={}, label="upper", side=(56, 34))
+    for below, above in zip(lower, upper, strict=True):
+        arrow(drawing, below.top, above.bottom)
+        arrow(drawing, above.top, (above.top[0], top + 36))
+
+
+def _both_directions(drawing: Drawing, xs: Sequence[float], top: float) -> None:
+    """Draw a forward and a backward network whose states are laid side by side."""
+    drawing.text((xs[1], top + 12), "bidirectional: states of width 2*D*", size=SMALL, tone="muted")
+    ahead = [box(drawing, "→", Rect(x - 44, top + 139, 40, 34), tone="key") for x in xs]
+    back = [box(drawing, "←", Rect(x + 4, top + 73, 40, 34), tone="query") for x in xs]
+    for i, x in enumerate(xs):
+        word = chip(drawing, f"*x*_{i + 1}", (x, top + 214), size=SMALL, height=24)
+        for cell in (ahead[i], back[i]):
+            arrow(drawing, (cell.centre[0], word.y - 12), cell.bottom)
+            arrow(drawing, cell.top, (cell.centre[0], top + 48))
+        drawing.path(f"M{x - 24} {word.y - 12}L{x + 24} {word.y - 12}M{x} {word.y - 12}L{x} {word.y}")
+        drawing.rect(Rect(x - 44, top + 28, 44, 20), tone="key", wash=0.3, radius=3)
+        drawing.rect(Rect(x, top + 28, 44, 20), tone="query", wash=0.3, radius=3)
+    for (first, second), (left, right) in zip(pairwise(ahead), pairwise(back), strict=True):
+        arrow(drawing, first.right, second.left)
+        arrow(drawing, right.left, left.right)
+
+
+def corpus_in_blocks() -> Drawing:
+    """Draw eleven tokens, cut into blocks of three inputs, and the targets of each block.
+
+    Returns:
+        The drawing, with a layout of its own for a phone.
+    """
+    return _blocks(600, left=110, cell=42, narrow=_blocks(350, left=10, cell=30))
+
+
+def _blocks(width: float, *, left: float, cell: float, narrow: Drawing | None = None) -> Drawing:
+    drawing = Drawing(width, 206, narrow=narrow)
+    rows: tuple[tuple[str, float, range, Tone], ...] = (
+        ("corpus", 30, range(11), "ink"),
+        ("inputs", 92, range(9), "key"),
+        ("targets", 150, range(1, 10), "query"),
+    )
+    for name, y, tokens, tone in rows:
+        if narrow:
+            drawing.text((left - 10, y + 14), name, size=SMALL, anchor="end", tone="muted")
+        else:
+            drawing.text((left, y - 10), name, size=SMALL, anchor="start", tone="muted")
+        for column, token in enumerate(tokens):  # the targets of a block stand under its inputs
+            gap = 0 if name == "corpus" else 5 * (column // 3)
+            where = Rect(left + cell * column + gap + 1, y, cell - 2, 28)
+            drawing.rect(where, tone="muted" if token == 10 else tone, wash=0.1, radius=4, dashed=token == 10)
+            drawing.text(where.centre, str(token), size=SMALL)
+    drawing.text((left + 1.5 * cell, 194), "one block", size=SMALL, tone="muted")
+    drawing.text((left + 11 * cell, 74), "left over", size=SMALL, anchor="end", tone="muted")
+    return drawing
