@@ -7,23 +7,14 @@ import re
 import textwrap
 from html import escape
 
-from tests.import_graph import ALLOWED, ROOT, modules
+from tests.import_graph import ALLOWED, BASE, ROOT, modules
 
 PAGE, PICTURE = ROOT / "docs" / "architecture.md", ROOT / "docs" / "packages.svg"
 BEGIN, END = "<!-- packages: begin -->", "<!-- packages: end -->"
 # The rows of the drawing, in the order of the table: a package imports from earlier rows and, in its own, from what stands before it.
 BANDS = {
     "what is taught": ("tfcourse", "tfcourse.lessons"),
-    "tools": (
-        "errors",
-        "parallel",
-        "atomic_files",
-        "checks_version",
-        "content_hash",
-        "static_analysis",
-        "course",
-        "gradebook",
-    ),
+    "tools": BASE,
     "what decides": ("checking", "mistakes", "checks", "mutation"),
     "chapters": ("authoring", "release", "site"),
     "submissions": ("submission", "collecting"),

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 ROOT = Path(__file__).parents[1]
 
-_BASE = (
+BASE = (
     "errors",
     "parallel",
     "atomic_files",
@@ -45,9 +45,9 @@ ALLOWED: dict[str, tuple[str, ...]] = {
     "checking": ("tfcourse",),
     "mistakes": ("checking", "errors", "static_analysis"),
     "checks": ("checking", "course", "errors", "mistakes", "tfcourse"),
-    "authoring": (*_BASE, *_DECIDING, "tfcourse"),
-    "submission": (*_BASE, "checking"),
-    "collecting": (*_BASE, "submission"),
+    "authoring": (*BASE, *_DECIDING, "tfcourse"),
+    "submission": (*BASE, "checking"),
+    "collecting": (*BASE, "submission"),
     "engine": ("errors",),
     "engine.sandbox": ("engine", "errors"),
     "engine.transport": (*_ENGINE[:2], "errors"),
@@ -56,20 +56,20 @@ ALLOWED: dict[str, tuple[str, ...]] = {
     "engine.jupyter": (*_ENGINE[:5], "submission"),
     "engine.workers": (*_ENGINE[:6], "static_analysis", "submission", "tfcourse"),
     "cluster": (*_ENGINE, "checks_version", "errors"),
-    "record": (*_BASE, "checking", "submission"),
-    "feedback": (*_BASE, "checking", "submission", "record"),
-    "grading": (*_BASE, *_ENGINE, "authoring", "checking", "cluster", "collecting", "feedback", "record", "submission"),
-    "site": (*_BASE, *_DECIDING, "authoring"),
-    "release": (*_BASE, *_DECIDING, "authoring", "tfcourse", "tfcourse.lessons"),
-    "reports": (*_BASE, "authoring", "checking", "collecting", "feedback", "record"),
+    "record": (*BASE, "checking", "submission"),
+    "feedback": (*BASE, "checking", "submission", "record"),
+    "grading": (*BASE, *_ENGINE, "authoring", "checking", "cluster", "collecting", "feedback", "record", "submission"),
+    "site": (*BASE, *_DECIDING, "authoring"),
+    "release": (*BASE, *_DECIDING, "authoring", "tfcourse", "tfcourse.lessons"),
+    "reports": (*BASE, "authoring", "checking", "collecting", "feedback", "record"),
     "marking": (
         *("errors", "atomic_files", "course", "gradebook", "static_analysis"),
         *("checking", "authoring", "submission", "record", "feedback"),
     ),
-    "mutation": (*_BASE, *_DECIDING),
-    "selftest": (*_BASE, *_DECIDING, *_ENGINE, "authoring", "collecting", "grading", "mutation", "submission"),
+    "mutation": (*BASE, *_DECIDING),
+    "selftest": (*BASE, *_DECIDING, *_ENGINE, "authoring", "collecting", "grading", "mutation", "submission"),
     "commands": (
-        *(*_BASE, *_DECIDING, *_ENGINE, "authoring", "collecting", "feedback", "grading", "marking", "record"),
+        *(*BASE, *_DECIDING, *_ENGINE, "authoring", "collecting", "feedback", "grading", "marking", "record"),
         *("release", "reports", "selftest", "site", "submission", "tfcourse"),
     ),
 }

@@ -13,6 +13,8 @@ from collections.abc import Iterable
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
+from autograder.content_hash import hash_files
+
 SOURCES = ("tfcourse",)
 """Folders whose Python files a lesson runs. A lesson that shows verdicts needs ``autograder/checking`` and ``autograder/checks`` too."""
 
@@ -37,15 +39,10 @@ def source_fingerprint(root: Path, sources: Iterable[str] = SOURCES, versions: I
     Returns:
         The digest. It depends on relative paths and contents, never on where ``root`` lies nor on times.
     """
-    digest = hashlib.sha256()
-    for source in sorted(sources):
-        for path in sorted((root / source).rglob("*.py")):
-            digest.update(_framed(path.relative_to(root).as_posix().encode()))
-            digest.update(_framed(path.read_bytes()))
-    digest.update(_framed(platform.python_version().encode()))
-    for name in sorted(versions):
-        digest.update(_framed(f"{name}=={_installed(name)}".encode()))
-    return digest.hexdigest()[:16]
+    modules = [path for source in sources for path in (root / source).rglob("*.py")]
+    packages = [f"{name}=={_installed(name)}" for name in sorted(versions)]
+    state = "\n".join([hash_files(root, modules), platform.python_version(), *packages])
+    return hashlib.sha256(state.encode()).hexdigest()[:16]
 
 
 def execution_cache_path(root: Path, base: Path, sources: Iterable[str] = SOURCES) -> Path:
@@ -75,11 +72,6 @@ def prune_execution_caches(base: Path, current: Path, keep: int = KEPT) -> list[
     for path in surplus:
         shutil.rmtree(path, ignore_errors=True)
     return surplus
-
-
-def _framed(data: bytes) -> bytes:
-    """Prefix the length, so that two files cannot hash as one by moving a line from one to the other."""
-    return len(data).to_bytes(8, "big") + data
 
 
 def _installed(name: str) -> str:

@@ -510,15 +510,29 @@ def neutral() -> Iterator[None]:
     """
     dtype, autocast = torch.get_default_dtype(), torch.is_autocast_enabled("cpu")
     device = None if _is_default_device_cpu() else torch.get_default_device()
+    precision = _matmul_precision()
     if device is not None:
         torch.set_default_device(None)
+    if precision != "highest":
+        # Some processors and GPUs round the factors of a product to bfloat16 or TF32 then.
+        torch.set_float32_matmul_precision("highest")
     _set_defaults(torch.float32, autocast=False)
     try:
         yield
     finally:
         _set_defaults(dtype, autocast=autocast)
+        if precision not in ("highest", None):
+            torch.set_float32_matmul_precision(precision)
         if device is not None or not _is_default_device_cpu():
             torch.set_default_device(device)
+
+
+def _matmul_precision() -> str | None:
+    """Return the precision of float32 products; None where it was set for single backends, for which PyTorch names no one value."""
+    try:
+        return torch.get_float32_matmul_precision()
+    except RuntimeError:
+        return None
 
 
 def _is_default_device_cpu() -> bool:

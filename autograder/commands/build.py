@@ -45,14 +45,15 @@ def build(output: Path | None, offered: tuple[str, ...]) -> CommandResult:
     from autograder.commands.unchanged_site import remember_site, site_key, unchanged_site
     from autograder.site.build import site_folder
 
+    folder = site_folder(root, output)
     with progress_bar("build") as step:
         # Taken before the build: what changes meanwhile makes the next one build again.
-        key = site_key(root, only or ())
-        site = unchanged_site(root, site_folder(root, output), key)
-        if site is None:
-            site = _build(root, output, only, step)
+        key = site_key(root, folder, only or ())
+        existing = unchanged_site(root, folder, key)
+        site = existing or _build(root, output, only, step)
+        if existing is None:
             remember_site(root, site, key)
-    return _result(site)
+    return _result(site, "unchanged" if existing else f"in {site.seconds:.0f} s")
 
 
 def _build(root: Path, output: Path | None, only: Sequence[str] | None, step: Callable[[str], None]) -> SiteReport:
@@ -74,7 +75,7 @@ def _build(root: Path, output: Path | None, only: Sequence[str] | None, step: Ca
     return site
 
 
-def _result(site: SiteReport) -> CommandResult:
+def _result(site: SiteReport, effort: str) -> CommandResult:
     return CommandResult(
         {
             "output": site.output,
@@ -86,7 +87,7 @@ def _result(site: SiteReport) -> CommandResult:
         "\n".join(
             [
                 *(f"{lesson.split('/')[1]}: a lesson of {length:,} words" for lesson, length in site.words.items()),
-                f"{len(site.pages)} pages in {site.seconds:.0f} s. Open {site.output / 'index.html'}",
+                f"{len(site.pages)} pages {effort}. Open {site.output / 'index.html'}",
             ]
         ),
     )

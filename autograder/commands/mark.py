@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import getpass
 import webbrowser
-from contextlib import suppress
 from pathlib import Path
 
 import click
@@ -49,8 +48,12 @@ def mark(
     course = Course.open(course_folder(course_dir))
     (name,) = released_chapters(course, [chapter])
     rubrics = {}
-    with suppress(CourseError):
-        rubrics = read_rubrics(project_root() / "chapters" / name / "rubrics.md")
+    try:
+        project = project_root()
+    except CourseError:
+        click.echo("There are no rubrics here: run this inside the course's project to see them.", err=True)
+    else:
+        rubrics = read_rubrics(project / "chapters" / name / "rubrics.md")
     application = MarkingApplication(course, name, marker or _user(), rubrics, names=names)
     application.marks.recover()
     waiting = sum(question.waiting for question in application.questions())

@@ -17,14 +17,16 @@ from autograder.site.build import SiteReport
 _STAMP = Path(".cache", "site", "published.json")
 
 
-def site_key(root: Path, options: Sequence[str]) -> str:
+def site_key(root: Path, output: Path, options: Sequence[str]) -> str:
     """Return a key that changes when anything changes that the site is built from.
 
     Args:
         root: the project.
+        output: the folder of the site, which may lie in the project and is no input.
         options: what the command was asked for.
     """
-    return "\n".join([hash_files(root, project_files(root)), environment_hash(), *options])
+    inputs = (path for path in project_files(root) if not path.is_relative_to(output))
+    return "\n".join([hash_files(root, inputs), environment_hash(), *options])
 
 
 def unchanged_site(root: Path, output: Path, key: str) -> SiteReport | None:

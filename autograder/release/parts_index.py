@@ -11,9 +11,9 @@ import json
 from collections.abc import Iterable, Mapping, Set
 from contextlib import suppress
 from pathlib import Path
-from typing import Protocol
 
 from autograder.atomic_files import write_atomically
+from autograder.release.secret_texts import Secrets
 from autograder.release.text_extraction import Content
 
 PARTS_INDEX = Path(".cache", "leaks", "parts.json")
@@ -21,11 +21,6 @@ PARTS_INDEX = Path(".cache", "leaks", "parts.json")
 
 # A site with its downloads has some 700 contents.
 _MOST = 5000
-
-
-class _Parts(Protocol):
-    @property
-    def all_parts(self) -> Set[str]: ...
 
 
 class PartsIndex:
@@ -42,12 +37,11 @@ class PartsIndex:
         self._entries = {digest: frozenset(parts) for digest, parts in entries.items()}
 
     @classmethod
-    def read(cls, store: Path | None, secrets: _Parts) -> PartsIndex:
+    def read(cls, store: Path | None, secrets: Secrets) -> PartsIndex:
         """Return the index in a file; an empty one if there is none, or if it was made for other secrets."""
         key = hashlib.sha256("\n".join(sorted(secrets.all_parts)).encode("utf-8", "surrogatepass")).hexdigest()
         with suppress(OSError, ValueError, KeyError, TypeError, AttributeError):
-            table = json.loads((store or Path()).read_text(encoding="utf-8")) if store else {}
-            if table["key"] == key:
+            if store is not None and (table := json.loads(store.read_text(encoding="utf-8")))["key"] == key:
                 return cls(key, table["entries"])
         return cls(key, {})
 

@@ -13,11 +13,13 @@ from pathlib import Path
 
 import nbformat
 import pytest
+from click.testing import CliRunner, Result
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
 
 from autograder.authoring.chapter import find_chapter
 from autograder.authoring.exercise_source import solution_source
 from autograder.checks import exercise
+from autograder.commands.main import main
 from autograder.course.folder import Course
 from autograder.release.nbgrader_release import generate_assignment
 from autograder.release.student_build import build_student_wheel
@@ -25,6 +27,12 @@ from autograder.release.student_build import build_student_wheel
 PROJECT = Path(__file__).resolve().parents[2]
 # Two chapters, for a notebook may belong to the other one; one exercise each, so that nbgrader has little to do.
 RELEASED = {"03_scaled_dot_product": "causal_mask", "04_multi_head": "split_heads"}
+
+
+@pytest.fixture
+def run() -> Callable[..., Result]:
+    """Return a function that runs a command in this process."""
+    return lambda *words: CliRunner().invoke(main, [str(word) for word in words])
 
 
 @pytest.fixture

@@ -57,12 +57,6 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 @pytest.fixture
-def run() -> Callable[..., Result]:
-    """Return a function that runs a command in this process."""
-    return lambda *words: CliRunner().invoke(main, [str(word) for word in words])
-
-
-@pytest.fixture
 def things(tmp_path: Path, notebook: Callable[..., str]) -> dict[str, Path]:
     """Nonsense of every kind."""
     box = tmp_path / "things"

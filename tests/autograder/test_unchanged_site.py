@@ -7,11 +7,10 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner, Result
+from click.testing import Result
 
 from autograder import content_hash
 from autograder.commands import unchanged_site as unchanged
-from autograder.commands.main import main
 from autograder.site.build import SiteReport
 
 LESSON = "chapters/04_attention/lesson"
@@ -26,12 +25,6 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     (root / "_config.yml").write_text("title: A course\n")
     monkeypatch.chdir(root)
     return root
-
-
-@pytest.fixture
-def run() -> Callable[..., Result]:
-    """Return a function that runs a command in this process."""
-    return lambda *words: CliRunner().invoke(main, [str(word) for word in words])
 
 
 @pytest.fixture
@@ -58,6 +51,8 @@ def test_unchanged_site_is_not_built_again(builds: list[Path], run: Callable[...
     assert len(builds) == 1
     assert (first.exit_code, second.exit_code) == (0, 0)
     assert "4,826 words" in second.output
+    assert "1 pages in 12 s" in first.output
+    assert "1 pages unchanged" in second.output
 
 
 def test_moved_stamp_is_no_reason_to_fail(builds: list[Path], project: Path, run: Callable[..., Result]) -> None:
@@ -121,6 +116,12 @@ def test_other_options_and_outputs_are_other_sites(
     run("build", "--output", tmp_path / "elsewhere")
     run("build", "--output", tmp_path / "elsewhere", "--offer", "04")
     assert len(builds) == 3
+
+
+def test_site_inside_the_project_is_no_input(builds: list[Path], project: Path, run: Callable[..., Result]) -> None:
+    run("build", "--output", project / "public")
+    run("build", "--output", project / "public")
+    assert len(builds) == 1
 
 
 def test_courses_and_generated_folders_are_no_input(tmp_path: Path) -> None:

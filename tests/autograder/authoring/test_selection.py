@@ -9,13 +9,12 @@ from typing import Any
 
 import nbformat
 import pytest
-from click.testing import CliRunner, Result
+from click.testing import Result
 from nbgrader.api import Gradebook
 
 from autograder.authoring.chapter import find_chapter, grade_id
 from autograder.authoring.selection import names_to_choose, provided_exercises, require_names, select
 from autograder.authoring.solution_notebook import source_notebook
-from autograder.commands.main import main
 from autograder.course.course_file import course_file_path, read_course_file, set_selection
 from autograder.course.folder import Course
 from autograder.errors import CourseError
@@ -108,14 +107,16 @@ def test_choice_that_the_chapter_lacks_names_the_file(small: Any, small_course: 
 
 
 @pytest.fixture
-def run(small: Any, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Result]:
-    """Return a function that runs a command in the small project."""
+def project(small: Any, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Return the small project, as the current folder and with its own exercises as the course's."""
     monkeypatch.setattr("autograder.checks.exercises", lambda: small.registry)
     (small.root / "_config.yml").write_text("title: A course\n")
     monkeypatch.chdir(small.root)
-    return lambda *words: CliRunner().invoke(main, [str(word) for word in words])
+    root: Path = small.root
+    return root
 
 
+@pytest.mark.usefixtures("project")
 def test_command_keeps_the_choice_until_all_is_asked_for(run: Callable[..., Result], tmp_path: Path) -> None:
     folder = tmp_path / "class"
     first = run("assign", FIRST, "--only", "masked_attention_weights", "--course", folder)
@@ -131,6 +132,7 @@ def test_command_keeps_the_choice_until_all_is_asked_for(run: Callable[..., Resu
     assert read_course_file(folder).chapter(FIRST).only is None
 
 
+@pytest.mark.usefixtures("project")
 @pytest.mark.parametrize(
     ("words", "says"),
     [

@@ -550,3 +550,19 @@ def test_what_several_aspects_ask_is_done_once_and_what_is_almost_the_same_is_do
     )
     assert first is second
     assert len(called) == 1 + len(others)
+
+
+@pytest.mark.parametrize("precision", ["highest", "high", "medium"])
+def test_products_are_exact_whatever_was_set(precision: str) -> None:
+    seen_inside: list[str] = []
+
+    def product(x: torch.Tensor) -> torch.Tensor:
+        seen_inside.append(torch.get_float32_matmul_precision())
+        return x @ x
+
+    torch.set_float32_matmul_precision(precision)
+    try:
+        LocalSubject(product).observe(Request("call", {"x": torch.eye(2)}))
+        assert (seen_inside, torch.get_float32_matmul_precision()) == (["highest"], precision)
+    finally:
+        torch.set_float32_matmul_precision("highest")
