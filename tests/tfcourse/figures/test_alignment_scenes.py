@@ -25,6 +25,7 @@ DRAWINGS = (
     scenes.looks_next_door,
     scenes.date_orders,
     scenes.closed_places,
+    scenes.chosen_places,
 )
 
 
@@ -99,3 +100,10 @@ def test_second_hundert_looks_at_the_digit_before_it() -> None:
         written = texts(layout)
         assert written.index("seven") + 1 == written.index("hundred")
         assert "##hundert" in written
+
+
+def test_a_choice_gives_all_the_weight_to_the_largest() -> None:
+    rows = [torch.tensor([float(entry) for entry in row]) for row in scenes.CHOSEN.values()]
+    for weights, chosen in zip(rows[0::2], rows[1::2], strict=True):
+        assert float(weights.sum()) == pytest.approx(1)
+        assert torch.equal(chosen, torch.nn.functional.one_hot(weights.argmax(), 4).float())

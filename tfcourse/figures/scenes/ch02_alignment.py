@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from fractions import Fraction
 
 from tfcourse.figures.boxes import box, chip, operation
@@ -259,40 +259,56 @@ def _crossings(parts: Sequence[str]) -> int:
     return sum(DIGITS[one] * DIGITS[other] for one, other in pairs if iso.index(one) > iso.index(other))
 
 
+# Invented weights of four words, of which some are closed.
+CLOSED = {
+    "all places open": ("0.80", "0.15", "0.05", "0.00"),
+    "strongest closed": ("", "0.75", "0.25", "0.00"),
+    "all closed": ("", "", "", ""),
+}
+# Invented weights, and what is left of them when the best place is chosen.
+CHOSEN = {
+    "crisp weights": ("0.95", "0.04", "0.01", "0.00"),
+    "the best of them": ("1.00", "0.00", "0.00", "0.00"),
+    "blended weights": ("0.36", "0.34", "0.30", "0.00"),
+    "their best": ("1.00", "0.00", "0.00", "0.00"),
+}
+
+
 def closed_places() -> Drawing:
     """Draw weights with all places open, with the strongest closed, and with none open.
 
     Returns:
         The drawing, with a layout of its own for a phone.
     """
-    return _closed(560, left=170, cell=84, narrow=_closed(350, left=7, cell=84))
+    return _weight_rows(560, CLOSED, left=170, narrow=_weight_rows(350, CLOSED, left=7))
 
 
-CLOSED = {
-    "all places open": ("0.80", "0.15", "0.05", "0.00"),
-    "strongest closed": ("", "0.75", "0.25", "0.00"),
-    "all closed": ("", "", "", ""),
-}
+def chosen_places() -> Drawing:
+    """Draw two rows of weights, and below each the choice of the strongest.
+
+    Returns:
+        The drawing, with a layout of its own for a phone.
+    """
+    return _weight_rows(560, CHOSEN, left=170, narrow=_weight_rows(350, CHOSEN, left=7))
 
 
-def _closed(width: float, *, left: float, cell: float, narrow: Drawing | None = None) -> Drawing:
-    drawing = Drawing(width, 200 if narrow else 240, narrow=narrow)
+def _weight_rows(
+    width: float, rows: Mapping[str, Sequence[str]], *, left: float, cell: float = 84, narrow: Drawing | None = None
+) -> Drawing:
+    """Draw rows of weights below their words; an empty entry is a place that is closed."""
+    pitch, first = (56, 34) if narrow else (68, 52)
+    drawing = Drawing(width, first + pitch * len(rows) - 10, narrow=narrow)
     for i, word in enumerate(("seven", "hundred", "and", "five")):
         drawing.text((left + (i + 0.5) * cell, 12), word, size=SMALL)
-    for n, (name, entries) in enumerate(CLOSED.items()):
-        y = 34 + 56 * n if narrow else 52 + 68 * n
+    for n, (name, entries) in enumerate(rows.items()):
+        y = first + pitch * n
         if narrow:
             drawing.text((left - 12, y + 17), name, size=SMALL, anchor="end", tone="muted")
         else:
             drawing.text((left, y - 12), name, size=SMALL, anchor="start", tone="muted")
         for i, entry in enumerate(entries):
             where = Rect(left + i * cell, y, cell, 34)
-            drawing.rect(
-                where,
-                radius=0,
-                fill=weight_colour(float(entry or 0)),
-                tone="ink" if entry else "muted",
-                dashed=not entry,
-            )
-            drawing.text(where.centre, entry or "×", size=SMALL, tone="ink" if entry else "muted")
+            tone: Tone = "ink" if entry else "muted"
+            drawing.rect(where, radius=0, fill=weight_colour(float(entry or 0)), tone=tone, dashed=not entry)
+            drawing.text(where.centre, entry or "×", size=SMALL, tone=tone)
     return drawing
