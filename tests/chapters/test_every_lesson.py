@@ -10,7 +10,7 @@ from .lesson import ROOT
 
 LESSONS = sorted((ROOT / "chapters").glob("*/lesson.md"))
 # These do not say yet how long they take.
-UNTIMED = {"02_alignment", "03_scaled_dot_product", "04_multi_head", "05_transformer"}
+UNTIMED = {"03_scaled_dot_product", "04_multi_head", "05_transformer"}
 TIMED = [path for path in LESSONS if path.parent.name not in UNTIMED]
 HIDDEN = {"hide-input", "remove-input"}
 WORDS_PER_MINUTE, LINES_PER_MINUTE = 200, 10

@@ -30,8 +30,6 @@ pytestmark = pytest.mark.browser
 ROOT = Path(__file__).parents[2]
 # What lessons still owe; it may only become less.
 OWED = {
-    "01_recurrent": Debts(wide_output=2, gaps=4),
-    "02_alignment": Debts(wide_output=2, gaps=3),
     "03_scaled_dot_product": Debts(gaps=2),
     "04_multi_head": Debts(wide_output=2, gaps=2),
     "05_transformer": Debts(wide_output=2, gaps=2),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from xml.etree import ElementTree as ET
 
@@ -23,6 +24,8 @@ DRAWINGS = (
     scenes.teacher_forcing,
     scenes.stacked_and_bidirectional,
     scenes.corpus_in_blocks,
+    scenes.gradient_on_its_way,
+    scenes.all_states_kept,
 )
 
 
@@ -112,3 +115,15 @@ def test_drawn_blocks_are_those_of_the_reference() -> None:
     expected = [*range(11), *inputs.flatten().tolist(), *targets.flatten().tolist()]
     for layout in layouts(scenes.corpus_in_blocks):
         assert [int(text) for text in texts(layout) if text.isdigit()] == expected
+
+
+def test_gradients_halve_or_double_on_their_way() -> None:
+    for layout in layouts(scenes.gradient_on_its_way):
+        sizes = [float(text) for text in texts(layout) if re.fullmatch(r"[\d.]+", text)]
+        assert sizes[:4] == [0.125, 0.25, 0.5, 1]
+        assert sizes[-5:-1] == [8, 4, 2, 1]
+
+
+def test_every_state_is_kept() -> None:
+    for layout in layouts(scenes.all_states_kept):
+        assert {"h1", "h2", "h3", "decoder"} <= set(texts(layout))

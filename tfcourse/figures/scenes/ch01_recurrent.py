@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from itertools import pairwise
 
 from tfcourse.figures.boxes import box, chip
@@ -10,6 +10,7 @@ from tfcourse.figures.drawing import SMALL, Drawing, Tone
 from tfcourse.figures.gated_cells import LSTM_ON_A_PAGE, LSTM_ON_A_PHONE, draw_gru, draw_lstm
 from tfcourse.figures.geometry import Point, Rect
 from tfcourse.figures.lines import arrow, bracket
+from tfcourse.figures.steps import draw_steps
 
 
 def lstm_cell() -> Drawing:
@@ -99,32 +100,6 @@ def _window(width: float, *, pitch: float, narrow: Drawing | None = None) -> Dra
     return drawing
 
 
-def _steps(
-    drawing: Drawing,
-    xs: Sequence[float],
-    y: float,
-    *,
-    inputs: Mapping[int, str],
-    outputs: Mapping[int, str],
-    side: tuple[float, float] = (44, 34),
-    rise: float = 58,
-    label: str = "cell",
-) -> list[Rect]:
-    """Draw a network over time: a cell per step, words that go in from below and words that come out above."""
-    cells = []
-    for i, x in enumerate(xs):
-        where = Rect(x - side[0] / 2, y - side[1] / 2, *side)
-        cells.append(box(drawing, label, where, tone="key", size=SMALL))
-        if i in inputs:
-            arrow(drawing, chip(drawing, inputs[i], (x, y + rise), size=SMALL, height=24).top, where.bottom)
-        if i in outputs:
-            word = chip(drawing, outputs[i], (x, y - rise), size=SMALL, height=24, tone="query")
-            arrow(drawing, where.top, word.bottom)
-    for before, after in pairwise(cells):
-        arrow(drawing, before.right, after.left)
-    return cells
-
-
 def unrolled_network() -> Drawing:
     """Draw a recurrent network twice: with its loop, and unrolled through three steps.
 
@@ -143,13 +118,13 @@ def unrolled_network() -> Drawing:
 
 def _folded(drawing: Drawing, at: Point) -> None:
     x, y = at
-    (cell,) = _steps(drawing, [x], y, inputs={0: "*x*_t"}, outputs={})
+    (cell,) = draw_steps(drawing, [x], y, inputs={0: "*x*_t"}, outputs={})
     arrow(drawing, cell.right, cell.top, via=[(x + 52, y), (x + 52, y - 48), (x, y - 48)])
     drawing.text((x + 60, y - 24), "*h*_t", size=SMALL, anchor="start")
 
 
 def _unrolled(drawing: Drawing, xs: Sequence[float], y: float) -> None:
-    cells = _steps(drawing, xs, y, inputs={i: f"*x*_{i + 1}" for i in range(3)}, outputs={})
+    cells = draw_steps(drawing, xs, y, inputs={i: f"*x*_{i + 1}" for i in range(3)}, outputs={})
     gap = cells[1].x - cells[0].right[0]
     arrow(drawing, (cells[0].x - gap, y), cells[0].left)
     arrow(drawing, cells[-1].right, (cells[-1].right[0] + gap, y))
@@ -229,9 +204,9 @@ def _translator(
     drawing: Drawing, read: Sequence[float], y: float, context: Point, write: Sequence[float], below: float
 ) -> None:
     """Draw the encoder at height `y`, the context, and the decoder at height `below`."""
-    encoder = _steps(drawing, read, y, inputs=dict(enumerate("abc")), outputs={})
+    encoder = draw_steps(drawing, read, y, inputs=dict(enumerate("abc")), outputs={})
     heard, said = ["BOS", "c", "b", "a"], ["c", "b", "a", "EOS"]
-    decoder = _steps(drawing, write, below, inputs=dict(enumerate(heard)), outputs=dict(enumerate(said)))
+    decoder = draw_steps(drawing, write, below, inputs=dict(enumerate(heard)), outputs=dict(enumerate(said)))
     neck = box(drawing, "*h*, *c*", Rect(context[0] - 28, context[1] - 22, 56, 44), tone="key")
     drawing.text((read[1], y - 42), "encoder", size=SMALL, tone="muted")
     start, end = encoder[-1].right, decoder[0].left
@@ -277,7 +252,7 @@ def _decoder(drawing: Drawing, xs: Sequence[float], y: float, *, forced: bool) -
     title = "training: reads the true token" if forced else "writing: reads its own token"
     drawing.text((xs[1], y - 112), title, size=SMALL)
     drawing.text((xs[1], y - 88), "target: c b a", size=SMALL, tone="muted")
-    cells = _steps(drawing, xs, y, inputs=dict(enumerate(heard)), outputs=dict(enumerate(said)))
+    cells = draw_steps(drawing, xs, y, inputs=dict(enumerate(heard)), outputs=dict(enumerate(said)))
     if not forced:
         for here, after in pairwise(cells):
             x = (here.right[0] + after.x) / 2
@@ -309,10 +284,10 @@ def stacked_and_bidirectional() -> Drawing:
 def _stack(drawing: Drawing, xs: Sequence[float], top: float) -> None:
     """Draw two layers: the states of the lower one are the inputs of the upper one."""
     drawing.text((xs[1], top + 12), "stacked", size=SMALL, tone="muted")
-    lower = _steps(
+    lower = draw_steps(
         drawing, xs, top + 156, inputs={i: f"*x*_{i + 1}" for i in range(3)}, outputs={}, label="lower", side=(56, 34)
     )
-    upper = _steps(drawing, xs, top + 90, inputs={}, outputs={}, label="upper", side=(56, 34))
+    upper = draw_steps(drawing, xs, top + 90, inputs={}, outputs={}, label="upper", side=(56, 34))
     for below, above in zip(lower, upper, strict=True):
         arrow(drawing, below.top, above.bottom)
         arrow(drawing, above.top, (above.top[0], top + 36))
@@ -364,4 +339,62 @@ def _blocks(width: float, *, left: float, cell: float, narrow: Drawing | None = 
             drawing.text(where.centre, str(token), size=SMALL)
     drawing.text((left + 1.5 * cell, 194), "one block", size=SMALL, tone="muted")
     drawing.text((left + 11 * cell, 74), "left over", size=SMALL, anchor="end", tone="muted")
+    return drawing
+
+
+def gradient_on_its_way() -> Drawing:
+    """Draw a gradient that goes back through four states and is multiplied by the same weight at each step.
+
+    Returns:
+        The drawing, with a layout of its own for a phone.
+    """
+    return _way_back(600, left=60, pitch=124, narrow=_way_back(350, left=30, pitch=72))
+
+
+def _way_back(width: float, *, left: float, pitch: float, narrow: Drawing | None = None) -> Drawing:
+    drawing = Drawing(width, 204, narrow=narrow)
+    names = ["*h*_1", "*h*_2", "*h*_3", "*h*_4", "loss"]
+    xs = [left + pitch * i for i in range(5)]
+    states = [box(drawing, name, Rect(x - 22, 26, 44, 34), tone="key") for name, x in zip(names, xs, strict=True)]
+    for before, after in pairwise(states):
+        arrow(drawing, before.right, after.left)
+    drawing.text((width / 2, 12), "forward: one step after the other", size=SMALL, tone="muted")
+    for y, weight in ((104, 0.5), (158, 2.0)):
+        for i, x in enumerate(xs[:4]):
+            size = weight ** (3 - i)
+            drawing.text((x, y), f"{size:g}", size=SMALL, tone="query")
+            if i < 3:
+                arrow(drawing, (xs[i + 1] - 22, y), (x + 22, y), tone="query", stroke=1.2 + min(size, 4.0))
+        drawing.text((xs[4] + 4, y), f"weight\n{weight:g}", size=SMALL, tone="muted")
+    drawing.text((width / 2, 192), "backward: size of the gradient", size=SMALL, tone="muted")
+    return drawing
+
+
+def all_states_kept() -> Drawing:
+    """Draw an encoder whose states are all kept, and a decoder that could look at each of them.
+
+    Returns:
+        The drawing, with a layout of its own for a phone.
+    """
+    return _kept(560, (70, 170, 270), 440, narrow=_kept(350, (44, 124, 204), 300))
+
+
+def _kept(width: float, xs: tuple[float, float, float], at: float, narrow: Drawing | None = None) -> Drawing:
+    drawing = Drawing(width, 196, narrow=narrow)
+    cells = draw_steps(drawing, xs, 116, inputs=dict(enumerate("abc")), outputs={})
+    decoder = box(drawing, "decoder", Rect(at - 38, 99, 76, 34), tone="query", size=SMALL)
+    for i, cell in enumerate(cells):
+        state = box(drawing, f"*h*_{i + 1}", Rect(cell.x, 48, 44, 28), tone="key", size=SMALL)
+        arrow(drawing, cell.top, state.bottom)
+        rise = 12 + 12 * i
+        side = at + 12 - 12 * i
+        arrow(
+            drawing,
+            (side, decoder.y),
+            state.top,
+            via=[(side, rise), (state.centre[0], rise)],
+            tone="query",
+            dashed=True,
+        )
+    arrow(drawing, cells[-1].right, decoder.left)
     return drawing
