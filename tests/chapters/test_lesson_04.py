@@ -109,8 +109,8 @@ def test_nothing_is_written_to_stderr(cells: list[Any]) -> None:
 
 
 def test_every_figure_has_a_description_and_a_caption(pages: list[str]) -> None:
-    assert described(pages) == [True] * 12
-    assert LESSON.captions() == list(range(1, 15))
+    assert described(pages) == [True] * 13
+    assert LESSON.captions() == list(range(1, 16))
 
 
 def test_explorers_show_the_trail_and_the_reader(pages: list[str]) -> None:

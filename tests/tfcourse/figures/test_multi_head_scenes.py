@@ -26,6 +26,7 @@ DRAWINGS: dict[str, Callable[[], Drawing]] = {
     "reach_on_a_ring": scenes.reach_on_a_ring,
     "jobs_of_heads": lambda: scenes.jobs_of_heads(SENTENCE, WEIGHTS, ("boys", "sees")),
     "take_a_head_away": scenes.take_a_head_away,
+    "two_permutations": scenes.two_permutations,
     "who_notices": lambda: scenes.who_notices(PATTERNS),
 }
 
@@ -101,6 +102,24 @@ def test_removed_head_sends_no_arrow_to_the_sum() -> None:
 
     assert arrows("nothing") == arrows("") - 1
     assert arrows("its mean") == arrows("")
+
+
+def test_outputs_move_with_their_words() -> None:
+    labels = texts(scenes.two_permutations())
+    assert labels[1:13] == ["the", "o1", "aunt", "o2", "near", "o3", "near", "o3", "the", "o1", "aunt", "o2"]
+    assert labels[13:] == [
+        "Heads renumbered",
+        "+",
+        "head 1",
+        "head 2",
+        "head 3",
+        "o",
+        "+",
+        "head 3",
+        "head 1",
+        "head 2",
+        "o",
+    ]
 
 
 def test_notices_cross_out_what_is_not_noticed() -> None:

@@ -338,3 +338,38 @@ def who_notices(patterns: Sequence[tuple[str, Sequence[Sequence[bool]]]]) -> Dra
     drawing.text((drawing.width / 2, side + 64), "columns: the word that is changed", size=SMALL, tone="muted")
     drawing.text((drawing.width / 2, side + 82), "rows: the output that may notice", size=SMALL, tone="muted")
     return drawing
+
+
+def two_permutations() -> Drawing:
+    """Draw both symmetries of a layer: permuted words permute the outputs, renumbered heads change nothing.
+
+    Returns:
+        The drawing: two panels beside each other on a page, below each other on a phone.
+    """
+    panels = [_permuted("Words permuted", WORDS[:3], summed=False)]
+    panels.append(_permuted("Heads renumbered", [f"head {h}" for h in (1, 2, 3)], summed=True))
+    narrow = Drawing(350, 2 * 176)
+    drawing = Drawing(690, 168, narrow=narrow)
+    for i, panel in enumerate(panels):
+        drawing.place(panel, 352 * i, 0)
+        narrow.place(panel, 6, 180 * i)
+    return drawing
+
+
+def _permuted(title: str, names: Sequence[str], *, summed: bool) -> Drawing:
+    """One panel: three rows in order, and beside them the same in another order."""
+    drawing = Drawing(338, 168)
+    drawing.text((169, 12), title, bold=True)
+    for x, order in ((12, (0, 1, 2)), (182, (2, 0, 1))):
+        total = operation(drawing, "+", (x + 106, 92), radius=12) if summed else None
+        for row, number in enumerate(order):
+            part = box(drawing, names[number], Rect(x, 38 + 42 * row, 66, 28), tone="key", size=SMALL)
+            if total is not None:
+                arrow(drawing, part.right, _between(total.centre, part.right, 13))
+            else:
+                arrow(drawing, part.right, (x + 104, part.centre[1]))
+                drawing.text((x + 118, part.centre[1]), f"*o*_{number + 1}")
+        if total is not None:
+            arrow(drawing, total.right, (x + 136, 92))
+            drawing.text((x + 144, 92), "*o*")
+    return drawing
