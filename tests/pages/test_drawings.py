@@ -41,6 +41,7 @@ ARGUMENTS: dict[str, tuple[Any, ...]] = {
     "who_notices": (
         [(name, [[j <= i for j in range(9)] for i in range(9)]) for name in ("right", "reshape once", "reshape twice")],
     ),
+    "smoothed_target": (113, 0.1),
     "segmentation_lattice": (
         "nowhere",
         {"n": 6, "o": 5, "w": 6, "h": 6, "e": 4, "r": 5, "no": 4, "now": 5, "where": 6, "here": 6},
