@@ -32,7 +32,6 @@ OWED = {
     "01_recurrent": Debts(wide_output=2, gaps=4),
     "02_alignment": Debts(wide_output=2, gaps=3),
     "03_scaled_dot_product": Debts(gaps=2),
-    "05_transformer": Debts(wide_output=2, gaps=2),
     "07_decoding": Debts(gaps=2),
     "09_gpt": Debts(gaps=1),
     "10_t5": Debts(gaps=1),
