@@ -31,7 +31,6 @@ ROOT = Path(__file__).parents[2]
 OWED = {
     "01_recurrent": Debts(wide_output=2, gaps=4),
     "02_alignment": Debts(wide_output=2, gaps=3),
-    "03_scaled_dot_product": Debts(gaps=2),
     "07_decoding": Debts(gaps=2),
     "09_gpt": Debts(gaps=1),
     "10_t5": Debts(gaps=1),
