@@ -233,9 +233,9 @@ def test_pytorch_agrees_with_the_encoder_layer(values: dict[str, Any]) -> None:
 
 def test_decoder_layer_keeps_its_promises(values: dict[str, Any]) -> None:
     assert values["affected"] == {
-        "target places 4 and 5": [4, 5],
+        "target positions 4, 5": [4, 5],
         "padding of the source": [],
-        "source place 0": [0, 1, 2, 3, 4, 5],
+        "source position 0": [0, 1, 2, 3, 4, 5],
     }
 
 

@@ -92,7 +92,20 @@ def test_two_layers_hold_three_steps_down() -> None:
 
 def test_each_head_names_the_word_with_most_weight() -> None:
     labels = texts(scenes.jobs_of_heads(SENTENCE, WEIGHTS, ("boys", "sees")))
-    assert labels == ["head 1", "head 2", "boys", "boys", "1.00", "the", "1.00", "sees", "sees", "1.00", "the", "1.00"]
+    assert labels == [
+        "head 1",
+        "head 2",
+        "boys",
+        "boys",
+        "1.00",
+        "the (1)",
+        "1.00",
+        "sees",
+        "sees",
+        "1.00",
+        "the (1)",
+        "1.00",
+    ]
 
 
 def test_removed_head_sends_no_arrow_to_the_sum() -> None:

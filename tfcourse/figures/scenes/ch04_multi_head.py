@@ -270,7 +270,9 @@ def jobs_of_heads(words: Sequence[str], weights: Sequence[Sequence[Sequence[floa
                 fill=weight_colour(row[most]),
             )
             x, y = cell.centre
-            drawing.text((x, y - 8), words[most], size=SMALL)
+            # A word that occurs twice is told from its double by its number, which counts from 1.
+            number = f" ({most + 1})" if words.count(words[most]) > 1 else ""
+            drawing.text((x, y - 8), words[most] + number, size=SMALL)
             drawing.text((x, y + 9), f"{row[most]:.2f}", size=SMALL)
     return drawing
 
