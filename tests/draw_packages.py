@@ -14,12 +14,21 @@ BEGIN, END = "<!-- packages: begin -->", "<!-- packages: end -->"
 # The rows of the drawing, in the order of the table: a package imports from earlier rows and, in its own, from what stands before it.
 BANDS = {
     "what is taught": ("tfcourse", "tfcourse.lessons"),
-    "tools": ("errors", "parallel", "atomic_files", "checks_version", "static_analysis", "course", "gradebook"),
+    "tools": (
+        "errors",
+        "parallel",
+        "atomic_files",
+        "checks_version",
+        "content_hash",
+        "static_analysis",
+        "course",
+        "gradebook",
+    ),
     "what decides": ("checking", "mistakes", "checks", "mutation"),
     "chapters": ("authoring", "release", "site"),
     "submissions": ("submission", "collecting"),
     "execution": (*(name for name in ALLOWED if name.partition(".")[0] == "engine"), "cluster"),
-    "grades": ("record", "feedback", "grading", "reports"),
+    "grades": ("record", "feedback", "grading", "reports", "marking"),
     "at the front": ("selftest", "commands"),
 }
 WIDTH, LEFT, GAP, COLUMNS = 1120, 130, 10, 4

@@ -9,7 +9,16 @@ from typing import NamedTuple
 
 ROOT = Path(__file__).parents[1]
 
-_BASE = ("errors", "parallel", "atomic_files", "checks_version", "static_analysis", "course", "gradebook")
+_BASE = (
+    "errors",
+    "parallel",
+    "atomic_files",
+    "checks_version",
+    "content_hash",
+    "static_analysis",
+    "course",
+    "gradebook",
+)
 _ENGINE = (
     "engine",
     "engine.sandbox",
@@ -29,6 +38,7 @@ ALLOWED: dict[str, tuple[str, ...]] = {
     "parallel": (),
     "atomic_files": ("errors",),
     "checks_version": ("tfcourse",),
+    "content_hash": (),
     "static_analysis": ("errors",),
     "course": ("atomic_files", "errors"),
     "gradebook": ("course", "errors"),
@@ -52,11 +62,15 @@ ALLOWED: dict[str, tuple[str, ...]] = {
     "site": (*_BASE, *_DECIDING, "authoring"),
     "release": (*_BASE, *_DECIDING, "authoring", "tfcourse", "tfcourse.lessons"),
     "reports": (*_BASE, "authoring", "checking", "collecting", "feedback", "record"),
+    "marking": (
+        *("errors", "atomic_files", "course", "gradebook", "static_analysis"),
+        *("checking", "authoring", "submission", "record", "feedback"),
+    ),
     "mutation": (*_BASE, *_DECIDING),
     "selftest": (*_BASE, *_DECIDING, *_ENGINE, "authoring", "collecting", "grading", "mutation", "submission"),
     "commands": (
-        *(*_BASE, *_DECIDING, *_ENGINE, "authoring", "collecting", "feedback", "grading", "record", "release"),
-        *("reports", "selftest", "site", "submission", "tfcourse"),
+        *(*_BASE, *_DECIDING, *_ENGINE, "authoring", "collecting", "feedback", "grading", "marking", "record"),
+        *("release", "reports", "selftest", "site", "submission", "tfcourse"),
     ),
 }
 # A module, and a package that it may import all the same: `tfcourse.use` brings a lesson's code when it is called.

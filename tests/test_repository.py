@@ -1,5 +1,6 @@
 """What holds for the repository as a whole: the weight of imports, docstrings, dependencies, the lock."""
 
+import ast
 import importlib
 import inspect
 import pkgutil
@@ -13,6 +14,7 @@ import pytest
 
 import autograder
 import tfcourse
+from autograder.release.student_build import RELEASED
 
 ROOT = Path(__file__).parents[1]
 PYPROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
@@ -110,3 +112,23 @@ def test_links_between_the_documents_lead_somewhere():
             if "://" not in target and not target.startswith("mailto:") and not (page.parent / target).exists():
                 broken.append(f"{page.name}: {target}")
     assert not broken
+
+
+def test_security_modules_say_what_they_protect_against() -> None:
+    folder = ROOT / "autograder"
+    modules = [path for path in (folder / "engine" / "sandbox").glob("*.py") if path.name != "__init__.py"]
+    modules += [
+        folder / "engine" / "student" / f"{name}.py" for name in ("zygote", "rpc_server", "audit", "refusal_switch")
+    ]
+    modules += [folder / "feedback" / f"{name}.py" for name in ("markup", "safe_notebook", "formula")]
+    modules += [folder / "engine" / "transport" / "serialization.py", folder / "engine" / "checker" / "rpc_client.py"]
+    modules += [folder / "release" / "leaks.py", folder / "collecting" / "archive.py"]
+    docstrings = {path.stem: ast.get_docstring(ast.parse(path.read_text(encoding="utf-8"))) or "" for path in modules}
+    lists = ("\nProtects against:", "\nDoes not protect against:")
+    assert [name for name, text in docstrings.items() if not all(heading in text for heading in lists)] == []
+
+
+def test_files_in_packages_have_the_date_of_the_release():
+    released = re.search(r"date-released: (\d+)-(\d+)-(\d+)", (ROOT / "CITATION.cff").read_text(encoding="utf-8"))
+    assert released is not None
+    assert tuple(map(int, released.groups())) == RELEASED

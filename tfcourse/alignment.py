@@ -186,7 +186,6 @@ def masked_softmax(scores: Tensor, mask: Tensor | None = None) -> Tensor:
     A forbidden place gets weight exactly 0, and the permitted ones of a row sum to 1. A row in which nothing is permitted
     gets zeros only; gradients through it are zeros too, never NaN. Scores of any size are safe, as long as the highest
     permitted one of a row stands above the lowest number of the dtype: of minus infinities alone there is no softmax.
-    float16 and bfloat16 scores are exponentiated in float32.
 
     Args:
         scores: Scores, (..., S).

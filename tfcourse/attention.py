@@ -236,7 +236,7 @@ def projected_attention(
             masked query receives zeros.
 
     Returns:
-        Outputs, (..., T, Dv).
+        Outputs, (..., T, Dv), in the dtype of the inputs.
 
     Source:
         Vaswani et al. 2017, sections 3.2.1 and 3.2.2 (one head, before the output projection).

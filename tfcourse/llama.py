@@ -53,8 +53,7 @@ def grouped_query_attention(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None
             (..., H, T, S); None permits every pair.
 
     Returns:
-        Outputs, (..., H, T, Dv), in the dtype of `q`. Half precision is computed in
-        float32 and rounded once.
+        Outputs, (..., H, T, Dv), in the dtype of `q`.
 
     Raises:
         ValueError: If G does not divide H, or keys and values differ in G.

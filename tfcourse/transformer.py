@@ -119,7 +119,8 @@ class Transformer(nn.Module):
             Logits, (B, T, V); those at place t are for the token after target[:, t].
 
         Raises:
-            ValueError: If source or target is longer than a learned table of positions.
+            ValueError: If source or target is longer than a learned table of positions, or the mask is not boolean or not
+                of the source's shape.
         """
         return self.decode(target, self.encode(source, source_mask), source_mask)
 

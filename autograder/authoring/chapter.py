@@ -45,11 +45,13 @@ class Chapter:
         root: the project.
         name: the folder's name under ``chapters/``, which is also nbgrader's assignment id.
         registry: every exercise of the course by name.
+        left_out: exercises and questions that this course does not assign (see :mod:`autograder.authoring.selection`).
     """
 
     root: Path
     name: str
     registry: Mapping[str, Exercise] = field(default_factory=_all_exercises, compare=False, repr=False)
+    left_out: frozenset[str] = frozenset()
 
     @property
     def folder(self) -> Path:

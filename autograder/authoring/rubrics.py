@@ -11,6 +11,7 @@ from autograder.authoring.myst import read_text
 _SECTION = re.compile(r"^## +(\S+)[ \t]*$", re.MULTILINE)
 _PART = re.compile(r"^### +(.+?)[ \t]*$", re.MULTILINE)
 _ITEM = re.compile(r"^[-*+] +(.*)$", re.MULTILINE)
+_BULLET = re.compile(r"^[-*+] +", re.MULTILINE)
 _LEADING = re.compile(r"^[*_(\[]*(\d+(?:\.\d+)?)")
 _ANYWHERE = re.compile(r"(\d+(?:\.\d+)?)\W{0,3}(?:points?|marks?)\b", re.IGNORECASE)
 
@@ -28,6 +29,12 @@ class Rubric:
     question: str
     answer: str
     marks: str
+
+    @property
+    def items(self) -> list[tuple[str, float | None]]:
+        """The items of the mark scheme: the Markdown of each, and what it is worth if it says so."""
+        texts = [item.strip() for item in _BULLET.split(self.marks)[1:]]
+        return [(text, _worth(text)) for text in texts]
 
     @property
     def points(self) -> float | None:

@@ -33,6 +33,7 @@ _FEW = 4
 # An argument that is no longer than this is told in a message.
 _SHORT = 40
 _ABSENT = object()
+_WHOLE = (torch.uint8, torch.int8, torch.int16, torch.int32, torch.int64)
 
 
 def example(
@@ -107,8 +108,7 @@ def _about_errors(mine: Observation, theirs: Observation) -> list[str]:
     if raised == asked_for:
         return []
     if not raised:
-        name, value = next(iter(mine.outputs.items()), ("output", None))
-        return [f"{result_name(name)} is {format_value(value)}, expected a {asked_for}"]
+        return [f"no error was raised, expected a {asked_for}"]
     return [f"it raised {raised}, expected {f'a {asked_for}' if asked_for else 'a result'}"]
 
 
@@ -119,8 +119,7 @@ def _about_results(
         return []
     fields = options.get("fields", {})
     if set(mine.outputs) != set(theirs.outputs):
-        rows = _list_rows("output", mine, theirs)
-        return rows or [other_items(mine, theirs, fields)]
+        return _first_other_list(mine, theirs, fields) or [other_items(mine, theirs, fields)]
     names = options["outputs"] if judge == "matches_part" else list(theirs.outputs)
     for name in names:
         actual, expected, label = mine.outputs[name], theirs.outputs[name], result_name(name, fields)
@@ -134,6 +133,8 @@ def _about_results(
             continue
         if _are_rows(actual, expected):
             return _tensor_rows(label, request, actual, expected)
+        if _are_lines(actual, expected):
+            return _side_by_side(label, actual.tolist(), expected.tolist())
         parent = name[: len(name) - len(steps(name)[-1])] if steps(name) else ""
         return (_list_rows(parent, mine, theirs) if parent and not fields else []) or [said]
     return []
@@ -211,20 +212,47 @@ def _input_rows(request: Request, index: tuple[int, ...], shape: Sequence[int], 
     return lines[:_MOST_INPUTS]
 
 
-def _list_rows(parent: str, mine: Observation, theirs: Observation) -> list[str]:
+def _are_lines(actual: Value, expected: Value) -> bool:
+    """Whether two values are tensors with one axis, of whole numbers and of different lengths."""
+    return all(
+        isinstance(value, Tensor) and value.ndim == 1 and not unreadable("", value) and value.dtype in _WHOLE
+        for value in (actual, expected)
+    )
+
+
+def _first_other_list(mine: Observation, theirs: Observation, fields: Mapping[str, str]) -> list[str]:
+    """Return the first list within a result that differs, with its first difference; nothing where no plain list does."""
+    parents: dict[str, None] = {"output": None} if not fields else {}
+    for name in (*theirs.outputs, *mine.outputs):
+        indices = steps(name)
+        parents.update((f"output{''.join(indices[:depth])}", None) for depth in range(1, len(indices)))
+    for parent in parents:
+        if rows := _list_rows(parent, mine, theirs, fewest=_FEW if parent == "output" else 0):
+            return rows
+    return []
+
+
+def _list_rows(parent: str, mine: Observation, theirs: Observation, fewest: int = _FEW) -> list[str]:
     """Return two lists of texts or Python numbers around their first difference; nothing if they are short, or of other things."""
     actual, expected = _items(parent, mine), _items(parent, theirs)
-    if actual is None or expected is None or max(len(actual), len(expected)) <= _FEW:
+    if not actual or not expected or max(len(actual), len(expected)) <= fewest:
         return []
+    return _side_by_side(result_name(parent), actual, expected)
+
+
+def _side_by_side(label: str, actual: Sequence[Value], expected: Sequence[Value]) -> list[str]:
+    """Return two lists around their first difference; nothing if they are alike."""
     length = max(len(actual), len(expected))
     pairs = [[items[i] if i < len(items) else _ABSENT for items in (actual, expected)] for i in range(length)]
     differs = [difference("", a, b) is not None for a, b in pairs]
+    if True not in differs:
+        return []
     shown = _window(differs.index(True), length)
     cut = shown.start > 0, shown.stop < length
     texts = [_entries(a, b, differ=differ) for (a, b), differ in zip(pairs[shown], differs[shown], strict=True)]
     lines = [_Line("yours", [text[0] for text in texts], *cut), _Line("expected", [text[1] for text in texts], *cut)]
     place = f" at [{shown.start}:{shown.stop}]" if any(cut) else ""
-    return [f"{result_name(parent)}{place}", *_table(lines, differs[shown])]
+    return [f"{label}{place}", *_table(lines, differs[shown])]
 
 
 def _entries(actual: Value, expected: Value, *, differ: bool) -> tuple[str, str]:

@@ -422,7 +422,9 @@ def diagnose(sheet: Sheet, answers: Sequence[Answers], problems: Sequence[Proble
         )
         if same and fails == set(failed) and _shows_something(sheet, answers):
             return [sheet.misconceptions[i] if j in fails else None for j in range(len(problems))]
-        explained = {j for j in fails if i in answered_by[j] and _has_numbers(answers[j])}
+        explained = {
+            j for j in fails if i in answered_by[j] and _has_numbers(answers[j]) and not _unjudged(sheet, problems, j)
+        }
         if explained:
             candidates.append((i, fails, explained))
     return _together(sheet, failed, candidates) or nothing
@@ -479,3 +481,9 @@ def _shows_something(sheet: Sheet, answers: Sequence[Answers]) -> bool:
 def _has_numbers(answers: Answers) -> bool:
     """Whether the answers say more than that something failed or was counted."""
     return any(observation.outputs for given in answers for observation in given)
+
+
+def _unjudged(sheet: Sheet, problems: Sequence[Problem | None], section: int) -> bool:
+    """Whether a side row failed only since the result is wrong, which any two mistakes have in common."""
+    problem = problems[section]
+    return problem is not None and sheet.sections[section].side and problem.about_numbers

@@ -18,8 +18,8 @@ _DIGITS = range(4, 18)
 _AROUND = 14
 _STEP = re.compile(r"""\[(?:'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*"|[^\]]*)\]""")
 _OUTPUT = "output"
-# A result of no more items than these is taken for a tuple.
-_FEW = 4
+# Kinds of containers that leave no output behind, as an observation calls them.
+_EMPTY = {"empty sequence": "an empty list or tuple", "empty mapping": "an empty dictionary"}
 
 
 def result_name(name: str, fields: Mapping[str, str] | None = None) -> str:
@@ -44,10 +44,12 @@ def steps(name: str) -> list[str]:
 
 
 def type_name(value: Value) -> str:
-    """Return a value's type in words: ``a tensor``, ``an int``, ``None``."""
+    """Return a value's type in words: ``a tensor of shape (2, 3)``, ``an int``, ``None``."""
     if value is None:
         return "None"
-    name = "tensor" if isinstance(value, Tensor) else type(value).__name__
+    if isinstance(value, Tensor):
+        return f"a tensor of shape {tuple(value.shape)}"
+    name = type(value).__name__
     return f"{'an' if name[:1].lower() in 'aeio' else 'a'} {name}"
 
 
@@ -123,47 +125,79 @@ def other_items(actual: Observation, expected: Observation, fields: Mapping[str,
         fields: as for :func:`result_name`.
     """
     if dict(actual.outputs) == {_OUTPUT: None}:
-        return f"it returns None, expected {_parts(_children(expected, []), fields)}: is there a return?"
+        return f"it returns None, expected {_described(expected, [], fields)}: is there a return?"
     prefix: list[str] = []
     while True:
-        mine, theirs = _children(actual, prefix), _children(expected, prefix)
-        if mine != theirs:
-            return _other_count("".join(prefix), mine, theirs, {} if prefix else fields, bool(actual.outputs))
+        items = _children(actual, prefix), _children(expected, prefix)
+        if items[0] != items[1] or (not any(items) and _under(actual, prefix) != _under(expected, prefix)):
+            return _other_count(actual, expected, prefix, {} if prefix else fields)
         deeper = next(
-            (step for step in theirs if _under(actual, [*prefix, step]) != _under(expected, [*prefix, step])), None
+            (step for step in items[1] if _under(actual, [*prefix, step]) != _under(expected, [*prefix, step])), None
         )
         if deeper is None:
             return _other_names(actual, expected)
         prefix.append(deeper)
 
 
-def _other_count(prefix: str, mine: list[str], theirs: list[str], fields: Mapping[str, str], some: bool) -> str:
-    """Say how the items under a prefix differ in number. An empty list has left no trace, whoever returned it."""
+def _other_count(actual: Observation, expected: Observation, prefix: list[str], fields: Mapping[str, str]) -> str:
+    """Say how the items under a prefix differ in number."""
+    mine, theirs = _children(actual, prefix), _children(expected, prefix)
+    whole = _OUTPUT + "".join(prefix)
     missing, extra = [i for i in theirs if i not in mine], [i for i in mine if i not in theirs]
-    if mine and missing and not extra and len(theirs) <= _FEW:
-        return f"{result_name(_OUTPUT + prefix + missing[0], fields)} is missing or empty"
+    if mine and missing and not extra:
+        name = whole + missing[0]
+        if name in fields or missing[0][1] in "'\"":
+            return f"{result_name(name, fields)} is missing"
+        # Gradients are observed without the kinds of containers: an empty list then shows by its gap alone.
+        if theirs.index(missing[0]) < theirs.index(mine[-1]):
+            return f"{result_name(name)} is empty, expected {_described(expected, [*prefix, missing[0]], {})}"
     if theirs and extra and not missing and mine.index(extra[0]) < mine.index(theirs[-1]):
-        return f"{result_name(_OUTPUT + prefix + extra[0], fields)} should be empty"
-    has = f"has {_count(mine)}" if mine else "is a single value" if some else "is empty"
-    return f"{result_name(_OUTPUT + prefix, fields)} {has}, expected {_parts(theirs, fields)}"
+        return f"{result_name(whole + extra[0], fields)} should be empty"
+    has = f"has {_count(mine)}" if mine else f"is {_described(actual, prefix, {})}"
+    asked_for = _described(expected, prefix, fields, of_a_list=whole in actual.outputs)
+    return f"{result_name(whole, fields)} {has}, expected {asked_for}"
 
 
 def _under(observation: Observation, prefix: list[str]) -> list[str]:
     start = _OUTPUT + "".join(prefix)
-    return [name for name in observation.outputs if name == start or name.startswith(f"{start}[")]
+    names = dict.fromkeys(observation.outputs, "") | _empty_containers(observation)
+    return sorted(f"{name}{kind}" for name, kind in names.items() if name == start or name.startswith(f"{start}["))
+
+
+def _empty_containers(observation: Observation) -> dict[str, str]:
+    """Return the names of empty containers with their kind: no output bears their names."""
+    pairs = (text.rsplit(": ", 1) for text in observation.containers)
+    return {name: kind for name, kind in pairs if kind in _EMPTY}
 
 
 def _children(observation: Observation, prefix: list[str]) -> list[str]:
     """Return the indices of the parts directly under a prefix, in order; none for a single value."""
-    depth = len(prefix)
-    return list(dict.fromkeys(steps(name)[depth] for name in _under(observation, prefix) if len(steps(name)) > depth))
+    depth, start = len(prefix), _OUTPUT + "".join(prefix)
+    empty = _empty_containers(observation)
+    names = [name for name in (*observation.outputs, *empty) if name.startswith(f"{start}[")]
+    found = dict.fromkeys(steps(name)[depth] for name in names)
+    # Names of empty containers come last: put a list's items back into their order.
+    return sorted(found, key=_position) if empty else list(found)
 
 
-def _parts(indices: list[str], fields: Mapping[str, str]) -> str:
-    if not indices:
-        return "a single value"
-    names = [fields[f"{_OUTPUT}{index}"] for index in indices if f"{_OUTPUT}{index}" in fields]
-    return _count(indices) + (f" ({', '.join(names)})" if names else "")
+def _position(index: str) -> int:
+    return int(index[1:-1]) if index[1:-1].isdigit() else 0
+
+
+def _described(
+    observation: Observation, prefix: list[str], fields: Mapping[str, str], *, of_a_list: bool = False
+) -> str:
+    """Return what stands under a prefix in words: a number of items, a tensor with its shape, a type."""
+    if indices := _children(observation, prefix):
+        names = [fields[f"{_OUTPUT}{index}"] for index in indices if f"{_OUTPUT}{index}" in fields]
+        container = "a dictionary of " if indices[0][1] in "'\"" else "a list or tuple of "
+        return (container if of_a_list else "") + _count(indices) + (f" ({', '.join(names)})" if names else "")
+    name = _OUTPUT + "".join(prefix)
+    if name not in observation.outputs:
+        return _EMPTY.get(_empty_containers(observation).get(name, ""), "an empty list or tuple")
+    value = observation.outputs[name]
+    # Where nothing but shapes is asked for, they stand in the place of tensors.
+    return f"a tensor of shape {value}" if isinstance(value, tuple) else type_name(value)
 
 
 def _count(indices: list[str]) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import html
+import re
 import textwrap
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -18,6 +19,13 @@ FOLD = 3
 
 # What is said of a row about a manner where no number, or not this one, is right.
 NOT_JUDGED = "not judged: the numbers are wrong"
+
+# What is said beside an error about PyTorch's meta device, which no student has asked for.
+ABOUT_META = (
+    "(the check runs your code on PyTorch's “meta” device, whose tensors have shapes but no numbers, to see that you create "
+    "tensors on the device of the inputs)"
+)
+_META = re.compile(r"(same device|different devices).*\bmeta\b|meta tensor")
 
 
 @dataclass(frozen=True)
@@ -78,6 +86,8 @@ class Finding:
         return {"✓": "passed", "✗": "missed", "–": "not judged"}[self.mark]
 
     def __post_init__(self) -> None:
+        if _META.search(self.message) and ABOUT_META not in self.message:
+            object.__setattr__(self, "message", f"{self.message} {ABOUT_META}")
         if self.earned < 0:
             object.__setattr__(self, "earned", self.points if self.passed else 0.0)
 
@@ -157,6 +167,7 @@ class Verdict:
                 earned, points = _points(rows)
                 mark = {"✓": "x", "✗": " ", "–": "-"}[rows[0].mark]
                 lines.append(f"  [{mark}] {earned:g}/{points:g}  {_title(rows)}: {rows[0].message}")
+                lines += [f"        - {finding.title}" for finding in rows if len(rows) > 1]
                 lines += [textwrap.indent(finding.example, " " * 8) for finding in rows[:1] if finding.example]
             if diagnosis is not None:
                 lines.append(f"  Looks like: {diagnosis.explanation}")

@@ -55,24 +55,24 @@ def incompatibilities(settings: GradingSettings, described: object, threads: int
     """
     if not isinstance(described, Mapping):
         return [f"it has no tfcourse, or another one ({type(described).__name__}: {described})"]
-    found = differences(described)
+    reasons = differences(described)
     if threads != 1:
-        found.append(f"it has {threads} threads where one is needed (start it with --nthreads 1)")
+        reasons.append(f"it has {threads} threads where one is needed (start it with --nthreads 1)")
     if not described[CUDA]:
-        found.append("it has no CUDA device")
-    if (weak := _too_weak(settings, tuple(described[LAYERS]))) and not found:
-        found.append(weak)
-    return found
+        reasons.append("it has no CUDA device")
+    if (weak := _too_weak(settings, tuple(described[LAYERS]))) and not reasons:
+        reasons.append(weak)
+    return reasons
 
 
 def differences(described: Mapping[str, Any]) -> list[str]:
     """Return what is not as it is here, as phrases."""
-    found = []
+    reasons = []
     for name, ours in described_code().items():
-        theirs = described.get(name, "absent")
-        if theirs != ours:
-            found.append(f"{name} differs" if name == CHECKS else f"{name} is {theirs} there and {ours} here")
-    return found
+        remote = described.get(name, "absent")
+        if remote != ours:
+            reasons.append(f"{name} differs" if name == CHECKS else f"{name} is {remote} there and {ours} here")
+    return reasons
 
 
 def _too_weak(settings: GradingSettings, layers: tuple[str, ...]) -> str:

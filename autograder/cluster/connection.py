@@ -124,11 +124,11 @@ def _client(where: Any, name: str, loop: Any) -> Iterator[Client]:
 
 def _prepare_scheduler(client: Client, name: str) -> None:
     try:
-        there = client.run_on_scheduler(described_code)
+        described = client.run_on_scheduler(described_code)
     except (ImportError, AttributeError) as error:
         refuse({f"the scheduler {name}": [f"it has no tfcourse, or another one ({error})"]})
     else:
-        refuse({f"the scheduler {name}": differences(there)})
+        refuse({f"the scheduler {name}": differences(described)})
     client.run_on_scheduler(_report_every_loss)
 
 

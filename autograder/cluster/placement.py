@@ -90,10 +90,10 @@ class Placement:
         Returns:
             The keys of tries that will never come back, because their worker has left in peace. They will be placed again.
         """
-        there = set(addresses)
-        for address in sorted(there):
+        current = set(addresses)
+        for address in sorted(current):
             self._workers.setdefault(address, _Worker()).missed = 0
-        for address in self._workers.keys() - there:
+        for address in self._workers.keys() - current:
             self._workers[address].missed += 1
         dropped = []
         for address in [name for name, worker in self._workers.items() if worker.missed >= _LOOKS]:
@@ -159,12 +159,12 @@ class Placement:
 
     def _place(self) -> str | None:
         """Return the worker that has least to do, of those that are there and have a place."""
-        there = {
+        load = {
             address: len(worker.works)
             for address, worker in self._workers.items()
             if not worker.missed and not worker.is_reserved and len(worker.works) < DEPTH
         }
-        return min(there, key=lambda address: there[address], default=None)
+        return min(load, key=lambda address: load[address], default=None)
 
     def _give_suspect(self) -> tuple[str, Work] | None:
         """Give a suspect to a worker that has nothing to do, if possible to another one than before."""

@@ -164,14 +164,14 @@ class _Run:
     def _reasons(self, threads: dict[str, int]) -> dict[str, list[str]]:
         """Return for each worker why it must not grade."""
         with self._asking():
-            said: dict[str, Any] = self._client.run(
+            described: dict[str, Any] = self._client.run(
                 describe, self._settings.device, workers=list(threads), on_error="return"
             )
         # One that cannot be reached has just left, or is asked again.
         return {
-            address: incompatibilities(self._settings, what, threads[address])
-            for address, what in said.items()
-            if not isinstance(what, OSError)
+            address: incompatibilities(self._settings, description, threads[address])
+            for address, description in described.items()
+            if not isinstance(description, OSError)
         }
 
     def _look(self) -> None:

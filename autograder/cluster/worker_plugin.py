@@ -45,8 +45,8 @@ class GradingPlugin(WorkerPlugin):  # type: ignore[misc]
     def digest(self) -> str:
         """A hash of all that decides a result besides the submission."""
         maker = f"{self._make_executor.__module__}.{getattr(self._make_executor, '__qualname__', '')}"
-        what = [asdict(replace(self._settings, scheduler=None, jobs=1)), self._hash, checks_hash(), maker]
-        return hashlib.sha256(json.dumps(what, sort_keys=True).encode()).hexdigest()
+        parts = [asdict(replace(self._settings, scheduler=None, jobs=1)), self._hash, checks_hash(), maker]
+        return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()
 
     def setup(self, worker: Any) -> None:
         """Put the students' wheel where this worker's own files are, and make the executor."""
@@ -83,8 +83,8 @@ class GradingPlugin(WorkerPlugin):  # type: ignore[misc]
                 self._start_timer()
 
     def _made(self) -> Executor:
-        own = self._make_executor is WorkerExecutor
-        return self._make_executor(settled(self._settings) if own else self._settings)
+        starts_workers = self._make_executor is WorkerExecutor
+        return self._make_executor(settled(self._settings) if starts_workers else self._settings)
 
     def _start_timer(self) -> None:
         if not self._over:

@@ -1,4 +1,17 @@
-"""The files of a folder or of a zip archive, read with care: names and sizes in a download are whatever somebody made them."""
+"""Read the files of a folder or zip archive whose names and sizes nobody has checked.
+
+Protects against:
+
+- path traversal: absolute names, drives and ``..`` are refused
+- links, pipes, sockets and devices: they are never opened
+- zip bombs: limits on files, depth, bytes per file, total bytes and compression ratio
+- encrypted and damaged members: each becomes a problem of its student, and the others are read
+
+Does not protect against:
+
+- the content of files: ``submission`` and the sandbox treat it as hostile
+- a folder that somebody changes while it is read
+"""
 
 from __future__ import annotations
 

@@ -8,31 +8,61 @@ import click
 
 from autograder.commands.console import CommandResult, command, progress_bar
 from autograder.commands.options import OTHER_COURSE, chapters_of_project, course_option, required_chapters_argument
+from autograder.course.course_file import course_file_or_before, set_selection, write_template
+from autograder.course.folder import CONFIG_NAME
 from autograder.course.paths import course_folder, create_or_open_course, project_root, require_writable
 
 
 @click.command()
 @required_chapters_argument
+@click.option("--only", metavar="NAME,NAME", help="Assign these exercises and questions of the chapter alone.")
+@click.option("--without", metavar="NAME,NAME", help="Assign the chapter without these exercises and questions.")
+@click.option("--all", "everything", is_flag=True, help="Assign the whole chapter again.")
 @course_option
 @command
-def assign(chapters: tuple[str, ...], course_dir: Path | None) -> CommandResult:
+def assign(
+    chapters: tuple[str, ...], only: str | None, without: str | None, everything: bool, course_dir: Path | None
+) -> CommandResult:
     """Release chapters to students.
 
-    This makes nbgrader's source and release, and for each chapter an archive with the notebook and the student's tfcourse.
+    This makes nbgrader's source and release, and for each chapter an archive with the notebook and the student's tfcourse. Which
+    exercises are assigned is written to course.toml in the course folder, and kept for the next time.
 
     Example:
       tfcourse assign 03 04
+      tfcourse assign 07 --only greedy_search,beam_search,top_p
     """
     root = project_root()
+    choices = [option for option in (only, without, everything) if option]
+    if choices and (len(choices) > 1 or len(chapters) > 1):
+        raise click.UsageError("--only, --without and --all take one chapter, and exclude each other.")
     folder = course_folder(course_dir)
     require_writable(folder, OTHER_COURSE)
     from autograder.release.assign import assign as assign_chapters
 
     names = chapters_of_project(root, chapters)
-    with create_or_open_course(folder) as course, progress_bar("assign"):
+    is_new = not (folder / CONFIG_NAME).is_file()
+    with create_or_open_course(folder) as course, progress_bar("assign"), course_file_or_before(course.root):
+        write_template(course.root)
+        if choices:
+            _choose(root, course.root, names[0], _names(only), _names(without))
         made = assign_chapters(root, course, names)
-    lines = [
+    lines = [f"made a new course in {folder}"] if is_new else []
+    lines += [
         f"{item.chapter}: give students {item.package}\n  notebook {item.notebook}\n  package  {item.wheel}"
         for item in made
     ]
     return CommandResult([vars(item) for item in made], "\n".join(lines))
+
+
+def _names(typed: str | None) -> list[str] | None:
+    return None if typed is None else [name for name in (part.strip() for part in typed.split(",")) if name]
+
+
+def _choose(root: Path, course: Path, chapter: str, only: list[str] | None, without: list[str] | None) -> None:
+    """Write which exercises of a chapter are assigned to ``course.toml``, if the chapter has them."""
+    from autograder.authoring.chapter import find_chapter
+    from autograder.authoring.selection import require_names
+
+    require_names(find_chapter(root, chapter), [*(only or ()), *(without or ())])
+    set_selection(course, chapter, only=only, without=without)

@@ -27,8 +27,6 @@ P = ParamSpec("P")
 R = TypeVar("R")
 
 EXIT_FAILED, WRONG = 1, 2
-# As the shell has it, before anything is added to it.
-SHELL_PATH = os.environ.get("PATH")
 # To the number of the signal that stopped a command shells add this.
 _BY_SIGNAL = 128
 
@@ -111,17 +109,17 @@ def _attempt(
         return function(*args, **kwargs), ""
     except KeyboardInterrupt as stopped:
         # Work that can say more about what is kept says it in the exception.
-        told = str(stopped) or STOPPED_TEXT
+        message = str(stopped) or STOPPED_TEXT
         code = _BY_SIGNAL + (stopped_by[0] if stopped_by else signal.SIGINT)
-        return CommandResult({"error": {"what": told, "where": None, "do": ""}}, "", code), told
+        return CommandResult({"error": {"what": message, "where": None, "do": ""}}, "", code), message
     except click.ClickException:
         raise
     except Exception as error:
-        known = as_course_error(error)
-        if known is None:
+        explained = as_course_error(error)
+        if explained is None:
             raise
-        about = {"what": known.what, "where": known.where, "do": known.do}
-        return CommandResult({"error": about}, "", WRONG), str(known)
+        description = {"what": explained.what, "where": explained.where, "do": explained.do}
+        return CommandResult({"error": description}, "", WRONG), str(explained)
 
 
 def as_json(data: object) -> str:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from autograder.commands.console import EXIT_FAILED, CommandResult, command
+from autograder.commands.grade_chapter import charge_late_work
 from autograder.commands.options import chapters_argument, course_option
 from autograder.course.paths import course_folder
 
@@ -59,11 +60,12 @@ def export(
     course = Course.open(course_folder(course_dir))
     named = released_chapters(course, chapters)
     folder = (to or course.root / "export").resolve()
+    charged = charge_late_work(course, named)
     if feedback:
         return _export_feedback(course, named, feedback, folder)
     grades = read_grades(course, named)
     files = export_grades(grades, form, folder)
-    lines = [str(file.path) for file in files]
+    lines = [*charged, *(str(file.path) for file in files)]
     for file in files:
         if file.left_out:
             who = ", ".join(file.left_out)

@@ -45,5 +45,7 @@ def generate(
     from autograder.commands.generate_text import chain_of, generate_text
 
     chain = chain_of(temperature=temperature, top_k=top_k, top_p=top_p)
-    made = generate_text(folder, prompt, ids=ids, new_tokens=new_tokens, greedy=greedy, chain=chain, seed=seed)
-    return CommandResult(vars(made), made.text if made.text is not None else " ".join(map(str, made.tokens)))
+    generated = generate_text(folder, prompt, ids=ids, new_tokens=new_tokens, greedy=greedy, chain=chain, seed=seed)
+    return CommandResult(
+        vars(generated), generated.text if generated.text is not None else " ".join(map(str, generated.tokens))
+    )

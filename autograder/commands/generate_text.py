@@ -36,8 +36,8 @@ class Generated:
 
 def chain_of(*, temperature: float | None, top_k: int | None, top_p: float | None) -> list[tuple[str, dict[str, Any]]]:
     """Return the samplers of chapter 07 that were asked for, in the usual order."""
-    asked = (("temperature", "t", temperature), ("top_k", "k", top_k), ("top_p", "p", top_p))
-    return [(name, {parameter: value}) for name, parameter, value in asked if value is not None]
+    options = (("temperature", "t", temperature), ("top_k", "k", top_k), ("top_p", "p", top_p))
+    return [(name, {parameter: value}) for name, parameter, value in options if value is not None]
 
 
 def generate_text(
@@ -100,7 +100,7 @@ def generate_text(
         raise CourseError(str(error), do="Put this right, or take fewer --new-tokens.") from None
     numbers = written[0].tolist()
     begin = 0 if kind == "t5" else len(tokens)
-    cut = next((place for place in range(begin, len(numbers)) if numbers[place] in ends), len(numbers))
+    cut = next((index for index in range(begin, len(numbers)) if numbers[index] in ends), len(numbers))
     numbers = numbers[:cut]
     return Generated(str(kind), numbers, None if tokenizer is None else tokenizer.decode(numbers))
 
@@ -152,7 +152,7 @@ def _tokenizer(folder: Path) -> Any:
 
 def _numbers(ids: str) -> list[int]:
     try:
-        return [int(word) for word in ids.replace(",", " ").split()]
+        return [int(number) for number in ids.replace(",", " ").split()]
     except ValueError:
         raise CourseError(f"--ids {ids!r} are not whole numbers", do="Write them like this: --ids 3,1,4.") from None
 
@@ -166,5 +166,5 @@ def _ends(folder: Path, config: Mapping[str, Any]) -> list[int]:
             more = json.loads(file.read_text(encoding="utf-8"))
         except (OSError, ValueError):
             raise CourseError("it is not JSON", where=file, do="Download it again, or delete it.") from None
-    asked = more.get("eos_token_id", config.get("eos_token_id")) if isinstance(more, dict) else None
-    return [] if asked is None else asked if isinstance(asked, list) else [asked]
+    ends = more.get("eos_token_id", config.get("eos_token_id")) if isinstance(more, dict) else None
+    return [] if ends is None else ends if isinstance(ends, list) else [ends]

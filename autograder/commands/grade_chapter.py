@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import shlex
-import shutil
-import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from autograder.commands.console import SHELL_PATH, progress_bar
+from autograder.commands.console import progress_bar
 from autograder.course.paths import project_chapters, shell_command
 from autograder.errors import CourseError
 
@@ -132,6 +129,18 @@ def write_pages(course: Course, chapter: str, results: Sequence[GradeResult]) ->
     return pages, [replace(result, problems=problems.get(result.student, result.problems)) for result in results]
 
 
+def charge_late_work(course: Course, chapters: Sequence[str]) -> list[str]:
+    """Bring penalties up to date with ``course.toml`` and with points given by hand; return a line per chapter that changed."""
+    from autograder.grading.late_work import refresh_penalties
+    from autograder.grading.plugin import configured
+    from autograder.record.results import read_results
+
+    changed = refresh_penalties(course, chapters, configured(course))
+    for chapter in changed:
+        write_pages(course, chapter, read_results(course, chapter))
+    return [f"{chapter}: penalties for late work and feedback pages were brought up to date" for chapter in changed]
+
+
 def _format_isolation(
     course: Course, chapter: str, results: Sequence[GradeResult], settings: GradingSettings
 ) -> list[str]:
@@ -171,7 +180,7 @@ def _format_grades(
     lines += [f"  {_before(problem)}{student}: {problem}" for student, problem in told if not problem.remark]
     lines += [f"  note: {student}: {problem}" for student, problem in told if problem.remark]
     if pending := waiting(answers_waiting(course, chapter)):
-        lines.append(f"  {pending}: {formgrader_hint(course)}")
+        lines.append(f"  {pending}: {marking_hint(course, [chapter])}")
     return "\n".join(lines)
 
 
@@ -180,9 +189,6 @@ def _before(problem: Problem) -> str:
     return "to decide: " if problem.kind == "to decide" else ""
 
 
-def formgrader_hint(course: Course) -> str:
-    """Return how to get to nbgrader's formgrader, also where this Python's environment is not activated."""
-    own = Path(sys.executable).parent / "jupyter"
-    found = shutil.which("jupyter", path=SHELL_PATH)
-    jupyter = "jupyter" if found is not None and Path(found).parent == own.parent else str(own)
-    return f"cd {shlex.quote(str(course.root))} && {shlex.quote(jupyter)} notebook, then the menu Nbgrader"
+def marking_hint(course: Course, chapters: Iterable[str]) -> str:
+    """Return the commands that open the marking page of chapters whose written answers wait."""
+    return ", ".join(shell_command(course, "mark", chapter) for chapter in chapters)

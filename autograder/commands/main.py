@@ -31,6 +31,7 @@ COMMANDS = (
     "autograde",
     "regrade",
     "choose",
+    "mark",
     "replay",
     "solve",
     "report",

@@ -47,17 +47,17 @@ class Tally:
 
     def about(self, now: float) -> str:
         """Return rate, time left and failures, as far as there is something to tell."""
-        told = []
+        parts = []
         run, elapsed = self.done - self.kept, now - self.begin
         if run and elapsed > 0:
-            told.append(_rate(run / elapsed))
-            if left := self.total - self.done:
-                told.append(f"{_clock(left * elapsed / run)} left")
+            parts.append(_rate(run / elapsed))
+            if remaining := self.total - self.done:
+                parts.append(f"{_clock(remaining * elapsed / run)} left")
         if self.not_gradable:
-            told.append(f"{self.not_gradable} not gradable")
+            parts.append(f"{self.not_gradable} not gradable")
         if self.failed:
-            told.append(f"{self.failed} failed")
-        return ", ".join(told)
+            parts.append(f"{self.failed} failed")
+        return ", ".join(parts)
 
 
 def _rate(per_second: float) -> str:

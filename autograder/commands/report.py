@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from autograder.commands.console import EXIT_FAILED, CommandResult, command
-from autograder.commands.grade_chapter import formgrader_hint
+from autograder.commands.grade_chapter import charge_late_work, marking_hint
 from autograder.commands.options import chapters_argument, course_option
 from autograder.course.paths import course_folder
 
@@ -29,6 +29,7 @@ def report(chapters: tuple[str, ...], course_dir: Path | None, output: Path | No
     Example:
       tfcourse report 03 --output report.html
     """
+    from autograder.course.course_file import read_course_file
     from autograder.course.folder import Course
     from autograder.gradebook.reader import released_chapters
     from autograder.record.results import waiting
@@ -37,18 +38,22 @@ def report(chapters: tuple[str, ...], course_dir: Path | None, output: Path | No
     from autograder.reports.student_work import read_student_work
 
     course = Course.open(course_folder(course_dir))
-    works = read_student_work(course, released_chapters(course, chapters))
+    names = released_chapters(course, chapters)
+    charged = charge_late_work(course, names)
+    works = read_student_work(course, names)
     grades = [work.grade for work in works]
     lacking = not_brought_in(course, grades)
     summaries = summarise(works, {chapter: [item.student for item in found] for chapter, found in lacking.items()})
-    path = write_report(summaries, (output or course.root / "report.html").resolve(), title="Class report")
-    lines = [f"report on {', '.join(summary.chapter for summary in summaries)}: {path}"]
+    title = read_course_file(course.root).title or "Class report"
+    path = write_report(summaries, (output or course.root / "report.html").resolve(), title=title)
+    lines = [*charged, f"report on {', '.join(summary.chapter for summary in summaries)}: {path}"]
     page = next((work.feedback for work in works if work.feedback is not None), None)
     if page is not None:
         lines.append(f"feedback, for example: {page}")
     pending = ((work.grade.student, work.grade.pending) for work in works)
     if phrase := waiting(pending):
-        lines.append(f"{phrase}: {formgrader_hint(course)}")
+        chapters_waiting = sorted({work.grade.chapter for work in works if work.grade.pending})
+        lines.append(f"{phrase}: {marking_hint(course, chapters_waiting)}")
     for work in works:
         if not work.grade.decided:
             lines += [f"to decide: {work.grade.student}: {problem}" for problem in work.problems]

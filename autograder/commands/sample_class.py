@@ -38,9 +38,9 @@ def sample_class(
     course = Course.open(course_folder(course_dir))
     require_writable(course.root, OTHER_COURSE)
     names = released_chapters(course, chapters)
-    made = make_class(root, course, names, students=students, seed=seed, predict=predict)
-    handed_in = sum(work.oddity != "not handed in" for student in made for work in student.chapters.values())
+    class_members = make_class(root, course, names, students=students, seed=seed, predict=predict)
+    handed_in = sum(work.oddity != "not handed in" for student in class_members for work in student.chapters.values())
     return CommandResult(
-        [student.to_dict() for student in made],
-        f"{len(made)} students: {handed_in} submissions of {', '.join(names)} in {course.folder('submitted')}",
+        [student.to_dict() for student in class_members],
+        f"{len(class_members)} students: {handed_in} submissions of {', '.join(names)} in {course.folder('submitted')}",
     )

@@ -34,7 +34,7 @@ def solve(chapters: tuple[str, ...], device: str) -> CommandResult:
     names = chapters_of_project(root, chapters)
     where = devices(device)
     with progress_bar("solve", 2 * len(names) * len(where)) as step:
-        solved = [item for place in where for item in solve_chapters(root, names, device=place, progress=step)]
+        solved = [item for on_device in where for item in solve_chapters(root, names, device=on_device, progress=step)]
     sound = sum(item.sound for item in solved)
     lines = [str(item) for item in solved]
     lines.append(f"{sound} of {len(solved)} exercises sound ({' and '.join(where)})")

@@ -25,7 +25,7 @@ def validate(notebook: Path) -> CommandResult:
     from autograder.checking.validate import validate as validate_notebook
 
     try:
-        found = validate_notebook(notebook)
+        validation = validate_notebook(notebook)
     except NotebookError as error:
         raise CourseError(str(error)) from error
-    return CommandResult(found.to_dict(), describe(found), 0 if found.passed else EXIT_FAILED)
+    return CommandResult(validation.to_dict(), describe(validation), 0 if validation.passed else EXIT_FAILED)

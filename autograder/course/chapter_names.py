@@ -11,22 +11,22 @@ def matching_chapters(typed: str, chapters: Iterable[str]) -> list[str]:
 
     A number needs no zero in front, and it is never the beginning of a longer number: ``1`` is chapter 01, not 10.
     """
-    name, known = typed.strip().rstrip("/").casefold(), sorted(chapters)
+    name, names = typed.strip().rstrip("/").casefold(), sorted(chapters)
     if not name:
         return []
-    if name in known:
+    if name in names:
         return [name]
     if name.isdecimal():
-        return [chapter for chapter in known if chapter.partition("_")[0].lstrip("0") == name.lstrip("0") != ""]
-    words = name.replace("-", "_")
-    beginning = [chapter for chapter in known if chapter.casefold().startswith(words)]
-    return beginning or [chapter for chapter in known if f"_{words}" in chapter.casefold()]
+        return [chapter for chapter in names if chapter.partition("_")[0].lstrip("0") == name.lstrip("0") != ""]
+    part = name.replace("-", "_")
+    beginning = [chapter for chapter in names if chapter.casefold().startswith(part)]
+    return beginning or [chapter for chapter in names if f"_{part}" in chapter.casefold()]
 
 
 def did_you_mean(typed: str, chapters: Iterable[str]) -> str:
     """Return a question about the chapter whose name is most alike, with a blank before it; nothing if none is."""
     topics = {chapter.partition("_")[2].casefold(): chapter for chapter in chapters}
-    words = {word: chapter for topic, chapter in topics.items() for word in topic.split("_")}
-    candidates = {**words, **topics, **{chapter.casefold(): chapter for chapter in topics.values()}}
+    by_part = {part: chapter for topic, chapter in topics.items() for part in topic.split("_")}
+    candidates = {**by_part, **topics, **{chapter.casefold(): chapter for chapter in topics.values()}}
     close = get_close_matches(typed.strip().casefold().replace("-", "_"), candidates, n=1, cutoff=0.7)
     return f" Did you mean {candidates[close[0]]}?" if close else ""

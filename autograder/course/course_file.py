@@ -1,14 +1,15 @@
-"""Read and write ``course.toml``: which exercises a course uses, what they are worth, when they are due.
+"""Read and write ``course.toml``: which exercises a course uses, and when they are due.
 
 The file stands in the course folder beside ``nbgrader_config.py``. The first ``tfcourse assign`` writes it with every key as a comment, and
-every command reads it. A course without the file has every exercise of every chapter, no weights and no deadlines.
+every command reads it. A course without the file has every exercise of every chapter, and no deadlines.
 """
 
 from __future__ import annotations
 
 import re
 import tomllib
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Annotated
@@ -24,7 +25,6 @@ from autograder.errors import CourseError
 
 FILE_NAME = "course.toml"
 
-Weight = Annotated[float, Meta(ge=0, le=100)]
 Share = Annotated[float, Meta(ge=0, le=1)]
 Minutes = Annotated[int, Meta(ge=0, le=60 * 24 * 31)]
 
@@ -49,20 +49,14 @@ class ChapterPlan(Struct, frozen=True, forbid_unknown_fields=True):
     """What a course does with one chapter.
 
     Attributes:
-        open: whether the site shows the chapter.
         only: the exercises and questions that are assigned; ``None`` for all.
         without: exercises and questions that are left out; never together with ``only``.
-        weight: every point of the chapter is multiplied by this.
-        weights: further factors, by exercise or question.
         due: the deadline, in the course's time zone unless it has an offset of its own; ``None`` for no deadline.
         late: the rule for late work, if it is not the course's.
     """
 
-    open: bool = True
     only: tuple[str, ...] | None = None
     without: tuple[str, ...] | None = None
-    weight: Weight = 1.0
-    weights: dict[str, Weight] = {}
     due: datetime | None = None
     late: LateRule | None = None
 
@@ -98,9 +92,11 @@ class CourseFile(Struct, frozen=True, forbid_unknown_fields=True):
         An extension never brings a deadline forward.
         """
         general = self.chapter(chapter).due
-        own = self.extensions.get(student, {}).get(chapter) if student is not None else None
+        extended = self.extensions.get(student, {}).get(chapter) if student is not None else None
         dates = [
-            date if date.tzinfo else date.replace(tzinfo=ZoneInfo(self.time_zone)) for date in (general, own) if date
+            date if date.tzinfo else date.replace(tzinfo=ZoneInfo(self.time_zone))
+            for date in (general, extended)
+            if date
         ]
         return max(dates) if general is not None and dates else None
 
@@ -108,11 +104,6 @@ class CourseFile(Struct, frozen=True, forbid_unknown_fields=True):
         """Whether a chapter assigns an exercise or a question."""
         plan = self.chapter(chapter)
         return (plan.only is None or name in plan.only) and name not in (plan.without or ())
-
-    def weight(self, chapter: str, name: str) -> float:
-        """Return the factor on the points of an exercise or a question."""
-        plan = self.chapter(chapter)
-        return plan.weight * plan.weights.get(name, 1.0)
 
 
 TEMPLATE = """\
@@ -130,11 +121,8 @@ TEMPLATE = """\
 # closed_after_days = 14      # later than this nothing counts
 
 # [chapters.07_decoding]
-# open = true                 # false: the site is built without the chapter
 # only = ["greedy_search"]    # assign these exercises and questions alone; or name those to leave out:
 # without = ["mirostat"]
-# weight = 2.0                # every point of the chapter counts twice
-# weights = { beam_search = 1.5 }
 # due = 2027-03-01T23:59:00
 # late = { per_day = 0.25 }
 
@@ -213,13 +201,28 @@ def set_selection(
     write_atomically(path, tomlkit.dumps(document).encode())
 
 
+@contextmanager
+def course_file_or_before(root: Path) -> Iterator[None]:
+    """Put ``course.toml`` back as it was if the block fails: a choice that could not be released is not kept."""
+    path = course_file_path(root)
+    before = path.read_bytes() if path.exists() else None
+    try:
+        yield
+    except BaseException:
+        if before is None:
+            path.unlink(missing_ok=True)
+        else:
+            write_atomically(path, before)
+        raise
+
+
 def days_late(handed_in: datetime, due: datetime, rule: LateRule) -> int:
     """Return by how many days a submission is late: 0 within the grace period, else each day or part of a day counts."""
     late = handed_in - due
     if late <= timedelta(minutes=rule.grace_minutes):
         return 0
-    whole, rest = divmod(late, timedelta(days=1))
-    return whole + (rest > timedelta())
+    days, rest = divmod(late, timedelta(days=1))
+    return days + (rest > timedelta())
 
 
 def late_share(days: int, rule: LateRule) -> float:
@@ -244,7 +247,7 @@ def _check_meaning(path: Path, text: str, plan: CourseFile, chapters: list[str] 
             )
     if chapters is None:
         return
-    named = {*plan.chapters, *(chapter for own in plan.extensions.values() for chapter in own)}
+    named = {*plan.chapters, *(chapter for extension in plan.extensions.values() for chapter in extension)}
     for name in sorted(named - set(chapters)):
         raise _at(
             path,
@@ -257,14 +260,15 @@ def _check_meaning(path: Path, text: str, plan: CourseFile, chapters: list[str] 
 
 def _validation_error(path: Path, text: str, message: str) -> CourseError:
     """Return the error for what msgspec refuses, with the key and its line."""
-    what, _, location = message.partition(" - at `")
+    problem, _, location = message.partition(" - at `")
     key = location.rstrip("`").removeprefix("$").lstrip(".")
-    if unknown := re.search(r"unknown field `(.+?)`", what):
+    if unknown := re.search(r"unknown field `(.+?)`", problem):
         key = f"{key}.{unknown[1]}".lstrip(".")
-        what = f"there is no key {unknown[1]!r}"
-    return _at(
-        path, text, key, what[:1].lower() + what[1:], "The comments at the top of a new course.toml show every key."
-    )
+        problem = f"there is no key {unknown[1]!r}"
+    do = "The comments at the top of a new course.toml show every key."
+    if "`datetime" in problem:
+        do = "Write day and time: 2027-03-01T23:59:00."
+    return _at(path, text, key, problem[:1].lower() + problem[1:], do)
 
 
 def _at(path: Path, text: str, key: str, what: str, do: str) -> CourseError:

@@ -86,7 +86,7 @@ def explained_for_all(error: BaseException, where: object = None) -> CourseError
     while cause is not None:
         if isinstance(cause, OSError) and cause.errno in _FULL:
             return _of_machine(cause)
-        if _is_database_error(cause) and any(words in str(cause).lower() for words in _UNUSABLE_DATABASE):
+        if _is_database_error(cause) and any(phrase in str(cause).lower() for phrase in _UNUSABLE_DATABASE):
             return _of_database(cause, where)
         cause = cause.__cause__ or cause.__context__
     return None
@@ -99,8 +99,8 @@ def _of_configuration(error: BaseException) -> CourseError | None:
         return CourseError(f"line {error.lineno} is not Python: {error.msg}", where=error.filename, do=advice)
     for frame, line in walk_tb(error.__traceback__):
         if Path(frame.f_code.co_filename).name == CONFIG_NAME:
-            what = f"line {line} raised {type(error).__name__}: {error}"
-            return CourseError(what, where=frame.f_code.co_filename, do=advice)
+            problem = f"line {line} raised {type(error).__name__}: {error}"
+            return CourseError(problem, where=frame.f_code.co_filename, do=advice)
     traitlets = sys.modules.get("traitlets")
     if traitlets is not None and isinstance(error, traitlets.TraitError):
         return CourseError(f"a setting in {CONFIG_NAME} has a value that it cannot have: {error}", do=advice)
@@ -110,12 +110,12 @@ def _of_configuration(error: BaseException) -> CourseError | None:
 def _of_database(error: BaseException, where: object) -> CourseError | None:
     if not _is_database_error(error):
         return None
-    said = str(getattr(error, "orig", None) or error).strip()
-    for words, (state, remedy) in _DATABASE.items():
-        if words in said.lower():
-            return CourseError(f"the gradebook {state} ({said})", where=where, do=remedy)
+    reason = str(getattr(error, "orig", None) or error).strip()
+    for phrase, (state, remedy) in _DATABASE.items():
+        if phrase in reason.lower():
+            return CourseError(f"the gradebook {state} ({reason})", where=where, do=remedy)
     remedy = f"Check db_url in {CONFIG_NAME}, and that the database runs."
-    return CourseError(f"the gradebook cannot be used ({said})", where=where, do=remedy)
+    return CourseError(f"the gradebook cannot be used ({reason})", where=where, do=remedy)
 
 
 def _is_database_error(error: BaseException) -> bool:
@@ -139,6 +139,6 @@ def _of_machine(error: BaseException) -> CourseError | None:
         top = (error.name or "").partition(".")[0]
         for extra, names in _EXTRAS.items():
             if top in names:
-                what = f"the package {top} is not installed in this environment"
-                return CourseError(what, do=f"Install it: pip install 'tfcourse[{extra}]'")
+                problem = f"the package {top} is not installed in this environment"
+                return CourseError(problem, do=f"Install it: pip install 'tfcourse[{extra}]'")
     return None

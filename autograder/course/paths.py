@@ -32,13 +32,13 @@ def project_root(start: Path | None = None) -> Path:
     Raises:
         CourseError: if there is none.
     """
-    here = (start or Path.cwd()).resolve()
-    for folder in (here, *here.parents):
+    first = (start or Path.cwd()).resolve()
+    for folder in (first, *first.parents):
         if is_project(folder):
             return folder
     raise CourseError(
         "this is not inside the course's project (no folder above has _config.yml and chapters/)",
-        where=here,
+        where=first,
         do="Change into your clone of the course and run the command again.",
     )
 
@@ -65,15 +65,15 @@ def course_folder(given: Path | None = None, start: Path | None = None) -> Path:
     """
     if given is not None:
         return given.resolve()
-    here = (start or Path.cwd()).resolve()
-    for folder in (here, *here.parents):
+    first = (start or Path.cwd()).resolve()
+    for folder in (first, *first.parents):
         if (folder / CONFIG_NAME).is_file():
             return folder
         if is_project(folder):
             return folder / DEFAULT_COURSE
     raise CourseError(
         "this is neither inside the course's project nor inside a course folder",
-        where=here,
+        where=first,
         do="Name the course folder with --course, or change into your clone of the course.",
     )
 
@@ -101,7 +101,7 @@ def create_or_open_course(folder: Path) -> Iterator[Course]:
     Raises:
         CourseError: if the folder cannot be written, or somebody else is at work there.
     """
-    missing = [place for place in (folder, *folder.parents) if not place.exists()]
+    missing = [ancestor for ancestor in (folder, *folder.parents) if not ancestor.exists()]
     before = _names(folder)
     with ExitStack() as held:
         try:
@@ -111,14 +111,14 @@ def create_or_open_course(folder: Path) -> Iterator[Course]:
         except InUseError:
             raise
         except BaseException:
-            made = _names(folder) - before
+            created = _names(folder) - before
             # What else is new was finished before something later failed, and is kept.
-            if made <= _BEGINNINGS:
+            if created <= _BEGINNINGS:
                 with suppress(OSError):
-                    for name in made:
+                    for name in created:
                         _remove(folder / name)
-                    for place in missing:
-                        place.rmdir()
+                    for ancestor in missing:
+                        ancestor.rmdir()
             raise
 
 
@@ -143,10 +143,10 @@ def require_writable(folder: Path, do: str) -> None:
     Raises:
         CourseError: if it is a file, or it or the nearest folder above it cannot be written.
     """
-    for place in (folder, *folder.parents):
-        if place.is_dir():
-            if not os.access(place, os.W_OK | os.X_OK, effective_ids=os.access in os.supports_effective_ids):
-                raise CourseError("the folder cannot be written", where=place, do=do)
+    for ancestor in (folder, *folder.parents):
+        if ancestor.is_dir():
+            if not os.access(ancestor, os.W_OK | os.X_OK, effective_ids=os.access in os.supports_effective_ids):
+                raise CourseError("the folder cannot be written", where=ancestor, do=do)
             return
-        if place.exists() or place.is_symlink():
-            raise CourseError("this is not a folder", where=place, do=do)
+        if ancestor.exists() or ancestor.is_symlink():
+            raise CourseError("this is not a folder", where=ancestor, do=do)

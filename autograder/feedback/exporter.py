@@ -18,7 +18,7 @@ from sqlalchemy.orm import selectinload, undefer
 
 from autograder.checking.verdict import section_address
 from autograder.course.site_address import site_address
-from autograder.feedback.markup import in_code, points_text
+from autograder.feedback.markup import duration_text, in_code, points_text
 from autograder.feedback.page import feedback_page, title_of
 from autograder.gradebook.reader import read_only
 
@@ -30,9 +30,11 @@ class LoadGrades(GetGrades):  # type: ignore[misc]
 
     def preprocess(self, nb: Any, resources: Any) -> tuple[Any, Any]:
         """Put scores and comments into the cells, and the totals into the resources."""
-        about = resources["nbgrader"]
-        with self.opened(about["db_url"]) as gradebook:
-            notebook = gradebook.find_submission_notebook(about["notebook"], about["assignment"], about["student"])
+        metadata = resources["nbgrader"]
+        with self.opened(metadata["db_url"]) as gradebook:
+            notebook = gradebook.find_submission_notebook(
+                metadata["notebook"], metadata["assignment"], metadata["student"]
+            )
             with_cells = selectinload(Grade.cell), selectinload(Comment.cell)
             grades = gradebook.db.scalars(
                 select(Grade).where(Grade.notebook_id == notebook.id).options(with_cells[0], undefer(Grade.max_score))
@@ -49,9 +51,11 @@ class LoadGrades(GetGrades):  # type: ignore[misc]
                 if mark := marks.get(comment.cell.name):
                     mark["comment"] = comment.comment
             penalty = notebook.late_submission_penalty or 0
-            student = gradebook.find_student(about["student"])
-            about["name"] = f"{student.first_name or ''} {student.last_name or ''}".strip()
-            about.update(score=notebook.score - penalty, max_score=notebook.max_score, late_penalty=penalty)
+            student = gradebook.find_student(metadata["student"])
+            metadata["name"] = f"{student.first_name or ''} {student.last_name or ''}".strip()
+            metadata.update(score=notebook.score - penalty, max_score=notebook.max_score, late_penalty=penalty)
+            submission = gradebook.find_submission(metadata["assignment"], metadata["student"])
+            metadata["seconds_late"] = submission.total_seconds_late
         return nb, resources
 
     def opened(self, db_url: str) -> AbstractContextManager[Gradebook]:
@@ -90,8 +94,8 @@ class FeedbackExporter(Exporter):  # type: ignore[misc]
     def from_notebook_node(self, nb: Any, resources: Any = None, **kw: Any) -> tuple[str, Any]:
         """Return the page of a graded notebook."""
         graded, resources = super().from_notebook_node(nb, resources, **kw)
-        about = resources["nbgrader"]
-        page = feedback_page(graded, about | {"title": self._released_title(about["assignment"])})
+        metadata = resources["nbgrader"]
+        page = feedback_page(graded, metadata | {"title": self._released_title(metadata["assignment"])})
         return _template().render(page=page, site=site_address()), resources
 
     def _released_title(self, chapter: str) -> str:
@@ -122,4 +126,5 @@ def _template() -> Any:
     environment.globals["section_address"] = section_address
     environment.filters["in_code"] = in_code
     environment.filters["points"] = points_text
+    environment.filters["duration"] = duration_text
     return environment.get_template("feedback.html.j2")

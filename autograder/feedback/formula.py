@@ -1,14 +1,16 @@
-r"""Formulas as MathML, which browsers draw by themselves: no page with a student's text loads or runs anything for them.
+r"""Convert formulas to MathML, which browsers draw without a library: a page with a student's text loads and runs nothing for them.
 
 latex2mathml reads the TeX. What it makes of hostile TeX is hostile MathML, so a formula is built anew of what is on a list.
 
-What this protects against:
+Protects against:
 
 - scripts, links and styles: ``\text{<script>}``, ``\href{javascript:…}``, ``\style``, ``\class``, colours with addresses;
 - macros that grow: latex2mathml knows no definitions, and what it makes of a formula is limited in length;
 - whatever exception it may raise, and formulas nested deeply: they are shown as they were written.
 
-What it does not: a formula can be wide or high on the page, and say anything.
+Does not protect against:
+
+- formulas that are wide or high on the page, or say anything
 """
 
 from __future__ import annotations

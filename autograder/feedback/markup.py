@@ -1,8 +1,20 @@
-"""Students' texts and code as HTML that cannot do anything: no tag of theirs, no script, nothing from elsewhere."""
+"""Render students' text and code as HTML that cannot run anything.
+
+Protects against:
+
+- script injection: tags are escaped, links lose their address, Mermaid diagrams are shown as text
+- requests to elsewhere: only PNG and JPEG attachments are shown, as data in the page
+- text that takes long to render: long texts, and texts with many formulas, are shown as they were written
+
+Does not protect against:
+
+- misleading content: text can imitate the page, or try to persuade
+"""
 
 from __future__ import annotations
 
 import html
+import math
 import re
 from collections.abc import Mapping
 from functools import lru_cache
@@ -112,6 +124,13 @@ def in_code(text: str) -> Markup:
 def points_text(points: float) -> str:
     """Return points as people write them: at most two decimals, and none that are zero."""
     return f"{round(points, 2):.8g}"
+
+
+def duration_text(seconds: float) -> str:
+    """Return a duration in the largest two units that it has: days, hours and minutes; a begun minute counts."""
+    minutes = math.ceil(seconds / 60)
+    parts = (minutes // 1440, "day"), (minutes // 60 % 24, "hour"), (minutes % 60, "minute")
+    return " ".join([f"{number} {unit}{'s' * (number != 1)}" for number, unit in parts if number][:2]) or "0 minutes"
 
 
 def plain(text: str) -> str:

@@ -105,6 +105,7 @@ class Page:
         score: points after a late penalty.
         max_score: points to be earned.
         late_penalty: points taken off for lateness.
+        seconds_late: time between the student's own deadline and the submission, in seconds; 0 if it came in time.
         parts: exercises and questions in the order of the notebook.
         problems: what went otherwise than it should with the file.
     """
@@ -118,6 +119,7 @@ class Page:
     late_penalty: float
     parts: tuple[Part, ...]
     problems: tuple[Problem, ...]
+    seconds_late: float = 0.0
 
     @property
     def refused(self) -> Problem | None:
@@ -142,11 +144,11 @@ class Page:
     @property
     def reading(self) -> tuple[tuple[Diagnosis, Part], ...]:
         """What to read again: each section once, with the first exercise that leads to it."""
-        found: dict[str, tuple[Diagnosis, Part]] = {}
+        by_section: dict[str, tuple[Diagnosis, Part]] = {}
         for part in self.parts:
             for diagnosis in part.verdict.diagnoses if part.verdict else ():
-                found.setdefault(diagnosis.read, (diagnosis, part))
-        return tuple(found.values())
+                by_section.setdefault(diagnosis.read, (diagnosis, part))
+        return tuple(by_section.values())
 
 
 def feedback_page(notebook: Any, about: Any) -> Page:
@@ -167,6 +169,7 @@ def feedback_page(notebook: Any, about: Any) -> Page:
         late_penalty=float(about["late_penalty"] or 0),
         parts=tuple(_parts(notebook)),
         problems=tuple(problem for problem in problems_of(notebook) if problem.kind not in FOR_LECTURERS),
+        seconds_late=float(about.get("seconds_late") or 0),
     )
 
 

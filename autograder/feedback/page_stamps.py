@@ -86,20 +86,20 @@ class PageStamps:
         page = folders[1] / f"{self._chapter}.html"
         if student not in self._marks or not page.is_file():
             return None
-        graded, told = (_hashes(folder) for folder in folders)
+        graded, published = (_hashes(folder) for folder in folders)
         # What lies beside the notebook is copied to the page.
         copies = [other for other in graded if not other.endswith(".ipynb")]
-        if any(told.get(other) != graded[other] for other in copies):
+        if any(published.get(other) != graded[other] for other in copies):
             return None
         made_of = [self._common, self._marks[student], graded.get(name, ""), *sorted(copies)]
-        return [_hash("\0".join(made_of).encode("utf-8", "surrogateescape")), told[page.name]]
+        return [_hash("\0".join(made_of).encode("utf-8", "surrogateescape")), published[page.name]]
 
     def _read(self) -> dict[str, list[str]]:
         try:
-            found = json.loads(self._path.read_text(encoding="utf-8"))
+            stamps = json.loads(self._path.read_text(encoding="utf-8"))
         except (OSError, ValueError):
             return {}
-        return found if self._ours and isinstance(found, dict) else {}
+        return stamps if self._ours and isinstance(stamps, dict) else {}
 
 
 def _marks(gradebook: Gradebook, chapter: str) -> Mapping[str, str]:
@@ -111,6 +111,9 @@ def _marks(gradebook: Gradebook, chapter: str) -> Mapping[str, str]:
             Student.first_name,
             Student.last_name,
             SubmittedNotebook.late_submission_penalty,
+            SubmittedAssignment.timestamp,
+            SubmittedAssignment.extension,
+            Assignment.duedate,
         )
         .join(SubmittedAssignment, SubmittedAssignment.id == SubmittedNotebook.assignment_id)
         .join(Student, Student.id == SubmittedAssignment.student_id)
@@ -120,14 +123,14 @@ def _marks(gradebook: Gradebook, chapter: str) -> Mapping[str, str]:
     ).all()
     scores = (Grade.auto_score, Grade.manual_score, Grade.extra_credit, Grade.needs_manual_grade, Grade.max_score)
     grades = select(Grade.notebook_id, BaseCell.name, *scores).join(BaseCell, BaseCell.id == Grade.cell_id)
-    words = (Comment.auto_comment, Comment.manual_comment)
-    comments = select(Comment.notebook_id, BaseCell.name, *words).join(BaseCell, BaseCell.id == Comment.cell_id)
-    told: dict[str, list[str]] = defaultdict(list)
-    mine = [row[0] for row in handed_in]
+    texts = (Comment.auto_comment, Comment.manual_comment)
+    comments = select(Comment.notebook_id, BaseCell.name, *texts).join(BaseCell, BaseCell.id == Comment.cell_id)
+    contents: dict[str, list[str]] = defaultdict(list)
+    notebooks = [row[0] for row in handed_in]
     for question, kind in ((grades, Grade), (comments, Comment)):
-        for notebook, *row in gradebook.db.execute(question.where(kind.notebook_id.in_(mine))):
-            told[notebook].append(f"{kind.__name__} {row!r}")
-    return {row[1]: _hash("\n".join([repr(tuple(row[1:])), *sorted(told[row[0]])]).encode()) for row in handed_in}
+        for notebook, *row in gradebook.db.execute(question.where(kind.notebook_id.in_(notebooks))):
+            contents[notebook].append(f"{kind.__name__} {row!r}")
+    return {row[1]: _hash("\n".join([repr(tuple(row[1:])), *sorted(contents[row[0]])]).encode()) for row in handed_in}
 
 
 @cache
@@ -136,7 +139,7 @@ def _code() -> str:
     root = Path(str(autograder.__file__)).parent
     files = sorted(path for path in root.rglob("*") if path.suffix in (".py", ".j2", ".css"))
     places = [Path(entry) for entry in sys.path if entry]
-    installed = sorted(path.name for place in places if place.is_dir() for path in place.glob("*.dist-info"))
+    installed = sorted(path.name for folder in places if folder.is_dir() for path in folder.glob("*.dist-info"))
     return _hash("\0".join([*map(_hash_of, files), *installed]).encode())
 
 

@@ -80,15 +80,15 @@ def write_feedback(
 
 def _convert(config: Any, chapter: str, student: str) -> Problem | None:
     """Have nbgrader make a page; return what kept it from it."""
-    log, heard = capture_log()
+    log, errors = capture_log()
     coursedir = CourseDirectory(config=config, assignment_id=chapter, student_id=glob.escape(student))
     converter = GenerateFeedback(coursedir=coursedir, config=config, force=True, log=log)
     try:
         with silence_warnings():
             converter.start()
     except Exception as error:
-        what = f"The feedback page could not be made: {heard.cause(error).rstrip('.')}."
-        return Problem(KIND, what, do=_remedy(heard.error or error))
+        problem = f"The feedback page could not be made: {errors.cause(error).rstrip('.')}."
+        return Problem(KIND, problem, do=_remedy(errors.error or error))
     return None
 
 

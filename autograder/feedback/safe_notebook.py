@@ -1,8 +1,18 @@
-"""What of a graded notebook the formgrader shows in the lecturer's own browser session: nothing there may run, or fetch anything.
+"""Sanitise a graded notebook before the formgrader shows it in the lecturer's browser session.
 
-nbgrader's page shows Markdown as nbconvert makes it, tags and all, and a script in it could do all that the lecturer can. So the page gets
-the course's own Markdown, and a notebook in which nothing is left but text, pictures of pixels, and tables. Formulas are MathML by then: a
-template of ours stands in the place of the one with which nbconvert loads MathJax from elsewhere.
+nbgrader's page shows Markdown as nbconvert makes it, tags included, and a script in it could do all that the lecturer can. The page
+gets the course's own Markdown instead. Formulas are MathML by then, so a template of ours replaces the one with which nbconvert
+loads MathJax.
+
+Protects against:
+
+- scripts, styles, forms and frames in Markdown, outputs and attachments: only text, PNG, JPEG and listed tags of tables remain
+- requests to elsewhere
+- metadata that nbgrader's page would use: only the listed keys with the expected types remain
+
+Does not protect against:
+
+- misleading content: text can imitate a verdict
 """
 
 from __future__ import annotations
@@ -80,7 +90,7 @@ def _cell(number: int, cell: Any) -> dict[str, Any]:
     if kind == "markdown":
         return shown | {"attachments": safe_images(cell.get("attachments"))}
     count = cell.get("execution_count")
-    outputs = [made for output in cell.get("outputs", ()) if (made := _output(output))]
+    outputs = [safe for output in cell.get("outputs", ()) if (safe := _output(output))]
     return shown | {"execution_count": count if isinstance(count, int) else None, "outputs": outputs}
 
 
@@ -94,8 +104,8 @@ def _metadata(metadata: Mapping[str, Any]) -> dict[str, Any]:
     mark = metadata.get("nbgrader")
     if not isinstance(mark, Mapping) or not _NAME.fullmatch(str(mark.get("grade_id", ""))):
         return {}
-    known = {name: mark[name] for name, kind in _MARKS.items() if isinstance(mark.get(name), kind)}
-    return {"nbgrader": {"grade_id": str(mark["grade_id"]), **known}}
+    fields = {name: mark[name] for name, kind in _MARKS.items() if isinstance(mark.get(name), kind)}
+    return {"nbgrader": {"grade_id": str(mark["grade_id"]), **fields}}
 
 
 def _output(output: Any) -> dict[str, Any]:
@@ -115,12 +125,12 @@ def _output(output: Any) -> dict[str, Any]:
 
 
 def _data(data: Mapping[str, Any]) -> dict[str, str]:
-    found = {kind: image_base64(kind, data.get(kind)) for kind in _PIXELS}
+    shown = {kind: image_base64(kind, data.get(kind)) for kind in _PIXELS}
     if isinstance(table := data.get("text/html"), (str, list)) and len(_text(table)) <= _LONGEST_HTML:
-        found["text/html"] = bleach.clean(_text(table), _TAGS, _ATTRIBUTES, strip=True)
+        shown["text/html"] = bleach.clean(_text(table), _TAGS, _ATTRIBUTES, strip=True)
     for kind in ("text/markdown", "text/plain"):
-        found[kind] = _text(data.get(kind))
-    return {kind: text for kind, text in found.items() if text}
+        shown[kind] = _text(data.get(kind))
+    return {kind: text for kind, text in shown.items() if text}
 
 
 def _text(value: Any) -> str:

@@ -41,10 +41,10 @@ class LastErrors(logging.Handler):
 
 def capture_log() -> tuple[logging.Logger, LastErrors]:
     """Return a log for one run of a converter, and what remembers its errors."""
-    heard = LastErrors()
+    errors = LastErrors()
     log = logging.Logger("autograder.nbgrader", logging.WARNING)
-    log.addHandler(heard)
-    return log, heard
+    log.addHandler(errors)
+    return log, errors
 
 
 @contextmanager

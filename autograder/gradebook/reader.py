@@ -59,8 +59,8 @@ def read_only(db_url: str) -> Iterator[Gradebook]:
     where = path or url.render_as_string(hide_password=True)
     if path is not None:
         if path.is_dir():
-            what = "a folder stands where the gradebook should be"
-            raise CourseError(what, where=path, do="Put the gradebook in its place, or move the folder away.")
+            problem = "a folder stands where the gradebook should be"
+            raise CourseError(problem, where=path, do="Put the gradebook in its place, or move the folder away.")
         if not (path.is_file() and path.stat().st_size):
             raise _missing(path)
         url = _existing(path)
@@ -80,12 +80,12 @@ def read_only(db_url: str) -> Iterator[Gradebook]:
 def _look_for_tables(url: URL, where: object) -> None:
     engine = create_engine(url)
     try:
-        there = set(inspect(engine).get_table_names())
+        tables = set(inspect(engine).get_table_names())
     finally:
         engine.dispose()
-    if not there:
+    if not tables:
         raise _missing(where)
-    if not set(Base.metadata.tables) <= there:
+    if not set(Base.metadata.tables) <= tables:
         raise CourseError(
             "this database is not an nbgrader gradebook", where=where, do="Check db_url in nbgrader_config.py."
         )
@@ -136,24 +136,24 @@ def released_chapters(course: Course, wanted: Sequence[str] = ()) -> list[str]:
         CourseError: if nothing is released, or a name means no chapter or more than one.
     """
     with open_gradebook(course) as gradebook:
-        known = sorted(assignment.name for assignment in gradebook.assignments)
-    if not known:
+        chapters = sorted(assignment.name for assignment in gradebook.assignments)
+    if not chapters:
         raise CourseError(
             "no chapter has been released here yet",
             where=course.root,
             do=f"Release one: {shell_command(course, 'assign', 'CHAPTER')}",
         )
-    return list(dict.fromkeys(_released(course, known, name) for name in wanted)) if wanted else known
+    return list(dict.fromkeys(_released(course, chapters, name) for name in wanted)) if wanted else chapters
 
 
-def _released(course: Course, known: Sequence[str], wanted: str) -> str:
-    matches = matching_chapters(wanted, known)
+def _released(course: Course, chapters: Sequence[str], name: str) -> str:
+    matches = matching_chapters(name, chapters)
     if len(matches) == 1:
         return matches[0]
     if matches:
-        raise CourseError(f"{wanted!r} can mean several chapters: {', '.join(matches)}", do="Write more of it.")
+        raise CourseError(f"{name!r} can mean several chapters: {', '.join(matches)}", do="Write more of it.")
     raise CourseError(
-        f"there is no chapter {wanted!r} in this course; it has released: {', '.join(known)}.{did_you_mean(wanted, known)}".rstrip(
+        f"there is no chapter {name!r} in this course; it has released: {', '.join(chapters)}.{did_you_mean(name, chapters)}".rstrip(
             "."
         ),
         where=course.root,

@@ -47,8 +47,8 @@ class _Unit(Session):  # type: ignore[misc]
         self.asked = True
         for row in self._others():
             # As after any commit: what is counted from other rows, such as a notebook's score, is asked for anew.
-            if known := _counted(row.__class__) & row.__dict__.keys():
-                self.expire(row, known)
+            if counted := _counted(row.__class__) & row.__dict__.keys():
+                self.expire(row, counted)
 
     def rollback(self) -> None:
         """Take back what was changed. What was to stay is lost with it, and so the unit has failed."""
@@ -67,8 +67,10 @@ class _Unit(Session):  # type: ignore[misc]
 @cache
 def _counted(kind: Any) -> frozenset[str]:
     """Return what of a row changes with others: sums over them, and lists of them. Its own columns nobody changes but itself."""
-    columns = {about.key for about in inspect(kind).column_attrs if not isinstance(about.expression, Column)}
-    return frozenset(columns | {about.key for about in inspect(kind).relationships if about.uselist})
+    columns = {
+        attribute.key for attribute in inspect(kind).column_attrs if not isinstance(attribute.expression, Column)
+    }
+    return frozenset(columns | {attribute.key for attribute in inspect(kind).relationships if attribute.uselist})
 
 
 class TransactionalGradebook(Gradebook):  # type: ignore[misc]
@@ -142,18 +144,18 @@ class CachedGradebook(TransactionalGradebook):
 
     def find_notebook(self, name: str, assignment: str) -> Any:
         """As nbgrader's, from one query a unit."""
-        about = name, assignment
-        return self._row(("notebook", *about), partial(super().find_notebook, *about))
+        key = name, assignment
+        return self._row(("notebook", *key), partial(super().find_notebook, *key))
 
     def find_submission(self, assignment: str, student: str) -> Any:
         """As nbgrader's, from one query a unit."""
-        about = assignment, student
-        return self._row(("submission", *about), partial(super().find_submission, *about))
+        key = assignment, student
+        return self._row(("submission", *key), partial(super().find_submission, *key))
 
     def find_submission_notebook(self, notebook: str, assignment: str, student: str) -> Any:
         """As nbgrader's, from one query a unit."""
-        about = notebook, assignment, student
-        return self._row(("submitted notebook", *about), partial(super().find_submission_notebook, *about))
+        key = notebook, assignment, student
+        return self._row(("submitted notebook", *key), partial(super().find_submission_notebook, *key))
 
     def find_source_cell(self, name: str, notebook: str, assignment: str) -> Any:
         """As nbgrader's, from one query for all source cells of the notebook."""
@@ -167,15 +169,15 @@ class CachedGradebook(TransactionalGradebook):
 
     def find_grade(self, grade_cell: str, notebook: str, assignment: str, student: str) -> Any:
         """As nbgrader's, from one query for all grades of the submission."""
-        about = notebook, assignment, student
-        grades = self._once(("grade", *about), lambda: self._marks(Grade, (GradeCell, TaskCell), *about))
-        return grades.get(grade_cell) or super().find_grade(grade_cell, *about)
+        key = notebook, assignment, student
+        grades = self._once(("grade", *key), lambda: self._marks(Grade, (GradeCell, TaskCell), *key))
+        return grades.get(grade_cell) or super().find_grade(grade_cell, *key)
 
     def find_comment(self, solution_cell: str, notebook: str, assignment: str, student: str) -> Any:
         """As nbgrader's, from one query for all comments of the submission."""
-        about = notebook, assignment, student
-        comments = self._once(("comment", *about), lambda: self._marks(Comment, (SolutionCell, TaskCell), *about))
-        return comments.get(solution_cell) or super().find_comment(solution_cell, *about)
+        key = notebook, assignment, student
+        comments = self._once(("comment", *key), lambda: self._marks(Comment, (SolutionCell, TaskCell), *key))
+        return comments.get(solution_cell) or super().find_comment(solution_cell, *key)
 
     def _row(self, key: tuple[Any, ...], ask: Callable[[], Any]) -> Any:
         """Return a row that was found before, as long as it is there."""
@@ -187,8 +189,8 @@ class CachedGradebook(TransactionalGradebook):
     def _once(self, key: tuple[Any, ...], ask: Callable[[], dict[str, Any]]) -> dict[str, Any]:
         if key not in self._known:
             self._known[key] = ask()
-        found: dict[str, Any] = self._known[key]
-        return found
+        result: dict[str, Any] = self._known[key]
+        return result
 
     def _cells(self, kind: Any, notebook: str, assignment: str) -> dict[str, Any]:
         cells = self.db.scalars(_cells_of(kind), {"notebook": notebook, "assignment": assignment})
@@ -196,9 +198,9 @@ class CachedGradebook(TransactionalGradebook):
 
     def _marks(self, kind: Any, cells: Iterable[Any], notebook: str, assignment: str, student: str) -> dict[str, Any]:
         types = [cell.__mapper_args__["polymorphic_identity"] for cell in cells]
-        about = {"notebook": notebook, "assignment": assignment, "student": student, "types": types}
+        parameters = {"notebook": notebook, "assignment": assignment, "student": student, "types": types}
         # Where two kinds of cell have one name, nbgrader takes the first kind.
-        rows = sorted(self.db.execute(_marks_of(kind), about), key=lambda row: types.index(row[0]), reverse=True)
+        rows = sorted(self.db.execute(_marks_of(kind), parameters), key=lambda row: types.index(row[0]), reverse=True)
         return {name: mark for _, name, mark in rows}
 
 

@@ -17,6 +17,7 @@ from nbgrader.api import MissingEntry
 from autograder.collecting.choices import undecided_notebooks
 from autograder.collecting.roster import gradebook_names, is_safe
 from autograder.collecting.store import submitted_notebook
+from autograder.course.course_file import read_course_file
 from autograder.course.folder import Course
 from autograder.course.known_errors import explained_for_all
 from autograder.course.lock import course_lock
@@ -32,6 +33,7 @@ from autograder.grading.course_settings import (
     require_student_package,
 )
 from autograder.grading.dispatch import MakeExecutor, executions
+from autograder.grading.late_work import update_penalties
 from autograder.grading.plugin import configured
 from autograder.grading.submissions import files_of, submission_hash, wanted_students
 from autograder.grading.tried import Tried
@@ -123,6 +125,7 @@ def autograde(
         _heap_set_aside(),
     ):
         books.refuse_unusable_steps()
+        read_course_file(course.root)  # A mistake in it is reported before anything runs.
         limits = as_released(course, chapter, limits)
         # PyTorch is asked about the processor while the first submissions run.
         made = aside.submit(provenance, limits)
@@ -144,8 +147,19 @@ def autograde(
         if lost := sorted(set(wanted) - {result.student for result in results}):
             raise RuntimeError(f"nothing came of {', '.join(lost)}")
         books.name_students(gradebook_names(course, wanted))
+        results = _with_penalties(books, results)
         journal.write("run ends", done=len(results))
     return sorted(results, key=lambda result: result.student)
+
+
+def _with_penalties(books: GradebookWriter, results: list[GradeResult]) -> list[GradeResult]:
+    """Return results with the penalties of today's deadlines: what had been graded before may be charged differently now."""
+    changed = update_penalties(books)
+    stored = {student: read_result(books.course, books.chapter, student) for student in changed}
+    return [
+        replace(result, late_penalty=now.late_penalty) if (now := stored.get(result.student)) else result
+        for result in results
+    ]
 
 
 @contextmanager

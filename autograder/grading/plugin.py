@@ -30,6 +30,7 @@ from traitlets.config import Config
 from autograder.course.folder import Course
 from autograder.feedback.exporter import FeedbackExporter, LoadGrades
 from autograder.feedback.safe_notebook import SafeNotebook, markdown_in_cell
+from autograder.grading.late_work import ApplyDeadline, CourseLateness
 from autograder.grading.metadata_check import CheckMetadata
 from autograder.grading.nbgrader_execute import EngineExecute
 from autograder.record.compact_json import dumps_by_line
@@ -149,10 +150,12 @@ def configure(config: Any) -> None:
             ClearMetadataPreprocessor,
             LimitOutput,
             SaveAutoGrades,
+            ApplyDeadline,
             AssignLatePenalties,
             CheckMetadata,
         ],
     )
+    config.AssignLatePenalties.setdefault("plugin_class", CourseLateness)
     # The formgrader shows what students wrote in the lecturer's own browser session.
     config.HTMLExporter.sanitize_html = True
     config.HTMLExporter.filters = {**config.HTMLExporter.get("filters", {}), "markdown2html": markdown_in_cell}

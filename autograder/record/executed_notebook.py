@@ -39,16 +39,16 @@ def _exercises(
     manifest: Manifest, notebook: Any, scores: Mapping[str, float], seconds: Mapping[str, float]
 ) -> Iterator[ExerciseResult]:
     cells = _by_name(notebook)
-    for wanted in manifest.cells:
-        if wanted.is_test and wanted.name in cells:
-            verdict, error = _verdict(cells[wanted.name])
+    for cell in manifest.cells:
+        if cell.is_test and cell.name in cells:
+            verdict, error = _verdict(cells[cell.name])
             yield ExerciseResult(
-                name=exercise_of(wanted.name),
-                score=scores[wanted.name],
-                max_score=wanted.points,
+                name=exercise_of(cell.name),
+                score=scores[cell.name],
+                max_score=cell.points,
                 verdict=verdict,
                 error=error,
-                seconds=seconds.get(wanted.name, 0.0),
+                seconds=seconds.get(cell.name, 0.0),
             )
 
 
@@ -62,20 +62,20 @@ def no_exercises(manifest: Manifest, why: str) -> tuple[ExerciseResult, ...]:
 def no_notebook(folder: Path) -> Problem:
     """Return the problem of a submission's folder in which the chapter's notebook is missing; it names what was handed in."""
     student, chapter = folder.parent.name, folder.name
-    what = f"The folder submitted/{student}/{chapter} has no {chapter}.ipynb"
+    problem = f"The folder submitted/{student}/{chapter} has no {chapter}.ipynb"
     names = sorted(path.name for path in folder.glob("*") if path.name != "timestamp.txt")
     if names:
         more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
-        what += f"; handed in was: {', '.join(names[:_NAMED])}{more}"
+        problem += f"; handed in was: {', '.join(names[:_NAMED])}{more}"
     do = f"Rename the notebook to {chapter}.ipynb, or ask for it."
-    return Problem("no notebook", f"{what}.", do=do, fatal=True)
+    return Problem("no notebook", f"{problem}.", do=do, fatal=True)
 
 
 def to_decide(course: Course, student: str, chapter: str, notebooks: Sequence[Notebook]) -> Problem:
     """Return the problem of a submission of which it is open which notebook counts."""
-    what = f"{len(notebooks)} notebooks, and it is open which one counts: {'; '.join(map(str, notebooks))}."
+    problem = f"{len(notebooks)} notebooks, and it is open which one counts: {'; '.join(map(str, notebooks))}."
     command = shell_command(course, "choose", student, chapter, "FILE")
-    return Problem("to decide", what, do=f"No score is recorded before you choose: {command}")
+    return Problem("to decide", problem, do=f"No score is recorded before you choose: {command}")
 
 
 def exercise_of(test: str) -> str:
@@ -91,13 +91,13 @@ def scores_of(notebook: Any) -> dict[str, float]:
 
 def seconds_of(notebook: Mapping[str, Any]) -> dict[str, float]:
     """Return how long each named cell of an executed notebook ran; plain JSON will do."""
-    found = {}
+    seconds = {}
     for name, cell in _by_name(notebook).items():
         times = cell["metadata"].get("execution", {})
         begin, end = times.get("iopub.status.busy"), times.get("shell.execute_reply")
         if begin and end:
-            found[name] = round((datetime.fromisoformat(end) - datetime.fromisoformat(begin)).total_seconds(), 3)
-    return found
+            seconds[name] = round((datetime.fromisoformat(end) - datetime.fromisoformat(begin)).total_seconds(), 3)
+    return seconds
 
 
 def _by_name(notebook: Mapping[str, Any]) -> dict[str, Any]:

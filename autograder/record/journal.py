@@ -58,7 +58,7 @@ def events(course: Course, chapter: str) -> list[dict[str, Any]]:
     """
     path = journal_path(course, chapter)
     lines = path.read_bytes().split(b"\n")[:-1] if path.is_file() else []
-    found = []
+    complete = []
     for number, line in enumerate(lines, start=1):
         try:
             event = json.loads(line)
@@ -70,30 +70,30 @@ def events(course: Course, chapter: str) -> list[dict[str, Any]]:
                 where=path,
                 do="Put back a copy of it, or move it away: then every submission of the chapter is graded again.",
             ) from error
-        found.append(event)
-    return found
+        complete.append(event)
+    return complete
 
 
 def submission_states(course: Course, chapter: str) -> dict[str, SubmissionState]:
     """Return what the journal says about each submission."""
-    found: dict[str, SubmissionState] = {}
+    states: dict[str, SubmissionState] = {}
     for event in events(course, chapter):
-        word = event.get("event", "")
-        if word == STALE:
+        name = event.get("event", "")
+        if name == STALE:
             for student in event["students"]:
-                found[student] = replace(found.get(student, NO_STATE), word=STALE)
-        elif word == FAILED:
-            before = found.get(event["student"], NO_STATE)
-            found[event["student"]] = replace(before, word=FAILED, lost=event.get("lost") or before.lost)
-        elif word == RECORDED:
-            found[event["student"]] = SubmissionState(RECORDED)
-        elif word == BEGUN:
-            before = found.get(event["student"], NO_STATE)
+                states[student] = replace(states.get(student, NO_STATE), word=STALE)
+        elif name == FAILED:
+            before = states.get(event["student"], NO_STATE)
+            states[event["student"]] = replace(before, word=FAILED, lost=event.get("lost") or before.lost)
+        elif name == RECORDED:
+            states[event["student"]] = SubmissionState(RECORDED)
+        elif name == BEGUN:
+            before = states.get(event["student"], NO_STATE)
             settled = frozenset(event.get("settled", ()))
             if before.submission == event["submission"]:
                 settled |= before.settled
-            found[event["student"]] = SubmissionState(BEGUN, event["submission"], settled, before.lost)
-    return found
+            states[event["student"]] = SubmissionState(BEGUN, event["submission"], settled, before.lost)
+    return states
 
 
 @dataclass
@@ -159,9 +159,9 @@ def _drop_torn_line(path: Path) -> None:
         return
     with path.open("r+b") as file:
         data = file.read()
-        whole = data.rfind(b"\n") + 1
-        if whole != len(data):
-            file.truncate(whole)
+        end = data.rfind(b"\n") + 1
+        if end != len(data):
+            file.truncate(end)
 
 
 @contextmanager

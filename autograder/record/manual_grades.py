@@ -48,8 +48,8 @@ def unchanged_cells(manifest: Manifest, graded: Path, executed: str) -> frozense
     now = _sources(json.loads(executed), manifest)
     same = {name for name, source in now.named.items() if before.named.get(name) == source}
     graded_cells = {cell.name for cell in manifest.cells if cell.grade or cell.task}
-    own = {cell.name for cell in manifest.cells if cell.is_answer}
-    return frozenset(graded_cells if before.written == now.written else same & own)
+    answers = {cell.name for cell in manifest.cells if cell.is_answer}
+    return frozenset(graded_cells if before.written == now.written else same & answers)
 
 
 class _Sources:
@@ -61,14 +61,14 @@ class _Sources:
 
 
 def _sources(notebook: Mapping[str, Any], manifest: Manifest) -> _Sources:
-    found = _Sources()
+    sources = _Sources()
     for cell in notebook["cells"]:
         name = cell["metadata"].get("nbgrader", {}).get("grade_id", "")
-        known = manifest.by_name.get(name)
-        if known is not None and known.locked:
+        declared = manifest.by_name.get(name)
+        if declared is not None and declared.locked:
             continue
         source = cell["source"] if isinstance(cell["source"], str) else "".join(cell["source"])
-        found.written.append(source)
+        sources.written.append(source)
         if name:
-            found.named[name] = source
-    return found
+            sources.named[name] = source
+    return sources

@@ -56,16 +56,16 @@ class Provenance:
 
     def differences(self, other: Provenance) -> list[str]:
         """Return what another provenance has differently, as sentences; nothing if it is the same."""
-        found = []
+        changes = []
         if self.checks != other.checks:
-            found.append("The checks or the reference have changed.")
+            changes.append("The checks or the reference have changed.")
         if self.package != other.package:
-            found.append("The package that students have has changed.")
-        found += _changes("environment", self.environment, other.environment)
-        found += _changes("limit", self.limits, other.limits)
+            changes.append("The package that students have has changed.")
+        changes += _changes("environment", self.environment, other.environment)
+        changes += _changes("limit", self.limits, other.limits)
         if (self.isolation, self.layers) != (other.isolation, other.layers):
-            found.append(f"Isolation was {describe_isolation(self)}, it is {describe_isolation(other)}.")
-        return found
+            changes.append(f"Isolation was {describe_isolation(self)}, it is {describe_isolation(other)}.")
+        return changes
 
 
 def _changes(what: str, before: Mapping[str, Any], after: Mapping[str, Any]) -> list[str]:
@@ -111,12 +111,12 @@ def changed_since(kept: Sequence[Provenance], now: Provenance, again: str) -> st
     decided = (now.checks, now.package)
     checks = sum((one.checks, one.package) != decided for one in kept)
     others = sum((one.checks, one.package) == decided and one.environment != now.environment for one in kept)
-    told = []
+    messages = []
     if checks:
-        told.append(f"the checks have changed since {checks} of these were graded: {again}")
+        messages.append(f"the checks have changed since {checks} of these were graded: {again}")
     if others:
-        told.append(f"the environment has changed since {others} of these were graded: {again}")
-    return "; ".join(told)
+        messages.append(f"the environment has changed since {others} of these were graded: {again}")
+    return "; ".join(messages)
 
 
 def package_hash(wheel: str) -> str:
@@ -137,19 +137,19 @@ def package_hash(wheel: str) -> str:
 
 def environment() -> dict[str, str]:
     """Return what of this machine may decide a grade: versions, platform, and the processor as PyTorch uses it."""
-    found = {"python": platform.python_version(), "platform": f"{platform.system()} {platform.machine()}"}
+    versions = {"python": platform.python_version(), "platform": f"{platform.system()} {platform.machine()}"}
     for package in PACKAGES:
         try:
-            found[package] = version(package)
+            versions[package] = version(package)
         except PackageNotFoundError:
-            found[package] = "absent"
-    found["cpu capability"] = _cpu_capability()
-    return found
+            versions[package] = "absent"
+    versions["cpu capability"] = _cpu_capability()
+    return versions
 
 
 @cache
 def _cpu_capability() -> str:
     """Ask PyTorch in a process of its own: the one that keeps the gradebook stays free of it."""
     question = "import torch; print(torch.backends.cpu.get_cpu_capability())"
-    asked = subprocess.run([sys.executable, "-c", question], capture_output=True, text=True, check=False)
-    return asked.stdout.strip() or "unknown"
+    process = subprocess.run([sys.executable, "-c", question], capture_output=True, text=True, check=False)
+    return process.stdout.strip() or "unknown"

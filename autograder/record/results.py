@@ -136,8 +136,8 @@ class GradeResult:
             "notebooks": [dict(vars(notebook)) for notebook in self.notebooks],
             "provenance": self.provenance.to_dict(),
         }
-        own = {name: value for name, value in vars(self).items() if name != "unchanged"}
-        return {"score": self.score, "max_score": self.max_score, **own, **parts}
+        stored = {name: value for name, value in vars(self).items() if name != "unchanged"}
+        return {"score": self.score, "max_score": self.max_score, **stored, **parts}
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any], *, unchanged: bool = False) -> GradeResult:
@@ -229,5 +229,5 @@ def _with_times(result: GradeResult, path: Path) -> GradeResult:
 def read_results(course: Course, chapter: str) -> list[GradeResult]:
     """Return the results of a chapter, ordered by student."""
     folder = course.root / "results" / chapter
-    found = (read_result(course, chapter, path.stem) for path in sorted(folder.glob("*.json")))
-    return [result for result in found if result is not None]
+    results = (read_result(course, chapter, path.stem) for path in sorted(folder.glob("*.json")))
+    return [result for result in results if result is not None]

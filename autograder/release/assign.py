@@ -9,16 +9,20 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from autograder.authoring.chapter import Chapter, find_chapter
+from autograder.authoring.chapter import Chapter, chapters, find_chapter
 from autograder.authoring.drift import raise_if_drifted
 from autograder.authoring.files import remove_stale_temp_files, write_all_or_none
 from autograder.authoring.myst import write_notebook
+from autograder.authoring.selection import provided_exercises, require_names, select
 from autograder.authoring.solution_notebook import source_notebook
 from autograder.authoring.sync import sync
+from autograder.course.course_file import CourseFile, course_file_path, read_course_file
 from autograder.course.folder import Course
 from autograder.errors import CourseError
-from autograder.release.leaks import Material, find_leaks, project_secrets, refuse_leaks
+from autograder.release.leaks import Material, find_leaks, refuse_leaks
 from autograder.release.nbgrader_release import generate_assignment, released_notebook
+from autograder.release.parts_index import PARTS_INDEX
+from autograder.release.secret_texts import project_secrets
 from autograder.release.student_files import write_student_files
 
 STUDENT_FOLDER = "student"
@@ -53,16 +57,18 @@ def assign(root: Path, course: Course, chapter_names: Sequence[str]) -> list[Ass
 
     Args:
         root: the project.
-        course: the course folder.
+        course: the course folder. Its ``course.toml`` says which exercises and questions of a chapter are assigned.
         chapter_names: names of chapters, or the beginnings of them.
 
     Raises:
-        CourseError: if there is no such chapter, something has drifted from the reference, a solution would get out, nbgrader refuses, or
-            the course folder cannot be written.
+        CourseError: if there is no such chapter, ``course.toml`` is wrong, something has drifted from the reference, a solution would
+            get out, nbgrader refuses, or the course folder cannot be written.
     """
-    selected = list(dict.fromkeys(find_chapter(root, name) for name in chapter_names))
-    if not selected:
+    whole = list(dict.fromkeys(find_chapter(root, name) for name in chapter_names))
+    if not whole:
         raise CourseError("no chapter was named", do="Name at least one, for example 03.")
+    plan = read_course_file(course.root, [chapter.name for chapter in chapters(root)])
+    selected = [_selected(chapter, plan, course) for chapter in whole]
     drifts = sync(root, check=True, only=[chapter.name for chapter in selected])
     raise_if_drifted(drifts, "what would be released is not what the reference says", do="Nothing was released.")
     for chapter in selected:
@@ -77,6 +83,17 @@ def assign(root: Path, course: Course, chapter_names: Sequence[str]) -> list[Ass
             for chapter, paths in made.items()
         }
         return _publish_all(course, contents, selected)
+
+
+def _selected(chapter: Chapter, plan: CourseFile, course: Course) -> Chapter:
+    """Return a chapter with what the course assigns of it."""
+    wishes = plan.chapter(chapter.name)
+    names = [*(wishes.only or ()), *(wishes.without or ())]
+    try:
+        require_names(chapter, names)
+    except CourseError as error:
+        raise CourseError(error.what, where=course_file_path(course.root), do=error.do) from error
+    return select(chapter, lambda name: plan.selects(chapter.name, name)) if names else chapter
 
 
 def _publish_all(
@@ -103,8 +120,13 @@ def _make(root: Path, course: Course, chapter: Chapter, folder: Path) -> list[Pa
 def _refuse_solutions(root: Path, made: Mapping[Chapter, Sequence[Path]]) -> None:
     """Search what students get, all at once: much of it is the same for every chapter."""
     registry = next(iter(made)).registry
-    materials = [Material(path, chapter.name) for chapter, paths in made.items() for path in paths]
-    refuse_leaks(find_leaks(materials, project_secrets(root, registry)), "the release would give solutions away")
+    materials = [
+        Material(path, chapter.name, provided=frozenset(exercise.name for exercise in provided_exercises(chapter)))
+        for chapter, paths in made.items()
+        for path in paths
+    ]
+    leaks = find_leaks(materials, project_secrets(root, registry), root / PARTS_INDEX)
+    refuse_leaks(leaks, "the release would give solutions away")
 
 
 def _publish(course: Course, chapter: Chapter, files: dict[Path, bytes]) -> Assigned:

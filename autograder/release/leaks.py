@@ -1,109 +1,40 @@
-"""Search what students receive or can see for what they must not.
+"""Search everything that students receive or see for solutions, hidden questions, rubrics and model answers.
 
-Secret are the bodies of the exercises, the questions that only the grader asks, rubrics and model answers, and the canary that stands in
-every solution of nbgrader's source. What counts as a find:
+Protects against:
 
-- A **line** of a solution (its code without spaces and trailing comment, at least 12 characters; a comment of its own counts as well)
+- a **line** of a solution (its code without spaces and trailing comment, at least 12 characters; a comment of its own counts as well)
   that stands nowhere in what is public anyway: docstrings, lessons, the site's pages, the code that every student build carries, and
   for a chapter the solutions of the chapters before it.
-- Lines that are public one by one (``if mask is None:``) give a solution away together: most of a body's lines (three in five, and all
+- lines that are public one by one (``if mask is None:``) and together give a solution away: most of a body's lines (three in five, and all
   of a body of one or two) close to each other. This rule also finds a solution in a lesson, whose lines are public by being there.
-- A **sentence** of a model answer or a mark scheme (letters and digits only, at least 25), by the same two rules.
-- A line of the code of a **known mistake** that stands nowhere in what is public: the mistake is the solution but for one place.
-- The line of a hidden test, nbgrader's markers around solutions and hidden tests, and the canary, wherever they stand.
+- a **sentence** of a model answer or a mark scheme (letters and digits only, at least 25), by the same two rules.
+- a line of the code of a **known mistake** that stands nowhere in what is public: the mistake is the solution but for one place.
+- the line of a hidden test, nbgrader's markers around solutions and hidden tests, and the canary in every solution, anywhere
 
-In feedback, what a student wrote is no find: a right solution may well read like ours.
+Does not protect against:
+
+- a solution that is paraphrased, renamed or translated
+- text within raster images
+- a student's own text in feedback, which counts as no find: a right solution may well read like ours
 """
 
 from __future__ import annotations
 
-import io
 import math
 import re
-import tokenize
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Callable, Iterable, Iterator, Sequence, Set
 from dataclasses import dataclass, field
-from functools import cached_property
 from pathlib import Path
-from typing import Literal
+from typing import TypeAlias
 
-import ahocorasick
-
-import autograder
-import tfcourse
-from autograder.authoring.chapter import Chapter, chapters
-from autograder.authoring.exercise_source import BEGIN_SOLUTION, END_SOLUTION
-from autograder.authoring.solution_notebook import BEGIN_HIDDEN, CANARY, END_HIDDEN, hidden_test
-from autograder.checking.exercise import Exercise
 from autograder.course.folder import Course
 from autograder.errors import CourseError
-from autograder.release.student_module import solution_helpers, statement_lines, student_module
-from autograder.release.text_extraction import NOT_TEXT, extract_texts
-from autograder.static_analysis.definitions import find_definition, module_source
+from autograder.release.parts_index import PartsIndex
+from autograder.release.secret_texts import Kind, Secret, Secrets, letters_only, strip_whitespace, written_texts
+from autograder.release.text_extraction import NOT_TEXT, extract_contents, extract_texts, text_forms
 
-Kind = Literal["solution", "known mistake", "rubric", "hidden test", "marker", "canary"]
-
-_LINE_LENGTH = 12
-_SENTENCE_LENGTH = 25
 _MOST = 0.6
 _CHAPTER = re.compile(r"\d+_\w+")
-# Neither a letter nor a digit: of the first 128 characters, as UTF-8 has them, and of all others.
-_PLAIN = bytes(code for code in range(128) if not chr(code).isalnum())
-_NEITHER = re.compile(r"\W+")
-_SENTENCE_END = re.compile(r"(?<=[.!?:;])\s+|\n\s*(?:[-*+]|\d+\.)\s+|\n\s*\n")
-
-
-@dataclass(frozen=True)
-class Secret:
-    """Something that students must not see.
-
-    Attributes:
-        kind: what it is.
-        name: the exercise or question that it belongs to, or the marker itself.
-        chapter: its chapter; empty for what is secret everywhere.
-        parts: its lines or sentences as they are searched for.
-    """
-
-    kind: Kind
-    name: str
-    chapter: str
-    parts: tuple[str, ...]
-
-
-@dataclass(frozen=True)
-class Secrets:
-    """Everything secret, and what is public beside it.
-
-    Attributes:
-        items: the secrets.
-        public: texts that everybody may read.
-    """
-
-    items: tuple[Secret, ...]
-    public: tuple[str, ...] = ()
-
-    def parts_in(self, text: str) -> set[str]:
-        """Return which parts of any secret stand in a text."""
-        return {part for _, part in self._automaton.iter(text)} if self.items else set()
-
-    @cached_property
-    def _automaton(self) -> ahocorasick.Automaton:
-        # To look for two thousand parts one by one takes a hundred times as long as to read the text once.
-        found = ahocorasick.Automaton()
-        for part in {part for item in self.items for part in item.parts}:
-            found.add_word(part, part)
-        found.make_automaton()
-        return found
-
-    @cached_property
-    def public_code(self) -> str:
-        """What is public, without white space."""
-        return "\n".join(map(strip_whitespace, self.public))
-
-    @cached_property
-    def public_words(self) -> str:
-        """What is public, letters and digits only."""
-        return "\n".join(map(letters_only, self.public))
 
 
 @dataclass(frozen=True)
@@ -114,11 +45,13 @@ class Material:
         path: the file.
         chapter: the chapter that it is given out with: solutions of earlier chapters may be in it. None: no solution may.
         own: files of the student's own making; what stands in them is no leak.
+        provided: exercises whose solutions are given out with the chapter on purpose.
     """
 
     path: Path
     chapter: str | None = None
     own: tuple[Path, ...] = ()
+    provided: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True)
@@ -141,12 +74,14 @@ class Leak:
         return f"{self.file}: {self.kind} {self.name}: {self.part[:80]}"
 
 
-def find_leaks(files: Iterable[Path | Material], secrets: Secrets) -> list[Leak]:
+def find_leaks(files: Iterable[Path | Material], secrets: Secrets, store: Path | None = None) -> list[Leak]:
     """Search files for secrets.
 
     Args:
         files: what students receive or can see; a plain path is searched for everything.
         secrets: what to search for.
+        store: a file that keeps which lines of secrets stand in which contents, so that most of what has not changed since is not
+            searched again. It can be deleted at any time.
 
     Returns:
         One leak for each file and secret, with the first part that was found. Of files with the same content the first is named.
@@ -155,12 +90,22 @@ def find_leaks(files: Iterable[Path | Material], secrets: Secrets) -> list[Leak]
     # What is secret for everybody comes first, then what is for those who have come to a chapter: to them less and less is secret. So a
     # content that has been searched, such as that of an archive beside the archive, need not be searched again.
     materials.sort(key=lambda material: material.chapter or "")
-    searched: dict[tuple[Path, ...], set[bytes]] = {}
+    searched: dict[tuple[Path, ...], set[str]] = {}
+    index = PartsIndex.read(store, secrets)
+    # Only chapter and own files decide what is secret in a file, so most files share a search.
+    searches: dict[tuple[str | None, tuple[Path, ...], frozenset[str]], _Search] = {}
     found: list[Leak] = []
     for material in materials:
-        search = _Search(secrets, material)
-        for label, forms in extract_texts(material.path, searched.setdefault(material.own, set())):
-            found += search.leaks(label, forms)
+        audience = material.chapter, material.own, material.provided
+        search = searches.get(audience) or searches.setdefault(audience, _Search(secrets, material))
+        for content in extract_contents(material.path, searched.setdefault(material.own, set())):
+            known = index.parts_in(content)
+            if known is not None and not search.can_leak(known):
+                continue
+            texts = search.texts(text_forms(content))
+            index.add(content, set().union(*(parts for form in texts for _, parts in form)))
+            found += search.leaks(content.label, *texts)
+    index.write(store)
     return list(dict.fromkeys(found))
 
 
@@ -173,22 +118,6 @@ def refuse_leaks(leaks: Sequence[Leak], what: str) -> None:
     if leaks:
         listed = "\n".join(f"  - {leak}" for leak in leaks)
         raise CourseError(f"{what}:\n{listed}", do="Nothing was given out. Rewrite what is public, or the solution.")
-
-
-def project_secrets(root: Path, registry: Mapping[str, Exercise] | None = None) -> Secrets:
-    """Return what must not get out of a project, and what is public in it."""
-    every = chapters(root, registry)
-    known = every[0].registry if every else dict(registry or {})
-    items = [_solution(exercise) for exercise in known.values()]
-    items += [mistake for exercise in known.values() for mistake in _mistakes(exercise)]
-    items += [Secret("hidden test", name, "", (strip_whitespace(hidden_test(name)),)) for name in known]
-    items += [rubric for chapter in every for rubric in _rubrics(chapter)]
-    items += [
-        Secret("marker", m, "", (strip_whitespace(m),))
-        for m in (BEGIN_SOLUTION, END_SOLUTION, BEGIN_HIDDEN, END_HIDDEN)
-    ]
-    items.append(Secret("canary", CANARY, "", (strip_whitespace(CANARY),)))
-    return Secrets(tuple(item for item in items if item.parts), tuple(_public(root, known)))
 
 
 def course_materials(course: Course) -> list[Material]:
@@ -218,27 +147,22 @@ def site_materials(site: Path) -> list[Material]:
 
 def written_materials(root: Path) -> list[Material]:
     """Return the texts that people write for students: a solution in them is public the moment the site is."""
-    patterns = ("chapters/*/lesson.md", "chapters/*/exercises.md", "book/**/*.md", "README.md")
-    paths = sorted(path for pattern in patterns for path in root.glob(pattern))
-    return [Material(path) for path in paths if "_build" not in path.parts]
+    return [Material(path) for path in written_texts(root)]
 
 
-def strip_whitespace(text: str) -> str:
-    """Return a text without white space."""
-    return "".join(text.split())
-
-
-def letters_only(text: str) -> str:
-    """Return the letters and digits of a text, in one case."""
-    plain = text.casefold().encode("utf-8", "surrogatepass").translate(None, _PLAIN)
-    return _NEITHER.sub("", plain.decode("utf-8", "surrogatepass"))
+# A text, and the parts of secrets that stand in it.
+_Text: TypeAlias = tuple[str, set[str]]
 
 
 class _Search:
-    """The search through one file."""
+    """The search through the files of one audience."""
 
     def __init__(self, secrets: Secrets, material: Material) -> None:
         self._secrets = [s for s in secrets.items if _is_secret(s, material)]
+        self._with_part: dict[str, list[int]] = {}
+        for index, secret in enumerate(self._secrets):
+            for part in secret.parts:
+                self._with_part.setdefault(part, []).append(index)
         self._parts_in = secrets.parts_in
         out = [s for s in secrets.items if s.kind == "solution" and not _is_secret(s, material)]
         # What has come out with an earlier chapter is public by now.
@@ -249,14 +173,36 @@ class _Search:
         own = [form for path in material.own for _, forms in extract_texts(path) for form in forms]
         self._own = {"solution": "\n".join(map(strip_whitespace, own)), "rubric": "\n".join(map(letters_only, own))}
 
-    def leaks(self, label: str, forms: Sequence[str]) -> Iterator[Leak]:
+    def texts(self, forms: Sequence[str]) -> tuple[list[_Text], list[_Text]]:
+        """Return the forms of a text without white space, and as letters only, each with the parts of secrets in it."""
         codes, words = (
             [(text, self._parts_in(text)) for text in map(how, forms)] for how in (strip_whitespace, letters_only)
         )
-        for secret in self._secrets:
+        return codes, words
+
+    def can_leak(self, present: Set[str]) -> bool:
+        """Whether a text with these parts of secrets may be a leak. False is certain; True asks for a look at the text."""
+        for secret in self._secrets_with(present):
+            parts = [part for part in secret.parts if part in present]
+            if secret.kind not in ("solution", "known mistake", "rubric"):
+                return True
+            public = self._public["rubric" if secret.kind == "rubric" else "solution"]
+            if any(part not in public for part in parts):
+                return True
+            if secret.kind != "known mistake" and len(parts) >= _enough(len(secret.parts)):
+                return True
+        return False
+
+    def leaks(self, label: str, codes: Sequence[_Text], words: Sequence[_Text]) -> Iterator[Leak]:
+        """Yield the leaks of a text from the two lists that :meth:`texts` returns."""
+        for secret in self._secrets_with(set().union(*(parts for _, parts in (*codes, *words)))):
             part = self._part(secret, words if secret.kind == "rubric" else codes)
             if part is not None:
                 yield Leak(label, secret.kind, secret.name, part)
+
+    def _secrets_with(self, present: Set[str]) -> list[Secret]:
+        """Return the secrets that have one of these parts, in order: most texts have no part of most secrets."""
+        return [self._secrets[i] for i in sorted({i for part in present for i in self._with_part.get(part, ())})]
 
     def _part(self, secret: Secret, texts: Iterable[tuple[str, Set[str]]]) -> str | None:
         kind = "rubric" if secret.kind == "rubric" else "solution"
@@ -275,11 +221,10 @@ class _Search:
 
 
 def _is_secret(secret: Secret, material: Material) -> bool:
-    return (
-        secret.kind not in ("solution", "known mistake")
-        or material.chapter is None
-        or secret.chapter >= material.chapter
-    )
+    if secret.kind not in ("solution", "known mistake") or material.chapter is None:
+        return True
+    # The name of a known mistake begins with that of its exercise.
+    return secret.chapter >= material.chapter and secret.name.partition(",")[0] not in material.provided
 
 
 def _enough(count: int) -> int:
@@ -304,69 +249,6 @@ def _places(part: str, text: str) -> Iterator[int]:
     while place >= 0:
         yield place
         place = text.find(part, place + 1)
-
-
-def _solution(exercise: Exercise) -> Secret:
-    module, node = find_definition(exercise.reference)
-    lines = statement_lines(module, node)
-    for helper in solution_helpers(module, exercise.name):
-        lines += statement_lines(module, helper)
-    return Secret("solution", exercise.name, exercise.chapter, code_parts(lines))
-
-
-def _mistakes(exercise: Exercise) -> Iterator[Secret]:
-    """A known mistake is the solution but for one place, so the code of that place tells where to look."""
-    for mistake in exercise.misconceptions:
-        lines = [line for piece in mistake.code for line in piece.split("\n")]
-        yield Secret("known mistake", f"{exercise.name}, {mistake.name}", exercise.chapter, code_parts(lines))
-
-
-def code_parts(lines: Sequence[str]) -> tuple[str, ...]:
-    """Return the lines of a body as they are searched for; of a body without a long line, the whole."""
-    parts = [strip_whitespace(part) for line in lines for part in _code_and_comment(line)]
-    long = [part for part in parts if len(part) >= _LINE_LENGTH]
-    whole = "".join(parts)
-    return tuple(dict.fromkeys(long or ([whole] if len(whole) >= _LINE_LENGTH else [])))
-
-
-def _code_and_comment(line: str) -> tuple[str, ...]:
-    """Return a line's code without the comment behind it, or the text of a line that is a comment."""
-    code = line.strip()
-    if code.startswith("#"):
-        return (code.lstrip("# "),)
-    try:
-        for token in tokenize.generate_tokens(io.StringIO(code + "\n").readline):
-            if token.type == tokenize.COMMENT:
-                return (code[: token.start[1]],)
-    except (tokenize.TokenError, IndentationError, SyntaxError):
-        # Part of a statement over several lines.
-        pass
-    return (code,)
-
-
-def _rubrics(chapter: Chapter) -> Iterator[Secret]:
-    for rubric in chapter.rubrics().values():
-        for text in (rubric.answer, rubric.marks):
-            sentences = map(letters_only, _SENTENCE_END.split(text))
-            parts = [part for part in sentences if len(part) >= _SENTENCE_LENGTH]
-            yield Secret("rubric", rubric.question, chapter.name, tuple(dict.fromkeys(parts)))
-
-
-def _public(root: Path, registry: Mapping[str, Exercise]) -> Iterator[str]:
-    """Return what every student may read: the build of the very first chapter, lessons, prompts and pages."""
-    stubs: dict[Path, dict[str, str]] = {}
-    for name, exercise in registry.items():
-        module, _ = find_definition(exercise.reference)
-        stubs.setdefault(module.path.resolve(), {})[name] = exercise.chapter
-    for path in sorted(Path(str(tfcourse.__file__)).parent.rglob("*.py")):
-        module = module_source(path)
-        yield student_module(module, stubs.get(path.resolve(), {}))
-    for path in sorted((Path(str(autograder.__file__)).parent / "checking").rglob("*.py")):
-        yield module_source(path).text
-    for exercise in registry.values():
-        yield from (mistake.explanation for mistake in exercise.misconceptions)
-    for material in written_materials(root):
-        yield material.path.read_text(encoding="utf-8", errors="replace")
 
 
 def _files(folder: Path, wanted: Callable[[Path], bool] = Path.is_file) -> list[Path]:

@@ -15,6 +15,7 @@ import autograder
 import tfcourse
 from autograder.authoring.chapter import Chapter
 from autograder.authoring.files import write_all_or_none
+from autograder.authoring.selection import provided_exercises
 from autograder.authoring.sync import require_project_package
 from autograder.checking.exercise import Exercise
 from autograder.checks_version import checks_stamp
@@ -24,8 +25,8 @@ from autograder.release.answer_keys import record_answer_keys
 from autograder.release.student_module import student_module
 from autograder.static_analysis.definitions import ModuleSource, find_definition, module_source
 
-# The oldest date that a zip archive can hold: a wheel's bytes must not depend on the clock.
-_DATE = (1980, 1, 1, 0, 0, 0)
+# The date of this version: a wheel's bytes must not depend on the clock. tests/test_repository.py compares it with CITATION.cff.
+RELEASED = (2026, 11, 26)
 _CACHE = Path(".cache", "recordings")
 _LICENCES = ("LICENSE", "LICENSE-CONTENT")
 # What the package itself tells to install, where a text is to be made or loaded. The other extras are for those who teach.
@@ -53,7 +54,7 @@ def build_student_wheel(root: Path, chapter: Chapter, out_dir: Path) -> Path:
         out_dir: where the wheel goes.
 
     Returns:
-        The wheel, for example ``tfcourse-0.2.0+ch03-py3-none-any.whl``.
+        The wheel, for example ``tfcourse-0.3.0+ch03-py3-none-any.whl``.
 
     Raises:
         CourseError: if the installed package is not this project's, a module cannot be cut, the address of the site is unfit, or the
@@ -61,7 +62,7 @@ def build_student_wheel(root: Path, chapter: Chapter, out_dir: Path) -> Path:
     """
     require_project_package(root)
     project = _project(root)
-    version = f"{project['version']}+{chapter.tag}"
+    version = _version(project, chapter)
     files = {**_package_files(chapter, version), **_engine_files(site_address(root)), **_recordings(root, chapter)}
     info = f"tfcourse-{version}.dist-info"
     licences = {name: (root / name).read_bytes() for name in _LICENCES if (root / name).is_file()}
@@ -70,9 +71,18 @@ def build_student_wheel(root: Path, chapter: Chapter, out_dir: Path) -> Path:
     files[f"{info}/entry_points.txt"] = _ENTRY_POINTS
     files |= {f"{info}/licenses/{name}": content for name, content in licences.items()}
     files[f"{info}/RECORD"] = _record(files, info)
-    path = out_dir / f"tfcourse-{version}-py3-none-any.whl"
+    path = out_dir / wheel_name(root, chapter)
     write_all_or_none({path: zipped(files)})
     return path
+
+
+def wheel_name(root: Path, chapter: Chapter) -> str:
+    """Return the file name of a chapter's student wheel."""
+    return f"tfcourse-{_version(_project(root), chapter)}-py3-none-any.whl"
+
+
+def _version(project: Mapping[str, Any], chapter: Chapter) -> str:
+    return f"{project['version']}+{chapter.tag}"
 
 
 def zipped(files: Mapping[str, bytes]) -> bytes:
@@ -80,7 +90,7 @@ def zipped(files: Mapping[str, bytes]) -> bytes:
     buffer = io.BytesIO()
     with zipfile.ZipFile(buffer, "w") as archive:
         for name in sorted(files):
-            entry = zipfile.ZipInfo(name, _DATE)
+            entry = zipfile.ZipInfo(name, (*RELEASED, 0, 0, 0))
             entry.compress_type = zipfile.ZIP_DEFLATED
             entry.create_system = 3  # Unix, on every system: the permissions below are meant
             entry.external_attr = 0o644 << 16
@@ -89,8 +99,11 @@ def zipped(files: Mapping[str, bytes]) -> bytes:
 
 
 def secret_exercises(chapter: Chapter) -> dict[str, Exercise]:
-    """Return the exercises that are still secret while a chapter is out: its own and those of later chapters."""
-    return {name: item for name, item in chapter.registry.items() if item.chapter >= chapter.name}
+    """Return the exercises that are still secret while a chapter is out: its own, but those that are provided, and later ones."""
+    provided = {exercise.name for exercise in provided_exercises(chapter)}
+    return {
+        name: item for name, item in chapter.registry.items() if item.chapter >= chapter.name and name not in provided
+    }
 
 
 def _project(root: Path) -> dict[str, Any]:

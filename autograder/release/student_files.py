@@ -8,11 +8,15 @@ from pathlib import Path
 from autograder.authoring.chapter import Chapter, chapters
 from autograder.authoring.drift import raise_if_drifted
 from autograder.authoring.files import write_all_or_none
+from autograder.content_hash import hash_files
+from autograder.release.artifact_cache import cached_artifact, code_hash
 from autograder.release.assistants import assistant_files
-from autograder.release.leaks import Material, find_leaks, project_secrets, refuse_leaks
+from autograder.release.leaks import Material, find_leaks, refuse_leaks
 from autograder.release.lesson_notebook import lesson_name, lesson_notebooks
 from autograder.release.nbgrader_release import released_notebook
-from autograder.release.student_build import build_student_wheel, zipped
+from autograder.release.parts_index import PARTS_INDEX
+from autograder.release.secret_texts import project_secrets
+from autograder.release.student_build import build_student_wheel, wheel_name, zipped
 
 _README = """\
 {chapter}
@@ -29,6 +33,11 @@ You need Python 3.11 or newer. In a terminal, in this folder:
 
   python -m venv .venv
   . .venv/bin/activate            (on Windows: .venv\\Scripts\\activate)
+
+On Linux and Windows the next command would install PyTorch with the libraries of NVIDIA's GPUs, which take more than 5 GB of disk.
+Nothing here needs a GPU: install PyTorch's CPU build first, by the command that https://pytorch.org/get-started/locally/ shows for
+"CPU". It takes some 1 GB. On a Mac there is nothing to choose.
+
   python -m pip install jupyterlab matplotlib babel num2words ./{wheel}
   jupyter lab {notebook}
 
@@ -59,23 +68,40 @@ def student_files(root: Path, out_dir: Path, only: Sequence[str] | None = None) 
     Raises:
         CourseError: if a chapter is not fit to be given out, a solution would get out, or a file cannot be written.
     """
-    notebooks = {}
+    notebooks, code = {}, code_hash(root)
     for chapter in chapters(root):
         if only is None or chapter.name in only:
             raise_if_drifted(chapter.faults(), f"chapter {chapter.name} is not fit to be given out")
             notebooks[chapter] = out_dir / chapter.name / f"{chapter.name}.ipynb"
-            write_all_or_none({notebooks[chapter]: released_notebook(chapter)})
+            write_all_or_none({notebooks[chapter]: _notebook(root, chapter, code)})
     lessons = lesson_notebooks(list(notebooks))
     # The last package first: it has the question sheets of all chapters, which are recorded at once then.
-    wheels = {chapter: build_student_wheel(root, chapter, notebooks[chapter].parent) for chapter in reversed(notebooks)}
+    wheels = {chapter: _wheel(root, chapter, code, notebooks[chapter].parent) for chapter in reversed(notebooks)}
     found = {chapter.name: [notebook, wheels[chapter]] for chapter, notebook in notebooks.items()}
     for chapter, notebook in notebooks.items():
         if chapter.name in lessons:
             found[chapter.name].append(notebook.with_name(lesson_name(chapter)))
             write_all_or_none({found[chapter.name][-1]: lessons[chapter.name]})
     materials = [Material(path, chapter) for chapter, paths in found.items() for path in paths]
-    refuse_leaks(find_leaks(materials, project_secrets(root)), "the downloads would give solutions away")
+    leaks = find_leaks(materials, project_secrets(root), root / PARTS_INDEX)
+    refuse_leaks(leaks, "the downloads would give solutions away")
     return found
+
+
+def _notebook(root: Path, chapter: Chapter, code: str) -> bytes:
+    """Return a chapter's released notebook, from the cache if neither its text nor the code has changed."""
+    key = code, hash_files(root, [chapter.path, chapter.rubrics_path])
+    return cached_artifact(root, f"notebook-{chapter.tag}", key, lambda: released_notebook(chapter))
+
+
+def _wheel(root: Path, chapter: Chapter, code: str, folder: Path) -> Path:
+    """Write a chapter's student wheel into a folder, from the cache if the code has not changed."""
+    path = folder / wheel_name(root, chapter)
+    content = cached_artifact(
+        root, f"wheel-{chapter.tag}", [code], lambda: build_student_wheel(root, chapter, folder).read_bytes()
+    )
+    write_all_or_none({path: content})
+    return path
 
 
 def write_student_files(root: Path, chapter: Chapter, notebook: bytes, folder: Path) -> list[Path]:

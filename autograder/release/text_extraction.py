@@ -11,7 +11,7 @@ import struct
 import zipfile
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 # Pictures and fonts: nothing in them is text, and searching megabytes of noise finds nothing but time.
 NOT_TEXT = frozenset(
@@ -22,7 +22,21 @@ _ESCAPE = re.compile(r"\\(u[0-9a-fA-F]{4}|.)", re.DOTALL)
 _MEANING = {"n": "\n", "t": "\t", "r": "\r"}
 
 
-def extract_texts(path: Path, read: set[bytes] | None = None) -> Iterator[tuple[str, list[str]]]:
+class Content(NamedTuple):
+    """A file, or a member of an archive.
+
+    Attributes:
+        label: the path; for a member of an archive ``path!member``.
+        digest: a hash of its kind and bytes.
+        data: its bytes.
+    """
+
+    label: str
+    digest: str
+    data: bytes
+
+
+def extract_texts(path: Path, read: set[str] | None = None) -> Iterator[tuple[str, list[str]]]:
     """Return the texts of a file, each in every form in which something could stand in it.
 
     Args:
@@ -32,31 +46,40 @@ def extract_texts(path: Path, read: set[bytes] | None = None) -> Iterator[tuple[
     Yields:
         A label (the path; for a member of an archive ``path!member``) and the forms of its text.
     """
-    yield from _texts(str(path), path.read_bytes(), set() if read is None else read)
+    for content in extract_contents(path, read):
+        yield content.label, text_forms(content)
 
 
-def _texts(label: str, content: bytes, read: set[bytes]) -> Iterator[tuple[str, list[str]]]:
+def extract_contents(path: Path, read: set[str] | None = None) -> Iterator[Content]:
+    """Return a file, or the members of an archive, without images and fonts; arguments as for :func:`extract_texts`."""
+    yield from _contents(str(path), path.read_bytes(), set() if read is None else read)
+
+
+def _contents(label: str, data: bytes, read: set[str]) -> Iterator[Content]:
     suffix = Path(label).suffix.casefold()
-    digest = hashlib.sha256(suffix.encode() + b"\0" + content).digest()
+    digest = hashlib.sha256(suffix.encode() + b"\0" + data).hexdigest()
     if suffix in NOT_TEXT or digest in read:
         return
     read.add(digest)
-    if zipfile.is_zipfile(io.BytesIO(content)):
-        with zipfile.ZipFile(io.BytesIO(content)) as archive:
+    if zipfile.is_zipfile(io.BytesIO(data)):
+        with zipfile.ZipFile(io.BytesIO(data)) as archive:
             for name in sorted(archive.namelist()):
-                yield from _texts(f"{label}!{name}", archive.read(name), read)
+                yield from _contents(f"{label}!{name}", archive.read(name), read)
         return
-    if suffix == ".safetensors":
-        content = _header(content)
-    text = content.decode("utf-8", errors="ignore")
+    yield Content(label, digest, data)
+
+
+def text_forms(content: Content) -> list[str]:
+    """Return the text of a file in every form in which something could stand in it: as it is, without markup, unescaped."""
+    is_recording = Path(content.label).suffix.casefold() == ".safetensors"
+    text = (_header(content.data) if is_recording else content.data).decode("utf-8", errors="ignore")
     forms = [text]
     if "<" in text:
         forms.append(html.unescape(_TAG.sub("", text)))
     if "\\" in text:
         # Text inside scripts and search indexes is written with escapes.
         forms.append(_ESCAPE.sub(lambda match: _unescaped(match[1]), text))
-    forms += ["\n".join(_strings(text))]
-    yield label, forms
+    return [*forms, "\n".join(_strings(text))]
 
 
 def _header(content: bytes) -> bytes:

@@ -15,7 +15,7 @@ import jinja2
 from autograder.authoring.files import write_all_or_none
 from autograder.checking.verdict import Diagnosis
 from autograder.errors import CourseError
-from autograder.feedback.markup import in_code, points_text
+from autograder.feedback.markup import duration_text, in_code, points_text
 from autograder.record.results import ExerciseResult
 from autograder.reports.grades import Grade
 
@@ -167,6 +167,11 @@ class ChapterSummary:
             "pending": self.pending,
             "answers_pending": self.waiting,
             "late": self.late,
+            "lateness": {
+                work.grade.student: {"seconds": work.grade.late_by.total_seconds(), "points": work.grade.penalty}
+                for work in self.works
+                if work.grade.student in self.late
+            },
         }
 
 
@@ -288,6 +293,7 @@ def render(summaries: Sequence[ChapterSummary], *, title: str, folder: Path) -> 
     environment.filters["mark"] = mark
     environment.filters["in_code"] = in_code
     environment.filters["points"] = points_text
+    environment.filters["duration"] = duration_text
     names = {work.grade.student: work.grade.full_name for summary in summaries for work in summary.works}
     links = {
         (work.grade.student, summary.chapter): _relative(work.feedback, folder)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 
 from nbgrader.api import Grade as GradeRow
@@ -34,7 +34,7 @@ class Grade:
         moodle_id: the student's participant number in this chapter's assignment on Moodle, or empty.
         chapter: the chapter.
         submitted: when, or None if nothing was handed in.
-        due: when it was due, or None.
+        due: when it was due, the student's extension included, or None. Both times are in UTC, without a time zone, as nbgrader has them.
         raw: points before the penalty for lateness.
         penalty: points taken off for lateness.
         best: points that could be earned.
@@ -71,6 +71,13 @@ class Grade:
     def score(self) -> float:
         """Points after the penalty, never below zero."""
         return max(0.0, self.raw - self.penalty)
+
+    @property
+    def late_by(self) -> timedelta:
+        """Time between the student's own deadline and the submission; zero if it came in time or either is unknown."""
+        if self.submitted is None or self.due is None:
+            return timedelta()
+        return max(timedelta(), self.submitted - self.due)
 
     @property
     def full_name(self) -> str:
@@ -204,7 +211,7 @@ def _grade(assignment: Any, student: Any, submission: Any, known_as: Student, wa
         moodle_id=known_as.uploads.get(assignment.name, "") if on_moodle else "",
         chapter=assignment.name,
         submitted=submission.timestamp if submission else None,
-        due=assignment.duedate,
+        due=submission.duedate if submission else assignment.duedate,
         raw=float(submission.score) if submission else 0.0,
         penalty=float(submission.late_submission_penalty or 0.0) if submission else 0.0,
         best=float(assignment.max_score),

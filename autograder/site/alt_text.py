@@ -18,17 +18,17 @@ class _Pictures(HTMLParser):
         self.faults: list[str] = []
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        given = dict(attrs)
+        attributes = dict(attrs)
         if tag == "img":
-            self._examine(f"<img src={(given.get('src') or '')[:80]!r}>", given.get("alt"))
-        elif tag == "svg" and given.get("role") == "img" and "aria-labelledby" not in given:
-            self._examine("<svg role='img'>", given.get("aria-label"))
+            self._examine(f"<img src={(attributes.get('src') or '')[:80]!r}>", attributes.get("alt"))
+        elif tag == "svg" and attributes.get("role") == "img" and "aria-labelledby" not in attributes:
+            self._examine("<svg role='img'>", attributes.get("aria-label"))
 
-    def _examine(self, what: str, words: str | None) -> None:
-        if not (words or "").strip():
-            self.faults.append(f"{what} has no alternative text")
-        elif _PATH.match((words or "").strip()):
-            self.faults.append(f"{what} has a file path for an alternative text: {words!r}")
+    def _examine(self, element: str, text: str | None) -> None:
+        if not (text or "").strip():
+            self.faults.append(f"{element} has no alternative text")
+        elif _PATH.match((text or "").strip()):
+            self.faults.append(f"{element} has a file path for an alternative text: {text!r}")
 
 
 def picture_faults(html: str) -> list[str]:

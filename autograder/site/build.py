@@ -1,8 +1,8 @@
 """Build the course's site: one function, no command line.
 
-Jupyter Book runs in a process of its own, because Sphinx leaves global state behind. Pages are written into an empty folder every time,
-so that nothing of an earlier build survives; what makes a second build quick is kept elsewhere: the parsed documents and the outputs of
-the lessons. The finished site takes the place of the old one in a single step, and a failed build leaves the old one alone.
+Jupyter Book runs in a process of its own, because Sphinx leaves global state behind. A second build is quick because the parsed documents,
+the outputs of the lessons and the pages that have not changed are kept in the cache; :mod:`autograder.site.incremental` says when pages
+are not kept. The finished site takes the place of the old one in a single step, and a failed build leaves the old one alone.
 """
 
 from __future__ import annotations
@@ -29,6 +29,7 @@ from autograder.authoring.lesson_cache import execution_cache_path, prune_execut
 from autograder.errors import CourseError
 from autograder.site.build_log import RunReport, error_tail, plain, read_report, warnings_in
 from autograder.site.downloads import check_downloads
+from autograder.site.incremental import remove_unused_pictures, skeleton_key
 
 CONFIG = "_config.yml"
 TOC = "book/_toc.yml"
@@ -93,7 +94,7 @@ def build_site(
     _check_jupyter_book()
     offered = {chapter: [path.resolve() for path in paths] for chapter, paths in (downloads or {}).items()}
     _check_downloads(offered, root)
-    output = (output or root / _OUTPUT).resolve()
+    output = site_folder(root, output)
     cache = (cache or root / _CACHE).resolve()
     with _writing(output, cache):
         _check_output(output)
@@ -102,6 +103,11 @@ def build_site(
             _publish(cache / "_build" / "html", output)
     seconds = time.monotonic() - started
     return SiteReport(output, pages=report.pages, seconds=seconds, runtimes=report.runtimes, words=report.words)
+
+
+def site_folder(root: Path, output: Path | None = None) -> Path:
+    """Return the folder that a site goes to: the one that was named, else the project's own."""
+    return (output or root / _OUTPUT).resolve()
 
 
 def chapters_of(root: Path) -> list[str]:
@@ -199,12 +205,14 @@ def _run(
     documents are therefore thrown away, or the next build would pass in silence; lesson outputs stay cached.
     """
     work, report_file, sound = cache / "_build", cache / "report.json", cache / "sound"
-    executions = cache / "execution"
-    if not sound.is_file():
+    executions, skeleton = cache / "execution", skeleton_key(root, _offered_names(downloads))
+    before = sound.read_text(encoding="utf-8") if sound.is_file() else None
+    if before is None:
         shutil.rmtree(work, ignore_errors=True)
+    elif before != skeleton:
+        shutil.rmtree(work / "html", ignore_errors=True)
     for path in (sound, report_file):
         path.unlink(missing_ok=True)
-    shutil.rmtree(work / "html", ignore_errors=True)
     config = _derived_config(root, cache, executions, report_file, downloads)
     status, output, errors = _jupyter_book(root, cache, config, progress)
     report = read_report(report_file, root)
@@ -221,9 +229,14 @@ def _run(
         )
     if status != 0 or not (work / "html" / "index.html").is_file():
         raise SiteError(f"Jupyter Book ended with status {status} and without a site:\n{error_tail(errors or output)}")
-    sound.touch()
+    remove_unused_pictures(work / "html")
+    sound.write_text(skeleton, encoding="utf-8")
     prune_execution_caches(executions, execution_cache_path(root, executions))
     return report
+
+
+def _offered_names(downloads: Mapping[str, Sequence[Path]]) -> list[str]:
+    return [f"{chapter}/{path.name}" for chapter, paths in downloads.items() for path in paths]
 
 
 def _derived_config(
@@ -299,7 +312,7 @@ def _publish(built: Path, output: Path) -> None:
     (built / ".nojekyll").touch()
     aside = Path(tempfile.mkdtemp(dir=output.parent, prefix=f".{output.name}."))
     try:
-        shutil.move(built, aside / "new")
+        shutil.copytree(built, aside / "new")
         if output.exists():
             output.rename(aside / "old")
         try:

@@ -30,9 +30,9 @@ class CellFailure:
     line: int | None
 
     def __str__(self) -> str:
-        place = f"{self.page}.md" + (f", line {self.line}" if self.line else "")
+        position = f"{self.page}.md" + (f", line {self.line}" if self.line else "")
         cell = "\n".join(f"    {line}" for line in self.source.splitlines())
-        return f"{place}: a cell failed with\n  {self.error}\n  the cell:\n{cell}"
+        return f"{position}: a cell failed with\n  {self.error}\n  the cell:\n{cell}"
 
 
 @dataclass(frozen=True)
@@ -98,5 +98,5 @@ def _line(page: str, source: str, root: Path) -> int | None:
     lesson = root / f"{page}.md"
     if not source or not lesson.is_file():
         return None
-    before, found, _ = lesson.read_text(encoding="utf-8").partition(source)
-    return before.count("\n") + 1 if found else None
+    before, match, _ = lesson.read_text(encoding="utf-8").partition(source)
+    return before.count("\n") + 1 if match else None

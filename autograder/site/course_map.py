@@ -66,26 +66,26 @@ def road(course: list[Chapter], link: Callable[[str], str]) -> str:
 def uses(name: str, registry: Mapping[str, Exercise]) -> set[str]:
     """Return the exercises that the reference of an exercise names, itself or through helpers of its module."""
     by_object = {id(exercise.reference): other for other, exercise in registry.items()}
-    found: set[str] = set()
-    seen: set[int] = set()
+    names: set[str] = set()
+    visited: set[int] = set()
     queue: list[Any] = [registry[name].reference]
     while queue:
-        thing = queue.pop()
-        if id(thing) in seen:
+        current = queue.pop()
+        if id(current) in visited:
             continue
-        seen.add(id(thing))
-        module = inspect.getmodule(thing)
-        for value in _named(thing, vars(module)):
+        visited.add(id(current))
+        module = inspect.getmodule(current)
+        for value in _named(current, vars(module)):
             if id(value) in by_object:
-                found.add(by_object[id(value)])
-            elif inspect.isfunction(value) and value.__module__ == thing.__module__:
+                names.add(by_object[id(value)])
+            elif inspect.isfunction(value) and value.__module__ == current.__module__:
                 queue.append(value)
-    return found - {name}
+    return names - {name}
 
 
-def _named(thing: Any, names: Mapping[str, Any]) -> Iterator[Any]:
+def _named(definition: Any, names: Mapping[str, Any]) -> Iterator[Any]:
     """Return the values of a module's names that a piece of its code uses."""
-    for node in ast.walk(_tree(thing)):
+    for node in ast.walk(_tree(definition)):
         if isinstance(node, ast.Name) and node.id in names:
             yield names[node.id]
         elif isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id in names:
@@ -95,8 +95,8 @@ def _named(thing: Any, names: Mapping[str, Any]) -> Iterator[Any]:
 
 
 @cache
-def _tree(thing: Any) -> ast.Module:
-    return ast.parse(textwrap.dedent(inspect.getsource(thing)))
+def _tree(definition: Any) -> ast.Module:
+    return ast.parse(textwrap.dedent(inspect.getsource(definition)))
 
 
 def _station(chapter: Chapter, link: Callable[[str], str]) -> str:

@@ -17,10 +17,10 @@ def returns_as_prose(lines: list[str]) -> list[str]:
     """
     prepared: list[str] = []
     for line in lines:
-        word, _, rest = line.strip().partition(" ")
+        first, _, rest = line.strip().partition(" ")
         if prepared and prepared[-1].strip() in _SECTIONS and ":" in rest:
             indent = line[: len(line) - len(line.lstrip())]
-            prepared += [indent + word, indent + rest]
+            prepared += [indent + first, indent + rest]
         else:
             prepared.append(line)
     return prepared
@@ -37,5 +37,5 @@ def attribute_as_prose(lines: list[str]) -> list[str]:
     """
     if not lines or ":" not in lines[0]:
         return list(lines)
-    word, _, rest = lines[0].strip().partition(" ")
-    return [word, rest, *lines[1:]] if rest else list(lines)
+    first, _, rest = lines[0].strip().partition(" ")
+    return [first, rest, *lines[1:]] if rest else list(lines)

@@ -60,5 +60,5 @@ def _notebook_faults(file: Path) -> list[str]:
         sources = ["".join(cell["source"]) for cell in notebook["cells"]]
     except (ValueError, KeyError, TypeError) as error:
         return [f"{file} is not a notebook: {error}"]
-    found = [marker for marker in _SOLUTION_MARKERS if any(marker in source for source in sources)]
-    return [f"{file} carries {marker!r}: it is an instructor's notebook, release it first" for marker in found]
+    markers = [marker for marker in _SOLUTION_MARKERS if any(marker in source for source in sources)]
+    return [f"{file} carries {marker!r}: it is an instructor's notebook, release it first" for marker in markers]

@@ -41,6 +41,7 @@ from autograder.site.course_map import CourseMap
 from autograder.site.custom_elements import element_files
 from autograder.site.docstrings import attribute_as_prose, returns_as_prose
 from autograder.site.downloads import copy_downloads, download_links
+from autograder.site.incremental import find_plugins_once, pages_to_write
 from autograder.site.launch_links import LaunchSettings, launch_links
 from autograder.site.lesson_links import link_headings
 from autograder.site.mathjax import BUNDLE, copy_mathjax
@@ -60,9 +61,11 @@ def setup(app: Sphinx) -> dict[str, Any]:
     app.add_config_value("tfcourse_launch", {}, "html", [dict])
     app.add_config_value("tfcourse_downloads", {}, "html", [dict])
     app.add_config_value("tfcourse_report", "", "", [str])
+    find_plugins_once()
     app.add_directive("road", CourseMap)
     app.connect("config-inited", configure)
     app.connect("env-before-read-docs", execute_lessons)
+    app.connect("env-updated", pages_to_write)
     # Before napoleon, which runs at 500.
     app.connect("autodoc-process-docstring", prepare_docstring, priority=400)
     # After the theme's own handlers, which run at 500 and 501.
@@ -107,8 +110,8 @@ def link_lesson(app: Sphinx, document: nodes.document, docname: str) -> None:
     if page is None or page.kind != "exercises" or app.builder.format != "html":
         return
     lesson = f"chapters/{page.chapter}/lesson"
-    known = app.env.get_domain("std").data["labels"].values()
-    labels = {heading: label for where, label, heading in known if where == lesson}
+    targets = app.env.get_domain("std").data["labels"].values()
+    labels = {heading: label for where, label, heading in targets if where == lesson}
     address = app.builder.get_relative_uri(docname, lesson)
     for fault in link_headings(document, labels, lambda label: f"{address}#{label}"):
         _LOGGER.warning("%s", fault, location=docname, type="tfcourse", subtype="heading")
@@ -121,8 +124,8 @@ def dress_page(app: Sphinx, pagename: str, templatename: str, context: dict[str,
     downloads = download_links(app.config.tfcourse_downloads, page.chapter) if page else []
     settings = LaunchSettings.from_config(app.config.tfcourse_launch)
     launches = launch_links(settings, page.chapter) if page and downloads and settings else []
-    kept = [button for button in context.get("header_buttons", []) if button.get("label") not in _THEME_GROUPS]
-    context["header_buttons"] = header_buttons(downloads, launches, lambda name: pathto(name, 1), kept)
+    buttons = [button for button in context.get("header_buttons", []) if button.get("label") not in _THEME_GROUPS]
+    context["header_buttons"] = header_buttons(downloads, launches, lambda name: pathto(name, 1), buttons)
     if not context.get("body"):
         return
     context["body"] = with_valid_roles(context["body"])
@@ -178,5 +181,5 @@ def _report(app: Sphinx) -> dict[str, Any]:
 
 
 def _notebooks(app: Sphinx) -> dict[str, dict[str, Any]]:
-    found: dict[str, dict[str, Any]] = getattr(app.env, "nb_metadata", {})
-    return {name: found[name] for name in app.env.found_docs if name in found}
+    metadata: dict[str, dict[str, Any]] = getattr(app.env, "nb_metadata", {})
+    return {name: metadata[name] for name in app.env.found_docs if name in metadata}

@@ -118,13 +118,13 @@ def _translated(source: str) -> str:
     lines = (source if source.endswith("\n") else f"{source}\n").splitlines(keepends=True)
     for transform in (*manager.cleanup_transforms, *manager.line_transforms):
         lines = transform(lines)
-    left = _TOKENIZED * len(lines) + _SPARE
+    budget = _TOKENIZED * len(lines) + _SPARE
     done: list[str] = []
     waiting = lines[::-1]
     while waiting:
         statement = _next_statement(waiting)
-        left -= len(statement)
-        if left < 0:
+        budget -= len(statement)
+        if budget < 0:
             raise UnreadableCellError("a cell that cannot be read")
         changed, translated = manager.do_one_token_transform(statement)
         if changed:

@@ -118,24 +118,24 @@ def outline(source: str, bodies: frozenset[str] = frozenset(), *, parse: bool = 
 
 
 def _buried(tree: ast.Module) -> dict[str, str]:
-    found: dict[str, str] = {}
+    nested: dict[str, str] = {}
     for outer in _definitions(tree.body):
         kind = "class" if isinstance(outer, ast.ClassDef) else "function"
         for inner in ast.walk(outer):
             if inner is not outer and isinstance(inner, _DEFINITIONS):
-                found.setdefault(inner.name, f"{kind} {outer.name}")
-    return found
+                nested.setdefault(inner.name, f"{kind} {outer.name}")
+    return nested
 
 
 def _bodies(tree: ast.Module, names: frozenset[str]) -> dict[str, str]:
-    found: dict[str, str] = {}
+    digests: dict[str, str] = {}
     for node in _definitions(tree.body):
-        if node.name in names and node.name not in found:
+        if node.name in names and node.name not in digests:
             for part in ast.walk(node):
                 if isinstance(part, _DEFINITIONS) and ast.get_docstring(part, clean=False) is not None:
                     part.body = part.body[1:] or [ast.Pass()]
-            found[node.name] = hashlib.sha256(_dump(node).encode("utf-8", "surrogatepass")).hexdigest()
-    return found
+            digests[node.name] = hashlib.sha256(_dump(node).encode("utf-8", "surrogatepass")).hexdigest()
+    return digests
 
 
 def only_calls_check(source: str) -> bool:
@@ -179,9 +179,9 @@ def _without_magics(text: str) -> str:
 
 def _plain_line(line: str) -> str:
     # By hand: a regular expression for it can be made to take time without bound.
-    words = line.strip(" \t")
-    asks = words.endswith("?") and not any(sign in words for sign in "#'\"")
-    if words[:1] in ("%", "!", "?") or asks:
+    stripped = line.strip(" \t")
+    asks = stripped.endswith("?") and not any(sign in stripped for sign in "#'\"")
+    if stripped[:1] in ("%", "!", "?") or asks:
         return line[: len(line) - len(line.lstrip(" \t"))] + "pass"
     return line
 

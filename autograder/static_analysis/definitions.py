@@ -51,13 +51,13 @@ class ModuleSource:
     @cached_property
     def definitions(self) -> dict[str, ast.stmt]:
         """The statements that bind the module's own top-level names: functions, classes, assignments."""
-        found: dict[str, ast.stmt] = {}
+        by_name: dict[str, ast.stmt] = {}
         for statement in self.tree.body:
             if isinstance(statement, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
-                found[statement.name] = statement
+                by_name[statement.name] = statement
             elif isinstance(statement, (ast.Assign, ast.AnnAssign)):
-                found |= dict.fromkeys(assigned_names(statement), statement)
-        return found
+                by_name |= dict.fromkeys(assigned_names(statement), statement)
+        return by_name
 
     @cached_property
     def imports(self) -> dict[str, tuple[str, str | None]]:
@@ -257,12 +257,12 @@ def with_new_bodies(
 
 def without_tool_comments(lines: list[str]) -> list[str]:
     """Return lines of code without comments that only speak to linters and type checkers."""
-    kept = list(lines)
+    result = list(lines)
     for token in _tokens("\n".join(lines) + "\n"):
         if token.type == tokenize.COMMENT and _TOOL_COMMENT.match(token.string):
             row, column = token.start
-            kept[row - 1] = lines[row - 1][:column].rstrip()
-    return kept
+            result[row - 1] = lines[row - 1][:column].rstrip()
+    return result
 
 
 def _tokens(text: str) -> Iterator[tokenize.TokenInfo]:

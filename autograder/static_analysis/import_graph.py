@@ -15,18 +15,18 @@ _PROJECT = ("tfcourse", "autograder")
 @cache
 def source_files(module: str) -> frozenset[Path]:
     """Return the file of a module of the project, and those of all modules of the project that it imports, directly or not."""
-    found: dict[str, Path] = {}
+    files: dict[str, Path] = {}
     waiting = [module]
     while waiting:
         name = waiting.pop()
-        if name in found or not name.startswith(_PROJECT):
+        if name in files or not name.startswith(_PROJECT):
             continue
         spec = importlib.util.find_spec(name)
         if spec is None or spec.origin is None:
             continue
-        found[name] = Path(spec.origin)
-        waiting += _imported(found[name])
-    return frozenset(found.values())
+        files[name] = Path(spec.origin)
+        waiting += _imported(files[name])
+    return frozenset(files.values())
 
 
 def _imported(path: Path) -> Iterable[str]:

@@ -20,8 +20,8 @@ def global_names(*nodes: ast.AST) -> list[ast.Name]:
     Returns:
         The ``ast.Name`` nodes, in the order of the source.
     """
-    found = [name for node in nodes for name in _reads(node, frozenset())]
-    return sorted(found, key=lambda name: (name.lineno, name.col_offset))
+    names = [name for node in nodes for name in _reads(node, frozenset())]
+    return sorted(names, key=lambda name: (name.lineno, name.col_offset))
 
 
 def bound_names(statements: Iterable[ast.stmt]) -> set[str]:
@@ -34,18 +34,18 @@ def import_targets(statements: Iterable[ast.stmt]) -> dict[str, tuple[str, str |
 
     Imports under ``if TYPE_CHECKING:`` count too: annotations use them.
     """
-    found: dict[str, tuple[str, str | None]] = {}
+    targets: dict[str, tuple[str, str | None]] = {}
     for statement in statements:
         if isinstance(statement, ast.If):
-            found |= import_targets(statement.body)
+            targets |= import_targets(statement.body)
         elif isinstance(statement, ast.Import):
             for alias in statement.names:
                 # `import a.b` binds a; `import a.b as c` binds a.b.
                 top = alias.name.partition(".")[0]
-                found[alias.asname or top] = (alias.name if alias.asname else top, None)
+                targets[alias.asname or top] = (alias.name if alias.asname else top, None)
         elif isinstance(statement, ast.ImportFrom) and statement.module and not statement.level:
-            found |= {alias.asname or alias.name: (statement.module, alias.name) for alias in statement.names}
-    return found
+            targets |= {alias.asname or alias.name: (statement.module, alias.name) for alias in statement.names}
+    return targets
 
 
 def _reads(node: ast.AST, bound: frozenset[str]) -> Iterator[ast.Name]:
@@ -86,12 +86,12 @@ def _argument_reads(args: ast.arguments, bound: frozenset[str]) -> Iterator[ast.
 def _class_reads(node: ast.ClassDef, bound: frozenset[str]) -> Iterator[ast.Name]:
     for child in (*node.decorator_list, *node.bases, *node.keywords):
         yield from _reads(child, bound)
-    own = bound | bound_names(node.body)
+    in_class = bound | bound_names(node.body)
     for statement in node.body:
         if isinstance(statement, (ast.FunctionDef, ast.AsyncFunctionDef)):
-            yield from _function_reads(statement, own, bound)
+            yield from _function_reads(statement, in_class, bound)
         else:
-            yield from _reads(statement, own)
+            yield from _reads(statement, in_class)
 
 
 def _comprehension_reads(

@@ -73,9 +73,9 @@ class _Inliner:
     imports: set[str] = field(default_factory=set)
     _names: dict[object, str] = field(default_factory=dict)
 
-    def code(self, place: _Place, name: str) -> str:
+    def code(self, definition: _Place, name: str) -> str:
         """Return the code of a definition or assignment under a name, its project names replaced."""
-        module, node = place.module, place.node
+        module, node = definition.module, definition.node
         edits: list[tuple[int, int, str]] = []
         skipped: list[tuple[int, int]] = []
         old_name = ""
@@ -85,32 +85,32 @@ class _Inliner:
             skipped = [*_docstring_lines(node)]
         else:
             edits.append((*_target_span(module, node), name))
-        gone = {line for first, last in skipped for line in range(first, last + 1)}
+        removed = {line for first, last in skipped for line in range(first, last + 1)}
         for read in module.reads(node):
-            if read.lineno in gone:
+            if read.lineno in removed:
                 continue
             if read.id == old_name:
                 edits.append((*_span(module, read), name))
-            elif replacement := self._replacement(place, read):
+            elif replacement := self._replacement(definition, read):
                 edits.append(replacement)
         return _cut(module, node, edits, skipped)
 
-    def _replacement(self, place: _Place, read: ast.Name) -> tuple[int, int, str] | None:
+    def _replacement(self, definition: _Place, read: ast.Name) -> tuple[int, int, str] | None:
         """Return the edit that a read of a global needs, or None if the name may stay."""
-        module = place.module
-        if read.id in place.closure:
-            return (*_span(module, read), self._value(read.id, place.closure[read.id]))
+        module = definition.module
+        if read.id in definition.closure:
+            return (*_span(module, read), self._value(read.id, definition.closure[read.id]))
         if read.id in module.definitions:
             statement = _Place(module, module.definitions[read.id])
             return (*_span(module, read), self._helper(statement))
         if read.id in module.imports:
-            return self._imported(place, read, *module.imports[read.id])
+            return self._imported(definition, read, *module.imports[read.id])
         if hasattr(builtins, read.id):
             return None
         raise CourseError(f"the name {read.id} comes from nowhere", where=f"{module.path}:{read.lineno}")
 
     def _imported(
-        self, place: _Place, read: ast.Name, origin: str, attribute: str | None
+        self, definition: _Place, read: ast.Name, origin: str, attribute: str | None
     ) -> tuple[int, int, str] | None:
         if _GIVEN.get(read.id) == (origin, attribute):
             return None
@@ -125,22 +125,22 @@ class _Inliner:
         owner = importlib.import_module(origin)
         value = owner if attribute is None else _attribute(owner, attribute)
         if not inspect.ismodule(value):
-            return (*_span(place.module, read), self._named(owner.__name__, attribute or "", value))
+            return (*_span(definition.module, read), self._named(owner.__name__, attribute or "", value))
         # `from tfcourse import attention`, then `attention.causal_mask`: the two names become one.
-        parent = _parent_attribute(place.node, read)
+        parent = _parent_attribute(definition.node, read)
         while parent is not None and inspect.ismodule(member := _attribute(value, parent.attr)):
-            value, inner = member, _parent_attribute(place.node, parent)
+            value, inner = member, _parent_attribute(definition.node, parent)
             if inner is None:
                 break
             parent = inner
         if parent is None:
             raise CourseError(
                 f"the module {origin} is used as a value",
-                where=f"{place.module.path}:{read.lineno}",
+                where=f"{definition.module.path}:{read.lineno}",
                 do="Name what is used of it.",
             )
         return (
-            *_span(place.module, parent),
+            *_span(definition.module, parent),
             self._named(value.__name__, parent.attr, _attribute(value, parent.attr)),
         )
 
@@ -172,16 +172,16 @@ class _Inliner:
         raise CourseError(f"{name} holds a {type(value).__name__}, which cannot be written into a notebook")
 
     def _is_ours(self, module_name: str) -> bool:
-        return any(module_name == own or module_name.startswith(f"{own}.") for own in self.ours)
+        return any(module_name == package or module_name.startswith(f"{package}.") for package in self.ours)
 
-    def _helper(self, place: _Place) -> str:
+    def _helper(self, definition: _Place) -> str:
         """Return the private name of a helper, which is taken along once."""
-        closed = tuple(sorted((key, id(value)) for key, value in place.closure.items()))
-        key = (place.module.path, place.node.lineno, closed)
+        closed = tuple(sorted((key, id(value)) for key, value in definition.closure.items()))
+        key = (definition.module.path, definition.node.lineno, closed)
         if key not in self._names:
             # Not by its own name: that may be another exercise's, which nobody has written in this cell.
             new = self._names[key] = f"_{self.prefix}_helper_{len(self._names) + 1}"
-            self.parts.append(self.code(place, new))
+            self.parts.append(self.code(definition, new))
         return self._names[key]
 
 
@@ -245,11 +245,11 @@ def _cut(
 ) -> str:
     """Return a statement's text with edits applied and lines left out, moved to the left margin."""
     margin = node.col_offset
-    gone = {line for first, last in skipped for line in range(first, last + 1)}
+    removed = {line for first, last in skipped for line in range(first, last + 1)}
     text, start = module.text, module.offset(first_line(node), 0)
     end = module.offset(last_line(node), 0) + len(module.lines[last_line(node) - 1])
     # Lines to leave out are edits too: a line keeps its number until all is done.
-    for line in gone:
+    for line in removed:
         at = module.offset(line, 0)
         edits = [edit for edit in edits if not at <= edit[0] < at + len(module.lines[line - 1]) + 1]
         edits.append((at, at + len(module.lines[line - 1]) + 1, ""))

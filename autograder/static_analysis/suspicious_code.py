@@ -24,10 +24,10 @@ def find_suspicious(sources: Sequence[str]) -> tuple[str, ...]:
         sources: the student's code cells. One that Python cannot parse cannot run either, and says nothing.
     """
     reader = _Reader()
-    left = _BUDGET
+    budget = _BUDGET
     for source in dict.fromkeys(sources):
-        left -= len(source)
-        if left < 0:
+        budget -= len(source)
+        if budget < 0:
             reader.found.add(f"more than {_BUDGET} characters of code, which is too much to be read")
             break
         try:

@@ -122,7 +122,7 @@ def test_every_command_can_print_json(name: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "name", ["assign", "autograde", "regrade", "replay", "report", "export", "sample-class", "doctor"]
+    "name", ["assign", "autograde", "regrade", "mark", "replay", "report", "export", "sample-class", "doctor"]
 )
 def test_every_command_that_touches_a_course_lets_one_name_it(name: str) -> None:
     assert "--course" in [option for parameter in named(name).params for option in parameter.opts]
@@ -167,8 +167,8 @@ def test_a_build_tells_how_much_there_is_to_read(
     site = SiteReport(project / "site", (lesson,), 12.0, {lesson: 3.0}, {lesson: 4826})
     monkeypatch.setattr("autograder.site.build.build_site", lambda *_, **__: site)
     monkeypatch.setattr("autograder.release.student_files.student_files", lambda *_, **__: {})
-    for name in ("find_leaks", "project_secrets", "site_materials"):
-        monkeypatch.setattr(f"autograder.release.leaks.{name}", lambda *_: [])
+    for name in ("leaks.find_leaks", "secret_texts.project_secrets", "leaks.site_materials"):
+        monkeypatch.setattr(f"autograder.release.{name}", lambda *_: [])
     assert f"{CHAPTER}: a lesson of 4,826 words" in run("build").output
 
 

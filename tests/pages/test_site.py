@@ -17,7 +17,8 @@ import yaml
 
 from autograder.checking.verdict import section_address
 from autograder.checks import exercises
-from autograder.release.leaks import find_leaks, project_secrets, site_materials
+from autograder.release.leaks import find_leaks, site_materials
+from autograder.release.secret_texts import project_secrets
 from autograder.site.alt_text import picture_faults
 from autograder.site.build import build_site, chapters_of
 

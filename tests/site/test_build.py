@@ -4,6 +4,7 @@ import importlib.util
 import json
 import re
 import shutil
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -243,3 +244,52 @@ def test_a_site_knows_its_address_and_takes_no_hostile_one(course: Path) -> None
     config.write_text(text.replace('baseurl: ""', "baseurl: https://example.org/course/"), encoding="utf-8")
     page = (build_site(course).output / "chapters/01_first/lesson.html").read_text(encoding="utf-8")
     assert '<link rel="canonical" href="https://example.org/course/chapters/01_first/lesson.html"' in page
+
+
+def _pages_of(site: Path) -> dict[str, bytes]:
+    """Return every file of a site, without the digest of its settings and without checksums in addresses.
+
+    Sphinx adds a checksum to the address of a style or script where the file is there already when the page is written.
+    """
+    names = (path.relative_to(site).as_posix() for path in sorted(site.rglob("*")) if path.is_file())
+    files = {name: (site / name).read_bytes() for name in names if name not in (".buildinfo", "searchindex.js")}
+    return {name: re.sub(rb"\?v=[0-9a-f]{8}", b"", data) for name, data in files.items()}
+
+
+def _changed_sentence(course: Path) -> None:
+    lesson = course / "chapters/01_first/lesson.md"
+    lesson.write_text(lesson.read_text().replace("It says", "It still says"))
+
+
+def _changed_title(course: Path) -> None:
+    lesson = course / "chapters/01_first/lesson.md"
+    lesson.write_text(lesson.read_text().replace("# A lesson", "# Another lesson"))
+
+
+def _changed_heading(course: Path) -> None:
+    lesson = course / "chapters/01_first/lesson.md"
+    lesson.write_text(lesson.read_text().replace("## A section", "## A part"))
+
+
+def _changed_literature(course: Path) -> None:
+    page = course / "book/intro.md"
+    page.write_text(page.read_text().replace("vaswani2017", "bahdanau2015"))
+
+
+def _changed_style(course: Path) -> None:
+    style = course / "book/_static/custom.css"
+    style.write_text(style.read_text() + "\n.new { color: red }\n")
+
+
+@pytest.mark.parametrize(
+    "change", [_changed_sentence, _changed_title, _changed_heading, _changed_literature, _changed_style]
+)
+def test_second_build_gives_the_pages_of_a_fresh_one(
+    course: Path, tmp_path: Path, change: Callable[[Path], None]
+) -> None:
+    build_site(course)
+    change(course)
+    again = _pages_of(build_site(course).output)
+    fresh = _pages_of(build_site(course, output=tmp_path / "fresh", cache=tmp_path / "cache").output)
+    assert again.keys() == fresh.keys()
+    assert [name for name in fresh if again[name] != fresh[name]] == []

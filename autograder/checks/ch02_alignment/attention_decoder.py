@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from autograder.checking import rows
 from autograder.checking.draw import Case, Draw
 from autograder.checking.exercise import Exercise
-from autograder.checking.rows import Maker
+from autograder.checking.rows import Maker, Row
 from autograder.checks.ch02_alignment.source_masks import prefix_mask
 from autograder.checks.ch03_scaled_dot_product.cases import FUSED
 from autograder.checks.variants import built
@@ -67,11 +69,29 @@ def made_with(**init: int | str) -> Maker:
     return lambda draw: built(lambda stream: drawn(stream, "dot", "bridge.weight"), **init)(draw)
 
 
+def fresh(score: str, name: str, width: int) -> Maker:
+    """A parameter of a decoder as it is drawn, of a few hundred numbers."""
+    init = {"vocabulary": 4, "d_embedding": 3, "d_model": width, "score": score, "max_source": width}
+    return lambda draw: Case({"target": name}, init=init, method="get_parameter")
+
+
 def one_place(draw: Draw) -> Case:
     """The shortest source that there is."""
     case = _decoder(draw, "location", 1)
     arguments = {"annotations": case.arguments["annotations"][:, :1], "target": draw.integers(0, V, B, T)}
     return case.with_arguments(**arguments)
+
+
+def and_its_name(row: Row) -> Row:
+    """Return a row that asks as well for the attribute that names the score."""
+
+    def probes(draw: Draw) -> list[rows.Probe]:
+        return [
+            *row.probes(draw),
+            rows.Probe((draw.case(teacher("general")).request("attributes", ("score",)),), "matches"),
+        ]
+
+    return replace(row, probes=probes)
 
 
 ATTENTION_DECODER = Exercise(
@@ -96,7 +116,17 @@ ATTENTION_DECODER = Exercise(
             name="scores",
             title="Each of the six names stands for its score.",
         ),
-        rows.attributes(0.25, teacher("general"), names=("score",)),
+        and_its_name(
+            rows.initialisation(
+                0.25,
+                (fresh("additive", "w_q", 20), 0),
+                (fresh("additive", "w_k", 20), 0),
+                (fresh("additive", "v", 300), 0),
+                (fresh("general", "w", 20), 0),
+                (fresh("location", "w", 20), 0),
+                title="The weights of the scores are drawn within 1 / sqrt(D), and the attribute score names the score.",
+            )
+        ),
         rows.device(0.75, teacher()),
         rows.errors(
             0.75,

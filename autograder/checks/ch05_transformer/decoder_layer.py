@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from autograder.checking import rows
 from autograder.checking.draw import Case, Draw
 from autograder.checking.exercise import Exercise
+from autograder.checking.rows import Row
 from autograder.checks.ch05_transformer.layer_cases import (
     D,
     F,
@@ -65,9 +68,23 @@ def not_training(draw: Draw) -> Case:
     return drop_nothing(decoder(draw))
 
 
+def without_dropout(draw: Draw) -> Case:
+    """Training, in which nothing is dropped unless it is asked for."""
+    return replace(decoder(draw), training=True)
+
+
 def hardly_dropped(draw: Draw) -> Case:
     """A dropout that shows by its divisor alone."""
     return hardly_drop(decoder(draw))
+
+
+def and_none_by_default(row: Row) -> Row:
+    """Return a row that asks as well for a layer whose dropout is not given; without gradients, which would make the recording large."""
+
+    def probes(draw: Draw) -> list[rows.Probe]:
+        return [*row.probes(draw), rows.Probe((draw.case(without_dropout).request(),), "matches")]
+
+    return replace(row, probes=probes)
 
 
 DECODER_LAYER = Exercise(
@@ -82,14 +99,16 @@ DECODER_LAYER = Exercise(
         ),
         rows.numbers(2.5, pre_norm, name="pre-norm", title="Pre-norm: each sublayer's input is normalised."),
         rows.numbers(2.5, padded, name="mask", title="Nobody reads padding in the memory."),
-        rows.numbers(
-            1.5,
-            all_dropped,
-            all_dropped_pre_norm,
-            not_training,
-            hardly_dropped,
-            name="dropout",
-            title="In training, and only then, dropout falls on what the three sublayers say.",
+        and_none_by_default(
+            rows.numbers(
+                1.5,
+                all_dropped,
+                all_dropped_pre_norm,
+                not_training,
+                hardly_dropped,
+                name="dropout",
+                title="In training, and only then, dropout falls on what the three sublayers say.",
+            )
         ),
         rows.numbers(1.5, with_gelu, name="activation", title="The feed-forward network gets the activation."),
         rows.inputs_kept(1, decoder, padded),

@@ -10,6 +10,7 @@ import torch
 from autograder.checking import rows
 from autograder.checking.draw import Case, Draw
 from autograder.checking.exercise import Exercise
+from autograder.checking.rows import Maker, Row
 from autograder.checks.ch05_transformer.layer_cases import (
     D,
     H,
@@ -87,7 +88,7 @@ def learned(draw: Draw) -> Case:
 
 def every_layer(draw: Draw) -> Case:
     """Positions before every layer."""
-    return translator(draw, positions_every_layer=True)
+    return translator(draw, d_model=4, positions_every_layer=True)
 
 
 def all_dropped(draw: Draw) -> Case:
@@ -136,6 +137,12 @@ def too_long_for_the_table(draw: Draw) -> Case:
     return case.with_arguments(source=case.arguments["source"][:, :3], target=draw.integers(1, V, 2, 5))
 
 
+def whole_numbers_as_mask(draw: Draw) -> Case:
+    """A mask of ones and zeros that are no truth values."""
+    case = masked(draw)
+    return case.with_arguments(source_mask=case.arguments["source_mask"].long())
+
+
 def longer(draw: Draw, size: int) -> Case:
     """More and longer examples; the number 0 is among their tokens, and nothing is padding."""
     source, target = draw.integers(0, V, size, size + 1), draw.integers(0, V, size, size + 2)
@@ -160,6 +167,38 @@ def fresh_table(draw: Draw) -> Case:
     return _fresh(torch.full((1, 60), int(draw.integers(1, 60))), positions="learned", max_length=60)
 
 
+def _parameter(name: str, **init: Any) -> Maker:
+    """A parameter of a model some of whose sizes are not given."""
+    init = {"source_vocabulary": V, "target_vocabulary": V, **init}
+    return lambda draw: Case({"target": name}, init=init, method="get_parameter")
+
+
+def usual_layers(draw: Draw) -> Case:
+    """A narrow model with as many layers and heads as there usually are; its weights fit no other number of layers."""
+    init: dict[str, Any] = {"source_vocabulary": V, "target_vocabulary": V, "d_model": 8, "d_ff": 2}
+    return replace(tied(draw), init=init, state=draw.weights(transformer.Transformer(**init)))
+
+
+_NETWORK = "feed_forward.up_proj.weight"
+# Each size that is not given shows in a shape, and each model is small: numbers would make the recorded check large.
+USUAL_SIZES = (
+    _parameter("embedding.weight", n_layers=0),
+    _parameter(f"encoder_layers.0.{_NETWORK}", d_model=2, n_heads=1, n_layers=1),
+    _parameter("position_table", d_model=2, n_heads=1, n_layers=0, positions="learned"),
+    usual_layers,
+)
+
+
+def with_usual_sizes(row: Row) -> Row:
+    """Return a row that asks as well which sizes a model has where none are given."""
+
+    def probes(draw: Draw) -> list[rows.Probe]:
+        shapes = [rows.Probe((draw.case(maker).request("functions"),), "matches") for maker in USUAL_SIZES]
+        return [*row.probes(draw), *shapes]
+
+    return replace(row, probes=probes)
+
+
 TRANSFORMER = Exercise(
     reference=transformer.Transformer,
     rows=(
@@ -173,13 +212,15 @@ TRANSFORMER = Exercise(
         rows.numbers(
             3, pre_norm, pre_norm_encoder, name="pre-norm", title="With pre-norm a norm stands behind each stack."
         ),
-        rows.numbers(
-            2,
-            untied,
-            learned,
-            every_layer,
-            name="tables",
-            title="Weights that are not tied, learned positions, and positions before every layer.",
+        with_usual_sizes(
+            rows.numbers(
+                2,
+                untied,
+                learned,
+                every_layer,
+                name="tables",
+                title="Weights that are not tied, learned positions, positions before every layer, and the usual sizes.",
+            )
         ),
         rows.numbers(
             2,
@@ -206,7 +247,8 @@ TRANSFORMER = Exercise(
             unknown_positions,
             odd_width,
             too_long_for_the_table,
-            title="Tied vocabularies of two sizes, positions that are unknown, too few or odd are a ValueError.",
+            whole_numbers_as_mask,
+            title="Tied vocabularies of two sizes, positions that are unknown, too few or odd, and a mask of other kind are a ValueError.",
         ),
     ),
     forbidden=ATTENTION,

@@ -1,4 +1,17 @@
-"""Asking a student's process, under limits. Whatever it does in the place of an answer is a finding, never an accident of the grader."""
+"""Send requests to a student's process under limits; whatever it does instead of answering is reported as a broken limit.
+
+Protects against:
+
+- no answer, or none in time: the process is interrupted, then killed
+- too much memory, CPU time, output or answers, children of the process included
+- malformed messages: each counts as a broken limit of the cell, and never as a crash of the checker
+- parts of an answer to an earlier request: the channel and the count of outputs keep requests apart
+
+Does not protect against:
+
+- wrong or forged answers: the checks judge them
+- processes that start and end between two looks at the accounting
+"""
 
 from __future__ import annotations
 

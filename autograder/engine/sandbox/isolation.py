@@ -1,4 +1,14 @@
-"""How well student code can be shut in on this machine, and whether that is enough."""
+"""Measure which isolation this machine offers, and refuse to grade with less than the settings ask for.
+
+Protects against:
+
+- grading without a sandbox by accident: each layer is tried on this machine before the first submission runs
+
+Does not protect against:
+
+- ``allow_weaker`` (``--allow-weaker-isolation``), with which the lecturer accepts less
+- a layer that starts and does not hold, such as a hole in the kernel
+"""
 
 from __future__ import annotations
 

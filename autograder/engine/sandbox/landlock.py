@@ -1,4 +1,16 @@
-"""Landlock: file access that a process takes away from itself, whoever it runs as and whatever is mounted."""
+"""Restrict the files of this process with Landlock: a restriction that no process can lift, whatever is mounted.
+
+Protects against:
+
+- reading, writing or executing files outside the listed paths, by any user and through any mount
+- TCP connections (from version 4 of the interface), and abstract sockets of and signals to processes outside (from version 6)
+
+Does not protect against:
+
+- files and sockets that are open already
+- UDP and named sockets below a listed path: the network namespace and the private root keep those away
+- rights that an older kernel does not know; it restricts the others
+"""
 
 from __future__ import annotations
 

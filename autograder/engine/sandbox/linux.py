@@ -1,4 +1,13 @@
-"""The system calls that a sandbox is made of. Thin: each raises OSError as Python's own calls do."""
+"""Call the Linux system calls that a sandbox needs; each raises OSError as Python's own calls do.
+
+Protects against:
+
+- a failed call that goes unnoticed: every result is checked
+
+Does not protect against:
+
+- anything else: :mod:`autograder.engine.sandbox.lockdown` decides which calls are made, and in which order
+"""
 
 from __future__ import annotations
 

@@ -1,9 +1,24 @@
-"""The sandbox: what a process gives up before it runs a student's code.
+"""Sandbox the process that runs a student's code.
 
-It is put on in two steps. The zygote *moves in* once: into namespaces of its own and a private root that holds Python and nothing of the
-instructor's. Each child that it forks then *locks itself in*: a process tree, network, scratch folder and user of its own, limits, and no
-way back. Every step is a layer with a name; one that the system does not offer is not among the layers that are reported, and whoever
-asked for it decides whether to go on.
+The sandbox has two steps. The zygote enters namespaces and a private root once; the root holds Python, the system's libraries and nothing
+of the instructor's. Each child that it forks then locks itself down: a process tree, network, scratch folder and user of its own, resource
+limits, Landlock and a system call filter. Every step is a layer with a name. The child reports the layers that are active; the checker
+refuses to go on if there are fewer than the settings ask for.
+
+Protects against:
+
+- reading or changing files of the grader, of the lecturer or of other submissions
+- seeing, signalling or tracing other processes, and processes that outlive the submission
+- every network connection, and shared memory
+- filling memory, disk or process table; endless CPU time
+- regaining privileges: capabilities are dropped, and set-user-ID programs give none
+
+Does not protect against:
+
+- holes in the kernel, and side channels through shared caches
+- CUDA: a passed-in device has its driver reachable, and address space is not limited
+- what the student's process does to itself: the checker believes none of its answers
+- the lost layers where the system offers fewer (isolation ``restricted`` or ``none``)
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""A filter of system calls: what no exercise needs, and what ways out of a sandbox have been made of.
+"""Filter system calls with seccomp: refuse those that no exercise needs and that escapes from a sandbox use.
 
 Protects against: the calls listed in ``_REFUSED``, among them those that start a program, so that there is no fresh interpreter in which
 nothing is refused or counted; sockets other than AF_UNIX; new namespaces; the 32-bit call table.

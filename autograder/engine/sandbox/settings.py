@@ -1,4 +1,13 @@
-"""What an engine is to be: one object, handed on to every process that it consists of."""
+"""Define the sandbox settings: one object that every process of the engine receives, and the levels of isolation.
+
+Protects against:
+
+- processes of one engine that disagree about limits or layers
+
+Does not protect against:
+
+- weak settings: the lecturer chooses limits and level; ``isolation.py`` compares the level with the active layers
+"""
 
 from __future__ import annotations
 

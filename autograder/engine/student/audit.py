@@ -1,4 +1,4 @@
-"""What a student's process tells of itself before it happens: text run as code, pickles, copies of the process, ctypes.
+"""Report suspicious events in a student's process by an audit hook: text run as code, pickles, forks, ctypes.
 
 Python calls an audit hook before it does these things, and no code can remove one. :func:`report` writes a line for each to a socket whose
 other end the checker holds, then lets it happen: what has been written there, the student's process cannot take back. A line costs nothing;

@@ -4,7 +4,7 @@
 the closure of an audit hook, which nothing lists, removes or traces. The checker gives it a key before the student's first line, and asks
 for a proof with each exercise: only who has the key can make one, and the hook makes it after it has refused what was asked.
 
-What is covered:
+Protects against:
 
 - the grader's own modules changed by student code, so that they refuse nothing: no proof, so no answer counts
 - a release by student code: it takes a token that the checker sends afterwards
@@ -13,7 +13,7 @@ What is covered:
 - audit hooks of the student's, which would run inside of this one: none can be added
 - objects of the student's own classes among the arguments or in PyTorch's modules: nothing of theirs is compared, hashed or shown
 
-What is not covered:
+Does not protect against:
 
 - ctypes and extensions, which read and write any memory
 - code that catches the hook while it runs, by a signal or by another thread that looks at frames, and takes the key from its frame

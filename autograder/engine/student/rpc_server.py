@@ -1,7 +1,13 @@
-"""The student's side of a connection: it runs cells and answers for what they have defined.
+"""Serve remote calls inside the student's process: run cells, look up names, call functions, report observations.
 
-It lives in the same process as the student's code, which can do with it as it likes. So nothing here decides: the other side believes none
-of it, compares numbers, and takes what is malformed for a finding.
+Protects against:
+
+- nothing by itself: student code shares the process and can change everything here
+
+Does not protect against:
+
+- forged answers: the checker (:mod:`autograder.engine.checker.rpc_client`) validates each message, and compares numbers with the reference
+- forged counts of operations: code that takes the measuring apart can hide a loop or an in-place change
 """
 
 from __future__ import annotations

@@ -1,7 +1,18 @@
-"""The student zygote: a process that is ready to run a notebook, and forks one sandboxed child for each.
+"""Fork one sandboxed student process per notebook from a warm zygote.
 
-It is started as a program, holds none of the course's secrets, and speaks with one worker over a socket that it inherits. It has one
-thread, no event loop, no message queue and no CUDA context, for none of these survives a fork.
+The zygote is a program of its own and speaks with one worker over an inherited socket. It has one thread, no event loop, no message queue
+and no CUDA context, because none of these survives a fork.
+
+Protects against:
+
+- student code that imports the grader: its folder leaves ``sys.path``, and its packages find no further modules
+- secrets in memory: the zygote never holds the reference, the hidden questions or the seed, so no fork can
+- one submission that influences the next: each has its own fork, and student code never runs in the zygote
+
+Does not protect against:
+
+- modules that are loaded before the fork, such as ``autograder.checking``: students have them anyway, and the checker trusts no answer
+- what the sandbox (:mod:`autograder.engine.sandbox.lockdown`) leaves open
 """
 
 from __future__ import annotations

@@ -1,8 +1,19 @@
-"""What crosses between a checker and a student's process: plain data and raw tensors, as msgpack. Nothing that arrives is ever run.
+"""Serialize plain data and raw tensors as msgpack between a checker and a student's process.
 
-Containers travel as arrays that begin with a tag, tensors and arrays as their bytes behind a small header. The reader trusts nothing:
-depth, length and every number of a header are checked before anything is made of them. Tensors cross in the host's memory, and those
-that were on the device that checks run on, which both sides know from ``TFCOURSE_DEVICE``, are put there again.
+Containers travel as arrays that begin with a tag, tensors and arrays as a small header and their bytes. Tensors cross in the host's
+memory. Those that were on the device that checks run on, which both sides know from ``TFCOURSE_DEVICE``, are put there again.
+
+Protects against:
+
+- code execution: no pickle, no import, no class of the sender's; unknown tags raise :class:`ProtocolError`
+- huge allocations: depth, number of items and every length are checked before anything is allocated
+- tensors and arrays whose header does not fit their bytes; arrays of objects
+- dictionaries and sets with many keys of the same hash
+
+Does not protect against:
+
+- wrong content: the receiver judges values, shapes and dtypes
+- long messages: the channel limits the bytes of one message, the client the bytes of one cell
 """
 
 from __future__ import annotations

@@ -20,7 +20,7 @@ from autograder.checking import rows
 from autograder.checking.draw import Case, Draw
 from autograder.checking.exercise import Exercise, Misconception
 from autograder.course.folder import Course
-from autograder.release.leaks import Secrets, project_secrets
+from autograder.release.secret_texts import Secrets, project_secrets
 from autograder.release.student_files import student_files
 from tfcourse import attention, multihead
 

@@ -23,16 +23,13 @@ from autograder.errors import CourseError
 from autograder.release.assign import assign
 from autograder.release.leaks import (
     Material,
-    Secret,
-    Secrets,
-    code_parts,
     course_materials,
     find_leaks,
-    project_secrets,
     refuse_leaks,
     site_materials,
     written_materials,
 )
+from autograder.release.secret_texts import Secret, Secrets, code_parts, project_secrets
 from autograder.release.text_extraction import extract_texts
 
 FIRST, SECOND = "90_first", "91_second"
@@ -116,7 +113,7 @@ def binary(text: str) -> bytes:
 KINDS: dict[str, Callable[[str], bytes]] = {
     "release/90_first/90_first.ipynb": notebook,
     "release/90_first/output.ipynb": output,
-    "student/90_first/tfcourse-0.2.0+ch90-py3-none-any.whl": archive,
+    "student/90_first/tfcourse-0.3.0+ch90-py3-none-any.whl": archive,
     "student/90_first.zip": archive_in_archive,
     "student/90_first/x.safetensors": recording,
     "feedback/ada/90_first/90_first.html": highlighted,
@@ -138,9 +135,11 @@ def test_what_is_planted_is_found_in_every_kind_of_file(
     path = tmp_path / place
     path.parent.mkdir(parents=True)
     path.write_bytes(KINDS[place](text))
-    leaks = find_leaks([Material(path, FIRST)], secrets)
-    assert [(leak.kind, leak.name) for leak in leaks] == [(kind, name)]
-    assert leaks[0].file.startswith(str(path))
+    # Without an index, with an empty one, and with one that has the file already.
+    for store in (None, tmp_path / "index.json", tmp_path / "index.json"):
+        leaks = find_leaks([Material(path, FIRST)], secrets, store)
+        assert [(leak.kind, leak.name) for leak in leaks] == [(kind, name)]
+        assert leaks[0].file.startswith(str(path))
 
 
 @pytest.mark.parametrize("place", KINDS)
@@ -340,3 +339,38 @@ def test_a_content_is_searched_for_those_from_whom_the_most_is_secret(secrets: S
     materials = [Material(later, "99_later"), Material(earlier, solution.chapter)]
     assert not find_leaks(materials[:1], secrets)
     assert [leak.name for leak in find_leaks(materials, secrets)] == [solution.name]
+
+
+def test_index_does_not_hide_what_is_public_no_longer(tmp_path: Path) -> None:
+    line = "total = weights.sum(dim=-1)"
+    solution = Secret("solution", "f", FIRST, (*code_parts([line]), "another_long_line()", "a_third_long_line()"))
+    path, store = tmp_path / "page.md", tmp_path / "index.json"
+    path.write_text(line)
+    assert find_leaks([path], Secrets((solution,), public=(line,)), store) == []
+    assert [leak.name for leak in find_leaks([path], Secrets((solution,)), store)] == ["f"]
+
+
+def test_index_made_for_other_secrets_is_not_used(tmp_path: Path) -> None:
+    path, store = tmp_path / "page.md", tmp_path / "index.json"
+    path.write_text("a_new_long_line(x)")
+    old, new = (
+        Secret("solution", "f", FIRST, code_parts([line])) for line in ("an_old_long_line(x)", "a_new_long_line(x)")
+    )
+    assert find_leaks([path], Secrets((old,)), store) == []
+    assert [leak.name for leak in find_leaks([path], Secrets((new,)), store)] == ["f"]
+
+
+@pytest.mark.parametrize("damage", ["", "{", "[]", '{"key": 1}'])
+def test_damaged_index_is_made_anew(tmp_path: Path, secrets: Secrets, damage: str) -> None:
+    path, store = tmp_path / "page.md", tmp_path / "index.json"
+    path.write_text(LINE)
+    store.write_text(damage)
+    assert [leak.name for leak in find_leaks([Material(path, FIRST)], secrets, store)] == ["causal_mask"]
+
+
+def test_index_spares_the_reading(tmp_path: Path, secrets: Secrets, monkeypatch: pytest.MonkeyPatch) -> None:
+    path, store = tmp_path / "page.md", tmp_path / "index.json"
+    path.write_text("nothing of interest")
+    find_leaks([path], secrets, store)
+    monkeypatch.setattr("autograder.release.leaks.text_forms", lambda content: pytest.fail("it is read again"))
+    assert find_leaks([path], secrets, store) == []

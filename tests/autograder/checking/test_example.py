@@ -103,11 +103,24 @@ def test_the_wrong_one_of_several_results_is_named():
     assert "result[1] at" in shown((wrong, wrong), (LOGITS, LOGITS), judge="matches_part", options=part)
 
 
+def test_lists_within_a_result_are_shown_around_their_difference():
+    text = shown([([3, 4, 5], 0.5), ([3], 0.25)], [([3, 5], 0.5), ([3], 0.25)], beams=2)
+    assert text.splitlines() == [
+        "for beams = 2: result[0][0]",
+        "  yours     3  4      5",
+        "  expected  3  5  (end)",
+        "               ^  ^^^^^",
+    ]
+    text = shown((torch.arange(9), torch.arange(3)), (torch.arange(9), torch.arange(4)), n=1)
+    assert text.splitlines()[0] == "for n = 1: result[1]"
+    assert sides(text) == ["0  1  2  (end)", "0  1  2      3"]
+
+
 def test_what_has_no_rows_is_told_in_a_line():
     assert shown(3.5, 4.5, k=1) == "for k = 1: the result is 3.5, expected 4.5"
     assert shown("left", "right", init={"n": 2}) == "for n = 2: the result is 'left', expected 'right'"
     assert shown(LOGITS[:2], LOGITS) == "without arguments: the result has shape (2, 11), expected (4, 11)"
-    assert shown(None, LOGITS).endswith("the result is None, expected a tensor")
+    assert shown(None, LOGITS).endswith("the result is None, expected a tensor of shape (4, 11)")
     assert shown((1, 2, 3), (1, 2)).endswith("the result has 3 items, expected 2 items")
     assert shown(LOGITS.double(), LOGITS, judge="shapes").endswith("has dtype float64, expected float32")
     assert shown(LOGITS, LOGITS) == ""
@@ -118,7 +131,7 @@ def test_an_error_shows_what_it_was_raised_for():
         return example("answers", [Request("call", {"k": 0})], [mine], [theirs], {})
 
     refused, answered = Observation(error="ValueError: k"), Observation(outputs={"output": 3})
-    assert said(answered, refused) == "for k = 0: the result is 3, expected a ValueError"
+    assert said(answered, refused) == "for k = 0: no error was raised, expected a ValueError"
     assert (
         said(Observation(error="IndexError: oh"), refused) == "for k = 0: it raised IndexError, expected a ValueError"
     )

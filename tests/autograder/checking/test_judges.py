@@ -8,7 +8,7 @@ from torch import nn
 
 from autograder.checking.executed_lines import HIDDEN
 from autograder.checking.judges import JUDGES, alike_at_a_glance, glance, judge, look, same_answer
-from autograder.checking.request import Observation, flatten_outputs
+from autograder.checking.request import Observation, containers_in, flatten_outputs
 from autograder.checking.tolerance import tolerance_for
 
 X = torch.tensor([[0.5, -1.25, 2.0], [3.5, -0.75, 1.5]])
@@ -91,24 +91,52 @@ def test_long_texts_are_shown_around_their_difference():
 
 def test_results_are_counted_as_they_are_returned():
     def said(mine, theirs, **options):
-        observed = [[Observation(outputs=flatten_outputs(value))] for value in (mine, theirs)]
+        observed = [
+            [Observation(outputs=flatten_outputs(value), containers=containers_in(value))] for value in (mine, theirs)
+        ]
         return judge("matches", *observed, options)
 
     cache = (X, X)
     assert said((X, cache, X), (X, cache)) == "the result has 3 items, expected 2 items"
-    assert said((X, X), (X, cache)) == "result[1] is a single value, expected 2 items"
+    assert said((X, X), (X, cache)) == "result[1] is a tensor of shape (2, 3), expected a list or tuple of 2 items"
     assert said((X, (X, X, X)), (X, cache)) == "result[1] has 3 items, expected 2 items"
     assert said([1, 2], [1, 2, 3, 4, 5]) == "the result has 2 items, expected 5 items"
-    assert said(([], 0.5), (["a"], 0.5)) == "result[0] is missing or empty"
-    assert said((["a"], 0.5), ([], 0.5)) == "result[0] should be empty"
-    assert said(X, (X, X)) == "the result is a single value, expected 2 items"
-    assert said({"a": X}, {"a": X, "b": X}) == "result['b'] is missing or empty"
+    assert said(([], 0.5), (["a"], 0.5)) == "result[0] is an empty list or tuple, expected 1 item"
+    assert said((["a"], 0.5), ([], 0.5)) == "result[0] has 1 item, expected an empty list or tuple"
+    assert said(X, (X, X)) == "the result is a tensor of shape (2, 3), expected a list or tuple of 2 items"
+    assert said({"a": X}, {"a": X, "b": X}) == "result['b'] is missing"
+    assert said(X, {"a": X}) == "the result is a tensor of shape (2, 3), expected a dictionary of 1 item"
     fields = {"output[0]": "flops", "output[1]": "bytes"}
-    assert said(5, (5, 6), fields=fields) == "the result is a single value, expected 2 items (flops, bytes)"
+    assert said(5, (5, 6), fields=fields) == "the result is an int, expected a list or tuple of 2 items (flops, bytes)"
     assert said([1, 2, 3, 4, 5], [1, 2]) == "the result has 5 items, expected 2 items"
-    assert said([], [1]) == "the result is empty, expected 1 item"
+    assert said([], [1]) == "the result is an empty list or tuple, expected 1 item"
     assert said((5, 7), (5, 6), fields=fields) == "result.bytes is 7, expected 6"
     assert said(None, (5, 6)) == "it returns None, expected 2 items: is there a return?"
+
+
+def test_what_is_no_list_is_described_by_its_type():
+    def said(mine, theirs):
+        observed = [
+            [Observation(outputs=flatten_outputs(value), containers=containers_in(value))] for value in (mine, theirs)
+        ]
+        return judge("matches", *observed, {})
+
+    assert said((X, X), X) == "the result has 2 items, expected a tensor of shape (2, 3)"
+    assert said(((X, 1), (2, (X, X, X))), ((X, 1), (2, (X, X, X, X)))) == "result[1][1] has 3 items, expected 4 items"
+    assert said((X, (X, X)), (X, None)) == "result[1] has 2 items, expected None"
+    assert said((X, []), (X, 0.5)) == "result[1] is an empty list or tuple, expected a float"
+    assert said(None, X) == "the result is None, expected a tensor of shape (2, 3)"
+    assert said(None, []) == "it returns None, expected an empty list or tuple: is there a return?"
+    shapes = Observation(outputs={"output[0]": (2, 3), "output[1]": (2, 3)})
+    assert judge("unmutated", [shapes], [Observation(outputs={"output": (2, 3)})], {}) == (
+        "the result has 2 items, expected a tensor of shape (2, 3)"
+    )
+
+
+def test_without_containers_a_gap_tells_an_empty_list():
+    lists = Observation(outputs={"output[1]": 0.5}), Observation(outputs={"output[0][0]": "a", "output[1]": 0.5})
+    assert judge("matches", [lists[0]], [lists[1]], {}) == "result[0] is empty, expected 1 item"
+    assert judge("matches", [lists[1]], [lists[0]], {}) == "result[0] should be empty"
 
 
 def test_no_message_shows_the_largest_float():
@@ -185,7 +213,7 @@ def test_all_outputs_are_looked_at_and_must_have_the_expected_names():
     assert judge("matches", expected, expected, {}) is None
     assert "result[1]" in judge("matches", [Observation(outputs={"output[0]": X, "output[1]": X})], expected, {})
     assert judge("matches", [Observation(outputs={"output['a']": X})], [Observation(outputs={"output": X})], {}) == (
-        "the result has 1 item, expected a single value"
+        "the result has 1 item, expected a tensor of shape (2, 3)"
     )
 
 
@@ -193,7 +221,7 @@ def test_as_many_tensors_in_other_tuples_are_counted_by_tuple():
     flat = Observation(outputs=flatten_outputs((X, X, X)))
     nested = Observation(outputs=flatten_outputs((X, (X, X))))
     assert judge("matches", [flat], [nested], {}) == "the result has 3 items, expected 2 items"
-    assert judge("matches", [nested], [flat], {}) == "result[2] is missing or empty"
+    assert judge("matches", [nested], [flat], {}) == "the result has 2 items, expected 3 items"
 
 
 def test_a_part_is_judged_by_itself_but_the_others_must_be_there():

@@ -8,7 +8,7 @@ from html.parser import HTMLParser
 import pytest
 from nbformat.v4 import new_code_cell, new_output
 
-from autograder.checking.verdict import NOT_JUDGED, VERDICT_MIME, Diagnosis, Finding, LateVerdict, Verdict
+from autograder.checking.verdict import ABOUT_META, NOT_JUDGED, VERDICT_MIME, Diagnosis, Finding, LateVerdict, Verdict
 
 DIAGNOSIS = Diagnosis("no <scale>", "The scores are <b>not</b> divided & so on.", "why-scale")
 
@@ -172,8 +172,23 @@ def test_a_verdict_survives_the_way_through_json(diagnosis):
 
 def test_many_aspects_that_failed_in_the_same_way_are_one_line_and_their_points_are_added():
     lines = str(make(1, 2, 0.5, 1.5, passed={1}, message="it raised RuntimeError: no")).splitlines()
-    assert lines[1:] == ["  [ ] 0/3  3 rows: it raised RuntimeError: no", "  [x] 2/2  Title <1>: as it should be"]
+    assert lines[1:] == [
+        "  [ ] 0/3  3 rows: it raised RuntimeError: no",
+        *(f"        - Title <{i}>" for i in (0, 2, 3)),
+        "  [x] 2/2  Title <1>: as it should be",
+    ]
     assert str(make(1, 2, message="no")).count("no") == 2, "two are told one by one"
+
+
+def test_the_meta_device_is_explained_once():
+    message = "it raised RuntimeError: add meets tensors on different devices: cpu, meta"
+    verdict = make(1, message=message)
+    assert verdict.findings[0].message == f"{message} {ABOUT_META}"
+    assert Verdict.from_dict(verdict.to_dict()) == verdict
+    found = "it raised RuntimeError: Expected all tensors to be on the same device, but found meta and cpu!"
+    assert make(1, message=found).findings[0].message.endswith(ABOUT_META)
+    for other in ("it raised KeyError: 'meta'", "the result is on the meta device, so it has a shape but no numbers"):
+        assert make(1, message=other).findings[0].message == other
 
 
 def test_the_table_folds_rows_that_failed_alike():

@@ -329,7 +329,7 @@ def test_nothing_is_judged_before_somebody_looks(monkeypatch: pytest.MonkeyPatch
 @every_exercise
 def test_names_points_and_explanations_are_fit_to_be_read_by_students(name):
     target = exercise(name)
-    assert 4 <= len(target.misconceptions) <= 20
+    assert 4 <= len(target.misconceptions) <= 24
     for things in ([item.name for item in target.misconceptions], [aspect.name for aspect in target.rows]):
         assert len(set(things)) == len(things), "each needs a name of its own"
     assert all(aspect.points > 0 and aspect.points * 4 % 1 == 0 for aspect in target.rows), "quarter points at least"

@@ -20,6 +20,7 @@ from autograder.course.course_file import (
 )
 from autograder.errors import CourseError
 
+NOON = datetime(2027, 3, 1, 12)  # as TOML reads a time without an offset
 CHAPTERS = ["03_scaled_dot_product", "07_decoding"]
 
 
@@ -32,7 +33,6 @@ def test_no_file_restricts_nothing(tmp_path: Path) -> None:
     plan = read_course_file(tmp_path, CHAPTERS)
     assert plan == CourseFile()
     assert plan.selects("07_decoding", "beam_search")
-    assert plan.weight("07_decoding", "beam_search") == 1
     assert plan.due("07_decoding", "ada") is None
 
 
@@ -53,7 +53,7 @@ def test_template_shows_every_key(tmp_path: Path) -> None:
     for struct in (plan, plan.late, plan.chapters["07_decoding"]):
         plain = type(struct)()
         left = {name for name in struct.__struct_fields__ if getattr(struct, name) == getattr(plain, name)}
-        assert left <= {"without", "grace_minutes", "open"}, "a key of the schema that the template does not show"
+        assert left <= {"without", "grace_minutes"}, "a key of the schema that the template does not show"
 
 
 @pytest.mark.parametrize(
@@ -63,8 +63,9 @@ def test_template_shows_every_key(tmp_path: Path) -> None:
         ("time_zone = 'Mars/Olympus'", 1, "no time zone 'Mars/Olympus'"),
         ("[late]\nper_day = 3", 2, "late.per_day"),
         ("[chapters.07_decoding]\nonly = ['a']\nwithout = ['b']", 2, "exclude each other"),
-        ("title = ''\n[chapters.07_decodin]\nweight = 1", 2, "Did you mean 07_decoding?"),
+        ("title = ''\n[chapters.07_decodin]\ndue = 2027-03-01T12:00:00", 2, "Did you mean 07_decoding?"),
         ("[extensions.ada]\n07_decoding = 3", None, "expected `datetime`, got `int`"),
+        ("[chapters.07_decoding]\ndue = 2027-03-01", 2, "Write day and time"),
         ("title =", None, "this is not TOML"),
     ],
 )
@@ -77,14 +78,14 @@ def test_a_fault_is_named_with_its_line(tmp_path: Path, text: str, line: int | N
 
 
 def test_selection_is_kept_and_comments_stay(tmp_path: Path) -> None:
-    put(tmp_path, "# ours\n[chapters.07_decoding]\nweight = 2.0  # heavy\nwithout = ['mirostat']\n")
+    put(tmp_path, "# ours\n[chapters.07_decoding]\ndue = 2027-03-01T12:00:00  # noon\nwithout = ['mirostat']\n")
     set_selection(tmp_path, "07_decoding", only=["top_p", "beam_search"])
     plan = read_course_file(tmp_path, CHAPTERS)
-    assert plan.chapters["07_decoding"] == ChapterPlan(only=("top_p", "beam_search"), weight=2.0)
+    assert plan.chapters["07_decoding"] == ChapterPlan(only=("top_p", "beam_search"), due=NOON)
     assert "# ours" in course_file_path(tmp_path).read_text()
-    assert "# heavy" in course_file_path(tmp_path).read_text()
+    assert "# noon" in course_file_path(tmp_path).read_text()
     set_selection(tmp_path, "07_decoding")
-    assert read_course_file(tmp_path).chapters["07_decoding"] == ChapterPlan(weight=2.0)
+    assert read_course_file(tmp_path).chapters["07_decoding"] == ChapterPlan(due=NOON)
 
 
 def test_extension_never_brings_a_deadline_forward(tmp_path: Path) -> None:

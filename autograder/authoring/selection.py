@@ -1,0 +1,124 @@
+"""Assign some of a chapter's exercises and questions: what is dropped from the notebook, and what the course provides in its place.
+
+A section of the notebook (from a heading of the second level to the next) is dropped if all that students write in it is left out.
+Exercises that are left out and that an assigned one builds on are *provided*: the student's package has the course's own solution, and a
+locked cell below the first one imports it. All other exercises that are left out stay stubs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
+from difflib import get_close_matches
+from typing import Any
+
+import nbformat
+
+from autograder.authoring.chapter import Chapter, grade_id, is_answer, is_stub, is_test
+from autograder.checking.exercise import Exercise
+from autograder.errors import CourseError
+from autograder.mistakes.source_edits import Sources
+
+PROVIDED_CELL = "provided"
+
+_NOTE = "# These exercises are not part of this assignment. What yours build on is the course's own:"
+
+
+def names_to_choose(chapter: Chapter) -> list[str]:
+    """Return the exercises and questions of a chapter in the order of the notebook."""
+    cells = chapter.notebook().cells
+    return [
+        grade_id(cell) for cell in cells if is_answer(cell) or (is_stub(cell) and grade_id(cell) in chapter.registry)
+    ]
+
+
+def require_names(chapter: Chapter, names: Iterable[str]) -> None:
+    """Make sure that a chapter has exercises or questions of these names.
+
+    Raises:
+        CourseError: for the first that it lacks, with the name that is most alike.
+    """
+    existing = names_to_choose(chapter)
+    for name in names:
+        if name not in existing:
+            close = get_close_matches(name, existing, n=1)
+            hint = f" Did you mean {close[0]}?" if close else ""
+            raise CourseError(
+                f"{chapter.name} has no exercise or question {name!r}.{hint}".rstrip("."),
+                do=f"It has: {', '.join(existing)}.",
+            )
+
+
+def select(chapter: Chapter, selects: Callable[[str], bool]) -> Chapter:
+    """Return a chapter of which only some exercises and questions are assigned.
+
+    Args:
+        chapter: the chapter.
+        selects: whether an exercise or a question of that name is assigned.
+
+    Raises:
+        CourseError: if nothing is left.
+    """
+    names = names_to_choose(chapter)
+    left_out = frozenset(name for name in names if not selects(name))
+    if len(left_out) == len(names):
+        raise CourseError(
+            f"nothing of {chapter.name} is left to assign", do=f"Choose at least one of: {', '.join(names)}."
+        )
+    return replace(chapter, left_out=left_out)
+
+
+def provided_exercises(chapter: Chapter) -> list[Exercise]:
+    """Return the exercises that are left out and that an assigned one builds on, directly or not."""
+    if not chapter.left_out:
+        return []
+    sources = Sources()
+    assigned = [exercise for exercise in chapter.exercises() if exercise.name not in chapter.left_out]
+    reached = {key for exercise in assigned for key in sources.reachable(_key(exercise))}
+    return [item for item in map(chapter.registry.get, sorted(chapter.left_out)) if item and _key(item) in reached]
+
+
+def drop_left_out(notebook: Any, chapter: Chapter) -> None:
+    """Take what is left out from a chapter's notebook, and provide what assigned exercises build on."""
+    if not chapter.left_out:
+        return
+    cells: list[Any] = []
+    for section in _sections(notebook.cells):
+        names = [_name(cell) for cell in section if is_stub(cell) or is_answer(cell)]
+        if not names or any(name not in chapter.left_out for name in names):
+            cells += [cell for cell in section if _name(cell) not in chapter.left_out]
+    provided = provided_exercises(chapter)
+    if provided:
+        first = next(index for index, cell in enumerate(cells) if cell.cell_type == "code")
+        cells.insert(first + 1, _provided_cell(provided))
+    notebook.cells = cells
+
+
+def _key(exercise: Exercise) -> tuple[str, str]:
+    return exercise.reference.__module__, exercise.reference.__name__
+
+
+def _name(cell: Any) -> str:
+    """Return the exercise or question that a stub, a test, an answer or a prompt belongs to."""
+    name = grade_id(cell)
+    if is_test(cell):
+        return name.removeprefix("test_")
+    return name.replace("prompt_", "question_", 1) if name.startswith("prompt_") else name
+
+
+def _sections(cells: Iterable[Any]) -> Iterator[list[Any]]:
+    section: list[Any] = []
+    for cell in cells:
+        if cell.cell_type == "markdown" and cell.source.lstrip().startswith("## ") and section:
+            yield section
+            section = []
+        section.append(cell)
+    yield section
+
+
+def _provided_cell(exercises: Iterable[Exercise]) -> Any:
+    lines = sorted(f"from {exercise.reference.__module__} import {exercise.name}" for exercise in exercises)
+    metadata = {"grade": False, "grade_id": PROVIDED_CELL, "locked": True, "solution": False, "task": False}
+    return nbformat.v4.new_code_cell(
+        "\n".join([_NOTE, *lines]), metadata={"nbgrader": {**metadata, "schema_version": 3}}
+    )

@@ -1,0 +1,69 @@
+"""Run ``tfcourse mark``."""
+
+from __future__ import annotations
+
+import asyncio
+import getpass
+import webbrowser
+from contextlib import suppress
+from pathlib import Path
+
+import click
+
+from autograder.commands.console import CommandResult, command
+from autograder.commands.options import course_option
+from autograder.course.paths import course_folder, project_root
+from autograder.errors import CourseError
+
+
+def _user() -> str:
+    try:
+        return getpass.getuser()
+    except (OSError, KeyError, ImportError):  # no name for this user id
+        return "marker"
+
+
+@click.command()
+@click.argument("chapter", metavar="CHAPTER")
+@course_option
+@click.option("--names", is_flag=True, help="Show who wrote each answer. [default: anonymous]")
+@click.option("--marker", metavar="NAME", help="Who marks, for the history. [default: your user name]")
+@click.option("--port", type=click.IntRange(0, 65535), default=0, help="The port. [default: a free one]")
+@click.option("--no-browser", is_flag=True, help="Print the address and open no browser.")
+@command
+def mark(
+    chapter: str, course_dir: Path | None, names: bool, marker: str | None, port: int, no_browser: bool
+) -> CommandResult:
+    """Mark written answers on a page on this machine.
+
+    The rubric stands beside the answers; identical answers are marked together. Marks and comments go into nbgrader's gradebook.
+
+    Example:
+      tfcourse mark 03
+    """
+    from autograder.authoring.rubrics import read_rubrics
+    from autograder.course.folder import Course
+    from autograder.gradebook.reader import released_chapters
+    from autograder.marking.server import MarkingApplication
+
+    course = Course.open(course_folder(course_dir))
+    (name,) = released_chapters(course, [chapter])
+    rubrics = {}
+    with suppress(CourseError):
+        rubrics = read_rubrics(project_root() / "chapters" / name / "rubrics.md")
+    application = MarkingApplication(course, name, marker or _user(), rubrics, names=names)
+    application.marks.recover()
+    waiting = sum(question.waiting for question in application.questions())
+
+    async def serve() -> None:
+        try:
+            _, address = application.listen_locally(port)
+        except OSError as error:
+            raise CourseError(f"port {port} cannot be used ({error.strerror})", do="Choose another --port.") from None
+        click.echo(f"{waiting} answers wait. Mark them at {address}\nStop with Ctrl-C; every mark is kept.", err=True)
+        if not no_browser:
+            webbrowser.open(address)
+        await asyncio.Event().wait()
+
+    asyncio.run(serve())
+    return CommandResult({"chapter": name}, "")

@@ -1,0 +1,61 @@
+"""Hash the contents of files, and the environment that reads them: keys for results that need not be made twice."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import platform
+from collections.abc import Iterable, Iterator
+from functools import cache
+from importlib.metadata import distributions
+from pathlib import Path
+
+# Folders of a project that nothing is built from: what is hidden, generated, or somebody's course.
+_GENERATED = frozenset({"__pycache__", "_build", "build", "dist", "node_modules"})
+_COURSE_MARK = "nbgrader_config.py"
+
+
+def hash_files(root: Path, paths: Iterable[Path]) -> str:
+    """Return a hash of the relative paths and contents of files.
+
+    Args:
+        root: paths count from here, so a project that is moved keeps its hash.
+        paths: the files. One that is missing counts as missing.
+    """
+    digest = hashlib.sha256()
+    for path in sorted(paths):
+        digest.update(_framed(path.relative_to(root).as_posix().encode()))
+        digest.update(_framed(path.read_bytes()) if path.is_file() else b"missing")
+    return digest.hexdigest()
+
+
+def hash_tree(folder: Path) -> str:
+    """Return a hash of everything below a folder."""
+    return hash_files(folder, (path for path in folder.rglob("*") if path.is_file()))
+
+
+def project_files(root: Path) -> Iterator[Path]:
+    """Yield the files of a project, without hidden and generated folders and without course folders."""
+    for folder, names, files in os.walk(root):
+        if _COURSE_MARK in files:
+            names.clear()
+            continue
+        names[:] = [
+            name
+            for name in names
+            if name not in _GENERATED and not name.startswith(".") and not name.endswith(".egg-info")
+        ]
+        yield from (Path(folder) / name for name in files if not name.startswith("."))
+
+
+@cache
+def environment_hash() -> str:
+    """Return a hash of Python's version, the platform and every installed package."""
+    packages = sorted(f"{item.name}=={item.version}" for item in distributions())
+    text = "\n".join([platform.python_version(), platform.platform(), *packages])
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def _framed(data: bytes) -> bytes:
+    """Prefix the length, so that no two lists of files hash as one."""
+    return len(data).to_bytes(8, "big") + data

@@ -1,0 +1,181 @@
+"""Apply the deadlines of ``course.toml``: nbgrader's due dates, extensions and late penalties follow from it.
+
+nbgrader keeps dates in UTC, without a time zone; they are converted in :func:`_utc` and nowhere else. A chapter without a deadline in
+``course.toml`` keeps the due date, extensions and penalties that nbgrader has for it.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+from nbgrader.api import Gradebook
+from nbgrader.coursedir import CourseDirectory
+from nbgrader.plugins import LateSubmissionPlugin
+from nbgrader.preprocessors import AssignLatePenalties, NbGraderPreprocessor
+from traitlets.config import Config
+
+from autograder.course.course_file import CourseFile, days_late, late_share, read_course_file
+from autograder.course.folder import Course
+from autograder.course.lock import course_lock
+from autograder.gradebook.reader import open_gradebook
+from autograder.record.gradebook_writer import GradebookWriter
+from autograder.record.results import read_result, write_result
+
+
+class CourseLateness(LateSubmissionPlugin):  # type: ignore[misc]
+    """Charge late work by the rule of ``course.toml``; without a deadline there, as nbgrader's own plugin does."""
+
+    def late_submission_penalty(self, student_id: str, score: float, total_seconds_late: float) -> float | None:
+        """Return the points that lateness takes off.
+
+        Args:
+            student_id: the student.
+            score: points before the penalty.
+            total_seconds_late: time after the student's own deadline.
+        """
+        plan, chapter = read_course_file(_course_root(self.parent)), self.parent.assignment_id
+        due = _utc(plan.due(chapter, student_id))
+        if due is None:
+            inherited: float | None = super().late_submission_penalty(student_id, score, total_seconds_late)
+            return inherited
+        rule = plan.late_rule(chapter)
+        share = late_share(days_late(due + timedelta(seconds=total_seconds_late), due, rule), rule)
+        # Exports show the number as it is stored: 1.4, not 1.4000000000000001.
+        return round(score * share, 6)
+
+
+class ApplyDeadline(NbGraderPreprocessor):  # type: ignore[misc]
+    """Write a student's deadline into the gradebook before nbgrader's ``AssignLatePenalties`` reads it there."""
+
+    def preprocess(self, nb: Any, resources: Any) -> tuple[Any, Any]:
+        """Leave the notebook as it is."""
+        about = resources["nbgrader"]
+        chapter, student = about["assignment"], about["student"]
+        plan = read_course_file(_course_root(self))
+        due = _utc(plan.due(chapter))
+        if due is not None:
+            with Gradebook(about["db_url"]) as gradebook:
+                gradebook.find_assignment(chapter).duedate = due
+                gradebook.find_submission(chapter, student).extension = _extension(plan, chapter, student)
+                gradebook.db.commit()
+        return nb, resources
+
+
+@dataclass(frozen=True)
+class _Change:
+    """What the gradebook should say about one submission, and does not yet."""
+
+    student: str
+    extension: timedelta | None
+    penalty: float | None
+
+
+def stale_penalties(course: Course, chapter: str, config: Config) -> list[str]:
+    """Return the students whose penalty or extension is not what ``course.toml`` and their points ask for; nothing is written.
+
+    Args:
+        course: the course.
+        chapter: the chapter.
+        config: nbgrader's configuration of the course.
+    """
+    plan = read_course_file(course.root)
+    if plan.due(chapter) is None:
+        return []
+    with open_gradebook(course) as gradebook:
+        return [change.student for change in _changes(gradebook, plan, chapter, config)]
+
+
+def update_penalties(books: GradebookWriter) -> list[str]:
+    """Write due date, extensions and penalties of a chapter anew, without running anything.
+
+    The deadline, an extension, the rule or points given by hand may have changed since the chapter was graded.
+
+    Args:
+        books: the gradebook, opened for the chapter.
+
+    Returns:
+        The students whose penalty or extension changed.
+    """
+    course, chapter = books.course, books.chapter
+    plan = read_course_file(course.root)
+    due = _utc(plan.due(chapter))
+    if due is None:
+        return []
+    with books.gradebook() as gradebook:
+        changes = list(_changes(gradebook, plan, chapter, books.config))
+        gradebook.find_assignment(chapter).duedate = due
+        for change in changes:
+            gradebook.find_submission(chapter, change.student).extension = change.extension
+            notebook = gradebook.find_submission_notebook(chapter, chapter, change.student)
+            notebook.late_submission_penalty = change.penalty
+        gradebook.db.commit()
+    for change in changes:
+        result = read_result(course, chapter, change.student)
+        if result is not None and result.late_penalty != (change.penalty or 0.0):
+            write_result(course, replace(result, late_penalty=change.penalty or 0.0))
+    return [change.student for change in changes]
+
+
+def refresh_penalties(course: Course, chapters: Sequence[str], config: Config) -> list[str]:
+    """Update the penalties of chapters where any is stale; return those chapters.
+
+    The course is locked only if there is something to write, so that a report can be made while others grade.
+
+    Raises:
+        CourseError: if ``course.toml`` or the gradebook cannot be read, or somebody else is at work and a penalty is stale.
+    """
+    stale = [chapter for chapter in chapters if stale_penalties(course, chapter, config)]
+    if stale:
+        with course_lock(course):
+            for chapter in stale:
+                with GradebookWriter(course, chapter, config) as books:
+                    update_penalties(books)
+    return stale
+
+
+def _changes(gradebook: Gradebook, plan: CourseFile, chapter: str, config: Config) -> Iterator[_Change]:
+    # The lecturer's own plugin counts, if the configuration names one.
+    step = AssignLatePenalties(config=config)
+    step.assignment_id = chapter
+    step.init_plugin()
+    for submission in gradebook.assignment_submissions(chapter):
+        student = submission.student_id
+        notebook = next((one for one in submission.notebooks if one.name == chapter), None)
+        if notebook is None:
+            continue
+        extension = _extension(plan, chapter, student)
+        penalty = _penalty(step, student, notebook.score, submission.timestamp, _utc(plan.due(chapter, student)))
+        # A database may add up the points in another order, which is no change.
+        same = math.isclose(penalty or 0.0, notebook.late_submission_penalty or 0.0, abs_tol=1e-9)
+        if extension != submission.extension or not same:
+            yield _Change(student, extension, penalty)
+
+
+def _penalty(step: Any, student: str, score: float, handed_in: datetime | None, due: datetime | None) -> float | None:
+    """Return the penalty as nbgrader's ``AssignLatePenalties`` assigns it."""
+    late = (handed_in - due).total_seconds() if handed_in is not None and due is not None else 0.0
+    penalty = step.plugin_inst.late_submission_penalty(student, score, late) if late > 0 else None
+    return None if penalty is None else min(max(0.0, penalty), score)
+
+
+def _extension(plan: CourseFile, chapter: str, student: str) -> timedelta | None:
+    general, own = _utc(plan.due(chapter)), _utc(plan.due(chapter, student))
+    return own - general if general is not None and own is not None and own > general else None
+
+
+def _utc(moment: datetime | None) -> datetime | None:
+    """Return a moment as nbgrader keeps it: in UTC, without a time zone."""
+    return None if moment is None else moment.astimezone(UTC).replace(tzinfo=None)
+
+
+def _course_root(step: Any) -> Path:
+    """Return the course folder in which one of nbgrader's steps works."""
+    coursedir, above = None, step
+    while coursedir is None and above is not None:
+        coursedir, above = getattr(above, "coursedir", None), getattr(above, "parent", None)
+    return Path((coursedir or CourseDirectory(config=step.config)).root)

@@ -1,0 +1,171 @@
+"""Give marks and take them back: the journal first, then one transaction that changes only what the marker has seen."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+
+from nbgrader.api import Comment, Grade
+from sqlalchemy import Connection, create_engine, update
+from sqlalchemy.exc import SQLAlchemyError
+
+from autograder.course.folder import Course
+from autograder.course.known_errors import as_course_error
+from autograder.errors import CourseError
+from autograder.marking.journal import Change, Entry, MarksJournal
+from autograder.marking.questions import Answer, MarkState, Question, read_questions
+
+
+class StaleMarkError(CourseError):
+    """Somebody has changed an answer or its mark since the marker saw it."""
+
+
+@dataclass(frozen=True)
+class Undone:
+    """What an undo came to: its entry, or None if nothing could be taken back, and the students whose marks changed since."""
+
+    entry: Entry | None
+    skipped: tuple[str, ...]
+
+
+class Marks:
+    """Writes the marks of a chapter.
+
+    Args:
+        course: the course.
+        chapter: the chapter's full name.
+        marker: who marks, for the journal.
+    """
+
+    def __init__(self, course: Course, chapter: str, marker: str) -> None:
+        self.course, self.chapter, self.marker = course, chapter, marker
+        self.journal = MarksJournal(course)
+
+    def give(self, question: str, versions: Mapping[str, str], points: float | None, comment: str) -> Entry:
+        """Give points and a comment to the answers of some students.
+
+        Args:
+            question: the grade id of the answer cell.
+            versions: per student the :attr:`Answer.version` that the marker has seen.
+            points: the points, from 0 to what the question is worth; None leaves the points as they are.
+            comment: the comment; an empty one removes it.
+
+        Raises:
+            StaleMarkError: if an answer or its mark is no longer the one that was seen. Then nothing is changed.
+            CourseError: if there is no such question, or it is not worth so much.
+        """
+        answered_question = self._question(question)
+        if points is not None and not 0 <= points <= answered_question.points:
+            raise CourseError(f"{points:g} points are not between 0 and {answered_question.points:g}")
+        answers = {answer.student: answer for answer in answered_question.answers}
+        stale = [student for student, version in versions.items() if _version(answers, student) != version]
+        if stale:
+            raise _stale(stale)
+        changes = {}
+        for student in versions:
+            before = answers[student].state
+            waits = before.waiting and points is None
+            new_points = before.points if points is None else float(points)
+            changes[student] = Change(before, MarkState(new_points, waits, comment.strip() or None))
+        return self._write(question, changes, answers)
+
+    def undo(self, entry_id: str) -> Undone:
+        """Take back an entry wherever its marks are still there.
+
+        Raises:
+            CourseError: if the journal of the chapter has no such entry.
+        """
+        entry = next((entry for entry in self.history() if entry.id == entry_id), None)
+        if entry is None:
+            raise CourseError(f"there is no mark {entry_id!r} to undo", where=self.journal.path)
+        answers = {answer.student: answer for answer in self._question(entry.question).answers}
+        current = {student: answer.state for student, answer in answers.items()}
+        skipped = tuple(student for student, change in entry.changes.items() if current.get(student) != change.after)
+        changes = {
+            student: Change(change.after, change.before)
+            for student, change in entry.changes.items()
+            if student not in skipped
+        }
+        undone = self._write(entry.question, changes, answers, undoes=entry_id) if changes else None
+        return Undone(undone, skipped)
+
+    def history(self) -> list[Entry]:
+        """Return the chapter's entries that are in the gradebook, oldest first."""
+        return [entry for entry in self.journal.entries()[0] if entry.chapter == self.chapter]
+
+    def recover(self) -> None:
+        """Finish the journal after a crash: an entry without an end reached the gradebook or did not, all of it or none."""
+        unfinished = [entry for entry in self.journal.entries()[1] if entry.chapter == self.chapter]
+        for entry in unfinished:
+            answers = {answer.student: answer for answer in self._question(entry.question).answers}
+            written = any(
+                student in answers and answers[student].state == change.after != change.before
+                for student, change in entry.changes.items()
+            )
+            (self.journal.commit if written else self.journal.abort)(entry.id)
+
+    def _question(self, name: str) -> Question:
+        for question in read_questions(self.course, self.chapter):
+            if question.name == name:
+                return question
+        raise CourseError(f"there is no question {name!r} in {self.chapter}")
+
+    def _write(
+        self, question: str, changes: Mapping[str, Change], answers: Mapping[str, Answer], undoes: str = ""
+    ) -> Entry:
+        time = datetime.now().astimezone().isoformat(timespec="seconds")
+        entry = Entry(secrets.token_hex(6), time, self.marker, self.chapter, question, changes, undoes)
+        self.journal.begin(entry)
+        engine = create_engine(self.course.gradebook_url)
+        try:
+            with engine.begin() as connection:
+                stale = [
+                    student
+                    for student, change in changes.items()
+                    if not write_state(connection, answers[student], change)
+                ]
+                if stale:
+                    raise _stale(stale)
+        except StaleMarkError:
+            self.journal.abort(entry.id)
+            raise
+        except SQLAlchemyError as error:
+            # Whether the commit arrived is not certain when the connection fails; `recover` asks the gradebook.
+            raise as_course_error(error, self.course.gradebook_url) or error from error
+        finally:
+            engine.dispose()
+        self.journal.commit(entry.id)
+        return entry
+
+
+def write_state(connection: Connection, answer: Answer, change: Change) -> bool:
+    """Change an answer's two rows if they still hold what was seen; return whether they did.
+
+    The condition is part of the update, so that two writers cannot both see the old state and both write.
+    """
+    before, after = change.before, change.after
+    grade = (
+        update(Grade)
+        .where(Grade.id == answer.grade_id)
+        .where(Grade.manual_score.is_not_distinct_from(before.points), Grade.needs_manual_grade == before.waiting)
+        .values(manual_score=after.points, needs_manual_grade=after.waiting)
+    )
+    comment = (
+        update(Comment)
+        .where(Comment.id == answer.comment_id, Comment.manual_comment.is_not_distinct_from(before.comment))
+        .values(manual_comment=after.comment)
+    )
+    return all(connection.execute(statement).rowcount == 1 for statement in (grade, comment))
+
+
+def _version(answers: Mapping[str, Answer], student: str) -> str | None:
+    return answers[student].version if student in answers else None
+
+
+def _stale(students: list[str]) -> StaleMarkError:
+    count = f"{len(students)} of these answers" if len(students) > 1 else "this answer"
+    return StaleMarkError(
+        f"{count} or the mark has changed since the page showed it", do="Reload, look at it again, and give the mark."
+    )

@@ -1,0 +1,58 @@
+"""Put identical answers together and similar ones next to each other; a mark is only ever given to identical ones."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from autograder.marking.questions import Answer, folded
+
+_WORD = re.compile(r"\w+")
+
+
+def group_identical(answers: Sequence[Answer]) -> list[list[Answer]]:
+    """Return the answers in groups of identical text, ordered so that neighbours use similar words.
+
+    Answers with attachments stay alone: their pictures may differ.
+    """
+    groups: dict[tuple[str, str], list[Answer]] = {}
+    for answer in answers:
+        alone = answer.student if answer.attachments else ""
+        groups.setdefault((folded(answer.text), alone), []).append(answer)
+    members = list(groups.values())
+    return [members[index] for index in neighbour_order([key[0] for key in groups])]
+
+
+def neighbour_order(texts: Sequence[str]) -> list[int]:
+    """Return an order in which each text is followed by the most similar one that is left, by the cosine of TF-IDF vectors.
+
+    The first text is the longest; ties go to the earlier text, so that the order is the same every time.
+    """
+    if not texts:
+        return []
+    vectors = _tf_idf(texts)
+    order = [max(range(len(texts)), key=lambda index: (len(texts[index]), -index))]
+    remaining = np.ones(len(texts), dtype=bool)
+    remaining[order[0]] = False
+    while remaining.any():
+        similarity = np.where(remaining, vectors @ vectors[order[-1]], -1.0)
+        order.append(int(similarity.argmax()))
+        remaining[order[-1]] = False
+    return order
+
+
+def _tf_idf(texts: Sequence[str]) -> NDArray[np.float64]:
+    counts = [Counter(_WORD.findall(text)) for text in texts]
+    columns = {token: column for column, token in enumerate(sorted(set().union(*counts)))}
+    frequencies = np.zeros((len(texts), max(1, len(columns))))
+    for row, count in enumerate(counts):
+        for token, times in count.items():
+            frequencies[row, columns[token]] = 1 + np.log(times)
+    documents = (frequencies > 0).sum(axis=0)
+    weighted: NDArray[np.float64] = frequencies * (np.log((1 + len(texts)) / (1 + documents)) + 1)
+    weighted /= np.maximum(np.linalg.norm(weighted, axis=1, keepdims=True), 1e-12)
+    return weighted

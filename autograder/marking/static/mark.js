@@ -1,0 +1,123 @@
+"use strict";
+const byId = (id) => document.getElementById(id);
+const articles = [...document.querySelectorAll("article")];
+const ticks = [...document.querySelectorAll("#form input[type=checkbox]")];
+const name = byId("question").dataset.name;
+const xsrf = document.querySelector("meta[name=xsrf]").content;
+const maximum = Number(byId("points").max);
+const store = `given ${name}`;
+let current = -1;
+let busy = false;
+
+function say(text, wrong = false) {
+  byId("status").textContent = text;
+  byId("status").classList.toggle("wrong", wrong);
+}
+
+function select(index, focus = true) {
+  if (!articles.length) return;
+  const to = Math.max(0, Math.min(articles.length - 1, index));
+  if (current >= 0) keepDraft();
+  articles.forEach((article, at) => article.classList.toggle("current", at === to));
+  current = to;
+  const article = articles[to];
+  const draft = article.draft || { points: article.dataset.points, comment: article.dataset.comment, ticked: [] };
+  byId("points").value = draft.points;
+  byId("comment").value = draft.comment;
+  ticks.forEach((tick, at) => { tick.checked = draft.ticked.includes(at); });
+  const count = Object.keys(JSON.parse(article.dataset.members)).length;
+  byId("give").textContent = count > 1 ? `Give to ${count}` : "Give";
+  byId("current").textContent = `Mark for ${article.dataset.name}`;
+  if (focus) {
+    article.focus({ preventScroll: true });
+    article.scrollIntoView({ block: "nearest" });
+  }
+}
+
+function keepDraft() {
+  const ticked = ticks.flatMap((tick, at) => (tick.checked ? [at] : []));
+  articles[current].draft = { points: byId("points").value, comment: byId("comment").value, ticked };
+}
+
+async function post(address, data) {
+  const headers = { "Content-Type": "application/json", "X-XSRFToken": xsrf };
+  const answer = await fetch(address, { method: "POST", headers, body: JSON.stringify(data) });
+  const found = await answer.json();
+  if (!answer.ok) throw new Error(found.error);
+  return found;
+}
+
+async function alone(work) {
+  if (busy) return;
+  busy = true;
+  try { await work(); } catch (error) { say(error.message, true); } finally { busy = false; }
+}
+
+async function give() {
+  if (!articles.length || !byId("points").reportValidity()) return;
+  const at = current;
+  const article = articles[at];
+  const members = JSON.parse(article.dataset.members);
+  const text = byId("points").value;
+  const comment = byId("comment").value;
+  const points = text === "" ? null : Number(text);
+  const found = await post(`/question/${name}/give`, { members, points, comment });
+  article.dataset.members = JSON.stringify(found.members);
+  article.dataset.points = text;
+  article.dataset.comment = comment.trim();
+  if (points !== null) article.dataset.waiting = 0;
+  article.querySelector(".state").textContent = points === null ? "Comment kept" : `${points} points`;
+  sessionStorage.setItem(store, JSON.stringify([...given(), found.entry]));
+  byId("waiting").textContent = found.waiting;
+  byId("progress").value = byId("progress").max - found.waiting;
+  say(`${article.dataset.name}: ${points === null ? "comment kept" : `${points} points given`}`);
+  if (current !== at) return;
+  const open = (candidate) => Number(candidate.dataset.waiting) > 0;
+  const later = articles.findIndex((candidate, index) => index > at && open(candidate));
+  select(later >= 0 ? later : Math.max(at, articles.findIndex(open)));
+}
+
+const given = () => JSON.parse(sessionStorage.getItem(store) || "[]");
+
+async function undo() {
+  const entries = given();
+  if (!entries.length) { say("This page has given nothing that could be undone. The history has earlier marks."); return; }
+  const found = await post("/undo", { entry: entries.at(-1) });
+  sessionStorage.setItem(store, JSON.stringify(entries.slice(0, -1)));
+  sessionStorage.setItem("message", found.skipped
+    ? `Undone for ${found.undone}; ${found.skipped} changed since and left as they are.` : `Undone for ${found.undone}.`);
+  sessionStorage.setItem("at", current);
+  location.reload();
+}
+
+ticks.forEach((tick) => tick.addEventListener("change", () => {
+  const sum = ticks.reduce((total, each) => total + (each.checked ? Number(each.value) : 0), 0);
+  byId("points").value = Math.min(sum, maximum);
+}));
+articles.forEach((article, at) => article.addEventListener("click", () => { if (at !== current) select(at); }));
+byId("form").addEventListener("submit", (event) => { event.preventDefault(); alone(give); });
+byId("previous").addEventListener("click", () => select(current - 1, false));
+byId("next").addEventListener("click", () => select(current + 1, false));
+byId("undo").addEventListener("click", () => alone(undo));
+byId("help").addEventListener("click", () => byId("keys").showModal());
+byId("earlier")?.addEventListener("change", (event) => { byId("comment").value = event.target.value; });
+
+document.addEventListener("keydown", (event) => {
+  if (byId("keys").open) return;
+  if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) { event.preventDefault(); alone(give); return; }
+  if (event.ctrlKey || event.metaKey || event.altKey) return;
+  const typing = event.target.matches("textarea, select, input[type=number]");
+  if (typing) { if (event.key === "Escape") articles[current]?.focus(); return; }
+  const act = {
+    j: () => select(current + 1), k: () => select(current - 1), u: () => alone(undo),
+    p: () => { byId("points").focus(); byId("points").select(); }, c: () => byId("comment").focus(),
+    "?": () => byId("keys").showModal(),
+  }[event.key] || (/^[1-9]$/.test(event.key) && ticks[event.key - 1] ? () => ticks[event.key - 1].click() : null);
+  if (act) { event.preventDefault(); act(); }
+});
+
+const at = sessionStorage.getItem("at");
+sessionStorage.removeItem("at");
+select(at === null ? Math.max(0, articles.findIndex((article) => Number(article.dataset.waiting) > 0)) : Number(at), at !== null);
+say(sessionStorage.getItem("message") || "");
+sessionStorage.removeItem("message");

@@ -1,0 +1,150 @@
+"""A course may assign some of a chapter's exercises: the others are gone, and what the rest builds on is provided."""
+
+from __future__ import annotations
+
+import zipfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import nbformat
+import pytest
+from click.testing import CliRunner, Result
+from nbgrader.api import Gradebook
+
+from autograder.authoring.chapter import find_chapter, grade_id
+from autograder.authoring.selection import names_to_choose, provided_exercises, require_names, select
+from autograder.authoring.solution_notebook import source_notebook
+from autograder.commands.main import main
+from autograder.course.course_file import course_file_path, read_course_file, set_selection
+from autograder.course.folder import Course
+from autograder.errors import CourseError
+from autograder.release.assign import assign
+
+ROOT = Path(__file__).parents[3]
+FIRST = "90_first"
+
+
+def ids(notebook: Any) -> list[str]:
+    return [grade_id(cell) for cell in notebook.cells if grade_id(cell)]
+
+
+def test_sections_of_left_out_exercises_are_gone() -> None:
+    chapter = select(find_chapter(ROOT, "07"), lambda name: name in ("greedy_search", "top_p"))
+    notebook = source_notebook(chapter)
+    assert ids(notebook) == ["setup", "greedy_search", "test_greedy_search", "top_p", "test_top_p"]
+    text = "\n".join(cell.source for cell in notebook.cells if cell.source.startswith("## "))
+    assert [line for line in text.split("\n") if line.startswith("## ")] == [
+        "## 1 · Greedy search: `greedy_search`",
+        "## 6 · Mass: `top_p`",
+    ]
+
+
+def test_whole_chapter_stays_as_it_is() -> None:
+    chapter = find_chapter(ROOT, "07")
+    assert select(chapter, lambda name: True) == chapter
+    assert provided_exercises(chapter) == []
+    assert len(ids(source_notebook(chapter))) == len(set(ids(source_notebook(chapter)))) == 1 + 22 * 2 + 2 * 2
+
+
+def test_what_an_exercise_builds_on_is_provided() -> None:
+    chapter = select(find_chapter(ROOT, "07"), lambda name: name == "beam_search")
+    assert [exercise.name for exercise in provided_exercises(chapter)] == ["length_penalty"]
+    cells = source_notebook(chapter).cells
+    cell = next(cell for cell in cells if grade_id(cell) == "provided")
+    assert cells.index(cell) == 2, "below the first code cell"
+    assert "from tfcourse.decoding import length_penalty" in cell.source
+    assert cell.metadata.nbgrader.locked
+
+
+def test_question_goes_with_its_prompt() -> None:
+    chapter = find_chapter(ROOT, "03")
+    question = next(name for name in names_to_choose(chapter) if name.startswith("question_"))
+    left = ids(source_notebook(select(chapter, lambda name: name != question)))
+    assert question not in left
+    assert question.replace("question_", "prompt_") not in left
+    assert "question_minus_infinity" in left
+
+
+def test_empty_selection_is_refused() -> None:
+    with pytest.raises(CourseError, match="nothing of 07_decoding is left"):
+        select(find_chapter(ROOT, "07"), lambda name: False)
+
+
+def test_unknown_name_is_refused_with_the_nearest() -> None:
+    with pytest.raises(CourseError, match="Did you mean beam_search") as caught:
+        require_names(find_chapter(ROOT, "07"), ["greedy_search", "beam_serch"])
+    assert "top_p" in caught.value.do
+
+
+@pytest.fixture
+def small_course(small: Any, course: Course, monkeypatch: pytest.MonkeyPatch) -> Course:
+    """A course whose exercises are those of the small project."""
+    monkeypatch.setattr("autograder.checks.exercises", lambda: small.registry)
+    return course
+
+
+def max_scores(course: Course) -> dict[str, float]:
+    with Gradebook(course.gradebook_url, "tfcourse") as book:
+        return {cell.name: cell.max_score for cell in book.find_notebook(FIRST, FIRST).grade_cells}
+
+
+def test_release_and_gradebook_follow_the_selection(small: Any, small_course: Course) -> None:
+    set_selection(small_course.root, FIRST, only=["masked_attention_weights", "question_order"])
+    made = assign(small.root, small_course, [FIRST])[0]
+    notebook = nbformat.read(made.notebook, as_version=4)
+    assert "causal_mask" not in " ".join(ids(notebook))
+    assert set(max_scores(small_course)) == {"test_masked_attention_weights", "question_order"}
+    with zipfile.ZipFile(made.wheel) as wheel:
+        source = wheel.read("tfcourse/attention.py").decode()
+    assert "causal_mask is an exercise of chapter" in source, "what nobody builds on stays a stub"
+
+
+def test_choice_that_the_chapter_lacks_names_the_file(small: Any, small_course: Course) -> None:
+    set_selection(small_course.root, FIRST, only=["masked_attention"])
+    with pytest.raises(CourseError, match="Did you mean masked_attention_weights") as caught:
+        assign(small.root, small_course, [FIRST])
+    assert caught.value.where == str(course_file_path(small_course.root))
+
+
+@pytest.fixture
+def run(small: Any, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Result]:
+    """Return a function that runs a command in the small project."""
+    monkeypatch.setattr("autograder.checks.exercises", lambda: small.registry)
+    (small.root / "_config.yml").write_text("title: A course\n")
+    monkeypatch.chdir(small.root)
+    return lambda *words: CliRunner().invoke(main, [str(word) for word in words])
+
+
+def test_command_keeps_the_choice_until_all_is_asked_for(run: Callable[..., Result], tmp_path: Path) -> None:
+    folder = tmp_path / "class"
+    first = run("assign", FIRST, "--only", "masked_attention_weights", "--course", folder)
+    assert first.exit_code == 0, first.output
+    assert f"made a new course in {folder}" in first.output
+    again = run("assign", FIRST, "--course", folder)
+    assert "new course" not in again.output
+    assert set(max_scores(Course.open(folder))) == {"test_masked_attention_weights"}
+    assert run("assign", FIRST, "--all", "--course", folder).exit_code == 0
+    assert {"test_causal_mask", "test_masked_attention_weights", "question_order"} <= set(
+        max_scores(Course.open(folder))
+    )
+    assert read_course_file(folder).chapter(FIRST).only is None
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        (["--only", "masked_attention"], "Did you mean masked_attention_weights?"),
+        (["--without", "masked_attention_weights,causal_mask,question_order"], "nothing of 90_first is left"),
+        (["--only", "causal_mask", "--all"], "exclude each other"),
+        (["91_second", "--only", "causal_mask"], "take one chapter"),
+    ],
+)
+def test_wrong_choice_changes_nothing(run: Callable[..., Result], tmp_path: Path, words: list[str], says: str) -> None:
+    folder = tmp_path / "class"
+    assert run("assign", FIRST, "--course", folder).exit_code == 0
+    before = course_file_path(folder).read_text()
+    result = run("assign", FIRST, *words, "--course", folder)
+    assert result.exit_code == 2
+    assert says in result.output
+    assert course_file_path(folder).read_text() == before

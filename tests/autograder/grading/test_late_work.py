@@ -1,0 +1,160 @@
+"""Late work costs what ``course.toml`` says, in ``tfcourse autograde`` and in nbgrader itself."""
+
+from __future__ import annotations
+
+import csv
+import json
+from collections.abc import Callable
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+from nbgrader.api import Gradebook
+from nbgrader.converters import Autograde
+from nbgrader.coursedir import CourseDirectory
+
+from autograder.commands.main import main
+from autograder.course.course_file import course_file_path
+from autograder.course.folder import Course
+from autograder.errors import CourseError
+from autograder.grading.autograde import autograde
+from autograder.grading.late_work import refresh_penalties, stale_penalties
+from autograder.grading.plugin import configured
+from autograder.record.results import read_result
+
+from .conftest import CHAPTER
+from .test_autograde import echo
+
+PLAN = f"""
+time_zone = "Europe/Warsaw"
+[late]
+per_day = 0.25
+[chapters.{CHAPTER}]
+due = 2026-03-28T12:00:00
+[extensions.bo]
+{CHAPTER} = 2026-03-29T12:00:00
+"""
+# Warsaw is one hour ahead of UTC on the 28th and two hours on the 29th.
+DUE = datetime(2026, 3, 28, 11)
+HANDED_IN = "2026-03-29 10:00:00 UTC"
+
+
+@pytest.fixture
+def late(course: Course, filled: Callable[..., Any], hand_in: Callable[..., Path], right: dict[str, str]) -> Course:
+    """A course in which ann and bo handed in at one moment, on time for bo alone."""
+    course_file_path(course.root).write_text(PLAN, encoding="utf-8")
+    for student in ("ann", "bo"):
+        hand_in(student, filled(**right)).with_name("timestamp.txt").write_text(HANDED_IN)
+    return course
+
+
+def grade(course: Course) -> dict[str, float]:
+    results = autograde(course, CHAPTER, device="cpu", make_executor=echo)
+    assert all(result.score == 3 for result in results)
+    return {result.student: result.late_penalty for result in results}
+
+
+def penalties(course: Course) -> dict[str, float]:
+    with Gradebook(course.gradebook_url, "tfcourse") as gradebook:
+        submissions = gradebook.assignment_submissions(CHAPTER)
+        return {one.student_id: one.late_submission_penalty or 0.0 for one in submissions}
+
+
+def change(course: Course, old: str, new: str) -> None:
+    path = course_file_path(course.root)
+    assert old in path.read_text()
+    path.write_text(path.read_text().replace(old, new), encoding="utf-8")
+
+
+def test_late_work_costs_its_share_of_points(late: Course) -> None:
+    assert grade(late) == penalties(late) == {"ann": 0.75, "bo": 0.0}
+
+
+def test_gradebook_has_deadline_and_extension_in_utc(late: Course) -> None:
+    grade(late)
+    with Gradebook(late.gradebook_url, "tfcourse") as gradebook:
+        assert gradebook.find_assignment(CHAPTER).duedate == DUE
+        assert gradebook.find_submission(CHAPTER, "bo").extension == timedelta(hours=23)
+        assert gradebook.find_submission(CHAPTER, "ann").total_seconds_late == 23 * 3600
+        assert gradebook.find_submission(CHAPTER, "bo").total_seconds_late == 0
+
+
+def test_changed_deadline_changes_penalty_without_running(late: Course) -> None:
+    grade(late)
+    change(late, "2026-03-28T12:00:00", "2026-03-26T12:00:00")
+    results = autograde(late, CHAPTER, device="cpu", make_executor=echo)
+    assert {result.student: result.late_penalty for result in results} == {"ann": 2.25, "bo": 0.0}
+    assert all(result.unchanged for result in results)
+    stored = read_result(late, CHAPTER, "ann")
+    assert stored is not None
+    assert stored.late_penalty == penalties(late)["ann"] == 2.25
+
+
+def test_extension_that_is_granted_later_counts(late: Course) -> None:
+    grade(late)
+    change(late, "[extensions.bo]", f"[extensions.ann]\n{CHAPTER} = 2026-04-01T00:00:00\n[extensions.bo]")
+    assert stale_penalties(late, CHAPTER, configured(late)) == ["ann"]
+    assert refresh_penalties(late, [CHAPTER], configured(late)) == [CHAPTER]
+    assert penalties(late) == {"ann": 0.0, "bo": 0.0}
+    assert refresh_penalties(late, [CHAPTER], configured(late)) == []
+
+
+def test_points_by_hand_raise_the_penalty(late: Course) -> None:
+    grade(late)
+    with Gradebook(late.gradebook_url, "tfcourse") as gradebook:
+        notebook = gradebook.find_submission_notebook(CHAPTER, CHAPTER, "ann")
+        question = next(one for one in notebook.grades if one.name == "question_root")
+        question.manual_score = 2
+        gradebook.db.commit()
+    refresh_penalties(late, [CHAPTER], configured(late))
+    with Gradebook(late.gradebook_url, "tfcourse") as gradebook:
+        notebook = gradebook.find_submission_notebook(CHAPTER, CHAPTER, "ann")
+        assert (notebook.score, notebook.late_submission_penalty) == (5, 1.25)
+
+
+def test_nbgrader_itself_charges_the_same(late: Course) -> None:
+    expected = grade(late)
+    with Gradebook(late.gradebook_url, "tfcourse") as gradebook:
+        gradebook.find_assignment(CHAPTER).duedate = None
+        for student in expected:
+            submission = gradebook.find_submission(CHAPTER, student)
+            submission.extension = None
+            submission.notebooks[0].late_submission_penalty = 99
+        gradebook.db.commit()
+    config = configured(late)
+    for student in expected:
+        directory = CourseDirectory(config=config, assignment_id=CHAPTER, student_id=student)
+        Autograde(coursedir=directory, config=config, force=True).start()
+    with Gradebook(late.gradebook_url, "tfcourse") as gradebook:
+        for student in expected:
+            notebook = gradebook.find_submission_notebook(CHAPTER, CHAPTER, student)
+            share = 0.25 if student == "ann" else 0.0
+            assert notebook.score > 0
+            assert (notebook.late_submission_penalty or 0.0) == pytest.approx(share * notebook.score)
+            assert gradebook.find_assignment(CHAPTER).duedate == DUE
+
+
+def test_mistake_in_course_file_stops_before_running(late: Course) -> None:
+    change(late, "per_day", "per_dya")
+    with pytest.raises(CourseError, match="line 4"):
+        grade(late)
+
+
+def test_gradebook_report_export_and_feedback_agree(late: Course, tmp_path: Path) -> None:
+    grade(late)
+    change(late, "2026-03-28T12:00:00", "2026-03-26T12:00:00")
+    report = CliRunner().invoke(main, ["report", "--course", str(late.root), "--json"])
+    assert report.exit_code == 0, report.output
+    (summary,) = [one for one in json.loads(report.stdout)["chapters"] if one["chapter"] == CHAPTER]
+    assert summary["lateness"] == {"ann": {"seconds": 71 * 3600, "points": 2.25}}
+    exported = CliRunner().invoke(main, ["export", CHAPTER, "--course", str(late.root), "--to", str(tmp_path)])
+    assert exported.exit_code == 0, exported.output
+    rows = {row["student_id"]: row for row in csv.DictReader((tmp_path / "grades.csv").open(encoding="utf-8"))}
+    columns = ("raw_score", "late_submission_penalty", "score")
+    assert [float(rows["ann"][column]) for column in columns] == [3, 2.25, 0.75]
+    assert penalties(late) == {student: float(row["late_submission_penalty"]) for student, row in rows.items()}
+    assert "2 days 23 hours late, −2.25 of 3" in (late.root / "report.html").read_text()
+    page = late.folder("feedback", "ann", CHAPTER) / f"{CHAPTER}.html"
+    assert "It came 2 days 23 hours late, which cost 2.25 of 3 points." in page.read_text()

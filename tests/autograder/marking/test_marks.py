@@ -1,0 +1,165 @@
+"""Giving marks and taking them back."""
+
+from __future__ import annotations
+
+import json
+import os
+
+import pytest
+from nbgrader.api import Gradebook
+
+from autograder.errors import CourseError
+from autograder.marking import marks as marks_module
+from autograder.marking.journal import MarksJournal
+from autograder.marking.marks import Marks, StaleMarkError
+from autograder.marking.questions import MarkState, read_questions
+
+from .conftest import CHAPTER, QUESTION, write_answer
+
+GIVEN = MarkState(2.5, False, "See the lesson.")
+
+
+@pytest.fixture
+def marks(course):
+    return Marks(course, CHAPTER, "a marker")
+
+
+def _answers(course):
+    return {answer.student: answer for answer in read_questions(course, CHAPTER)[0].answers}
+
+
+def _versions(course, *students):
+    return {student: _answers(course)[student].version for student in students}
+
+
+def test_mark_reaches_the_gradebook(course, marks):
+    marks.give(QUESTION, _versions(course, "ada", "cyd"), 2.5, " See the lesson. ")
+    with Gradebook(course.gradebook_url) as book:
+        grade = book.find_grade(QUESTION, CHAPTER, CHAPTER, "cyd")
+        comment = book.find_comment(QUESTION, CHAPTER, CHAPTER, "cyd")
+        assert (grade.score, grade.needs_manual_grade, comment.comment) == (2.5, False, "See the lesson.")
+        assert book.find_submission(CHAPTER, "cyd").score == 2.5
+        assert book.find_grade(QUESTION, CHAPTER, CHAPTER, "bob").manual_score is None
+
+
+def test_undo_leaves_an_identical_dump(course, marks, dump):
+    before = dump()
+    entry = marks.give(QUESTION, _versions(course, "ada", "cyd"), 4, "Good.")
+    assert dump() != before
+    assert marks.undo(entry.id).skipped == ()
+    assert dump() == before
+
+
+def test_undo_restores_the_mark_before(course, marks):
+    marks.give(QUESTION, _versions(course, "ada"), 1, "First.")
+    second = marks.give(QUESTION, _versions(course, "ada"), 3, "Second.")
+    marks.undo(second.id)
+    assert _answers(course)["ada"].state == MarkState(1.0, False, "First.")
+
+
+def test_undo_skips_marks_changed_since(course, marks):
+    first = marks.give(QUESTION, _versions(course, "ada", "cyd"), 1, "")
+    marks.give(QUESTION, _versions(course, "ada"), 3, "Better.")
+    assert marks.undo(first.id).skipped == ("ada",)
+    states = {student: answer.state for student, answer in _answers(course).items()}
+    assert (states["ada"].points, states["cyd"]) == (3.0, MarkState(None, True, None))
+
+
+def test_undo_can_be_undone(course, marks):
+    entry = marks.give(QUESTION, _versions(course, "ada"), 2.5, "See the lesson.")
+    undo = marks.undo(entry.id).entry
+    marks.undo(undo.id)
+    assert _answers(course)["ada"].state == GIVEN
+
+
+def test_comment_alone_leaves_the_answer_waiting(course, marks):
+    marks.give(QUESTION, _versions(course, "bob"), None, "Why?")
+    assert _answers(course)["bob"].state == MarkState(None, True, "Why?")
+
+
+def test_stale_mark_changes_nothing(course, marks, dump):
+    seen = _versions(course, "ada", "bob")
+    marks.give(QUESTION, _versions(course, "bob"), 1, "")
+    before = dump()
+    with pytest.raises(StaleMarkError):
+        marks.give(QUESTION, seen, 4, "Both.")
+    assert dump() == before
+
+
+def test_mark_for_another_text_is_stale(course, marks):
+    seen = _versions(course, "ada")
+    write_answer(course, "ada", "Something else entirely.")
+    with pytest.raises(StaleMarkError):
+        marks.give(QUESTION, seen, 4, "")
+
+
+def test_change_during_the_write_is_refused(course, marks, dump, monkeypatch):
+    """The formgrader writes after the versions were compared, and before the transaction."""
+    seen = _versions(course, "ada", "bob")
+    begin = MarksJournal.begin
+
+    def begin_late(journal, entry):
+        begin(journal, entry)
+        with Gradebook(course.gradebook_url) as book:
+            book.find_grade(QUESTION, CHAPTER, CHAPTER, "bob").manual_score = 1.0
+            book.db.commit()
+
+    monkeypatch.setattr(MarksJournal, "begin", begin_late)
+    with pytest.raises(StaleMarkError):
+        marks.give(QUESTION, seen, 4, "")
+    states = {student: answer.state for student, answer in _answers(course).items()}
+    assert (states["ada"].points, states["bob"].points) == (None, 1.0)
+    assert marks.history() == []
+
+
+@pytest.mark.parametrize("points", [-0.5, 4.5, float("nan"), float("inf")])
+def test_impossible_points_are_refused(course, marks, points):
+    with pytest.raises(CourseError, match="between 0 and 4"):
+        marks.give(QUESTION, _versions(course, "ada"), points, "")
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="the process that is killed is a fork")
+@pytest.mark.parametrize("killed_at", ["before", "after"])
+def test_kill_around_the_commit_is_recovered(course, marks, dump, monkeypatch, killed_at):
+    untouched, versions = dump(), _versions(course, "ada", "cyd")
+    if (child := os.fork()) == 0:
+        write = marks_module.write_state
+
+        def write_and_die(*arguments):
+            write(*arguments)
+            os._exit(9)
+
+        if killed_at == "before":
+            monkeypatch.setattr(marks_module, "write_state", write_and_die)
+        else:
+            monkeypatch.setattr(MarksJournal, "commit", lambda *_: os._exit(9))
+        try:
+            marks.give(QUESTION, versions, 2.5, "See the lesson.")
+        finally:
+            os._exit(1)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 9
+    assert (dump() == untouched) is (killed_at == "before")
+    marks.recover()
+    history = marks.history()
+    assert len(history) == (killed_at == "after")
+    for entry in history:
+        marks.undo(entry.id)
+    assert dump() == untouched
+
+
+def test_torn_line_is_dropped(course, marks):
+    marks.give(QUESTION, _versions(course, "ada"), 1, "")
+    with marks.journal.path.open("ab") as file:
+        file.write(b'{"begin": {"id": "to')
+    assert len(marks.history()) == 1
+    marks.give(QUESTION, _versions(course, "bob"), 2, "")
+    assert len(marks.history()) == 2
+    assert all(json.loads(line) for line in marks.journal.path.read_text().splitlines())
+
+
+def test_damaged_line_is_named(course, marks):
+    marks.give(QUESTION, _versions(course, "ada"), 1, "")
+    text = marks.journal.path.read_text()
+    marks.journal.path.write_text(f"nonsense\n{text}")
+    with pytest.raises(CourseError, match="line 1 is not JSON"):
+        marks.history()

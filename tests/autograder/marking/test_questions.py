@@ -1,0 +1,47 @@
+"""Reading written answers and putting them in order."""
+
+from autograder.marking.ordering import group_identical, neighbour_order
+from autograder.marking.questions import read_questions
+
+from .conftest import CHAPTER, QUESTION
+
+
+def test_question_is_read_with_its_prompt(course):
+    (question,) = read_questions(course, CHAPTER)
+    assert (question.name, question.title, question.points) == (QUESTION, "9 · Why the root?", 4.0)
+    assert question.prompt == "Say why."
+    assert question.waiting == 4
+
+
+def test_blank_answers_are_counted_apart(course):
+    (question,) = read_questions(course, CHAPTER)
+    assert [answer.student for answer in question.answers] == ["ada", "bob", "cyd", "eve"]
+    assert question.blanks == 1
+
+
+def test_missing_notebook_leaves_the_others(course):
+    (course.folder("autograded", "bob", CHAPTER) / f"{CHAPTER}.ipynb").unlink()
+    assert [answer.student for answer in read_questions(course, CHAPTER)[0].answers] == ["ada", "cyd", "eve"]
+
+
+def test_identical_answers_form_one_group(course):
+    groups = group_identical(read_questions(course, CHAPTER)[0].answers)
+    assert [[answer.student for answer in group] for group in groups] == [["ada", "cyd"], ["eve"], ["bob"]]
+
+
+def test_similar_texts_become_neighbours():
+    texts = [
+        "cats chase the mice",
+        "a proof by induction over n",
+        "mice fear cats",
+        "its proof takes an induction step",
+    ]
+    order = neighbour_order(texts)
+    assert sorted(order) == [0, 1, 2, 3]
+    assert abs(order.index(0) - order.index(2)) == 1
+    assert abs(order.index(1) - order.index(3)) == 1
+
+
+def test_texts_without_words_keep_an_order():
+    assert sorted(neighbour_order(["", "?!", "…"])) == [0, 1, 2]
+    assert neighbour_order([]) == []

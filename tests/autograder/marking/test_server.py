@@ -1,0 +1,207 @@
+"""The marking server as a browser, another site and another program meet it."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import re
+from typing import Any
+
+import pytest
+from tornado.httpclient import AsyncHTTPClient, HTTPResponse
+
+from autograder.authoring.rubrics import Rubric
+from autograder.marking.questions import MarkState, read_questions
+from autograder.marking.server import COOKIE, MarkingApplication
+
+from .conftest import CHAPTER, QUESTION, write_answer
+
+ATTACK = '<script>alert(1)</script><img src="x" onerror="alert(2)">[a](javascript:alert(3))'
+
+
+class Client:
+    """A running server, and a browser's cookies for it."""
+
+    def __init__(self, application: MarkingApplication) -> None:
+        self.application = application
+        self.cookies: dict[str, str] = {}
+
+    async def ask(self, path: str, *, data: Any = None, **headers: str) -> HTTPResponse:
+        cookie = "; ".join(f"{name}={value}" for name, value in self.cookies.items())
+        sent = {"Cookie": cookie} | {name.replace("_", "-"): value for name, value in headers.items()}
+        body = None if data is None else json.dumps(data)
+        address = self.address.partition("/open")[0] + path
+        client = AsyncHTTPClient(force_instance=True)
+        response = await client.fetch(
+            address,
+            method="GET" if data is None else "POST",
+            body=body,
+            headers=sent,
+            follow_redirects=False,
+            raise_error=False,
+        )
+        for line in response.headers.get_list("Set-Cookie"):
+            name, value = line.partition(";")[0].split("=", 1)
+            self.cookies[name] = value
+        return response
+
+    async def sign_in(self) -> HTTPResponse:
+        return await self.ask("/open?token=" + self.address.partition("token=")[2])
+
+    async def page(self) -> tuple[str, list[dict[str, str]]]:
+        """Return the XSRF token, and the members of every group on the question's page."""
+        text = (await self.ask(f"/question/{QUESTION}")).body.decode()
+        members = [json.loads(found.replace("&quot;", '"')) for found in re.findall(r'data-members="([^"]*)"', text)]
+        return re.search(r'name="xsrf" content="([^"]*)"', text).group(1), members
+
+
+@pytest.fixture
+def visit(course):
+    """Return a function that runs a visit to a server of the course."""
+
+    def run(steps: Any, *, names: bool = False) -> Any:
+        async def visited() -> Any:
+            rubrics = {QUESTION: Rubric(QUESTION, "Because.", "- 2 points: why\n- 2 points: how")}
+            client = Client(MarkingApplication(course, CHAPTER, "a marker", rubrics, names=names))
+            server, client.address = client.application.listen_locally()
+            try:
+                return await steps(client)
+            finally:
+                server.stop()
+                await server.close_all_connections()
+
+        return asyncio.run(visited())
+
+    return run
+
+
+def test_token_becomes_a_strict_cookie(visit):
+    async def steps(client):
+        response = await client.sign_in()
+        assert (response.code, response.headers["Location"]) == (302, "/")
+        (line,) = response.headers.get_list("Set-Cookie")
+        assert line.startswith(COOKIE)
+        assert {"HttpOnly", "SameSite=Strict"} <= set(line.split("; "))
+        assert client.application.token not in line
+        assert (await client.ask("/")).code == 200
+
+    visit(steps)
+
+
+@pytest.mark.parametrize("path", ["/", f"/question/{QUESTION}", "/history", "/static/mark.js", "/missing"])
+def test_nothing_is_shown_without_the_cookie(visit, path):
+    async def steps(client):
+        assert (await client.ask(path)).code == 403
+        assert (await client.ask("/open?token=wrong")).code == 403
+        assert COOKIE not in client.cookies
+
+    visit(steps)
+
+
+def test_other_host_and_origin_are_refused(visit):
+    async def steps(client):
+        assert (await client.ask("/open?token=" + client.application.token, Host="evil.example")).code == 403
+        await client.sign_in()
+        assert (await client.ask("/", Host="evil.example")).code == 403
+        assert (await client.ask("/", Origin="http://evil.example")).code == 403
+        assert (await client.ask("/")).code == 200
+
+    visit(steps)
+
+
+@pytest.mark.parametrize("path", ["/", f"/question/{QUESTION}", "/history", "/static/mark.css", "/missing"])
+def test_every_response_is_locked_down(visit, path):
+    async def steps(client):
+        await client.sign_in()
+        response = await client.ask(path)
+        policy = response.headers["Content-Security-Policy"]
+        assert policy.startswith("default-src 'none'; script-src 'self'; style-src 'self';")
+        assert "unsafe" not in policy
+        assert response.headers["Cache-Control"] == "no-store"
+        assert response.headers["X-Content-Type-Options"] == "nosniff"
+
+    visit(steps)
+
+
+@pytest.mark.parametrize("path", [f"/question/{QUESTION}/give", "/undo"])
+def test_writing_needs_the_xsrf_token(visit, path, course):
+    async def steps(client):
+        await client.sign_in()
+        _, members = await client.page()
+        data = {"members": members[0], "points": 1, "comment": "", "entry": "x"}
+        assert (await client.ask(path, data=data)).code == 403
+        assert (await client.ask(path, data=data, X_XSRFToken="wrong")).code == 403
+
+    visit(steps)
+    assert not (course.root / "marks").exists()
+
+
+def test_group_is_marked_and_undone(visit, course):
+    async def steps(client):
+        await client.sign_in()
+        xsrf, members = await client.page()
+        data = {"members": members[0], "points": 3, "comment": "Good."}
+        given = await client.ask(f"/question/{QUESTION}/give", data=data, X_XSRFToken=xsrf)
+        assert given.code == 200
+        states = {answer.student: answer.state for answer in read_questions(course, CHAPTER)[0].answers}
+        assert states["ada"] == states["cyd"] == MarkState(3.0, False, "Good.")
+        assert "a marker" in (await client.ask("/history")).body.decode()
+        undone = await client.ask("/undo", data={"entry": json.loads(given.body)["entry"]}, X_XSRFToken=xsrf)
+        assert json.loads(undone.body) == {"undone": 2, "skipped": 0, "names": []}
+
+    visit(steps)
+    assert read_questions(course, CHAPTER)[0].waiting == 4
+
+
+def test_second_marker_gets_a_conflict(visit, course):
+    async def steps(client):
+        await client.sign_in()
+        xsrf, members = await client.page()
+        address = f"/question/{QUESTION}/give"
+        first, second = [
+            await client.ask(address, data={"members": members[0], "points": points, "comment": ""}, X_XSRFToken=xsrf)
+            for points in (1, 4)
+        ]
+        assert (first.code, second.code) == (200, 409)
+        assert "Reload" in json.loads(second.body)["error"]
+
+    visit(steps)
+    assert read_questions(course, CHAPTER)[0].answers[0].state.points == 1
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [{"points": 9}, {"points": "3"}, {"points": True}, {"comment": None}, {"members": []}, {"comment": "a" * 20_001}],
+)
+def test_malformed_mark_is_refused(visit, course, changed):
+    async def steps(client):
+        await client.sign_in()
+        xsrf, members = await client.page()
+        data = {"members": members[0], "points": 1, "comment": ""} | changed
+        response = await client.ask(f"/question/{QUESTION}/give", data=data, X_XSRFToken=xsrf)
+        assert response.code == 400
+        assert "Traceback" not in response.body.decode()
+
+    visit(steps)
+    assert read_questions(course, CHAPTER)[0].waiting == 4
+
+
+@pytest.mark.parametrize("names", [False, True])
+def test_names_are_shown_only_when_asked(visit, names):
+    async def steps(client):
+        await client.sign_in()
+        return (await client.ask(f"/question/{QUESTION}")).body.decode()
+
+    assert ("cyd" in visit(steps, names=names)) is names
+
+
+def test_markup_in_an_answer_does_nothing(visit, course):
+    write_answer(course, "bob", ATTACK)
+
+    async def steps(client):
+        await client.sign_in()
+        return (await client.ask(f"/question/{QUESTION}")).body.decode()
+
+    page = visit(steps)
+    assert "alert(2)" in page
+    assert not re.search(r"<script>|<img|href=.javascript", page)

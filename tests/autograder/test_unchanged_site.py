@@ -1,0 +1,147 @@
+"""A site that is up to date is recognised, and anything that it was built from makes it be built again."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+from autograder import content_hash
+from autograder.commands import unchanged_site as unchanged
+from autograder.commands.main import main
+from autograder.site.build import SiteReport
+
+LESSON = "chapters/04_attention/lesson"
+
+
+@pytest.fixture
+def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A small project; it is the current folder."""
+    root = tmp_path / "project"
+    (root / "chapters" / "04_attention").mkdir(parents=True)
+    (root / "chapters" / "04_attention" / "exercises.md").write_text("# Exercises\n")
+    (root / "_config.yml").write_text("title: A course\n")
+    monkeypatch.chdir(root)
+    return root
+
+
+@pytest.fixture
+def run() -> Callable[..., Result]:
+    """Return a function that runs a command in this process."""
+    return lambda *words: CliRunner().invoke(main, [str(word) for word in words])
+
+
+@pytest.fixture
+def builds(project: Path, monkeypatch: pytest.MonkeyPatch) -> list[Path]:
+    """Replace the slow parts of a build; each build adds its output folder to this list."""
+    done: list[Path] = []
+
+    def build_site(root: Path, *, output: Path | None, **_: object) -> SiteReport:
+        folder = (output or root / "book" / "_build" / "html").resolve()
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / "index.html").write_text("<p>page</p>")
+        done.append(folder)
+        return SiteReport(folder, (LESSON,), 12.0, {LESSON: 3.0}, {LESSON: 4826})
+
+    monkeypatch.setattr("autograder.site.build.build_site", build_site)
+    monkeypatch.setattr("autograder.release.student_files.student_files", lambda *_, **__: {})
+    for name in ("leaks.find_leaks", "secret_texts.project_secrets", "leaks.site_materials"):
+        monkeypatch.setattr(f"autograder.release.{name}", lambda *_: [])
+    return done
+
+
+def test_unchanged_site_is_not_built_again(builds: list[Path], run: Callable[..., Result]) -> None:
+    first, second = run("build"), run("build")
+    assert len(builds) == 1
+    assert (first.exit_code, second.exit_code) == (0, 0)
+    assert "4,826 words" in second.output
+
+
+def test_moved_stamp_is_no_reason_to_fail(builds: list[Path], project: Path, run: Callable[..., Result]) -> None:
+    run("build")
+    (project / unchanged._STAMP).write_text("{")
+    assert run("build").exit_code == 0
+    assert len(builds) == 2
+
+
+def _lesson(project: Path) -> None:
+    path = next((project / "chapters").glob("*/exercises.md"))
+    path.write_text(path.read_text(encoding="utf-8") + "\nOne more sentence.\n", encoding="utf-8")
+
+
+def _new_file(project: Path) -> None:
+    (project / "book").mkdir(exist_ok=True)
+    (project / "book" / "page.md").write_text("# A page\n")
+
+
+def _configuration(project: Path) -> None:
+    path = project / "_config.yml"
+    path.write_text(path.read_text() + "\n# changed\n")
+
+
+def _page(project: Path) -> None:
+    (project / "book" / "_build" / "html" / "index.html").write_text("<p>other</p>")
+
+
+def _page_deleted(project: Path) -> None:
+    shutil.rmtree(project / "book" / "_build" / "html")
+
+
+def _cache_deleted(project: Path) -> None:
+    shutil.rmtree(project / ".cache")
+
+
+@pytest.mark.parametrize("change", [_lesson, _new_file, _configuration, _page, _page_deleted, _cache_deleted])
+def test_each_kind_of_input_makes_it_build_again(
+    builds: list[Path], project: Path, run: Callable[..., Result], change: Callable[[Path], None]
+) -> None:
+    run("build")
+    change(project)
+    run("build")
+    run("build")
+    assert len(builds) == 2
+
+
+def test_another_installed_package_makes_it_build_again(
+    builds: list[Path], monkeypatch: pytest.MonkeyPatch, run: Callable[..., Result]
+) -> None:
+    run("build")
+    monkeypatch.setattr(unchanged, "environment_hash", lambda: "other")
+    run("build")
+    assert len(builds) == 2
+
+
+def test_other_options_and_outputs_are_other_sites(
+    builds: list[Path], tmp_path: Path, run: Callable[..., Result]
+) -> None:
+    run("build")
+    run("build", "--output", tmp_path / "elsewhere")
+    run("build", "--output", tmp_path / "elsewhere", "--offer", "04")
+    assert len(builds) == 3
+
+
+def test_courses_and_generated_folders_are_no_input(tmp_path: Path) -> None:
+    for name in (
+        "a.py",
+        "course/nbgrader_config.py",
+        "course/x.ipynb",
+        "book/_build/p.html",
+        ".cache/k",
+        "m/__pycache__/m.pyc",
+    ):
+        path = tmp_path / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text("x")
+    assert [path.name for path in content_hash.project_files(tmp_path)] == ["a.py"]
+
+
+def test_hash_tells_a_moved_line_from_another_file(tmp_path: Path) -> None:
+    (tmp_path / "a").write_text("one\ntwo")
+    (tmp_path / "b").write_text("")
+    before = content_hash.hash_tree(tmp_path)
+    (tmp_path / "a").write_text("one\n")
+    (tmp_path / "b").write_text("two")
+    assert content_hash.hash_tree(tmp_path) != before
