@@ -9,9 +9,6 @@ import pytest
 from .lesson import ROOT
 
 LESSONS = sorted((ROOT / "chapters").glob("*/lesson.md"))
-# These do not say yet how long they take.
-UNTIMED = {"03_scaled_dot_product", "04_multi_head", "05_transformer"}
-TIMED = [path for path in LESSONS if path.parent.name not in UNTIMED]
 HIDDEN = {"hide-input", "remove-input"}
 WORDS_PER_MINUTE, LINES_PER_MINUTE = 200, 10
 
@@ -33,7 +30,7 @@ def test_code_that_is_shown_fits_the_page(path):
         assert max(map(len, code.splitlines())) <= 80, code
 
 
-@pytest.mark.parametrize("path", TIMED, ids=lambda path: path.parent.name)
+@pytest.mark.parametrize("path", LESSONS, ids=lambda path: path.parent.name)
 def test_reading_time_is_that_of_its_words_and_lines(path):
     source = path.read_text("utf-8")
     words = len(re.sub(r"```.*?\n```", "", source, flags=re.S).split())

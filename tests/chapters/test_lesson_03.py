@@ -156,7 +156,11 @@ def prose() -> str:
     text = re.sub(r"\A---.*?\n---\n", "", SOURCE, flags=re.DOTALL)
     text = re.sub(r"```\{code-cell\}.*?```", "", text, flags=re.DOTALL)
     text = re.sub(r"\{[a-z:]+\}`[^`]*`|^\([a-z0-9-]+\)=$|`[^`\n]*`", "", text, flags=re.MULTILINE)
-    text = re.sub(r"[Ff]igures? \d\.\d|section \d\.\d\.\d|[Cc]hapters? \d\d(?: and \d\d)?|In 2017", "", text)
+    text = re.sub(
+        r"[Ff]igures? \d\.\d+|\*\*It takes\*\* about \d+ minutes|section \d\.\d\.\d|[Cc]hapters? \d\d(?: and \d\d)?|In 2017",
+        "",
+        text,
+    )
     return re.sub(r"\s+", " ", text.replace("{,}", ",").replace("\u2212", "-"))
 
 
@@ -306,14 +310,11 @@ def claims() -> Iterator[tuple[str, list[float]]]:
         [8, 256, 1, (torch.tensor(256.0).bfloat16() + 1).item()],
     )
 
-    exponents = [2 ** (n / 4) for n in (4, 2, 0)]
-    too_flat = sum(e * h for e, h in zip(exponents, heights, strict=True)) / sum(exponents)
     scores = KEYS @ QUERIES.T / 2  # (S, T)
     wrong_axis = torch.softmax(scores, dim=1)[:, 0]
     added = torch.softmax(scores[:, 0] + hidden, dim=0)[0].item()
     yield "Carrow Head's forecast of 3.0 metres", [first[0]]
     yield "| 3.6 m; with wide heads", [unscaled[0]]
-    yield "2.58 m when divided by $D_h$", [too_flat]
     yield (
         "weights sum to 1.5, and the forecast is 4.41 m: higher than any wave",
         [wrong_axis.sum().item(), (wrong_axis @ VALUES[:, 0]).item()],
@@ -344,6 +345,21 @@ def test_the_lesson_states_no_number_that_is_not_checked() -> None:
         text = text.replace(snippet, " ")
     unchecked = re.findall(r"[^.|]{0,30}(?<![\w.,^{])(?:\d+\.\d+|\d{1,3}(?:,\d{3})+|\d\d+|\d+/[1-9])[^.|]{0,20}", text)
     assert unchecked == []
+
+
+def test_picture_objectives_time_and_needs_stand_first() -> None:
+    top = SOURCE[: SOURCE.index("## From a bottleneck to a book")]
+    assert "figures.show(\n    drawings." in top
+    assert len(re.findall(r"^- ", top, flags=re.MULTILINE)) in range(3, 6)
+    assert "**You need**" in top
+    assert "**It takes**" in top
+
+
+def test_mistakes_are_ten_and_lead_to_their_sections() -> None:
+    section = SOURCE[SOURCE.index("(what-goes-wrong-03)=") :].split("\n## ")[1]
+    rows = re.findall(r"^\| (?!mistake).*\|$", section, flags=re.MULTILINE)
+    assert len(rows) == 10
+    assert all(row.endswith("` |") and "{ref}`" in row for row in rows)
 
 
 def test_the_log_in_the_text_is_the_log_of_the_calculations() -> None:

@@ -56,6 +56,7 @@ ASKED = {
     "unexplained": "left",
     "shuffled": "[words_moved, heads_moved]",
     "noticed": "{' | '.join(key): value for key, value in noticed.items()}",
+    "influence": "influence",
     "exchanged": "apart",
     "flat": "[weights[1, 7, 4].item(), flat[1, 7, 4].item()]",
 }
@@ -79,8 +80,24 @@ def test_every_label_that_others_point_at_exists() -> None:
         assert len(LESSON.headings(label)) == 1, label
 
 
-def test_lesson_is_a_lecture_long() -> None:
-    assert 4000 <= len(PROSE.split()) <= 7500
+def test_lesson_has_at_most_6000_words() -> None:
+    without_folds = re.sub(r"```.*?\n```", "", SOURCE, flags=re.S)
+    assert 4000 <= len(without_folds.split()) <= 6000
+
+
+def test_picture_objectives_time_and_needs_stand_first() -> None:
+    top = SOURCE[: SOURCE.index("(one-head-cannot)=")]
+    assert "figures.show(\n    drawings." in top
+    assert len(re.findall(r"^- ", top, flags=re.M)) in range(3, 6)
+    assert "**You need**" in top
+    assert "**It takes**" in top
+
+
+def test_mistakes_are_ten_and_lead_to_their_sections() -> None:
+    section = SOURCE[SOURCE.index("(what-goes-wrong-04)=") :].split("\n## ")[1]
+    rows = re.findall(r"^\| (?!mistake|:--).*\|$", section, flags=re.M)
+    assert len(rows) == 10
+    assert all(row.endswith("` |") and "{ref}`" in row for row in rows)
 
 
 def test_lesson_carries_the_header_that_myst_needs() -> None:
@@ -92,8 +109,8 @@ def test_nothing_is_written_to_stderr(cells: list[Any]) -> None:
 
 
 def test_every_figure_has_a_description_and_a_caption(pages: list[str]) -> None:
-    assert described(pages) == [True] * 5
-    assert LESSON.captions() == [1, 2, 3, 4, 5, 6]
+    assert described(pages) == [True] * 13
+    assert LESSON.captions() == list(range(1, 16))
 
 
 def test_explorers_show_the_trail_and_the_reader(pages: list[str]) -> None:
@@ -139,7 +156,7 @@ def test_plain_reshape_mixes_words(values: dict[str, Any]) -> None:
 
 
 def test_heads_cost_what_one_wide_head_costs(values: dict[str, Any]) -> None:
-    check("The same 536,870,912 operations.", *values["flops"], form=",")
+    check("Both take the same 536,870,912 operations.", *values["flops"], form=",")
 
 
 def test_self_cross_and_causal_behave_as_told(values: dict[str, Any], cells: list[Any]) -> None:
@@ -254,7 +271,7 @@ def test_ablation_gives_the_numbers_of_the_text(values: dict[str, Any]) -> None:
 def test_averages_stand_in_for_heads_2_and_4_but_not_for_head_1(values: dict[str, Any]) -> None:
     restored = values["restored"]
     check("and says is back at 1.00.", restored[1], restored[3])
-    check("with its average instead of its look, 0.65 remain.", restored[0])
+    check("with its mean instead of its look, 0.65 remain.", restored[0])
 
 
 def test_words_and_heads_may_be_shuffled(values: dict[str, Any]) -> None:
@@ -268,8 +285,13 @@ def test_silent_mistakes_show_as_told(values: dict[str, Any]) -> None:
     assert noticed["reshape in the split | words 7 to 9"] == everybody
     assert noticed["reshape in both places | words 7 to 9"] == [7, 8, 9]
     assert noticed["reshape in both places | word 1"] == [1, 2, 3]
+    once, twice = (torch.tensor(values["influence"][version][1]) for version in (1, 2))
+    blocks = torch.block_diag(*[torch.ones(3, 3)] * 3).bool()
+    assert torch.equal(torch.tensor(values["influence"][0][1]), causal_mask(9))
+    assert once.triu(1).any(), "early outputs notice late words"
+    assert torch.equal(twice, blocks & causal_mask(9))
     assert values["exchanged"] == pytest.approx(0.2, abs=0.02)
-    check("loads without a murmur and is wrong by a fifth.")
+    check("loads without an error and is wrong by a fifth.")
     right, flat = values["flat"]
     assert right > flat + 0.2
 

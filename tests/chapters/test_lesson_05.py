@@ -16,6 +16,7 @@ from torch import Tensor, nn
 from autograder.checks.headings import headings
 from tfcourse.data import number_pairs, number_to_words, recorded_translation, tokenize
 from tfcourse.explorers.alignments import count_crossings
+from tfcourse.figures.scenes import ch05_transformer as drawings
 from tfcourse.layers import EncoderLayer, FeedForward, gelu, layer_norm, residual_post_norm, residual_pre_norm
 from tfcourse.positions import sinusoidal_positions
 from tfcourse.training import cross_entropy, noam_learning_rate
@@ -79,7 +80,6 @@ GIVEN = {
     "with 0.5 in every layer",
     "take 0.6 for its exponent, and a beam of 4",
     "a vocabulary of about 37,000 tokens",
-    '"about 37,000 tokens"',
     "4000 numbers up to 99,999",
 }
 
@@ -96,8 +96,25 @@ def test_every_label_that_others_point_at_exists_and_has_the_heading_that_studen
         assert LESSON.headings(label) == [headings("05_transformer")[label]], label
 
 
-def test_lesson_is_a_lecture_or_two_long() -> None:
-    assert 4000 <= len(PROSE.split()) <= 7500
+def test_lesson_has_at_most_6000_words_of_paragraphs() -> None:
+    without_folds = re.sub(r"\A---.*?\n---\n|```.*?\n```|^\$\$$.*?^\$\$", "", SOURCE, flags=re.S | re.M)
+    paragraphs = re.sub(r"^(?:\||#|\(|\*Figure).*$", "", without_folds, flags=re.M)
+    assert 4000 <= len(paragraphs.split()) <= 6000
+
+
+def test_picture_objectives_time_and_needs_stand_first() -> None:
+    top = SOURCE[: SOURCE.index("(one-block)=")]
+    assert "figures.show(\n    drawings." in top
+    assert len(re.findall(r"^- ", top, flags=re.M)) in range(3, 6)
+    assert "**You need**" in top
+    assert "**It takes**" in top
+
+
+def test_mistakes_are_a_dozen_and_lead_to_their_sections() -> None:
+    section = SOURCE[SOURCE.index("(what-goes-wrong-05)=") :].split("\n## ")[1]
+    rows = re.findall(r"^\| (?!mistake|:--).*\|$", section, flags=re.M)
+    assert len(rows) == 12
+    assert all(row.endswith("` |") and "{ref}`" in row for row in rows)
 
 
 def test_lesson_carries_the_header_that_myst_needs() -> None:
@@ -109,8 +126,13 @@ def test_nothing_is_written_to_stderr(cells: list[Any]) -> None:
 
 
 def test_every_figure_has_a_description_and_a_caption(pages: list[str]) -> None:
-    assert described(pages) == [True] * 10
-    assert LESSON.captions() == list(range(1, 14))
+    assert described(pages) == [True] * 18
+    assert LESSON.captions() == list(range(1, 23))
+
+
+def test_drawn_tokens_are_those_of_the_vocabulary() -> None:
+    assert tokenize("twenty-three") == [token for token in drawings.SOURCE if "(" not in token]
+    assert tokenize("dreiundzwanzig") == [token for token in drawings.SAYS if "(" not in token]
 
 
 def test_explorers_show_a_layer_positions_and_the_translator(pages: list[str]) -> None:
@@ -211,9 +233,9 @@ def test_pytorch_agrees_with_the_encoder_layer(values: dict[str, Any]) -> None:
 
 def test_decoder_layer_keeps_its_promises(values: dict[str, Any]) -> None:
     assert values["affected"] == {
-        "target places 4 and 5": [4, 5],
+        "target positions 4, 5": [4, 5],
         "padding of the source": [],
-        "source place 0": [0, 1, 2, 3, 4, 5],
+        "source position 0": [0, 1, 2, 3, 4, 5],
     }
 
 
@@ -235,7 +257,11 @@ def test_parameters_of_the_base_model_are_counted_as_told(values: dict[str, Any]
         (everything - components["embedding"]) / 1e6,
         form=".1f",
     )
-    check("with 40,745 the sum would be 65.0.", (everything - components["embedding"] + 40_745 * D) / 1e6, form=".1f")
+    check(
+        'with 40,745 tokens instead of "about 37,000 tokens" the sum would be 65.0.',
+        (everything - components["embedding"] + 40_745 * D) / 1e6,
+        form=".1f",
+    )
     check("it would be 101.0 million.", untied / 1e6, form=".1f")
     check("The norms, 0.03 million, are too thin", components["layer norm"] / 1e6)
     for stack, name in (("encoder", "6.3"), ("decoder", "12.6")):
@@ -257,7 +283,7 @@ def test_smoothing_has_the_targets_and_the_floor_of_the_text(values: dict[str, A
     check(r"$0.9 + 0.1/113 \approx 0.901$, any other $0.1/113 \approx 0.0009$.", right, form=".3f")
     assert f"{other:.4f}" == "0.0009"
     check(r"With $\varepsilon = 0.1$ and $V = 113$")
-    check("when a smoothed loss stops near 0.8;", values["floor"], form=".1f")
+    check("A smoothed loss stops near 0.8,", values["floor"], form=".1f")
     assert values["floor"] == pytest.approx(-right * math.log(right) - (V - 1) * other * math.log(other))
 
 
@@ -273,10 +299,10 @@ def test_bold_start_fails_with_post_norm_only(values: dict[str, Any]) -> None:
     bold, warm, pre = (
         values["finish"][name] for name in ("post-norm, at once", "post-norm, warmed up", "pre-norm, at once")
     )
-    check("The post-norm model that starts boldly ends at 2.96,", bold)
+    check("The post-norm model without warm-up ends at 2.96,", bold)
     check("the same model reaches 1.93.", warm)
     check("is ahead of both at 1.71.", pre)
-    check("it hugs the lower dotted line at 3.11:", values["frequencies_only"])
+    check("it stays near the lower dotted line at 3.11:", values["frequencies_only"])
     losses = values["race"]["post-norm, at once"]
     near = [abs(sum(losses[s - 10 : s]) / 10 - values["frequencies_only"]) < 0.3 for s in range(20, 91)]
     assert sum(near) / len(near) > 0.8, "for most of the race it knows no more than frequencies"
@@ -293,7 +319,7 @@ def test_beam_finds_what_greedy_misses(values: dict[str, Any]) -> None:
     assert (greedy[0], beam[0]) == ("ABC", "ACB")
     check(r"$0.5 \cdot 0.4 \cdot 0.4 \cdot 0.6 = 0.048$.", greedy[1], form=".3f")
     check(r"$0.5 \cdot 0.3 \cdot 0.6 \cdot 0.6 = 0.054$.", beam[1], form=".3f")
-    check("with 0.3 instead of 0.4, it would have been richly rewarded")
+    check("With C at the second step, with 0.3 instead of 0.4, it would gain more at the third:")
     check("the table gives 0.10 to the sentence A and as much to the empty one.", 0.5 * 0.2, form=".2f")
     rows = re.findall(r"^\| ([\w ]+) \|((?: \**\d\.\d\** \|){4})$", SOURCE, flags=re.M)
     assert len(rows) == 6
@@ -308,7 +334,7 @@ def test_translators_reach_what_the_text_says(values: dict[str, Any]) -> None:
     marks = values["marks"]
     right = (200 * marks[name] for name in ("smoothed", "not smoothed"))
     check("199 of 200 unseen numbers come out right with smoothing, 198 without.", *right, form=".0f")
-    check("The model without positions gets 49.5%.", 100 * marks["no positions"], form=".1f")
+    check("The model without positions gets 49.5%,", 100 * marks["no positions"], form=".1f")
 
 
 def test_who_sees_a_set_of_words_can_know_half_of_the_numbers() -> None:
@@ -337,7 +363,7 @@ def test_blind_model_gives_302_and_203_one_translation(values: dict[str, Any]) -
 def test_smoothed_model_is_as_sure_as_it_was_asked_to_be(values: dict[str, Any]) -> None:
     sure, surprise = values["sure"], values["surprise"]
     check(
-        "Over all tokens of the examination, the smoothed model says 0.89 on average and the other one 0.98.",
+        "Over all tokens of the exam, the smoothed model says 0.89 on average and the other one 0.98.",
         *(sure["smoothed"], sure["not smoothed"]),
     )
     check("It was asked for 0.901,", 0.9 + 0.1 / values["V"], form=".3f")

@@ -33,6 +33,15 @@ ARGUMENTS: dict[str, tuple[Any, ...]] = {
         [[2.0, 1.0, 1.0, 0.0], [1.0, 1.0, 0.0, 0.0], [0.0, 0.0, 0.0, -1.0]],
         [[4.2, 2.1], [2.1, 6.3], [0.0, 21.0]],
     ),
+    "jobs_of_heads": (
+        ("the", "boys", "see"),
+        [[[1.0, 0.0, 0.0], [0.9, 0.1, 0.0], [0.0, 0.6, 0.4]]] * 4,
+        ("boys", "see"),
+    ),
+    "who_notices": (
+        [(name, [[j <= i for j in range(9)] for i in range(9)]) for name in ("right", "reshape once", "reshape twice")],
+    ),
+    "smoothed_target": (113, 0.1),
     "segmentation_lattice": (
         "nowhere",
         {"n": 6, "o": 5, "w": 6, "h": 6, "e": 4, "r": 5, "no": 4, "now": 5, "where": 6, "here": 6},

@@ -30,9 +30,6 @@ pytestmark = pytest.mark.browser
 ROOT = Path(__file__).parents[2]
 # What lessons still owe; it may only become less.
 OWED = {
-    "03_scaled_dot_product": Debts(gaps=2),
-    "04_multi_head": Debts(wide_output=2, gaps=2),
-    "05_transformer": Debts(wide_output=2, gaps=2),
     "07_decoding": Debts(gaps=2),
     "09_gpt": Debts(gaps=1),
     "10_t5": Debts(gaps=1),

@@ -206,3 +206,111 @@ def _lookup(width: float, *, left: float, pitch: float, narrow: Drawing | None =
         curve(drawing, value.bottom, answer.top, weight=0.6 * weight)
         drawing.text((key.right[0] + 6, 96), f"{weight:.2f}", size=SMALL, anchor="start", tone="muted")
     return drawing
+
+
+def shapes_at_carrow_head() -> Drawing:
+    """Draw every matrix of one attention with as many cells as it has numbers in the lesson's example.
+
+    Returns:
+        The drawing.
+    """
+    drawing = Drawing(400, 402)
+    rows = (
+        ("*X*_Q", 2, "*W*_Q", 4, "*Q*", "query"),
+        ("*X*_{KV}", 3, "*W*_K", 4, "*K*", "key"),
+        ("*X*_{KV}", 3, "*W*_V", 2, "*V*", "key"),
+    )
+    results = []
+    for i, (source, length, weight, width, name, tone) in enumerate(rows):
+        middle = 72 + 132.0 * i
+        asks: Tone = "query" if tone == "query" else "key"
+        _cells(drawing, source, (12, middle), (length, 6), asks)
+        _cells(drawing, weight, (124, middle), (6, width), "ink")
+        drawing.text((110, middle), "·")
+        drawing.text((194, middle), "=")
+        results.append(_cells(drawing, name, (208, middle), (length, width), asks))
+    queries, keys, values = results
+    weights = _cells(drawing, "*A*", (302, 138), (2, 3), "ink")
+    arrow(
+        drawing,
+        (queries.right[0] + 6, queries.right[1]),
+        (296, 130),
+        via=[(280, queries.right[1]), (280, 130)],
+        tone="query",
+    )
+    arrow(drawing, (keys.right[0] + 6, keys.right[1]), (296, 146), via=[(280, keys.right[1]), (280, 146)], tone="key")
+    outputs = _cells(drawing, "*O*", (309, 336), (2, 2), "ink")
+    arrow(drawing, (weights.centre[0], weights.bottom[1] + 22), (weights.centre[0], outputs.y - 22))
+    arrow(drawing, (values.right[0] + 6, values.right[1]), (outputs.x - 6, values.right[1]), tone="key")
+    return drawing
+
+
+def _cells(drawing: Drawing, name: str, left: Point, shape: tuple[int, int], tone: Tone) -> Grid:
+    """A matrix without numbers, its letter above and its shape below."""
+    side = 14.0
+    empty = [[""] * shape[1] for _ in range(shape[0])]
+    grid = matrix(drawing, empty, (left[0], left[1] - side * shape[0] / 2), cell=(side, side), tone=tone)
+    x, y = grid.top
+    drawing.text((x, y - 10), name, size=SMALL, tone=tone)
+    drawing.text((x, grid.bottom[1] + 11), f"({shape[0]}, {shape[1]})", size=SMALL, tone="muted")
+    return grid
+
+
+def online_softmax() -> Drawing:
+    """Draw the running sums of the online softmax over two tiles of pages, and how the second one corrects them.
+
+    Returns:
+        The drawing.
+    """
+    drawing = Drawing(400, 232)
+    tiles = (
+        (86, "tile 1", (("calm", "0"), ("breeze", "ln 2")), ("ln 2", "1.5", "2.1")),
+        (254, "tile 2", (("gale", "2 ln 2"),), ("2 ln 2", "1.75", "5.25")),
+    )
+    for x, title, pages, (largest, total, blend) in tiles:
+        drawing.text((x, 12), title, size=SMALL, bold=True)
+        for i, (page, score) in enumerate(pages):
+            at = x + 72 * (i - (len(pages) - 1) / 2)
+            chip(drawing, page, (at, 42), tone="key", size=SMALL)
+            drawing.text((at, 70), score, size=SMALL, tone="muted")
+            arrow(drawing, (at, 82), (at, 110))
+        drawing.rect(Grid(x - 52, 110, 104, 84, 1, 1), wash=0.06)
+        for line, text in enumerate((f"*m* = {largest}", f"ℓ = {total}", f"*u* = {blend}")):
+            drawing.text((x, 130 + 22 * line), text, size=SMALL)
+    arrow(drawing, (138, 152), (202, 152), tone="query", stroke=2.6)
+    drawing.text((170, 134), "× ½", tone="query")
+    arrow(drawing, (306, 152), (346, 152))
+    drawing.text((374, 152), "3.0", bold=True)
+    drawing.text((374, 134), "*u* / ℓ", size=SMALL, tone="muted")
+    drawing.text((170, 216), "a larger score corrects the old sums", size=SMALL, tone="query")
+    return drawing
+
+
+def number_formats() -> Drawing:
+    """Draw the bits of three number formats: sign, exponent and fraction.
+
+    Returns:
+        The drawing.
+    """
+    drawing = Drawing(360, 226)
+    cell, left = 10.5, 12.0
+    formats = (
+        ("float32", 8, 23, "up to 3.4 · 10^{38}"),
+        ("float16", 5, 10, "up to 65,504"),
+        ("bfloat16", 8, 7, "up to 3.4 · 10^{38}"),
+    )
+    for i, (name, exponent, fraction, most) in enumerate(formats):
+        y = 40 + 62.0 * i
+        drawing.text((left, y - 16), name, size=SMALL, anchor="start", bold=True)
+        drawing.text((348, y - 16), most, size=SMALL, anchor="end", tone="muted")
+        for bit in range(1 + exponent + fraction):
+            tone: Tone = "ink" if bit == 0 else "query" if bit <= exponent else "key"
+            drawing.rect(Grid(left + cell * bit, y, cell, 22, 1, 1), tone=tone, radius=0, wash=0.25)
+    for x, text, tone in (
+        (12.0, "sign", "ink"),
+        (70.0, "exponent: range", "query"),
+        (214.0, "fraction: precision", "key"),
+    ):
+        named: Tone = "ink" if tone == "ink" else "query" if tone == "query" else "key"
+        drawing.text((x, 212), text, size=SMALL, anchor="start", tone=named)
+    return drawing
