@@ -59,7 +59,7 @@ ALLOWED: dict[str, tuple[str, ...]] = {
     "record": (*_BASE, "checking", "submission"),
     "feedback": (*_BASE, "checking", "submission", "record"),
     "grading": (*_BASE, *_ENGINE, "authoring", "checking", "cluster", "collecting", "feedback", "record", "submission"),
-    "site": (*_BASE, *_DECIDING, "authoring"),
+    "site": (*_BASE, *_DECIDING, "authoring", "tfcourse", "tfcourse.lessons"),
     "release": (*_BASE, *_DECIDING, "authoring", "tfcourse", "tfcourse.lessons"),
     "reports": (*_BASE, "authoring", "checking", "collecting", "feedback", "record"),
     "marking": (

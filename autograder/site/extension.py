@@ -41,6 +41,7 @@ from autograder.site.course_map import CourseMap
 from autograder.site.custom_elements import element_files
 from autograder.site.docstrings import attribute_as_prose, returns_as_prose
 from autograder.site.downloads import copy_downloads, download_links
+from autograder.site.front_page.register import register
 from autograder.site.incremental import find_plugins_once, pages_to_write
 from autograder.site.launch_links import LaunchSettings, launch_links
 from autograder.site.lesson_links import link_headings
@@ -63,6 +64,7 @@ def setup(app: Sphinx) -> dict[str, Any]:
     app.add_config_value("tfcourse_report", "", "", [str])
     find_plugins_once()
     app.add_directive("road", CourseMap)
+    register(app)
     app.connect("config-inited", configure)
     app.connect("env-before-read-docs", execute_lessons)
     app.connect("env-updated", pages_to_write)
