@@ -19,9 +19,9 @@ def reading_minutes(text: str) -> int:
     Args:
         text: the lesson as MyST Markdown.
     """
-    words = len(_FENCE.sub("", text).split())
+    word_count = len(_FENCE.sub("", text).split())
     lines = 0
     for cell in _CELL.findall(text):
         if not _HIDDEN.search(cell):
             lines += sum(bool(line.strip()) for line in _OPTION.sub("", cell).splitlines())
-    return round(words / WORDS_PER_MINUTE + lines / LINES_PER_MINUTE)
+    return round(word_count / WORDS_PER_MINUTE + lines / LINES_PER_MINUTE)
