@@ -41,14 +41,15 @@ from autograder.site.course_map import CourseMap
 from autograder.site.custom_elements import element_files
 from autograder.site.docstrings import attribute_as_prose, returns_as_prose
 from autograder.site.downloads import copy_downloads, download_links
-from autograder.site.exercise_notes import annotate
 from autograder.site.front_page.register import register
 from autograder.site.incremental import find_plugins_once, pages_to_write
 from autograder.site.launch_links import LaunchSettings, launch_links
 from autograder.site.lesson_links import link_headings
 from autograder.site.mathjax import BUNDLE, copy_mathjax
+from autograder.site.page_parts.exercise_notes import annotate
+from autograder.site.page_parts.notation_page import fold_letters
+from autograder.site.page_parts.sidebar import shortened
 from autograder.site.roles import with_valid_roles
-from autograder.site.sidebar import shortened
 from autograder.site.word_count import count_words
 
 _LOGGER = logging.getLogger(__name__)
@@ -113,7 +114,10 @@ def note_words(app: Sphinx, document: nodes.document) -> None:
 def link_lesson(app: Sphinx, document: nodes.document, docname: str) -> None:
     """Link what a page of exercises quotes from its lesson; add what each exercise takes, needs and pays, and the lesson's links back."""
     page = ChapterPage.of(docname)
-    if page is None or app.builder.format != "html":
+    if app.builder.format != "html":
+        return
+    if page is None:
+        fold_letters(document, {path.parent.name[:2]: _lesson_title(app, path) for path in _lessons(app)})
         return
     annotate(
         document,
@@ -130,6 +134,15 @@ def link_lesson(app: Sphinx, document: nodes.document, docname: str) -> None:
     address = app.builder.get_relative_uri(docname, lesson)
     for fault in link_headings(document, labels, lambda label: f"{address}#{label}"):
         _LOGGER.warning("%s", fault, location=docname, type="tfcourse", subtype="heading")
+
+
+def _lessons(app: Sphinx) -> list[Path]:
+    return sorted(Path(app.srcdir).glob("chapters/*/lesson.md"))
+
+
+def _lesson_title(app: Sphinx, path: Path) -> str:
+    title = app.env.titles.get(f"chapters/{path.parent.name}/lesson")
+    return str(title.astext()) if title is not None else path.parent.name
 
 
 def dress_page(app: Sphinx, pagename: str, templatename: str, context: dict[str, Any], doctree: object) -> None:

@@ -9,7 +9,7 @@ from docutils import nodes
 
 from autograder.authoring.chapter import Chapter, chapters
 from autograder.authoring.effort import Effort
-from autograder.site.exercise_notes import (
+from autograder.site.page_parts.exercise_notes import (
     Needed,
     Note,
     add_notes,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from autograder.site.sidebar import shortened
+from autograder.site.page_parts.sidebar import shortened
 
 
 def item(title: str, address: str, *, current: bool = False) -> str:
