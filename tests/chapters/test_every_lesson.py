@@ -9,8 +9,9 @@ import pytest
 from .lesson import ROOT
 
 LESSONS = sorted((ROOT / "chapters").glob("*/lesson.md"))
-# Lessons 01 to 05 do not say yet how long they take.
-TIMED = [path for path in LESSONS if path.parent.name >= "06"]
+# These do not say yet how long they take.
+UNTIMED = {"02_alignment", "03_scaled_dot_product", "04_multi_head", "05_transformer"}
+TIMED = [path for path in LESSONS if path.parent.name not in UNTIMED]
 HIDDEN = {"hide-input", "remove-input"}
 WORDS_PER_MINUTE, LINES_PER_MINUTE = 200, 10
 

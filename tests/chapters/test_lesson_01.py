@@ -114,8 +114,8 @@ def test_nothing_is_written_to_stderr(cells: list[Any]) -> None:
 
 
 def test_every_figure_has_a_description_and_a_caption(pages: list[str]) -> None:
-    assert described(pages) == [True] * 9
-    assert LESSON.captions() == list(range(1, 10))
+    assert described(pages) == [True] * 16
+    assert LESSON.captions() == list(range(1, 18))
 
 
 def test_explorer_shows_four_cells_over_forty_steps(pages: list[str], values: dict[str, Any]) -> None:

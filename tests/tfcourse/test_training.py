@@ -325,9 +325,9 @@ def test_a_small_model_learns_to_turn_sequences_round(pre_norm):
         source = torch.randint(3, 12, (count, 3), generator=generator)
         return source, torch.cat([source.flip(1), torch.full((count, 1), 2)], dim=1)
 
-    drawn = (draw(48) for _ in range(200))
+    drawn = (draw(48) for _ in range(300))
     batches = (((source, shift_right(target), None), target) for source, target in drawn)
-    losses = training_loop(model, optimizer, batches, learning_rate=lambda step: noam_learning_rate(step, 32, 60))
+    losses = training_loop(model, optimizer, batches, learning_rate=lambda step: noam_learning_rate(step, 32, 400))
     assert losses[-10:].mean() < 0.2 < 2 < losses[:10].mean()
     source, target = draw(200)
     written = greedy_decode(model.eval(), source, max_length=4)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from itertools import pairwise
 
-from tfcourse.figures.boxes import box, chip, operation
-from tfcourse.figures.drawing import SMALL, Drawing
+from tfcourse.figures.boxes import box, chip
+from tfcourse.figures.drawing import SMALL, Drawing, Tone
+from tfcourse.figures.gated_cells import LSTM_ON_A_PAGE, LSTM_ON_A_PHONE, draw_gru, draw_lstm
 from tfcourse.figures.geometry import Point, Rect
-from tfcourse.figures.lines import arrow
+from tfcourse.figures.lines import arrow, bracket
 
 
 def lstm_cell() -> Drawing:
@@ -16,123 +18,17 @@ def lstm_cell() -> Drawing:
     Returns:
         The drawing, with a layout of its own for a phone.
     """
-    return _draw_lstm(_ON_A_PAGE, narrow=_draw_lstm(_ON_A_PHONE))
+    return draw_lstm(LSTM_ON_A_PAGE, narrow=draw_lstm(LSTM_ON_A_PHONE))
 
 
-@dataclass(frozen=True)
-class _Places:
-    """Where the parts of the LSTM stand; all heights are the same on a page and on a phone."""
+def gru_cell() -> Drawing:
+    """Draw the GRU cell: the state's way through it, and the two gates that act on it.
 
-    width: float
-    body: tuple[float, float]
-    """Left and right edge of the cell."""
-    gates: tuple[float, float, float, float]
-    """The middles of f, i, g and o."""
-    gate_width: float
-    show: float
-    """Where the cell is read out."""
-    notes: tuple[str, str, str, str]
-    """What stands below f, i, g and o."""
-
-
-_ON_A_PAGE = _Places(
-    width=680,
-    body=(72, 608),
-    gates=(144, 262, 380, 498),
-    gate_width=102,
-    show=572,
-    notes=("forget gate", "input gate", "what is new", "output gate"),
-)
-_ON_A_PHONE = _Places(
-    width=350,
-    body=(38, 322),
-    gates=(76, 140, 204, 268),
-    gate_width=57,
-    show=299,
-    notes=("forget", "input", "new", "output"),
-)
-
-# Heights, from the cell's way down to the input's. The gates' products stand at one height.
-_CELL, _PRODUCT, _GATES, _INPUT = 58.0, 148.0, 226.0, 300.0
-
-
-def _draw_lstm(at: _Places, narrow: Drawing | None = None) -> Drawing:
-    drawing = Drawing(at.width, 358, narrow=narrow)
-    left, right = at.body
-    drawing.rect(Rect(left, 22, right - left, 302), radius=16, wash=0.03)
-    gates = _draw_gates(drawing, at)
-    _draw_input(drawing, at, gates)
-    _draw_cell(drawing, at, gates)
-    _draw_output(drawing, at, gates)
-    return drawing
-
-
-def _draw_gates(drawing: Drawing, at: _Places) -> list[Rect]:
-    """The four that are cut from one product: f, i and o between 0 and 1, g between −1 and 1."""
-    names = ("*f* = σ(·)", "*i* = σ(·)", "*g* = tanh(·)", "*o* = σ(·)")
-    if at is _ON_A_PHONE:
-        names = ("*f*", "*i*", "*g*", "*o*")
-    return [
-        box(drawing, name, Rect(x - at.gate_width / 2, _GATES - 24, at.gate_width, 48), note=note)
-        for name, note, x in zip(names, at.notes, at.gates, strict=True)
-    ]
-
-
-def _draw_input(drawing: Drawing, at: _Places, gates: list[Rect]) -> None:
-    """The last state and the input reach all four gates."""
-    entry = at.body[0] + 18
-    arrow(drawing, (2, _INPUT), (gates[-1].centre[0], gates[-1].bottom[1]), via=[(gates[-1].centre[0], _INPUT)])
-    for gate in gates[:-1]:
-        _branch(drawing, (gate.centre[0], _INPUT), gate.bottom)
-    arrow(drawing, (entry, 356), (entry, _INPUT), head=False)
-    _dot(drawing, (entry, _INPUT))
-    _name(drawing, "*h*_{t−1}", at.body[0], _INPUT, before=True)
-    drawing.text((entry + 10, 343), "*x*_t", anchor="start")
-
-
-def _draw_cell(drawing: Drawing, at: _Places, gates: list[Rect]) -> None:
-    """The cell's way: kept in part, then added to."""
-    forget, write, new, _ = (gate.centre[0] for gate in gates)
-    middle = (write + new) / 2
-    times, plus = (operation(drawing, symbol, (x, _CELL), tone="key") for symbol, x in (("×", forget), ("+", middle)))
-    arrow(drawing, (2, _CELL), times.left, tone="key", stroke=4)
-    arrow(drawing, times.right, plus.left, tone="key", stroke=4)
-    arrow(drawing, plus.right, (at.width - 2, _CELL), tone="key", stroke=4)
-    _name(drawing, "*c*_{t−1}", at.body[0], _CELL, before=True)
-    _name(drawing, "*c*_t", at.body[1], _CELL)
-    arrow(drawing, gates[0].top, times.bottom)
-    written = operation(drawing, "×", (middle, _PRODUCT))
-    arrow(drawing, gates[1].top, written.left, via=[(write, _PRODUCT)])
-    arrow(drawing, gates[2].top, written.right, via=[(new, _PRODUCT)])
-    arrow(drawing, written.top, plus.bottom)
-
-
-def _draw_output(drawing: Drawing, at: _Places, gates: list[Rect]) -> None:
-    """The state is what the output gate shows of the cell."""
-    shown = operation(drawing, "×", (at.show, _PRODUCT))
-    squash = Rect(at.show - 19, 83, 38, 28)
-    box(drawing, "tanh", squash, size=SMALL)
-    _branch(drawing, (at.show, _CELL), squash.top)
-    arrow(drawing, squash.bottom, shown.top)
-    arrow(drawing, gates[3].top, shown.left, via=[(gates[3].centre[0], _PRODUCT)])
-    arrow(drawing, shown.right, (at.width - 2, _PRODUCT))
-    _name(drawing, "*h*_t", at.body[1], _PRODUCT)
-
-
-def _branch(drawing: Drawing, start: Point, end: Point) -> None:
-    _dot(drawing, start)
-    arrow(drawing, start, end)
-
-
-def _dot(drawing: Drawing, at: Point) -> None:
-    x, y = at
-    drawing.path(f"M{x - 3.5:.5g} {y:.5g}a3.5 3.5 0 1 0 7 0a3.5 3.5 0 1 0 -7 0Z", filled=True)
-
-
-def _name(drawing: Drawing, label: str, edge: float, y: float, *, before: bool = False) -> None:
-    """Write what a line carries, outside of the cell and above the line."""
-    x = edge - 6 if before else edge + 7
-    drawing.text((x, y - 17), label, anchor="end" if before else "start")
+    Returns:
+        The drawing, with a layout of its own for a phone.
+    """
+    narrow = draw_gru(350, (38, 312), (82, 168, 262), 74)
+    return draw_gru(620, (72, 548), (150, 300, 460), 118, narrow=narrow)
 
 
 LOG = ("1, 1, 2014, 1054", "2, 1, 2014, 1160", "3, 1, 2014, 1404")
@@ -160,7 +56,312 @@ def _reading(width: float, *, left: float, pitch: float, wide: float, narrow: Dr
         before = cell.right
     end = (left + pitch * (len(LOG) - 1) + wide / 2 + 40, 92)
     arrow(drawing, before, end)
-    drawing.text((end[0] - 14, 36), "how many\ntomorrow?", size=SMALL, tone="query")
-    arrow(drawing, (end[0] - 14, 88), (end[0] - 14, 58), tone="query")
-    drawing.text((left, 186), "one line a day" if narrow else "passengers", size=SMALL - 0, tone="muted")
+    # Beyond the name of the last state, which the arrow would otherwise overprint.
+    drawing.text((end[0] - 2, 36), "how many\ntomorrow?", size=SMALL, tone="query")
+    arrow(drawing, (end[0] - 2, 88), (end[0] - 2, 58), tone="query")
+    drawing.text((left, 186), "one line per day" if narrow else "passengers", size=SMALL, tone="muted")
+    return drawing
+
+
+def window_model() -> Drawing:
+    """Draw the language model with a window of four characters, and the sizes of its layers.
+
+    Returns:
+        The drawing, with a layout of its own for a phone.
+    """
+    return _window(520, pitch=44, narrow=_window(350, pitch=31))
+
+
+def _window(width: float, *, pitch: float, narrow: Drawing | None = None) -> Drawing:
+    drawing = Drawing(width, 352, narrow=narrow)
+    middle = width / 2 + 1.2 * pitch
+    xs = [middle + (i - 1.5) * pitch for i in range(4)]
+    for i, character in enumerate("thei"):
+        chip(drawing, character, (xs[0] - (5.2 - i - 0.4 * (i == 3)) * pitch + 0.4 * pitch, 300), tone="muted")
+    for x, character in zip(xs, "ndex", strict=True):
+        read = chip(drawing, character, (x, 300), tone="key")
+        vector = drawing.rect(Rect(x - 10, 222, 20, 40), wash=0.06, radius=4)
+        arrow(drawing, read.top, vector.bottom)
+        arrow(drawing, vector.top, (x, 192))
+    drawing.text((xs[-1] + pitch, 300), "?", tone="query", bold=True)
+    drawing.text((xs[0] - 22, 242), "embeddings,\n12 each", size=SMALL, anchor="end", tone="muted")
+    drawing.text((middle, 338), "window, *N* = 4", size=SMALL, tone="muted")
+    drawing.text((xs[0] - 3.4 * pitch, 338), "never seen", size=SMALL, tone="muted")
+    joined = box(drawing, "*x*: 48 numbers", Rect(middle - 76, 160, 152, 30), size=SMALL)
+    hidden = box(drawing, "tanh, 64", Rect(middle - 50, 96, 100, 34))
+    logits = box(drawing, "logits *y*, 29", Rect(middle - 64, 30, 128, 36), tone="query")
+    arrow(drawing, joined.top, hidden.bottom)
+    arrow(drawing, hidden.top, logits.bottom)
+    side = middle - 90
+    arrow(drawing, (joined.x, 175), (logits.x, 48), via=[(side, 175), (side, 48)])
+    drawing.text((side - 8, 112), "direct\nconnections *W*", size=SMALL, anchor="end", tone="muted")
+    drawing.text((middle, 14), "which of 29 characters is next?", size=SMALL, tone="query")
+    return drawing
+
+
+def _steps(
+    drawing: Drawing,
+    xs: Sequence[float],
+    y: float,
+    *,
+    inputs: Mapping[int, str],
+    outputs: Mapping[int, str],
+    side: tuple[float, float] = (44, 34),
+    rise: float = 58,
+    label: str = "cell",
+) -> list[Rect]:
+    """Draw a network over time: a cell per step, words that go in from below and words that come out above."""
+    cells = []
+    for i, x in enumerate(xs):
+        where = Rect(x - side[0] / 2, y - side[1] / 2, *side)
+        cells.append(box(drawing, label, where, tone="key", size=SMALL))
+        if i in inputs:
+            arrow(drawing, chip(drawing, inputs[i], (x, y + rise), size=SMALL, height=24).top, where.bottom)
+        if i in outputs:
+            word = chip(drawing, outputs[i], (x, y - rise), size=SMALL, height=24, tone="query")
+            arrow(drawing, where.top, word.bottom)
+    for before, after in pairwise(cells):
+        arrow(drawing, before.right, after.left)
+    return cells
+
+
+def unrolled_network() -> Drawing:
+    """Draw a recurrent network twice: with its loop, and unrolled through three steps.
+
+    Returns:
+        The drawing, with a layout of its own for a phone.
+    """
+    narrow = Drawing(350, 380)
+    _folded(narrow, (140, 96))
+    _unrolled(narrow, [82, 174, 266], 276)
+    drawing = Drawing(640, 200, narrow=narrow)
+    _folded(drawing, (70, 90))
+    drawing.text((160, 90), "=", size=24)
+    _unrolled(drawing, [290, 410, 530], 90)
+    return drawing
+
+
+def _folded(drawing: Drawing, at: Point) -> None:
+    x, y = at
+    (cell,) = _steps(drawing, [x], y, inputs={0: "*x*_t"}, outputs={})
+    arrow(drawing, cell.right, cell.top, via=[(x + 52, y), (x + 52, y - 48), (x, y - 48)])
+    drawing.text((x + 60, y - 24), "*h*_t", size=SMALL, anchor="start")
+
+
+def _unrolled(drawing: Drawing, xs: Sequence[float], y: float) -> None:
+    cells = _steps(drawing, xs, y, inputs={i: f"*x*_{i + 1}" for i in range(3)}, outputs={})
+    gap = cells[1].x - cells[0].right[0]
+    arrow(drawing, (cells[0].x - gap, y), cells[0].left)
+    arrow(drawing, cells[-1].right, (cells[-1].right[0] + gap, y))
+    for i, x in enumerate([cells[0].x - gap, *(cell.right[0] for cell in cells)]):
+        drawing.text((x + gap / 2 - 2, y - 16), f"*h*_{i}", size=SMALL)
+    span = Rect(cells[0].x, y - 17, cells[-1].right[0] - cells[0].x, 34)
+    bracket(drawing, span, "the same *W*_{ih}, *W*_{hh} and biases", side="top", gap=22)
+
+
+# Number of steps, steps with an input, steps with an output.
+ARRANGEMENTS = {
+    "(a)\nplain": (1, (0,), (0,)),
+    "(b)\none to many": (3, (0,), (0, 1, 2)),
+    "(c)\nmany to one": (3, (0, 1, 2), (2,)),
+    "(d) encoder–\ndecoder": (4, (0, 1), (2, 3)),
+    "(e)\nsynced": (3, (0, 1, 2), (0, 1, 2)),
+}
+
+
+def five_configurations() -> Drawing:
+    """Draw the five ways to read and write with one cell: which steps have an input, and which an output.
+
+    Returns:
+        The drawing, with a layout of its own for a phone.
+    """
+    narrow = Drawing(350, 436)
+    _panels(narrow, list(ARRANGEMENTS)[:3], (6, 10), pitch=36, gap=6)
+    _panels(narrow, list(ARRANGEMENTS)[3:], (36, 210), pitch=36, gap=26)
+    _legend(narrow, 36, 420)
+    drawing = Drawing(680, 232, narrow=narrow)
+    _panels(drawing, list(ARRANGEMENTS), (8, 10), pitch=38, gap=24)
+    _legend(drawing, 200, 214)
+    return drawing
+
+
+def _panels(drawing: Drawing, names: Sequence[str], corner: Point, *, pitch: float, gap: float) -> None:
+    left, top = corner
+    for name in names:
+        steps, inputs, outputs = ARRANGEMENTS[name]
+        width = max(84.0, steps * pitch)
+        xs = [left + width / 2 + (i - (steps - 1) / 2) * pitch for i in range(steps)]
+        drawing.text((left + width / 2, top + 16), name, size=SMALL)
+        states = [drawing.rect(Rect(x - 12, top + 98, 24, 24), tone="key", wash=0.3, radius=5) for x in xs]
+        for i, state in enumerate(states):
+            if i:
+                arrow(drawing, states[i - 1].right, state.left)
+            if i in inputs:
+                arrow(drawing, drawing.rect(Rect(xs[i] - 12, top + 150, 24, 24), radius=5).top, state.bottom)
+            if i in outputs:
+                word = drawing.rect(Rect(xs[i] - 12, top + 46, 24, 24), tone="query", wash=0.3, radius=5)
+                arrow(drawing, state.top, word.bottom)
+        left += width + gap
+
+
+def _legend(drawing: Drawing, left: float, y: float) -> None:
+    drawing.rect(Rect(left, y - 8, 16, 16), radius=4)
+    drawing.rect(Rect(left + 92, y - 8, 16, 16), radius=4, tone="key", wash=0.3)
+    drawing.rect(Rect(left + 184, y - 8, 16, 16), radius=4, tone="query", wash=0.3)
+    for i, label in enumerate(("input", "state", "output")):
+        drawing.text((left + 92 * i + 24, y), label, size=SMALL, anchor="start")
+
+
+def encoder_decoder() -> Drawing:
+    """Draw an encoder and a decoder that share nothing but one context, for a string that is reversed.
+
+    Returns:
+        The drawing, with a layout of its own for a phone.
+    """
+    narrow = Drawing(350, 470)
+    _translator(narrow, (80, 150, 220), 70, (295, 152), (74, 144, 214, 284), 350)
+    drawing = Drawing(680, 196, narrow=narrow)
+    _translator(drawing, (48, 118, 188), 96, (295, 96), (404, 478, 552, 626), 96)
+    return drawing
+
+
+def _translator(
+    drawing: Drawing, read: Sequence[float], y: float, context: Point, write: Sequence[float], below: float
+) -> None:
+    """Draw the encoder at height `y`, the context, and the decoder at height `below`."""
+    encoder = _steps(drawing, read, y, inputs=dict(enumerate("abc")), outputs={})
+    heard, said = ["BOS", "c", "b", "a"], ["c", "b", "a", "EOS"]
+    decoder = _steps(drawing, write, below, inputs=dict(enumerate(heard)), outputs=dict(enumerate(said)))
+    neck = box(drawing, "*h*, *c*", Rect(context[0] - 28, context[1] - 22, 56, 44), tone="key")
+    drawing.text((read[1], y - 42), "encoder", size=SMALL, tone="muted")
+    start, end = encoder[-1].right, decoder[0].left
+    if y == below:
+        arrow(drawing, start, neck.left, tone="key", stroke=4)
+        arrow(drawing, neck.right, end, tone="key", stroke=4)
+        drawing.text((write[1] + 37, y - 88), "decoder", size=SMALL, tone="muted")
+        drawing.text((neck.centre[0], neck.y - 24), "context:\n2*D* numbers", size=SMALL, tone="muted")
+    else:
+        arrow(
+            drawing,
+            start,
+            neck.left,
+            via=[(start[0] + 14, start[1]), (start[0] + 14, neck.centre[1])],
+            tone="key",
+            stroke=4,
+        )
+        turn = [(neck.centre[0], 214), (22, 214), (22, end[1])]
+        arrow(drawing, neck.bottom, end, via=turn, tone="key", stroke=4)
+        drawing.text((write[1] + 35, 246), "decoder", size=SMALL, tone="muted")
+        drawing.text((neck.x - 24, neck.y + 38), "context:\n2*D* numbers", size=SMALL, tone="muted", anchor="end")
+
+
+def teacher_forcing() -> Drawing:
+    """Draw a decoder that is given the true tokens, as in training, and one that reads what it has written.
+
+    Returns:
+        The drawing, with a layout of its own for a phone.
+    """
+    narrow = Drawing(350, 464)
+    _decoder(narrow, (56, 166, 276), 134, forced=True)
+    _decoder(narrow, (56, 166, 276), 362, forced=False)
+    drawing = Drawing(680, 236, narrow=narrow)
+    _decoder(drawing, (56, 160, 264), 134, forced=True)
+    _decoder(drawing, (416, 520, 624), 134, forced=False)
+    return drawing
+
+
+def _decoder(drawing: Drawing, xs: Sequence[float], y: float, *, forced: bool) -> None:
+    """Draw three steps of a decoder that should write c, b, a and writes d at the second."""
+    said = ["c", "d", "a"] if forced else ["c", "d", "e"]
+    heard = ["BOS", "c", "b"] if forced else ["BOS", *said[:2]]
+    title = "training: reads the true token" if forced else "writing: reads its own token"
+    drawing.text((xs[1], y - 112), title, size=SMALL)
+    drawing.text((xs[1], y - 88), "target: c b a", size=SMALL, tone="muted")
+    cells = _steps(drawing, xs, y, inputs=dict(enumerate(heard)), outputs=dict(enumerate(said)))
+    if not forced:
+        for here, after in pairwise(cells):
+            x = (here.right[0] + after.x) / 2
+            corners = [(x, y - 58), (x, y + 58)]
+            arrow(drawing, (here.centre[0] + 13, y - 58), (after.centre[0] - 13, y + 58), via=corners, tone="query")
+    drawing.text(
+        (xs[1], y + 88),
+        "*b* is given, although *d* was written" if forced else "the next step builds on *d*",
+        size=SMALL,
+        tone="muted",
+    )
+
+
+def stacked_and_bidirectional() -> Drawing:
+    """Draw a stack of two layers, and a network that reads from both ends.
+
+    Returns:
+        The drawing, with a layout of its own for a phone.
+    """
+    narrow = Drawing(350, 490)
+    _stack(narrow, (65, 175, 285), 0)
+    _both_directions(narrow, (65, 175, 285), 246)
+    drawing = Drawing(680, 240, narrow=narrow)
+    _stack(drawing, (50, 150, 250), 0)
+    _both_directions(drawing, (400, 512, 624), 0)
+    return drawing
+
+
+def _stack(drawing: Drawing, xs: Sequence[float], top: float) -> None:
+    """Draw two layers: the states of the lower one are the inputs of the upper one."""
+    drawing.text((xs[1], top + 12), "stacked", size=SMALL, tone="muted")
+    lower = _steps(
+        drawing, xs, top + 156, inputs={i: f"*x*_{i + 1}" for i in range(3)}, outputs={}, label="lower", side=(56, 34)
+    )
+    upper = _steps(drawing, xs, top + 90, inputs={}, outputs={}, label="upper", side=(56, 34))
+    for below, above in zip(lower, upper, strict=True):
+        arrow(drawing, below.top, above.bottom)
+        arrow(drawing, above.top, (above.top[0], top + 36))
+
+
+def _both_directions(drawing: Drawing, xs: Sequence[float], top: float) -> None:
+    """Draw a forward and a backward network whose states are laid side by side."""
+    drawing.text((xs[1], top + 12), "bidirectional: states of width 2*D*", size=SMALL, tone="muted")
+    ahead = [box(drawing, "→", Rect(x - 44, top + 139, 40, 34), tone="key") for x in xs]
+    back = [box(drawing, "←", Rect(x + 4, top + 73, 40, 34), tone="query") for x in xs]
+    for i, x in enumerate(xs):
+        word = chip(drawing, f"*x*_{i + 1}", (x, top + 214), size=SMALL, height=24)
+        for cell in (ahead[i], back[i]):
+            arrow(drawing, (cell.centre[0], word.y - 12), cell.bottom)
+            arrow(drawing, cell.top, (cell.centre[0], top + 48))
+        drawing.path(f"M{x - 24} {word.y - 12}L{x + 24} {word.y - 12}M{x} {word.y - 12}L{x} {word.y}")
+        drawing.rect(Rect(x - 44, top + 28, 44, 20), tone="key", wash=0.3, radius=3)
+        drawing.rect(Rect(x, top + 28, 44, 20), tone="query", wash=0.3, radius=3)
+    for (first, second), (left, right) in zip(pairwise(ahead), pairwise(back), strict=True):
+        arrow(drawing, first.right, second.left)
+        arrow(drawing, right.left, left.right)
+
+
+def corpus_in_blocks() -> Drawing:
+    """Draw eleven tokens, cut into blocks of three inputs, and the targets of each block.
+
+    Returns:
+        The drawing, with a layout of its own for a phone.
+    """
+    return _blocks(600, left=110, cell=42, narrow=_blocks(350, left=10, cell=30))
+
+
+def _blocks(width: float, *, left: float, cell: float, narrow: Drawing | None = None) -> Drawing:
+    drawing = Drawing(width, 206, narrow=narrow)
+    rows: tuple[tuple[str, float, range, Tone], ...] = (
+        ("corpus", 30, range(11), "ink"),
+        ("inputs", 92, range(9), "key"),
+        ("targets", 150, range(1, 10), "query"),
+    )
+    for name, y, tokens, tone in rows:
+        if narrow:
+            drawing.text((left - 10, y + 14), name, size=SMALL, anchor="end", tone="muted")
+        else:
+            drawing.text((left, y - 10), name, size=SMALL, anchor="start", tone="muted")
+        for column, token in enumerate(tokens):  # the targets of a block stand under its inputs
+            gap = 0 if name == "corpus" else 5 * (column // 3)
+            where = Rect(left + cell * column + gap + 1, y, cell - 2, 28)
+            drawing.rect(where, tone="muted" if token == 10 else tone, wash=0.1, radius=4, dashed=token == 10)
+            drawing.text(where.centre, str(token), size=SMALL)
+    drawing.text((left + 1.5 * cell, 194), "one block", size=SMALL, tone="muted")
+    drawing.text((left + 11 * cell, 74), "left over", size=SMALL, anchor="end", tone="muted")
     return drawing
