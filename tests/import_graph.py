@@ -59,7 +59,7 @@ ALLOWED: dict[str, tuple[str, ...]] = {
     "record": (*BASE, "checking", "submission"),
     "feedback": (*BASE, "checking", "submission", "record"),
     "grading": (*BASE, *_ENGINE, "authoring", "checking", "cluster", "collecting", "feedback", "record", "submission"),
-    "site": (*BASE, *_DECIDING, "authoring"),
+    "site": (*BASE, *_DECIDING, "authoring", "tfcourse", "tfcourse.lessons"),
     "release": (*BASE, *_DECIDING, "authoring", "tfcourse", "tfcourse.lessons"),
     "reports": (*BASE, "authoring", "checking", "collecting", "feedback", "record"),
     "marking": (

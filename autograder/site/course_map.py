@@ -21,12 +21,12 @@ from typing import Any
 from docutils import nodes
 from docutils.parsers.rst import Directive
 
-from autograder.authoring.chapter import Chapter, chapters, grade_id
+from autograder.authoring.chapter import Chapter, chapters
+from autograder.authoring.effort import efforts
 from autograder.checking.exercise import Exercise
 from autograder.checks.headings import headings
 
 _TITLE = re.compile(r"^# (?:\d\d · )?(.+)$", re.MULTILINE)
-_HEADING = re.compile(r"^#+ (.+)$", re.MULTILINE)
 
 
 class CourseMap(Directive):  # type: ignore[misc] # docutils has no types
@@ -130,12 +130,4 @@ def _chip(exercise: Exercise, chapter: Chapter, places: Mapping[str, str], link:
 
 def _places(chapter: Chapter) -> dict[str, str]:
     """Return the anchors of the prompts on the page of exercises, by exercise."""
-    places: dict[str, str] = {}
-    anchor = ""
-    for cell in chapter.notebook().cells:
-        if cell.cell_type == "markdown":
-            titles = _HEADING.findall(cell.source)
-            anchor = f"#{nodes.make_id(titles[-1])}" if titles else anchor
-        elif grade_id(cell):
-            places.setdefault(str(grade_id(cell)), anchor)
-    return places
+    return {effort.name: f"#{nodes.make_id(effort.heading)}" for effort in efforts(chapter)}

@@ -41,10 +41,14 @@ from autograder.site.course_map import CourseMap
 from autograder.site.custom_elements import element_files
 from autograder.site.docstrings import attribute_as_prose, returns_as_prose
 from autograder.site.downloads import copy_downloads, download_links
+from autograder.site.front_page.register import register
 from autograder.site.incremental import find_plugins_once, pages_to_write
 from autograder.site.launch_links import LaunchSettings, launch_links
 from autograder.site.lesson_links import link_headings
 from autograder.site.mathjax import BUNDLE, copy_mathjax
+from autograder.site.page_parts.exercise_notes import annotate
+from autograder.site.page_parts.notation_page import fold_letters
+from autograder.site.page_parts.sidebar import shortened
 from autograder.site.roles import with_valid_roles
 from autograder.site.word_count import count_words
 
@@ -63,6 +67,7 @@ def setup(app: Sphinx) -> dict[str, Any]:
     app.add_config_value("tfcourse_report", "", "", [str])
     find_plugins_once()
     app.add_directive("road", CourseMap)
+    register(app)
     app.connect("config-inited", configure)
     app.connect("env-before-read-docs", execute_lessons)
     app.connect("env-updated", pages_to_write)
@@ -102,12 +107,26 @@ def note_words(app: Sphinx, document: nodes.document) -> None:
     page = ChapterPage.of(app.env.docname)
     if page is not None and page.kind == "lesson":
         app.env.metadata[app.env.docname][_WORDS] = count_words(document)
+        # Its sections link the exercises that practise them.
+        app.env.note_dependency(str(Path(app.srcdir) / "chapters" / page.chapter / "exercises.md"))
 
 
 def link_lesson(app: Sphinx, document: nodes.document, docname: str) -> None:
-    """Link what a page of exercises quotes from its lesson."""
+    """Link what a page of exercises quotes from its lesson; add what each exercise takes, needs and pays, and the lesson's links back."""
     page = ChapterPage.of(docname)
-    if page is None or page.kind != "exercises" or app.builder.format != "html":
+    if app.builder.format != "html":
+        return
+    if page is None:
+        fold_letters(document, {path.parent.name[:2]: _lesson_title(app, path) for path in _lessons(app)})
+        return
+    annotate(
+        document,
+        Path(app.srcdir),
+        page.chapter,
+        page.kind,
+        lambda name: str(app.builder.get_relative_uri(docname, name)),
+    )
+    if page.kind != "exercises":
         return
     lesson = f"chapters/{page.chapter}/lesson"
     targets = app.env.get_domain("std").data["labels"].values()
@@ -117,8 +136,17 @@ def link_lesson(app: Sphinx, document: nodes.document, docname: str) -> None:
         _LOGGER.warning("%s", fault, location=docname, type="tfcourse", subtype="heading")
 
 
+def _lessons(app: Sphinx) -> list[Path]:
+    return sorted(Path(app.srcdir).glob("chapters/*/lesson.md"))
+
+
+def _lesson_title(app: Sphinx, path: Path) -> str:
+    title = app.env.titles.get(f"chapters/{path.parent.name}/lesson")
+    return str(title.astext()) if title is not None else path.parent.name
+
+
 def dress_page(app: Sphinx, pagename: str, templatename: str, context: dict[str, Any], doctree: object) -> None:
-    """Set a page's header buttons, add a chapter's bar, mend roles, and look at the pictures."""
+    """Set a page's header buttons and sidebar, add a chapter's bar, mend roles, and look at the pictures."""
     page = ChapterPage.of(pagename)
     pathto = context["pathto"]
     downloads = download_links(app.config.tfcourse_downloads, page.chapter) if page else []
@@ -126,6 +154,8 @@ def dress_page(app: Sphinx, pagename: str, templatename: str, context: dict[str,
     launches = launch_links(settings, page.chapter) if page and downloads and settings else []
     buttons = [button for button in context.get("header_buttons", []) if button.get("label") not in _THEME_GROUPS]
     context["header_buttons"] = header_buttons(downloads, launches, lambda name: pathto(name, 1), buttons)
+    tree = context["generate_toctree_html"]
+    context["generate_toctree_html"] = lambda **options: shortened(str(tree(**options)))
     if not context.get("body"):
         return
     context["body"] = with_valid_roles(context["body"])

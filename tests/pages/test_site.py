@@ -103,7 +103,7 @@ def test_every_picture_of_the_site_has_words(site: Path) -> None:
 def test_entrance_leads_to_the_welcome_page(page, site: Path) -> None:
     page.goto((site / "index.html").as_uri())
     page.wait_for_url("**/book/intro.html")
-    assert page.locator("svg.tfc-hero[role=img]").is_visible()
+    assert page.locator("svg.tfc-hero").is_visible()
 
 
 def test_search_finds_a_lesson_from_the_disk(page, site: Path) -> None:
@@ -204,6 +204,27 @@ def test_a_lesson_that_breaks_every_rule_owes_for_each(page, tmp_path: Path) -> 
     page.goto((tmp_path / "lesson.html").as_uri())
     owed, _ = debts(page)
     assert owed == Debts(1, 1, 1, 1, told=2, questions=1, first_picture=1, gaps=1)
+
+
+@pytest.mark.parametrize("name", [name for name in CHAPTER_PAGES if name.endswith("/exercises")])
+def test_no_code_is_cut_on_a_page_of_exercises(page, site: Path, name: str) -> None:
+    page.set_viewport_size({"width": 1280, "height": 900})
+    open_page(page, site, name)
+    cut = "blocks => blocks.filter(block => block.scrollWidth > block.clientWidth + 1).map(block => block.textContent)"
+    assert page.locator(".bd-article pre").evaluate_all(cut) == []
+    assert page.locator(".tfc-effort").count() == page.locator(".tfc-exercises tbody tr").count() > 5
+
+
+def test_a_lesson_leads_to_its_exercises_and_the_sidebar_is_short(page, site: Path) -> None:
+    page.set_viewport_size({"width": 1280, "height": 900})
+    open_page(page, site, LESSONS[2])
+    page.locator(".tfc-practice a").first.click()
+    assert page.url.partition("#")[0].endswith("/exercises.html")
+    assert page.locator(f"[id='{page.url.partition('#')[2]}']").count() == 1
+    lines = [line for line in page.locator(".bd-sidebar-primary .bd-links li").all() if line.is_visible()]
+    assert len(lines) <= 26
+    linked = page.locator(".bd-sidebar-primary .bd-links a").evaluate_all("links => links.map(link => link.href)")
+    assert len({address.partition("#")[0] for address in linked}) == len(PAGES) - 1
 
 
 def test_every_exercise_leads_to_its_sections_of_the_lesson(page, site: Path) -> None:

@@ -1,6 +1,5 @@
 """The site's configuration holds together with what lies in the repository."""
 
-import re
 from pathlib import Path
 
 import pytest
@@ -12,7 +11,6 @@ ROOT = Path(__file__).parents[2]
 CONFIG = yaml.safe_load((ROOT / "_config.yml").read_text(encoding="utf-8"))
 TOC = yaml.safe_load((ROOT / "book/_toc.yml").read_text(encoding="utf-8"))
 ENTRIES = [entry for part in TOC["parts"] for entry in part["chapters"]]
-INTRO = (ROOT / "book/intro.md").read_text(encoding="utf-8")
 
 
 def test_only_pages_of_the_contents_are_built_and_lessons_come_from_the_cache() -> None:
@@ -50,15 +48,6 @@ def test_chapters_stand_in_lecture_order_lesson_before_exercises() -> None:
     listed = [entry["file"] for entry in ENTRIES if entry["file"].startswith("chapters/")]
     expected = [f"chapters/{name}/{kind}" for name in chapters_of(ROOT) for kind in ("lesson", "exercises")]
     assert listed == expected
-
-
-@pytest.mark.parametrize("chapter", chapters_of(ROOT))
-def test_the_welcome_page_leads_to_each_chapter(chapter: str) -> None:
-    assert f":link: /chapters/{chapter}/lesson" in INTRO
-
-
-def test_the_road_names_thirteen_chapters_in_order() -> None:
-    assert re.findall(r"\[(\d\d)\]\{\.tfc-number\}", INTRO) == [f"{number:02d}" for number in range(1, 14)]
 
 
 def test_static_files_named_in_the_configuration_exist() -> None:

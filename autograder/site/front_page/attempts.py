@@ -1,0 +1,139 @@
+"""The directive ``{attempts}``: wrong solutions of an exercise to pick from, each with the verdict of today's check.
+
+Each attempt is a title after ``===`` and the code below it. The check runs when the page is built, so a verdict cannot fall behind. With
+the script ``attempt-explorer.js`` one attempt shows at a time; without it all of them stand below each other.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from html import escape
+from pathlib import Path
+from typing import Any
+
+from docutils import nodes
+from docutils.parsers.rst import Directive, directives
+
+from autograder.checking.verdict import Diagnosis, Finding, Verdict
+from autograder.errors import CourseError
+
+_TITLE = re.compile(r"^=== (.+)\n", re.MULTILINE)
+
+
+@dataclass(frozen=True)
+class Attempt:
+    """A solution to check.
+
+    Attributes:
+        title: what is wrong with it, in a few words.
+        code: the function, which has the exercise's name.
+    """
+
+    title: str
+    code: str
+
+
+class Attempts(Directive):  # type: ignore[misc] # docutils has no types
+    """The directive ``{attempts}``; its argument is the exercise, its option ``caption`` says what the figure shows."""
+
+    has_content = True
+    required_arguments = 1
+    option_spec = {"caption": directives.unchanged_required}  # noqa: RUF012 - docutils reads it from the class
+
+    def run(self) -> list[nodes.Node]:
+        """Check the attempts and return the figure as raw HTML."""
+        env = self.state.document.settings.env
+        folder = Path(env.srcdir) / "autograder" / "checks"
+        for path in sorted(folder.rglob("*.toml")) + sorted(folder.rglob("*.py")):
+            env.note_dependency(str(path))
+        up = "../" * str(env.docname).count("/")
+        try:
+            pairs = [
+                (attempt, verdict_of(attempt, self.arguments[0])) for attempt in read_attempts("\n".join(self.content))
+            ]
+        except CourseError as error:
+            raise self.error(str(error)) from error
+        markup = attempts_html(pairs, self.options["caption"], lambda document: f"{up}{document}.html")
+        return [nodes.raw("", markup, format="html")]
+
+
+def read_attempts(text: str) -> list[Attempt]:
+    """Return the attempts of a directive's content.
+
+    Raises:
+        CourseError: if there are fewer than two, or code before the first title.
+    """
+    before, *parts = _TITLE.split(text)
+    if before.strip() or len(parts) < 4:
+        raise CourseError("attempts are two or more titles, each with code", do="Begin each with a line “=== Title”.")
+    return [Attempt(title.strip(), code.strip()) for title, code in zip(parts[::2], parts[1::2], strict=True)]
+
+
+def verdict_of(attempt: Attempt, exercise: str) -> Verdict:
+    """Return the verdict of the check that students run.
+
+    Raises:
+        CourseError: if the code does not define the exercise.
+    """
+    import torch
+
+    from autograder.checks import check
+
+    namespace: dict[str, Any] = {"torch": torch, "math": math, "Tensor": torch.Tensor, "nn": torch.nn}
+    exec(compile(attempt.code, f"<{attempt.title}>", "exec"), namespace)
+    if exercise not in namespace:
+        raise CourseError(f"the attempt “{attempt.title}” does not define {exercise}")
+    return check(namespace[exercise])
+
+
+def attempts_html(pairs: list[tuple[Attempt, Verdict]], caption: str, link: Callable[[str], str]) -> str:
+    """Return the figure: the attempts with their verdicts, below each other.
+
+    Args:
+        pairs: attempts with their verdicts.
+        caption: one sentence that says what the figure shows.
+        link: gives the relative address of a document of the site.
+    """
+    parts = "".join(_attempt(attempt, verdict, link) for attempt, verdict in pairs)
+    return (
+        f'<attempt-explorer class="explorer"><figure class="tfc-attempts" role="group" aria-label="{escape(caption)}">{parts}'
+        f"<figcaption>{escape(caption)}</figcaption></figure></attempt-explorer>"
+    )
+
+
+def _attempt(attempt: Attempt, verdict: Verdict, link: Callable[[str], str]) -> str:
+    rows = "".join(_row(finding) for finding in verdict.findings)
+    diagnoses = "".join(_diagnosis(diagnosis, verdict, link) for diagnosis in verdict.diagnoses)
+    return (
+        f'<section class="tfc-attempt" aria-label="{escape(attempt.title)}"><p class="tfc-attempt-title">{escape(attempt.title)}</p>'
+        f'<div class="tfc-attempt-code">{_highlighted(attempt.code)}</div>'
+        f'<div class="tfc-attempt-verdict"><p class="tfc-attempt-score"><code>check({escape(verdict.exercise)})</code> '
+        f"<strong>{verdict.score:g} of {verdict.max_score:g} points</strong></p>"
+        f'{diagnoses}<ul class="tfc-attempt-rows">{rows}</ul></div></section>'
+    )
+
+
+def _diagnosis(diagnosis: Diagnosis, verdict: Verdict, link: Callable[[str], str]) -> str:
+    address = f"{link(f'chapters/{verdict.chapter}/lesson')}#{diagnosis.read}"
+    return (
+        f'<p class="tfc-attempt-diagnosis"><strong>This looks like:</strong> {escape(diagnosis.explanation)} '
+        f'Read again: <a href="{escape(address)}">{escape(diagnosis.heading)}</a></p>'
+    )
+
+
+def _row(finding: Finding) -> str:
+    state = finding.state.replace(" ", "-")
+    observed = f"<small>{escape(finding.message)}</small>" if finding.mark == "✗" else ""
+    return (
+        f'<li class="{state}"><span aria-hidden="true">{finding.mark}</span><span class="visually-hidden">{finding.state}: </span>'
+        f"<span>{escape(finding.title)}{observed}</span> <b>{finding.earned:.3g}/{finding.points:.3g}</b></li>"
+    )
+
+
+def _highlighted(code: str) -> str:
+    from sphinx.highlighting import PygmentsBridge
+
+    return str(PygmentsBridge("html").highlight_block(code, "python"))

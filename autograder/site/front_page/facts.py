@@ -1,0 +1,210 @@
+"""Read facts about the course where they stand: counts from the exercises, names and licences from the project's files.
+
+Pages use them through two roles and a directive: ``{count}`exercises```, ``{fact}`version``` and ``{course-facts}``. So no page states a
+number or a name that can fall behind.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import tomllib
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import cache
+from html import escape
+from pathlib import Path
+from typing import Any
+
+import yaml
+from docutils import nodes
+from docutils.parsers.rst import Directive
+
+from autograder.authoring.chapter import Chapter, chapters
+from autograder.authoring.effort import efforts
+from autograder.authoring.reading_time import reading_minutes
+from autograder.checking.exercise import Exercise
+from autograder.errors import CourseError
+
+_NO_ADDRESS = "the repository that this site was built from"
+
+
+@dataclass(frozen=True)
+class Facts:
+    """What the project's files say about the course.
+
+    Attributes:
+        title: its title for citations.
+        author: who wrote it.
+        version: its release.
+        date: the day of that release, as ``2026-11-20``.
+        licence: the code's licence.
+        source: address of the repository, or empty where ``_config.yml`` names none.
+    """
+
+    title: str
+    author: str
+    version: str
+    date: str
+    licence: str
+    source: str
+
+    @property
+    def year(self) -> str:
+        """The year of the release."""
+        return self.date[:4]
+
+    @property
+    def clone(self) -> str:
+        """The line that brings the course onto a machine and goes into its folder."""
+        return f"git clone {self.source} tfcourse && cd tfcourse" if self.source else "cd tfcourse"
+
+    @property
+    def bibtex(self) -> str:
+        """The entry for a bibliography."""
+        lines = [f"title = {{{self.title}}}", f"author = {{{{{self.author}}}}}", f"year = {{{self.year}}}"]
+        lines += [f"version = {{{self.version}}}"] + ([f"url = {{{self.source}}}"] if self.source else [])
+        return "@software{tfcourse,\n" + "".join(f"  {line},\n" for line in lines) + "}"
+
+
+def read_facts(root: Path) -> Facts:
+    """Read the facts from ``pyproject.toml``, ``CITATION.cff`` and ``_config.yml``."""
+    project = tomllib.loads((root / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    citation = yaml.safe_load((root / "CITATION.cff").read_text(encoding="utf-8"))
+    config = yaml.safe_load((root / "_config.yml").read_text(encoding="utf-8"))
+    return Facts(
+        title=citation["title"],
+        author=", ".join(author["name"] for author in project["authors"]),
+        version=project["version"],
+        date=str(citation["date-released"]),
+        licence=project["license"],
+        source=(config.get("repository") or {}).get("url") or "",
+    )
+
+
+@dataclass(frozen=True)
+class ChapterSize:
+    """How much there is in a chapter.
+
+    Attributes:
+        exercises: how many exercises it has.
+        reading: minutes of reading.
+        solving: minutes of solving, questions included.
+    """
+
+    exercises: int
+    reading: int
+    solving: int
+
+
+def chapter_size(chapter: Chapter) -> ChapterSize:
+    """Return how much there is in a chapter."""
+    reading = reading_minutes(chapter.lesson.read_text(encoding="utf-8"))
+    return ChapterSize(len(chapter.exercises()), reading, sum(effort.minutes for effort in efforts(chapter)))
+
+
+def hours(minutes: int) -> int:
+    """Return minutes as whole hours, one at least."""
+    return max(1, round(minutes / 60))
+
+
+@cache
+def _counts(root: Path) -> dict[str, str]:
+    sizes = [chapter_size(chapter) for chapter in chapters(root)]
+    return {
+        "chapters": str(len(sizes)),
+        "exercises": str(sum(size.exercises for size in sizes)),
+        "reading-hours": str(hours(sum(size.reading for size in sizes))),
+        "exercise-hours": str(hours(sum(size.solving for size in sizes))),
+        "mistakes": f"{sum(len(exercise.misconceptions) for exercise in known_exercises(root).values()):,}",
+        "times-nbgrader": str(int(_speed(root)[1])),
+        "submission-seconds": f"{_speed(root)[0]:.2f}",
+    }
+
+
+def known_exercises(root: Path) -> Mapping[str, Exercise]:
+    """Return every exercise of the course by name."""
+    return chapters(root)[0].registry
+
+
+def _speed(root: Path) -> tuple[float, float]:
+    """Return the seconds that one more submission takes two workers, and how often stock nbgrader would fit that time."""
+    data = json.loads((root / "benchmarks" / "results" / "grading.json").read_text(encoding="utf-8"))
+    steady = {row[0]: row[data["columns"].index("steady: wall s each")] for row in data["rows"]}
+    seconds = steady["tfcourse autograde --jobs 2"]
+    return seconds, steady["stock nbgrader autograde"] / seconds
+
+
+def count(root: Path, name: str) -> str:
+    """Return a count of the course, such as ``chapters``, ``exercises`` or ``mistakes``.
+
+    Raises:
+        CourseError: if there is no such count.
+    """
+    return _one_of(_counts(root), name, "count")
+
+
+def fact(root: Path, name: str) -> str:
+    """Return a fact about the course: an attribute of :class:`Facts`.
+
+    Raises:
+        CourseError: if there is no such fact.
+    """
+    return _one_of(vars(read_facts(root)), name, "fact")
+
+
+def _one_of(values: dict[str, str], name: str, kind: str) -> str:
+    if name not in values:
+        raise CourseError(f"there is no {kind} {name!r}", do=f"Use one of: {', '.join(values)}.")
+    return values[name]
+
+
+def role(value: Callable[[Path, str], str]) -> Any:
+    """Return a role that writes a value as plain text."""
+
+    def write(name: str, rawtext: str, text: str, lineno: int, inliner: Any, *_: Any) -> tuple[list[Any], list[Any]]:
+        root = Path(inliner.document.settings.env.srcdir)
+        try:
+            return [nodes.Text(value(root, text))], []
+        except CourseError as error:
+            return [], [inliner.reporter.error(str(error), line=lineno)]
+
+    return write
+
+
+class CourseFacts(Directive):  # type: ignore[misc] # docutils has no types
+    """The directive ``{course-facts}``: author, version, licences, source, and how to cite the course."""
+
+    def run(self) -> list[nodes.Node]:
+        """Return the facts as raw HTML."""
+        env = self.state.document.settings.env
+        root = Path(env.srcdir)
+        for name in ("pyproject.toml", "CITATION.cff"):
+            env.note_dependency(str(root / name))
+        return [nodes.raw("", facts_html(read_facts(root)), format="html")]
+
+
+class CloneCommands(Directive):  # type: ignore[misc] # docutils has no types
+    """The directive ``{clone}``: its lines as a shell's, behind the line that clones the repository."""
+
+    has_content = True
+
+    def run(self) -> list[nodes.Node]:
+        """Return the block of code."""
+        facts = read_facts(Path(self.state.document.settings.env.srcdir))
+        text = "\n".join([facts.clone, *self.content])
+        return [nodes.literal_block(text, text, language="shell")]
+
+
+def facts_html(facts: Facts) -> str:
+    """Return the facts as a list of definitions, with the citation folded."""
+    source = f'<a href="{escape(facts.source)}">{escape(re.sub("^https://", "", facts.source))}</a>'
+    entries = {
+        "Author": escape(facts.author),
+        "Version": f"{escape(facts.version)} ({escape(facts.date)})",
+        "Licence": f"code {escape(facts.licence)}, text and figures CC BY 4.0",
+        "Source": source if facts.source else _NO_ADDRESS,
+    }
+    listed = "".join(f"<div><dt>{name}</dt><dd>{value}</dd></div>" for name, value in entries.items())
+    citation = f"<details><summary>Cite this course</summary><pre>{escape(facts.bibtex)}</pre></details>"
+    return f'<div class="tfc-facts"><dl>{listed}</dl>{citation}</div>'

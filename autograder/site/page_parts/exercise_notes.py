@@ -1,0 +1,255 @@
+"""Add to a page of exercises an overview and what each exercise takes, needs and pays, and to its lesson links to the exercises.
+
+All of it follows from the code: the points from the checks, what an exercise needs from what its reference calls, times and difficulty from
+the prompts, the sections from what the prompts quote.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from html import escape
+from pathlib import Path
+from typing import Any
+
+from docutils import nodes
+
+from autograder.authoring.chapter import Chapter, chapters
+from autograder.authoring.effort import Effort, efforts
+from autograder.checking.exercise import Exercise
+from autograder.site.course_map import uses
+
+_SECTIONS = re.compile(r"^\*In the lesson:\* (.+?)\n\n", re.MULTILINE | re.DOTALL)
+_QUOTED = re.compile(r"“([^“”]+)”")
+_EFFORT = re.compile(r"Difficulty ★+, about \d+ minutes\.")
+
+
+@dataclass(frozen=True)
+class Needed:
+    """An exercise that another one builds on.
+
+    Attributes:
+        name: the exercise's name.
+        text: what the link says, its number in the same chapter, its name in another.
+        address: where its prompt is.
+    """
+
+    name: str
+    text: str
+    address: str
+
+
+@dataclass(frozen=True)
+class Note:
+    """What is added to one exercise.
+
+    Attributes:
+        effort: its number, title, difficulty and minutes.
+        points: what it pays.
+        rows: what is asked, with points; empty for a question.
+        needed: the exercises that its reference calls, those of the same chapter first.
+    """
+
+    effort: Effort
+    points: float
+    rows: tuple[tuple[str, float], ...]
+    needed: tuple[Needed, ...]
+
+    @property
+    def anchor(self) -> str:
+        """The identifier of the prompt's section."""
+        return str(nodes.make_id(self.effort.heading))
+
+
+def notes(chapter: Chapter, places: Mapping[str, tuple[Chapter, Effort]], link: Callable[[str], str]) -> list[Note]:
+    """Return the notes of a chapter, one for each exercise and question.
+
+    Args:
+        chapter: the chapter.
+        places: chapter and effort of every exercise of the course, by name.
+        link: gives the relative address of a document of the site.
+    """
+    points = {question.name: question.points for question in chapter.questions()}
+    entries = []
+    for effort in efforts(chapter):
+        if effort.name in points:
+            entries.append(Note(effort, points[effort.name], (), ()))
+            continue
+        exercise = chapter.registry[effort.name]
+        rows = tuple((row.title, row.points) for row in exercise.rows)
+        needed = _needed(exercise, chapter, places, link)
+        entries.append(Note(effort, sum(worth for _, worth in rows), rows, needed))
+    return entries
+
+
+def efforts_by_name(course: list[Chapter]) -> dict[str, tuple[Chapter, Effort]]:
+    """Return chapter and effort of every exercise and question of the course."""
+    return {effort.name: (chapter, effort) for chapter in course for effort in efforts(chapter)}
+
+
+def _needed(
+    exercise: Exercise, chapter: Chapter, places: Mapping[str, tuple[Chapter, Effort]], link: Callable[[str], str]
+) -> tuple[Needed, ...]:
+    same: list[tuple[int, Needed]] = []
+    others: list[tuple[str, Needed]] = []
+    for name in uses(exercise.name, chapter.registry):
+        if name not in places:
+            continue
+        where, effort = places[name]
+        anchor = f"#{nodes.make_id(effort.heading)}"
+        if where.name == chapter.name:
+            same.append((effort.number, Needed(name, str(effort.number), anchor)))
+        else:
+            address = link(f"chapters/{where.name}/exercises") + anchor
+            others.append((f"{where.name}{effort.number:03}", Needed(name, name, address)))
+    return tuple(needed for _, needed in [*sorted(same, key=_first), *sorted(others, key=_first)])
+
+
+def _first(pair: tuple[Any, Needed]) -> Any:
+    return pair[0]
+
+
+def add_notes(document: nodes.document, entries: list[Note]) -> None:
+    """Put the overview before the first exercise, and under each heading what the exercise takes, needs and pays."""
+    by_anchor = {note.anchor: note for note in entries}
+    sections = [section for section in document.findall(nodes.section) if _note_of(section, by_anchor)]
+    if not sections:
+        return
+    first = sections[0]
+    first.parent.insert(first.parent.index(first), nodes.raw("", overview(entries), format="html"))
+    for section in sections:
+        note = _note_of(section, by_anchor)
+        for paragraph in list(section.findall(nodes.paragraph)):
+            if note and _EFFORT.fullmatch(paragraph.astext()):
+                paragraph.replace_self(nodes.raw("", details(note), format="html"))
+                break
+
+
+def _note_of(section: nodes.section, by_anchor: Mapping[str, Note]) -> Note | None:
+    title = section.next_node(nodes.title)
+    return by_anchor.get(nodes.make_id(title.astext())) if title is not None else None
+
+
+def overview(entries: list[Note]) -> str:
+    """Return the table of a chapter's exercises: difficulty, minutes, points and needs."""
+    rows = "".join(
+        f'<tr><th scope="row"><a href="#{note.anchor}">{note.effort.number} · {_code(note.effort.title)}</a></th>'
+        f"<td>{_stars(note.effort.difficulty)}</td><td>{note.effort.minutes} min</td><td>{note.points:g}</td>"
+        f"<td>{', '.join(map(_link, note.needed))}</td></tr>"
+        for note in entries
+    )
+    minutes = sum(note.effort.minutes for note in entries)
+    points = sum(note.points for note in entries)
+    head = "".join(f'<th scope="col">{name}</th>' for name in ("Exercise", "Difficulty", "Time", "Points", "Needs"))
+    return (
+        '<div class="tfc-exercises" role="region" aria-label="All exercises" tabindex="0"><table><thead><tr>'
+        f'{head}</tr></thead><tbody>{rows}</tbody><tfoot><tr><th scope="row">Together</th><td></td>'
+        f"<td>{_hours(minutes)}</td><td>{points:g}</td><td></td></tr></tfoot></table></div>"
+    )
+
+
+def _hours(minutes: int) -> str:
+    return f"{minutes / 60:.0f} h" if minutes >= 90 else f"{minutes} min"
+
+
+def details(note: Note) -> str:
+    """Return the line under an exercise's heading, with what each row pays folded below it."""
+    facts = [
+        _stars(note.effort.difficulty),
+        f"about {note.effort.minutes} minutes",
+        f"{note.points:g} points",
+        *([_needs(note)] if note.needed else []),
+    ]
+    line = "".join(f"<li>{fact}</li>" for fact in facts)
+    rows = "".join(f"<li><span>{escape(title)}</span> <b>{worth:g}</b></li>" for title, worth in note.rows)
+    folded = f"<details><summary>What each row pays</summary><ul>{rows}</ul></details>" if rows else ""
+    return f'<div class="tfc-effort"><ul>{line}</ul>{folded}</div>'
+
+
+def _needs(note: Note) -> str:
+    same = [needed for needed in note.needed if needed.address.startswith("#")]
+    others = [needed for needed in note.needed if not needed.address.startswith("#")]
+    parts = []
+    if same:
+        parts.append(f"exercise{'s' if len(same) > 1 else ''} {_joined(list(map(_link, same)))}")
+    if others:
+        parts.append(_joined([f"<code>{_link(needed)}</code>" for needed in others]))
+    return f"you need {' and '.join(parts)}"
+
+
+def _joined(parts: list[str]) -> str:
+    return parts[0] if len(parts) == 1 else f"{', '.join(parts[:-1])} and {parts[-1]}"
+
+
+def _link(needed: Needed) -> str:
+    return f'<a href="{escape(needed.address)}" title="{escape(needed.name)}">{escape(needed.text)}</a>'
+
+
+def _stars(difficulty: int) -> str:
+    levels = ("easy", "medium", "hard")
+    return f'<span role="img" aria-label="{levels[difficulty - 1]}">{"★" * difficulty}{"☆" * (3 - difficulty)}</span>'
+
+
+def _code(title: str) -> str:
+    """Return a heading's Markdown as HTML: its only markup is code."""
+    return re.sub(r"`([^`]+)`", r"<code>\1</code>", escape(title))
+
+
+def exercises_by_heading(chapter: Chapter) -> dict[str, list[Effort]]:
+    """Return the exercises that practise each section of the lesson, by the section's heading."""
+    practised: dict[str, list[Effort]] = {}
+    named = {effort.number: effort for effort in efforts(chapter)}
+    for number, prompt in _prompts(chapter):
+        quotes = _SECTIONS.search(prompt)
+        for heading in _QUOTED.findall(quotes[1]) if quotes else ():
+            practised.setdefault(" ".join(heading.split()), []).append(named[number])
+    return practised
+
+
+def _prompts(chapter: Chapter) -> Iterator[tuple[int, str]]:
+    for cell in chapter.notebook().cells:
+        match = re.search(r"^## (\d+) · ", cell.source, re.MULTILINE) if cell.cell_type == "markdown" else None
+        if match:
+            yield int(match[1]), f"{cell.source}\n\n"
+
+
+def add_practice(document: nodes.document, practised: Mapping[str, list[Effort]], address: str) -> None:
+    """Put a link to its exercises at the end of each section that they practise, before its subsections.
+
+    Args:
+        document: the lesson, which is changed.
+        practised: the exercises by the section's heading.
+        address: the relative address of the page of exercises.
+    """
+    for section in list(document.findall(nodes.section)):
+        title = section.next_node(nodes.title)
+        items = practised.get(" ".join(title.astext().split())) if title is not None else None
+        if not items:
+            continue
+        links = ", ".join(
+            f'<a href="{address}#{nodes.make_id(item.heading)}">{item.number} · {_code(item.title)}</a>'
+            for item in items
+        )
+        at = next((i for i, child in enumerate(section) if isinstance(child, nodes.section)), len(section))
+        section.insert(at, nodes.raw("", f'<p class="tfc-practice">Practise: {links}</p>', format="html"))
+
+
+def annotate(document: nodes.document, root: Path, chapter: str, kind: str, link: Callable[[str], str]) -> None:
+    """Add the notes to a page of exercises, or the links to exercises to a lesson.
+
+    Args:
+        document: the page, which is changed.
+        root: the course's root folder.
+        chapter: the chapter's name.
+        kind: ``"lesson"`` or ``"exercises"``.
+        link: gives the relative address of a document of the site.
+    """
+    course = [item for item in chapters(root) if item.exercises()]
+    page = next((item for item in course if item.name == chapter), None)
+    if page is None:
+        return
+    if kind == "exercises":
+        add_notes(document, notes(page, efforts_by_name(course), link))
+    else:
+        add_practice(document, exercises_by_heading(page), link(f"chapters/{chapter}/exercises"))

@@ -1,0 +1,66 @@
+"""Shorten the sidebar: a chapter's two pages on one line, and the reference pages of the package folded under one heading.
+
+The table of contents stays flat, because the theme gives nested entries buttons that screen readers cannot name.
+"""
+
+from __future__ import annotations
+
+import re
+
+_ITEM = re.compile(r'<li class="(?P<classes>[^"]*)"><a (?P<attributes>[^>]*)>(?P<title>.*?)</a></li>', re.DOTALL)
+_EXERCISES = re.compile(r"^(\d\d) · Exercises$")
+_PACKAGE = "tfcourse."
+
+
+def shortened(navigation: str) -> str:
+    """Return the sidebar's list of pages with fewer lines.
+
+    Args:
+        navigation: the theme's HTML: captions, and flat lists of one link per entry.
+    """
+    return re.sub(
+        r"(<ul[^>]*>)(.*?)(</ul>)",
+        lambda match: match[1] + _folded(_joined(match[2])) + match[3],
+        navigation,
+        flags=re.DOTALL,
+    )
+
+
+def _joined(items: str) -> str:
+    """Put the link to a chapter's exercises into the entry of its lesson, which stands before it."""
+    entries: list[str] = []
+    for match in _ITEM.finditer(items):
+        number = _EXERCISES.match(match["title"].strip())
+        if number is None or not entries:
+            entries.append(match[0])
+            continue
+        label = f"Exercises of chapter {number[1]}"
+        classes = f"tfc-side-exercises {'tfc-side-here' if 'current' in match['classes'].split() else ''}".strip()
+        attributes = re.sub(r'class="[^"]*"', "", match["attributes"]).strip()
+        link = f'<a class="{classes}" {attributes} aria-label="{label}" title="{label}">Ex.</a>'
+        entries[-1] = (
+            entries[-1].replace('<li class="', '<li class="tfc-side-chapter ', 1).removesuffix("</li>") + f"{link}</li>"
+        )
+    return "\n".join(["", *entries, ""])
+
+
+def _folded(items: str) -> str:
+    """Fold the pages of the package's modules; the fold is open on one of them."""
+    modules = [match for match in _ITEM.finditer(items) if match["title"].strip().startswith(_PACKAGE)]
+    if len(modules) < 2:
+        return items
+    opened = " open" if any("current" in match["classes"].split() for match in modules) else ""
+    entries = "\n".join(match[0] for match in modules)
+    fold = (
+        f'<li class="tfc-side-package"><details{opened}><summary>Package <code>tfcourse</code></summary>'
+        f'<ul class="nav bd-sidenav">{entries}</ul></details></li>'
+    )
+    first, last = modules[0].start(), modules[-1].end()
+    others = _without(items[first:last], modules)
+    return items[:first] + fold + others + items[last:]
+
+
+def _without(items: str, modules: list[re.Match[str]]) -> str:
+    for match in modules:
+        items = items.replace(match[0], "", 1)
+    return items.strip()

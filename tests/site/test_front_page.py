@@ -1,0 +1,134 @@
+"""The front page's parts: what they state is what the course's files and today's checks say."""
+
+from __future__ import annotations
+
+import json
+import re
+import tomllib
+from pathlib import Path
+
+import pytest
+import yaml
+
+from autograder.authoring.chapter import chapters
+from autograder.checks import exercises
+from autograder.errors import CourseError
+from autograder.site.alt_text import picture_faults
+from autograder.site.front_page.attempts import attempts_html, read_attempts, verdict_of
+from autograder.site.front_page.cards import cards_html, number_of, read_built
+from autograder.site.front_page.facts import Facts, count, fact, facts_html, read_facts
+from autograder.site.front_page.hero import Heads, heads_of, hero_svg
+
+ROOT = Path(__file__).parents[2]
+INTRO = (ROOT / "book" / "intro.md").read_text(encoding="utf-8")
+COURSE = list(chapters(ROOT))
+
+
+def block(name: str, fence: str = "```") -> str:
+    """Return the content of a directive of the front page, without its options."""
+    match = re.search(rf"^{fence}\{{{name}\}}[^\n]*\n(?::[^\n]*\n)*(.*?)^{fence}$", INTRO, re.MULTILINE | re.DOTALL)
+    assert match
+    return match[1]
+
+
+def link(document: str) -> str:
+    return f"../{document}.html"
+
+
+def test_counts_are_those_of_the_code() -> None:
+    assert count(ROOT, "exercises") == str(len(exercises()))
+    assert count(ROOT, "chapters") == str(len(COURSE))
+    assert int(count(ROOT, "exercise-hours")) > int(count(ROOT, "reading-hours")) > 5
+
+
+def test_no_count_stands_in_the_text() -> None:
+    text = re.sub(r"```.*?```", "", INTRO, flags=re.DOTALL)
+    assert str(len(exercises())) not in text
+    assert "thirteen" not in text.lower()
+
+
+def test_an_unknown_count_is_refused_with_those_that_exist() -> None:
+    with pytest.raises(CourseError, match="exercises"):
+        count(ROOT, "students")
+    with pytest.raises(CourseError, match="version"):
+        fact(ROOT, "colour")
+
+
+def test_facts_are_those_of_the_projects_files() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    citation = yaml.safe_load((ROOT / "CITATION.cff").read_text(encoding="utf-8"))
+    facts = read_facts(ROOT)
+    assert facts.version == project["version"] == str(citation["version"])
+    markup = facts_html(facts)
+    for value in (facts.version, facts.author, facts.licence, citation["title"], facts.year):
+        assert value in markup
+
+
+def test_a_source_address_is_linked_and_cloned() -> None:
+    facts = Facts("T", "A", "1", "2026-01-02", "MIT", "https://example.org/course")
+    assert '<a href="https://example.org/course">' in facts_html(facts)
+    assert facts.clone == "git clone https://example.org/course tfcourse && cd tfcourse"
+    assert "url = {https://example.org/course}" in facts.bibtex
+    assert "<a" not in facts_html(Facts("T", "A", "1", "2026-01-02", "MIT", ""))
+
+
+def test_every_chapter_has_a_card_with_a_drawing() -> None:
+    built = read_built(block("course-cards"), [number_of(chapter) for chapter in COURSE])
+    markup = cards_html(COURSE, built, link)
+    assert markup.count('<li class="tfc-card">') == markup.count('role="img"') == len(COURSE)
+    assert markup.count("<style>") == 1
+    assert picture_faults(markup) == []
+    for chapter in COURSE:
+        assert f"../chapters/{chapter.name}/lesson.html" in markup
+
+
+def test_cards_that_miss_a_chapter_are_refused() -> None:
+    with pytest.raises(CourseError, match="02"):
+        read_built("01: A cell.", ["01", "02"])
+
+
+def test_every_attempt_is_recognised_as_another_mistake() -> None:
+    attempts = read_attempts(block("attempts", "````"))
+    verdicts = [verdict_of(attempt, "scaled_dot_product_attention") for attempt in attempts]
+    assert len(attempts) == 4
+    assert all(verdict.score < verdict.max_score for verdict in verdicts)
+    names = [[diagnosis.name for diagnosis in verdict.diagnoses] for verdict in verdicts]
+    assert names == [["mask inverted"], ["mask after softmax"], ["no scale"], ["NaN in an empty row"]]
+
+
+def test_an_attempt_shows_points_rows_and_the_section_to_read() -> None:
+    attempt = read_attempts(block("attempts", "````"))[0]
+    verdict = verdict_of(attempt, "scaled_dot_product_attention")
+    markup = attempts_html([(attempt, verdict)], "Four", link)
+    assert f"{verdict.score:g} of {verdict.max_score:g} points" in markup
+    assert markup.count("<li class=") == len(verdict.findings)
+    assert f"../chapters/{verdict.chapter}/lesson.html#{verdict.diagnoses[0].read}" in markup
+
+
+@pytest.mark.parametrize("text", ["", "=== One\ndef f(): ...", "def f(): ...\n=== One\nx\n=== Two\ny"])
+def test_attempts_without_titles_are_refused(text: str) -> None:
+    with pytest.raises(CourseError, match="=== Title"):
+        read_attempts(text)
+
+
+def explorer(caption: str) -> str:
+    data = {"caption": caption, "queries": ["a", "<b>"], "weights": [[[[1.0, 0.0], [0.25, 0.75]]]]}
+    return (
+        f'<head-explorer class="explorer"><script type="application/json">{json.dumps(data)}</script></head-explorer>'
+    )
+
+
+def test_the_hero_shows_the_weights_of_the_lessons_figure() -> None:
+    heads = heads_of(explorer("Figure 4.5. Who?"), "Figure 4.5")
+    assert heads == Heads(["a", "<b>"], [[[1.0, 0.0], [0.25, 0.75]]])
+    assert heads_of(explorer("Figure 4.4. Who?"), "Figure 4.5") is None
+    assert heads_of("<p>Figure 4.5</p>", "Figure 4.5") is None
+
+
+def test_the_hero_has_a_state_for_each_head_and_word() -> None:
+    markup = hero_svg(Heads(["a", "<b>"], [[[1.0, 0.0], [0.25, 0.75]]]), (0, 1))
+    assert re.findall(r'data-state="([\d-]+)"', markup) == ["0-0", "0-1"]
+    assert markup.count('style="display:none"') == 1
+    assert "0.25" in markup
+    assert "<b>" not in markup
+    assert "Head 1: “&lt;b&gt;” attends 75 % to “&lt;b&gt;” and 25 % to “a”." in markup
