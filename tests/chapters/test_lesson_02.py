@@ -310,7 +310,7 @@ def test_plain_model_loses_with_length_and_the_one_that_looks_back_does_not(valu
     assert many == 5 * few
     check("is measured in {doc}`chapter 05 </chapters/05_transformer/lesson>`, figure 5.20.")
     assert re.search(
-        r"\*Figure 5\.12\.[^*]*by\s+length", (CHAPTERS / "05_transformer" / "lesson.md").read_text("utf-8")
+        r"\*Figure 5\.20\.[^*]*by\s+length", (CHAPTERS / "05_transformer" / "lesson.md").read_text("utf-8")
     )
 
 
