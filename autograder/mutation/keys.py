@@ -1,6 +1,7 @@
 """What the measures of an exercise depend on, as one key: the code of reference, check, engine and operators, without what is only read.
 
-Comments, docstrings, the layout and sentences (texts with a blank in them: messages, titles) may change, and nothing runs again.
+Comments, docstrings, the layout, sentences (texts with a blank in them: messages, titles) and the names of local variables in checks and
+engine may change, and nothing runs again. Names in a reference count: what is recorded about it quotes its lines.
 """
 
 from __future__ import annotations
@@ -122,12 +123,16 @@ def _constants(module: str) -> str:
 
 @cache
 def _file_digest(file: Path) -> str:
-    return _text_digest(file.read_text(encoding="utf-8"))
+    return _digest(_WithNumberedLocals().visit(ast.parse(file.read_text(encoding="utf-8"))))
 
 
 @cache
 def _text_digest(code: str) -> str:
-    return hashlib.sha256(ast.dump(_WithoutSentences().visit(ast.parse(code))).encode()).hexdigest()
+    return _digest(ast.parse(code))
+
+
+def _digest(tree: ast.AST) -> str:
+    return hashlib.sha256(ast.dump(_WithoutSentences().visit(tree)).encode()).hexdigest()
 
 
 class _WithoutSentences(ast.NodeTransformer):
@@ -139,3 +144,35 @@ class _WithoutSentences(ast.NodeTransformer):
     def visit_Expr(self, node: ast.Expr) -> ast.AST:
         is_text = isinstance(node.value, ast.Constant) and isinstance(node.value.value, str)
         return ast.Pass() if is_text else self.generic_visit(node)
+
+
+class _WithNumberedLocals(ast.NodeTransformer):
+    """Replaces the names of a function's local variables, those of functions inside it included, by their order of appearance."""
+
+    def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.AST:
+        renamed: ast.AST = _Renamed(_local_variables(node)).visit(node)
+        return renamed
+
+
+def _local_variables(function: ast.FunctionDef) -> list[str]:
+    nodes = list(ast.walk(function))
+    bound = [node.id for node in nodes if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)]
+    bound += [node.name for node in nodes if isinstance(node, ast.ExceptHandler) and node.name]
+    kept = {node.arg for node in nodes if isinstance(node, ast.arg)}  # a caller may pass them by name
+    for node in nodes:
+        if isinstance(node, ast.Global | ast.Nonlocal):
+            kept.update(node.names)
+    return [name for name in dict.fromkeys(bound) if name not in kept]
+
+
+class _Renamed(ast.NodeTransformer):
+    def __init__(self, names: list[str]) -> None:
+        self.names = {name: f"local {number}" for number, name in enumerate(names)}
+
+    def visit_Name(self, node: ast.Name) -> ast.AST:
+        return ast.Name(self.names.get(node.id, node.id), node.ctx)
+
+    def visit_ExceptHandler(self, node: ast.ExceptHandler) -> ast.AST:
+        self.generic_visit(node)
+        node.name = self.names.get(node.name, node.name) if node.name else None
+        return node
