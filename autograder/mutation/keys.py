@@ -61,13 +61,13 @@ def _files_of_the_check(exercise: Exercise) -> Iterator[Path]:
 
 def _definitions(exercise: Exercise) -> dict[Key, str]:
     """Return the code of the course's definitions that the reference reaches, and that the makers of cases name."""
-    found = {key: _text_digest(node.code) for key, node in reached_code(exercise).items()}
+    digests = {key: _text_digest(node.code) for key, node in reached_code(exercise).items()}
     for file in source_files(declaring_module(exercise)):
         if file.is_relative_to(_PACKAGE / "checks"):
             for key in _named(file):
-                found |= _closure(key)
-    modules = {module for module, _ in found}
-    return found | {(module, ""): _constants(module) for module in modules}
+                digests |= _closure(key)
+    modules = {module for module, _ in digests}
+    return digests | {(module, ""): _constants(module) for module in modules}
 
 
 @cache
@@ -75,18 +75,18 @@ def _named(file: Path) -> frozenset[Key]:
     """Return the definitions of the course that a module names."""
     text = module_source(file)
     modules: dict[str, str] = {}
-    found: set[Key] = set()
+    keys: set[Key] = set()
     for name, (origin, attribute) in text.imports.items():
         if origin.partition(".")[0] == _COURSE:
-            whole = f"{origin}.{attribute}" if attribute else origin
-            if _is_module(whole):
-                modules[name] = whole
+            full_name = f"{origin}.{attribute}" if attribute else origin
+            if _is_module(full_name):
+                modules[name] = full_name
             else:
-                found.add((origin, str(attribute)))
+                keys.add((origin, str(attribute)))
     for node in ast.walk(text.tree):
         if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id in modules:
-            found.add((modules[node.value.id], node.attr))
-    return frozenset(found)
+            keys.add((modules[node.value.id], node.attr))
+    return frozenset(keys)
 
 
 @cache

@@ -24,7 +24,7 @@ Run = Callable[[Iterable[Submission]], Iterator[Execution]]
 
 
 @dataclass(frozen=True)
-class Tried:
+class DryRunCache:
     """The executions of a dry run of one chapter.
 
     Attributes:
@@ -36,36 +36,36 @@ class Tried:
     writes: bool
 
     def executions(
-        self, submissions: Iterable[Submission], settings: GradingSettings, made: Callable[[], Provenance], run: Run
+        self, submissions: Iterable[Submission], settings: GradingSettings, current: Callable[[], Provenance], run: Run
     ) -> Iterator[Execution]:
         """Run submissions, and keep what comes of them; or run those of which nothing is kept.
 
         Args:
             submissions: what to run.
             settings: how.
-            made: returns with what grades are made now; another answer means that nothing that is kept counts.
+            current: returns with what grades are made now; another answer means that nothing that is kept counts.
             run: runs submissions.
         """
         keys: dict[str, str] = {}
-        found: list[Execution] = []
+        stored: list[Execution] = []
 
-        def left() -> Iterator[Submission]:
+        def remaining() -> Iterator[Submission]:
             for submission in submissions:
-                keys[submission.student] = key = _key(submission, settings, made())
-                known = None if self.writes else self._read(key, submission.student)
-                if known is None:
+                keys[submission.student] = key = _key(submission, settings, current())
+                execution_before = None if self.writes else self._read(key, submission.student)
+                if execution_before is None:
                     yield submission
                 else:
-                    found.append(known)
+                    stored.append(execution_before)
 
         if self.writes:
             self.clear()
-        for execution in run(left()):
-            yield from _taken(found)
+        for execution in run(remaining()):
+            yield from _taken(stored)
             if self.writes and not execution.failure:
                 self._write(keys[execution.student], execution)
             yield execution
-        yield from _taken(found)
+        yield from _taken(stored)
 
     def clear(self) -> None:
         """Forget what is kept."""
@@ -86,23 +86,23 @@ class Tried:
             write_atomically(self.folder / key, data, durable=False)
 
 
-def tried_in(course: Course, chapter: str, *, writes: bool) -> Tried:
+def dry_run_cache(course: Course, chapter: str, *, writes: bool) -> DryRunCache:
     """Return where the executions of a chapter of a course are kept between two commands."""
     cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
-    return Tried(cache / "tfcourse" / "tried" / _hash(str(course.root))[:16] / chapter, writes)
+    return DryRunCache(cache / "tfcourse" / "tried" / _hash(str(course.root))[:16] / chapter, writes)
 
 
-def _key(submission: Submission, settings: GradingSettings, made: Provenance) -> str:
+def _key(submission: Submission, settings: GradingSettings, current: Provenance) -> str:
     """Return a hash of everything that decides what comes of running a submission."""
     # How many run at once decides nothing; the package is known by what it holds.
     how = asdict(replace(settings, jobs=1, package=""))
-    return _hash(json.dumps([asdict(submission), how, made.to_dict()], sort_keys=True, default=str))
+    return _hash(json.dumps([asdict(submission), how, current.to_dict()], sort_keys=True, default=str))
 
 
 def _hash(text: str) -> str:
     return hashlib.sha256(text.encode("utf-8", "backslashreplace")).hexdigest()
 
 
-def _taken(found: list[Execution]) -> Iterator[Execution]:
-    while found:
-        yield found.pop(0)
+def _taken(executions: list[Execution]) -> Iterator[Execution]:
+    while executions:
+        yield executions.pop(0)
