@@ -12,7 +12,6 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
-from jupyter_cache import get_cache
 from jupyter_cache.base import CacheBundleIn
 from jupyter_cache.executors.utils import single_nb_execution
 from myst_nb.core.read import create_nb_reader
@@ -20,6 +19,7 @@ from sphinx.application import Sphinx
 from sphinx.environment import BuildEnvironment
 from sphinx.util import logging
 
+from autograder.authoring.lesson_cache import lock_execution_caches, open_execution_cache
 from autograder.parallel import available_cores
 
 _LOGGER = logging.getLogger(__name__)
@@ -30,7 +30,7 @@ def execute_lessons(app: Sphinx, env: BuildEnvironment, docnames: Sequence[str])
     settings = env.mystnb_config
     if settings.execution_mode != "cache":
         return
-    cache = get_cache(settings.execution_cache_path)
+    cache = open_execution_cache(Path(settings.execution_cache_path))
     waiting = [(path, notebook) for path, notebook in _notebooks(env, docnames) if not _is_cached(cache, notebook)]
     if len(waiting) < 2:
         return
@@ -48,7 +48,8 @@ def execute_lessons(app: Sphinx, env: BuildEnvironment, docnames: Sequence[str])
         for (path, notebook), result in zip(waiting[::-1], threads.map(execute, waiting[::-1]), strict=True):
             if result.err is None:
                 bundle = CacheBundleIn(notebook, str(path), data={"execution_seconds": result.time})
-                cache.cache_notebook_bundle(bundle, check_validity=False, overwrite=True)
+                with lock_execution_caches(Path(settings.execution_cache_path).parent):
+                    cache.cache_notebook_bundle(bundle, check_validity=False, overwrite=True)
 
 
 def _notebooks(env: BuildEnvironment, docnames: Sequence[str]) -> list[tuple[Path, Any]]:

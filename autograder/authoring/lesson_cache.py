@@ -9,9 +9,11 @@ from __future__ import annotations
 import hashlib
 import platform
 import shutil
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
+from typing import Any
 
 from autograder.content_hash import hash_files
 
@@ -48,6 +50,36 @@ def source_fingerprint(root: Path, sources: Iterable[str] = SOURCES, versions: I
 def execution_cache_path(root: Path, base: Path, sources: Iterable[str] = SOURCES) -> Path:
     """Return the folder that holds the outputs made with the present state of the course's package."""
     return base / source_fingerprint(root, sources)
+
+
+def open_execution_cache(path: Path) -> Any:
+    """Open a cache of executed notebooks; a new one is complete before another process sees it.
+
+    jupyter-cache creates its database on first use. Two processes that do so at once fail with "table already exists".
+
+    Args:
+        path: the cache's folder, as ``execution_cache_path`` returns it.
+    """
+    from jupyter_cache import get_cache  # late: it brings SQLAlchemy, and an unchanged site needs neither
+
+    with lock_execution_caches(path.parent):
+        cache = get_cache(str(path))
+        _ = cache.db  # creates the tables
+    return cache
+
+
+@contextmanager
+def lock_execution_caches(base: Path) -> Iterator[None]:
+    """Wait until no other process writes into a cache below ``base``."""
+    try:
+        import fcntl
+    except ImportError:  # Windows has no such locks
+        yield
+        return
+    base.mkdir(parents=True, exist_ok=True)
+    with (base.parent / "lessons.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
 
 
 def prune_execution_caches(base: Path, current: Path, keep: int = KEPT) -> list[Path]:

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import nbformat
-from jupyter_cache import get_cache
 from jupyter_cache.base import CacheBundleIn
 from jupyter_cache.executors.utils import single_nb_execution
 from myst_nb.core.read import read_myst_markdown_notebook
@@ -62,7 +60,7 @@ def _executed(chapters: Sequence[Chapter]) -> dict[str, Any]:
         return notebooks
     root = chapters[0].root
     base = root / lesson_cache.EXECUTIONS
-    cache = get_cache(str(lesson_cache.execution_cache_path(root, base)))
+    cache = lesson_cache.open_execution_cache(lesson_cache.execution_cache_path(root, base))
     waiting = []
     for chapter in chapters:
         notebook = read_myst_markdown_notebook(chapter.lesson.read_text(encoding="utf-8"), path=chapter.lesson)
@@ -73,24 +71,10 @@ def _executed(chapters: Sequence[Chapter]) -> dict[str, Any]:
     with ThreadPoolExecutor(max(2, available_cores())) as threads:
         for (chapter, notebook), seconds in zip(waiting, threads.map(_execute, waiting), strict=True):
             bundle = CacheBundleIn(notebook, str(chapter.lesson), data={"execution_seconds": seconds})
-            with _alone(base):
+            with lesson_cache.lock_execution_caches(base):
                 cache.cache_notebook_bundle(bundle, check_validity=False, overwrite=True)
             notebooks[chapter.name] = notebook
     return notebooks
-
-
-@contextmanager
-def _alone(base: Path) -> Iterator[None]:
-    """Wait until no other process writes into the cache."""
-    try:
-        import fcntl
-    except ImportError:  # Windows has no such locks
-        yield
-        return
-    base.mkdir(parents=True, exist_ok=True)
-    with (base.parent / "lessons.lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        yield
 
 
 def _execute(item: tuple[Chapter, Any]) -> float:

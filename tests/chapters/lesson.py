@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import fcntl
 import json
 import re
 import tempfile
@@ -15,14 +14,13 @@ from typing import Any
 import jupytext
 import nbclient
 import nbformat
-from jupyter_cache import get_cache
 from jupyter_cache.base import CacheBundleIn
 from jupyter_client.manager import AsyncKernelManager
 from myst_nb.core.read import read_myst_markdown_notebook
 from traitlets import default
 
 from autograder.authoring import lesson_cache
-from autograder.authoring.lesson_cache import execution_cache_path
+from autograder.authoring.lesson_cache import execution_cache_path, lock_execution_caches, open_execution_cache
 
 ROOT = Path(__file__).parents[2]
 CHAPTERS = ROOT / "chapters"
@@ -94,10 +92,8 @@ class Lesson:
     def _keep(self, notebook: Any, seconds: float) -> None:
         """Put the outputs into the cache of the site's tests, so that a run of all tests executes a lesson once."""
         without_questions = nbformat.from_dict({**notebook, "cells": notebook.cells[:-1]})
-        EXECUTIONS.mkdir(parents=True, exist_ok=True)
-        with (EXECUTIONS.parent / "lessons.lock").open("w") as lock:
-            fcntl.flock(lock, fcntl.LOCK_EX)
-            cache = get_cache(execution_cache_path(ROOT, EXECUTIONS))
+        cache = open_execution_cache(execution_cache_path(ROOT, EXECUTIONS))
+        with lock_execution_caches(EXECUTIONS):
             bundle = CacheBundleIn(without_questions, str(self.path), data={"execution_seconds": seconds})
             cache.cache_notebook_bundle(bundle, check_validity=False, overwrite=True)
 

@@ -1,6 +1,8 @@
 """The execution cache follows the state of the course's package."""
 
 import os
+import threading
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -87,3 +89,14 @@ def test_pruning_keeps_the_current_cache_and_the_most_recently_used(tmp_path: Pa
 
 def test_pruning_a_cache_that_was_never_made_does_nothing(tmp_path: Path) -> None:
     assert prune_execution_caches(tmp_path / "none", tmp_path / "none" / "current") == []
+
+
+def test_several_threads_may_open_one_new_cache(tmp_path: Path) -> None:
+    together = threading.Barrier(8)
+
+    def version(attempt: int) -> object:
+        together.wait(timeout=10)
+        return lesson_cache.open_execution_cache(tmp_path / str(attempt // 8) / "0123").get_version()
+
+    with ThreadPoolExecutor(8) as threads:
+        assert len(set(threads.map(version, range(80)))) == 1
