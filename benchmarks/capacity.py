@@ -1,6 +1,6 @@
 """How far grading on a cluster carries: a simulation of one large batch, from service times that were measured.
 
-    python benchmarks/capacity.py measure        grade a sample class here and write benchmarks/service_times.json
+    python benchmarks/capacity.py measure        grade a sample class here and write benchmarks/results/service_times.json
     python benchmarks/capacity.py                print the table
     python benchmarks/capacity.py write-docs     put the table into docs/scale.md
 
@@ -28,7 +28,7 @@ from typing import Any
 from autograder.grading.plugin import configured
 
 ROOT = Path(__file__).resolve().parents[1]
-MEASURED = ROOT / "benchmarks" / "service_times.json"
+MEASURED = ROOT / "benchmarks" / "results" / "service_times.json"
 PAGE = ROOT / "docs" / "scale.md"
 BEGIN, END = "<!-- capacity: begin -->\n", "<!-- capacity: end -->\n"
 WORKERS = (2, 16, 64, 256)

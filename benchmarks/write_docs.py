@@ -1,4 +1,4 @@
-"""Put the figures of benchmarks/results/*.json into docs/benchmarks.md, between its markers.
+"""Put the figures of benchmarks/results/*.json and experiments/results/*.json into docs/benchmarks.md, between its markers.
 
     python benchmarks/write_docs.py [--check]
 
@@ -12,11 +12,14 @@ import argparse
 import json
 import re
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 from measure import RESULTS
 
-PAGE = Path(__file__).resolve().parents[1] / "docs" / "benchmarks.md"
+_ROOT = Path(__file__).resolve().parents[1]
+PAGE = _ROOT / "docs" / "benchmarks.md"
+FOLDERS = (RESULTS, _ROOT / "experiments" / "results")
 _MARKED = re.compile(r"(<!-- (?P<name>\w+): begin -->\n).*?(<!-- (?P=name): end -->)", re.DOTALL)
 
 
@@ -26,9 +29,12 @@ def main() -> int:
     parser.add_argument("--check", action="store_true", help="write nothing, and end with 1 if the page is behind")
     options = parser.parse_args()
     before = PAGE.read_text(encoding="utf-8")
-    after, missing = with_figures(before, RESULTS)
+    after, missing = with_figures(before)
     for name in missing:
-        print(f"{name}: there is no {RESULTS / f'{name}.json'}; run the command that the page gives", file=sys.stderr)
+        print(
+            f"{name}: there is no {name}.json in {' or '.join(map(str, FOLDERS))}; run the command that the page gives",
+            file=sys.stderr,
+        )
     if not options.check:
         PAGE.write_text(after, encoding="utf-8")
     elif after != before:
@@ -36,13 +42,14 @@ def main() -> int:
     return 1 if missing or (options.check and after != before) else 0
 
 
-def with_figures(page: str, results: Path) -> tuple[str, list[str]]:
+def with_figures(page: str, folders: Sequence[Path] = FOLDERS) -> tuple[str, list[str]]:
     """Return a page with all figures that are there, and the names of those that are not."""
     missing = []
 
     def fill(match: re.Match[str]) -> str:
-        file = results / f"{match['name']}.json"
-        if not file.is_file():
+        files = [folder / f"{match['name']}.json" for folder in folders]
+        file = next((file for file in files if file.is_file()), None)
+        if file is None:
             missing.append(match["name"])
             return match[0]
         found = json.loads(file.read_text(encoding="utf-8"))

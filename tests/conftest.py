@@ -21,7 +21,7 @@ from .pretend.own_process import accelerator as name_of_accelerator
 # Outputs of lessons that tests have executed stay apart from those that a build shows, and all tests share them.
 lesson_cache.EXECUTIONS = Path(".cache", "site-tests", "execution")
 
-BENCHMARKS = Path(__file__).parents[1] / "benchmarks"
+EXPERIMENTS = Path(__file__).parents[1] / "experiments"
 
 FLAGS = [
     "--no-sandbox",
@@ -127,22 +127,22 @@ def chromium() -> Iterator["Browser"]:  # noqa: F821 - playwright is imported wh
 
 
 @pytest.fixture(scope="session")
-def benchmark_script() -> Callable[[str], ModuleType]:
-    """Return a function that loads a module of benchmarks/, a folder of commands and no package, and leaves no module behind."""
+def experiment() -> Callable[[str], ModuleType]:
+    """Return a function that loads a module of experiments/, a folder of commands and no package, and leaves no module behind."""
 
     def load(name: str) -> ModuleType:
-        spec = importlib.util.spec_from_file_location(f"benchmark_{name}", BENCHMARKS / f"{name}.py")
+        spec = importlib.util.spec_from_file_location(f"experiment_{name}", EXPERIMENTS / f"{name}.py")
         assert spec is not None
         assert spec.loader is not None
         module = importlib.util.module_from_spec(spec)
         before = set(sys.modules)
         sys.modules[spec.name] = module  # dataclasses look their module up
-        sys.path.insert(0, str(BENCHMARKS))
+        sys.path.insert(0, str(EXPERIMENTS))
         try:
             spec.loader.exec_module(module)
         finally:
-            sys.path.remove(str(BENCHMARKS))
-            for other in {spec.name, *(path.stem for path in BENCHMARKS.glob("*.py"))} - before:
+            sys.path.remove(str(EXPERIMENTS))
+            for other in {spec.name, *(path.stem for path in EXPERIMENTS.glob("*.py"))} - before:
                 sys.modules.pop(other, None)
         return module
 

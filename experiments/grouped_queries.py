@@ -1,6 +1,6 @@
 """Small Llamas with eight, four, two and one head of keys, and what becomes of eight that are pooled: what lesson 13 reads.
 
-    python benchmarks/grouped_queries.py --record tfcourse/recorded/grouped_queries.json
+    python experiments/grouped_queries.py --record tfcourse/recorded/grouped_queries.json
 
 They learn the language reference of Python character by character. Some six minutes on one core.
 """
@@ -21,7 +21,7 @@ from tfcourse.data import prose
 from tfcourse.gpt import next_token_loss
 from tfcourse.llama import Llama, pool_key_value_heads
 
-COMMAND = "python benchmarks/grouped_queries.py --record tfcourse/recorded/grouped_queries.json"
+COMMAND = "python experiments/grouped_queries.py --record tfcourse/recorded/grouped_queries.json"
 D, H, F, LAYERS = 64, 8, 176, 2
 GROUPS, SEEDS = (8, 4, 2, 1), (0, 1)
 STEPS, TUNING, BATCH, LENGTH, RATE = 300, 30, 32, 64, 3e-3

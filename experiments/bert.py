@@ -1,6 +1,6 @@
 """What a small BERT puts into gaps, and what pre-training is worth to a task with few labels: what lesson 08 reads.
 
-    python benchmarks/bert.py --record tfcourse/recorded/bert.json
+    python experiments/bert.py --record tfcourse/recorded/bert.json
 
 Models of 113,000 parameters learn from names of numbers (`tfcourse.number_names`), with three seeds. Then they learn to tell names from
 rows of words that name nothing, from 32 to 512 labelled examples: from scratch, with the pre-trained weights frozen, and with all
@@ -42,7 +42,7 @@ ELECTRA_STEPS = 400  # each costs about half as much again
 SEEDS = (0, 1, 2)
 LABELS = (32, 64, 128, 512)
 SHOWN = (17_430, 342, 60_007, 21_600)
-COMMAND = "python benchmarks/bert.py --record tfcourse/recorded/bert.json"
+COMMAND = "python experiments/bert.py --record tfcourse/recorded/bert.json"
 GUESSES = 4  # words recorded for each gap, and the hidden one
 
 _numbers = random.Random(0).sample(range(10**6), 26_000)

@@ -17,8 +17,8 @@ RECORD = recorded_grouped_queries()
 
 
 @pytest.fixture(scope="module")
-def queries(benchmark_script: Callable[[str], ModuleType]) -> Any:
-    return benchmark_script("grouped_queries")
+def queries(experiment: Callable[[str], ModuleType]) -> Any:
+    return experiment("grouped_queries")
 
 
 @pytest.fixture(scope="module")

@@ -10,12 +10,12 @@ import torch
 from tfcourse.data import Pair, Vocabulary, number_split, recorded_translation, tokenize
 
 ROOT = Path(__file__).parents[2]
-BENCHMARKS = ROOT / "benchmarks"
+EXPERIMENTS = ROOT / "experiments"
 
 
 @pytest.fixture(scope="module")
-def translation(benchmark_script):
-    return benchmark_script("translation")
+def translation(experiment):
+    return experiment("translation")
 
 
 @pytest.fixture(autouse=True)
@@ -189,7 +189,7 @@ def test_two_seeds_have_no_order_of_the_pairs_in_common_and_without_pairs_there_
 
 
 def test_the_plain_translator_has_the_best_of_the_rates_that_were_tried(translation):
-    file = BENCHMARKS / "results" / "translation_rates.json"
+    file = EXPERIMENTS / "results" / "translation_rates.json"
     found = json.loads(file.read_text(encoding="utf-8"))
     assert [row[:2] for row in found["rows"]] == [["plain sequence to sequence", rate] for rate in translation.RATES]
     shares = {rate: float(share.rstrip("%")) for _, rate, share in found["rows"]}
@@ -219,7 +219,7 @@ def test_what_is_shown_was_written_word_by_word_and_looked_at_somewhere(recorded
 
 
 def test_the_page_of_benchmarks_shows_the_figures_of_the_record(recorded):
-    found = json.loads((BENCHMARKS / "results" / "translation.json").read_text(encoding="utf-8"))
+    found = json.loads((EXPERIMENTS / "results" / "translation.json").read_text(encoding="utf-8"))
     assert found["text"] in (ROOT / "docs" / "benchmarks.md").read_text(encoding="utf-8")
     assert recorded["generated"] == f"by {found['command']}; change that command and run it again, not this file"
     assert [row[0] for row in found["rows"]] == [run["title"] for run in recorded["runs"]]

@@ -1,6 +1,6 @@
 """What filters do to a model's own distribution, on names of numbers and on prose, over several seeds: what lesson 07 reads.
 
-    python benchmarks/sampling.py --record tfcourse/recorded/sampling.json
+    python experiments/sampling.py --record tfcourse/recorded/sampling.json
 
 Each seed trains two small GPTs: one on names of numbers, one on the characters of Python's language reference (`tfcourse.data.prose`),
 whose last tenth is never trained on. Every rule writes texts with every model. About four minutes on one core.
@@ -35,7 +35,7 @@ from tfcourse.data import (
 from tfcourse.gpt import Gpt
 from tfcourse.sampling import dry_penalty, sampler_chain
 
-COMMAND = "python benchmarks/sampling.py --record tfcourse/recorded/sampling.json"
+COMMAND = "python experiments/sampling.py --record tfcourse/recorded/sampling.json"
 SEEDS = (0, 1, 2)
 TEMPERATURES = (0.5, 0.7, 0.8, 0.9, 1.0, 1.5, 2.0)
 # One filter of each family, on the model's own distribution: T = 1.

@@ -17,8 +17,8 @@ RECORD = recorded_positions()
 
 
 @pytest.fixture(scope="module")
-def positions(benchmark_script: Callable[[str], ModuleType]) -> Any:
-    return benchmark_script("positions")
+def positions(experiment: Callable[[str], ModuleType]) -> Any:
+    return experiment("positions")
 
 
 @pytest.fixture(scope="module")

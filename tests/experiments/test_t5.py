@@ -18,8 +18,8 @@ RECORD = recorded_t5()
 
 
 @pytest.fixture(scope="module")
-def t5(benchmark_script: Callable[[str], ModuleType]) -> Any:
-    return benchmark_script("t5")
+def t5(experiment: Callable[[str], ModuleType]) -> Any:
+    return experiment("t5")
 
 
 @pytest.fixture(scope="module")

@@ -1,7 +1,7 @@
 """How published tokenizers cut texts, and which words lie close together in a published embedding table: what lesson 06 reads.
 
     python -m pip install --no-deps --target build/vocabularies openai-whisper mistral-common clip-anytorch wordllama sentencepiece
-    python benchmarks/vocabularies.py --packages build/vocabularies --record tfcourse/recorded/vocabularies.json
+    python experiments/vocabularies.py --packages build/vocabularies --record tfcourse/recorded/vocabularies.json
 
 The first four packages carry real vocabularies, and the last one cuts with Mistral's; none of them is a dependency of the course. The
 record has pieces, numbers and cosines, and names the owners. GPT-2's 50,000 merges go into `gpt2_merges.txt` beside it. There is no table
@@ -109,7 +109,7 @@ def record(packages: Path) -> tuple[dict[str, Any], list[tuple[str, str]]]:
         (packages / "wordllama" / "tokenizers" / "l2_supercat_tokenizer_config.json").read_text("utf-8")
     )["model"]["vocab"]
     data = {
-        "generated": "by python benchmarks/vocabularies.py; change that command and run it again, not this file",
+        "generated": "by python experiments/vocabularies.py; change that command and run it again, not this file",
         "sources": _sources(packages),
         "sizes": {
             "GPT-2": len(ranks) + 1,

@@ -16,8 +16,8 @@ RECORD = recorded_bert()
 
 
 @pytest.fixture(scope="module")
-def bert(benchmark_script: Callable[[str], ModuleType]) -> Any:
-    return benchmark_script("bert")
+def bert(experiment: Callable[[str], ModuleType]) -> Any:
+    return experiment("bert")
 
 
 def test_no_number_is_read_and_tested_or_tuned_on(bert: Any) -> None:

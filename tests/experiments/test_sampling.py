@@ -14,8 +14,8 @@ RECORD = recorded_sampling()
 
 
 @pytest.fixture(scope="module")
-def sampling(benchmark_script: Callable[[str], ModuleType]) -> Any:
-    return benchmark_script("sampling")
+def sampling(experiment: Callable[[str], ModuleType]) -> Any:
+    return experiment("sampling")
 
 
 @pytest.mark.parametrize("number", [0, 7, 100, 999, 1000, 1001, 70_000, 403_958, 999_999])

@@ -1,6 +1,6 @@
 """Three tasks for one model, with and without span corruption first, and how its weights begin: what lesson 10 reads.
 
-    python benchmarks/t5.py --record tfcourse/recorded/t5.json
+    python experiments/t5.py --record tfcourse/recorded/t5.json
 
 A small T5 learns to translate numbers from English to German and back, and to write dates the ISO way. About ten minutes on one core.
 """
@@ -21,7 +21,7 @@ from tfcourse.bert import linear_warmup_rate
 from tfcourse.data import BOS, EOS, PAD, Pair, Vocabulary, date_pairs, number_pairs, pad_batch
 from tfcourse.t5 import T5, corrupt_spans, random_span_mask, to_text
 
-COMMAND = "python benchmarks/t5.py --record tfcourse/recorded/t5.json"
+COMMAND = "python experiments/t5.py --record tfcourse/recorded/t5.json"
 SIZES: dict[str, Any] = {"d_model": 64, "n_heads": 4, "d_head": 16, "d_ff": 128, "n_layers": 2}
 TASKS = ("translate English to German", "translate German to English", "write the date")
 LABELS, SEEDS = (200, 600, 1500), (0, 1)

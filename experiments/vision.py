@@ -1,6 +1,6 @@
 """Patches of digits, sets of boxes, columns of tables, each against what was there before: what lesson 11 reads.
 
-    python benchmarks/vision.py --record tfcourse/recorded/vision.json
+    python experiments/vision.py --record tfcourse/recorded/vision.json
 
 Vision Transformers, a small CNN, a linear model and nearest neighbours read digits; a detector learns sets with and without matching;
 a Transformer of feature tokens reads three tables beside boosted trees and a linear model. Under ten minutes on one core.
@@ -25,7 +25,7 @@ from tfcourse.layers import EncoderLayer, FeedForward
 from tfcourse.multihead import MultiHeadAttention
 from tfcourse.vit import VisionTransformer
 
-COMMAND = "python benchmarks/vision.py --record tfcourse/recorded/vision.json"
+COMMAND = "python experiments/vision.py --record tfcourse/recorded/vision.json"
 SEEDS = (0, 1, 2)
 # Digits: how many are read at most, how many steps are taken whatever the number of pictures, and the numbers of pictures.
 TRAINED, DIGIT_STEPS, DIGIT_BATCH = 1297, 410, 64

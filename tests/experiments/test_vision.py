@@ -16,8 +16,8 @@ RECORD = recorded_vision()
 
 
 @pytest.fixture(scope="module")
-def vision(benchmark_script: Callable[[str], ModuleType]) -> Any:
-    return benchmark_script("vision")
+def vision(experiment: Callable[[str], ModuleType]) -> Any:
+    return experiment("vision")
 
 
 def test_digits_of_the_examination_are_not_among_those_that_are_read(vision: Any) -> None:

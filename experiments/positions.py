@@ -1,6 +1,6 @@
 """Six kinds of positions, trained on short texts and examined on long ones, and ways to stretch rotations: the record of lesson 12.
 
-    python benchmarks/positions.py --record tfcourse/recorded/positions.json
+    python experiments/positions.py --record tfcourse/recorded/positions.json
 
 A small model of characters learns the language reference of Python in texts of 64 and is examined in texts of up to 1,024. It takes
 about ten minutes on one core.
@@ -33,7 +33,7 @@ from tfcourse.rotary import (
 )
 from tfcourse.t5 import relative_position_bias
 
-COMMAND = "python benchmarks/positions.py --record tfcourse/recorded/positions.json"
+COMMAND = "python experiments/positions.py --record tfcourse/recorded/positions.json"
 KINDS = ("none", "sinusoidal", "shaw", "t5", "alibi", "rotary")
 D, H, LAYERS, CLIP, THETA = 64, 4, 2, 16, 10_000.0
 TRAINED, LENGTHS, TUNED = 64, (64, 96, 128, 256, 512, 1024), 256

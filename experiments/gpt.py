@@ -1,6 +1,6 @@
 """A table of counts against a small GPT, six sizes at one budget, and fine-tuning with care: what lesson 09 reads.
 
-    python benchmarks/gpt.py --record tfcourse/recorded/gpt.json
+    python experiments/gpt.py --record tfcourse/recorded/gpt.json
 
 The text is Python's language reference (`tfcourse.data.prose`), cut into 512 kinds of tokens by chapter 06's byte-pair encoding; the
 last tenth is never trained on. About forty minutes on one core. `--only scaling` renews one part of the record.
@@ -35,7 +35,7 @@ from tfcourse.gpt import (
 from tfcourse.number_names import NumberNames
 from tfcourse.tokenization import byte_characters, decode_ids, encode_text, pre_tokenize, train_bpe
 
-COMMAND = "python benchmarks/gpt.py --record tfcourse/recorded/gpt.json"
+COMMAND = "python experiments/gpt.py --record tfcourse/recorded/gpt.json"
 V, WINDOW, BATCH = 512, 128, 16
 SIZES: dict[str, Any] = {"d_model": 128, "n_heads": 4, "n_layers": 4}
 STEPS = 3000

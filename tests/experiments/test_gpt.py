@@ -18,8 +18,8 @@ RECORD = recorded_gpt()
 
 
 @pytest.fixture(scope="module")
-def gpt(benchmark_script: Callable[[str], ModuleType]) -> Any:
-    return benchmark_script("gpt")
+def gpt(experiment: Callable[[str], ModuleType]) -> Any:
+    return experiment("gpt")
 
 
 def test_counts_are_distributions_and_by_hand_what_the_rule_says(gpt: Any) -> None:

@@ -20,8 +20,8 @@ RECORD = recorded_vocabularies()
 
 
 @pytest.fixture(scope="module")
-def vocabularies(benchmark_script: Callable[[str], ModuleType]) -> Any:
-    return benchmark_script("vocabularies")
+def vocabularies(experiment: Callable[[str], ModuleType]) -> Any:
+    return experiment("vocabularies")
 
 
 def test_merges_are_found_again_in_a_list_of_pieces(vocabularies: Any, tmp_path: Path) -> None:
