@@ -1,6 +1,6 @@
-"""What a dry run has executed, kept for the run that is to follow it, so that nothing is executed twice.
+"""Cache the executions of a dry run for the run that follows, so that nothing runs twice.
 
-It is kept in the user's cache and not in the course: a dry run writes nothing there, and works where nothing may be written.
+The cache is in the user's cache folder: a dry run writes nothing to the course, and works in a read-only one.
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ class DryRunCache:
     """The executions of a dry run of one chapter.
 
     Attributes:
-        folder: where they are kept.
-        writes: whether this is the dry run, which keeps them, or the run after it, which finds them.
+        folder: the folder of the cache.
+        writes: True for the dry run, which writes them; False for the run after it, which reads them.
     """
 
     folder: Path
@@ -38,12 +38,12 @@ class DryRunCache:
     def executions(
         self, submissions: Iterable[Submission], settings: GradingSettings, current: Callable[[], Provenance], run: Run
     ) -> Iterator[Execution]:
-        """Run submissions, and keep what comes of them; or run those of which nothing is kept.
+        """Run submissions and store the executions; or run only those without a stored execution.
 
         Args:
-            submissions: what to run.
-            settings: how.
-            current: returns with what grades are made now; another answer means that nothing that is kept counts.
+            submissions: the submissions.
+            settings: the settings of the run.
+            current: returns the provenance of grades made now; executions of another provenance do not count.
             run: runs submissions.
         """
         keys: dict[str, str] = {}
@@ -68,7 +68,7 @@ class DryRunCache:
         yield from _taken(stored)
 
     def clear(self) -> None:
-        """Forget what is kept."""
+        """Delete the cache."""
         shutil.rmtree(self.folder, ignore_errors=True)
 
     def _read(self, key: str, student: str) -> Execution | None:
@@ -87,14 +87,14 @@ class DryRunCache:
 
 
 def dry_run_cache(course: Course, chapter: str, *, writes: bool) -> DryRunCache:
-    """Return where the executions of a chapter of a course are kept between two commands."""
+    """Return the cache of a course's chapter, which persists between commands."""
     cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
     return DryRunCache(cache / "tfcourse" / "tried" / _hash(str(course.root))[:16] / chapter, writes)
 
 
 def _key(submission: Submission, settings: GradingSettings, current: Provenance) -> str:
-    """Return a hash of everything that decides what comes of running a submission."""
-    # How many run at once decides nothing; the package is known by what it holds.
+    """Return a hash of everything that decides the result of running a submission."""
+    # The number of jobs decides nothing, and the package is identified by its contents.
     how = asdict(replace(settings, jobs=1, package=""))
     return _hash(json.dumps([asdict(submission), how, current.to_dict()], sort_keys=True, default=str))
 

@@ -1,4 +1,4 @@
-"""nbgrader's check of its own metadata, which asks once about each that it meets."""
+"""Speed up nbgrader's check of its metadata by remembering valid metadata."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from nbgrader.nbgraderformat.common import BaseMetadataValidator
 from nbgrader.nbgraderformat.v3 import MetadataValidatorV3
 from nbgrader.preprocessors import CheckCellMetadata
 
-# A course has some hundreds of cells; a file that brings metadata of its own must not fill the memory.
+# A course has some hundreds of cells; a file with metadata of its own must not fill the memory.
 REMEMBERED = 4_096
 
 
 class _Remembering(BaseMetadataValidator):  # type: ignore[misc]
-    """Stands between nbgrader's validator and its base: what was found valid is not held against the schema again.
+    """A base class for nbgrader's validator that does not validate the same metadata twice.
 
-    nbgrader checks the schema itself along with every cell. That was a quarter of the time that it took to record a submission.
+    nbgrader also validates the schema with every cell, which took a quarter of the time to record a submission.
     """
 
     def __init__(self) -> None:
@@ -25,7 +25,7 @@ class _Remembering(BaseMetadataValidator):  # type: ignore[misc]
         self._valid: set[str] = set()
 
     def validate_cell(self, cell: Any) -> None:
-        """Validate a cell's metadata, which nothing but themselves decides about."""
+        """Validate a cell's metadata; the result depends on nothing else."""
         key = json.dumps(cell.metadata.get("nbgrader"), sort_keys=True)
         if key in self._valid:
             return
@@ -47,7 +47,7 @@ class CheckMetadata(CheckCellMetadata):  # type: ignore[misc]
     """nbgrader's CheckCellMetadata with a validator that remembers."""
 
     def preprocess(self, nb: Any, resources: Any) -> tuple[Any, Any]:
-        """Check that metadata are valid and names unique; nbgrader's own step says what is wrong."""
+        """Check that metadata are valid and names unique; nbgrader's own step raises the error."""
         try:
             _validator().validate_nb(nb)
         except Exception:
