@@ -1,4 +1,4 @@
-"""A chapter: its files, its notebook, its exercises and questions, and whether they are fit to be given out."""
+"""Model a chapter: its files, notebook, exercises and questions, and its faults."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Question:
 
     Attributes:
         name: the grade id of its answer cell, ``question_<topic>``.
-        points: what it is worth.
+        points: its points.
     """
 
     name: str
@@ -85,14 +85,14 @@ class Chapter:
 
     @cached_property
     def text(self) -> str:
-        """What ``exercises.md`` holds."""
+        """The text of ``exercises.md``."""
         return read_text(self.path)
 
     def notebook(self) -> Any:
-        """Return the exercises as a notebook, a fresh one each time.
+        """Return the exercises as a new notebook.
 
         Raises:
-            CourseError: if the file is missing or no MyST notebook.
+            CourseError: if the file is missing or is no MyST notebook.
         """
         return notebook_of(self.text, self.path)
 
@@ -111,7 +111,7 @@ class Chapter:
         return [Question(grade_id(cell), float(cell.metadata.nbgrader.get("points") or 0)) for cell in cells]
 
     def faults(self) -> list[Drift]:
-        """Return what makes the chapter unfit to be given out and cannot be mended by a command."""
+        """Return the faults that prevent a release and that no command can mend."""
         return [*_exercise_faults(self), *_question_faults(self)]
 
 
@@ -127,7 +127,7 @@ def chapters(root: Path, registry: Mapping[str, Exercise] | None = None) -> list
 
 
 def find_chapter(root: Path, name: str, registry: Mapping[str, Exercise] | None = None) -> Chapter:
-    """Return a chapter by its name, its number, the beginning of its name, or a word of it: ``03``, ``3``, ``gpt``.
+    """Find a chapter by its name, its number, the beginning of its name, or a word of it: ``03``, ``3``, ``gpt``.
 
     Raises:
         CourseError: if there is none, or more than one.
@@ -148,26 +148,26 @@ def find_chapter(root: Path, name: str, registry: Mapping[str, Exercise] | None 
 
 
 def grade_id(cell: Any) -> str:
-    """Return a cell's nbgrader id, or an empty text."""
+    """Return a cell's nbgrader id, or an empty string."""
     return str(cell.metadata.get("nbgrader", {}).get("grade_id", ""))
 
 
 def is_stub(cell: Any) -> bool:
-    """Whether a cell is where students write an exercise."""
+    """Return whether students write an exercise in this cell."""
     return cell.cell_type == "code" and bool(cell.metadata.get("nbgrader", {}).get("solution"))
 
 
 def is_test(cell: Any) -> bool:
-    """Whether a cell is the test of an exercise."""
+    """Return whether a cell is the test of an exercise."""
     return cell.cell_type == "code" and bool(cell.metadata.get("nbgrader", {}).get("grade"))
 
 
 def is_answer(cell: Any) -> bool:
-    """Whether a cell is where students answer a question in words."""
+    """Return whether students answer a question in words in this cell."""
     return cell.cell_type == "markdown" and bool(cell.metadata.get("nbgrader", {}).get("solution"))
 
 
-# What nbgrader must be told about each kind of cell.
+# The nbgrader metadata that each kind of cell must have.
 _LOCKED = {"grade": False, "locked": True, "solution": False}
 _STUB = {"grade": False, "locked": False, "solution": True}
 _TEST = {"grade": True, "locked": True, "solution": False}

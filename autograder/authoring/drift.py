@@ -1,4 +1,4 @@
-"""What authoring finds amiss."""
+"""Define drifts: differences between generated files and their source."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from autograder.errors import CourseError
 
 @dataclass(frozen=True)
 class Drift:
-    """A place where what is derived no longer agrees with its source, or where the source contradicts itself.
+    """A difference between a generated file and its source, or a contradiction in the source.
 
     Attributes:
-        file: the file to look at.
-        cell: the cell in it, by its grade id; empty where the whole file is meant.
-        what: what differs.
+        file: the file.
+        cell: the grade id of the cell; empty for the whole file.
+        what: the difference.
         do: how to mend it.
-        mendable: whether ``tfcourse sync`` mends it; what it cannot mend it refuses to work on.
+        mendable: whether ``tfcourse sync`` mends it; with any other drift it changes nothing.
     """
 
     file: Path
@@ -33,10 +33,10 @@ class Drift:
 
 
 def raise_if_drifted(drifts: Sequence[Drift], message: str, *, where: object = None, do: str = "") -> None:
-    """Raise a CourseError that lists what was found, if anything was.
+    """Raise a CourseError that lists the drifts, if there are any.
 
     Raises:
-        CourseError: with one line a drift.
+        CourseError: with one line per drift.
     """
     if drifts:
         listed = "\n".join(f"  - {drift}" for drift in drifts)

@@ -1,4 +1,4 @@
-"""Read what the text of the exercises says about the effort that each takes: its number, title, difficulty and minutes."""
+"""Read the effort of each exercise from its prompt: number, title, difficulty and minutes."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ _EFFORT = re.compile(r"^\*Difficulty (★{1,3}), about (\d+) minutes\.\*$", re.M
 
 @dataclass(frozen=True)
 class Effort:
-    """What one exercise or question takes.
+    """The effort of one exercise or question.
 
     Attributes:
         name: the exercise's name, or the question's grade id.
         number: its number in the chapter.
         title: its heading without the number, as Markdown.
         difficulty: stars, from one to three.
-        minutes: how long it takes somebody who has read the lesson.
+        minutes: the time for a student who has read the lesson.
     """
 
     name: str
@@ -40,7 +40,7 @@ def efforts(chapter: Chapter) -> list[Effort]:
     """Return the effort of each exercise and question of a chapter, in the order of its notebook.
 
     Raises:
-        CourseError: if a prompt has no numbered heading, or does not say how difficult it is and how long it takes.
+        CourseError: if a prompt has no numbered heading, or no line with difficulty and minutes.
     """
     entries: dict[str, Effort] = {}
     prompt = ""

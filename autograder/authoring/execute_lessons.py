@@ -1,8 +1,8 @@
-"""Executes lessons side by side.
+"""Execute lessons in parallel.
 
-MyST-NB executes a notebook when Sphinx comes to its page, one after the other. Before Sphinx reads the first page, this executes all
-lessons whose outputs are not cached at the same time, each in a kernel of its own, and puts the outputs into the cache where MyST-NB
-finds them. A lesson that fails is not put there: MyST-NB executes it again, and tells what is wrong with it.
+MyST-NB executes notebooks one by one, when Sphinx reads their pages. Before Sphinx reads the first page, this module executes all lessons
+without cached outputs in parallel, each in its own kernel, and writes the outputs to MyST-NB's cache. A lesson that fails is not cached:
+MyST-NB executes it again and reports the error.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _LOGGER = logging.getLogger(__name__)
 
 
 def execute_lessons(app: Sphinx, env: BuildEnvironment, docnames: Sequence[str]) -> None:
-    """Execute the notebooks among the pages that are going to be read, as many at once as there are processors, but two at least."""
+    """Execute the notebooks among the pages to read, as many in parallel as there are processors, but at least two."""
     settings = env.mystnb_config
     if settings.execution_mode != "cache":
         return
@@ -44,7 +44,7 @@ def execute_lessons(app: Sphinx, env: BuildEnvironment, docnames: Sequence[str])
         )
 
     with ThreadPoolExecutor(max(2, available_cores())) as threads:
-        # The last chapters first: they take longest, and what takes long should not begin last.
+        # The last chapters first: they take longest, and a long lesson should not start last.
         for (path, notebook), result in zip(waiting[::-1], threads.map(execute, waiting[::-1]), strict=True):
             if result.err is None:
                 bundle = CacheBundleIn(notebook, str(path), data={"execution_seconds": result.time})
@@ -53,7 +53,7 @@ def execute_lessons(app: Sphinx, env: BuildEnvironment, docnames: Sequence[str])
 
 
 def _notebooks(env: BuildEnvironment, docnames: Sequence[str]) -> list[tuple[Path, Any]]:
-    """Return file and content of the pages that are notebooks and are to be executed."""
+    """Return file and content of the pages that are notebooks to execute."""
     settings, notebooks = env.mystnb_config, []
     for name in docnames:
         path = Path(env.doc2path(name))

@@ -1,4 +1,4 @@
-"""An exercise's code in its forms: the stub that students get, the solution that instructors get, and loose code for sample notebooks."""
+"""Generate an exercise's code: the students' stub and the instructors' solution."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ from autograder.static_analysis.standalone import standalone_source
 
 __all__ = ["BEGIN_SOLUTION", "END_SOLUTION", "STUB_BODY", "solution_source", "standalone_source", "stub_source"]
 
-#: What nbgrader puts in the place of a solution.
+#: nbgrader's replacement for a solution.
 STUB_BODY = ("# YOUR CODE HERE", "raise NotImplementedError()")
 BEGIN_SOLUTION = "### BEGIN SOLUTION"
 END_SOLUTION = "### END SOLUTION"
 
 
 def stub_source(exercise: Exercise) -> str:
-    """Return the stub: the reference's signature and docstring, and of a class those of every public method, without any body.
+    """Return the stub: the signature and docstring of the reference, or, for a class, of every public method, without bodies.
 
     Raises:
         CourseError: if the reference cannot be cut into head and body.
@@ -43,8 +43,8 @@ def stub_source(exercise: Exercise) -> str:
 def solution_source(exercise: Exercise) -> str:
     """Return the reference with each body between nbgrader's solution markers.
 
-    Private helpers of the module that a body uses are inside it: one that gives something back is part of the solution and is written
-    out, for the student build does not have it; one that only checks is imported. nbgrader makes exactly :func:`stub_source` of this.
+    A body includes the module's private helpers that it uses: a helper that returns a value is part of the solution and is copied, because
+    the student build lacks it; a helper that only checks is imported. nbgrader reduces the result to exactly :func:`stub_source`.
 
     Raises:
         CourseError: if the reference cannot be cut into head and body.
@@ -54,7 +54,7 @@ def solution_source(exercise: Exercise) -> str:
     def fill(function: Function, private: list[Function]) -> list[str]:
         lines = body(module, function)
         for method in private:
-            # Inside the markers, so that it goes when the solution goes.
+            # Inside the markers, so that it is removed with the solution.
             lines += ["", *without_tool_comments(module.slice(first_line(method), last_line(method)))]
         helpers = _written_out(module, [function, *private])
         imports = _helper_imports(exercise.reference.__module__, module, [function, *private, *helpers], helpers)
@@ -73,7 +73,7 @@ def solution_source(exercise: Exercise) -> str:
 
 
 def _written_out(module: ModuleSource, functions: Sequence[Function]) -> list[Function]:
-    """Return the private helpers that functions use, directly or through others, and that give something back, in the module's order."""
+    """Return the private helpers that functions use, directly or through others, and that return a value, in the module's order."""
     helpers: dict[str, Function] = {}
     waiting = list(functions)
     while waiting:
@@ -93,7 +93,7 @@ def _written_out(module: ModuleSource, functions: Sequence[Function]) -> list[Fu
 def _helper_imports(
     name: str, module: ModuleSource, functions: Sequence[Function], written: Sequence[Function]
 ) -> list[str]:
-    """Return import statements for the private names that functions take from their module, but for those that are written out."""
+    """Return import statements for the private names that functions use from their module, except copied ones."""
     required: dict[str, set[str]] = {}
     for read in {read.id for read in global_names(*functions)} - {function.name for function in written}:
         if not is_private(read):

@@ -1,4 +1,4 @@
-"""Write files so that nobody ever sees half of one."""
+"""Write files atomically: a reader never sees part of a file."""
 
 from __future__ import annotations
 
@@ -11,15 +11,14 @@ from pathlib import Path
 
 from autograder.errors import CourseError
 
-# So many letters puts `tempfile` behind a name.
+# The length of the random suffix that `tempfile` adds to a name.
 _RANDOM = 8
 
 
 def write_all_or_none(contents: Mapping[Path, bytes]) -> None:
-    """Write several files, all or none.
+    """Write several files atomically, all or none.
 
-    Each is first written in full beside its place, then all take their places. If that fails on the way, what was there before is put
-    back.
+    Each file is first written to a temporary file in its folder; then all are renamed. If a step fails, the old files are restored.
 
     Raises:
         CourseError: if a folder or file cannot be written.
@@ -47,7 +46,7 @@ def write_all_or_none(contents: Mapping[Path, bytes]) -> None:
 
 
 def remove_stale_temp_files(paths: Iterable[Path]) -> None:
-    """Take away what was left beside files whose writing was killed: it has all that they have, under names that nobody looks for."""
+    """Remove temporary files that a killed write has left beside files."""
     for path in paths:
         for leftover in path.parent.glob(f".{escape(path.name)}.{'?' * _RANDOM}"):
             leftover.unlink(missing_ok=True)

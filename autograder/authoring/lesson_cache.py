@@ -1,7 +1,7 @@
-"""Where the outputs of executed lessons are cached: under a hash of everything that could change them.
+"""Locate the cache of executed lessons under a hash of everything that could change their outputs.
 
-jupyter-cache keys an executed notebook by its kernel and its code cells. It does not look into the package that the cells import, so
-a corrected ``tfcourse`` would go on showing its old figures. Each state of the package therefore gets a cache of its own.
+jupyter-cache keys an executed notebook by its kernel and its code cells, and ignores the package that the cells import: a corrected
+``tfcourse`` would still show its old figures. Each state of the package therefore gets its own cache.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ def source_fingerprint(root: Path, sources: Iterable[str] = SOURCES, versions: I
         versions: packages whose installed version counts, beside Python's own.
 
     Returns:
-        The digest. It depends on relative paths and contents, never on where ``root`` lies nor on times.
+        The digest. It depends on relative paths and contents, not on the location of ``root`` nor on times.
     """
     modules = [path for source in sources for path in (root / source).rglob("*.py")]
     packages = [f"{name}=={_installed(name)}" for name in sorted(versions)]
@@ -48,7 +48,7 @@ def source_fingerprint(root: Path, sources: Iterable[str] = SOURCES, versions: I
 
 
 def execution_cache_path(root: Path, base: Path, sources: Iterable[str] = SOURCES) -> Path:
-    """Return the folder that holds the outputs made with the present state of the course's package."""
+    """Return the cache folder for the present state of the course's package."""
     return base / source_fingerprint(root, sources)
 
 
@@ -86,7 +86,7 @@ def prune_execution_caches(base: Path, current: Path, keep: int = KEPT) -> list[
     """Delete all but the most recently used caches below ``base``; ``current`` stays in any case.
 
     Args:
-        base: folder of the caches, one sub-folder a fingerprint.
+        base: the folder of the caches, with a sub-folder per fingerprint.
         current: the cache in use; it is marked as used now.
         keep: how many caches stay, ``current`` among them.
 

@@ -1,4 +1,4 @@
-"""Read a MyST text notebook, and change code cells in it without touching anything else."""
+"""Read a MyST text notebook, and change its code cells without changing any other byte."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _POINTS = re.compile(r"^(\s*points:\s*)[^\s#]+")
 
 @dataclass(frozen=True)
 class CodeCell:
-    """What a code cell should hold.
+    """The expected content of a code cell.
 
     Attributes:
         source: its code.
@@ -50,9 +50,9 @@ def read_text(path: Path) -> str:
 
 
 def notebook_of(text: str, where: Path) -> Any:
-    """Return a MyST text notebook as a notebook whose cell ids depend on nothing but its content.
+    """Parse a MyST text notebook; the cell ids depend on its content only.
 
-    A cell's id is its grade id where it has one, else it is made of its source. What jupytext keeps for itself stays out.
+    A cell's id is its grade id or else derives from its source. jupytext's own metadata are dropped.
 
     Args:
         text: the text.
@@ -78,12 +78,12 @@ def notebook_of(text: str, where: Path) -> Any:
 
 @lru_cache(maxsize=32)
 def _read(text: str) -> Any:
-    # To parse a chapter takes a tenth of a second, and who makes a chapter does it ten times.
+    # Parsing a chapter takes a tenth of a second, and building a chapter parses it ten times.
     return jupytext.reads(text, fmt="md:myst")
 
 
 def set_cell_ids(notebook: Any) -> None:
-    """Give every cell an id that depends on nothing but its grade id, or its source."""
+    """Set every cell's id from its grade id or its source."""
     counts: dict[str, int] = {}
     for cell in notebook.cells:
         grade_id = str(cell.metadata.get("nbgrader", {}).get("grade_id", ""))
@@ -94,15 +94,15 @@ def set_cell_ids(notebook: Any) -> None:
 
 
 def with_code_cells(text: str, changes: Mapping[int, CodeCell], where: Path) -> str:
-    """Return a MyST text notebook with some code cells rewritten; every other byte stays.
+    """Rewrite some code cells of a MyST text notebook; every other byte stays.
 
     Args:
         text: the text.
-        changes: the new content by the cell's place among the code cells, counted from 0.
+        changes: the new content by the cell's index among the code cells, from 0.
         where: its file, for messages.
 
     Raises:
-        CourseError: if the change cannot be made: a cell's points are not on a line of their own.
+        CourseError: if a cell's points are not on their own line.
     """
     lines = text.split("\n")
     for index, (start, end) in reversed(list(enumerate(_code_fences(text)))):
@@ -114,7 +114,7 @@ def with_code_cells(text: str, changes: Mapping[int, CodeCell], where: Path) -> 
 
 
 def write_notebook(notebook: Any) -> bytes:
-    """Return a notebook as a file's content: the same notebook gives the same bytes.
+    """Serialize a notebook; the same notebook gives the same bytes.
 
     Raises:
         CourseError: if it is not a valid notebook.
@@ -128,7 +128,7 @@ def write_notebook(notebook: Any) -> bytes:
 
 
 def _code_fences(text: str) -> list[tuple[int, int]]:
-    """Return where the content of each code cell begins and ends, in lines from 0; the end is the closing fence."""
+    """Return the first and the closing line of each code cell's content, from 0."""
     depth, fences = 0, []
     for token in get_parser().parse(text + "\n"):
         depth += token.nesting
@@ -138,7 +138,7 @@ def _code_fences(text: str) -> list[tuple[int, int]]:
 
 
 def _content(lines: list[str], cell: CodeCell, where: str) -> list[str]:
-    """Return the lines of a fence with other code and points; its metadata stays as it is written."""
+    """Return the lines of a fence with new code and points; its other metadata stay."""
     options = _options_length(lines)
     header = lines[:options]
     if cell.points is not None:
@@ -155,14 +155,14 @@ def _content(lines: list[str], cell: CodeCell, where: str) -> list[str]:
 
 
 def _options_length(lines: list[str]) -> int:
-    """Return how many of a fence's lines are its metadata."""
+    """Return the number of metadata lines in a fence."""
     if lines and lines[0].startswith("---"):
         return next((i + 1 for i, line in enumerate(lines) if i and line.startswith("---")), len(lines))
     return next((i for i, line in enumerate(lines) if not line.lstrip().startswith(":")), len(lines))
 
 
 def _confirm(text: str, changes: Mapping[int, CodeCell], where: Path) -> None:
-    """Read the changed text back: a stub that holds a fence of its own would end its cell early."""
+    """Verify the changed text: a stub that contains a fence would end its cell early."""
     cells = [cell for cell in notebook_of(text, where).cells if cell.cell_type == "code"]
     for index, expected in changes.items():
         if index >= len(cells) or cells[index].source != expected.source:

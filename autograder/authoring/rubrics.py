@@ -1,4 +1,4 @@
-"""The rubrics of a chapter's questions in words: model answers and mark schemes, for those who mark and for nobody else."""
+"""Read the rubrics of a chapter's questions: model answers and mark schemes, for markers only."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ _ANYWHERE = re.compile(r"(\d+(?:\.\d+)?)\W{0,3}(?:points?|marks?)\b", re.IGNOREC
 
 @dataclass(frozen=True)
 class Rubric:
-    """How one question is marked.
+    """The rubric of one question.
 
     Attributes:
         question: the grade id of its answer cell, ``question_<topic>``.
         answer: a model answer, Markdown.
-        marks: the mark scheme, a Markdown list in which every item says what it is worth.
+        marks: the mark scheme, a Markdown list in which every item begins with its points.
     """
 
     question: str
@@ -32,13 +32,13 @@ class Rubric:
 
     @property
     def items(self) -> list[tuple[str, float | None]]:
-        """The items of the mark scheme: the Markdown of each, and what it is worth if it says so."""
+        """The items of the mark scheme: Markdown, and points if the item has any."""
         texts = [item.strip() for item in _BULLET.split(self.marks)[1:]]
         return [(text, _worth(text)) for text in texts]
 
     @property
     def points(self) -> float | None:
-        """What the items of the mark scheme add up to; None if there is no item or one does not say its worth."""
+        """The sum of the items' points; None if there is no item or one lacks points."""
         worths = [_worth(item) for item in _ITEM.findall(self.marks)]
         numbers = [worth for worth in worths if worth is not None]
         return sum(numbers) if worths and len(numbers) == len(worths) else None

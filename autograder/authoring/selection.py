@@ -1,8 +1,8 @@
-"""Assign some of a chapter's exercises and questions: what is dropped from the notebook, and what the course provides in its place.
+"""Assign some of a chapter's exercises and questions: drop the others from the notebook, and provide those that are needed.
 
-A section of the notebook (from a heading of the second level to the next) is dropped if all that students write in it is left out.
-Exercises that are left out and that an assigned one builds on are *provided*: the student's package has the course's own solution, and a
-locked cell below the first one imports it. All other exercises that are left out stay stubs.
+A section of the notebook (from a second-level heading to the next) is dropped if all its exercises and questions are left out. Exercises
+that are left out and that an assigned one builds on are *provided*: the student package has the course's solution, and a locked cell below
+the first one imports it. All other exercises that are left out stay stubs.
 """
 
 from __future__ import annotations
@@ -33,10 +33,10 @@ def names_to_choose(chapter: Chapter) -> list[str]:
 
 
 def require_names(chapter: Chapter, names: Iterable[str]) -> None:
-    """Make sure that a chapter has exercises or questions of these names.
+    """Check that a chapter has exercises or questions of these names.
 
     Raises:
-        CourseError: for the first that it lacks, with the name that is most alike.
+        CourseError: for the first missing name, with the most similar existing one.
     """
     existing = names_to_choose(chapter)
     for name in names:
@@ -50,14 +50,14 @@ def require_names(chapter: Chapter, names: Iterable[str]) -> None:
 
 
 def select(chapter: Chapter, selects: Callable[[str], bool]) -> Chapter:
-    """Return a chapter of which only some exercises and questions are assigned.
+    """Return a chapter with only some exercises and questions assigned.
 
     Args:
         chapter: the chapter.
-        selects: whether an exercise or a question of that name is assigned.
+        selects: returns whether an exercise or a question of that name is assigned.
 
     Raises:
-        CourseError: if nothing is left.
+        CourseError: if none remains.
     """
     names = names_to_choose(chapter)
     left_out = frozenset(name for name in names if not selects(name))
@@ -69,7 +69,7 @@ def select(chapter: Chapter, selects: Callable[[str], bool]) -> Chapter:
 
 
 def provided_exercises(chapter: Chapter) -> list[Exercise]:
-    """Return the exercises that are left out and that an assigned one builds on, directly or not."""
+    """Return the exercises that are left out and that an assigned one needs, directly or indirectly."""
     if not chapter.left_out:
         return []
     sources = Sources()
@@ -79,7 +79,7 @@ def provided_exercises(chapter: Chapter) -> list[Exercise]:
 
 
 def drop_left_out(notebook: Any, chapter: Chapter) -> None:
-    """Take what is left out from a chapter's notebook, and provide what assigned exercises build on."""
+    """Remove left-out sections from a chapter's notebook, and provide the exercises that assigned ones need."""
     if not chapter.left_out:
         return
     cells: list[Any] = []

@@ -1,4 +1,4 @@
-"""The notebooks that derive from a chapter: its solutions for instructors, and nbgrader's source."""
+"""Generate a chapter's solution notebook and nbgrader's source notebook."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from autograder.checks_version import checks_stamp
 BEGIN_HIDDEN = "### BEGIN HIDDEN TESTS"
 END_HIDDEN = "### END HIDDEN TESTS"
 
-#: Stands in every solution of nbgrader's source. Where it turns up, a solution has got out whole.
+#: A marker in every solution of nbgrader's source. A file that contains it has leaked a solution.
 CANARY = "canary-yellow-wren-57312"
 
 
 def synced_text(chapter: Chapter) -> str:
-    """Return ``exercises.md`` as the reference wants it: stubs, tests and points; all else as it is.
+    """Return ``exercises.md`` with stubs, tests and points from the reference; other text stays.
 
     Raises:
         CourseError: if a cell cannot be rewritten.
@@ -34,7 +34,7 @@ def synced_text(chapter: Chapter) -> str:
 
 
 def wanted_cell(chapter: Chapter, cell: Any) -> CodeCell | None:
-    """Return what a stub or test cell should hold; None for a cell that no exercise decides."""
+    """Return the expected content of a stub or test cell; None for other cells."""
     name = grade_id(cell)
     if is_stub(cell) and name in chapter.registry:
         return CodeCell(stub_source(chapter.registry[name]))
@@ -93,12 +93,12 @@ def source_notebook(chapter: Chapter) -> Any:
 
 
 def hidden_test(exercise: str) -> str:
-    """Return the line that asks the hidden questions about an exercise."""
+    """Return the line that checks an exercise with the hidden questions."""
     return f"check({exercise}, hidden=True)"
 
 
 def solution_bytes(chapter: Chapter) -> bytes:
-    """Return the file of the solution notebook; the same chapter gives the same bytes."""
+    """Return the content of the solution notebook's file; the same chapter gives the same bytes."""
     return write_notebook(solution_notebook(chapter))
 
 

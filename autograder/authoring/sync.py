@@ -1,4 +1,4 @@
-"""Keep what is generated in step with the reference, or say where it is not."""
+"""Synchronise generated files with the reference, or report differences."""
 
 from __future__ import annotations
 
@@ -30,22 +30,22 @@ def sync(
     only: Sequence[str] | None = None,
     registry: Mapping[str, Exercise] | None = None,
 ) -> list[Drift]:
-    """Bring stubs, tests, points and solution notebooks in step with the reference.
+    """Synchronise stubs, tests, points and solution notebooks with the reference.
 
-    Only stub and test cells of ``exercises.md`` are rewritten, prompts stay as they are to the byte. A second run changes nothing.
+    Only stub and test cells of ``exercises.md`` are rewritten; every byte of the prompts stays. A second run changes nothing.
 
     Args:
         root: the project.
-        check: write nothing, only report.
-        only: names of the chapters to look at; all by default.
+        check: report only, and write nothing.
+        only: names of the chapters; all by default.
         registry: every exercise of the course by name; by default those that ``autograder.checks`` declares.
 
     Returns:
-        With ``check``, everything that is amiss; else what was brought in step.
+        With ``check``, all differences; else the differences that were mended.
 
     Raises:
-        CourseError: if a file cannot be read or written, the installed package is not this project's, or (without ``check``) something
-            is amiss that only a person can mend. Nothing has been written then.
+        CourseError: if a file cannot be read or written, the installed package is not this project's, or (without ``check``) a difference
+            needs mending by hand. Then nothing has been written.
     """
     require_project_package(root)
     every = chapters(root, registry)
@@ -65,10 +65,10 @@ def sync(
 
 
 def require_project_package(root: Path) -> None:
-    """Make sure that the references in memory are those of this project.
+    """Check that the imported reference belongs to this project.
 
     Raises:
-        CourseError: if the project has a package of its own and another one was imported.
+        CourseError: if the project has its own package and another one was imported.
     """
     project_package, imported = root.resolve() / "tfcourse", Path(str(tfcourse.__file__)).resolve().parent
     if project_package.is_dir() and project_package != imported:
@@ -116,7 +116,7 @@ _MEND = f"Run {COMMAND}."
 
 
 def _difference(actual: str, expected: str) -> str:
-    """Name what differs between two versions of an exercise's cell."""
+    """Name the differences between two versions of an exercise's cell."""
     try:
         ours, actual_parts = _parts(expected), _parts(actual)
     except (SyntaxError, ValueError):
@@ -184,12 +184,12 @@ def _notebook_differences(actual: bytes, expected: Any) -> Iterator[tuple[str, s
 
 
 def _beginning(cell: Any) -> str:
-    """Name a cell that has no name by the beginning of its text."""
+    """Return the beginning of a cell's text as its label."""
     return repr(str(cell.source).strip().partition("\n")[0][:50])
 
 
 def _strays(root: Path, every: Sequence[Chapter], registry: Mapping[str, Exercise] | None) -> Iterator[Drift]:
-    """Report exercises of chapters that have no notebook, and solutions of chapters that are gone."""
+    """Report exercises of chapters without a notebook, and solutions of removed chapters."""
     names = {chapter.name for chapter in every}
     if registry is None:
         from autograder.checks import exercises
@@ -205,7 +205,7 @@ def _strays(root: Path, every: Sequence[Chapter], registry: Mapping[str, Exercis
 
 
 def _unknown_names(chapter: Chapter, notebook: Any, kind: str) -> Iterator[Drift]:
-    """Report names that a cell uses and no cell above it gives: the notebook would stop there."""
+    """Report names that a cell uses and no cell above it defines: the notebook would stop there."""
     defined = set(dir(builtins))
     for cell in notebook.cells:
         if cell.cell_type != "code":
@@ -213,7 +213,7 @@ def _unknown_names(chapter: Chapter, notebook: Any, kind: str) -> Iterator[Drift
         try:
             tree = ast.parse(cell.source)
         except SyntaxError:
-            # A cell may hold a magic or a shell line; what it binds is not known, and that is the author's affair.
+            # A cell may hold a magic or a shell line; the names that it binds are unknown, and the author is responsible.
             continue
         defined |= bound_names(tree.body)
         missing = sorted({read.id for read in global_names(tree)} - defined)

@@ -1,4 +1,4 @@
-"""What all commands have in common: text for people or JSON for scripts, progress, errors, exit codes.
+"""Run a command: text for people or JSON for scripts, progress, errors, exit codes.
 
 Exit codes: 0 done; 1 the thing examined falls short; 2 wrong usage, input or environment; 130 stopped with Ctrl-C, 143 with SIGTERM and 129
 because the terminal was closed, as shells have it.
@@ -27,7 +27,7 @@ P = ParamSpec("P")
 R = TypeVar("R")
 
 EXIT_FAILED, WRONG = 1, 2
-# To the number of the signal that stopped a command shells add this.
+# Shells add this to the number of the signal that stopped a command.
 _BY_SIGNAL = 128
 
 STOPPED_TEXT = "stopped. What was finished is kept; run the same command again to go on."
@@ -37,10 +37,10 @@ _errors = Console(stderr=True, highlight=False)
 
 @dataclass(frozen=True)
 class CommandResult:
-    """What a command comes to.
+    """The result of a command.
 
     Attributes:
-        data: for scripts; what JSON does not know is written as text.
+        data: for scripts; values that JSON lacks are written as text.
         text: for people.
         code: the exit code.
     """
@@ -51,19 +51,19 @@ class CommandResult:
 
 
 def example(function: Callable[P, R]) -> Callable[P, R]:
-    """Keep the lines of the example in a command's docstring apart in its help; click would fill them up into a paragraph."""
+    """Preserve the line breaks of the example in a command's help, which click would join to a paragraph."""
     function.__doc__ = (function.__doc__ or "").replace("    Example:\n", "    \b\n    Example:\n")
     return function
 
 
 def command(function: Callable[..., CommandResult]) -> Callable[..., None]:
-    """Make a function that returns an outcome the body of a command: adds ``--json``, shows outcome or error, and exits."""
+    """Turn a function that returns a result into a command's body: add ``--json``, print the result or the error, and exit."""
 
     @click.option("--json", "json_", is_flag=True, help="Print the result as JSON.")
     @wraps(example(function))
     def run(*args: Any, json_: bool, **kwargs: Any) -> None:
         _write_any_character()
-        # In JSON mode standard output carries the result and nothing else, whatever libraries and child processes print.
+        # In JSON mode standard output carries the result only, even if libraries and child processes print.
         with _stdout_to_stderr() if json_ else nullcontext(), _stopped_in_good_order() as stopped_by:
             outcome, failure = _attempt(function, stopped_by, *args, **kwargs)
         if failure:
@@ -77,9 +77,9 @@ def command(function: Callable[..., CommandResult]) -> Callable[..., None]:
 
 @contextmanager
 def _stopped_in_good_order() -> Iterator[list[int]]:
-    """Have the other signals that ask a program to end do what Ctrl-C does; yield the list that they are put into.
+    """Handle other termination signals like Ctrl-C; yield the list of received signals.
 
-    A second one ends the program at once. Whoever has asked to be left alone by a signal, as `nohup` does, is.
+    A second signal ends the program at once. Signals that are ignored, as by `nohup`, stay ignored.
     """
     stopped_by: list[int] = []
     before: dict[int, Any] = {}
@@ -104,11 +104,11 @@ def _stopped_in_good_order() -> Iterator[list[int]]:
 def _attempt(
     function: Callable[..., CommandResult], stopped_by: list[int], *args: Any, **kwargs: Any
 ) -> tuple[CommandResult, str]:
-    """Run a command; return its outcome, and what went wrong if something did that people can put right."""
+    """Run a command; return its result, and the error if the user can mend it."""
     try:
         return function(*args, **kwargs), ""
     except KeyboardInterrupt as stopped:
-        # Work that can say more about what is kept says it in the exception.
+        # The exception may say more about the results that are kept.
         message = str(stopped) or STOPPED_TEXT
         code = _BY_SIGNAL + (stopped_by[0] if stopped_by else signal.SIGINT)
         return CommandResult({"error": {"what": message, "where": None, "do": ""}}, "", code), message
@@ -123,12 +123,12 @@ def _attempt(
 
 
 def as_json(data: object) -> str:
-    """Return data as JSON that any terminal and any reader takes."""
+    """Return data as JSON in ASCII."""
     return json.dumps(data, indent=2, default=str, allow_nan=False)
 
 
 def _write_any_character() -> None:
-    """Keep a terminal that knows no √ from ending a command."""
+    """Let a terminal without a character such as √ not end a command."""
     for stream in (sys.stdout, sys.stderr):
         with suppress(AttributeError, ValueError):
             stream.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]
@@ -136,12 +136,12 @@ def _write_any_character() -> None:
 
 @contextmanager
 def _stdout_to_stderr() -> Iterator[None]:
-    """Send to standard error what is written to standard output, by this process and by those that it starts."""
+    """Redirect standard output, of this process and its children, to standard error."""
     sys.stdout.flush()
     try:
         saved = os.dup(1)
         os.dup2(2, 1)
-    except OSError:  # started without one of the two
+    except OSError:  # the process has no standard output or no standard error
         with redirect_stdout(sys.stderr):
             yield
         return
@@ -159,8 +159,8 @@ def progress_bar(title: str, total: int | None = None, every: int = 1) -> Iterat
 
     Args:
         title: what is being done.
-        total: how many steps there will be, if that is known.
-        every: after so many steps there is a plain line.
+        total: the number of steps, if known.
+        every: the number of steps per plain line.
     """
     if not _errors.is_terminal:
         done = 0

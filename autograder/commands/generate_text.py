@@ -1,4 +1,4 @@
-"""Text from a published checkpoint, written by the course's own models."""
+"""Generate text with a published checkpoint in the course's own models."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ Chain = Sequence[tuple[str, Mapping[str, Any]]]
 
 @dataclass(frozen=True)
 class Generated:
-    """What was written.
+    """The generated text.
 
     Attributes:
         model: the kind of model.
-        tokens: with the prompt for a decoder; what T5 answers, without its start.
-        text: the same as text, if the prompt was text.
+        tokens: with the prompt for a decoder; for T5 the answer without its start token.
+        text: the decoded tokens, if the prompt was text.
     """
 
     model: str
@@ -35,7 +35,7 @@ class Generated:
 
 
 def chain_of(*, temperature: float | None, top_k: int | None, top_p: float | None) -> list[tuple[str, dict[str, Any]]]:
-    """Return the samplers of chapter 07 that were asked for, in the usual order."""
+    """Return the requested samplers of chapter 07, in the usual order."""
     options = (("temperature", "t", temperature), ("top_k", "k", top_k), ("top_p", "p", top_p))
     return [(name, {parameter: value}) for name, parameter, value in options if value is not None]
 
@@ -43,12 +43,12 @@ def chain_of(*, temperature: float | None, top_k: int | None, top_p: float | Non
 def generate_text(
     folder: Path, prompt: str | None, *, ids: str | None, new_tokens: int, greedy: bool, chain: Chain, seed: int
 ) -> Generated:
-    """Go on with a prompt, or let T5 answer it.
+    """Continue a prompt, or let T5 answer it.
 
     Args:
         folder: the checkpoint.
         prompt: text; it needs `tokenizer.json` in the folder.
-        ids: token numbers in its place, with commas or spaces between them.
+        ids: token ids instead of a text, separated by commas or spaces.
         new_tokens: largest number of tokens to write.
         greedy: draw nothing.
         chain: samplers with their parameters.
@@ -96,7 +96,7 @@ def generate_text(
             written = generate(
                 model, source, max_new_tokens=new_tokens, chain=chain, greedy=greedy, eos=eos, generator=random
             )
-    except ValueError as error:  # of the checkpoint, a sampler, or a text that is too long
+    except ValueError as error:  # from the checkpoint, a sampler, or a text that is too long
         raise CourseError(str(error), do="Put this right, or take fewer --new-tokens.") from None
     numbers = written[0].tolist()
     begin = 0 if kind == "t5" else len(tokens)
@@ -146,7 +146,7 @@ def _tokenizer(folder: Path) -> Any:
 
     try:
         return Tokenizer.from_file(str(file))
-    except Exception as error:  # the library raises nothing more special
+    except Exception as error:  # the library raises no more specific exception
         raise CourseError(f"it cannot be read ({error})", where=file, do="Download it again, or give --ids.") from None
 
 
@@ -158,7 +158,7 @@ def _numbers(ids: str) -> list[int]:
 
 
 def _ends(folder: Path, config: Mapping[str, Any]) -> list[int]:
-    """The tokens that end a text; Llama's chat models have several, in a file of their own."""
+    """Return the tokens that end a text; Llama's chat models have several, in a separate file."""
     file = folder / "generation_config.json"
     more: Any = {}
     if file.is_file():

@@ -1,4 +1,4 @@
-"""Grade a chapter and say what came of it: the part that autograde, choose and regrade share."""
+"""Grade a chapter and report the results, for the commands autograde, choose and regrade."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 def needs_action(result: Mapping[str, Any]) -> bool:
-    """Whether somebody has to do something before a submission has a grade, or its author a page."""
+    """Return whether a person must act before a submission has a grade, or its author a page."""
     from autograder.feedback.pages import KIND as NO_FEEDBACK
 
     return result["status"] in ("not recorded", "to decide") or any(
@@ -33,7 +33,7 @@ def needs_action(result: Mapping[str, Any]) -> bool:
 def settings_for(
     course: Course, jobs: int | None, device: str, allow_weaker: bool, scheduler: str | None
 ) -> GradingSettings:
-    """Return the course's settings with what was asked for on the command line."""
+    """Return the course's settings with the options of the command line."""
     from autograder.engine.settings import resolve_device
     from autograder.grading.course_settings import configured_settings
     from autograder.parallel import available_cores
@@ -51,7 +51,7 @@ def settings_for(
 def autograde_chapter(
     course: Course, chapter: str, submissions: Path | None, settings: GradingSettings, force: bool, workers: WorkerPool
 ) -> tuple[dict[str, Any], str]:
-    """Collect, grade and tell the students of one chapter; return what came of it as data and as text."""
+    """Collect and grade one chapter and write feedback; return the results as data and as text."""
     from autograder.collecting.collect import collect
     from autograder.commands.progress import grading_progress
     from autograder.grading.autograde import autograde as grade_chapter
@@ -87,7 +87,7 @@ def autograde_chapter(
 
 @contextmanager
 def _naming_who_is_missing(collection: Collection) -> Iterator[None]:
-    """Have an error that ends a run say as well who was not brought in: a full disk is the cause of both."""
+    """Add the students who were not brought in to an error that ends a run: a full disk causes both."""
     try:
         yield
     except CourseError as error:
@@ -99,14 +99,14 @@ def _naming_who_is_missing(collection: Collection) -> Iterator[None]:
 
 
 def collect_in_place(course: Course, chapter: str) -> Collection:
-    """Look through the course's own folder of submissions for a chapter."""
+    """Collect a chapter's submissions from the course's own folder."""
     from autograder.collecting.collect import collect
 
     return collect(course, chapter, chapters=project_chapters())
 
 
 def require_submissions(course: Course, chapter: str, collected: Callable[[], Collection]) -> list[str]:
-    """Return whose submissions there are; if there are none, say also what was found in their place."""
+    """Return the students with submissions; if there are none, report the problems of the collection."""
     from autograder.grading.submissions import wanted_students
 
     try:
@@ -117,7 +117,7 @@ def require_submissions(course: Course, chapter: str, collected: Callable[[], Co
 
 
 def write_pages(course: Course, chapter: str, results: Sequence[GradeResult]) -> tuple[list[Path], list[GradeResult]]:
-    """Write all pages of a chapter; return them, and the results with the pages that could not be written among the problems."""
+    """Write all pages of a chapter; return them, and the results with pages that could not be written as problems."""
     from autograder.feedback.pages import graded_students, write_feedback
     from autograder.grading.plugin import configured
     from autograder.record.results import read_results
@@ -130,7 +130,7 @@ def write_pages(course: Course, chapter: str, results: Sequence[GradeResult]) ->
 
 
 def charge_late_work(course: Course, chapters: Sequence[str]) -> list[str]:
-    """Bring penalties up to date with ``course.toml`` and with points given by hand; return a line per chapter that changed."""
+    """Update penalties to ``course.toml`` and manual points; return a line per changed chapter."""
     from autograder.grading.late_work import refresh_penalties
     from autograder.grading.plugin import configured
     from autograder.record.results import read_results
@@ -144,7 +144,7 @@ def charge_late_work(course: Course, chapters: Sequence[str]) -> list[str]:
 def _format_isolation(
     course: Course, chapter: str, results: Sequence[GradeResult], settings: GradingSettings
 ) -> list[str]:
-    """Return how well submissions were shut in, and which grades were made by other means than there are now."""
+    """Return lines on the isolation of submissions, and on unchanged grades with another provenance."""
     from autograder.grading.course_settings import as_released, provenance
     from autograder.record.provenance import changed_since, isolation_line
 
@@ -164,7 +164,7 @@ def _format_grades(
     chapter = collection.chapter
     graded = [result for result in results if result.status == "graded"]
     earlier = sum(result.unchanged for result in graded)
-    # Whoever is missing may have handed in something earlier, which counts already.
+    # A missing student's earlier submission may already count.
     absent = {item.student for item in collection.missing} - {result.student for result in results}
     total = len(results) + len(absent)
     lines = [f"{chapter}: {len(graded)} of {total} submissions graded, {earlier} of them earlier and unchanged"]
@@ -185,7 +185,7 @@ def _format_grades(
 
 
 def _before(problem: Problem) -> str:
-    """Return the word that a problem is listed under, if it asks for a decision."""
+    """Return the prefix of a problem that needs a decision, else an empty string."""
     return "to decide: " if problem.kind == "to decide" else ""
 
 

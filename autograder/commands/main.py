@@ -17,14 +17,14 @@ try:
 
     from autograder.commands.console import example
 except ModuleNotFoundError as _missing:
-    # The reference and the checks work without what the commands need, for instance on a machine that only lends its GPU.
+    # The reference and the checks work without the commands' dependencies, for instance on a GPU worker.
     sys.stderr.write(f"tfcourse: {_missing}. Install what the commands need: pip install 'tfcourse[grading,book]'\n")
     raise SystemExit(2) from None
 
 from tfcourse import __version__
 
-# The commands, in the order of a semester. Each stands in a module of its name; libraries such as PyTorch and nbgrader are imported inside
-# its function, so that `--help` does not wait for them.
+# The commands, in the order of a semester. Each has a module of its name; libraries such as PyTorch and nbgrader are imported within its
+# function, so that `--help` is fast.
 COMMANDS = (
     "build",
     "assign",
@@ -45,7 +45,7 @@ COMMANDS = (
 
 
 class _Group(click.Group):
-    """A group that loads a command when it is called, or listed, and lists it with its whole first sentence."""
+    """A group that loads a command when it is called or listed, and lists it with its whole first sentence."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         return sorted(COMMANDS)
@@ -71,5 +71,5 @@ def main() -> None:
       tfcourse assign 03 && tfcourse autograde 03 --submissions downloads.zip
     """
     if shutil.which("alembic") is None:
-        # nbgrader calls it by its name when it makes a gradebook. It lies beside this Python, on the path or not.
+        # nbgrader calls this program by name when it creates a gradebook. It is beside this Python, perhaps not on the path.
         os.environ["PATH"] = os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", os.defpath)])

@@ -57,7 +57,12 @@ _scheduler_option = click.option(
 
 def execution_options(function: Command) -> Command:
     """Add the options of every command that runs submissions: jobs, device, isolation and scheduler."""
-    for option in (_scheduler_option, _weaker_option, _device_option, _jobs_option):  # click lists the last one first
+    for option in (
+        _scheduler_option,
+        _weaker_option,
+        _device_option,
+        _jobs_option,
+    ):  # click lists the last decorator first
         function = option(function)
     return function
 
@@ -66,7 +71,7 @@ OTHER_COURSE = "Check who may write there, or name another course folder with --
 
 
 def chapters_of_project(root: Path, typed: Sequence[str]) -> list[str]:
-    """Return the project's full names for what was typed; every chapter if nothing was."""
+    """Resolve typed names of chapters to full names; without any, return every chapter."""
     from autograder.authoring.chapter import chapters, find_chapter
 
     if typed:

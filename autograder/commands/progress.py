@@ -1,4 +1,4 @@
-"""How grading gets on: count, rate, time left and what went wrong so far. A bar on a terminal, a line now and then elsewhere."""
+"""Show the progress of grading (count, rate, time left, failures): a bar on a terminal, lines elsewhere."""
 
 from __future__ import annotations
 
@@ -13,22 +13,22 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn
 
 from autograder.record.results import GradeResult
 
-# A log gets a line at every tenth of the work, and at least as often as this.
+# A log gets a line at every tenth of the work, and at least one in this many seconds.
 LINES = 10
 SECONDS = 10.0
 
 
 @dataclass
 class Tally:
-    """What has come in so far.
+    """The results so far.
 
     Attributes:
-        total: how many submissions there are.
-        begin: when it began, in seconds of any clock.
-        done: how many are done.
-        kept: how many of them had been graded before and are unchanged.
-        not_gradable: how many could not be graded, for a reason of their own.
-        failed: on how many the grader failed.
+        total: the number of submissions.
+        begin: the start time, in seconds of any clock.
+        done: the number of finished submissions.
+        reused: how many of them are unchanged and were graded before.
+        not_gradable: how many could not be graded because of their contents.
+        failed: for how many the grader failed.
     """
 
     total: int
@@ -46,7 +46,7 @@ class Tally:
         self.failed += result.status == "not recorded"
 
     def summary(self, now: float) -> str:
-        """Return rate, time left and failures, as far as there is something to tell."""
+        """Return rate, time left and failures, as far as known."""
         parts = []
         run, elapsed = self.done - self.reused, now - self.begin
         if run and elapsed > 0:
@@ -74,13 +74,13 @@ def _clock(seconds: float) -> str:
 def grading_progress(
     title: str, total: int, *, console: Console | None = None, clock: Callable[[], float] = monotonic
 ) -> Iterator[Callable[[GradeResult], None]]:
-    """Yield a function that is told each result.
+    """Yield a function to call with each result.
 
     Args:
-        title: what is being done.
-        total: how many results there will be.
-        console: where it is shown; by default standard error.
-        clock: tells the time in seconds.
+        title: the title of the bar.
+        total: the number of results.
+        console: the console; by default standard error.
+        clock: returns the time in seconds.
     """
     console = console or Console(stderr=True, highlight=False)
     tally = Tally(total, clock())

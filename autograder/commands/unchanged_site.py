@@ -1,6 +1,6 @@
-"""Recognise a site that is up to date: nothing that it was built from has changed, and nobody has touched its pages.
+"""Recognise an up-to-date site: its inputs and its pages are unchanged.
 
-The stamp stands in the site's cache and can be deleted at any time; then the site is built again.
+The stamp is in the site's cache and can be deleted at any time; then the site is built again.
 """
 
 from __future__ import annotations
@@ -18,19 +18,19 @@ _STAMP = Path(".cache", "site", "published.json")
 
 
 def site_key(root: Path, output: Path, options: Sequence[str]) -> str:
-    """Return a key that changes when anything changes that the site is built from.
+    """Hash all inputs of the site.
 
     Args:
         root: the project.
-        output: the folder of the site, which may lie in the project and is no input.
-        options: what the command was asked for.
+        output: the folder of the site, which may be in the project and is no input.
+        options: the options of the command.
     """
     inputs = (path for path in project_files(root) if not path.is_relative_to(output))
     return "\n".join([hash_files(root, inputs), environment_hash(), *options])
 
 
 def unchanged_site(root: Path, output: Path, key: str) -> SiteReport | None:
-    """Return the report of the site in a folder if it was built with this key and is as the build left it."""
+    """Return the report of the site in a folder if it was built with this key and is unchanged since."""
     try:
         stamp = json.loads((root / _STAMP).read_text(encoding="utf-8"))
         if stamp["key"] != key or stamp["output"] != str(output) or stamp["tree"] != hash_tree(output):
@@ -42,7 +42,7 @@ def unchanged_site(root: Path, output: Path, key: str) -> SiteReport | None:
 
 
 def remember_site(root: Path, report: SiteReport, key: str) -> None:
-    """Write down that a site was built with a key, after every check of it has passed."""
+    """Store the key of a site, after every check of it has passed."""
     contents = {name: value for name, value in asdict(report).items() if name != "output"}
     stamp = {"key": key, "output": str(report.output), "tree": hash_tree(report.output), "report": contents}
     (root / _STAMP).parent.mkdir(parents=True, exist_ok=True)

@@ -147,7 +147,7 @@ def autograde(
             message = f"{full.what}; {len(results)} of {len(names)} submissions of {chapter} are done and kept"
             raise CourseError(message, where=full.where or course.root, do=full.do) from error
         if missing := sorted(set(names) - {result.student for result in results}):
-            raise RuntimeError(f"nothing came of {', '.join(missing)}")
+            raise RuntimeError(f"no result for {', '.join(missing)}")
         books.name_students(gradebook_names(course, names))
         results = _with_penalties(books, results)
         journal.write("run ends", done=len(results))

@@ -1,4 +1,4 @@
-"""Deciding which of a student's notebooks counts."""
+"""Choose which of a student's notebooks counts."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from autograder.record.results import read_result, write_result
 
 
 def choose(course: Course, student: str, chapter: str, file: str) -> None:
-    """Have one of several notebooks count; it is graded by the next run. A new choice undoes an earlier one.
+    """Choose one of several notebooks; the next run grades it. A new choice replaces an earlier one.
 
-    Until it is graded, the submission is to be decided: what was graded before is no grade of it.
+    Until that run, the submission has the status "to decide": an earlier grade does not apply to it.
 
     Args:
         course: the course; the caller holds its lock.
-        student: whose notebooks.
+        student: the student's id.
         chapter: the chapter.
         file: the name of the notebook that counts, in ``submitted/STUDENT/CHAPTER``.
 

@@ -1,4 +1,4 @@
-"""Read how a course wants its submissions to be run: settings, seed, and the student's package."""
+"""Read the grading settings of a course: limits, seed, and the student package."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def settings_of(config: Config) -> GradingSettings:
     if "seed" in config.get("KernelExecute", {}):
         named_by_nbgrader["seed"] = kernel.seed
     if any("timeout" in config.get(section, {}) for section in ("Execute", "KernelExecute")):
-        # To nbgrader a test cell is a cell like any other; no limit for one leaves that for all of them.
+        # nbgrader has one limit for all cells; without a limit for test cells, that one applies.
         seconds = kernel.timeout if kernel.timeout and kernel.timeout > 0 else kernel.submission_timeout
         named_by_nbgrader |= {"cell_seconds": seconds, "exercise_seconds": seconds}
     chosen = config.get("GradingLimits", {})
@@ -45,22 +45,22 @@ def settings_of(config: Config) -> GradingSettings:
 
 
 def with_seed(course: Course, settings: GradingSettings) -> GradingSettings:
-    """Return settings that name a seed: where they do not, the course's secret one."""
+    """Return settings with a seed; by default the course's secret one."""
     return settings if settings.seed is not None else replace(settings, seed=course.secret_seed())
 
 
 def as_released(course: Course, chapter: str, settings: GradingSettings) -> GradingSettings:
-    """Return settings with what a course and its release of a chapter bring: the seed, and the package that students have."""
+    """Return settings with the seed of a course and the student package of a released chapter."""
     return replace(with_seed(course, settings), package=student_package(course, chapter))
 
 
 def student_package(course: Course, chapter: str) -> str:
-    """Return the wheel that the students of a released chapter have, or an empty text where they have none."""
+    """Return the path of a released chapter's student wheel, or an empty string if there is none."""
     return next((str(path) for path in sorted(course.folder("student", chapter=chapter).glob("*.whl"))), "")
 
 
 def require_student_package(course: Course, manifest: Manifest) -> None:
-    """Refuse to grade what can find no package: the course's own is not for students' code."""
+    """Refuse to grade without a student package: student code must not use the course's own."""
     cells = (cell.source for cell in manifest.cells if cell.locked and cell.cell_type == "code")
     if any(
         re.search(r"^\s*(?:from|import)\s+tfcourse\b", source, re.MULTILINE) for source in cells
@@ -73,10 +73,10 @@ def require_student_package(course: Course, manifest: Manifest) -> None:
 
 
 def provenance(settings: GradingSettings) -> Provenance:
-    """Return what a grade is made with on this machine, but for the isolation of the process that runs it."""
+    """Return the provenance of grades made on this machine, without the isolation of the process."""
     return Provenance(checks_hash(), package_hash(settings.package), environment(), settings.limits())
 
 
 def made_by(base: Provenance, execution: Execution, *, ran: bool) -> Provenance:
-    """Return what a grade was made with; where nothing could be run, nothing had to be shut in."""
+    """Return the provenance of one grade; a submission that did not run has no isolation."""
     return replace(base, isolation=execution.isolation, layers=execution.layers) if ran else base

@@ -1,4 +1,4 @@
-"""Send submissions to what runs them: worker processes on this machine, or Dask's on others."""
+"""Dispatch submissions to worker processes on this machine, or to Dask's on others."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ def executions(
     submissions: Iterable[Submission],
     workers: WorkerPool | None = None,
 ) -> Iterator[Execution]:
-    """Run submissions and yield what comes of them, in the order in which they are done.
+    """Run submissions and yield the results in the order in which they finish.
 
     Args:
-        make_executor: makes what runs them; by default the one that this machine uses.
+        make_executor: creates an executor; by default this machine's.
         settings: limits, device, seed, and how many run at once.
-        submissions: what to run; taken as needed.
-        workers: worker processes that are there already, and stay.
+        submissions: consumed as needed.
+        workers: running worker processes, which stay.
     """
     if settings.scheduler:
         from autograder.cluster import executions_on_cluster

@@ -1,4 +1,4 @@
-"""The engine as a preprocessor of nbgrader's: ``nbgrader autograde`` and the formgrader run submissions in it, and know nothing of it."""
+"""Run the engine as an nbgrader preprocessor, for ``nbgrader autograde`` and the formgrader."""
 
 from __future__ import annotations
 
@@ -23,21 +23,21 @@ from autograder.engine.workers.executor import executor_for
 from autograder.submission.attached_files import attached_files
 from autograder.submission.test_cells import error_output, is_locked, is_test
 
-# One worker for as many submissions as this process grades in the same way.
+# One worker for all submissions that this process grades with the same settings.
 _workers: dict[tuple[int, GradingSettings], Executor] = {}
 
 
 class GraderError(RuntimeError):
-    """The grader could not run a submission; that is no fault of the student's."""
+    """The grader could not run a submission; the student is not to blame."""
 
 
 class EngineExecute(Execute):  # type: ignore[misc]
-    """nbgrader's Execute, which hands the notebook to a worker: student code runs in a sandbox, graded cells where the reference is."""
+    """nbgrader's Execute in a worker: student code runs in a sandbox, and graded cells beside the reference."""
 
     def __call__(self, nb: Any, resources: Any) -> tuple[Any, Any]:
-        """Run a notebook, also where nbgrader was told to run none: without outputs it would give all points."""
+        """Run a notebook, even with ``--no-execute``: without outputs nbgrader would give all points."""
         if not self.enabled:
-            self.log.warning("--no-execute is not obeyed: a submission that is not run would be given all points.")
+            self.log.warning("--no-execute is ignored: a submission that does not run would get all points.")
         return self.preprocess(nb, resources)
 
     def preprocess(self, nb: Any, resources: Any = None, km: Any = None) -> tuple[Any, Any]:
@@ -61,7 +61,7 @@ class EngineExecute(Execute):  # type: ignore[misc]
         for index in foreign:
             done.cells[index].metadata["nbgrader"] = nb.cells[index].metadata["nbgrader"]
             if is_test(done.cells[index]):
-                message = "This test cell is not the course's own."
+                message = "This test cell does not belong to the course."
                 done.cells[index].outputs = [error_output("not gradable", message)]
         nb.cells, nb.metadata = done.cells, done.metadata
         return nb, resources
@@ -82,7 +82,7 @@ class EngineExecute(Execute):  # type: ignore[misc]
 
 
 def _course_cells(metadata: Mapping[str, Any]) -> dict[str, str]:
-    """Return the text of the course's own cells of a notebook, by name, as the gradebook has it."""
+    """Return the text of a notebook's locked cells in the gradebook, by name."""
     with Gradebook(metadata["db_url"], "") as gradebook:
         try:
             notebook = gradebook.find_notebook(metadata["notebook"], metadata["assignment"])
@@ -92,10 +92,9 @@ def _course_cells(metadata: Mapping[str, Any]) -> dict[str, str]:
 
 
 def _take_marks(notebook: Any, course_cells: Mapping[str, str]) -> list[int]:
-    """Take nbgrader's mark from every cell that calls itself the course's own and is not; return their places.
+    """Remove nbgrader's metadata from every cell that falsely claims to be the course's; return the cells' positions.
 
-    A cell that is the course's own runs where the reference is. nbgrader has put the course's text back into those that it knows by name;
-    this is for the others.
+    The course's cells run beside the reference. nbgrader has restored the text of those that it knows by name; this is for the others.
     """
     foreign = []
     for index, cell in enumerate(notebook.cells):
@@ -115,7 +114,7 @@ def worker_for(settings: GradingSettings) -> Executor:
     """Return this process's worker for these settings; it ends with the process."""
     key = (os.getpid(), settings)
     if key not in _workers:
-        # Another chapter, or another configuration: the worker before is not needed any more.
+        # Another chapter or another configuration: close the previous worker.
         for worker_key in [worker_key for worker_key in _workers if worker_key[0] == key[0]]:
             _workers.pop(worker_key).close()
         _workers[key] = executor_for(settings)

@@ -1,4 +1,4 @@
-"""The same intake and the same execution inside nbgrader itself.
+"""Use the autograder's intake and execution within nbgrader.
 
 A course's ``nbgrader_config.py`` calls :func:`configure`; then ``nbgrader autograde``, the formgrader and ``tfcourse autograde`` give the
 same scores to the same submissions.
@@ -40,15 +40,15 @@ from autograder.submission.manifest import Manifest, cell_order, read_manifest
 from autograder.submission.notebook_reader import UnreadableError, read_file, read_notebook
 from autograder.submission.problem import Problem
 
-# Where the exporter leaves what reading a file brought up, for the preprocessor behind it.
+# The exporter passes a file's problems to the preprocessor under this key.
 _FOUND = "tfcourse_problems"
 
 
 class SubmissionExporter(NotebookExporter):  # type: ignore[misc]
-    """Reads submissions that nbformat would refuse; everything else about it is nbconvert's notebook exporter, in less time."""
+    """nbconvert's notebook exporter, faster, and for submissions that nbformat would refuse, too."""
 
     def from_filename(self, filename: str, resources: Any = None, **kw: Any) -> tuple[Any, Any]:
-        """Read a submission; the second pass over the grader's own copy reads it as it is, and so do both over other notebooks."""
+        """Read a submission. The second pass, over the grader's copy, and other notebooks use nbconvert's reader."""
         if not _is_chapter((resources or {}).get("nbgrader") or {}):
             other: tuple[Any, Any] = super().from_filename(filename, resources, **kw)
             return other
@@ -65,9 +65,9 @@ class SubmissionExporter(NotebookExporter):  # type: ignore[misc]
         return self.from_notebook_node(notebook, resources=resources, **kw)
 
     def from_notebook_node(self, nb: Any, resources: Any = None, **kw: Any) -> tuple[str, Any]:
-        """As nbconvert's, without the four copies that it makes for those who want to go on with what they handed in, and validated once.
+        """Export like nbconvert, but without its four copies of the notebook, and validate once.
 
-        What is sanitised is validated in the second pass, with what has become of it.
+        The second pass validates the sanitised notebook after execution.
         """
         resources = self._init_resources(resources)
         if not _is_chapter(resources.get("nbgrader") or {}):
@@ -83,10 +83,10 @@ class SubmissionExporter(NotebookExporter):  # type: ignore[misc]
 
 
 class RestoreCells(NbGraderPreprocessor):  # type: ignore[misc]
-    """Gives a submission all the cells of its chapter, or the problem that keeps it from being graded."""
+    """Restores all the cells of a submission's chapter, or adds the problem that makes it ungradable."""
 
     def preprocess(self, nb: Any, resources: Any) -> tuple[Any, Any]:
-        """Put a submission in order, in place."""
+        """Restore a submission, in place."""
         problems: list[Problem] = resources.pop(_FOUND, [])
         metadata = resources["nbgrader"]
         if _is_chapter(metadata):
@@ -107,9 +107,9 @@ class RestoreCells(NbGraderPreprocessor):  # type: ignore[misc]
 
 
 class _ExtraNotebooksOnly:
-    """A step for notebooks that are not their chapter's: in those RestoreCells has done its work."""
+    """A step that skips chapters' notebooks, because RestoreCells has already processed them."""
 
-    # Not `preprocess`, which is nbgrader's own: it is to find the shared gradebook.
+    # Not `preprocess`: nbgrader's method must find the shared gradebook.
     def __call__(self, nb: Any, resources: Any) -> tuple[Any, Any]:
         if _is_chapter(resources["nbgrader"]):
             return nb, resources
@@ -118,23 +118,23 @@ class _ExtraNotebooksOnly:
 
 
 class OthersKernelspec(_ExtraNotebooksOnly, OverwriteKernelspec):  # type: ignore[misc]
-    """nbgrader's OverwriteKernelspec for notebooks that are not their chapter's."""
+    """nbgrader's OverwriteKernelspec for extra notebooks."""
 
 
 class OthersCells(_ExtraNotebooksOnly, OverwriteCells):  # type: ignore[misc]
-    """nbgrader's OverwriteCells for notebooks that are not their chapter's."""
+    """nbgrader's OverwriteCells for extra notebooks."""
 
 
 def _is_chapter(metadata: Any) -> bool:
-    """Whether a notebook is its chapter's. One beside it, in an assignment of the course's own, is nbgrader's business alone."""
+    """Return whether a notebook is its chapter's. nbgrader alone grades other notebooks of an assignment."""
     return bool(metadata.get("notebook") == metadata.get("assignment"))
 
 
 def configure(config: Any) -> None:
-    """Put the course's intake, execution and feedback into an nbgrader configuration.
+    """Add the autograder's intake, execution and feedback to an nbgrader configuration.
 
     Args:
-        config: the ``c`` of ``nbgrader_config.py``; lists that it already has are left as they are.
+        config: the ``c`` of ``nbgrader_config.py``; its own lists stay unchanged.
     """
     settings = config.Autograde
     settings.setdefault("exporter_class", SubmissionExporter)
@@ -156,7 +156,7 @@ def configure(config: Any) -> None:
         ],
     )
     config.AssignLatePenalties.setdefault("plugin_class", CourseLateness)
-    # The formgrader shows what students wrote in the lecturer's own browser session.
+    # The formgrader shows students' content in the lecturer's browser session.
     config.HTMLExporter.sanitize_html = True
     config.HTMLExporter.filters = {**config.HTMLExporter.get("filters", {}), "markdown2html": markdown_in_cell}
     others = [step for step in config.HTMLExporter.get("preprocessors", ()) if step is not SafeNotebook]
@@ -166,7 +166,7 @@ def configure(config: Any) -> None:
 
 
 def configured(course: Course) -> Config:
-    """Return a course's nbgrader configuration with the course's intake, execution and feedback in it."""
+    """Return a course's nbgrader configuration with the autograder's intake, execution and feedback."""
     config = course.config()
     configure(config)
     return config

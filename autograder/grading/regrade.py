@@ -1,4 +1,4 @@
-"""Grading again after the checks have changed, and telling who moves."""
+"""Regrade submissions after the checks have changed, and report changed scores."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ Why = Literal["changed", "gone", "current", "not graded", "to decide"]
 _LEFT: dict[Why, str] = {
     "current": "had been graded in just this way",
     "changed": "handed in something else since (tfcourse autograde grades it)",
-    "gone": "left out, for what they handed in is gone",
-    "to decide": "left out, for it is open which of their notebooks counts (tfcourse choose decides)",
-    "not graded": "left out, for the grader had failed (tfcourse autograde tries again)",
+    "gone": "skipped, because the submission is gone",
+    "to decide": "skipped, because no notebook is chosen yet (tfcourse choose)",
+    "not graded": "skipped, because the grader had failed (tfcourse autograde tries again)",
 }
 
 
@@ -41,8 +41,8 @@ class ScoreChange:
 
     Attributes:
         student: the student's id.
-        before: points that the checks gave.
-        after: points that they give now.
+        before: the old points.
+        after: the new points.
         exercises: the exercises whose points changed: name, before, after.
     """
 
@@ -59,12 +59,12 @@ class ScoreChange:
 
 @dataclass(frozen=True)
 class Selection:
-    """Whose grades of a chapter are to be made again.
+    """The students of a chapter to regrade.
 
     Attributes:
         chapter: the chapter.
         students: their ids, in order.
-        skipped: who is left out, and why: the submission ``"changed"`` or is ``"gone"``, the grade is ``"current"`` or ``"not graded"``,
+        skipped: the other students, and why: the submission ``"changed"`` or is ``"gone"``, the grade is ``"current"`` or ``"not graded"``,
             or it is ``"to decide"`` which notebook counts.
     """
 
@@ -75,14 +75,14 @@ class Selection:
 
 @dataclass(frozen=True)
 class Regrade:
-    """What came of grading a chapter again.
+    """The result of regrading a chapter.
 
     Attributes:
         chapter: the chapter.
         dry_run: whether nothing was written.
-        moves: who moved, ordered by student.
+        moves: changed scores, ordered by student.
         results: all new grades, ordered by student.
-        skipped: who was left out, and why, as in :class:`Selection`.
+        skipped: the other students, and why, as in :class:`Selection`.
     """
 
     chapter: str
@@ -93,16 +93,16 @@ class Regrade:
 
     @property
     def failed(self) -> list[GradeResult]:
-        """Grades that could not be made: the grader failed."""
+        """Submissions for which the grader failed."""
         return [result for result in self.results if result.status == "not recorded"]
 
     @property
     def stayed(self) -> int:
-        """How many kept their points."""
+        """The number of students whose points stay."""
         return len(self.results) - len(self.moves) - len(self.failed)
 
     def left_out(self) -> Iterator[str]:
-        """Yield who was left out, as a phrase for each reason."""
+        """Yield a phrase with the skipped students for each reason."""
         for why, phrase in _LEFT.items():
             who = [student for student, reason in self.skipped if reason == why]
             if who:
@@ -121,14 +121,14 @@ class Regrade:
 
 
 def to_regrade(course: Course, chapter: str, students: Sequence[str] | None, settings: GradingSettings) -> Selection:
-    """Return whose grades are to be made again.
+    """Select the students to regrade.
 
     Args:
         course: the course.
         chapter: the chapter's name.
-        students: whose grades, in whatever way they were made; None means all that were made by other checks, in another environment,
-            with other limits, or of other cells than now.
-        settings: how they would be made now, device included.
+        students: these students in any case; None selects all grades with other checks, another environment, other limits or other cells
+            than now.
+        settings: the settings of the new run, including the device.
 
     Raises:
         CourseError: if nothing has been graded, or a student has no grade.
@@ -152,18 +152,18 @@ def regrade(
     workers: WorkerPool | None = None,
     cache: DryRunCache | None = None,
 ) -> Regrade:
-    """Make grades again and compare. Points and comments that a person gave are kept, and nobody is asked to look at them again.
+    """Regrade and compare. Manual points and comments stay, and need no second look.
 
     Args:
         course: the course.
-        chosen: whose grades.
-        settings: how submissions are run, jobs and device included.
-        dry_run: write nothing, only compare.
+        chosen: the students.
+        settings: the settings of the run, including jobs and device.
+        dry_run: compare only, and write nothing.
         locked: whether the caller holds the course's lock already.
-        progress: is told each result as it comes in.
-        make_executor: makes what runs the submissions, in the place of worker processes.
-        workers: worker processes that are there already, and stay.
-        cache: where a dry run keeps what it has executed, and the run after it finds that; by default nowhere.
+        progress: called with each result as it arrives.
+        make_executor: creates the executors, instead of worker processes.
+        workers: running worker processes, which stay.
+        cache: passes the executions of a dry run to the run after it; by default none.
 
     Raises:
         CourseError: if somebody else is grading.
@@ -217,7 +217,7 @@ def _choose(
     students: Sequence[str] | None,
     settings: GradingSettings,
 ) -> tuple[list[str], list[tuple[str, Why]]]:
-    """Return who is graded again, and who is not and why."""
+    """Return the students to regrade, and the others with the reasons."""
     now, standing = provenance(settings), submission_states(course, manifest.chapter)
     chosen, skipped = [], list[tuple[str, Why]]()
     for student in sorted(set(students) if students is not None else graded):
@@ -240,7 +240,7 @@ def _choose(
 
 
 def _is_current(grade: GradeResult, now: Provenance, manifest: Manifest, settings: GradingSettings) -> bool:
-    """Return whether a grade was made as it would be made now; the same comes out of it then."""
+    """Return whether a grade has the provenance that a new one would have; then the result is the same."""
     recorded = grade.provenance
     same_code = (recorded.checks, recorded.package) == (now.checks, now.package)
     same_means = same_code and (recorded.environment, recorded.limits) == (now.environment, now.limits)

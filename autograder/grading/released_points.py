@@ -1,4 +1,4 @@
-"""Whether a chapter is graded by the points under which it was released."""
+"""Compare a chapter's present points with those of its release."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from autograder.course.paths import project_root, shell_command
 from autograder.errors import CourseError
 from autograder.submission.manifest import Manifest, released_manifest
 
-# Cells that check an exercise are named after it.
+# Test cells are named after their exercise.
 _TEST = "test_"
 
 
 def current_points(project: Path, chapter: str) -> dict[str, float]:
-    """Return what each exercise of a chapter is worth in the project, by name; nothing if the project has no such chapter."""
+    """Return the points of a chapter's exercises in the project, by name; empty if the project has no such chapter."""
     path = project / "chapters" / chapter / "exercises.md"
     if not path.is_file():
         return {}
@@ -25,22 +25,21 @@ def current_points(project: Path, chapter: str) -> dict[str, float]:
 
 
 def released_points(manifest: Manifest) -> dict[str, float]:
-    """Return what each exercise of a chapter was worth when it was released, by name."""
+    """Return the points of a chapter's exercises at its release, by name."""
     tests = (cell for cell in manifest.cells if cell.grade and cell.name.startswith(_TEST))
     return {cell.name.removeprefix(_TEST): cell.points for cell in tests}
 
 
 def refuse_changed_points(course: Course, chapter: str) -> None:
-    """Refuse to grade a chapter by other points than those under which it was released: marks would mean something else without a word.
+    """Refuse to grade a chapter whose points differ from its release: marks would silently change their meaning.
 
     Raises:
-        CourseError: if they differ. Exercises that the project or the course does not have are no difference; what a question in words is
-            worth is the course's own business.
+        CourseError: if they differ. Exercises that only the project or only the course has do not count, nor do questions in words.
     """
     try:
         now = current_points(project_root(), chapter)
     except CourseError:
-        return  # a course that is graded without its project
+        return  # the course is graded without its project
     then = released_points(released_manifest(course, chapter))
     both = then.keys() & now.keys()
     moved = sorted(name for name in both if then[name] != now[name])

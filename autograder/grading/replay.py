@@ -1,4 +1,4 @@
-"""Making a grade a second time without writing anything: whether it is the same, and what is different if it is not."""
+"""Replay a grade without writing anything, and report differences."""
 
 from __future__ import annotations
 
@@ -32,13 +32,13 @@ from autograder.submission.problem import Problem, problems_of
 
 @dataclass(frozen=True)
 class Replay:
-    """A grade, and the same grade made again.
+    """A recorded grade and its replay.
 
     Attributes:
-        recorded: the grade as it was recorded.
-        again: what comes out now.
-        differences: what is different about the grade, as sentences.
-        changes: what it was made with that has changed since, as sentences; that alone makes no other grade.
+        recorded: the recorded grade.
+        again: the new grade.
+        differences: differences between the two, as sentences.
+        changes: changes of the provenance, as sentences; they alone make no different grade.
     """
 
     recorded: GradeResult
@@ -68,16 +68,16 @@ class Replay:
 
 
 def replay(course: Course, chapter: str, student: str, *, make_executor: MakeExecutor | None = None) -> Replay:
-    """Make a grade again with its recorded seed, device and limits.
+    """Replay a grade with its recorded seed, device and limits.
 
     Args:
         course: the course.
         chapter: the chapter's name.
-        student: whose grade.
-        make_executor: makes what runs the submission.
+        student: the student's id.
+        make_executor: creates the executor.
 
     Raises:
-        CourseError: if there is no such grade, or its device is not there.
+        CourseError: if there is no such grade, or its device is not available.
     """
     manifest = released_manifest(course, chapter)
     recorded = read_result(course, chapter, student)
@@ -100,10 +100,10 @@ def replay(course: Course, chapter: str, student: str, *, make_executor: MakeExe
 
 
 def _as_recorded(recorded: GradeResult) -> GradingSettings:
-    """Return the settings that a grade was made with, as far as there still are such limits."""
+    """Return the settings of a grade, as far as such limits still exist."""
     names = {field.name for field in fields(GradingSettings)}
     limits = {name: value for name, value in recorded.provenance.limits.items() if name in names}
-    # A weaker isolation is among the changes that are told; it does not keep anybody from looking.
+    # The changes report a weaker isolation; it does not prevent the replay.
     device = resolve_device(recorded.device)
     return replace(GradingSettings(), **{**limits, "device": device, "seed": recorded.seed, "allow_weaker": True})
 
@@ -117,16 +117,16 @@ def rerun(
     workers: WorkerPool | None = None,
     keep: DryRunCache | None = None,
 ) -> Iterator[GradeResult]:
-    """Yield what known grades come to if they are made again; nothing is written.
+    """Rerun graded submissions and yield the new grades; nothing is written.
 
     Args:
         course: the course.
         manifest: the chapter's cells.
-        grades: the grades. What only the gradebook knows, questions and late penalties, is theirs.
-        settings: how the submissions are run.
-        make_executor: makes what runs them, in the place of worker processes.
-        workers: worker processes that are there already, and stay.
-        keep: where what was executed is kept for a run that follows; by default nowhere.
+        grades: the recorded grades, from which questions and late penalties are copied.
+        settings: the settings of the run.
+        make_executor: creates the executors, instead of worker processes.
+        workers: running worker processes, which stay.
+        keep: stores the executions for a run that follows; by default none are stored.
     """
     current = provenance(settings)
     by_student = {
@@ -194,7 +194,7 @@ def _failed(grade: GradeResult, reason: str) -> GradeResult:
 
 
 def differences(before: GradeResult, after: GradeResult) -> Iterator[str]:
-    """Yield what is different about two grades of a submission, as sentences; what they were made with does not count."""
+    """Yield the differences between two grades of a submission, as sentences, without their provenance."""
     if before.submission != after.submission:
         yield "The submission has changed since it was graded."
     if before.source != after.source:
@@ -236,8 +236,4 @@ def _of_verdict(old: Verdict | None, new: Verdict | None) -> Iterator[str]:
         before, after = olds.get(aspect), news.get(aspect)
         if before != after:
             outcomes = [("absent" if f is None else "passed" if f.passed else f.message) for f in (before, after)]
-            yield (
-                f"{aspect}: {outcomes[0]} → {outcomes[1]}"
-                if outcomes[0] != outcomes[1]
-                else f"{aspect}: told in other words."
-            )
+            yield (f"{aspect}: {outcomes[0]} → {outcomes[1]}" if outcomes[0] != outcomes[1] else f"{aspect}: reworded.")

@@ -13,15 +13,15 @@ from autograder.submission.attached_files import CompanionFiles, companion_files
 
 
 def wanted_students(course: Course, chapter: str, students: Sequence[str] | None = None) -> list[str]:
-    """Return whose submissions are meant, in order.
+    """Return the selected students, in order.
 
     Args:
         course: the course.
         chapter: the chapter's name.
-        students: who was asked for; by default everybody who has handed something in.
+        students: the requested students; by default all who have handed in.
 
     Raises:
-        CourseError: if one of them has handed nothing in, or nobody has.
+        CourseError: if one of them has not handed in, or nobody has.
     """
     submitted = submitted_students(course, chapter)
     selected = submitted if students is None else sorted(set(students))
@@ -41,17 +41,17 @@ def wanted_students(course: Course, chapter: str, students: Sequence[str] | None
 
 
 def submitted_students(course: Course, chapter: str) -> list[str]:
-    """Return who has handed something in for a chapter, in order."""
+    """Return the students who have handed in a chapter, in order."""
     return sorted(path.parent.name for path in course.folder("submitted").glob(f"*/{chapter}") if path.is_dir())
 
 
 def files_of(course: Course, chapter: str, notebook: Path) -> CompanionFiles:
-    """Return what a submitted notebook finds beside it; of two files with one name the course's counts."""
+    """Return the files beside a submitted notebook; of two files with the same name the course's counts."""
     return companion_files([notebook.parent, course.folder("source", chapter=chapter)])
 
 
 def submission_hash(notebook: Path, files: Mapping[str, str]) -> str:
-    """Return a hash of a submission: the notebook, the time stamp that decides about late penalties, and what lies beside it.
+    """Hash a submission: the notebook, its time stamp (for late penalties) and the files beside it.
 
     Args:
         notebook: the notebook.

@@ -1,4 +1,4 @@
-"""Make known mistakes: edits of the reference that stand in a TOML file beside each check.
+"""Create known mistakes: edits of the reference in a TOML file beside each check.
 
 ``edited`` makes the mistaken code out of the reference, ``table`` reads the file. Nothing here knows an exercise.
 """

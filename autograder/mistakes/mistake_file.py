@@ -20,14 +20,14 @@ _EQUIVALENT_KEYS = {"line", "before", "after", "reason"}
 
 @dataclass(frozen=True)
 class Equivalent:
-    """A change of the reference that nobody could tell from it, so that no check finds it (see ``autograder.mutation``).
+    """A change of the reference without any effect, which no check can find (see ``autograder.mutation``).
 
     Attributes:
-        line: the line that is changed, without its margin.
-        before: what stands there.
-        after: what the change puts there.
+        line: the changed line, without its margin.
+        before: the original text in it.
+        after: the new text.
         reason: why it makes no difference, in a few words.
-        of: the definition, if it is not the exercise itself.
+        of: the changed definition, if it is not the exercise itself.
     """
 
     line: str
@@ -38,7 +38,7 @@ class Equivalent:
 
 
 class MistakeFile(Sequence[Misconception]):
-    """The known mistakes of one exercise. The file is read when somebody first asks, and an edit is applied when its mistake first runs.
+    """The known mistakes of one exercise. The file is read on first use, and an edit is applied when its mistake first runs.
 
     Args:
         path: the TOML file: tables ``[[mistake]]`` with ``name``, ``class``, ``read``, ``told``, and ``edits`` or ``body`` or both; and

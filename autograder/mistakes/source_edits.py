@@ -1,7 +1,7 @@
-"""Make a mistaken implementation out of the reference by editing its source.
+"""Create a wrong implementation by editing the source of the reference.
 
-The edited definition runs in a module of its own. It imports whatever it does not change; what stands between the exercise and an edited
-helper is copied beside it, so that the exercise really runs the edited helper.
+The edited definition runs in its own module. It imports unchanged names; the definitions between the exercise and an edited helper are
+copied, so that the exercise really runs the edited helper.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ PROJECT = "tfcourse"
 
 
 class EditError(CourseError):
-    """An edit does not fit the source that it is meant for."""
+    """An edit does not fit its source."""
 
 
 @dataclass(frozen=True)
@@ -41,13 +41,13 @@ class Edit:
     """One change of a definition's source, exactly one of four kinds.
 
     Attributes:
-        find: text that stands exactly once in the code, docstrings apart.
-        replace: what comes in its place.
-        drop: the beginning of exactly one statement, which is taken out as a whole.
-        returns: an expression in which ``{result}`` is what the code returned; it is returned in its place.
+        find: text that occurs exactly once in the code, without docstrings.
+        replace: its replacement.
+        drop: the beginning of exactly one statement, which is removed.
+        returns: an expression to return instead of the result, which it contains as ``{result}``.
         first: statements to run before all others.
-        of: the definition to edit: a helper or another exercise that the reference reaches, or a method, as ``Class.method``; by default
-            the exercise itself, and of a class its ``forward`` for ``returns`` and ``first``.
+        of: the definition to edit: a helper or another exercise that the reference uses, or a method, as ``Class.method``; by default the
+            exercise itself, or for a class and ``returns`` or ``first`` its ``forward``.
     """
 
     find: str = ""
@@ -69,13 +69,13 @@ class Edit:
 
 @dataclass(frozen=True)
 class Node:
-    """A top-level definition of the project: where it stands, and its code without docstrings.
+    """A top-level definition of the project: its location, and its code without docstrings.
 
     Attributes:
         module: the module that holds it.
         name: its name.
         code: its lines without docstrings.
-        numbers: where each of these lines stands in the module's file, from 1.
+        numbers: the number of each of these lines in the module's file, from 1.
     """
 
     module: str
@@ -91,12 +91,12 @@ class Node:
 def apply_edits(
     reference: Callable[..., Any], edits: Sequence[Edit], *, body: str | None = None, name: str, file: Path
 ) -> Callable[..., Any]:
-    """Return the reference with its source edited.
+    """Apply edits to the source of the reference and return the wrong implementation.
 
     Args:
         reference: a public function or class of the project.
         edits: the changes, applied in order.
-        body: statements that come in the place of the whole body (of a class: everything in it), before the edits.
+        body: statements that replace the whole body (of a class: everything in it) before the edits.
         name: short name of the mistake.
         file: the file that declares it: tracebacks name it.
 
@@ -108,7 +108,7 @@ def apply_edits(
 
 
 def edited_source(reference: Callable[..., Any], edits: Sequence[Edit], *, body: str | None = None) -> str:
-    """Return the source of a module that defines the edited reference.
+    """Return the source of a module with the edited reference.
 
     Raises:
         EditError: if an edit does not fit.
@@ -132,7 +132,7 @@ def edited_source(reference: Callable[..., Any], edits: Sequence[Edit], *, body:
 
 
 def _target(edit: Edit, start: tuple[str, str], reached: Mapping[tuple[str, str], Node]) -> tuple[tuple[str, str], str]:
-    """Return which definition an edit is meant for, and which of its methods, or an empty name."""
+    """Return the definition that an edit changes, and the method, or an empty name."""
     owner, _, method = edit.of.partition(".")
     if not owner:
         is_class = reached[start].code.lstrip().startswith(("class ", "@")) and "class " in reached[start].code
@@ -168,7 +168,7 @@ def _apply(edit: Edit, code: str, method: str) -> str:
 
 
 def _span(code: str, method: str) -> tuple[int, int]:
-    """Return where a method stands in a class's code; the whole code if there is no name."""
+    """Return the start and end of a method in a class's code; those of the whole code without a name."""
     if not method:
         return 0, len(code)
     text = ModuleSource(Path("edited"), code)
@@ -181,7 +181,7 @@ def _span(code: str, method: str) -> tuple[int, int]:
 
 
 def _parsed(part: str) -> tuple[ModuleSource, str]:
-    """Return a piece of code that stands at some margin as a module, and the margin."""
+    """Parse indented code as a module, and return it with its indentation."""
     margin = part[: len(part) - len(part.lstrip())]
     return ModuleSource(Path("edited"), textwrap.dedent(part)), margin
 
@@ -203,7 +203,7 @@ def _without(part: str, beginning: str) -> str:
 
 
 def _is_alone(node: ast.stmt, tree: ast.Module) -> bool:
-    """Whether a statement is the only one of its block, so that something must come in its place."""
+    """Return whether a statement is the only one of its block, which must not become empty."""
     blocks = (getattr(parent, field, None) for parent in ast.walk(tree) for field in ("body", "orelse", "finalbody"))
     return any(isinstance(block, list) and len(block) == 1 and block[0] is node for block in blocks)
 
@@ -227,7 +227,7 @@ def _with_returns(part: str, expression: str) -> str:
 
 
 def _own_returns(node: ast.AST) -> Iterator[ast.Return]:
-    """Yield the return statements of a function, those of functions within it apart."""
+    """Yield the return statements of a function, without those of inner functions."""
     for child in ast.iter_child_nodes(node):
         if isinstance(child, ast.Return):
             yield child
@@ -260,7 +260,7 @@ def _with_body(code: str, body: str) -> str:
 
 
 class Sources:
-    """The project's definitions, and which of them read which."""
+    """The project's definitions and their dependencies."""
 
     def __init__(self) -> None:
         self._texts: dict[str, ModuleSource] = {}
@@ -271,7 +271,7 @@ class Sources:
         return self._texts[module]
 
     def node(self, module: str, name: str) -> Node | None:
-        """Return a definition of the project; None for what is imported from elsewhere, built in, or no function and no class."""
+        """Return a definition of the project; None for other imports, built-ins, and names that are no function or class."""
         statement = self.text(module).definitions.get(name)
         if not isinstance(statement, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
             return None
@@ -280,7 +280,7 @@ class Sources:
         return Node(module, name, "\n".join(text.lines[number - 1] for number in numbers), numbers)
 
     def neighbours(self, module: str, name: str) -> Iterator[tuple[str, str]]:
-        """Yield the functions and classes of the project that a definition reads."""
+        """Yield the functions and classes of the project that a definition uses."""
         text = self.text(module)
         for read in text.reads(text.definitions[name]):
             key = self._resolve(module, read.id)
@@ -298,7 +298,7 @@ class Sources:
         return key if self.node(*key) is not None else None
 
     def reachable(self, start: tuple[str, str]) -> dict[tuple[str, str], Node]:
-        """Return every definition of the project that one reaches, itself among them; those that it needs come first."""
+        """Return every definition of the project that one uses, directly or indirectly, and itself; dependencies come first."""
         definitions: dict[tuple[str, str], Node] = {}
         visited: set[tuple[str, str]] = set()
 
@@ -320,7 +320,7 @@ class Sources:
     def module_source(
         self, start: tuple[str, str], reached: Mapping[tuple[str, str], Node], changed: Mapping[tuple[str, str], str]
     ) -> str:
-        """Return a module with the changed definitions and with those through which the start reaches them."""
+        """Return a module with the changed definitions and those through which the start uses them."""
         copied = self._between(start, reached, set(changed))
         names = [name for _, name in copied]
         if len(set(names)) != len(names):
@@ -334,7 +334,7 @@ class Sources:
     def _between(
         self, start: tuple[str, str], reached: Mapping[tuple[str, str], Node], targets: set[tuple[str, str]]
     ) -> set[tuple[str, str]]:
-        """Return the definitions on the ways from the start to the targets, both ends included."""
+        """Return the definitions on the paths from the start to the targets, both ends included."""
         copied = set(targets) | {start}
         grown = True
         while grown:
@@ -346,7 +346,7 @@ class Sources:
         return copied
 
     def _imports(self, parts: Sequence[tuple[tuple[str, str], str]], copied: set[str]) -> list[str]:
-        """Return the imports that copied definitions need, in the words of their modules."""
+        """Return the imports that copied definitions need, as in their modules."""
         lines: dict[str, str] = {}
         for (module, _), code in parts:
             text = self.text(module)
@@ -374,7 +374,7 @@ class Sources:
         return statement
 
 
-# What edits may use besides the names of the reference's module.
+# Names that edits may use besides those of the reference's module.
 _WELL_KNOWN = {
     "F": "from torch.nn import functional as F",
     "Tensor": "from torch import Tensor",
@@ -387,7 +387,7 @@ _WELL_KNOWN = {
 
 
 def _without_docstrings(node: Definition) -> tuple[int, ...]:
-    """Return the numbers of a definition's lines that belong neither to its docstring nor to those of its methods."""
+    """Return the line numbers of a definition without its docstring and its methods' docstrings."""
     owners: list[Definition] = [node]
     if isinstance(node, ast.ClassDef):
         owners += [item for item in node.body if isinstance(item, (ast.FunctionDef, ast.AsyncFunctionDef))]
@@ -397,7 +397,7 @@ def _without_docstrings(node: Definition) -> tuple[int, ...]:
 
 
 def run_source(text: str, name: str, file: str) -> Callable[..., Any]:
-    """Run the source of a module of its own and return what it defines under a name; tracebacks show the source under ``file``.
+    """Run source as a new module and return its definition of a name; tracebacks show the source under ``file``.
 
     Raises:
         EditError: if it does not run.

@@ -1,4 +1,4 @@
-"""What an executed notebook says: scores, verdicts, errors and times, by exercise."""
+"""Read scores, verdicts, errors and times from an executed notebook, by exercise."""
 
 from __future__ import annotations
 
@@ -17,20 +17,20 @@ from autograder.submission.manifest import Manifest
 from autograder.submission.problem import Problem, shortened
 
 _LONGEST_ERROR = 500
-# So many of the files that were handed in are named.
+# The most submitted files that a message names.
 _NAMED = 5
 
 
 def exercise_results(
     manifest: Manifest, notebook: Any, scores: Mapping[str, float], seconds: Mapping[str, float]
 ) -> tuple[ExerciseResult, ...]:
-    """Return what came of each exercise of a chapter.
+    """Return the result of each exercise of a chapter.
 
     Args:
         manifest: the chapter's cells.
         notebook: the executed notebook.
         scores: points by test cell.
-        seconds: how long a cell ran, by its name.
+        seconds: running time by cell.
     """
     return tuple(_exercises(manifest, notebook, scores, seconds))
 
@@ -53,14 +53,14 @@ def _exercises(
 
 
 def no_exercises(manifest: Manifest, why: str) -> tuple[ExerciseResult, ...]:
-    """Return the exercises of a chapter where nothing could be run: no points, and the reason."""
+    """Return results for a chapter that could not run: no points, and the reason."""
     return tuple(
         ExerciseResult(exercise_of(cell.name), 0.0, cell.points, error=why) for cell in manifest.cells if cell.is_test
     )
 
 
 def no_notebook(folder: Path) -> Problem:
-    """Return the problem of a submission's folder in which the chapter's notebook is missing; it names what was handed in."""
+    """Return the problem of a submission without the chapter's notebook; it names the submitted files."""
     student, chapter = folder.parent.name, folder.name
     problem = f"The folder submitted/{student}/{chapter} has no {chapter}.ipynb"
     names = sorted(path.name for path in folder.glob("*") if path.name != "timestamp.txt")
@@ -72,25 +72,25 @@ def no_notebook(folder: Path) -> Problem:
 
 
 def to_decide(course: Course, student: str, chapter: str, notebooks: Sequence[Notebook]) -> Problem:
-    """Return the problem of a submission of which it is open which notebook counts."""
+    """Return the problem of a submission with several notebooks of which none is chosen."""
     problem = f"{len(notebooks)} notebooks, and it is open which one counts: {'; '.join(map(str, notebooks))}."
     command = shell_command(course, "choose", student, chapter, "FILE")
     return Problem("to decide", problem, do=f"No score is recorded before you choose: {command}")
 
 
 def exercise_of(test: str) -> str:
-    """Return the exercise that a test cell is about."""
+    """Return the exercise of a test cell."""
     return test.removeprefix("test_")
 
 
 def scores_of(notebook: Any) -> dict[str, float]:
-    """Return the points of each test cell as nbgrader reads them from its outputs."""
+    """Return the points of each test cell, as nbgrader reads them from its outputs."""
     cells = _by_name(notebook).items()
     return {name: float(determine_grade(cell)[0] or 0.0) for name, cell in cells if cell.metadata.nbgrader["grade"]}
 
 
 def seconds_of(notebook: Mapping[str, Any]) -> dict[str, float]:
-    """Return how long each named cell of an executed notebook ran; plain JSON will do."""
+    """Return the running time of each named cell of an executed notebook, given as plain JSON."""
     seconds = {}
     for name, cell in _by_name(notebook).items():
         times = cell["metadata"].get("execution", {})
@@ -106,7 +106,7 @@ def _by_name(notebook: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _verdict(cell: Any) -> tuple[Verdict | None, str]:
-    """Return a test cell's verdict, or why there is none."""
+    """Return a test cell's verdict, or the reason why it has none."""
     for output in cell.outputs:
         if output.output_type == "error":
             return None, shortened(f"{output.ename}: {output.evalue}".strip(": "), _LONGEST_ERROR)

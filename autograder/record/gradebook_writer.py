@@ -1,4 +1,4 @@
-"""Writing grades, through nbgrader's own converter: late penalties, comments, checksums and missing files are as nbgrader has them."""
+"""Write grades through nbgrader's converter, so that penalties, comments, checksums and missing files are as in nbgrader."""
 
 from __future__ import annotations
 
@@ -42,11 +42,11 @@ from autograder.submission.notebook_reader import UnreadableError
 from autograder.submission.problem import METADATA_KEY
 from autograder.submission.timestamp import read_timestamp
 
-# Sanitised notebooks that wait for being recorded; what falls out is sanitised once more.
+# The most sanitised notebooks in memory; an evicted one is sanitised again before it is recorded.
 KEPT = 512
-# Databases limit how many values a question may name.
+# Databases limit the number of values in a query.
 _AT_ONCE = 500
-# Where the exporter leaves the notebook of which it has made a text, for whoever would read that again.
+# The resource under which the exporter keeps the notebook that it has serialized, so that it need not be parsed again.
 EXPORTED = "tfcourse_notebook"
 
 
@@ -54,8 +54,8 @@ class RecordError(Exception):
     """nbgrader could not read or record a submission.
 
     Args:
-        reason: nbgrader's own last word on it.
-        by_submission: whether what is in the submission may be the cause. A database that is locked is nobody's, nor is a full disk.
+        reason: nbgrader's last error message.
+        by_submission: whether the submission's contents may be the cause. A locked database or a full disk is not.
     """
 
     def __init__(self, reason: str, *, by_submission: bool = False) -> None:
@@ -64,22 +64,22 @@ class RecordError(Exception):
 
     @classmethod
     def of(cls, error: Exception) -> RecordError:
-        """Return what an exception at one submission amounts to."""
+        """Convert an exception at one submission."""
         return cls(f"{type(error).__name__}: {error}", by_submission=not isinstance(error, _OF_THE_MACHINE))
 
 
-# What says nothing about the submission at which it happens.
+# Exceptions that the submission's contents cannot cause.
 _OF_THE_MACHINE = (SQLAlchemyError, InvalidEntry, OSError, MemoryError)
 
 
 @dataclass(frozen=True)
 class RecordedGrade:
-    """A grade as it stands in the gradebook.
+    """A grade in the gradebook.
 
     Attributes:
-        auto_score: points given by the machine; None where a person has to look.
-        max_score: points that could be given.
-        needs_manual_grade: whether a person has to look.
+        auto_score: points from the autograder; None if a person must grade.
+        max_score: the most points.
+        needs_manual_grade: whether a person must grade.
     """
 
     auto_score: float | None
@@ -89,12 +89,12 @@ class RecordedGrade:
 
 @dataclass(frozen=True)
 class Recorded:
-    """A submission as it was recorded.
+    """A recorded submission.
 
     Attributes:
-        notebook: the graded notebook, as nbgrader keeps it.
+        notebook: the graded notebook, as nbgrader stores it.
         grades: its grades, by cell.
-        late_penalty: the points that it loses for being late.
+        late_penalty: its late penalty in points.
     """
 
     notebook: Any
@@ -103,7 +103,7 @@ class Recorded:
 
 
 class CopyOutputs(NbGraderPreprocessor):  # type: ignore[misc]
-    """Stands where nbgrader executes: gives a notebook the outputs that a worker has already brought."""
+    """A replacement for nbgrader's Execute that copies the outputs from a worker into the notebook."""
 
     def preprocess(self, nb: Any, resources: Any) -> tuple[Any, Any]:
         """Copy outputs and problems from the executed notebook, which must be the same notebook."""
@@ -119,13 +119,13 @@ class CopyOutputs(NbGraderPreprocessor):  # type: ignore[misc]
 
 @dataclass(frozen=True)
 class Sanitised:
-    """A submission as it was sanitised, until it is recorded.
+    """A sanitised submission that is not recorded yet.
 
     Attributes:
         path: the submitted file.
-        digest: a hash of it; another one means that the file has been replaced since.
+        digest: a hash of it, to notice that the file was replaced.
         notebook: the sanitised notebook, as JSON.
-        resources: what nbconvert says along with it.
+        resources: nbconvert's resources.
     """
 
     path: Path
@@ -134,12 +134,12 @@ class Sanitised:
     resources: Any
 
     def is_of(self, path: str) -> bool:
-        """Whether this is what sanitising a file would give now."""
+        """Return whether sanitising the file now would give this result."""
         return self.path == Path(path) and self.digest == _digest(self.path)
 
 
 class _Folders(CourseDirectory):  # type: ignore[misc]
-    """nbgrader's folders, where a time stamp is read as any file of a student's is: no link, no pipe, and what is no time is none."""
+    """nbgrader's course directory with a safe reader for time stamps: it refuses links and pipes and ignores invalid times."""
 
     def get_existing_timestamp(self, dest_path: str) -> datetime | None:
         try:
@@ -149,17 +149,17 @@ class _Folders(CourseDirectory):  # type: ignore[misc]
 
 
 class _SanitiseOnce(BaseConverter):  # type: ignore[misc]
-    """Stands between Autograde and its base: what was sanitised before the run is not sanitised again after it."""
+    """A base of Autograde that does not repeat the sanitising from before the run."""
 
     sanitised = AnyTrait(None, allow_none=True, help="The submission as it was sanitised, or None.")
     written = AnyTrait(help="The notebook that was written last.")
 
     def init_assignment(self, assignment_id: str, student_id: str) -> None:
-        """Copy what lies beside a notebook, but no link, pipe or device: nbgrader would follow the one and wait for the others."""
+        """Copy the files beside a notebook, but no link, pipe or device: nbgrader would follow links and wait for the others."""
         source, target = (Path(form(assignment_id, student_id)) for form in (self._format_source, self._format_dest))
         if source.is_symlink() or source.parent.is_symlink():
             return
-        # nbgrader lists a file's folder anew for every file and pattern.
+        # nbgrader lists the folder again for every file and pattern.
         for name in file_names(source, self._is_ignored)[0][:MAX_FILES]:
             path = source / name
             if stat.S_ISREG(path.lstat().st_mode):
@@ -169,7 +169,7 @@ class _SanitiseOnce(BaseConverter):  # type: ignore[misc]
                 shutil.copy(path, copy, follow_symlinks=False)
 
     def _is_ignored(self, name: str) -> bool:
-        # As a shell and nbgrader have it, a pattern finds no hidden file but by its dot.
+        # As in a shell and in nbgrader, a pattern matches hidden files only if it begins with a dot.
         patterns = [pattern for pattern in (*self.coursedir.ignore, "*.ipynb") if name[0] != "." or pattern[:1] == "."]
         return any(fnmatch(name, pattern) for pattern in patterns)
 
@@ -186,14 +186,14 @@ class _SanitiseOnce(BaseConverter):  # type: ignore[misc]
         exported = resources.pop(EXPORTED, None)
         super().write_single_notebook(output, resources)
         if not self._sanitizing:
-            # The journal will say that it is there, also after a power cut.
+            # The journal will say that the file exists, so it must survive a power cut.
             with Path(self.writer.build_directory, f"{resources['unique_key']}.ipynb").open("rb") as file:
                 os.fsync(file.fileno())
         self.written = reader.reads(output) if exported is None and not self._sanitizing else exported
 
 
 class SubmissionRecorder(Autograde, _SanitiseOnce):  # type: ignore[misc]
-    """nbgrader's Autograde for one submission that has been run elsewhere."""
+    """nbgrader's Autograde for one submission that has run elsewhere."""
 
     executed = AnyTrait(help="The executed notebook.")
     manifest = AnyTrait(help="The chapter's cells, for the step that restores them.")
@@ -209,10 +209,10 @@ class SubmissionRecorder(Autograde, _SanitiseOnce):  # type: ignore[misc]
             super()._init_preprocessors()
 
     def run_post_convert_hook(self) -> None:
-        """Leave the course's own hook for :meth:`tell`: it may want the gradebook, where now another unit is being written."""
+        """Postpone the course's hook to :meth:`tell`: it may open the gradebook, which has an open transaction here."""
 
     def tell(self) -> None:
-        """Run the course's own hook, if there is one."""
+        """Run the course's hook, if there is one."""
         super().run_post_convert_hook()
 
     def _steps(self, named: Sequence[Any]) -> list[type]:
@@ -221,10 +221,10 @@ class SubmissionRecorder(Autograde, _SanitiseOnce):  # type: ignore[misc]
 
 @dataclass(frozen=True)
 class GradebookWriter:
-    """The gradebook of a course, and nbgrader's way into it. Only one process may hold it.
+    """Writes to a course's gradebook by nbgrader's means. Only one process may hold it.
 
-    Configuration, manifest and database are opened when they are first needed and kept until :meth:`close`, so that one object should
-    serve a whole run; as a context manager it closes itself.
+    Configuration, manifest and database are opened on first use and kept until :meth:`close`, so one object should serve a whole run. As a
+    context manager it closes itself.
 
     Attributes:
         course: the course.
@@ -243,7 +243,7 @@ class GradebookWriter:
         self.close()
 
     def close(self) -> None:
-        """Let go of the database. What is asked for afterwards opens it again."""
+        """Close the database. Later calls open it again."""
         shared: CachedGradebook | None = self.__dict__.pop("_shared", None)
         if shared is not None:
             shared.dispose()
@@ -274,7 +274,7 @@ class GradebookWriter:
         return self._variants[kind]
 
     def _recorder(self, student: str, log: logging.Logger) -> SubmissionRecorder:
-        # nbgrader takes the id for a glob pattern.
+        # nbgrader uses the id as a glob pattern.
         coursedir = _Folders(config=self.config, assignment_id=self.chapter, student_id=glob.escape(student))
         recorder: SubmissionRecorder = self._variant(SubmissionRecorder)(
             coursedir=coursedir,
@@ -288,10 +288,10 @@ class GradebookWriter:
         return recorder
 
     def refuse_unusable_steps(self) -> None:
-        """Make each of nbgrader's steps once, as the course configures them: what fails here would fail for every submission.
+        """Instantiate each of nbgrader's steps once with the course's configuration: a failure here would occur for every submission.
 
         Raises:
-            CourseError: if a step, or the class that decides about late penalties, cannot be imported or made.
+            CourseError: if a step, or the class for late penalties, cannot be imported or instantiated.
         """
         try:
             recorder = self._recorder("nobody", capture_log()[0])
@@ -308,11 +308,11 @@ class GradebookWriter:
 
     @contextmanager
     def gradebook(self) -> Iterator[CachedGradebook]:
-        """Yield the gradebook. What is committed in the block is written at its end, all or none of it.
+        """Yield the gradebook. Commits in the block are written at its end, all or none.
 
         Raises:
-            RecordError: if the database does not do as it is told.
-            CourseError: if it cannot for want of a disk that can be written, or of a gradebook that is whole.
+            RecordError: if the database fails.
+            CourseError: if the disk cannot be written, or the gradebook is damaged.
         """
         try:
             with silence_warnings(), self._shared as gradebook:
@@ -321,21 +321,21 @@ class GradebookWriter:
             raise self._as_error(error, f"{type(error).__name__}: {error}") from error
 
     def _as_error(self, error: BaseException, reason: str) -> RecordError | CourseError:
-        """Return what to raise for an exception: what one submission suffers from, or what all of them would."""
+        """Convert an exception to one that concerns this submission or all of them."""
         where = sqlite_file(make_url(self.course.gradebook_url)) or self.course.root
         by_submission = not isinstance(error, _OF_THE_MACHINE)
         return explained_for_all(error, where) or RecordError(reason, by_submission=by_submission)
 
     def sanitise(self, student: str, path: Path, *, instead: Path | None = None) -> str:
-        """Return a submission as nbgrader's sanitising preprocessors leave it, as JSON; nothing is written.
+        """Run nbgrader's sanitising preprocessors on a submission and return it as JSON; nothing is written.
 
         Args:
-            student: whose it is.
-            path: where the submission lies, or would lie.
-            instead: another notebook that is to be read as if it were the submission; it cannot be recorded afterwards.
+            student: the student's id.
+            path: the submission's path, which need not exist.
+            instead: another notebook to read instead of the submission; it cannot be recorded afterwards.
 
         Raises:
-            RecordError: if nbgrader would not.
+            RecordError: if nbgrader fails.
         """
         log, _ = capture_log()
         recorder = self._recorder(student, log)
@@ -360,16 +360,16 @@ class GradebookWriter:
         """Record an executed notebook.
 
         Args:
-            student: whose it is.
+            student: the student's id.
             executed: the notebook, as JSON.
-            manual: the cells that a person has given points to and that wait for nobody, where nbgrader asks for another look.
+            manual: manually graded cells that need no second look, although nbgrader asks for one.
 
         Returns:
-            What is in the gradebook now.
+            The submission in the gradebook.
 
         Raises:
-            RecordError: if nbgrader would not.
-            CourseError: if it cannot for want of a disk that can be written, or of a gradebook that is whole.
+            RecordError: if nbgrader fails.
+            CourseError: if the disk cannot be written, or the gradebook is damaged.
         """
         log, errors = capture_log()
         recorder = self._recorder(student, log)
@@ -383,16 +383,16 @@ class GradebookWriter:
                 grades, penalty = self.grades(student)
             recorder.tell()
         except Exception as error:
-            # As nbgrader does it for what fails before the commit: no graded notebook stays whose grades are not in the gradebook.
+            # As in nbgrader, no graded notebook may stay without its grades in the gradebook.
             shutil.rmtree(self.course.folder("autograded", student, self.chapter), ignore_errors=True)
             cause = errors.error or error
             raise self._as_error(cause, errors.cause(error)) from cause
         return Recorded(recorder.written, grades, penalty)
 
     def record_zero(self, student: str) -> None:
-        """Record a submission without a notebook as nbgrader records a missing file: 0 points, nothing to be looked at.
+        """Record a submission without a notebook as nbgrader records a missing file: 0 points and nothing to grade by hand.
 
-        What an earlier attempt left in ``autograded/`` goes, as it does whenever nbgrader grades again.
+        This removes an earlier attempt from ``autograded/``, as nbgrader does.
 
         Raises:
             RecordError: as :meth:`gradebook` does.
@@ -411,9 +411,9 @@ class GradebookWriter:
             shutil.rmtree(graded)
 
     def withdraw(self, student: str) -> None:
-        """Take back the points of a submission that another file has replaced, where that could not be graded.
+        """Withdraw the points of a submission whose replacement could not be graded.
 
-        What a person has given is kept, and waits for a person to look again.
+        Manual points stay, and are marked for a second look.
 
         Raises:
             RecordError: as :meth:`gradebook` does.
@@ -428,7 +428,7 @@ class GradebookWriter:
             gradebook.db.commit()
 
     def grades(self, student: str) -> tuple[dict[str, RecordedGrade], float]:
-        """Return what the gradebook says about a submission: grades by cell, and the late penalty.
+        """Return a submission's grades by cell and its late penalty from the gradebook.
 
         Raises:
             nbgrader.api.MissingEntry: if it has none.
@@ -445,7 +445,7 @@ class GradebookWriter:
             return grades, float(notebook.late_submission_penalty or 0.0)
 
     def name_students(self, names: Mapping[str, Mapping[str, str]]) -> None:
-        """Write the names of students into the gradebook, where it does not have them yet.
+        """Write the names of students to the gradebook if they are missing there.
 
         Raises:
             RecordError: as :meth:`gradebook` does.

@@ -1,8 +1,7 @@
-"""The journal of a chapter: what has been done with each submission, in ``COURSE/journal/CHAPTER.jsonl``.
+"""Keep the journal of a chapter, an event log of its submissions, in ``COURSE/journal/CHAPTER.jsonl``.
 
-It is only ever appended to, one JSON object a line, and does two jobs. It is the event log. And a run that was killed is resumed from it:
-a submission is *begun* before anything of it is written elsewhere and *recorded* after all of it is; what was begun and not recorded is
-graded again, whatever a result file says.
+The journal is append-only, with one JSON object per line. A killed run resumes from it: a submission is *begun* before any of its files
+is written, and *recorded* after all are. A submission that was begun and not recorded is graded again, whatever a result file says.
 """
 
 from __future__ import annotations
@@ -25,13 +24,13 @@ BEGUN, RECORDED, FAILED, STALE = "begun", "recorded", "failed", "stale"
 
 @dataclass(frozen=True)
 class SubmissionState:
-    """What a journal says about one submission.
+    """The state of one submission according to the journal.
 
     Attributes:
         last_event: the last event.
-        submission: hash of the submission that the last recording was begun with.
-        manual_cells: cells of it that a person had settled before a recording that was never finished.
-        failed_submission: hash of the submission of which grading came to no end, in a run after the last recording.
+        submission: hash of the submission in the last ``begun`` event.
+        manual_cells: its manually graded cells before a recording that did not finish.
+        failed_submission: hash of a submission whose grading failed in a run after the last recording.
     """
 
     last_event: str = ""
@@ -44,17 +43,17 @@ NO_STATE = SubmissionState()
 
 
 def journal_path(course: Course, chapter: str) -> Path:
-    """Return where the journal of a chapter is kept."""
+    """Return the path of a chapter's journal."""
     return course.root / "journal" / f"{chapter}.jsonl"
 
 
 def events(course: Course, chapter: str) -> list[dict[str, Any]]:
-    """Return what a journal holds, in order; nothing if there is none.
+    """Return a journal's events in order; none without a journal.
 
-    A last line without its end was being written when the machine stopped: it is left out, for nothing was done after it.
+    A last line without its end is skipped: the machine stopped while writing it, and no event follows.
 
     Raises:
-        CourseError: if any other line cannot be read.
+        CourseError: if another line cannot be read.
     """
     path = journal_path(course, chapter)
     lines = path.read_bytes().split(b"\n")[:-1] if path.is_file() else []
@@ -75,7 +74,7 @@ def events(course: Course, chapter: str) -> list[dict[str, Any]]:
 
 
 def submission_states(course: Course, chapter: str) -> dict[str, SubmissionState]:
-    """Return what the journal says about each submission."""
+    """Return the state of each submission according to the journal."""
     states: dict[str, SubmissionState] = {}
     for event in events(course, chapter):
         name = event.get("event", "")
@@ -100,11 +99,11 @@ def submission_states(course: Course, chapter: str) -> dict[str, SubmissionState
 
 @dataclass
 class Journal:
-    """A journal that is open for writing.
+    """An open journal.
 
     Attributes:
         path: its file.
-        run: a name for this run of the grader, in each of its lines.
+        run: identifies this run of the grader in each of its lines.
     """
 
     path: Path
@@ -119,9 +118,9 @@ class Journal:
         """Append an event.
 
         Args:
-            event: what happened.
-            durable: do not return before it would survive a power cut.
-            facts: what belongs to it, ready for JSON.
+            event: the event's name.
+            durable: return only when the line would survive a power cut.
+            facts: the event's data, ready for JSON.
         """
         now = datetime.now(UTC).isoformat(timespec="milliseconds")
         line = json.dumps({"time": now, "run": self.run, "event": event, **facts})
@@ -132,22 +131,22 @@ class Journal:
             os.fsync(self._file)
 
     def stale(self, students: Sequence[str]) -> None:
-        """Say that these students' submissions are to be graded again, also if this run does not get to them."""
+        """Mark these students' submissions for regrading, even if this run stops before them."""
         self.write(STALE, durable=True, students=list(students))
 
     def begun(self, student: str, submission: str, manual_cells: Collection[str] = ()) -> None:
-        """Say that from now on something of a submission may be written, in the gradebook or elsewhere.
+        """Record that writing a submission's grade begins.
 
         Args:
-            student: whose.
-            submission: hash of what was handed in.
-            manual_cells: cells that a person has settled, and that are to stay settled.
+            student: the student's id.
+            submission: hash of the submission.
+            manual_cells: manually graded cells that must stay so.
         """
         more = {"settled": sorted(manual_cells)} if manual_cells else {}
         self.write(BEGUN, durable=True, student=student, submission=submission, **more)
 
     def recorded(self, student: str, **facts: object) -> None:
-        """Say that all of a submission is written."""
+        """Record that a submission's grade is completely written."""
         self.write(RECORDED, durable=True, student=student, **facts)
 
     def close(self) -> None:
@@ -156,7 +155,7 @@ class Journal:
 
 
 def _drop_torn_line(path: Path) -> None:
-    """Cut off a last line that was never finished, so that the next one starts on its own."""
+    """Remove an unfinished last line, so that the next event starts on its own line."""
     if not path.is_file():
         return
     with path.open("r+b") as file:
@@ -168,7 +167,7 @@ def _drop_torn_line(path: Path) -> None:
 
 @contextmanager
 def open_journal(course: Course, chapter: str) -> Iterator[Journal]:
-    """Yield the journal of a chapter. The caller holds the course's lock."""
+    """Open the journal of a chapter. The caller holds the course's lock."""
     journal = Journal(journal_path(course, chapter))
     try:
         yield journal

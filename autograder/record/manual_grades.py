@@ -1,4 +1,4 @@
-"""Which marks of a person stay as they are when a submission is graded again; nbgrader asks for another look at each of them."""
+"""Select the manual grades that survive a regrade without a second look, which nbgrader would ask for."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from autograder.submission.manifest import Manifest
 
 
 def manually_graded_cells(books: GradebookWriter, manifest: Manifest, student: str) -> frozenset[str]:
-    """Return the cells of a student that a person has given points to, tests included, and that wait for nobody."""
+    """Return a student's manually graded cells, including tests, that need no second look."""
     with books.gradebook() as gradebook:
         try:
             notebook = gradebook.find_submission_notebook(manifest.chapter, manifest.chapter, student)
@@ -31,15 +31,15 @@ def manually_graded_cells(books: GradebookWriter, manifest: Manifest, student: s
 
 
 def unchanged_cells(manifest: Manifest, graded: Path, executed: str) -> frozenset[str]:
-    """Return the graded cells of which a person would see now what was to be seen before.
+    """Return the graded cells that look the same as in the earlier graded notebook.
 
-    An answer is the same if its text is. What a test says depends on all that the student has written, so tests are the same if
-    everything is; how many points the checks give now makes no difference to a person's own decision.
+    An answer is the same if its text is. A test depends on all of the student's code, so tests are the same if all texts are; changed
+    points of the checks do not affect a manual grade.
 
     Args:
         manifest: the chapter's cells.
-        graded: the notebook as it was graded before; it need not be there.
-        executed: the notebook as it was run now, as JSON.
+        graded: the earlier graded notebook; it need not exist.
+        executed: the executed notebook, as JSON.
     """
     try:
         before = _sources(json.loads(graded.read_text(encoding="utf-8")), manifest)
@@ -53,7 +53,7 @@ def unchanged_cells(manifest: Manifest, graded: Path, executed: str) -> frozense
 
 
 class _Sources:
-    """The texts of a notebook's cells that are not the course's own, in order, and those of them that have a name."""
+    """The texts of a notebook's student cells, in order and by name."""
 
     def __init__(self) -> None:
         self.written: list[str] = []

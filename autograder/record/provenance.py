@@ -1,4 +1,4 @@
-"""What a grade was made with: checks, environment, limits and isolation, so that it can be repeated and a change be noticed."""
+"""Describe the provenance of a grade (checks, environment, limits, isolation), to repeat it and to detect changes."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ _DECIDES_NOTHING = ("autograder/checking/stamp.py", ".dist-info/RECORD")
 
 @dataclass(frozen=True)
 class Provenance:
-    """What a grade was made with, beside the submission and the chapter.
+    """The provenance of a grade, besides the submission and the chapter.
 
     Attributes:
-        checks: hash of the code that decides: the checks, their engine and the reference.
-        package: hash of the package that students have of the chapter; empty if they have none.
+        checks: hash of the code that decides a grade: the checks, their engine and the reference.
+        package: hash of the chapter's student package; empty if there is none.
         environment: versions and machine, by name.
-        limits: the limits that held, by name.
-        isolation: how well the submission was shut in; empty if nothing was run.
+        limits: the limits, by name.
+        isolation: the level of isolation; empty if nothing ran.
         layers: the layers of isolation that were active.
     """
 
@@ -50,12 +50,12 @@ class Provenance:
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Provenance:
-        """Return what :meth:`to_dict` described."""
+        """Return the provenance that :meth:`to_dict` described."""
         plain = {name: data[name] for name in ("checks", "environment", "limits", "isolation")}
         return cls(**plain, package=data.get("package", ""), layers=tuple(data["layers"]))
 
     def differences(self, other: Provenance) -> list[str]:
-        """Return what another provenance has differently, as sentences; nothing if it is the same."""
+        """Return the differences from another provenance, as sentences."""
         changes = []
         if self.checks != other.checks:
             changes.append("The checks or the reference have changed.")
@@ -78,7 +78,7 @@ def _changes(kind: str, before: Mapping[str, Any], after: Mapping[str, Any]) -> 
 
 
 def describe_isolation(provenance: Provenance) -> str:
-    """Return how well a submission was shut in, as a phrase."""
+    """Return a phrase for the isolation of a submission."""
     if not provenance.layers:
         return provenance.isolation or "unknown"
     if provenance.isolation == "sandbox":
@@ -87,7 +87,7 @@ def describe_isolation(provenance: Provenance) -> str:
 
 
 def isolation_line(provenances: Iterable[Provenance]) -> str:
-    """Return one line on the isolation of the submissions that were run, or nothing if none was."""
+    """Return a line on the isolation of the submissions that ran, or an empty string if none did."""
     counts: dict[str, int] = {}
     for one in provenances:
         if one.isolation:
@@ -101,12 +101,12 @@ def isolation_line(provenances: Iterable[Provenance]) -> str:
 
 
 def changed_since(older: Sequence[Provenance], now: Provenance, again: str) -> str:
-    """Return that kept grades were made by other checks or in another environment, as a sentence, or nothing.
+    """Return a message if older grades have other checks or another environment, else an empty string.
 
     Args:
-        older: what the grades were made with that are not made again.
-        now: what a grade would be made with.
-        again: the command that makes them again.
+        older: the provenance of unchanged grades.
+        now: the provenance of a new grade.
+        again: the command that regrades.
     """
     decided = (now.checks, now.package)
     checks = sum((one.checks, one.package) != decided for one in older)
@@ -120,9 +120,9 @@ def changed_since(older: Sequence[Provenance], now: Provenance, again: str) -> s
 
 
 def package_hash(wheel: str) -> str:
-    """Return a hash of what a wheel installs that may decide a grade, which is the same whenever it was built; empty for no wheel.
+    """Hash the files of a wheel that may decide a grade, independent of the time of its build; empty without a wheel.
 
-    What the package was told about the release and the course's site decides none, nor does the list of its files with their hashes.
+    The release stamp, the address of the site, and the list of files with their hashes do not count.
     """
     if not wheel:
         return ""
@@ -136,7 +136,7 @@ def package_hash(wheel: str) -> str:
 
 
 def environment() -> dict[str, str]:
-    """Return what of this machine may decide a grade: versions, platform, and the processor as PyTorch uses it."""
+    """Return the properties of this machine that may decide a grade: versions, platform, and PyTorch's CPU capability."""
     versions = {"python": platform.python_version(), "platform": f"{platform.system()} {platform.machine()}"}
     for package in PACKAGES:
         try:
@@ -149,7 +149,7 @@ def environment() -> dict[str, str]:
 
 @cache
 def _cpu_capability() -> str:
-    """Ask PyTorch in a process of its own: the one that keeps the gradebook stays free of it."""
+    """Query PyTorch in a separate process: the process with the gradebook must not import it."""
     question = "import torch; print(torch.backends.cpu.get_cpu_capability())"
     process = subprocess.run([sys.executable, "-c", question], capture_output=True, text=True, check=False)
     return process.stdout.strip() or "unknown"

@@ -1,6 +1,6 @@
-"""What came of grading one submission, kept as JSON beside nbgrader's gradebook: ``course/results/CHAPTER/STUDENT.json``.
+"""Store the result of one submission as JSON beside nbgrader's gradebook: ``course/results/CHAPTER/STUDENT.json``.
 
-The same submission graded in the same way gives the same bytes. How long it took is no part of that, and is kept in a file of its own.
+The same submission, graded in the same way, gives the same bytes. Its running time is in a separate file.
 """
 
 from __future__ import annotations
@@ -23,15 +23,15 @@ Status = Literal["graded", "not gradable", "not recorded", "to decide"]
 
 @dataclass(frozen=True)
 class ExerciseResult:
-    """What came of one exercise.
+    """The result of one exercise.
 
     Attributes:
         name: the exercise.
-        score: points that the check gave.
-        max_score: points that it is worth.
-        verdict: the check's verdict; None if the test cell came to no verdict.
-        error: why there is no verdict, if there is none.
-        seconds: how long the test cell ran.
+        score: the points from the check.
+        max_score: the exercise's points.
+        verdict: the check's verdict; None if the test cell gave none.
+        error: why there is no verdict, or empty.
+        seconds: the running time of the test cell.
     """
 
     name: str
@@ -48,8 +48,8 @@ class QuestionResult:
 
     Attributes:
         name: the question's name.
-        max_score: points that it is worth.
-        answered: whether there is an answer; without one nbgrader gives 0 by itself.
+        max_score: the question's points.
+        answered: whether there is an answer; without one nbgrader gives 0 points.
     """
 
     name: str
@@ -59,12 +59,12 @@ class QuestionResult:
 
 @dataclass(frozen=True)
 class Notebook:
-    """One of several notebooks of a student, of which a person has to choose.
+    """One of a student's several notebooks, of which a person must choose one.
 
     Attributes:
         file: its name in the student's folder.
-        score: points that the checks would give.
-        max_score: points that they could give.
+        score: the points that the checks would give.
+        max_score: the most points that they can give.
     """
 
     file: str
@@ -77,7 +77,7 @@ class Notebook:
 
 @dataclass(frozen=True)
 class GradeResult:
-    """What came of one submission.
+    """The result of one submission.
 
     Attributes:
         student: the student's id.
@@ -86,16 +86,16 @@ class GradeResult:
             ``"to decide"``: there are several notebooks, and nothing is recorded before a person has chosen.
         exercises: one result per test cell, in the chapter's order.
         questions: one per manually graded question, in the chapter's order.
-        problems: what went otherwise than it should.
-        notebooks: those to choose from, where it is to be decided which one counts.
-        late_penalty: points that nbgrader's late-submission plugin takes off.
+        problems: the problems.
+        notebooks: the notebooks to choose from, for the status ``"to decide"``.
+        late_penalty: the penalty of nbgrader's late-submission plugin.
         device: where the checks ran.
-        seed: the seed that decided the hidden questions. With it they can be worked out: a result is for instructors only.
-        seconds: how long the submission ran, kernel included.
-        submission: hash of what was handed in, time stamp included.
-        source: hash of the chapter's cells in the gradebook, tests included.
-        provenance: what else it was graded with: checks, environment, limits and isolation.
-        unchanged: whether this is an earlier result of the same submission, not graded again.
+        seed: the seed of the hidden questions, which reveals them: results are for instructors only.
+        seconds: the running time of the submission, including the kernel.
+        submission: hash of the submission, including its time stamp.
+        source: hash of the chapter's cells in the gradebook, including tests.
+        provenance: checks, environment, limits and isolation.
+        unchanged: whether this is an earlier result of the same submission.
     """
 
     student: str
@@ -116,12 +116,12 @@ class GradeResult:
 
     @property
     def score(self) -> float:
-        """Points that the checks gave, before a late penalty and without the questions."""
+        """The points from the checks, before a late penalty and without questions."""
         return float(sum(exercise.score for exercise in self.exercises))
 
     @property
     def max_score(self) -> float:
-        """Points that the checks could give."""
+        """The most points that the checks can give."""
         return float(sum(exercise.max_score for exercise in self.exercises))
 
     def to_dict(self) -> dict[str, Any]:
@@ -146,10 +146,10 @@ class GradeResult:
         return cls(
             **{name: data[name] for name in plain},
             seconds=data.get("seconds", 0.0),
-            # A result of an earlier version does not say what it was made with.
+            # Results of an earlier version have no provenance.
             provenance=Provenance.from_dict(data["provenance"]) if "provenance" in data else Provenance(),
             exercises=tuple(_exercise(item) for item in data["exercises"]),
-            # An earlier version wrote down what waited for a person then; what waits now is in the gradebook.
+            # An earlier version stored pending manual grades; the present ones are in the gradebook.
             questions=tuple(QuestionResult(q["name"], q["max_score"], q["answered"]) for q in data["questions"]),
             notebooks=tuple(Notebook(**item) for item in data.get("notebooks", [])),
             problems=tuple(Problem.from_dict(item) for item in data["problems"]),
@@ -162,10 +162,10 @@ def _exercise(data: Mapping[str, Any]) -> ExerciseResult:
 
 
 def waiting(pending: Iterable[tuple[str, int]]) -> str:
-    """Return how much waits for manual grading, as a phrase, or nothing if nothing does.
+    """Return a phrase for the answers that wait for manual grading, or an empty string.
 
     Args:
-        pending: students with the number of their answers that wait; a student may come more than once.
+        pending: students with their numbers of waiting answers; a student may occur more than once.
     """
     by_student = [(student, answers) for student, answers in pending if answers]
     answers, students = sum(count for _, count in by_student), len({student for student, _ in by_student})
@@ -179,12 +179,12 @@ def waiting(pending: Iterable[tuple[str, int]]) -> str:
 
 
 def result_path(course: Course, chapter: str, student: str) -> Path:
-    """Return where a submission's result is kept."""
+    """Return the path of a submission's result."""
     return course.root / "results" / chapter / f"{student}.json"
 
 
 def write_result(course: Course, result: GradeResult) -> Path:
-    """Write a result. A reader never sees half a file, and when this returns it would survive a power cut."""
+    """Write a result atomically and durably: when this returns, the file would survive a power cut."""
     path = result_path(course, result.chapter, result.student)
     data = result.to_dict()
     times = {"seconds": data.pop("seconds"), "exercises": {}}
@@ -200,12 +200,12 @@ def _times_path(course: Course, chapter: str, student: str) -> Path:
 
 
 def _write(path: Path, text: str, *, durable: bool = False) -> None:
-    # The name of a folder may hold bytes that are no text. Escaped with a backslash they are what JSON would have written.
+    # A folder's name may hold bytes that are no text. Backslash escapes give the text that JSON would write.
     write_atomically(path, text.encode("utf-8", errors="backslashreplace"), durable=durable)
 
 
 def read_result(course: Course, chapter: str, student: str) -> GradeResult | None:
-    """Return the result of an earlier run, or None if there is none that can be read."""
+    """Return the result of an earlier run, or None if it is missing or unreadable."""
     try:
         data = json.loads(result_path(course, chapter, student).read_text(encoding="utf-8"))
         result = GradeResult.from_dict(data, unchanged=True)
@@ -215,7 +215,7 @@ def read_result(course: Course, chapter: str, student: str) -> GradeResult | Non
 
 
 def _with_times(result: GradeResult, path: Path) -> GradeResult:
-    """Return a result with how long it took, if that is known."""
+    """Add the stored running times to a result, if there are any."""
     try:
         times = json.loads(path.read_text(encoding="utf-8"))
         exercises = tuple(

@@ -1,4 +1,4 @@
-"""Recorded question sheets, computed once: a class with thirty known mistakes takes a while to put to all of them."""
+"""Record question sheets with the answers of the reference and the known mistakes, and cache them."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ from autograder.static_analysis.import_graph import source_files
 
 
 def record_answer_keys(exercises: Iterable[Exercise], store: Path | None = None) -> dict[str, bytes]:
-    """Return the question sheets of exercises as files' contents, by the exercises' names.
+    """Return the recorded question sheets of exercises as file contents, by the exercises' names.
 
     Args:
         exercises: the exercises.
-        store: folder in which finished recordings are kept, under a name made of everything that decides them: the code that
-            the exercise runs, its known mistakes, and the version of PyTorch. A folder that cannot be written is no obstacle.
+        store: the cache folder. A file's name depends on everything that decides a recording: the code that the exercise runs, its known
+            mistakes, and the version of PyTorch. A read-only folder is no error.
     """
     requested = list(exercises)
     places = {
@@ -45,7 +45,7 @@ def record_answer_keys(exercises: Iterable[Exercise], store: Path | None = None)
 
 
 def _recorded(exercises: Sequence[Exercise]) -> list[bytes]:
-    """Return recordings of exercises; those that other processes know by name are spread over some."""
+    """Record exercises; those that other processes know by name are recorded in parallel."""
     if all(map(_is_declared, exercises)):
         return parallel_map(_record_known, [exercise.name for exercise in exercises])
     return [_record(exercise) for exercise in exercises]
@@ -60,7 +60,7 @@ def _keep(name: str, content: bytes, path: Path) -> None:
 
 
 def _is_declared(exercise: Exercise) -> bool:
-    """Whether the course's own checks declare it: of any other, the code that decides it is not known."""
+    """Return whether the course's own checks declare it; for any other exercise, the code that decides it is unknown."""
     from autograder.checks import exercises
 
     return exercises().get(exercise.name) is exercise
@@ -80,7 +80,7 @@ def _record(exercise: Exercise) -> bytes:
 
 
 def _fingerprint(exercise: Exercise) -> str:
-    """Return a digest of what decides a recording: the files that the exercise runs, its known mistakes, the library, the processor."""
+    """Hash everything that decides a recording: the files that the exercise runs, its known mistakes, the library, the processor."""
     digest = hashlib.sha256(f"{torch.__version__} {platform.machine()}".encode())
     modules = (exercise.reference.__module__, declaring_module(exercise), "autograder.checking.recorded")
     files = set().union(*map(source_files, modules))

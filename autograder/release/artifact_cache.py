@@ -1,7 +1,7 @@
-"""Keep finished student wheels and notebooks under a hash of everything that they were made from.
+"""Cache finished student wheels and notebooks under a hash of their inputs.
 
-The cache lies below the project's ``.cache`` and can be deleted at any time. Two commands may use it at once: a file appears whole or not
-at all, and its name is made of its inputs.
+The cache is below the project's ``.cache`` and can be deleted at any time. Two commands may use it at once: a file appears whole or not
+at all, and its name depends on its inputs.
 """
 
 from __future__ import annotations
@@ -15,24 +15,24 @@ from autograder.atomic_files import write_atomically
 from autograder.content_hash import environment_hash, hash_files, project_files
 
 _FOLDER = Path(".cache", "artifacts")
-# So many versions of a file stay: enough to switch between branches.
+# The number of versions of a file to keep: enough to switch between branches.
 _KEPT = 3
 _CODE = ("tfcourse", "autograder")
 _SETTINGS = ("pyproject.toml", "_config.yml", "LICENSE", "LICENSE-CONTENT")
 
 
 def code_hash(root: Path) -> str:
-    """Return a hash of the course's code, of its settings and of the environment: what decides every student wheel."""
+    """Hash the course's code, its settings and the environment, which decide every student wheel."""
     code = [path for path in project_files(root) if path.relative_to(root).parts[0] in _CODE]
     return f"{hash_files(root, [*code, *(root / name for name in _SETTINGS)])} {environment_hash()}"
 
 
 def cached_artifact(root: Path, name: str, key: Iterable[str], make: Callable[[], bytes]) -> bytes:
-    """Return a file's content, from the cache or newly made.
+    """Return a file's content from the cache, or make it.
 
     Args:
         root: the project.
-        name: what the file is, such as ``wheel-ch03``; one name has few versions.
+        name: the file's name, such as ``wheel-ch03``; a name has few versions.
         key: everything that decides the content.
         make: makes it.
     """
@@ -43,7 +43,7 @@ def cached_artifact(root: Path, name: str, key: Iterable[str], make: Callable[[]
         path.touch()
         return content
     content = make()
-    # A cache that cannot be written is no obstacle.
+    # A read-only cache is no error.
     with suppress(OSError):
         write_atomically(path, content, durable=False)
         _prune(path.parent, name)

@@ -1,4 +1,4 @@
-"""Release chapters: nbgrader's source and release, and what students are given."""
+"""Release chapters: nbgrader's source and release, and the students' package."""
 
 from __future__ import annotations
 
@@ -30,14 +30,14 @@ STUDENT_FOLDER = "student"
 
 @dataclass(frozen=True)
 class Assigned:
-    """What was made for a chapter.
+    """The files of a released chapter.
 
     Attributes:
         chapter: the chapter.
         source: nbgrader's source notebook, with solutions.
         notebook: the notebook that students get, nbgrader's release.
         wheel: the students' package.
-        package: a zip archive with notebook, package and instructions, to be put on a learning platform.
+        package: a zip archive with notebook, package and instructions, for a learning platform.
     """
 
     chapter: str
@@ -50,10 +50,10 @@ class Assigned:
 def assign(root: Path, course: Course, chapter_names: Sequence[str]) -> list[Assigned]:
     """Release chapters into a course folder.
 
-    For each chapter this writes ``source/CHAPTER/CHAPTER.ipynb``, has nbgrader make ``release/CHAPTER/CHAPTER.ipynb`` and its gradebook
-    entries of it, and puts notebook, package and instructions into ``student/CHAPTER/`` and, as one file, ``student/CHAPTER.zip``.
-    Again is safe: the same chapter gives the same files, and grades stay. Nothing is written before everything has been made elsewhere
-    and searched for solutions.
+    For each chapter this writes ``source/CHAPTER/CHAPTER.ipynb``, lets nbgrader create ``release/CHAPTER/CHAPTER.ipynb`` and its gradebook
+    entries, and writes notebook, package and instructions to ``student/CHAPTER/`` and, as one file, to ``student/CHAPTER.zip``. It may be
+    repeated: the same chapter gives the same files, and grades stay. All files are created in a temporary folder and searched for
+    solutions before any is written to the course.
 
     Args:
         root: the project.
@@ -74,7 +74,7 @@ def assign(root: Path, course: Course, chapter_names: Sequence[str]) -> list[Ass
     for chapter in selected:
         _refuse_company(course, chapter)
     with tempfile.TemporaryDirectory() as folder:
-        # The last one first: its package has the question sheets of all chapters, which are recorded at once then.
+        # The last chapter first: its package needs the question sheets of all chapters, which are then recorded together.
         last_first = sorted(selected, key=lambda chapter: chapter.name, reverse=True)
         materials = {chapter: _make(root, course, chapter, Path(folder)) for chapter in last_first}
         _refuse_solutions(root, materials)
@@ -86,7 +86,7 @@ def assign(root: Path, course: Course, chapter_names: Sequence[str]) -> list[Ass
 
 
 def _selected(chapter: Chapter, plan: CourseFile, course: Course) -> Chapter:
-    """Return a chapter with what the course assigns of it."""
+    """Return a chapter with the exercises and questions that the course assigns."""
     wishes = plan.chapter(chapter.name)
     names = [*(wishes.only or ()), *(wishes.without or ())]
     try:
@@ -99,7 +99,7 @@ def _selected(chapter: Chapter, plan: CourseFile, course: Course) -> Chapter:
 def _publish_all(
     course: Course, contents: Mapping[Chapter, dict[Path, bytes]], selected: Sequence[Chapter]
 ) -> list[Assigned]:
-    """Publish chapters in order; say which were, if one of them cannot be."""
+    """Publish chapters in order; if one fails, name those that are published."""
     published: list[Assigned] = []
     for chapter in selected:
         try:
@@ -113,12 +113,12 @@ def _publish_all(
 
 
 def _make(root: Path, course: Course, chapter: Chapter, folder: Path) -> list[Path]:
-    """Make everything that students of a chapter get."""
+    """Create all files for a chapter's students."""
     return write_student_files(root, chapter, released_notebook(chapter, course.config()), folder)
 
 
 def _refuse_solutions(root: Path, files: Mapping[Chapter, Sequence[Path]]) -> None:
-    """Search what students get, all at once: much of it is the same for every chapter."""
+    """Search all students' files together for solutions: chapters have many files in common."""
     registry = next(iter(files)).registry
     materials = [
         Material(path, chapter.name, provided=frozenset(exercise.name for exercise in provided_exercises(chapter)))
@@ -136,19 +136,19 @@ def _publish(course: Course, chapter: Chapter, files: dict[Path, bytes]) -> Assi
     ours = course.root / STUDENT_FOLDER / chapter.name
     with _undone_on_failure([source.parent, release, ours, ours.with_suffix(".zip")], course.root):
         shutil.rmtree(ours, ignore_errors=True)
-        # Of what lies beside the source nbgrader gives a copy to students.
+        # nbgrader copies files beside the source to students.
         remove_stale_temp_files([source, release / name, ours.with_suffix(".zip")])
         written = {course.root / path: content for path, content in files.items()}
         write_all_or_none({source: write_notebook(source_notebook(chapter)), **written})
         release.mkdir(parents=True, exist_ok=True)
-        # The gradebook comes last: by now every folder has shown that it can be written.
+        # The gradebook comes last: by now every folder has proved writable.
         generate_assignment(course.config(), chapter.name)
     wheel = next(course.root / path for path in files if path.suffix == ".whl")
     return Assigned(chapter.name, source, release / name, wheel, ours.with_suffix(".zip"))
 
 
 def _refuse_company(course: Course, chapter: Chapter) -> None:
-    """Refuse other notebooks beside the source: nbgrader would release them too."""
+    """Refuse other notebooks beside the source, because nbgrader would release them, too."""
     folder = course.folder("source", chapter=chapter.name)
     others = [path.name for path in sorted(folder.glob("*.ipynb")) if path.stem != chapter.name]
     if others:
@@ -161,7 +161,7 @@ def _refuse_company(course: Course, chapter: Chapter) -> None:
 
 @contextmanager
 def _undone_on_failure(paths: Sequence[Path], course: Path) -> Iterator[None]:
-    """Put files and folders back as they were if the block fails."""
+    """Restore files and folders if the block fails."""
     with tempfile.TemporaryDirectory() as folder:
         saved = {path: Path(folder) / str(number) for number, path in enumerate(paths)}
         try:
@@ -196,5 +196,5 @@ def _put_back(path: Path, copy: Path) -> None:
         elif copy.exists():
             shutil.copy2(copy, path)
         elif not any(path.parent.iterdir()):
-            # The folder was made for this file alone.
+            # The folder was created for this file only.
             path.parent.rmdir()

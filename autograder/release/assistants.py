@@ -1,8 +1,8 @@
-"""What coding assistants are asked for in a student's folder: a teaching assistant, not a generator of solutions."""
+"""Write instructions that ask coding assistants to act as teaching assistants and not to generate solutions."""
 
 from __future__ import annotations
 
-#: The files in which common assistants look for instructions; all of them hold the same.
+#: The files in which common assistants look for instructions; all have the same content.
 NAMES = ("AGENTS.md", "CLAUDE.md", "GEMINI.md", ".cursorrules")
 
 _TEXT = """\

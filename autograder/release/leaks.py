@@ -43,9 +43,9 @@ class Material:
 
     Attributes:
         path: the file.
-        chapter: the chapter that it is given out with: solutions of earlier chapters may be in it. None: no solution may.
-        own: files of the student's own making; what stands in them is no leak.
-        provided: exercises whose solutions are given out with the chapter on purpose.
+        chapter: the chapter with which it is released: it may contain solutions of earlier chapters. None: it may contain none.
+        submissions: the student's own files, whose text is no leak.
+        provided: exercises whose solutions are released with the chapter on purpose.
     """
 
     path: Path
@@ -56,11 +56,11 @@ class Material:
 
 @dataclass(frozen=True)
 class Leak:
-    """A find.
+    """A secret in a file that students can see.
 
     Attributes:
         file: the file; for a member of an archive, ``archive!member``.
-        kind: what was found.
+        kind: the kind of secret.
         name: the exercise, question or marker.
         part: the line or sentence, as it was searched for.
     """
@@ -78,21 +78,21 @@ def find_leaks(files: Iterable[Path | Material], secrets: Secrets, store: Path |
     """Search files for secrets.
 
     Args:
-        files: what students receive or can see; a plain path is searched for everything.
-        secrets: what to search for.
-        store: a file that keeps which lines of secrets stand in which contents, so that most of what has not changed since is not
-            searched again. It can be deleted at any time.
+        files: files that students receive or can see; a plain path is searched for every secret.
+        secrets: the secrets.
+        store: an index of which contents hold which lines of secrets, so that unchanged contents are not searched again. It can be deleted
+            at any time.
 
     Returns:
-        One leak for each file and secret, with the first part that was found. Of files with the same content the first is named.
+        One leak for each file and secret, with the first matching part. Of files with the same content the first is named.
     """
     materials = [item if isinstance(item, Material) else Material(item) for item in files]
-    # What is secret for everybody comes first, then what is for those who have come to a chapter: to them less and less is secret. So a
-    # content that has been searched, such as that of an archive beside the archive, need not be searched again.
+    # Files for everybody come first, then those of each chapter in order: for later chapters fewer solutions are secret. So content
+    # that has been searched, for instance in an archive, need not be searched again.
     materials.sort(key=lambda material: material.chapter or "")
     searched: dict[tuple[Path, ...], set[str]] = {}
     index = PartsIndex.read(store, secrets)
-    # Only chapter and own files decide what is secret in a file, so most files share a search.
+    # Only the chapter and the student's files decide what is secret in a file, so most files share a search.
     searches: dict[tuple[str | None, tuple[Path, ...], frozenset[str]], _Search] = {}
     leaks: list[Leak] = []
     for material in materials:
@@ -113,7 +113,7 @@ def refuse_leaks(leaks: Sequence[Leak], message: str) -> None:
     """Raise a CourseError that lists leaks, if there are any.
 
     Raises:
-        CourseError: with one line a leak.
+        CourseError: with one line per leak.
     """
     if leaks:
         listed = "\n".join(f"  - {leak}" for leak in leaks)
@@ -121,7 +121,7 @@ def refuse_leaks(leaks: Sequence[Leak], message: str) -> None:
 
 
 def course_materials(course: Course) -> list[Material]:
-    """Return what a course folder holds for students: releases, packages and feedback."""
+    """Return a course folder's files for students: releases, packages and feedback."""
     materials = []
     for step in ("release", "student"):
         for path in _files(course.root / step):
@@ -146,11 +146,11 @@ def site_materials(site: Path) -> list[Material]:
 
 
 def written_materials(root: Path) -> list[Material]:
-    """Return the texts that people write for students: a solution in them is public the moment the site is."""
+    """Return the hand-written texts for students, which the site publishes."""
     return [Material(path) for path in written_texts(root)]
 
 
-# A text, and the parts of secrets that stand in it.
+# A text, and the parts of secrets in it.
 _Text: TypeAlias = tuple[str, set[str]]
 
 
@@ -165,7 +165,7 @@ class _Search:
                 self._with_part.setdefault(part, []).append(index)
         self._parts_in = secrets.parts_in
         out = [s for s in secrets.items if s.kind == "solution" and not _is_secret(s, material)]
-        # What has come out with an earlier chapter is public by now.
+        # Solutions of earlier chapters are public.
         self._public = {
             "solution": "\n".join([secrets.public_code, *(part for s in out for part in s.parts)]),
             "rubric": secrets.public_words,
@@ -177,14 +177,14 @@ class _Search:
         }
 
     def texts(self, forms: Sequence[str]) -> tuple[list[_Text], list[_Text]]:
-        """Return the forms of a text without white space, and as letters only, each with the parts of secrets in it."""
+        """Return the forms of a text without white space and as letters only, each with the parts of secrets in it."""
         codes, letter_texts = (
             [(text, self._parts_in(text)) for text in map(how, forms)] for how in (strip_whitespace, letters_only)
         )
         return codes, letter_texts
 
     def can_leak(self, present: Set[str]) -> bool:
-        """Whether a text with these parts of secrets may be a leak. False is certain; True asks for a look at the text."""
+        """Return whether a text with these parts of secrets may be a leak. False is certain; True means that the text must be searched."""
         for secret in self._secrets_with(present):
             parts = [part for part in secret.parts if part in present]
             if secret.kind not in ("solution", "known mistake", "rubric"):
@@ -204,7 +204,7 @@ class _Search:
                 yield Leak(label, secret.kind, secret.name, part)
 
     def _secrets_with(self, present: Set[str]) -> list[Secret]:
-        """Return the secrets that have one of these parts, in order: most texts have no part of most secrets."""
+        """Return the secrets with one of these parts, in order: most texts contain no part of most secrets."""
         return [self._secrets[i] for i in sorted({i for part in present for i in self._with_part.get(part, ())})]
 
     def _part(self, secret: Secret, texts: Iterable[tuple[str, Set[str]]]) -> str | None:
@@ -217,7 +217,7 @@ class _Search:
             rare = next((part for part in present if part not in public), None)
             if rare is not None:
                 return rare
-            # A lesson may well show a mistake.
+            # A lesson may show a mistake on purpose.
             if present and secret.kind != "known mistake" and _together(present, text) >= _enough(len(secret.parts)):
                 return present[0]
         return None
@@ -226,17 +226,17 @@ class _Search:
 def _is_secret(secret: Secret, material: Material) -> bool:
     if secret.kind not in ("solution", "known mistake") or material.chapter is None:
         return True
-    # The name of a known mistake begins with that of its exercise.
+    # The name of a known mistake begins with its exercise's name.
     return secret.chapter >= material.chapter and secret.name.partition(",")[0] not in material.provided
 
 
 def _enough(count: int) -> int:
-    """Return how many of a body's lines give it away."""
+    """Return how many lines of a body reveal it."""
     return count if count <= 2 else math.ceil(count * _MOST)
 
 
 def _together(parts: Sequence[str], text: str) -> int:
-    """Return how many different parts stand close to each other in a text."""
+    """Return the largest number of different parts close to each other in a text."""
     reach = 3 * sum(map(len, parts)) + 300
     places = sorted((position, index) for index, part in enumerate(parts) for position in _places(part, text))
     best, first = 0, 0

@@ -1,4 +1,4 @@
-"""A lesson as a notebook for students: it opens with its outputs stored, and runs on what the student has written."""
+"""Convert a lesson to a notebook for students: it shows stored outputs and runs on the student's own code."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def lesson_name(chapter: Chapter) -> str:
 def lesson_notebooks(chapters: Sequence[Chapter]) -> dict[str, bytes]:
     """Return the lesson notebooks of chapters by the chapters' names; a chapter without a lesson that has code has none.
 
-    Lessons that have no outputs yet for the present state of the package are executed, some at once.
+    Lessons without cached outputs for the present state of the package are executed in parallel.
 
     Raises:
         CourseError: if a lesson's cell fails.
@@ -54,7 +54,7 @@ def _has_code(lesson: Path) -> bool:
 
 
 def _executed(chapters: Sequence[Chapter]) -> dict[str, Any]:
-    """Return lessons with their outputs by chapter, from the cache of executions where they are there."""
+    """Return executed lessons by chapter, from the cache if possible."""
     notebooks: dict[str, Any] = {}
     if not chapters:
         return notebooks
@@ -78,9 +78,9 @@ def _executed(chapters: Sequence[Chapter]) -> dict[str, Any]:
 
 
 def _execute(item: tuple[Chapter, Any]) -> float:
-    """Execute a lesson in place, and return how many seconds it took."""
+    """Execute a lesson in place, and return the seconds that it took."""
     chapter, notebook = item
-    # A kernel warns on the terminal that its sockets are not encrypted; errors of cells come back with the result.
+    # A kernel warns on the terminal that its sockets are not encrypted; cells' errors are in the result.
     result = single_nb_execution(
         notebook,
         cwd=str(chapter.folder),
@@ -113,7 +113,7 @@ def _for_students(chapter: Chapter, executed: Any) -> Any:
     name = f"{chapter.name}.ipynb"
     first = nbformat.v4.new_code_cell(_FIRST.format(notebook=name))
     note = nbformat.v4.new_markdown_cell(_NOTE.format(number=chapter.name.partition("_")[0]))
-    # Behind the title, which a notebook program takes as the document's name.
+    # After the title, which notebook programs use as the document's name.
     notebook.cells[1:1] = [note, first]
     notebook.metadata["tfcourse"] = {
         "lesson": chapter.name,
@@ -127,7 +127,7 @@ _KERNEL = {"name": "python3", "display_name": "Python 3 (ipykernel)", "language"
 
 
 def _stored(output: Any) -> Any:
-    """Return an output without what differs from run to run and without what no notebook program shows."""
+    """Return an output without fields that change from run to run or that no notebook program shows."""
     stable = {key: value for key, value in output.items() if key != "execution_count"}
     if output.output_type == "execute_result":
         stable["execution_count"] = None
@@ -135,7 +135,7 @@ def _stored(output: Any) -> Any:
 
 
 def _folded(cell: Any) -> dict[str, Any]:
-    """Return the metadata that fold a cell as the site does."""
+    """Return the metadata that fold a cell as on the site."""
     tags = set(cell.metadata.get("tags", ()))
     folded = {
         "source_hidden": bool(tags & {"hide-input", "remove-input", "hide-cell"}),

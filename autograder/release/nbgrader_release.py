@@ -1,4 +1,4 @@
-"""nbgrader's own release step, run as a library: solutions and hidden tests go, checksums and the gradebook's entries come."""
+"""Run nbgrader's release step as a library: it removes solutions and hidden tests and adds checksums and gradebook entries."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from autograder.gradebook.transactions import TransactionalGradebook, import_ste
 
 
 def released_notebook(chapter: Chapter, config: Config | None = None) -> bytes:
-    """Return a chapter's notebook as students get it, made by nbgrader in a folder of its own. No gradebook is touched.
+    """Let nbgrader create a chapter's student notebook in a temporary folder, without any gradebook.
 
     Args:
         chapter: the chapter.
@@ -93,7 +93,7 @@ def _convert(converter: GenerateAssignment) -> None:
 
 
 def _convert_as_one(directory: CourseDirectory, settings: Config, log: logging.Logger) -> None:
-    """Release a chapter, with all of its cells entered at once: one that is half there would be graded by that half."""
+    """Release a chapter and add all its cells to the gradebook in one transaction: a partial chapter would be graded by its part."""
     gradebook = TransactionalGradebook(directory.db_url, directory.course_id)
     try:
         converter = with_shared_gradebook(GenerateAssignment, lambda: gradebook)(
@@ -109,12 +109,12 @@ def _convert_as_one(directory: CourseDirectory, settings: Config, log: logging.L
 
 
 def _make_gradebook(directory: CourseDirectory) -> None:
-    """Make a gradebook beside its place and move it there; nbgrader makes it table by table, and one half made would not be read again."""
+    """Create a gradebook under a temporary name and rename it: nbgrader creates its tables one by one, and cannot read a partial one."""
     path = sqlite_file(make_url(directory.db_url))
     if path is None or (path.exists() and path.stat().st_size):
         return
     half = path.with_name(f"{path.name}.new")
-    # What SQLite left beside a gradebook that was moved away would be played into this one.
+    # SQLite would apply the journal of a gradebook that was moved away to this one.
     for leftover in (half, *sqlite_sidecar_files(half), *sqlite_sidecar_files(path)):
         leftover.unlink(missing_ok=True)
     Gradebook(URL.create("sqlite", database=str(half)), directory.course_id).close()
@@ -137,7 +137,7 @@ def _captured_log() -> Iterator[tuple[logging.Logger, io.StringIO]]:
 
 @contextmanager
 def _programs_found() -> Iterator[None]:
-    """Let nbgrader find what it calls by name (alembic, for a new gradebook) also where the environment is not activated."""
+    """Let nbgrader find the programs that it calls (alembic, for a new gradebook) in an environment that is not activated."""
     before = os.environ.get("PATH", os.defpath)
     os.environ["PATH"] = os.pathsep.join([str(Path(sys.executable).parent), before])
     try:
@@ -147,7 +147,7 @@ def _programs_found() -> Iterator[None]:
 
 
 def _reason(log: str, error: BaseException) -> str:
-    """Return what nbgrader said: the last exception in its log, which its own exception only points to."""
+    """Return nbgrader's reason: the last exception in its log, to which its own exception only refers."""
     named = [line for line in log.splitlines() if _looks_like_exception(line)]
     return named[-1] if named else f"{type(error).__name__}: {error}"
 

@@ -1,7 +1,6 @@
-"""Keep which lines of secrets stand in which contents, so that a search for leaks need not read again what it has read.
+"""Index which contents hold which lines of secrets, so that a search for leaks reads each content once.
 
-An entry depends on a content and on the lines that are searched for, and on nothing else: what is public, and who receives a file, is
-looked at each time.
+An entry depends on the content and the searched lines only. Each search decides anew what is public and who receives a file.
 """
 
 from __future__ import annotations
@@ -19,7 +18,7 @@ from autograder.release.text_extraction import Content
 PARTS_INDEX = Path(".cache", "leaks", "parts.json")
 """Where a project keeps the index of its own files."""
 
-# A site with its downloads has some 700 contents.
+# A site with its downloads has about 700 contents.
 _MOST = 5000
 
 
@@ -27,18 +26,18 @@ class PartsIndex:
     """The parts of secrets in contents, by the digests of the contents.
 
     Args:
-        key: a hash of everything that is searched for.
-        entries: what is known already.
+        key: a hash of all searched lines.
+        entries: the entries so far.
     """
 
     def __init__(self, key: str, entries: Mapping[str, Iterable[str]]) -> None:
         self._key = key
-        # In the order of their last use: what was not used for long goes first.
+        # In the order of their last use: the least recently used entry goes first.
         self._entries = {digest: frozenset(parts) for digest, parts in entries.items()}
 
     @classmethod
     def read(cls, store: Path | None, secrets: Secrets) -> PartsIndex:
-        """Return the index in a file; an empty one if there is none, or if it was made for other secrets."""
+        """Read an index from a file; return an empty one if there is none or it is for other secrets."""
         key = hashlib.sha256("\n".join(sorted(secrets.all_parts)).encode("utf-8", "surrogatepass")).hexdigest()
         with suppress(OSError, ValueError, KeyError, TypeError, AttributeError):
             if store is not None and (table := json.loads(store.read_text(encoding="utf-8")))["key"] == key:
@@ -46,22 +45,22 @@ class PartsIndex:
         return cls(key, {})
 
     def parts_in(self, content: Content) -> frozenset[str] | None:
-        """Return the parts in a content, or None if it has not been read yet."""
+        """Return the parts in a content, or None if it is not in the index."""
         parts = self._entries.pop(content.digest, None)
         if parts is not None:
             self._entries[content.digest] = parts
         return parts
 
     def add(self, content: Content, parts: Set[str]) -> None:
-        """Note the parts in a content."""
+        """Add the parts in a content."""
         self._entries[content.digest] = frozenset(parts)
 
     def write(self, store: Path | None) -> None:
-        """Write the index, if there is a file for it, without the contents that have not been seen for long."""
+        """Write the index to a file, if there is one, without the least recently used contents."""
         if store is None:
             return
         newest = list(self._entries.items())[-_MOST:]
         table = {"key": self._key, "entries": {digest: sorted(parts) for digest, parts in newest}}
-        # A folder that cannot be written is no obstacle: everything is searched again.
+        # A read-only folder is no error: the next search reads everything again.
         with suppress(OSError):
             write_atomically(store, json.dumps(table).encode(), durable=False)

@@ -1,4 +1,4 @@
-"""A lesson's Markdown as any notebook program shows it: MyST's roles, directives and labels become plain text and links."""
+"""Convert a lesson's MyST to plain Markdown for any notebook program: roles, directives and labels become text and links."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _OPTION = re.compile(r"^:[\w-]+:.*\n?", re.MULTILINE)
 
 @dataclass(frozen=True)
 class References:
-    """What the texts of a course may refer to.
+    """The targets of references in a course's texts.
 
     Attributes:
         headings: the heading under each label, with the folder of its chapter.
@@ -34,7 +34,7 @@ class References:
 
 @cache
 def references(root: Path) -> References:
-    """Collect what can be referred to in a project: labelled headings of its pages, and its bibliography."""
+    """Collect a project's reference targets: labelled headings of its pages, and its bibliography."""
     headings: dict[str, tuple[str, str]] = {}
     pages = (path for pattern in ("chapters/*/*.md", "book/*.md", "docs/*.md") for path in root.glob(pattern))
     for path in sorted(pages):
@@ -59,11 +59,11 @@ def _authors(people: list[Person]) -> str:
 
 @dataclass
 class PlainMarkdown:
-    """Turns the texts of one lesson into plain Markdown; equations are numbered through it.
+    """Converts the texts of one lesson to plain Markdown; equations are numbered through the lesson.
 
     Attributes:
         chapter: the lesson's chapter.
-        known: what can be referred to.
+        references: the targets of references.
     """
 
     chapter: str
@@ -71,7 +71,7 @@ class PlainMarkdown:
     _numbers: dict[str, int] = field(default_factory=dict)
 
     def number_equations(self, texts: Iterator[str]) -> None:
-        """Give every labelled equation its number, before any text that refers to one is turned."""
+        """Number every labelled equation, before any text that refers to one is converted."""
         for text in texts:
             for label in _EQUATION.findall(text):
                 self._numbers[label] = len(self._numbers) + 1
@@ -84,7 +84,7 @@ class PlainMarkdown:
         return _ROLE.sub(self._role, text)
 
     def _block(self, match: re.Match[str]) -> str:
-        """A directive becomes a quotation under its title."""
+        """Convert a directive to a quotation under its title."""
         title = match["title"].strip() or match["kind"].capitalize()
         lines = [f"**{title}**", "", *_OPTION.sub("", match["body"]).strip().split("\n")]
         return "\n".join(f"> {line}".rstrip() for line in lines)

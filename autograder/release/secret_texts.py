@@ -1,4 +1,4 @@
-"""Collect what students must not see: bodies of exercises, hidden tests, rubrics and model answers; and what is public beside it."""
+"""Collect the secrets of a project (solutions, hidden tests, rubrics, model answers) and its public texts."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ Kind = Literal["solution", "known mistake", "rubric", "hidden test", "marker", "
 
 _LINE_LENGTH = 12
 _SENTENCE_LENGTH = 25
-# Neither a letter nor a digit: of the first 128 characters, as UTF-8 has them, and of all others.
+# Bytes of ASCII characters that are neither letters nor digits, and the other such characters.
 _PLAIN = bytes(code for code in range(128) if not chr(code).isalnum())
 _NEITHER = re.compile(r"\W+")
 _SENTENCE_END = re.compile(r"(?<=[.!?:;])\s+|\n\s*(?:[-*+]|\d+\.)\s+|\n\s*\n")
@@ -34,13 +34,13 @@ _SENTENCE_END = re.compile(r"(?<=[.!?:;])\s+|\n\s*(?:[-*+]|\d+\.)\s+|\n\s*\n")
 
 @dataclass(frozen=True)
 class Secret:
-    """Something that students must not see.
+    """A text that students must not see.
 
     Attributes:
-        kind: what it is.
-        name: the exercise or question that it belongs to, or the marker itself.
-        chapter: its chapter; empty for what is secret everywhere.
-        parts: its lines or sentences as they are searched for.
+        kind: the kind of secret.
+        name: its exercise or question, or the marker itself.
+        chapter: its chapter; empty if it is secret in all chapters.
+        parts: its lines or sentences in the form of the search.
     """
 
     kind: Kind
@@ -51,28 +51,28 @@ class Secret:
 
 @dataclass(frozen=True)
 class Secrets:
-    """Everything secret, and what is public beside it.
+    """The secrets and the public texts of a project.
 
     Attributes:
         items: the secrets.
-        public: texts that everybody may read.
+        public: the public texts.
     """
 
     items: tuple[Secret, ...]
     public: tuple[str, ...] = ()
 
     def parts_in(self, text: str) -> set[str]:
-        """Return which parts of any secret stand in a text."""
+        """Return the parts of secrets in a text."""
         return {part for _, part in self._automaton.iter(text)} if self.items else set()
 
     @cached_property
     def all_parts(self) -> frozenset[str]:
-        """Every line and sentence that is searched for."""
+        """All lines and sentences of the search."""
         return frozenset(part for item in self.items for part in item.parts)
 
     @cached_property
     def _automaton(self) -> ahocorasick.Automaton:
-        # To look for two thousand parts one by one takes a hundred times as long as to read the text once.
+        # Searching for two thousand parts one by one takes a hundred times as long as one pass over the text.
         automaton = ahocorasick.Automaton()
         for part in self.all_parts:
             automaton.add_word(part, part)
@@ -81,17 +81,17 @@ class Secrets:
 
     @cached_property
     def public_code(self) -> str:
-        """What is public, without white space."""
+        """The public texts without white space."""
         return "\n".join(map(strip_whitespace, self.public))
 
     @cached_property
     def public_words(self) -> str:
-        """What is public, letters and digits only."""
+        """The letters and digits of the public texts."""
         return "\n".join(map(letters_only, self.public))
 
 
 def project_secrets(root: Path, registry: Mapping[str, Exercise] | None = None) -> Secrets:
-    """Return what must not get out of a project, and what is public in it."""
+    """Return a project's secrets and public texts."""
     every = chapters(root, registry)
     declared = every[0].registry if every else dict(registry or {})
     items = [_solution(exercise) for exercise in declared.values()]
@@ -107,7 +107,7 @@ def project_secrets(root: Path, registry: Mapping[str, Exercise] | None = None) 
 
 
 def written_texts(root: Path) -> list[Path]:
-    """Return the texts that people write for students: lessons, prompts and pages."""
+    """Return the hand-written texts for students: lessons, prompts and pages."""
     patterns = ("chapters/*/lesson.md", "chapters/*/exercises.md", "book/**/*.md", "README.md")
     paths = sorted(path for pattern in patterns for path in root.glob(pattern))
     return [path for path in paths if "_build" not in path.parts]
@@ -119,7 +119,7 @@ def strip_whitespace(text: str) -> str:
 
 
 def letters_only(text: str) -> str:
-    """Return the letters and digits of a text, in one case."""
+    """Return the letters and digits of a text in lower case."""
     plain = text.casefold().encode("utf-8", "surrogatepass").translate(None, _PLAIN)
     return _NEITHER.sub("", plain.decode("utf-8", "surrogatepass"))
 
@@ -133,14 +133,14 @@ def _solution(exercise: Exercise) -> Secret:
 
 
 def _mistakes(exercise: Exercise) -> Iterator[Secret]:
-    """A known mistake is the solution but for one place, so the code of that place tells where to look."""
+    """Yield the secrets of known mistakes: each is the solution except for the edited lines."""
     for mistake in exercise.misconceptions:
         lines = [line for piece in mistake.code for line in piece.split("\n")]
         yield Secret("known mistake", f"{exercise.name}, {mistake.name}", exercise.chapter, code_parts(lines))
 
 
 def code_parts(lines: Sequence[str]) -> tuple[str, ...]:
-    """Return the lines of a body as they are searched for; of a body without a long line, the whole."""
+    """Return the lines of a body in the form of the search; for a body without a long line, the whole body."""
     parts = [strip_whitespace(part) for line in lines for part in _code_and_comment(line)]
     long = [part for part in parts if len(part) >= _LINE_LENGTH]
     body = "".join(parts)
@@ -148,7 +148,7 @@ def code_parts(lines: Sequence[str]) -> tuple[str, ...]:
 
 
 def _code_and_comment(line: str) -> tuple[str, ...]:
-    """Return a line's code without the comment behind it, or the text of a line that is a comment."""
+    """Return a line's code without its trailing comment, or the text of a comment line."""
     code = line.strip()
     if code.startswith("#"):
         return (code.lstrip("# "),)
@@ -157,7 +157,7 @@ def _code_and_comment(line: str) -> tuple[str, ...]:
             if token.type == tokenize.COMMENT:
                 return (code[: token.start[1]],)
     except (tokenize.TokenError, IndentationError, SyntaxError):
-        # Part of a statement over several lines.
+        # The line is part of a longer statement.
         pass
     return (code,)
 
@@ -171,7 +171,7 @@ def _rubrics(chapter: Chapter) -> Iterator[Secret]:
 
 
 def _public(root: Path, registry: Mapping[str, Exercise]) -> Iterator[str]:
-    """Return what every student may read: the build of the very first chapter, lessons, prompts and pages."""
+    """Yield the public texts: the first chapter's student build, lessons, prompts and pages."""
     stubs: dict[Path, dict[str, str]] = {}
     for name, exercise in registry.items():
         module, _ = find_definition(exercise.reference)

@@ -1,4 +1,4 @@
-"""The students' ``tfcourse``: a wheel of the same package without what they are about to write, and with recorded checks."""
+"""Build the students' wheel of ``tfcourse``: exercises are stubs, and the checks are recorded."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ from autograder.release.answer_keys import record_answer_keys
 from autograder.release.student_module import student_module
 from autograder.static_analysis.definitions import ModuleSource, find_definition, module_source
 
-# The date of this version: a wheel's bytes must not depend on the clock. tests/test_repository.py compares it with CITATION.cff.
+# The date of this version, because a wheel's bytes must not depend on the clock. tests/test_repository.py compares it with CITATION.cff.
 RELEASED = (2026, 11, 26)
 _CACHE = Path(".cache", "recordings")
 _LICENCES = ("LICENSE", "LICENSE-CONTENT")
-# What the package itself tells to install, where a text is to be made or loaded. The other extras are for those who teach.
+# The extras that the package itself recommends for generating text and loading weights. The others are for lecturers.
 _EXTRAS = ("notebooks", "data", "corpora")
 
-# Students check against what was recorded, and their `tfcourse` is the pre-check alone.
+# Students' checks use recorded answers, and their `tfcourse` command is the pre-check only.
 _ENTRY_POINTS = b"""\
 [console_scripts]
 tfcourse = autograder.checking.validate:main
@@ -43,22 +43,22 @@ checks = autograder.checking.recorded:check
 
 
 def build_student_wheel(root: Path, chapter: Chapter, out_dir: Path) -> Path:
-    """Write the students' wheel of a chapter. The same sources and versions of libraries give the same bytes.
+    """Build a chapter's student wheel. The same sources and library versions give the same bytes.
 
-    In it the exercises of this and of later chapters are stubs and those of earlier ones whole. The checks of this and of earlier
-    chapters are recorded: numbers and sentences, no code. It needs torch, numpy and safetensors, and no network to be built.
+    The exercises of this and later chapters are stubs; those of earlier chapters are complete. The checks of this and earlier chapters are
+    recorded as numbers and sentences, without code. The wheel depends on torch, numpy and safetensors; the build needs no network.
 
     Args:
-        root: the project; its ``pyproject.toml`` gives version and dependencies.
+        root: the project; its ``pyproject.toml`` holds version and dependencies.
         chapter: the chapter.
-        out_dir: where the wheel goes.
+        out_dir: the folder for the wheel.
 
     Returns:
         The wheel, for example ``tfcourse-0.3.0+ch03-py3-none-any.whl``.
 
     Raises:
-        CourseError: if the installed package is not this project's, a module cannot be cut, the address of the site is unfit, or the
-            file cannot be written.
+        CourseError: if the installed package is not this project's, a module cannot be reduced to stubs, the address of the site is
+            invalid, or the file cannot be written.
     """
     require_project_package(root)
     project = _project(root)
@@ -86,20 +86,20 @@ def _version(project: Mapping[str, Any], chapter: Chapter) -> str:
 
 
 def zipped(files: Mapping[str, bytes]) -> bytes:
-    """Return a zip archive of some files: the same files give the same bytes."""
+    """Return a reproducible zip archive of some files."""
     buffer = io.BytesIO()
     with zipfile.ZipFile(buffer, "w") as archive:
         for name in sorted(files):
             entry = zipfile.ZipInfo(name, (*RELEASED, 0, 0, 0))
             entry.compress_type = zipfile.ZIP_DEFLATED
-            entry.create_system = 3  # Unix, on every system: the permissions below are meant
+            entry.create_system = 3  # Unix on every system, so that the permissions below apply
             entry.external_attr = 0o644 << 16
             archive.writestr(entry, files[name])
     return buffer.getvalue()
 
 
 def secret_exercises(chapter: Chapter) -> dict[str, Exercise]:
-    """Return the exercises that are still secret while a chapter is out: its own, but those that are provided, and later ones."""
+    """Return the exercises that are secret during a chapter: its own, without provided ones, and those of later chapters."""
     provided = {exercise.name for exercise in provided_exercises(chapter)}
     return {
         name: item for name, item in chapter.registry.items() if item.chapter >= chapter.name and name not in provided
@@ -143,7 +143,7 @@ def _stubs_by_file(chapter: Chapter) -> dict[Path, dict[str, str]]:
 def _needed_elsewhere(
     path: Path, modules: Mapping[Path, ModuleSource], stubs_of: Mapping[Path, Mapping[str, str]]
 ) -> set[str]:
-    """Return the names that modules without any stub take from this one."""
+    """Return the names that modules without stubs import from this one."""
     name = f"tfcourse.{path.stem}"
     complete = (module for other, module in modules.items() if not stubs_of.get(other.resolve()))
     return {
@@ -162,7 +162,7 @@ def _with_version(text: str, version: str) -> str:
 
 
 def _engine_files(site: str) -> dict[str, bytes]:
-    """Return the engine of the checks; nothing else of the autograder is for students."""
+    """Return the package ``autograder.checking``, the only part of the autograder for students."""
     folder = Path(str(autograder.__file__)).parent
     paths = [folder / "__init__.py", *sorted((folder / "checking").rglob("*.py"))]
     files = {f"autograder/{path.relative_to(folder).as_posix()}": path.read_bytes() for path in paths}
@@ -174,7 +174,7 @@ def _engine_files(site: str) -> dict[str, bytes]:
 
 
 def _recordings(root: Path, chapter: Chapter) -> dict[str, bytes]:
-    """Return the question sheets of this and of earlier chapters."""
+    """Return the recorded question sheets of this and earlier chapters."""
     out = (exercise for exercise in chapter.registry.values() if exercise.chapter <= chapter.name)
     return {
         f"autograder/checking/recordings/{name}.safetensors": content

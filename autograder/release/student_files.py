@@ -1,4 +1,4 @@
-"""What a student downloads for a chapter: the notebook, the package, and a page that says what to do with them."""
+"""Write a chapter's downloads for students: notebook, package and instructions."""
 
 from __future__ import annotations
 
@@ -55,18 +55,18 @@ _LESSON = """\
 def student_files(root: Path, out_dir: Path, only: Sequence[str] | None = None) -> dict[str, list[Path]]:
     """Write the notebook and the package of chapters, for the site's downloads.
 
-    A chapter's package holds the solutions of earlier chapters: offer a chapter only when the ones before it are over.
+    A chapter's package holds the solutions of earlier chapters: publish a chapter after the deadlines of those before.
 
     Args:
         root: the project.
-        out_dir: where they go, a folder a chapter.
-        only: names of the chapters that are wanted; all by default.
+        out_dir: the folder for them, with a folder per chapter.
+        only: names of the chapters to write; all by default.
 
     Returns:
         The files by chapter: the notebook, the package, and the lesson's notebook if the chapter has a lesson.
 
     Raises:
-        CourseError: if a chapter is not fit to be given out, a solution would get out, or a file cannot be written.
+        CourseError: if a chapter has faults, a file reveals a solution, or a file cannot be written.
     """
     notebooks, code = {}, code_hash(root)
     for chapter in chapters(root):
@@ -75,7 +75,7 @@ def student_files(root: Path, out_dir: Path, only: Sequence[str] | None = None) 
             notebooks[chapter] = out_dir / chapter.name / f"{chapter.name}.ipynb"
             write_all_or_none({notebooks[chapter]: _notebook(root, chapter, code)})
     lessons = lesson_notebooks(list(notebooks))
-    # The last package first: it has the question sheets of all chapters, which are recorded at once then.
+    # The last package first: it needs the question sheets of all chapters, which are then recorded together.
     wheels = {chapter: _wheel(root, chapter, code, notebooks[chapter].parent) for chapter in reversed(notebooks)}
     files = {chapter.name: [notebook, wheels[chapter]] for chapter, notebook in notebooks.items()}
     for chapter, notebook in notebooks.items():
@@ -89,13 +89,13 @@ def student_files(root: Path, out_dir: Path, only: Sequence[str] | None = None) 
 
 
 def _notebook(root: Path, chapter: Chapter, code: str) -> bytes:
-    """Return a chapter's released notebook, from the cache if neither its text nor the code has changed."""
+    """Return a chapter's released notebook, from the cache if its text and the code are unchanged."""
     key = code, hash_files(root, [chapter.path, chapter.rubrics_path])
     return cached_artifact(root, f"notebook-{chapter.tag}", key, lambda: released_notebook(chapter))
 
 
 def _wheel(root: Path, chapter: Chapter, code: str, folder: Path) -> Path:
-    """Write a chapter's student wheel into a folder, from the cache if the code has not changed."""
+    """Write a chapter's student wheel to a folder, from the cache if the code is unchanged."""
     path = folder / wheel_name(root, chapter)
     content = cached_artifact(
         root, f"wheel-{chapter.tag}", [code], lambda: build_student_wheel(root, chapter, folder).read_bytes()
@@ -105,13 +105,13 @@ def _wheel(root: Path, chapter: Chapter, code: str, folder: Path) -> Path:
 
 
 def write_student_files(root: Path, chapter: Chapter, notebook: bytes, folder: Path) -> list[Path]:
-    """Write what students of a chapter are given: ``CHAPTER/`` with its files, and the same as ``CHAPTER.zip``.
+    """Write a chapter's files for students: the folder ``CHAPTER/``, and the same as ``CHAPTER.zip``.
 
     Args:
         root: the project.
         chapter: the chapter.
         notebook: the released notebook.
-        folder: where they go.
+        folder: the folder for them.
 
     Returns:
         The files, the archive last.

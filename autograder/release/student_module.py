@@ -1,4 +1,4 @@
-"""A module of ``tfcourse`` as students get it: the exercises that they have not been through yet are stubs."""
+"""Generate the student version of a ``tfcourse`` module: exercises of this chapter and later ones are stubs."""
 
 from __future__ import annotations
 
@@ -26,19 +26,19 @@ _GENERATED = (
 
 
 def student_module(module: ModuleSource, stubs: Mapping[str, str], needed: Collection[str] = ()) -> str:
-    """Return a module's source with some exercises hollowed out.
+    """Return a module's source with some exercises reduced to stubs.
 
-    Head and docstring of an exercise stay, its body goes. A private helper stays if it gives nothing back (it checks inputs and raises),
-    or if something that stays needs it; any other could be the solution under another name, and goes too. Comments between definitions
-    go, wherever they belong.
+    An exercise keeps its signature and docstring and loses its body. A private helper stays if it returns nothing (it checks inputs and
+    raises) or if remaining code needs it; any other helper could be the solution under another name, and is removed. Comments between
+    definitions are removed.
 
     Args:
         module: the module.
-        stubs: the exercises to hollow out, with the chapter that each belongs to.
-        needed: private names that other modules take from this one for something that stays.
+        stubs: the exercises to reduce, with their chapters.
+        needed: private names that remaining code of other modules imports.
 
     Raises:
-        CourseError: if the module has code at its top level that could not be told to be harmless.
+        CourseError: if the module has code at its top level that may be part of a solution.
     """
     if not any(name in module.definitions for name in stubs):
         return module.text
@@ -54,7 +54,7 @@ def student_module(module: ModuleSource, stubs: Mapping[str, str], needed: Colle
 
 
 def solution_helpers(module: ModuleSource, exercise: str) -> list[Definition]:
-    """Return the private helpers, direct and indirect, that do part of an exercise's work: those that give something back."""
+    """Return the private helpers, direct and indirect, that do part of an exercise's work: those that return a value."""
     reached = _reached(module, [exercise])
     nodes = (module.definitions[name] for name in sorted(reached - {exercise}) if is_private(name))
     return [node for node in nodes if isinstance(node, _KINDS) and not returns_none(node)]
@@ -110,7 +110,7 @@ def _kept_helpers(module: ModuleSource, stubs: Mapping[str, str], needed: Collec
 
 
 def _reached(module: ModuleSource, start: Iterable[str], past: Collection[str] = ()) -> set[str]:
-    """Return the module's own names that some of them use, directly or through others; names in ``past`` are not entered."""
+    """Return the names of a module that some of its names use, directly or through others, without entering names in ``past``."""
     reached: set[str] = set()
     waiting = [name for name in start if name in module.definitions]
     while waiting:
@@ -123,7 +123,7 @@ def _reached(module: ModuleSource, start: Iterable[str], past: Collection[str] =
 
 
 def statement_lines(module: ModuleSource, node: Definition) -> list[str]:
-    """Return the lines of a definition's body without docstrings: what would give a solution away."""
+    """Return the lines of a definition's body without docstrings, which would reveal a solution."""
     if not isinstance(node, ast.ClassDef):
         statements = body_statements(node)
         return module.slice(_after_head(node), last_line(node)) if statements else []
@@ -132,7 +132,7 @@ def statement_lines(module: ModuleSource, node: Definition) -> list[str]:
 
 
 def _after_head(node: Definition) -> int:
-    """Return the line on which the body after the docstring begins; comments above its first statement are part of it."""
+    """Return the first line of the body after the docstring; comments above the first statement belong to it."""
     first = node.body[0]
     rest = body_statements(node)
     return last_line(first) + 1 if rest and rest[0] is not first else first.lineno

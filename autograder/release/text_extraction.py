@@ -1,4 +1,4 @@
-"""Everything that can be read in a file: archives are opened, notebooks and recordings unpacked, pages stripped of their markup."""
+"""Extract all text of a file: open archives, unpack notebooks and recordings, strip markup."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
-# Pictures and fonts: nothing in them is text, and searching megabytes of noise finds nothing but time.
+# Images and fonts contain no text, and searching their megabytes wastes time.
 NOT_TEXT = frozenset(
     {".png", ".jpg", ".jpeg", ".gif", ".webp", ".ico", ".woff", ".woff2", ".ttf", ".otf", ".eot", ".mp4", ".webm"}
 )
@@ -37,11 +37,11 @@ class Content(NamedTuple):
 
 
 def extract_texts(path: Path, read: set[str] | None = None) -> Iterator[tuple[str, list[str]]]:
-    """Return the texts of a file, each in every form in which something could stand in it.
+    """Return the texts of a file, each in every form in which it may hold a secret.
 
     Args:
         path: a file of any kind.
-        read: digests of contents that have been read: these are left out, and what is read now is added.
+        read: digests of contents to skip; the contents read now are added.
 
     Yields:
         A label (the path; for a member of an archive ``path!member``) and the forms of its text.
@@ -70,20 +70,20 @@ def _contents(label: str, data: bytes, read: set[str]) -> Iterator[Content]:
 
 
 def text_forms(content: Content) -> list[str]:
-    """Return the text of a file in every form in which something could stand in it: as it is, without markup, unescaped."""
+    """Return the text of a file in every form in which it may hold a secret: as it is, without markup, unescaped."""
     is_recording = Path(content.label).suffix.casefold() == ".safetensors"
     text = (_header(content.data) if is_recording else content.data).decode("utf-8", errors="ignore")
     forms = [text]
     if "<" in text:
         forms.append(html.unescape(_TAG.sub("", text)))
     if "\\" in text:
-        # Text inside scripts and search indexes is written with escapes.
+        # Text in scripts and search indexes has escapes.
         forms.append(_ESCAPE.sub(lambda match: _unescaped(match[1]), text))
     return [*forms, "\n".join(_strings(text))]
 
 
 def _header(content: bytes) -> bytes:
-    """Return the JSON header of a safetensors file, which holds its metadata; the rest is numbers."""
+    """Return the JSON header of a safetensors file, which holds its metadata; the rest are numbers."""
     (length,) = struct.unpack("<Q", content[:8].ljust(8, b"\0"))
     return content[8 : 8 + length]
 
@@ -93,7 +93,7 @@ def _unescaped(escape: str) -> str:
 
 
 def _strings(text: str) -> Iterator[str]:
-    """Return every text inside JSON, and inside JSON that is itself a text in JSON."""
+    """Return every string in JSON, and in JSON within these strings."""
     if text.lstrip()[:1] not in ("{", "["):
         return
     try:
@@ -106,7 +106,7 @@ def _strings(text: str) -> Iterator[str]:
         if isinstance(value, dict):
             waiting += list(reversed(list(value.values())))
         elif isinstance(value, list):
-            # A notebook keeps a cell as a list of lines, each with its own end.
+            # A notebook stores a cell as a list of lines with their line ends.
             yield "".join(item for item in value if isinstance(item, str))
             waiting += [item for item in reversed(value) if not isinstance(item, str)]
         elif isinstance(value, str):

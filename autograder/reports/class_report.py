@@ -1,4 +1,4 @@
-"""The class report: what a lecturer wants to know after grading, on one page that needs no network."""
+"""Write the class report: one HTML page for the lecturer that needs no network."""
 
 from __future__ import annotations
 
@@ -25,15 +25,15 @@ SLOWEST = 5
 
 @dataclass(frozen=True)
 class Work:
-    """One student's work in one chapter, with everything that grading found out.
+    """One student's work in one chapter, with its grading results.
 
     Attributes:
         grade: the grade, from the gradebook.
-        exercises: what came of each exercise; empty if the work was not graded by ``tfcourse``.
-        seconds: how long the notebook ran, or None if it was not run.
-        problems: what went wrong with the file or its run, one sentence each.
-        remarks: what is worth knowing about it, but cost nothing and needs nobody.
-        recorded: False if there is no grade although something was handed in: the grader failed, or what it has found out is lost.
+        exercises: the result of each exercise; empty if ``tfcourse`` has not graded the work.
+        seconds: the running time of the notebook, or None if it did not run.
+        problems: problems of the file or its run, one sentence each.
+        remarks: remarks that cost no points and need no action.
+        recorded: False if a submission has no grade: the grader failed, or its result is missing.
         feedback: the feedback page, or None.
     """
 
@@ -47,7 +47,7 @@ class Work:
 
     @property
     def graded(self) -> bool:
-        """Whether its score says something: it was handed in, could be graded, and the grader did not fail."""
+        """Whether its score is valid: it was handed in and could be graded, and the grader did not fail."""
         return self.grade.handed_in and self.recorded and self.grade.gradable is True and self.grade.decided
 
     @property
@@ -58,7 +58,7 @@ class Work:
 
 @dataclass(frozen=True)
 class Bin:
-    """One bar of the distribution: the students between two percentages, the upper one excluded but for 100."""
+    """One bar of the distribution: the students between two percentages; the upper one is excluded, except for 100."""
 
     low: int
     high: int
@@ -67,16 +67,16 @@ class Bin:
 
 @dataclass(frozen=True)
 class ExerciseSummary:
-    """How a class did in one exercise. Students are named by id.
+    """A class's results in one exercise. Students are named by id.
 
     Attributes:
         name: the exercise.
         best: points that could be earned.
         average: points earned on average.
-        full: who earned all points.
-        partial: who earned some.
-        none: who earned none.
-        errors: by student, why the check came to no verdict.
+        full: students with all points.
+        partial: students with some points.
+        none: students without points.
+        errors: why the check gave no verdict, by student.
     """
 
     name: str
@@ -96,7 +96,7 @@ class ExerciseSummary:
 
 @dataclass(frozen=True)
 class MisconceptionSummary:
-    """How often one mistake was seen, and in whose work."""
+    """The students who made one mistake."""
 
     exercise: str
     diagnosis: Diagnosis
@@ -105,7 +105,7 @@ class MisconceptionSummary:
 
 @dataclass(frozen=True)
 class ChapterSummary:
-    """Everything about one chapter. Average, median and distribution are of the graded works, as shares of the points.
+    """The summary of one chapter. Average, median and distribution are of graded works, as shares of the points.
 
     ``refused`` are those whose file could not be graded and who stand at 0 until a person decides; ``ungraded`` those on whom the grader
     itself failed, or of whose work it is not known any more whether it could be graded; ``undecided`` those of whose notebooks nobody has
@@ -134,12 +134,12 @@ class ChapterSummary:
 
     @property
     def handed_in(self) -> int:
-        """How many students have handed in something."""
+        """The number of students who have handed in."""
         return len(self.graded) + len(self.refused) + len(self.ungraded) + len(self.undecided)
 
     @property
     def waiting(self) -> int:
-        """How many answers wait for manual grading."""
+        """The number of answers that wait for manual grading."""
         return sum(work.grade.pending for work in self.works)
 
     def to_dict(self) -> dict[str, Any]:
@@ -179,8 +179,8 @@ def summarise(works: Iterable[Work], not_brought_in: Mapping[str, Sequence[str]]
     """Return a summary per chapter, in the order of chapters; students are ordered by id everywhere.
 
     Args:
-        works: what was handed in, and what was not.
-        not_brought_in: by chapter, the students whose submission did not get into the course folder.
+        works: the works of all students.
+        not_brought_in: the students whose submission did not get into the course folder, by chapter.
     """
     by_chapter: dict[str, list[Work]] = defaultdict(list)
     for work in works:
@@ -229,7 +229,7 @@ def _students(works: Iterable[Work]) -> tuple[str, ...]:
 def _distribution(works: Sequence[Work]) -> tuple[Bin, ...]:
     inside: list[list[str]] = [[] for _ in range(BINS)]
     for work in works:
-        # Sums of tenths come out a hair below the edge that they mean.
+        # Sums of tenths are slightly below the exact edge.
         inside[min(BINS - 1, int(work.share * BINS + 1e-9))].append(work.grade.student)
     width = 100 // BINS
     return tuple(Bin(i * width, (i + 1) * width, tuple(students)) for i, students in enumerate(inside))
@@ -259,7 +259,7 @@ def _exercise(name: str, results: dict[str, ExerciseResult]) -> ExerciseSummary:
 
 
 def mark(result: ExerciseResult) -> str:
-    """Return ``"full"``, ``"some"`` or ``"none"``: how much of an exercise's points was earned."""
+    """Return ``"full"``, ``"some"`` or ``"none"`` for the earned points of an exercise."""
     if result.score >= result.max_score:
         return "full"
     return "some" if result.score > 0 else "none"
@@ -283,7 +283,7 @@ def render(summaries: Sequence[ChapterSummary], *, title: str, folder: Path) -> 
     Args:
         summaries: one per chapter.
         title: the page's title.
-        folder: where the page will lie; links to feedback are relative to it.
+        folder: the page's folder; links to feedback are relative to it.
     """
     environment = jinja2.Environment(
         loader=jinja2.PackageLoader("autograder.reports"),

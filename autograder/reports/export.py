@@ -1,9 +1,9 @@
-"""Grades as files that nbgrader's users, Canvas and Moodle know how to import.
+"""Export grades in formats for nbgrader, Canvas and Moodle.
 
-What each platform reads was taken from its importer: Canvas's ``gradebook_importer`` and Moodle's ``assignfeedback_offline``. They find
-students by Canvas's number, by a login (an id of this course, which begins with a letter or a digit) and by Moodle's participant number,
-and assignments by the header. All other text is made safe for spreadsheets, names and email addresses too: no platform finds anybody by
-them here.
+The formats follow each platform's importer: Canvas's ``gradebook_importer`` and Moodle's ``assignfeedback_offline``. They identify students
+by Canvas's number, by a login (an id of this course, which begins with a letter or a digit) or by Moodle's participant number, and
+assignments by the header. All other text, including names and email addresses, is made safe for spreadsheets, because no importer
+identifies students by it.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from autograder.reports.spreadsheet import csv_text
 
 FORMATS = ("csv", "canvas", "moodle")
 
-# What a lecturer has to know where the file is taken in.
+# Instructions for the import on each platform.
 HINTS = {
     "canvas": "In Canvas: Grades, Import. An assignment is found by its name, which must be the chapter's; Canvas offers to make one that "
     "it does not find, and shows every change before it is made.",
@@ -36,8 +36,8 @@ class Exported:
 
     Attributes:
         path: the file.
-        students: who is in it.
-        left_out: who has handed in and is not in it, because the platform's number for them is not known.
+        students: the students in it.
+        left_out: students who have handed in and are not in it, because the platform's number for them is unknown.
     """
 
     path: Path
@@ -47,7 +47,7 @@ class Exported:
 
 @dataclass(frozen=True)
 class _Table:
-    """A file before it is written: its name, its header and rows, and whose they are."""
+    """A file to write: its name, header, rows and grades."""
 
     name: str
     header: Sequence[str]
@@ -65,14 +65,13 @@ def export(grades: Sequence[Grade], form: str, folder: Path) -> list[Exported]:
 
     Args:
         grades: what :func:`autograder.reports.grades.read_grades` returns.
-            A chapter of which nobody has handed in anything is left out: for a platform its empty cells would be grades.
+            A chapter without any submission is left out: a platform would read its empty cells as grades.
         form: ``"csv"``: one file with nbgrader's columns. ``"canvas"``: one gradebook to import. ``"moodle"``: an offline grading
-            worksheet per chapter, as Moodle's assignment hands it out and takes it back.
-        folder: where to write; made if it is missing.
+            worksheet per chapter, as Moodle's assignment exports and imports it.
+        folder: the folder to write to; created if it is missing.
 
     Raises:
-        CourseError: if the form is not known, no grade can be handed to the platform, or the folder cannot be written. Nothing is
-            written then.
+        CourseError: if the form is unknown, no grade can be exported, or the folder cannot be written. Then nothing is written.
     """
     if form not in _WRITERS:
         raise CourseError(
@@ -102,12 +101,12 @@ def _students(grades: Iterable[Grade]) -> tuple[str, ...]:
 
 
 def _graded(grades: Iterable[Grade]) -> list[Grade]:
-    """Return the grades that say something about a work: not missing, not to be decided, not at 0 for what could not be graded."""
+    """Return the valid grades: not missing, not to be decided, and not at 0 because the work could not be graded."""
     return [grade for grade in grades if grade.handed_in and grade.gradable and grade.decided]
 
 
 def undecided(grades: Iterable[Grade]) -> str:
-    """Return who stands at 0 because their work could not be graded, as a phrase, or nothing if nobody does."""
+    """Return a phrase for students at 0 because their work could not be graded, or an empty string."""
     refused = [grade for grade in grades if grade.handed_in and grade.gradable is False]
     if not refused:
         return ""
@@ -119,7 +118,7 @@ def undecided(grades: Iterable[Grade]) -> str:
 
 
 def not_begun(grades: Iterable[Grade]) -> str:
-    """Return the chapters that no file has because nobody has handed in anything, as a phrase, or nothing if there are none."""
+    """Return a phrase for the chapters that are left out because they have no submissions, or an empty string."""
     begun: dict[str, bool] = {}
     for grade in grades:
         begun[grade.chapter] = begun.get(grade.chapter, False) or grade.handed_in
@@ -128,7 +127,7 @@ def not_begun(grades: Iterable[Grade]) -> str:
 
 
 def open_choices(grades: Iterable[Grade]) -> str:
-    """Return of whom it is open which notebook counts, as a sentence, or nothing if it is of nobody."""
+    """Return a sentence on the submissions whose notebook is not chosen yet, or an empty string."""
     undecided = [grade for grade in grades if not grade.decided]
     if not undecided:
         return ""
@@ -145,7 +144,7 @@ def _number(points: float) -> str:
 
 
 def _csv(grades: Sequence[Grade]) -> list[_Table]:
-    """The columns of nbgrader's own export, and whether a manual question still waits."""
+    """Return a table with the columns of nbgrader's export, and whether a manual question still waits."""
     columns: dict[str, Callable[[Grade], object]] = {
         "assignment": lambda grade: grade.chapter,
         "duedate": lambda grade: grade.due or "",
@@ -165,10 +164,10 @@ def _csv(grades: Sequence[Grade]) -> list[_Table]:
 
 
 def _canvas(grades: Sequence[Grade]) -> list[_Table]:
-    """Canvas wants its own columns first, one column per assignment, and a row of points possible.
+    """Return Canvas's table: its own columns first, one column per assignment, and a row of points possible.
 
-    It finds a student by ID, then by SIS Login ID, then by name. An empty cell takes away a grade that somebody entered there by hand, so a
-    student who has handed in nothing gets no row. Nor does one whose work could not be graded: a person has to decide about it first.
+    Canvas finds a student by ID, then by SIS Login ID, then by name. An empty cell would delete a grade that was entered by hand, so a
+    student without a submission gets no row; nor does one whose work could not be graded, until a person decides.
     """
     handed_in = sorted(_graded(grades), key=lambda grade: grade.student)
     best = {grade.chapter: grade.best for grade in handed_in}
@@ -180,7 +179,7 @@ def _canvas(grades: Sequence[Grade]) -> list[_Table]:
         scores = {grade.chapter: grade for grade in grades_of_student}
         one = next(iter(scores.values()))
         name = f"{one.last_name}, {one.first_name}".strip(", ") or student
-        # An id that was made of the name in a download is nobody's login.
+        # An id that derives from the name in a download is no login.
         login = "" if one.platform else student
         cells = [_number(scores[chapter].score) if chapter in scores else "" for chapter in chapters]
         rows.append([name, one.canvas_id, "", login, "", *cells])
@@ -188,10 +187,10 @@ def _canvas(grades: Sequence[Grade]) -> list[_Table]:
 
 
 def _moodle(grades: Sequence[Grade]) -> list[_Table]:
-    """Moodle reads a worksheet's Identifier, Grade and Last modified (grade), and refuses one that lacks any of them.
+    """Return Moodle's worksheets; Moodle requires Identifier, Grade and Last modified (grade).
 
-    The last is left empty: Moodle then overwrites no grade that it already has, unless it is told to. There is no column for comments,
-    because Moodle would take away those that it has. A row without a participant number would break the import.
+    The last is empty, so that Moodle overwrites existing grades only on request. There is no column for comments, because Moodle would
+    delete its own. A row without a participant number would break the import.
     """
     header = [
         "Identifier",

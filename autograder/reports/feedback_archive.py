@@ -1,7 +1,7 @@
-"""Pack feedback pages into the ZIP archives by which Moodle and Canvas hand them back to students.
+"""Pack feedback pages into ZIP archives that Moodle and Canvas return to students.
 
-What each platform reads was taken from its importer: Moodle's ``assignfeedback_file_zip_importer`` and Canvas's
-``generate_comments_from_files``. Both find the student by the name of the file:
+The formats follow each platform's importer: Moodle's ``assignfeedback_file_zip_importer`` and Canvas's
+``generate_comments_from_files``. Both identify the student by the name of the file:
 
 - Moodle takes ``FULL NAME_PARTICIPANT_assignsubmission_file/FILE``, where the participant's number is that of one assignment.
 - Canvas takes ``NAME_USER_ATTACHMENT_FILE``, where the attachment must be one that this user has handed in for the assignment.
@@ -24,7 +24,7 @@ from autograder.course.folder import Course
 from autograder.errors import CourseError
 
 PLATFORMS = ("canvas", "moodle")
-# What a platform takes at once unless its administrator has said otherwise; Moodle's own default is PHP's, which servers raise.
+# The default limit of an upload; Moodle's own default is PHP's, which most servers raise.
 MAX_BYTES = 50_000_000
 
 HINTS = {
@@ -34,9 +34,9 @@ HINTS = {
     "uploading an archive twice makes two comments.",
 }
 
-# The first date that a ZIP archive can hold: the same pages give the same bytes.
+# The earliest date in a ZIP archive, so that the same pages give the same bytes.
 _DATE = (1980, 1, 1, 0, 0, 0)
-# Moodle splits at underscores, and neither platform expects a separator or a control character in a name.
+# Moodle splits names at underscores, and neither platform allows separators or control characters in them.
 _UNSAFE = re.compile(r"[\x00-\x1f\x7f/\\:_]+")
 
 
@@ -46,9 +46,9 @@ class FeedbackArchive:
 
     Attributes:
         chapter: the chapter.
-        paths: the archives; more than one where they would be too large for one upload.
-        students: whose pages are in them.
-        left_out: who has a page and no number on the platform by which it could be handed back.
+        paths: the archives; several if one would be too large for an upload.
+        students: the students whose pages are in them.
+        left_out: students with a page but without a number on the platform.
     """
 
     chapter: str
@@ -60,17 +60,17 @@ class FeedbackArchive:
 def export_feedback(
     course: Course, chapters: Sequence[str], platform: str, folder: Path, *, max_bytes: int = MAX_BYTES
 ) -> list[FeedbackArchive]:
-    """Write the feedback of some chapters as a platform takes it back, and return the archives.
+    """Write the feedback of some chapters in a platform's format, and return the archives.
 
     Args:
         course: the course.
-        chapters: names of chapters. One without pages for anybody on the platform gets no archive.
+        chapters: names of chapters. A chapter without pages for students of the platform gets no archive.
         platform: ``"canvas"`` or ``"moodle"``.
-        folder: where to write; made if it is missing.
-        max_bytes: the most that an archive may have. A page that alone has more gets an archive of its own.
+        folder: the folder to write to; created if it is missing.
+        max_bytes: the largest size of an archive. A page that exceeds it gets its own archive.
 
     Raises:
-        CourseError: if no page can be handed back, or the folder cannot be written. Nothing is written then.
+        CourseError: if no page can be returned, or the folder cannot be written. Then nothing is written.
     """
     roster = read_roster(course)
     name_of = _NAMES[platform]
@@ -110,7 +110,7 @@ def _why_nothing(archives: Iterable[FeedbackArchive], platform: str) -> str:
 def _pages(
     course: Course, chapter: str, platform: str, roster: dict[str, Student]
 ) -> tuple[list[tuple[str, Path]], list[str]]:
-    """Return the students that can be reached with their pages, and those that cannot."""
+    """Return the students with a number on the platform and their pages, and the students without one."""
     pages, left_out = [], []
     for page in sorted(course.folder("feedback").glob(f"*/{chapter}/{chapter}.html")):
         name = page.parents[1].name
@@ -127,7 +127,7 @@ def _is_reachable(student: Student, platform: str, chapter: str) -> bool:
 
 
 def _packed(entries: Sequence[tuple[str, bytes]], max_bytes: int) -> Iterable[bytes]:
-    """Yield archives of some entries, each as large as it may be."""
+    """Yield archives of the entries, each as large as allowed."""
     waiting = list(entries)
     while waiting:
         count = len(waiting)

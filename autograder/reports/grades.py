@@ -1,4 +1,4 @@
-"""Grades as the gradebook has them, with late penalties and manual points as nbgrader counts them."""
+"""Read grades from the gradebook, with late penalties and manual points as in nbgrader."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ class Grade:
 
     Attributes:
         student: the student's id in the course folder.
-        first_name: as the gradebook or the roster has it, or empty.
-        last_name: as the gradebook or the roster has it, or empty.
-        email: as the gradebook has it, or empty.
-        platform: where the student's work came from, ``"canvas"`` or ``"moodle"``, or empty if that is not known.
+        first_name: from the gradebook or the roster, or empty.
+        last_name: from the gradebook or the roster, or empty.
+        email: from the gradebook, or empty.
+        platform: the origin of the student's work, ``"canvas"`` or ``"moodle"``, or empty if it is unknown.
         canvas_id: the student's number on Canvas, or empty.
         moodle_id: the student's participant number in this chapter's assignment on Moodle, or empty.
         chapter: the chapter.
@@ -69,19 +69,19 @@ class Grade:
 
     @property
     def score(self) -> float:
-        """Points after the penalty, never below zero."""
+        """The points after the penalty, never below zero."""
         return max(0.0, self.raw - self.penalty)
 
     @property
     def late_by(self) -> timedelta:
-        """Time between the student's own deadline and the submission; zero if it came in time or either is unknown."""
+        """The time from the student's deadline to the submission; zero if it was in time or either is unknown."""
         if self.submitted is None or self.due is None:
             return timedelta()
         return max(timedelta(), self.submitted - self.due)
 
     @property
     def full_name(self) -> str:
-        """First and last name, or the id where there is none."""
+        """First and last name, or the id if there is no name."""
         return f"{self.first_name} {self.last_name}".strip() or self.student
 
 
@@ -121,7 +121,7 @@ def read_grades(course: Course, chapters: Sequence[str] = ()) -> list[Grade]:
             }
             waiting = _waiting(gradebook)
             results = {result.student: result.status for result in read_results(course, chapter)}
-            # An assignment of the lecturer's own, which nbgrader alone grades, has no results.
+            # The lecturer's own assignments, which only nbgrader grades, have no results.
             ours = any(notebook.name == chapter for notebook in assignment.notebooks)
             for student in students:
                 known_as = roster.get(student.id, Student(student.id))
@@ -143,7 +143,7 @@ def read_grades(course: Course, chapters: Sequence[str] = ()) -> list[Grade]:
 
 
 def _refuse_shared_numbers(course: Course, grades: Sequence[Grade]) -> None:
-    """Refuse grades of which a platform could not tell whose they are."""
+    """Refuse grades of several students with the same number on a platform."""
     students: dict[tuple[str, str, str], set[str]] = defaultdict(set)
     for grade in grades:
         if grade.canvas_id:
@@ -160,7 +160,7 @@ def _refuse_shared_numbers(course: Course, grades: Sequence[Grade]) -> None:
 
 
 def answers_waiting(course: Course, chapter: str) -> list[tuple[str, int]]:
-    """Return who has answers in a chapter that wait for a person, with their number, as the gradebook has it now.
+    """Return the students with answers in a chapter that wait for manual grading, and their numbers, from the gradebook.
 
     Raises:
         CourseError: if the gradebook cannot be read.
@@ -172,7 +172,7 @@ def answers_waiting(course: Course, chapter: str) -> list[tuple[str, int]]:
 
 
 def _waiting(gradebook: Any) -> dict[str, int]:
-    """Return how many answers wait for a person, by the gradebook's id of their submission; one query for everybody."""
+    """Return the number of waiting answers by the gradebook's id of their submission, in one query."""
     query = (
         select(SubmittedNotebook.assignment_id, func.count())
         .join(GradeRow, GradeRow.notebook_id == SubmittedNotebook.id)
@@ -183,15 +183,15 @@ def _waiting(gradebook: Any) -> dict[str, int]:
 
 
 def _gradable(submission: Any, status: Status | None) -> bool | None:
-    """Whether a submission could be graded, or a person has decided about it; None if nothing is left that tells."""
+    """Return whether a submission could be graded or a person has decided about it; None if that is unknown."""
     if status not in ("not gradable", None):
         return True
     grades = [grade for notebook in submission.notebooks for grade in notebook.grades]
-    # A person has given points by hand, be it none.
+    # A person has given points by hand, perhaps 0.
     if any(grade.manual_score is not None for grade in grades):
         return True
     if status is None:
-        # What could not be graded has 0 everywhere, and no answer that waits.
+        # An ungradable submission has 0 everywhere, and no answer waits.
         return None if all(grade.auto_score == 0 for grade in grades) else True
     return False
 
@@ -206,7 +206,7 @@ def _grade(assignment: Any, student: Any, submission: Any, known_as: Student, wa
         last_name=(student.last_name or "") if named else last,
         email=student.email or "",
         platform=known_as.platform,
-        # What a lecturer wrote into the gradebook counts before what a download was called.
+        # The lecturer's entry in the gradebook takes precedence over the name in a download.
         canvas_id="" if on_moodle else student.lms_user_id or known_as.user,
         moodle_id=known_as.uploads.get(assignment.name, "") if on_moodle else "",
         chapter=assignment.name,

@@ -1,4 +1,4 @@
-"""What is missing: results, submissions that are no longer there, and submissions of a download that were never brought in."""
+"""Report what is missing: results, removed submissions, and submissions of a download that were never brought in."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from autograder.course.paths import shell_command
 from autograder.record.results import read_results
 from autograder.reports.grades import Grade
 
-# A whole class may be missing; who it is, nobody reads then.
+# A whole class may be missing: long lists of students are truncated.
 _NAMED = 10
 
 
 def missing_messages(course: Course, grades: Sequence[Grade]) -> list[str]:
-    """Return what is missing, and what to do about it, in sentences; none if nothing is."""
+    """Return messages on what is missing and what to do about it."""
     lacking = not_brought_in(course, grades)
     messages = [str(problem) for chapter, pending in lacking.items() for problem in problems(course, chapter, pending)]
     return [
@@ -42,13 +42,13 @@ def gaps(course: Course, grades: Sequence[Grade]) -> dict[str, list[dict[str, st
 
 
 def not_brought_in(course: Course, grades: Iterable[Grade]) -> dict[str, list[PendingSubmission]]:
-    """Return, by chapter, whose submissions a collection was to bring and has not brought; only chapters that lack some."""
+    """Return the submissions that a collection should have brought in and has not, for the chapters that have any."""
     chapters = sorted({grade.chapter for grade in grades})
     return {chapter: pending for chapter in chapters if (pending := missing(course, chapter))}
 
 
 def _lacking_result(grades: Iterable[Grade]) -> list[Grade]:
-    """Return the grades whose result is missing although the submission is there, so that it can be made again."""
+    """Return the grades without a result whose submission still exists, so that grading again can restore it."""
     return [grade for grade in grades if grade.handed_in and grade.in_place and not grade.has_result]
 
 
@@ -57,7 +57,7 @@ def _lacking_submission(grades: Iterable[Grade]) -> list[Grade]:
 
 
 def without_result(course: Course, grades: Iterable[Grade]) -> list[str]:
-    """Return who has a grade and no result, and how to get one: a sentence per chapter."""
+    """Return a sentence per chapter on the students with a grade but no result, and how to get one."""
     ordered = sorted(_lacking_result(grades), key=lambda grade: (grade.chapter, grade.student))
     return [
         _without_result(
@@ -76,7 +76,7 @@ def _without_result(chapter: str, students: Sequence[str], again: str) -> str:
 
 
 def failed(course: Course, grades: Iterable[Grade]) -> list[str]:
-    """Return on whom the grader failed the last time, whatever grade they have: a sentence per chapter."""
+    """Return a sentence per chapter on the students for whom the last grading failed."""
     return [
         _failed(chapter, students, shell_command(course, "autograde", chapter))
         for chapter in sorted({grade.chapter for grade in grades})
@@ -100,7 +100,7 @@ def _failed(chapter: str, students: Sequence[str], again: str) -> str:
 
 
 def removed_submissions(grades: Iterable[Grade]) -> str:
-    """Return whose submissions are no longer there, and what to do if that is no accident, as a sentence, or nothing."""
+    """Return a sentence on removed submissions, and what to do if they were removed on purpose; or an empty string."""
     removed = _lacking_submission(grades)
     if not removed:
         return ""
@@ -116,7 +116,7 @@ def removed_submissions(grades: Iterable[Grade]) -> str:
 
 
 def unclear(grades: Iterable[Grade]) -> str:
-    """Return who stands at 0 and may not have been gradable, as a phrase, or nothing: only a result could tell."""
+    """Return a phrase for students at 0 whose work may not have been gradable, because the result is missing; or an empty string."""
     unclear_grades = [grade for grade in grades if grade.handed_in and grade.gradable is None]
     if not unclear_grades:
         return ""

@@ -1,4 +1,4 @@
-"""Grades and the results of grading, put together per student and chapter."""
+"""Combine grades and grading results per student and chapter."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ def read_student_work(course: Course, chapters: Sequence[str] = ()) -> list[Work
         for result in read_results(course, chapter)
     }
     works = [_work(course, grade, results.pop((grade.student, grade.chapter), None)) for grade in grades]
-    # Where the grader failed on a student's first submission, the gradebook has never heard of them. Whose submission is gone as well has
-    # been renamed, or taken out of the course.
+    # If the grader failed on a student's first submission, the gradebook does not know the student. If the submission is gone, too, the
+    # student was renamed or removed from the course.
     patterns = {grade.chapter: grade for grade in grades}
     unknown = [
         result for result in results.values() if course.folder("submitted", result.student, result.chapter).is_dir()
@@ -48,7 +48,7 @@ def _work(course: Course, grade: Grade, result: GradeResult | None) -> Work:
     gradable = result.status != "not gradable"
     return Work(
         grade=replace(grade, handed_in=True),
-        # Where nothing could be graded, the zeros say nothing about what was learnt.
+        # If nothing could be graded, the zeros are no measure of learning.
         exercises=result.exercises if gradable else (),
         seconds=(result.seconds or None) if gradable else None,
         problems=tuple(str(problem) for problem in result.problems if not problem.remark),

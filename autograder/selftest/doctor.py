@@ -1,4 +1,4 @@
-"""What this machine has, what it lacks, and how to get it. Looking changes nothing."""
+"""Diagnose this machine: report missing packages, devices and isolation, and their remedies, without changing anything."""
 
 from __future__ import annotations
 
@@ -39,21 +39,21 @@ _FOR_TESTS = {
 }
 _INSTALL = "pip install -r requirements.lock"
 
-# Bytes that are free for a course. A chapter of a large class, with graded notebooks, pages and results, takes some hundred megabytes.
+# Free bytes for a course: a chapter of a large class, with graded notebooks, pages and results, takes a few hundred megabytes.
 MUCH_SPACE = 1 << 30
-# A release is a few megabytes, and each of a student's files is written in full before it takes its place.
+# A release is a few megabytes, and each file is first written to a temporary one.
 NO_SPACE = 32 << 20
 
 
 @dataclass(frozen=True)
 class Item:
-    """One thing that was looked at.
+    """The result of one check.
 
     Attributes:
-        name: what it is.
-        state: ``"ok"``; ``"note"``: works, but read this; ``"missing"``: some command cannot work without it.
-        detail: what was found.
-        remedy: how to get it, where something is missing.
+        name: the checked item.
+        state: ``"ok"``; ``"note"``: works with a limitation; ``"missing"``: some command cannot work without it.
+        detail: the finding.
+        remedy: how to get a missing item.
     """
 
     name: str
@@ -63,10 +63,10 @@ class Item:
 
 
 def examine(course_dir: Path | None = None) -> list[Item]:
-    """Look at the machine and at a course folder and return what was found, in a fixed order.
+    """Check the machine and a course folder, and return the results in a fixed order.
 
     Args:
-        course_dir: the course folder, if there is one to look at. That there is no course yet is no lack of the machine.
+        course_dir: the course folder, or None. A missing course is no fault of the machine.
     """
     return [
         _python(),
@@ -101,7 +101,7 @@ def _packages(purposes: dict[str, str], state: State) -> Iterator[Item]:
 
 @cache
 def _ranges() -> dict[str, str]:
-    """Return the versions that this project asks for, by package."""
+    """Return the version ranges that this project requires, by package."""
     try:
         from packaging.requirements import InvalidRequirement, Requirement
 
@@ -176,7 +176,7 @@ def _course(course_dir: Path) -> Iterator[Item]:
 
 
 def _folder(root: Path) -> Item:
-    """Say whether a course folder can be written, and how much goes into it."""
+    """Report whether a course folder is writable, and its free space."""
     name = "course folder"
     try:
         require_writable(root, "Check who may write there, or name another course folder with --course.")

@@ -1,7 +1,7 @@
-"""A solution that computes nothing and looks answers up: it answers each question as its nearest visible one is answered.
+"""Measure the points of a solution that looks up the answer to the nearest visible question instead of computing.
 
-The student package holds the visible questions with the right answers. Whoever writes them into a table, and answers every other
-question from the nearest entry, must earn no more than a solution that does nothing. ``autograder.selftest.quality`` measures it.
+The student package holds the visible questions with the right answers. A table of them, used with the nearest entry for every other
+question, must earn no more than a trivial solution. ``autograder.selftest.quality`` reports this measure.
 
 What it measures:
 
@@ -10,7 +10,7 @@ What it measures:
   of the new question, letters are renamed, axes are repeated or cut to the new lengths;
 - an entry fitted by rank: of a row of numbers, those of the same rank are kept.
 
-What it does not measure: a table that somebody improves by hand until it is a solution in all but name.
+What it does not measure: a table that a student improves by hand until it is a solution in all but name.
 """
 
 from __future__ import annotations
@@ -29,10 +29,10 @@ from autograder.checking.exercise import Exercise
 from autograder.checking.request import Observation, Request, Value, content
 from autograder.checking.sheet import Sheet, decide
 
-# How a recorded answer is fitted: it takes the recorded request, its answer, and the request that is to be answered.
+# A fit adapts a recorded answer: from the recorded request, its answer, and the new request.
 Fit: TypeAlias = Callable[[Request, Observation, Request], Observation]
 
-# What a difference of structure costs, compared with one of values, which costs at most 1 for each argument.
+# The distance for a difference of structure; a difference of values adds at most 1 per argument.
 _OTHER_NAMES, _OTHER_TYPE, _OTHER_SHAPE = 1_000.0, 100.0, 10.0
 
 
@@ -40,10 +40,10 @@ class NearestAnswer:
     """A subject that answers from the visible questions of a sheet.
 
     Args:
-        sheet: all questions, visible and hidden; of the hidden ones it knows no answer.
+        sheet: all questions, visible and hidden; the answers to hidden ones are not used.
         fit: how a recorded answer is fitted to a question.
-        counterparts: take a hidden question for a version of the visible one that has the same case maker, as somebody could who has
-            understood how questions are made; otherwise the nearest one is found by its inputs.
+        counterparts: match a hidden question with the visible one of the same case maker, as a student could who understands how questions
+            are generated; by default the nearest question is found by its inputs.
     """
 
     def __init__(self, sheet: Sheet, fit: Fit, *, counterparts: bool = False) -> None:
@@ -78,9 +78,9 @@ class NearestAnswer:
 
 
 def points_by_lookup(exercise: Exercise, *, seed: int = 0) -> float:
-    """Return the most that looking answers up earns, in whichever way they are fitted, of visible and hidden questions together.
+    """Return the highest score of looking answers up over all fits, with visible and hidden questions.
 
-    Where there is nothing to ask about, there is one question, and its answer is what students are to write: 0.
+    An exercise without parameters has one question, whose answer is the exercise itself; the result is 0.
     """
     if not inspect.signature(exercise.reference).parameters:
         return 0.0
@@ -120,7 +120,7 @@ def _inputs(request: Request) -> tuple[Value, ...]:
 
 
 def _distance(a: Request, b: Request) -> float:
-    """How far two requests with the same action are apart: structure first, then values."""
+    """Return the distance of two requests with the same action: structure first, then values."""
     same = (a.method, a.training, a.wrt) == (b.method, b.training, b.wrt)
     return _apart(_inputs(a), _inputs(b)) + (0.0 if same else _OTHER_NAMES)
 
@@ -131,7 +131,7 @@ def _apart(a: Value, b: Value) -> float:
     if isinstance(a, Mapping) and isinstance(b, Mapping):
         shared = [key for key in a if key in b]
         lacking = len(a) + len(b) - 2 * len(shared)
-        # Keys are arguments, or data: words and scores.
+        # Keys are names of arguments, or data: words and scores.
         return lacking * _OTHER_TYPE + sum(_apart(a[key], b[key]) for key in shared)
     if isinstance(a, (list, tuple)) and type(a) is type(b):
         if isinstance(a, list) and all(isinstance(item, (str, int)) for item in [*a, *b]):
@@ -164,7 +164,7 @@ def _named_pairs(a: Mapping[str, Value] | None, b: Mapping[str, Value] | None) -
 
 
 def _pairs(a: Value, b: Value) -> Iterator[tuple[Value, Value]]:
-    """Yield the leaves of two nested values that stand at the same position."""
+    """Yield the pairs of leaves at the same position of two nested values."""
     if isinstance(a, Mapping) and isinstance(b, Mapping):
         if a.keys() == b.keys():
             b = {key: b[key] for key in a}
@@ -177,7 +177,7 @@ def _pairs(a: Value, b: Value) -> Iterator[tuple[Value, Value]]:
 
 
 def _renaming(pairs: Sequence[tuple[Value, Value]]) -> dict[Value, Value]:
-    """Return which value of the one question stands where a value of the other one stood; of text, which character too."""
+    """Map each value of one question to the value at the same position of the other; for text, also each character."""
     names: dict[Value, Value] = {}
     for a, b in pairs:
         if isinstance(a, Tensor) and isinstance(b, Tensor):
@@ -193,7 +193,7 @@ def _renaming(pairs: Sequence[tuple[Value, Value]]) -> dict[Value, Value]:
 
 
 def _lengths(pairs: Sequence[tuple[Value, Value]]) -> dict[int, int]:
-    """Return which length of the one question stands where a length of the other one stood."""
+    """Map each length of one question to the length at the same position of the other."""
     lengths: dict[int, int] = {}
     for a, b in pairs:
         if isinstance(a, Tensor) and isinstance(b, Tensor) and a.ndim == b.ndim:
@@ -209,7 +209,7 @@ def _fit_value(
 ) -> Value:
     if isinstance(value, Tensor):
         return _fit_tensor(value, pairs, renaming, lengths)
-    if isinstance(value, tuple):  # a shape in the place of a tensor
+    if isinstance(value, tuple):  # a shape instead of a tensor
         return tuple(lengths.get(item, item) for item in value)
     if isinstance(value, str):
         return renaming.get(value, "".join(str(renaming.get(letter, letter)) for letter in value))
@@ -221,7 +221,7 @@ def _fit_value(
 def _fit_tensor(
     value: Tensor, pairs: Sequence[tuple[Value, Value]], renaming: Mapping[Value, Value], lengths: Mapping[int, int]
 ) -> Tensor:
-    # No length is negative, though an argument may be.
+    # A length is never negative, though an argument may be.
     shape = [max(lengths.get(length, length), 0) for length in value.shape]
     new = _resized(value, shape)
     if not value.is_floating_point() and value.dtype != torch.bool:
@@ -236,7 +236,7 @@ def _fit_tensor(
 
 
 def _resized(value: Tensor, shape: Sequence[int]) -> Tensor:
-    """Return a tensor with each axis repeated or cut to a length."""
+    """Repeat or truncate each axis of a tensor to a length."""
     for dim, length in enumerate(shape):
         if value.shape[dim] != length:
             if not value.shape[dim]:

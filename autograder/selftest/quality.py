@@ -1,4 +1,4 @@
-"""Grade the grader: put every known mistake to its check, and see that it keeps what its class may keep and is recognised.
+"""Measure the checks: every known mistake must score within the band of its class and be recognised.
 
 ``python -m autograder.selftest.quality`` writes the result to ``docs/grader-quality``, a page for each chapter; the exit code is 1 if a
 mistake is outside of its band or is not recognised. With names of exercises it prints their tables and writes nothing. ``--seeds 8`` says
@@ -34,12 +34,12 @@ COMMAND = "python -m autograder.selftest.quality"
 
 @dataclass(frozen=True)
 class MistakeResult:
-    """What became of one known mistake.
+    """The result of one known mistake.
 
     Attributes:
         mistake: its name.
-        kind: its class, which says how much of the points it keeps.
-        told: what a student who made it is told.
+        kind: its class, which decides its band of points.
+        explanation: the message for a student who makes it.
         visible: share of the points that it keeps on the visible questions.
         all: share of the points that it keeps when the hidden questions are asked as well.
         caught_by: the aspects that it fails, of all questions.
@@ -56,7 +56,7 @@ class MistakeResult:
 
     @property
     def caught(self) -> bool:
-        """Whether the mistake keeps what its class may keep, in a student's hands and in the grader."""
+        """Whether the mistake's score is within the band of its class, in the pre-check and in the grader."""
         low, high = BANDS[self.kind]
         return all(low - 1e-9 <= share <= high + 1e-9 for share in (self.visible, self.all))
 
@@ -73,11 +73,11 @@ class Quality:
     Attributes:
         exercise: name of the exercise.
         chapter: its chapter.
-        points: what it is worth.
+        points: its points.
         outcomes: one per known mistake, in the order of the declaration.
         unproven: aspects that no known mistake fails.
-        for_nothing: the most that a solution earns which computes nothing (see :func:`trivial_solutions`).
-        by_lookup: the most that a solution earns which answers from the recorded answers (``autograder.selftest.nearest_answer``).
+        for_nothing: the highest share of a solution that computes nothing (see :func:`trivial_solutions`).
+        by_lookup: the highest share of a solution that looks up recorded answers (``autograder.selftest.nearest_answer``).
     """
 
     exercise: str
@@ -90,7 +90,7 @@ class Quality:
 
 
 def examine(exercise: Exercise, *, seed: int = 0) -> Quality:
-    """Put every known mistake of an exercise to its check, and solutions that compute nothing.
+    """Check every known mistake of an exercise, and solutions that compute nothing.
 
     Args:
         exercise: the exercise.
@@ -115,9 +115,9 @@ def _examine_known(name_and_seed: tuple[str, int]) -> Quality:
 
 
 def seed_sensitivity(seeds: Sequence[int], names: Sequence[str]) -> Iterator[str]:
-    """Yield a line for each known mistake that fails other aspects, or is taken for another, with another seed.
+    """Yield a line for each known mistake that fails other rows, or gets another diagnosis, with another seed.
 
-    The seed is a course's secret. It should decide which questions are asked, and never what a mistake costs.
+    The seed is a course's secret. It decides the questions, and must not decide the cost of a mistake.
 
     Args:
         seeds: the seeds to compare.
@@ -137,7 +137,7 @@ def seed_sensitivity(seeds: Sequence[int], names: Sequence[str]) -> Iterator[str
 
 
 def trivial_solutions(exercise: Exercise) -> list[Callable[..., Any]]:
-    """Return solutions that accept what they are given and return None, their first argument, or zeros of its shape.
+    """Return solutions that return None, their first argument, or zeros of its shape.
 
     A class keeps its constructor, which holds no more than layers. They may keep what ``BANDS`` has for nothing, a class twice as much.
     """
@@ -171,7 +171,7 @@ def _outcome(exercise: Exercise, item: Misconception, seed: int) -> MistakeResul
 
 
 def verdict_of(exercise: Exercise, item: Misconception, *, seed: int = 0, hidden: bool = True) -> Verdict:
-    """Return the verdict on a known mistake, from its stored answers: each question is put to it once, for all who want to know."""
+    """Return the verdict on a known mistake from its cached answers."""
     sheet = exercise.sheet(hidden=hidden, seed=seed)
     index = next(i for i, other in enumerate(exercise.misconceptions) if other is item)
     return reach(sheet, Heard(answers=[sheet.answers_of(index, j) for j in range(len(sheet.sections))]))
@@ -182,11 +182,11 @@ def _put(exercise: Exercise, candidate: Callable[..., Any], seed: int, *, hidden
 
 
 def pages(qualities: Iterable[Quality], measured: Mapping[str, Measures] | None = None) -> dict[str, str]:
-    """Return the pages by file name: a summary, and one for each chapter. They depend on nothing but what is given.
+    """Return the pages by file name: a summary, and one for each chapter. They depend on the arguments only.
 
     Args:
-        qualities: what became of the known mistakes.
-        measured: branches and mutants of each exercise; by default those that are committed.
+        qualities: the results of the known mistakes.
+        measured: branches and mutants of each exercise; by default the committed ones.
     """
     qualities = list(qualities)
     measured = record.committed() if measured is None else measured
@@ -251,7 +251,7 @@ def _share(part: int, total: int) -> str:
 
 @dataclass(frozen=True)
 class _Figures:
-    """Branches and mutants of one exercise, counted; all 0 if they are not measured yet."""
+    """The numbers of branches and mutants of one exercise; all 0 before the first measurement."""
 
     branches: int = 0
     run: int = 0
@@ -327,7 +327,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--write", action="store_true", help="with --mutants: renew mutants.json and open.json")
     options = parser.parse_args(arguments)
     if options.mutants or options.coverage:
-        from autograder.mutation.command import run  # coverage.py is there for developers alone
+        from autograder.mutation.command import run  # only developers have coverage.py
 
         if unknown := set(options.names) - set(exercises()):
             parser.error(f"there is no exercise named {', '.join(sorted(unknown))}")
@@ -348,7 +348,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def faults_of(quality: Quality) -> list[str]:
-    """Say which mistakes of an exercise are outside of their band or taken for another, and whether doing nothing pays too much."""
+    """Report mistakes of an exercise that are outside their band or not recognised, and trivial solutions that score too much."""
     rows = [_row(outcome) for outcome in quality.outcomes if not (outcome.caught and outcome.recognised)]
     faults = [f"{quality.exercise}: {row}" for row in rows]
     most = BANDS["nothing"][1] * (2 if isinstance(exercises()[quality.exercise].reference, type) else 1)
@@ -360,7 +360,7 @@ def faults_of(quality: Quality) -> list[str]:
 
 
 def _write(texts: Mapping[str, str], *, check: bool) -> list[str]:
-    """Write the pages, or say which are not up to date."""
+    """Write the pages, or report those that are out of date."""
     existing = {path.name: path.read_text(encoding="utf-8") for path in FOLDER.glob("*.md")}
     if check:
         stale = sorted(name for name in {*texts, *existing} if texts.get(name) != existing.get(name))

@@ -1,7 +1,7 @@
-"""An invented class that hands in what real classes hand in: right solutions, known mistakes, gaps, and a few damaged files.
+"""Generate a sample class whose submissions resemble real ones: right solutions, known mistakes, gaps, and a few damaged files.
 
-Everything is drawn from a seed, and every score can be predicted from what was drawn, before anything is graded. So the class serves as a
-demonstration and as a test of the whole way from submissions to the gradebook.
+Everything is drawn from a seed, and every score can be predicted before anything is graded. So the class serves as a demonstration and as
+a test of the whole path from submissions to the gradebook.
 """
 
 from __future__ import annotations
@@ -56,19 +56,19 @@ _WORDS = (
 )
 
 Kind = Literal["right", "mistake", "stub", "broken"]
-# What is odd about a submission, apart from its solutions.
+# Oddities of a submission, apart from its solutions.
 Oddity = Literal["", "late", "stripped", "not a notebook", "not handed in", "broken cell"]
 
 
 @dataclass(frozen=True)
 class Expected:
-    """What a student did in one exercise, and the score that follows from it.
+    """A student's work in one exercise, and its expected score.
 
     Attributes:
         kind: a right solution, a known mistake, the untouched stub, or a cell that Python cannot read.
-        score: points that the check must give; None for a known mistake if that was not worked out.
-        max_score: points that it could give.
-        mistake: the misconception's name, if it is one.
+        score: the points that the check must give; None for a known mistake without a prediction.
+        max_score: the exercise's points.
+        mistake: the name of the known mistake, if any.
     """
 
     kind: Kind
@@ -79,12 +79,12 @@ class Expected:
 
 @dataclass(frozen=True)
 class SampleWork:
-    """What a student did in one chapter.
+    """A student's work in one chapter.
 
     Attributes:
-        oddity: what is odd about the file; empty for most.
-        exercises: by exercise, what was done and what it is worth. Nothing is worth anything in a file that cannot be graded.
-        answered: the questions that have an answer.
+        oddity: the oddity of the file; empty for most.
+        exercises: the work and its expected score, by exercise; empty for a file that cannot be graded.
+        answered: the questions with an answer.
     """
 
     oddity: Oddity = ""
@@ -93,12 +93,12 @@ class SampleWork:
 
     @property
     def gradable(self) -> bool:
-        """Whether the checks get to see anything."""
+        """Whether the file can be graded."""
         return self.oddity not in ("not a notebook", "not handed in")
 
     @property
     def score(self) -> float | None:
-        """Points that the checks must give in all; None if those of a known mistake were not worked out."""
+        """The total points that the checks must give; None if a known mistake has no prediction."""
         if not self.gradable:
             return 0.0
         scores = [item.score for item in self.exercises.values() if item.score is not None]
@@ -112,8 +112,8 @@ class SampleStudent:
     Attributes:
         id: the student's id.
         name: their invented name.
-        skill: how likely they are to get an exercise of middling difficulty right.
-        chapters: what they did, by chapter.
+        skill: the probability of solving an exercise of medium difficulty.
+        chapters: the work, by chapter.
     """
 
     id: str
@@ -130,7 +130,7 @@ class SampleStudent:
 def sample_class(
     root: Path, course: Course, chapters: Sequence[str], *, students: int = 24, seed: int = 0, predict: bool = False
 ) -> list[SampleStudent]:
-    """Make a class and put its submissions into a course.
+    """Generate a class and write its submissions to a course.
 
     Args:
         root: the project; answers to questions are shortened model answers from its rubrics.
@@ -138,9 +138,9 @@ def sample_class(
             without a due date gets one, so that somebody can be late.
         chapters: names of chapters, in lecture order.
         students: how many students.
-        seed: the same seed makes the same class.
-        predict: whether to work out what its known mistakes are worth, which takes longer than all of the rest and depends on the
-            course's hidden questions, too.
+        seed: the same seed gives the same class.
+        predict: whether to predict the scores of known mistakes, which takes longer than all of the rest and depends on the course's
+            hidden questions.
 
     Returns:
         The students, ordered by id; also written to ``sample_class.json`` in the course folder, with those of an earlier sample class whose
@@ -152,7 +152,7 @@ def sample_class(
     earlier = _earlier(course)
     released = {chapter: _released(course, chapter) for chapter in chapters}
     people = _people(students, random.Random(f"people {seed}"))
-    # Before their submissions are there: a run that is stopped in the middle leaves none that the next would take for a real student's.
+    # Saved before the submissions: if a run is interrupted, the next one does not take its submissions for real students'.
     _save(course, earlier | {student: {"id": student} for student, _ in people})
     class_list = []
     for number, (student, name) in enumerate(people):
@@ -168,7 +168,7 @@ def sample_class(
         class_list.append(SampleStudent(student, name, skill, works))
     class_list.sort(key=lambda student: student.id)
     if predict:
-        # By the course's own hidden questions: a mistake may show on some and not on others.
+        # With the course's hidden questions: a mistake may fail on some and not on others.
         class_list = _scored(class_list, with_seed(course, configured_settings(course)).seed or 0)
     _set_due_dates(course, chapters)
     write_roster(course, merged(read_roster(course), [Student(student.id, student.name) for student in class_list]))
@@ -177,7 +177,7 @@ def sample_class(
 
 
 def predicted_scores(mistakes: Mapping[str, Sequence[str]], seed: int) -> dict[tuple[str, str], float]:
-    """Return what the grader gives for misconceptions, decided by the checks' own sheets and not by running a notebook.
+    """Predict the scores of known mistakes from the checks' sheets, without running a notebook.
 
     Args:
         mistakes: by exercise, names of misconceptions.
@@ -198,13 +198,13 @@ def _predicted(question: tuple[str, Sequence[str], int]) -> list[tuple[str, floa
 def _predicted_score(name: str, mistake: str, seed: int) -> float:
     exercise = exercises()[name]
     wrong = next(item.wrong for item in exercise.misconceptions if item.name == mistake)
-    # A diagnosis costs time, and no points.
+    # A diagnosis takes time and changes no points.
     alone = replace(exercise.sheet(hidden=True, seed=seed), misconceptions=(), plain=None)
     return decide(alone, LocalSubject(wrong)).score
 
 
 def _scored(students: Sequence[SampleStudent], seed: int) -> list[SampleStudent]:
-    """Return students whose known mistakes have the scores that follow from them."""
+    """Return the students with the scores of their known mistakes."""
     mistakes: dict[str, dict[str, None]] = {}
     for student in students:
         for work in student.chapters.values():
@@ -236,10 +236,10 @@ def _code(name: str, mistake: str) -> str:
 
 
 def _earlier(course: Course) -> dict[str, dict[str, Any]]:
-    """Return what is known of the students who have submissions here, by id: all of them are of an earlier sample class.
+    """Return the saved students who have submissions here, by id: all must be from an earlier sample class.
 
     Raises:
-        CourseError: if one of them is not, or it cannot be told.
+        CourseError: if one of them is not, or the saved list is damaged.
     """
     submitted = {path.name for path in course.folder("submitted").glob("*") if path.is_dir()}
     elsewhere = "Make the sample class in a course folder of its own (--course)."
@@ -265,7 +265,7 @@ def _save(course: Course, students: Mapping[str, Mapping[str, Any]]) -> None:
 
 
 def _write(contents: Mapping[Path, bytes]) -> None:
-    """Write files, all or none, and take away what a run that was killed has left of them."""
+    """Write files, all or none, and remove temporary files of a killed run."""
     remove_stale_temp_files(contents)
     try:
         write_all_or_none(contents)
@@ -286,7 +286,7 @@ def _released(course: Course, chapter: str) -> Any:
 
 
 def _people(count: int, rng: random.Random) -> list[tuple[str, str]]:
-    """Return ids and names, pairwise distinct; a class larger than the list of names has namesakes with numbers."""
+    """Return distinct ids and names; a class larger than the list of names gets numbered names."""
     names = [f"{first} {last}" for first in _FIRST for last in _LAST]
     rng.shuffle(names)
     chosen = []
@@ -298,7 +298,7 @@ def _people(count: int, rng: random.Random) -> list[tuple[str, str]]:
 
 
 def _oddity(number: int, position: int, chapters: int) -> Oddity:
-    """Deal the odd cases to fixed students of the draw, so that every class of eight or more has each of them."""
+    """Return the oddity of a student by number, so that every class of eight or more has each of them."""
     last = position == chapters - 1
     if number in (1, 5):
         return "late"
@@ -332,7 +332,7 @@ def _work(
 
 
 def _solve(rng: random.Random, skill: float, difficulty: float, exercise: Exercise, cell: Any) -> Expected:
-    """Draw what a student of this skill does with an exercise, and write it into the cell."""
+    """Draw a student's solution of an exercise by skill, and write it into the cell."""
     chance = skill + 0.25 * (0.5 - difficulty)
     luck = rng.random()
     if luck < chance:
@@ -340,16 +340,16 @@ def _solve(rng: random.Random, skill: float, difficulty: float, exercise: Exerci
         return Expected("right", exercise.points, exercise.points)
     if not exercise.misconceptions or luck > chance + (1 - chance) * 0.8:
         return Expected("stub", 0.0, exercise.points)
-    # The mistakes that a check names first are the ones that are made most.
+    # The first mistakes of a check are the most frequent ones.
     weights = [1 / (rank + 1.5) for rank in range(len(exercise.misconceptions))]
     mistake = rng.choices(exercise.misconceptions, weights)[0].name
     cell.source = _code(exercise.name, mistake)
-    # What it is worth is worked out once all are drawn, if at all.
+    # The score is predicted after all draws, if at all.
     return Expected("mistake", None, exercise.points, mistake)
 
 
 def _break(cell: Any) -> str:
-    """Leave a cell as it is left when the bell rings; return the exercise that it belongs to."""
+    """Break a cell's code in the middle of a line; return its exercise."""
     cell.source = cell.source.rstrip() + "\n\nprint(result of the last line"
     return str(_mark(cell)["grade_id"])
 
@@ -379,7 +379,7 @@ def _mark(cell: Any) -> Mapping[str, Any]:
 
 
 def _strip(notebook: Any) -> None:
-    """Do to a notebook what Colab does: other metadata, other ids."""
+    """Change a notebook as Colab does: other metadata, other ids."""
     notebook.metadata = {"colab": {"provenance": []}, "kernelspec": {"name": "python3", "display_name": "Python 3"}}
     for number, cell in enumerate(notebook.cells):
         cell.metadata = {"id": f"c0LAB{number}"}

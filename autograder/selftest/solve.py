@@ -1,6 +1,6 @@
 """Run the solutions and the stubs as the grader runs a submission.
 
-Every exercise must get full marks from the one and none from the other: then course, checks and machine agree.
+Every exercise must get full marks for its solution and none for its stub: then course, checks and machine agree.
 """
 
 from __future__ import annotations
@@ -21,22 +21,22 @@ from autograder.engine.settings import GradingSettings, cuda_is_there, resolve_d
 from autograder.errors import CourseError
 from autograder.submission.problem import problems_of
 
-# A solution may take its time: what is asked here is whether it is right.
+# A generous limit: this tests correctness, not speed.
 CELL_SECONDS = 300
 NOTEBOOK_SECONDS = 1800
 
 
 @dataclass(frozen=True)
 class SolveResult:
-    """What came of one exercise on one device.
+    """The result of one exercise on one device.
 
     Attributes:
         chapter: the chapter.
         exercise: the exercise.
         device: ``"cpu"`` or ``"cuda"``.
-        solution: the verdict on the solution, or None if its test came to none.
-        stub: the verdict on the stub, or None if its test came to none.
-        error: why there is a verdict missing, if there is.
+        solution: the verdict on the solution, or None if its test gave none.
+        stub: the verdict on the stub, or None if its test gave none.
+        error: why a verdict is missing, or empty.
     """
 
     chapter: str
@@ -48,12 +48,12 @@ class SolveResult:
 
     @property
     def sound(self) -> bool:
-        """Whether the solution gets everything and the stub nothing."""
+        """Whether the solution gets full marks and the stub none."""
         full = self.solution is not None and self.solution.passed
         return full and self.stub is not None and self.stub.score == 0
 
     def to_dict(self) -> dict[str, Any]:
-        """Return what came of it as plain data, ready for JSON."""
+        """Return the result as plain data, ready for JSON."""
         return {
             "chapter": self.chapter,
             "exercise": self.exercise,
@@ -81,10 +81,10 @@ def devices(choice: str) -> list[str]:
     """Return the devices to solve on.
 
     Args:
-        choice: ``"cpu"``, ``"cuda"``, or ``"auto"``: the CPU, and CUDA as well where there is one.
+        choice: ``"cpu"``, ``"cuda"``, or ``"auto"``: the CPU, and CUDA if it is available.
 
     Raises:
-        CourseError: if CUDA is asked for where there is none.
+        CourseError: if CUDA is chosen and not available.
     """
     if choice == "auto":
         return ["cpu", "cuda"] if cuda_is_there() else ["cpu"]
@@ -101,14 +101,14 @@ def solve(
 ) -> list[SolveResult]:
     """Run the solution notebooks and the stubs of some chapters, each from a clean kernel, on a device.
 
-    The tests ask the hidden questions too, as the grader's do.
+    The tests include the hidden questions, as in the grader.
 
     Args:
         root: the project.
         chapters: names of chapters.
         device: ``"cpu"`` or ``"cuda"``.
-        progress: is told each notebook when it is done.
-        make_executor: makes what runs the notebooks.
+        progress: called with each finished notebook.
+        make_executor: creates the executor.
 
     Raises:
         CourseError: if a chapter has no solution notebook, the installed package is not this project's, or a notebook cannot be run.
@@ -146,7 +146,7 @@ def _solution_notebook(chapter: Chapter) -> Any:
 
 
 def _verdicts(executor: Executor, chapter: Chapter, kind: str, notebook: Any) -> dict[str, tuple[Verdict | None, str]]:
-    """Run a notebook and return for every exercise its verdict, or None and why there is none."""
+    """Run a notebook and return every exercise's verdict, or None and the reason."""
     for cell in notebook.cells:
         if is_test(cell):
             cell.source = hidden_test(grade_id(cell).removeprefix("test_"))
@@ -162,7 +162,7 @@ def _verdicts(executor: Executor, chapter: Chapter, kind: str, notebook: Any) ->
     for cell in filter(is_test, done.cells):
         name = grade_id(cell).removeprefix("test_")
         verdict, error = _verdict(cell.outputs)
-        # An exercise whose own cell failed, or the setup cell, says more than the NameError in its test.
+        # The error of an exercise's cell or of the setup cell says more than the NameError in the test.
         verdicts[name] = (verdict, (problems.get(name) or problems.get("setup") or error) if error else "")
     return verdicts
 

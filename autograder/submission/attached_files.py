@@ -1,4 +1,4 @@
-"""The files that a notebook finds beside it when it runs: those of the assignment, and what else the student has handed in.
+"""Collect the files that lie beside a notebook when it runs: the assignment's, and others that the student has handed in.
 
 Protects against:
 
@@ -24,20 +24,20 @@ from pathlib import Path, PurePath
 from autograder.submission.problem import Problem
 
 MAX_BYTES = 64 * 1024 * 1024
-# nbgrader looks through the files of a graded submission in a time that grows with the square of their number.
+# nbgrader's time to process a graded submission grows with the square of the number of files.
 MAX_FILES = 200
-# Files and folders that are looked at; where there are more, none of them counts, for which come first depends on the disk.
+# The most files and folders. With more, none counts, because their order depends on the disk.
 MAX_SEEN = 10_000
 MAX_DEPTH = 32
 KIND = "file left out"
-# What is no business of the notebook's.
+# Files that the notebook does not see.
 _SKIPPED_SUFFIXES = frozenset({".ipynb"})
 _SKIPPED_NAMES = frozenset({"timestamp.txt", ".ipynb_checkpoints", "__pycache__"})
 
 
 @dataclass(frozen=True)
 class CompanionFiles:
-    """What lies beside a notebook.
+    """The files beside a notebook.
 
     Attributes:
         files: the files as text (base64), by their path within the folder.
@@ -49,15 +49,15 @@ class CompanionFiles:
 
 
 def attached_files(folders: Sequence[Path]) -> dict[str, str]:
-    """Return the files in some folders, as :func:`companion_files` finds them."""
+    """Return the files of :func:`companion_files` without its problems."""
     return companion_files(folders).files
 
 
 def companion_files(folders: Sequence[Path]) -> CompanionFiles:
-    """Return the files in some folders, and name what goes beyond the size, the number or the depth that is allowed.
+    """Read the files in some folders, and report files beyond the limits on size, number and depth.
 
     Args:
-        folders: where to look; of two files with one name that of the later folder counts, so the course's own comes last.
+        folders: the folders. Of two files with the same name the later folder's counts, so the course's folder comes last.
     """
     files: dict[str, str] = {}
     why: list[str] = []
@@ -88,11 +88,11 @@ def _is_skipped(name: str) -> bool:
 
 
 def file_names(folder: Path, skipped: Callable[[str], bool]) -> tuple[list[str], list[str]]:
-    """Return the paths of the files within a folder, its own before those of its folders, and what was left out as sentences.
+    """Return the paths of the files in a folder, its own files before its folders', and sentences about skipped files.
 
     Args:
         folder: the folder.
-        skipped: whether a file or folder of a name is passed over.
+        skipped: returns whether to skip a file or folder by its name.
     """
     paths: list[str] = []
     why: list[str] = []
@@ -118,7 +118,7 @@ def file_names(folder: Path, skipped: Callable[[str], bool]) -> tuple[list[str],
 
 
 def _listed(folder: Path, limit: int) -> tuple[list[str], list[str]]:
-    """Return the names of a folder's files and of its folders, in order, and no more than one above a limit."""
+    """Return the sorted names of a folder's files and of its folders; at most one more than a limit."""
     try:
         with os.scandir(folder) as entries:
             some = list(islice(entries, limit + 1))
@@ -137,7 +137,7 @@ def _is_utf8(name: str) -> bool:
 
 
 def _read(path: Path, limit: int) -> tuple[bytes | None, str]:
-    """Return what a file holds, or None and why it is left out, if that is to be told."""
+    """Return a file's content, or None and the reason to report, if any."""
     try:
         descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0))
     except OSError:

@@ -1,4 +1,4 @@
-"""Pictures that students paste into their texts: which of them go any further."""
+"""Filter the images that students paste into their texts."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-# PNG and JPEG hold pixels and nothing that a browser would run or fetch; an SVG may hold both.
+# A browser runs and fetches nothing from PNG and JPEG; an SVG may contain scripts and links.
 _SIGNATURES = {"image/png": b"\x89PNG\r\n\x1a\n", "image/jpeg": b"\xff\xd8\xff"}
 _BASE64 = re.compile(r"[A-Za-z0-9+/]+={0,2}")
 _LONGEST_NAME = 200
 
 
 def safe_images(attachments: Any) -> dict[str, dict[str, str]]:
-    """Return the PNG and JPEG pictures among a cell's attachments, by name and kind, as clean base64, and nothing else."""
+    """Return the PNG and JPEG images among a cell's attachments, by name and media type, as clean base64."""
     images: dict[str, dict[str, str]] = {}
     for name, forms in attachments.items() if isinstance(attachments, Mapping) else ():
         if not isinstance(name, str) or len(name) > _LONGEST_NAME or not isinstance(forms, Mapping):
@@ -29,7 +29,7 @@ def safe_images(attachments: Any) -> dict[str, dict[str, str]]:
 
 
 def image_base64(kind: str, data: Any) -> str:
-    """Return a picture's base64 without white space, if it is a picture of that kind; otherwise an empty text."""
+    """Return an image's base64 without white space if its bytes match the media type, else an empty string."""
     if isinstance(data, (list, tuple)):
         data = "".join(part for part in data if isinstance(part, str))
     if not isinstance(data, str) or kind not in _SIGNATURES:

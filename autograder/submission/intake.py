@@ -1,4 +1,4 @@
-"""Is a submitted file gradable? It is made so, or it gets a named verdict."""
+"""Turn a submitted file into a gradable notebook, or name the problem that prevents it."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ class Intake:
     """A submission that nbgrader accepts.
 
     Attributes:
-        notebook: all the cells of the chapter, with their true metadata; carries the problems in its own metadata.
-        problems: what was found; one of them is fatal if the submission cannot be graded, and then the notebook must not be run.
+        notebook: all the cells of the chapter, with their true metadata, and the problems in the notebook's metadata.
+        problems: the problems. If the submission cannot be graded, one is fatal, and the notebook must not run.
     """
 
     notebook: Any
@@ -34,14 +34,14 @@ class Intake:
 
 
 def take_in(data: bytes, manifest: Manifest) -> Intake:
-    """Make a notebook that nbgrader accepts out of any file.
+    """Convert any file to a notebook that nbgrader accepts.
 
     Args:
         data: the submitted file.
         manifest: the cells of its chapter.
 
     Returns:
-        The notebook. Where nothing can be graded it holds the chapter's stubs and the named problem.
+        The notebook. If the file cannot be graded, it holds the chapter's stubs and the problem.
     """
     try:
         notebook, problems = read_notebook(data)
@@ -51,7 +51,7 @@ def take_in(data: bytes, manifest: Manifest) -> Intake:
 
 
 def prepare_submission(notebook: Any, problems: list[Problem], manifest: Manifest) -> Intake:
-    """Restore a notebook that was read, or find that it is another chapter's."""
+    """Restore a parsed notebook, or report that it belongs to another chapter."""
     collected = list(problems)
     stamp = (notebook.metadata.pop(METADATA_KEY, None) or {}).get("checks", "")
     reader = reader_for(manifest)
@@ -65,7 +65,7 @@ def prepare_submission(notebook: Any, problems: list[Problem], manifest: Manifes
 
 
 def _older(stamp: str) -> list[Problem]:
-    """Say that a notebook was handed out with other checks than it is graded by; a notebook that does not say is taken as it is."""
+    """Report that a notebook was released with other checks than those that grade it; a notebook without a stamp is accepted."""
     if not stamp or stamp == checks_stamp():
         return []
     message = f"The notebook comes with checks {stamp}; it was graded with {checks_stamp()}, so a check at home may have differed."
@@ -74,9 +74,9 @@ def _older(stamp: str) -> list[Problem]:
 
 
 def chapter_of(notebook: Any, manifest: Manifest, reader: CellReader | None = None) -> str | None:
-    """Return the chapter that a notebook belongs to by its contents: the manifest's, another that the gradebook knows, or None."""
+    """Identify a notebook's chapter by its contents: the manifest's chapter, another one in the gradebook, or None."""
     names = names_present(notebook, reader)
-    # A setup cell and a heading say nothing: a chapter that the gradebook does not know has them, too.
+    # Setup cells and headings do not identify a chapter: chapters outside the gradebook have them, too.
     if names & manifest.unique_names & manifest.work:
         return manifest.chapter
     chapter_names = frozenset(manifest.by_name)

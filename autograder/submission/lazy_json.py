@@ -1,11 +1,9 @@
-"""Finding one's way in a JSON text without reading all of it: where values begin and end.
+"""Parse JSON lazily: locate values in a text without decoding them.
 
-A notebook of 200 MB is 200 MB of pictures and prints around a few kilobytes of code. Python's parser would build all of it as objects,
-many times its size; here a value that nobody asks for is passed over and costs nothing. What is passed over is not validated either, so
-damage in an output keeps nobody from a grade.
+A notebook of 200 MB holds 200 MB of images and prints around a few kilobytes of code. Python's parser would build objects of many times
+that size; this parser skips unused values at no cost. It does not validate them either, so damage in an output does not prevent a grade.
 
-A small text without any fault is read by Python's parser after all, which takes a tenth of the time; of its values either way tells the
-same.
+Python's parser reads small texts without faults, in a tenth of the time; both ways give the same values.
 """
 
 from __future__ import annotations
@@ -19,10 +17,10 @@ _STRING = rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"'
 _SPACE = re.compile(rb"[ \t\r\n]*+")
 _TEXT = re.compile(_STRING, re.DOTALL)
 _NAME = re.compile(rb"(" + _STRING + rb")[ \t\r\n]*+:", re.DOTALL)
-# What stands between a value and the next one: white space, and a comma unless it was the last.
+# The separator after a value: white space, and a comma unless it is the last value.
 _BEHIND = re.compile(rb"[ \t\r\n]*+(,[ \t\r\n]*+)?+")
 _PLAIN = re.compile(rb'[^ \t\r\n,:\[\]{}"]++')
-# Everything up to the next bracket that matters, in one step: a million lines are one match, and so are a million flat lists.
+# Skip to the next significant bracket in one match, over a million lines or a million flat lists.
 _FLAT = rb'[^"\[\]{}]++|' + _STRING
 _BRACKET = re.compile(
     rb"(?:" + _FLAT + rb"|\[(?:" + _FLAT + rb")*+\]|\{(?:" + _FLAT + rb")*+\})*+([\[\]{}])", re.DOTALL
@@ -31,11 +29,11 @@ _KINDS: dict[type, str] = {dict: "{", list: "[", str: '"'}
 
 
 class MalformedError(Exception):
-    """A text that is no JSON, as far as it was looked at.
+    """The text is no JSON, as far as it was parsed.
 
     Args:
-        position: the byte that should have been another.
-        cut: whether the text simply ends too soon.
+        position: the first wrong byte.
+        cut: whether the text is truncated.
     """
 
     def __init__(self, position: int, *, cut: bool = False) -> None:
@@ -47,13 +45,13 @@ class MalformedError(Exception):
 class LazyValue:
     """A value in a text.
 
-    Where a list or an object ends is looked for when somebody asks, and not at all if its parts were gone through before: a large text
-    is read once, not once for every level.
+    The end of a list or an object is searched on demand, and is known once its parts have been iterated: a large text is read once, not
+    once per level.
 
     Args:
         data: the text.
         start: its first byte.
-        end: the byte behind it, if it is known.
+        end: the byte after it, if known.
     """
 
     __slots__ = ("_end", "data", "start")
@@ -76,7 +74,7 @@ class LazyValue:
 
     @property
     def size(self) -> int:
-        """How many bytes it has."""
+        """Its length in bytes."""
         return self.end - self.start
 
     @property
@@ -86,7 +84,7 @@ class LazyValue:
 
     @property
     def is_utf8(self) -> bool:
-        """Whether its bytes are UTF-8, as JSON has it."""
+        """Whether its bytes are UTF-8, as JSON requires."""
         try:
             self.data[self.start : self.end].decode("utf-8")
         except UnicodeDecodeError:
@@ -98,7 +96,7 @@ class LazyValue:
         return decoded(self.data[self.start : min(self.end, self.start + most)])
 
     def rest(self, most: int) -> bytes:
-        """Return what stands behind it, and of more the beginning."""
+        """Return the text after it, up to a length."""
         return self.data[self.end : self.end + most]
 
     def members(self) -> Iterator[tuple[str, Value]]:
@@ -122,10 +120,10 @@ class LazyValue:
                 yield value
 
     def value(self) -> Any:
-        """Return the value itself; bytes that are not UTF-8 are taken for Latin-1, each a letter.
+        """Decode the value; bytes that are not UTF-8 are read as Latin-1.
 
         Raises:
-            ValueError: if it is damaged, or nested too deeply to be meant.
+            ValueError: if it is damaged or nested too deeply.
         """
         raw = self.data[self.start : self.end]
         if raw[:1] == b'"' and b"\\" not in raw:
@@ -154,11 +152,11 @@ class LazyValue:
 
 
 class ParsedValue:
-    """A value of a small and faultless text, which was parsed at once.
+    """A value of a small text without faults, parsed by Python's parser.
 
     Args:
         value: the value.
-        size: how many bytes it has at most: those of the whole text.
+        size: an upper bound of its bytes: those of the text.
     """
 
     __slots__ = ("_value", "size")
@@ -207,11 +205,11 @@ Value = LazyValue | ParsedValue
 
 
 def top_level(data: bytes, at_once: int) -> Value:
-    """Return the object or the list that a text begins with.
+    """Return the object or the list at the beginning of a text.
 
     Args:
         data: the text.
-        at_once: up to so many bytes are read by Python's parser, if it can.
+        at_once: Python's parser reads texts up to this many bytes, if it can.
 
     Raises:
         MalformedError: if none begins there.
@@ -220,7 +218,7 @@ def top_level(data: bytes, at_once: int) -> Value:
         try:
             value = json.loads(data.decode("utf-8"), strict=False)
         except (ValueError, RecursionError):
-            value = None  # whatever is wrong with it, a part may be as it should be
+            value = None  # the text has a fault, but parts of it may be valid
         if isinstance(value, (dict, list)):
             return ParsedValue(value, len(data))
     top = value_at(data, 0)
@@ -230,7 +228,7 @@ def top_level(data: bytes, at_once: int) -> Value:
 
 
 def value_at(data: bytes, position: int) -> LazyValue:
-    """Return the value that begins at a place, after white space.
+    """Return the value that begins at a position, after white space.
 
     Raises:
         MalformedError: if none begins there, or it is a string that does not end.
@@ -249,7 +247,7 @@ def value_at(data: bytes, position: int) -> LazyValue:
 
 
 def decoded(raw: bytes) -> str:
-    """Return a text that should be UTF-8 and may be Latin-1: no letter of it stops anybody."""
+    """Decode a text as UTF-8, or else as Latin-1, which accepts every byte."""
     try:
         return raw.decode("utf-8")
     except UnicodeDecodeError:
@@ -257,7 +255,7 @@ def decoded(raw: bytes) -> str:
 
 
 def _closing(data: bytes, start: int) -> int:
-    """Return the place behind the bracket that closes the one at ``start``; not recursive, for depth is free to whoever writes it."""
+    """Return the position after the bracket that closes the one at ``start``; not recursive, because a file may nest deeply."""
     depth, position = 1, start + 1
     while match := _BRACKET.match(data, position):
         position = match.end()
@@ -273,7 +271,7 @@ def _after_space(data: bytes, position: int) -> int:
 
 
 def _no_name(data: bytes, position: int) -> MalformedError:
-    """Say where something else begins than a name and a colon."""
+    """Return the error for a position without a name and a colon."""
     value = value_at(data, position)
     return _wrong(data, position if value.kind != '"' else _after_space(data, value.end))
 

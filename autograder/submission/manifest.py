@@ -1,4 +1,4 @@
-"""What a chapter's notebook must hold, as the gradebook knows it: the truth that submissions are measured against."""
+"""Read a chapter's manifest from the gradebook: the cells that every submission must have."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ class SourceCell:
     Attributes:
         name: its nbgrader ``grade_id``.
         cell_type: ``"code"`` or ``"markdown"``.
-        source: its text: for a stub the stub, for a test cell the tests with the hidden ones.
+        source: its text; for an exercise the stub, for a test cell the visible and the hidden tests.
         checksum: nbgrader's checksum of the released cell.
         locked: whether its text is the course's, not the student's.
         grade: whether it carries points.
         solution: whether the student writes in it.
         task: whether it is one of nbgrader's task cells.
-        points: what it is worth, if it carries points.
+        points: its points, if it carries any.
     """
 
     name: str
@@ -48,7 +48,7 @@ class SourceCell:
 
     @property
     def is_stub(self) -> bool:
-        """Whether this is where an exercise's code goes; its name is then the exercise's."""
+        """Whether this is the cell for an exercise's code; then its name is the exercise's."""
         return self.cell_type == "code" and self.solution
 
     @property
@@ -86,7 +86,7 @@ class Manifest:
         chapter: the chapter.
         cells: its named cells.
         elsewhere: for every other chapter in the gradebook, the names of its cells.
-        kernelspec: the kernel of the released notebook, as its metadata say it; empty if they do not.
+        kernelspec: the kernel in the released notebook's metadata; empty if there is none.
     """
 
     chapter: str
@@ -101,7 +101,7 @@ class Manifest:
 
     @cached_property
     def unique_names(self) -> frozenset[str]:
-        """The names that this chapter shares with no other."""
+        """The names that no other chapter has."""
         return frozenset(cell.name for cell in self.cells) - frozenset[str]().union(*self.elsewhere.values())
 
     @cached_property
@@ -130,7 +130,7 @@ def read_manifest(db_url: str, chapter: str, order: Sequence[str] = ()) -> Manif
     Args:
         db_url: the gradebook's database.
         chapter: the chapter; its notebook has the same name.
-        order: names of cells in the order of the source notebook, which a database does not promise to keep.
+        order: names of cells in the order of the source notebook; a database does not guarantee an order.
 
     Raises:
         NotReleasedError: if the gradebook has no such chapter.

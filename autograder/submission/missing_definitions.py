@@ -1,4 +1,4 @@
-"""What became of an exercise that no cell defines: renamed, misspelled, buried in a class, left in a text."""
+"""Explain why no cell defines an exercise: renamed, misspelled, nested in a class, or in a text cell."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from autograder.submission.manifest import Manifest
 from autograder.submission.problem import Problem
 
 KIND = "exercise not defined"
-# To see whether two names are alike is slow. So many of a notebook's names are compared with the exercises' names.
+# Comparing names is slow: compare at most this many of a notebook's names with the exercises' names.
 _COMPARED = 500
-# Code that may define anything, without a word of it in its text.
+# Code that may define names that its text does not show.
 _OPAQUE = re.compile(
     r"\b(?:exec|eval|globals|setattr|run_cell|run_line_magic)\s*\(|import[ \t]+\*|^[ \t]*%(?:run|load)\b", re.MULTILINE
 )
@@ -28,17 +28,17 @@ def explain_missing(
     manifest: Manifest,
     reader: CellReader | None = None,
 ) -> list[Problem]:
-    """Say, for exercises that nobody wrote where they count, what the notebook holds instead.
+    """Explain, for exercises without a definition where it counts, what the notebook holds instead.
 
     Args:
         missing: the exercises, each with the student's cell that carries its name, or None.
-        silent: those of them whose cell does not define them at all; the others have their empty stub.
+        silent: those whose cell does not define them at all; the others have their empty stub.
         cells: the student's cells, with their numbers in the file.
         manifest: the chapter's cells.
-        reader: what reads the cells; by default a new one.
+        reader: parses the cells; by default a new reader.
 
     Returns:
-        A problem for every exercise that was written elsewhere, or whose cell holds something else; none for one that was not begun.
+        A problem for every exercise that is defined elsewhere, or whose cell holds something else; none for an untouched exercise.
     """
     released = {name for cell in manifest.cells for name in (cell.name, *defined_names(cell.source))}
     reader = reader or CellReader()
@@ -83,7 +83,7 @@ def _in_text(name: str, cells: Sequence[tuple[int, Any]], reader: CellReader) ->
 def _own_names(
     cells: Sequence[tuple[int, Any]], released: set[str], reader: CellReader
 ) -> Iterator[tuple[int, Any, list[str]]]:
-    """Yield the code cells that define names of the student's own, with these names, as long as there are not too many."""
+    """Yield the code cells that define names of the student's own, with these names, up to a limit."""
     remaining = _COMPARED
     for number, cell in cells:
         if cell["cell_type"] == "code" and (

@@ -1,4 +1,4 @@
-"""Reading a file that says it is a notebook, whatever it is."""
+"""Read a submitted file as a notebook, whatever it contains."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from autograder.submission.images import safe_images
 from autograder.submission.lazy_json import MalformedError, Value, top_level
 from autograder.submission.problem import METADATA_KEY, Problem
 
-# A file may be large, for outputs are passed over; what students write is small. A year's homework is not a megabyte of code.
+# A file may be large, because outputs are skipped; a student's text is small. A year's homework is less than a megabyte of code.
 MAX_BYTES = 512 * 1024 * 1024
 MAX_SOURCE = 2 * 1024 * 1024
 MAX_CELL = 1024 * 1024
-# So many cells with something in them are run, and among so many more are they looked for: a key held down makes thousands of empty ones.
+# The most non-empty cells, and the most cells in all: a key held down makes thousands of empty ones.
 MAX_CELLS = 5_000
 MAX_ITEMS = 200_000
-# Pasted pictures of a whole notebook, as text.
+# Bytes of a notebook's pasted images, as base64.
 MAX_PICTURES = 8 * 1024 * 1024
 
 _AGAIN = "Ask for the notebook (.ipynb) once more; the student can check it with `tfcourse validate`."
@@ -52,22 +52,22 @@ _KINDS = {
     "code": "code",
     "markdown": "markdown",
     "raw": "raw",
-    # What formats 2 and 3 had besides.
+    # Further cell types of formats 2 and 3.
     "heading": "markdown",
     "html": "markdown",
 }
 _CONFLICT = re.compile(rb"^(?:<{7} |={7}\r?$|>{7} )", re.MULTILINE)
 _PYTHON = re.compile(rb"^(?:def|class|import|from|#) ?", re.MULTILINE)
 _NAMED = 5
-# A name is shorter.
+# Names are shorter.
 _NAME = 1_000
 
 
 class UnreadableError(Exception):
-    """A file that is no notebook.
+    """The file is no notebook.
 
     Args:
-        problem: what it is instead.
+        problem: names its actual kind.
     """
 
     def __init__(self, problem: Problem) -> None:
@@ -76,16 +76,16 @@ class UnreadableError(Exception):
 
 
 def read_file(path: Path, *, above: int = 0) -> bytes:
-    """Read a submitted file: a regular one, no link, and not more than is allowed.
+    """Read a submitted file: a regular file within the size limit, and no link.
 
     Args:
         path: the file.
-        above: how many of the folders above it are the student's too, and must be no links; those further up are the course's.
+        above: how many folders above it belong to the student and must be no links; those further up belong to the course.
 
     Raises:
-        UnreadableError: if it is something else; it is then not opened, or nothing is read from it.
+        UnreadableError: if it is something else; then nothing is read from it.
     """
-    # Without blocking: a pipe that nobody writes to would hold the grader for ever.
+    # Non-blocking: opening a pipe without a writer would block for ever.
     flags = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
     try:
         status = path.lstat()
@@ -105,23 +105,23 @@ def read_file(path: Path, *, above: int = 0) -> bytes:
 
 
 def read_notebook(data: bytes) -> tuple[Any, list[Problem]]:
-    """Read a notebook of any version and any state of repair.
+    """Read a notebook of any version, even if it is damaged.
 
-    What comes back is built anew from the texts and the names of the cells, and pictures pasted into texts: no output, no other
-    attachment and no foreign field of the file gets any further, and a file that is large because of them is read like any other.
+    The result is rebuilt from the texts and names of the cells and the images pasted into texts. Outputs, other attachments and foreign
+    fields are dropped, however large they are.
 
     Args:
         data: the file.
 
     Returns:
-        The notebook, format 4, and what was odd about it.
+        The notebook, format 4, and its problems.
 
     Raises:
-        UnreadableError: if there is no notebook in it; the problem says what is.
+        UnreadableError: if it holds no notebook; the problem says what it holds.
     """
     text, problems = _text(data)
     try:
-        # None of its cells can be longer than is allowed.
+        # No cell can exceed the limit.
         top = top_level(text, at_once=MAX_CELL)
         contents = _Found(problems)
         contents.take(top)
@@ -146,7 +146,7 @@ class _Cell(NamedTuple):
 
 @dataclass
 class _Found:
-    """What a file brought up."""
+    """The cells and problems of a file."""
 
     problems: list[Problem]
     cells: list[_Cell] = field(default_factory=list)
@@ -219,7 +219,7 @@ class _Found:
         return _printable(text)
 
     def _pictures(self, number: int, attachments: Value | None) -> dict[str, dict[str, str]]:
-        """Return the pictures that were pasted into a text, PNG and JPEG, as far as they are allowed; anything else stays behind."""
+        """Return the PNG and JPEG images pasted into a text, within the limit; drop other attachments."""
         if attachments is None:
             return {}
         if attachments.size > MAX_PICTURES - self.pictured:
@@ -247,7 +247,7 @@ class _Found:
             self.problems.append(Problem("newer format", message, remark=True))
 
     def look_behind(self, top: Value) -> None:
-        """Say what stands behind the end of the notebook, if anything does."""
+        """Report text after the end of the notebook."""
         rest = top.rest(_MEGABYTE).strip(b"\0 \t\r\n")
         if rest:
             also = "another notebook" if rest.startswith(b"{") else "something else"
@@ -255,7 +255,7 @@ class _Found:
             self.problems.append(Problem("text behind the end", message, where=f"byte {top.end}"))
 
     def notebook(self) -> Any:
-        """Return the cells as a notebook of the course's own."""
+        """Build the notebook from the cells."""
         if not self.written and not any(problem.kind == "cell too long" for problem in self.problems):
             raise _unreadable("empty", "The notebook has no cell with anything in it.")
         if len(self.cells) > MAX_CELLS:
@@ -265,7 +265,7 @@ class _Found:
         cells = []
         for number, contents in enumerate(self.cells):
             metadata = {"nbgrader": {"grade_id": contents.mark}} if contents.mark else {}
-            # Ids that depend on nothing but the place: two graders make the same notebook of the same file.
+            # Ids depend on the position only: two graders build the same notebook from the same file.
             cell: dict[str, Any] = {
                 "cell_type": _KINDS[contents.kind],
                 "id": f"cell-{number:04d}",
@@ -277,7 +277,7 @@ class _Found:
             elif contents.pictures:
                 cell["attachments"] = contents.pictures
             cells.append(cell)
-        # Every submission runs on the course's kernel, whatever it was written with.
+        # Every submission runs on the course's kernel, whatever kernel the student used.
         kernel = {"name": "python3", "display_name": "Python 3 (ipykernel)", "language": "python"}
         metadata = {"kernelspec": kernel} | ({METADATA_KEY: {"checks": self.stamp}} if self.stamp else {})
         return from_dict({"cells": cells, "metadata": metadata, "nbformat": 4, "nbformat_minor": 5})
@@ -289,7 +289,7 @@ def _chained(lists: Sequence[Value]) -> Iterator[Value]:
 
 
 def _plain(span: Value | None) -> str:
-    """Return a short string, or an empty one for whatever else is there."""
+    """Return a short string, or an empty one for any other value."""
     value = span.value() if span is not None and span.kind == '"' else ""
     return value if len(value) < _NAME else ""
 
@@ -300,13 +300,13 @@ def _level(span: Value | None) -> int:
 
 
 def _grade_id(metadata: Value | None) -> str:
-    """Return the name that nbgrader gave the cell, as far as it could be true; everything else is the editor's own."""
+    """Return the cell's nbgrader name if it is plausible; other metadata belong to the editor."""
     mark = dict(metadata.members()).get("nbgrader") if metadata is not None else None
     return _plain(dict(mark.members()).get("grade_id")) if mark is not None else ""
 
 
 def _stamp(metadata: Value | None) -> str:
-    """Return which release of the checks the notebook says that it belongs to; empty if it does not say, or says something else."""
+    """Return the release of the checks in the notebook's metadata, or an empty string."""
     try:
         mark = dict(metadata.members()).get(METADATA_KEY) if metadata is not None else None
         stamp = _plain(dict(mark.members()).get("checks")) if mark is not None else ""
@@ -316,13 +316,13 @@ def _stamp(metadata: Value | None) -> str:
 
 
 def _printable(text: str) -> str:
-    """Drop what JSON can spell and no file of code can hold: lone surrogates, NUL, and the carriage returns of Windows."""
+    """Remove characters that JSON can encode and a source file cannot hold: lone surrogates, NUL, Windows' carriage returns."""
     text = text.encode("utf-8", "replace").decode().replace("\0", "")
     return text.replace("\r\n", "\n").replace("\r", "\n")
 
 
 def _text(data: bytes) -> tuple[bytes, list[Problem]]:
-    """Return a file's text as UTF-8, or as near to it as it is."""
+    """Return a file's text as UTF-8, converted if possible."""
     if len(data) > MAX_BYTES:
         raise _unreadable(
             "too large",
@@ -345,7 +345,7 @@ def _text(data: bytes) -> tuple[bytes, list[Problem]]:
 
 
 def _not_json(text: bytes, error: MalformedError) -> UnreadableError:
-    """Say what a text is that is no notebook."""
+    """Return the problem of a text that is no notebook."""
     begin = text[:_MEGABYTE].lstrip()
     if begin.startswith(b"{") and (conflict := _CONFLICT.search(text)):
         line = text.count(b"\n", 0, conflict.start()) + 1
@@ -353,7 +353,7 @@ def _not_json(text: bytes, error: MalformedError) -> UnreadableError:
         return _unreadable("merge conflict", message, "Ask for the notebook with the conflict resolved.")
     if begin.startswith(b"{") and error.cut:
         return _unreadable("truncated", f"The file breaks off after {len(text)} bytes: half of a notebook.")
-    # The last letters of the piece may be cut in two.
+    # The last character of the piece may be truncated.
     if "\ufffd" in begin.decode("utf-8", "replace")[: max(4, len(begin) - 4)]:
         return _unreadable("not text", "The file is not text, so it is no notebook.")
     line = text.count(b"\n", 0, error.position) + 1

@@ -1,4 +1,4 @@
-"""A named problem: what is wrong with a submission, where, and what to do about it; and the problems that a notebook carries."""
+"""Define the problems of a submission (what, where, what to do) and store them in a notebook's metadata."""
 
 from __future__ import annotations
 
@@ -6,21 +6,21 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-# Told to lecturers and not to students: what a student's code does while it sees the hidden questions could say what they are.
+# Kinds for lecturers only: student code sees the hidden questions, and its behaviour could reveal them to the student.
 FOR_LECTURERS = frozenset({"worth a look"})
 
-# Where a sanitised notebook keeps what was found about it; a submission cannot bring its own, for nothing of its metadata is kept.
+# The metadata key of a sanitised notebook's problems. A submission cannot bring its own, because its metadata are dropped.
 METADATA_KEY = "tfcourse"
-# Characters of a problem's parts. What a student wrote may be in any of them, and all of it is printed, kept and shown on pages.
+# Limit of characters of a problem's parts: each may quote the student, and is printed, stored and shown on pages.
 LONGEST = 2_000
 _LONGEST_PLACE = 200
-# Problems that are told of one submission.
+# The most problems of one submission.
 MOST = 40
 LEFT_OUT = "more problems"
 
 
 def shortened(text: str, longest: int = LONGEST) -> str:
-    """Return a text for people that is not longer than that; of a longer one the beginning, and how long it is."""
+    """Truncate a text to a length; a truncated text ends with its full length."""
     if len(text) <= longest:
         return text
     ending = f" … ({len(text):,} characters in all)."
@@ -29,17 +29,17 @@ def shortened(text: str, longest: int = LONGEST) -> str:
 
 @dataclass(frozen=True)
 class Problem:
-    """Something that went otherwise than it should; it is told, it costs only what it must, and it stops nobody else.
+    """A problem of one submission. It is reported and does not affect other submissions.
 
-    Its texts are limited, for a student may decide how long they would be.
+    Its texts are truncated, because they may quote the student.
 
     Attributes:
-        kind: its short name, for example ``"wrong chapter"``; the same cause always has the same name.
+        kind: its short name, for example ``"wrong chapter"``; one name per cause.
         what: what happened, as a sentence.
-        where: the file, the cell or the exercise that it happened in, if there is one.
-        do: what to do about it, if something can be done.
-        fatal: whether the submission cannot be graded because of it.
-        remark: whether it is worth a remark only: it cost nothing, and nobody has to do anything about it.
+        where: the file, cell or exercise, if any.
+        do: what to do about it, or empty.
+        fatal: whether it makes the submission ungradable.
+        remark: whether it is a remark only: it cost no points and needs no action.
     """
 
     kind: str
@@ -66,28 +66,28 @@ class Problem:
     def __str__(self) -> str:
         prefix = f"{self.where}: " if self.where else ""
         text = f"{prefix}{self.what}" + (f" {self.do}" if self.do else "")
-        # A terminal obeys what a student's exception may say.
+        # A student's exception may contain control codes for the terminal.
         return "".join(sign if sign.isprintable() else " " for sign in text)
 
 
 def problems_of(notebook: Any) -> list[Problem]:
-    """Return the problems that a sanitised notebook carries."""
+    """Return the problems in a sanitised notebook's metadata."""
     mark: Mapping[str, Any] = notebook.metadata.get(METADATA_KEY) or {}
     return [Problem.from_dict(item) for item in mark.get("problems", [])]
 
 
 def add_problems(notebook: Any, problems: list[Problem]) -> None:
-    """Add problems to those that a sanitised notebook carries."""
+    """Add problems to a sanitised notebook's metadata."""
     set_problems(notebook, problems_of(notebook) + problems)
 
 
 def set_problems(notebook: Any, problems: Sequence[Problem]) -> None:
-    """Have a sanitised notebook carry these problems, and of very many the worst."""
+    """Store problems in a sanitised notebook's metadata; of very many, the worst."""
     notebook.metadata[METADATA_KEY] = {"problems": [problem.to_dict() for problem in most_important(problems)]}
 
 
 def most_important(problems: Sequence[Problem]) -> Sequence[Problem]:
-    """Return problems, in order; of very many the worst, and that there are more."""
+    """Return the problems in order; of very many, the worst and a remark that there are more."""
     if len(problems) <= MOST:
         return problems
     others = [problem for problem in problems if problem.kind != LEFT_OUT]

@@ -1,10 +1,10 @@
-"""Making a submitted notebook whole again, by what is in its cells rather than by what their metadata claim.
+"""Restore a submitted notebook's cells from their contents, because their metadata may be wrong.
 
-Editors and web services strip metadata, copy it with a cell, or hang it on the wrong one; students delete cells and write elsewhere. The
-chapter's manifest says which cells there must be; each is looked for by what it defines, checks or says, then by its name, and put back
-where it is missing. What the course says of its cells, and the text of those that are its own, is the manifest's in the end.
+Editors and web services strip metadata, copy it with a cell, or attach it to the wrong one; students delete cells and write elsewhere. The
+chapter's manifest lists the required cells. Each is identified by what it defines, checks or says, then by its name, and inserted if it is
+missing. In the end the metadata of all cells, and the text of the course's cells, come from the manifest.
 
-Every cell is looked at many times. What is in one is asked for by key: as an attribute it would take a notebook's cell ten times as long.
+Every cell is read many times, by key: attribute access to a notebook's cell takes ten times as long.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from autograder.submission.missing_definitions import explain_missing
 from autograder.submission.problem import Problem
 from autograder.submission.text_comparison import TextComparison
 
-# Up to so many cells are named; more names than that say less than their number.
+# Messages list up to this many cells; beyond that they give the number.
 NAMED = 3
 
 _HIDDEN = re.compile(r"^### BEGIN HIDDEN TESTS.*?^### END HIDDEN TESTS[^\n]*\n?", re.MULTILINE | re.DOTALL)
@@ -39,20 +39,20 @@ _BACK = "Turn it back in the notebook; it was graded as if it were."
 
 
 def reader_for(manifest: Manifest) -> CellReader:
-    """Return what reads the cells of a chapter's submission."""
+    """Return a reader for the cells of a chapter's submission."""
     return CellReader(frozenset(cell.name for cell in manifest.cells if cell.is_stub))
 
 
 def restore(notebook: Any, manifest: Manifest, reader: CellReader | None = None) -> list[Problem]:
-    """Give a notebook all the cells of its chapter, each once and with its true metadata, and the chapter's kernel.
+    """Restore all cells of a notebook's chapter, each once and with its true metadata, and the chapter's kernel.
 
     Args:
         notebook: a notebook as ``reading.read_notebook`` returns it; changed in place.
         manifest: the chapter's cells.
-        reader: what reads its cells; by default a new one.
+        reader: parses its cells; by default a new reader.
 
     Returns:
-        What had to be done; nothing for a notebook that was in order.
+        The repairs as problems; empty for a notebook in order.
     """
     work = _Restoration(notebook.cells, manifest, reader or reader_for(manifest))
     work.take_claims()
@@ -78,20 +78,20 @@ class _Restoration:
         self.handed_in = list(enumerate(cells, start=1))
         self.manifest = manifest
         self.problems: list[Problem] = []
-        self.found: dict[str, Any] = {}  # name → the cell that is it
-        self.claims: dict[str, list[Any]] = {}  # name → the cells that carry it
+        self.found: dict[str, Any] = {}  # name → its cell
+        self.claims: dict[str, list[Any]] = {}  # name → the cells with this name in their metadata
         self.inserted: set[str] = set()
-        # A code cell that a person grades is a stub too, but defines nothing of its name.
+        # A code cell that a person grades is a stub, too, but defines nothing under its name.
         stubs = (cell for cell in manifest.cells if cell.is_stub)
         self.exercises = frozenset(cell.name for cell in stubs if cell.name in defined_names(cell.source))
-        # What is known of a cell by its identity, so that nobody has to look through all cells for it.
+        # Facts about cells by identity, to avoid searching all cells.
         self._numbers = {id(cell): number for number, cell in self.handed_in}
         self._claimed: dict[int, str] = {}
         self._reader = reader
         self._texts = TextComparison()
         self._given = {name: reader.outline(manifest.by_name[name].source).bodies.get(name) for name in self.exercises}
 
-    # What a cell says.
+    # Predicates on cells.
 
     def _defines(self, cell: Any) -> frozenset[str]:
         """Return the exercises that a cell defines."""
@@ -107,7 +107,7 @@ class _Restoration:
         return [cell for cell in self.cells if exercise in self._bound(cell)]
 
     def _written(self, exercise: str) -> list[Any]:
-        """Return the cells that define an exercise as it was not given out."""
+        """Return the cells that define an exercise otherwise than the released stub."""
         return [cell for cell in self._definers(exercise) if self._is_written(cell, exercise)]
 
     def _is_written(self, cell: Any, exercise: str) -> bool:
@@ -117,7 +117,7 @@ class _Restoration:
         return not stub_body or self._reader.outline(cell["source"]).bodies.get(exercise) != stub_body
 
     def _label(self, cell: Any) -> str:
-        """Return how people find a cell: by its number in what was handed in, and by its name if it claims one."""
+        """Return a cell's label for people: its number in the submitted notebook, and its name if it has one."""
         number, name = self._numbers[id(cell)], self._claimed.get(id(cell), "")
         return f"cell {number} ({name})" if name else f"cell {number}"
 
@@ -125,12 +125,12 @@ class _Restoration:
         return next(i for i, other in enumerate(self.cells) if other is cell)
 
     def _positions(self, cells: Iterable[Any]) -> list[int]:
-        """Return where cells stand, in order."""
+        """Return the sorted positions of cells."""
         ids = {id(cell) for cell in cells}
         return [i for i, cell in enumerate(self.cells) if id(cell) in ids]
 
     def _positions_of_exercises(self) -> list[int]:
-        """Return where cells stand that define an exercise, in order."""
+        """Return the sorted positions of cells that define an exercise."""
         return [i for i, cell in enumerate(self.cells) if self._defines(cell)]
 
     def _free(self, *cell_types: str) -> Iterator[Any]:
@@ -141,10 +141,10 @@ class _Restoration:
         taken = {id(cell) for cell in self.found.values()}
         return [cell for cell in self.claims.get(source_cell.name, []) if id(cell) not in taken]
 
-    # Step by step.
+    # The steps of the restoration.
 
     def take_claims(self) -> None:
-        """Take note of the names that cells carry, and take them away: from here on a name is a hint."""
+        """Collect the names in the cells' metadata and remove them: from here on a name is a hint."""
         for cell in self.cells:
             name = cell.metadata.pop("nbgrader", {}).get("grade_id")
             if name in self.manifest.by_name:
@@ -152,10 +152,10 @@ class _Restoration:
                 self._claimed[id(cell)] = name
 
     def drop_invisible(self) -> None:
-        """Take characters out that nobody sees and that keep Python from reading a cell."""
+        """Remove invisible characters that prevent Python from parsing a cell."""
         places = []
         for cell in self.cells:
-            # It is read up to three times: as it is, without them, and by whoever asks what it defines.
+            # A cell is parsed up to three times: as it is, without these characters, and for its outline.
             if (
                 cell["cell_type"] != "code"
                 or not has_invisible(cell["source"])
@@ -173,7 +173,7 @@ class _Restoration:
             self.problems.append(Problem("invisible characters", more, do=do, remark=True))
 
     def turn_back(self) -> None:
-        """Make code again of an exercise whose only solution stands in a cell that became text."""
+        """Convert a text cell back to code if it holds the only solution of an exercise."""
         open_ = {name for name in self.exercises if not self._written(name)}
         for index, cell in enumerate(self.cells):
             if cell["cell_type"] == "code" or not (self._reader.mentioned(cell["source"]) & open_):
@@ -185,7 +185,7 @@ class _Restoration:
                 open_ -= {name for name in names if self._is_written(converted, name)}
 
     def _turn(self, index: int, cell_type: str, name: str) -> Any:
-        """Put a cell of another type in the place of one; return it."""
+        """Replace a cell by one of another type, and return it."""
         old = self.cells[index]
         make = new_code_cell if cell_type == "code" else new_markdown_cell
         cell = make(source=old.source, metadata=old.metadata, id=old.id)
@@ -200,7 +200,7 @@ class _Restoration:
         return cell
 
     def match(self) -> None:
-        """Find the chapter's cells: code by what it does, texts by what they say, and answers by their names and places."""
+        """Identify the chapter's cells: code by its definitions and checks, texts by their words, answers by names and positions."""
         restored = []
         for look in (self._find_stub, self._find_test, self._find_locked_code, self._find_text, self._find_answer):
             for source_cell in self.manifest.cells:
@@ -218,7 +218,7 @@ class _Restoration:
             self.problems.append(Problem("metadata restored", self._recognised(order), remark=True))
 
     def _recognised(self, names: Sequence[str]) -> str:
-        """Say which cells were known by their contents: by name where they are few."""
+        """Report which cells were identified by their contents, by name if they are few."""
         count, all_ = len(names), len(self.manifest.cells)
         statement = "had lost nbgrader's metadata and were recognised by their contents"
         if count == all_:
@@ -228,14 +228,14 @@ class _Restoration:
         )
 
     def _find_stub(self, source_cell: SourceCell) -> Any:
-        """Return the cell that defines the exercise, rather one that was written in, rather one that carries its name, the last."""
+        """Return the cell that defines the exercise. Prefer an edited cell, then one with its name, then the last."""
         if not source_cell.is_stub:
             return None
         claimants = self._claimants(source_cell)
         taken = {id(cell) for cell in self.found.values()}
         for definers in (self._written(source_cell.name), self._definers(source_cell.name)):
             free = [cell for cell in definers if id(cell) not in taken]
-            # A cell that carries another exercise's name and defines that too is more likely the other's.
+            # A cell that has another exercise's name and defines that exercise, too, more likely belongs to the other.
             candidates = [cell for cell in free if not self._is_other(cell, source_cell)]
             named = [cell for cell in candidates if self._claimed.get(id(cell)) == source_cell.name]
             if candidates:
@@ -248,7 +248,7 @@ class _Restoration:
         return claimed != source_cell.name and claimed in self._defines(cell)
 
     def _says(self, cell: Any) -> bool:
-        """Whether a code cell says by itself what it is."""
+        """Return whether a code cell's contents identify it."""
         return bool(self._defines(cell)) or bool(self._checks(cell) & self.exercises)
 
     def _find_test(self, source_cell: SourceCell) -> Any:
@@ -290,7 +290,7 @@ class _Restoration:
         return "check" in self._bound(cell) and imports_from_course(cell["source"])
 
     def _find_text(self, source_cell: SourceCell) -> Any:
-        """Return the course's own text: word for word, or by its name, or by its likeness."""
+        """Return the cell of a course's text: the same text, or its name, or a similar text."""
         if source_cell.cell_type != "markdown" or source_cell.is_answer:
             return None
         free = list(self._free("markdown"))
@@ -318,7 +318,7 @@ class _Restoration:
         return self.found.get(before[-1].name) if before else None
 
     def _answers_after_prompt(self, source_cell: SourceCell) -> Iterator[Any]:
-        """An answer has no form of its own: it is what stands between its question and the next named cell."""
+        """Yield candidates for an answer: the text cells between its question and the next named cell."""
         prompt = self._prompt_of(source_cell)
         if prompt is None:
             return
@@ -333,7 +333,7 @@ class _Restoration:
                 yield cell
 
     def _note_wrong_prompt(self, source_cell: SourceCell, cell: Any) -> None:
-        """Say that an answer stands behind another question than its name tells: only a person can see which it answers."""
+        """Report an answer that follows another question than its name says: only a person can see which it answers."""
         texts = {id(self.found[w.name]): w.name for w in self.manifest.cells if w.name in self.found and not w.is_stub}
         prompt = self._prompt_of(source_cell)
         above = (texts[id(other)] for other in reversed(self.cells[: self._position(cell)]) if id(other) in texts)
@@ -347,7 +347,7 @@ class _Restoration:
             )
 
     def keep_edits(self) -> None:
-        """Locked cells get the course's text back; code that a student added to one stays, in a cell of its own."""
+        """Reset locked cells to the course's text; code that a student added to one moves to its own cell."""
         for index, source_cell in enumerate(self.manifest.cells):
             cell = self.found.get(source_cell.name)
             if (
@@ -359,7 +359,7 @@ class _Restoration:
                 continue
             added = new_code_cell(source=cell.source, id=f"edited-{index:03d}")
             if source_cell.grade:
-                # Only what others may need: a print or a changed number in a test is nobody's helper.
+                # Keep definitions only: other cells do not need a print or a changed number in a test.
                 if self._reader.outline(cell.source).bound:
                     self.cells.insert(self._position(cell), added)
                 message = "The test was edited; the course's own was run in its place."
@@ -373,7 +373,7 @@ class _Restoration:
             cell.source = source_cell.source
 
     def set_stubs_aside(self) -> None:
-        """Take out an untouched stub that stands behind the solution and would undo it."""
+        """Remove an untouched stub that follows the solution and would overwrite it."""
         for name in sorted(self.exercises):
             written = self._written(name)
             first = self._position(written[0]) if written else len(self.cells)
@@ -390,7 +390,7 @@ class _Restoration:
                 self.found = {key: cell for key, cell in self.found.items() if id(cell) not in empty}
 
     def insert_missing(self) -> None:
-        """Put back what is nowhere to be found, after the cell that it follows in the chapter."""
+        """Insert missing cells after their predecessors in the chapter."""
         inserted = []
         for index, source_cell in enumerate(self.manifest.cells):
             if source_cell.name in self.found or (source_cell.is_stub and self._definers(source_cell.name)):
@@ -408,7 +408,7 @@ class _Restoration:
             self.problems.append(Problem("cells put back", message, do=advice))
 
     def _place_for(self, source_cell: SourceCell, index: int) -> int:
-        """A test goes behind the last cell that defines what it tests; everything else behind its predecessor in the chapter."""
+        """Return the position for a missing cell: a test after the last definition of its exercise, others after their predecessor."""
         if source_cell.is_test:
             written = [cell for name in checked_names(source_cell.source) for cell in self._definers(name)]
             if written:
@@ -417,19 +417,19 @@ class _Restoration:
         behind = self._position(before[-1]) + 1 if before else 0
         if not source_cell.is_stub:
             return behind
-        # A student's own cell may define the exercise in a way that nobody can read from its text: the stub must not undo it.
+        # A student's own cell may define the exercise in a way that its text does not show: the stub must not overwrite it.
         setup = [self._position(self.found[c.name]) for c in self._openings() if c.name in self.found]
         free = {id(cell) for cell in self._free("code")}
         first_free = next((i for i, cell in enumerate(self.cells) if id(cell) in free), behind)
         return max(min(behind, first_free), max(setup, default=-1) + 1)
 
     def _openings(self) -> list[SourceCell]:
-        """Return the locked code cells that stand before the first exercise, such as the setup."""
+        """Return the locked code cells before the first exercise, such as the setup."""
         first = next((i for i, cell in enumerate(self.manifest.cells) if cell.is_stub), 0)
         return [cell for cell in self.manifest.cells[:first] if cell.locked and cell.cell_type == "code"]
 
     def put_in_order(self) -> None:
-        """Move the setup before everything that needs it, and a test behind what it tests; nothing else, for order is the student's."""
+        """Move the setup before all cells that need it, and tests after their exercises. The student decides the order of other cells."""
         moved = [source_cell.name for source_cell in reversed(self._openings()) if self._to_the_front(source_cell)]
         last = (self._positions_of_exercises() or [0])[-1]
         anchor = self.cells[last] if self.cells else None
@@ -461,7 +461,7 @@ class _Restoration:
         return True
 
     def name_lost(self) -> None:
-        """Say what became of exercises that nobody wrote where they count."""
+        """Explain exercises that have no definition where it counts."""
         missing = {
             name: None if name in self.inserted else self.found.get(name)
             for name in sorted(self.exercises)
@@ -474,7 +474,7 @@ class _Restoration:
             self.problems += explain_missing(missing, silent, cells, self.manifest, self._reader)
 
     def name_skipped(self) -> None:
-        """Say that there was too much to read, for then an exercise may have been overlooked."""
+        """Report cells that exceeded the parser's budget, because an exercise may have been missed."""
         if count := self._reader.skipped:
             message = (
                 f"{count} of its cells {'was' if count == 1 else 'were'} too long, or too much, for Python's parser"
@@ -485,7 +485,7 @@ class _Restoration:
             )
 
     def mark(self) -> None:
-        """Write the true metadata, and the course's own texts, tests with the hidden ones."""
+        """Write the true metadata and the course's texts, including hidden tests."""
         for name, cell in self.found.items():
             source_cell = self.manifest.by_name[name]
             cell.metadata["nbgrader"] = source_cell.metadata()
@@ -494,12 +494,12 @@ class _Restoration:
 
 
 def _visible(source_cell: SourceCell) -> str:
-    """Return a course's cell as students have it: without its hidden tests."""
+    """Return a course's cell without its hidden tests, as students have it."""
     return _HIDDEN.sub("", source_cell.source + "\n")
 
 
 def names_present(notebook: Any, reader: CellReader | None = None) -> frozenset[str]:
-    """Return the names that a notebook bears: as a cell's claim, as a function or class, or as something that it checks."""
+    """Return the names in a notebook: of cells in their metadata, of functions and classes, and of checked exercises."""
     reader = reader or CellReader()
     names: set[str] = set()
     for cell in notebook.cells:

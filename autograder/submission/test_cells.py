@@ -1,4 +1,4 @@
-"""Test cells: which cells they are, and whether what one has left is a score."""
+"""Recognise test cells and validate their scores."""
 
 from __future__ import annotations
 
@@ -11,27 +11,27 @@ from autograder.static_analysis.cell_names import checked_names, ends_in_check
 
 
 def is_test(cell: Any) -> bool:
-    """Return whether a cell is one whose outcome gives points."""
+    """Return whether a cell is a test cell, whose result gives points."""
     mark = cell.metadata.get("nbgrader", {})
     return cell.cell_type == "code" and bool(mark.get("grade")) and not mark.get("solution")
 
 
 def is_locked(cell: Any) -> bool:
-    """Return whether a cell's text is the course's own, and no student writes in it."""
+    """Return whether a cell's text belongs to the course and students must not edit it."""
     mark = cell.metadata.get("nbgrader", {})
     return bool(mark.get("locked")) and not mark.get("solution")
 
 
 def name_of(cell: Any, index: int) -> str:
-    """Return what a cell is called: its name, or its place."""
+    """Return a cell's label: its name, or else its position."""
     return str(cell.metadata.get("nbgrader", {}).get("grade_id") or f"cell {index + 1}")
 
 
 def error_output(kind: str, message: str) -> Any:
-    """Return an error of the grader's own, as the output of a cell; in a test cell it costs the points.
+    """Build an error output of the grader; a test cell with it gets no points.
 
     Args:
-        kind: what happened, in lower-case words; the error's name is made of it.
+        kind: what happened, in lower-case words; gives the error's name.
         message: what happened, as a sentence.
     """
     ename = "".join(part.capitalize() for part in kind.split())
@@ -39,22 +39,22 @@ def error_output(kind: str, message: str) -> Any:
 
 
 def settle(cell: Any) -> str | None:
-    """See to it that a test cell's score is its verdict and nothing else; say why it is not, or return None.
+    """Enforce that a test cell's score comes from its verdict; return the reason if it does not, else None.
 
-    What was printed becomes ordinary text: nbgrader takes all points for a word on stderr, and a warning is no mistake.
+    Output on stderr becomes ordinary text: nbgrader would take all points for it, and a warning is no mistake.
     """
     for output in cell.outputs:
         if output.output_type == "stream":
             output.name = "stdout"
     if any(output.output_type == "error" for output in cell.outputs):
-        # nbgrader goes by what comes first, and an error costs the points wherever it stands.
+        # nbgrader reads the first output, and an error must cost the points at any position.
         cell.outputs = [output for output in cell.outputs if output.output_type != "execute_result"]
         return None
     return _no_score(cell) if ends_in_check(cell.source) else None
 
 
 def _no_score(cell: Any) -> str | None:
-    """Say why a test cell's outputs hold no score, or return None. Without this nbgrader would give such a cell full points."""
+    """Return why a test cell's outputs hold no score, or None. Without this, nbgrader would give such a cell full points."""
     results = [output for output in cell.outputs if output.output_type == "execute_result"]
     if len(results) != 1:
         return f"The check should leave one result, it left {len(results)}."
@@ -73,7 +73,7 @@ def _no_score(cell: Any) -> str | None:
 
 
 def _not_its_own(verdict: dict[str, Any], source: str, score: float) -> str | None:
-    """Say why a verdict is not the one that its cell asked for, or return None: a name may have been given to another function."""
+    """Return why a verdict does not belong to its cell, or None: student code may bind an exercise's name to another function."""
     expected = checked_names(source)
     if verdict.get("exercise") not in expected:
         return f"The check was given {verdict.get('exercise')} in the place of {' or '.join(sorted(expected))}."

@@ -7,27 +7,27 @@ from collections.abc import Sequence
 from difflib import SequenceMatcher
 from typing import Any
 
-# Texts at least this alike are the same prompt; below it they are two.
+# Texts with at least this similarity count as the same prompt.
 ALIKE = 0.9
-# To compare two texts takes as many steps as the product of their lengths. A notebook may cost so many steps; what comes after them is
-# not compared, and goes by its name or not at all.
+# Comparing two texts takes as many steps as the product of their lengths. After this many steps of a notebook, further cells are
+# identified by name only.
 STEPS = 5_000_000
 
 
 class TextComparison:
-    """Compares texts of one notebook: each is put in a comparable form once, and slow comparisons have a budget."""
+    """Compares texts of one notebook: each text is normalised once, and slow comparisons have a budget."""
 
     def __init__(self) -> None:
         self._squeezed: dict[str, str] = {}
         self._steps = STEPS
 
     def same(self, a: str, b: str) -> bool:
-        """Whether two texts are the same but for white space at the ends of lines and for empty lines."""
+        """Return whether two texts are equal apart from empty lines and white space at the ends of lines."""
         if a == b:
             return True
         if abs(len(a) - len(b)) > max(len(a), len(b)) // 2 + 100:
             return False
-        # Most texts differ in their first words already.
+        # Most texts already differ in their first words.
         if a[:200].split(None, 2)[:2] != b[:200].split(None, 2)[:2]:
             return False
         return self._squeeze(a) == self._squeeze(b)
@@ -39,7 +39,7 @@ class TextComparison:
         return self._squeezed[text]
 
     def first_alike(self, cells: Sequence[Any], text: str) -> Any:
-        """Return the first cell whose text is this one with a few words changed, or None."""
+        """Return the first cell whose text differs from this one in a few words, or None."""
         text_parts = text.split()
         for cell in cells:
             if self._steps <= 0:

@@ -1,4 +1,4 @@
-"""When a submission was handed in: its ``timestamp.txt``, read as any file of a student's is."""
+"""Read the time of a submission from its ``timestamp.txt``, as safely as any file of a student's."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from autograder.submission.problem import Problem
 
 
 def read_timestamp(folder: Path) -> datetime | None:
-    """Return when a submission was handed in, as its ``timestamp.txt`` says in the words that nbgrader takes; None if it does not say.
+    """Return the time in ``timestamp.txt`` in nbgrader's format; None if there is no such file or it is empty.
 
     Args:
         folder: the submission's folder.
 
     Raises:
-        UnreadableError: if that file says something else, or is none.
+        UnreadableError: if the file holds something else, or is no regular file.
     """
     path = folder / "timestamp.txt"
     if not os.path.lexists(path):

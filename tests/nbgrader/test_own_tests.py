@@ -44,7 +44,7 @@ EXCEPTIONS = {
     "no error.",
     f"{_AUTOGRADE}.test_incorrect_source_kernelspec": "The same, where it is the course's kernel that does not exist.",
     f"{_AUTOGRADE}.test_no_execute": "A submission that is not run would be given all points, for outputs that anybody can have "
-    "written: --no-execute is not obeyed, and that is said.",
+    "written: --no-execute is ignored, and a message says so.",
 }
 
 

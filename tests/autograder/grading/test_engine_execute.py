@@ -132,7 +132,7 @@ def test_a_cell_that_only_says_that_it_is_the_courses_own_runs_with_the_student(
     assert made.cells[1].outputs[0].data == {"text/plain": "1"}
     if graded:
         assert determine_grade(made.cells[0]) == (0, 3)
-        assert made.cells[0].outputs[0].evalue == "This test cell is not the course's own."
+        assert made.cells[0].outputs[0].evalue == "This test cell does not belong to the course."
 
 
 def test_a_foreign_test_cell_gets_no_points_whatever_it_shows(place: Place) -> None:

@@ -51,7 +51,7 @@ def test_other_points_and_other_findings_are_told(graded: Course) -> None:
     done = replay(graded, CHAPTER, "ann", make_executor=other)
     assert not done.same
     assert "causal_mask: 1 points, now 2." in done.differences
-    assert "soft_lookup, values: told in other words." in done.differences
+    assert "soft_lookup, values: reworded." in done.differences
     assert done.to_dict()["score_again"] == done.to_dict()["score"] + 1
 
 

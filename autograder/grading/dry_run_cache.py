@@ -1,0 +1,108 @@
+"""Cache the executions of a dry run for the run that follows, so that nothing runs twice.
+
+The cache is in the user's cache folder: a dry run writes nothing to the course, and works in a read-only one.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import shutil
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+
+from autograder.atomic_files import write_atomically
+from autograder.course.folder import Course
+from autograder.engine.interface import Execution, Submission
+from autograder.engine.settings import GradingSettings
+from autograder.record.provenance import Provenance
+
+Run = Callable[[Iterable[Submission]], Iterator[Execution]]
+
+
+@dataclass(frozen=True)
+class DryRunCache:
+    """The executions of a dry run of one chapter.
+
+    Attributes:
+        folder: the folder of the cache.
+        writes: True for the dry run, which writes them; False for the run after it, which reads them.
+    """
+
+    folder: Path
+    writes: bool
+
+    def executions(
+        self, submissions: Iterable[Submission], settings: GradingSettings, current: Callable[[], Provenance], run: Run
+    ) -> Iterator[Execution]:
+        """Run submissions and store the executions; or run only those without a stored execution.
+
+        Args:
+            submissions: the submissions.
+            settings: the settings of the run.
+            current: returns the provenance of grades made now; executions of another provenance do not count.
+            run: runs submissions.
+        """
+        keys: dict[str, str] = {}
+        stored: list[Execution] = []
+
+        def remaining() -> Iterator[Submission]:
+            for submission in submissions:
+                keys[submission.student] = key = _key(submission, settings, current())
+                execution_before = None if self.writes else self._read(key, submission.student)
+                if execution_before is None:
+                    yield submission
+                else:
+                    stored.append(execution_before)
+
+        if self.writes:
+            self.clear()
+        for execution in run(remaining()):
+            yield from _taken(stored)
+            if self.writes and not execution.failure:
+                self._write(keys[execution.student], execution)
+            yield execution
+        yield from _taken(stored)
+
+    def clear(self) -> None:
+        """Delete the cache."""
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+    def _read(self, key: str, student: str) -> Execution | None:
+        try:
+            data = json.loads((self.folder / key).read_text(encoding="utf-8"))
+            execution = Execution(**{**data, "layers": tuple(data["layers"])})
+        except (OSError, ValueError, KeyError, TypeError):
+            return None
+        return execution if execution.student == student else None
+
+    def _write(self, key: str, execution: Execution) -> None:
+        with suppress(OSError):
+            self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+            data = json.dumps(asdict(execution)).encode("utf-8", "backslashreplace")
+            write_atomically(self.folder / key, data, durable=False)
+
+
+def dry_run_cache(course: Course, chapter: str, *, writes: bool) -> DryRunCache:
+    """Return the cache of a course's chapter, which persists between commands."""
+    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+    return DryRunCache(cache / "tfcourse" / "tried" / _hash(str(course.root))[:16] / chapter, writes)
+
+
+def _key(submission: Submission, settings: GradingSettings, current: Provenance) -> str:
+    """Return a hash of everything that decides the result of running a submission."""
+    # The number of jobs decides nothing, and the package is identified by its contents.
+    how = asdict(replace(settings, jobs=1, package=""))
+    return _hash(json.dumps([asdict(submission), how, current.to_dict()], sort_keys=True, default=str))
+
+
+def _hash(text: str) -> str:
+    return hashlib.sha256(text.encode("utf-8", "backslashreplace")).hexdigest()
+
+
+def _taken(executions: list[Execution]) -> Iterator[Execution]:
+    while executions:
+        yield executions.pop(0)
