@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -97,3 +98,11 @@ def read_signatures(course: Course, chapter: str, student: str, submission: str)
         return {str(name): Signature.from_dict(data) for name, data in content["exercises"].items()}
     except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
         return {}
+
+
+def remove_orphans(course: Course, chapter: str) -> None:
+    """Remove the signatures of submissions that are no longer there."""
+    with suppress(OSError):
+        for path in signatures_path(course, chapter, "any").parent.glob("*.json"):
+            if not course.folder("submitted", path.stem, chapter).is_dir():
+                path.unlink(missing_ok=True)
