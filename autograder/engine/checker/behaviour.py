@@ -26,14 +26,13 @@ from autograder.engine.transport.serialization import Opaque, Reference
 # Another number makes other digests of questions, and with them signatures that are never compared with those of before.
 VERSION = 1
 # A signature has so many values at most, which makes 3.3 kB of JSON; tensors after them count with dtype and shape alone.
-MOST_VALUES = 190
+MOST_VALUES = 200
 # So much is looked at: elements of one tensor, elements in all, and items of all containers.
 _TENSOR_ELEMENTS, _ELEMENTS, _ITEMS = 2**15, 2**22, 20_000
 _LONGEST_TEXT = 2_000
 _SMALLEST_UNIT, _LARGEST_RATIO = 1e-2, 1e100
-# A Python number may be float32 that was taken out of its tensor: it has the tolerance of that.
 _KINDS = {torch.float64: "d", torch.float32: "f", torch.float16: "h", torch.bfloat16: "b"}
-_DECIMALS = {"d": 8, "f": 5, "h": 4, "b": 4}
+_DECIMALS = {"d": 7, "f": 4, "h": 3, "b": 3}
 _ADDRESS = re.compile(r"0x[0-9a-fA-F]{4,}")
 
 
@@ -133,9 +132,7 @@ def describe(questions: Questions, observations: list[Observation]) -> dict[str,
         description.exact("error", error.partition(":")[0] if ran else _plain(error))
         if kept:
             description.exact("state", *sorted(seen.mutated), *sorted(seen.attached), *sorted(seen.containers))
-            for name in sorted(seen.outputs):
-                description.exact("output", name)
-                description.add(seen.outputs[name], units.get(name, 1.0))
+            description.outputs(seen.outputs, units)
     return {
         "sheet": questions.digest,
         "structure": description.digest.hexdigest()[:16],
@@ -159,6 +156,17 @@ class _Description:
     values: list[float] = field(default_factory=list)
     _elements: int = _ELEMENTS
     _items: int = _ITEMS
+    _plain_numbers: list[float] = field(default_factory=list)
+
+    def outputs(self, outputs: Mapping[str, Any], units: Mapping[str, float]) -> None:
+        """Add what one question was answered with; all Python numbers of the answer together make one value."""
+        self.exact("outputs", str(len(outputs)))
+        for name in sorted(outputs)[: self._items]:
+            self.exact(name)
+            self.add(outputs[name], units.get(name, 1.0))
+        if self._plain_numbers:
+            self._value("f", torch.tensor(self._plain_numbers, dtype=torch.float64), 1.0)
+            self._plain_numbers.clear()
 
     def exact(self, *parts: str | bytes) -> None:
         """Add what is compared exactly, each part with its length, so that no two lists are one."""
@@ -182,6 +190,11 @@ class _Description:
             self.exact("sequence", str(len(value)))
             for item in value:
                 self.add(item, unit, depth + 1)
+        elif type(value) is float:
+            finite = math.isfinite(value)
+            self.exact("number" if finite else repr(value))
+            # A Python number may be float32 that was taken out of its tensor: it has the tolerance of that.
+            self._plain_numbers.append(value / unit if finite and abs(value) < _LARGEST_RATIO else 0.0)
         elif (tensor := _float_tensor(value)) is not None:
             self._numbers(tensor, unit)
         elif isinstance(value, (Tensor, numpy.ndarray)):
@@ -191,7 +204,7 @@ class _Description:
 
     def _numbers(self, tensor: Tensor, unit: float) -> None:
         self.exact("numbers", str(tensor.dtype), str(tuple(tensor.shape)))
-        if tensor.device.type == "meta" or len(self.values) >= MOST_VALUES:
+        if tensor.device.type == "meta":
             return
         components = _components(tensor)
         kind = _KINDS.get(components.dtype, "b")
@@ -200,8 +213,12 @@ class _Description:
         if not finite.all():
             pattern = torch.where(numbers.isnan(), 3, torch.where(finite, 0, 1 + (numbers > 0).long()))
             self.exact("not finite", pattern.to(torch.uint8).numpy().tobytes())
-        self.kinds.append(kind)
-        self.values.append(round(sketch(torch.where(finite, numbers, 0.0), unit), _DECIMALS[kind]))
+        self._value(kind, torch.where(finite, numbers, 0.0), unit)
+
+    def _value(self, kind: str, numbers: Tensor, unit: float) -> None:
+        if len(self.values) < MOST_VALUES:
+            self.kinds.append(kind)
+            self.values.append(round(sketch(numbers, unit), _DECIMALS[kind]))
 
     def _content(self, value: Tensor | numpy.ndarray[Any, Any]) -> None:
         self.exact("content", str(value.dtype), str(tuple(value.shape)))
@@ -239,7 +256,7 @@ def sketch(numbers: Tensor, unit: float) -> float:
 def _float_tensor(value: Any) -> Tensor | None:
     """Return numbers with a fraction as a tensor; None for anything else."""
     if isinstance(value, (float, complex)):
-        return torch.tensor([value.real, value.imag] if isinstance(value, complex) else [value], dtype=torch.float32)
+        return torch.tensor([value.real, value.imag])
     if isinstance(value, numpy.ndarray) and value.dtype.kind in "fc" and value.dtype.itemsize in (2, 4, 8, 16):
         return torch.from_numpy(numpy.array(value))
     if isinstance(value, Tensor) and (value.is_floating_point() or value.is_complex()):
