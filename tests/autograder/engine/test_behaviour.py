@@ -258,10 +258,10 @@ def test_the_same_mistake_in_other_words_is_alike(student: Student) -> None:
     "body",
     [
         "raise ValueError('x' * 10**6)",
-        "return [0.0] * 90_000",
+        "return [0.0] * 4_000",
         "import os; os._exit(3)",
         "return type('Loud', (), {'__repr__': lambda self: 1 / 0, '__eq__': lambda self, other: 1 / 0})()",
-        "return torch.full((2**20,), float('nan'))",
+        "return torch.full((2**16,), float('nan'))",
         "class Lie(torch.Tensor):\n        def __len__(self): raise SystemExit\n    return torch.ones(3).as_subclass(Lie)",
     ],
 )

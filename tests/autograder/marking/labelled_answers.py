@@ -23,7 +23,7 @@ from autograder.marking.behaviour_groups import CodeAnswer
 from autograder.mistakes.source_edits import run_source
 from autograder.record.signatures import Signature
 
-# Nine exercises of seven chapters: cells, masks, gradients, modules with weights, sampling, and half precision.
+# Nine exercises of eight chapters: a recurrent cell, masks, gradients, modules with weights, sampling, images, and half precision.
 EXERCISES = (
     "rnn_cell",
     "masked_softmax",
@@ -31,8 +31,8 @@ EXERCISES = (
     "cosine_attention",
     "split_heads",
     "layer_norm",
-    "top_p",
-    "tail_free",
+    "min_p",
+    "unpatchify",
     "rotary_embedding",
 )
 
@@ -104,7 +104,7 @@ class Grader:
     def __init__(self, name: str) -> None:
         self.exercise: Exercise = exercise(name)
         # Without known mistakes: to name a diagnosis takes most of the time, and groups do not need it.
-        self.sheet: Sheet = replace(self.exercise.sheet(hidden=True, seed=7), misconceptions=(), plain=None)
+        self.sheet: Sheet = replace(self.exercise.sheet(), misconceptions=())
 
     def ask(self, candidate: Callable[..., Any]) -> Heard:
         """Return what a candidate answers."""
