@@ -65,7 +65,7 @@ def read_code_answers(course: Course, chapter: str) -> dict[str, list[CodeAnswer
             answers.setdefault(exercise.name, [])
         for answer in _answers_of(course, result):
             answers[answer.exercise].append(answer)
-    return {name: sorted(found, key=lambda answer: answer.student) for name, found in answers.items() if found}
+    return {name: sorted(group, key=lambda answer: answer.student) for name, group in answers.items() if group}
 
 
 def _answers_of(course: Course, result: GradeResult) -> list[CodeAnswer]:
@@ -86,7 +86,7 @@ def _answer(
 ) -> CodeAnswer:
     verdict = exercise.verdict
     failed = [finding for finding in verdict.findings if not finding.passed] if verdict else []
-    told = [diagnosis.explanation for diagnosis in verdict.diagnoses] if verdict else []
+    explanations = [diagnosis.explanation for diagnosis in verdict.diagnoses] if verdict else []
     return CodeAnswer(
         student=student,
         exercise=exercise.name,
@@ -94,7 +94,7 @@ def _answer(
         max_score=exercise.max_score,
         failed_rows=tuple(finding.title for finding in failed),
         message="\n".join(dict.fromkeys(finding.message for finding in failed)) or exercise.error,
-        diagnosis=" ".join(told) or None,
+        diagnosis=" ".join(explanations) or None,
         source=source,
         signature=signature,
         wrong_calls=tuple(sorted((wrong - {exercise.name}) & used_names(source))),

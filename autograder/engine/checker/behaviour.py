@@ -43,24 +43,24 @@ class Questions:
     Attributes:
         digest: what tells them from others.
         packed: each question once, as it is sent.
-        kept: whether what the answer counts (operations, lines) is all that is asked, by question.
+        with_outputs: whether the outputs of the answer are compared, by question; where operations are counted they are not.
         units: the size of the reference's numbers, by question and name of the output.
     """
 
     digest: str
     packed: tuple[bytes, ...]
-    kept: tuple[bool, ...]
+    with_outputs: tuple[bool, ...]
     units: tuple[Mapping[str, float], ...]
 
 
 def signature_of(
-    outputs: list[Any], known: Mapping[Any, Observation], device: str
+    outputs: list[Any], answers: Mapping[Any, Observation], device: str
 ) -> tuple[str, dict[str, Any]] | None:
     """Return the exercise of a test cell and the signature of its answer; None if the answer is right, refused, or cannot be described.
 
     Args:
         outputs: the outputs of the test cell.
-        known: what the student's process has answered in this cell, by number of the object and packed question.
+        answers: what the student's process has answered in this cell, by number of the object and packed question.
         device: where the checks put their tensors.
     """
     try:
@@ -68,7 +68,7 @@ def signature_of(
         if exercise is None:
             return None
         questions = questions_about(exercise, device)
-        observations = _answers(questions, known)
+        observations = _answers(questions, answers)
         return None if observations is None else (exercise, describe(questions, observations))
     except Exception:  # a signature is a convenience: nothing about it may cost a student the grade
         return None
@@ -90,15 +90,17 @@ def questions_about(exercise: str, device: str) -> Questions:
     sheet = exercises()[exercise].sheet(hidden=False, seed=0, device=device)
     expected: dict[bytes, tuple[str, Observation]] = {}
     for section in sheet.sections:
-        for probe, given in zip(section.probes, section.expected, strict=True):
-            for request, seen in zip(probe.requests, given, strict=True):
-                expected.setdefault(packed_request(request), (request.action, seen))
-    units = tuple({name: unit_of(value) for name, value in seen.outputs.items()} for _, seen in expected.values())
+        for probe, observations in zip(section.probes, section.expected, strict=True):
+            for request, observation in zip(probe.requests, observations, strict=True):
+                expected.setdefault(packed_request(request), (request.action, observation))
+    units = tuple(
+        {name: unit_of(value) for name, value in observation.outputs.items()} for _, observation in expected.values()
+    )
     digest = hashlib.sha256(f"{VERSION} {exercise} {units}".encode())
     for packed in expected:
         digest.update(hashlib.sha256(packed).digest())
-    kept = tuple(action != "operations" for action, _ in expected.values())
-    return Questions(digest.hexdigest()[:16], tuple(expected), kept, units)
+    with_outputs = tuple(action != "operations" for action, _ in expected.values())
+    return Questions(digest.hexdigest()[:16], tuple(expected), with_outputs, units)
 
 
 def unit_of(value: Any) -> float:
@@ -114,25 +116,27 @@ def unit_of(value: Any) -> float:
     return max(_SMALLEST_UNIT, float(f"{numbers.median().item():.2g}")) if len(numbers) else 1.0
 
 
-def _answers(questions: Questions, known: Mapping[Any, Observation]) -> list[Observation] | None:
+def _answers(questions: Questions, answers: Mapping[Any, Observation]) -> list[Observation] | None:
     """Return the answers of the object that was asked all questions, the last one if there are several."""
-    for number in reversed(dict.fromkeys(number for number, _ in known)):
-        if all((number, packed) in known for packed in questions.packed):
-            return [known[number, packed] for packed in questions.packed]
+    for number in reversed(dict.fromkeys(number for number, _ in answers)):
+        if all((number, packed) in answers for packed in questions.packed):
+            return [answers[number, packed] for packed in questions.packed]
     return None
 
 
 def describe(questions: Questions, observations: list[Observation]) -> dict[str, Any]:
     """Return the signature of answers as plain data, as ``autograder.record.signatures`` reads it."""
     description = _Description()
-    ran = any(seen.outputs for seen in observations)
-    for seen, kept, units in zip(observations, questions.kept, questions.units, strict=True):
-        error = seen.error or ""
+    ran = any(observation.outputs for observation in observations)
+    for observation, compared, units in zip(observations, questions.with_outputs, questions.units, strict=True):
+        error = observation.error or ""
         # Where nothing ran there are no numbers, and the texts of errors are all there is.
         description.exact("error", error.partition(":")[0] if ran else _plain(error))
-        if kept:
-            description.exact("state", *sorted(seen.mutated), *sorted(seen.attached), *sorted(seen.containers))
-            description.outputs(seen.outputs, units)
+        if compared:
+            description.exact(
+                "state", *sorted(observation.mutated), *sorted(observation.attached), *sorted(observation.containers)
+            )
+            description.outputs(observation.outputs, units)
     return {
         "sheet": questions.digest,
         "structure": description.digest.hexdigest()[:16],

@@ -32,9 +32,9 @@ NUMBERS = st.lists(
 RIGHT = "def soft_lookup(query, keys, values):\n    return torch.softmax(query @ keys.T, -1) @ values"
 
 
-def of(value: Any, **seen: Any) -> Signature:
+def of(value: Any, **more: Any) -> Signature:
     """Return the signature of one answer to one question."""
-    return Signature.from_dict(describe(ONE, [Observation(outputs={"output": value}, **seen)]))
+    return Signature.from_dict(describe(ONE, [Observation(outputs={"output": value}, **more)]))
 
 
 def differ(one: Signature, other: Signature) -> bool:
@@ -175,9 +175,9 @@ def test_any_answer_has_a_short_finite_signature(value: Any) -> None:
 def signature_of_one(value: Any) -> dict[str, Any] | None:
     """Return the signature of an answer that may make it fail, by the way that never raises."""
     questions = questions_about("soft_lookup", "cpu")
-    known = {(1, packed): Observation(outputs={"output": value}) for packed in questions.packed}
-    found = signature_of(outputs("soft_lookup", 0.0), known, "cpu")
-    return None if found is None else found[1]
+    answers = {(1, packed): Observation(outputs={"output": value}) for packed in questions.packed}
+    result = signature_of(outputs("soft_lookup", 0.0), answers, "cpu")
+    return None if result is None else result[1]
 
 
 def outputs(name: str, score: float) -> list[Any]:
@@ -237,8 +237,8 @@ def graded(student: Student, source: str) -> tuple[float, tuple[str, dict[str, A
 
 def test_a_right_answer_costs_nothing(student: Student, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(behaviour, "questions_about", lambda *arguments: pytest.fail("looked at"))
-    score, found = graded(student, RIGHT)
-    assert (score, found) == (exercise("soft_lookup").points, None)
+    score, result = graded(student, RIGHT)
+    assert (score, result) == (exercise("soft_lookup").points, None)
 
 
 def test_the_same_mistake_in_other_words_is_alike(student: Student) -> None:
@@ -247,8 +247,8 @@ def test_the_same_mistake_in_other_words_is_alike(student: Student) -> None:
         "def soft_lookup(query, keys, values):\n    w = torch.softmax(0.5 * query @ keys.mT, -1)\n    return (w[:, None] * values).sum(0)",
         "def soft_lookup(query, keys, values):\n    return torch.softmax(query @ keys.T, -1) @ values * 2",
     )
-    found = [graded(student, source)[1] for source in sources]
-    one, same, other = (Signature.from_dict(item[1]) for item in found if item is not None)
+    results = [graded(student, source)[1] for source in sources]
+    one, same, other = (Signature.from_dict(item[1]) for item in results if item is not None)
     assert one.values
     assert not differ(one, same)
     assert differ(one, other)
@@ -266,10 +266,10 @@ def test_the_same_mistake_in_other_words_is_alike(student: Student) -> None:
     ],
 )
 def test_no_answer_of_a_student_can_make_it_fail(student: Student, body: str) -> None:
-    score, found = graded(student, f"def soft_lookup(query, keys, values):\n    {body}")
+    score, result = graded(student, f"def soft_lookup(query, keys, values):\n    {body}")
     assert score == 0
-    assert found is not None
-    assert len(json.dumps(found[1])) <= MOST_BYTES
+    assert result is not None
+    assert len(json.dumps(result[1])) <= MOST_BYTES
 
 
 def test_a_refused_answer_has_no_signature(student: Student) -> None:
@@ -279,8 +279,8 @@ def test_a_refused_answer_has_no_signature(student: Student) -> None:
 
 def test_python_numbers_of_one_answer_make_one_value() -> None:
     numbers = [0.5, 2.0, -3.0]
-    seen = {f"output[{place}]": number for place, number in enumerate(numbers)}
-    flat = Signature.from_dict(describe(ONE, [Observation(outputs=seen)]))
+    outputs = {f"output[{index}]": number for index, number in enumerate(numbers)}
+    flat = Signature.from_dict(describe(ONE, [Observation(outputs=outputs)]))
     assert len(flat.values) == len(of(numbers).values) == 1
     assert differ(of(numbers), of(numbers[::-1]))
     assert differ(of(numbers), of([0.5, 2.0, float("nan")]))

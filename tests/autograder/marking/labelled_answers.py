@@ -88,10 +88,10 @@ def noisy(answers: Sequence[Answers], seed: int) -> list[Answers]:
         error = torch.randn(value.shape, generator=generator, dtype=torch.float64) * torch.finfo(value.dtype).eps
         return (value.double() * (1 + error)).to(value.dtype)
 
-    def changed(seen: Observation) -> Observation:
-        return replace(seen, outputs=map_value(seen.outputs, change))
+    def changed(observation: Observation) -> Observation:
+        return replace(observation, outputs=map_value(observation.outputs, change))
 
-    return [[[changed(seen) for seen in given] for given in section] for section in answers]
+    return [[[changed(one) for one in probe] for probe in section] for section in answers]
 
 
 class Grader:
@@ -129,13 +129,13 @@ class Grader:
     def _signature(self, heard: Heard) -> Signature | None:
         if heard.refusal:
             return None
-        seen: dict[bytes, Observation] = {}
+        observed: dict[bytes, Observation] = {}
         for section, answers in zip(self.sheet.sections, heard.answers, strict=True):
-            for probe, given in zip(section.probes, answers, strict=True):
-                for request, observation in zip(probe.requests, given, strict=True):
-                    seen.setdefault(packed_request(request), observation)
+            for probe, observations in zip(section.probes, answers, strict=True):
+                for request, observation in zip(probe.requests, observations, strict=True):
+                    observed.setdefault(packed_request(request), observation)
         questions = questions_about(self.exercise.name, "cpu")
-        return Signature.from_dict(describe(questions, [seen[packed] for packed in questions.packed]))
+        return Signature.from_dict(describe(questions, [observed[packed] for packed in questions.packed]))
 
 
 def labelled_answers(name: str) -> Iterator[tuple[str, CodeAnswer]]:

@@ -24,7 +24,7 @@ def corpus() -> list[Labelled]:
 
 def purity_and_pair_f(corpus: Sequence[Labelled]) -> tuple[float, float]:
     """Return the share of answers with the most frequent cause of their group, and F over pairs of answers to one exercise."""
-    pure = total = together = found = expected = 0
+    pure = total = together = grouped = expected = 0
     for labelled in corpus:
         cause = {answer.student: label for label, answer in labelled}
         groups = group_answers([answer for _, answer in labelled])
@@ -34,9 +34,9 @@ def purity_and_pair_f(corpus: Sequence[Labelled]) -> tuple[float, float]:
         for one, other in combinations(cause, 2):
             same_cause, same_group = cause[one] == cause[other], place[one] == place[other]
             together += same_cause and same_group
-            found += same_group
+            grouped += same_group
             expected += same_cause
-    return pure / total, 2 * together / (found + expected)
+    return pure / total, 2 * together / (grouped + expected)
 
 
 def _places(groups: Sequence[BehaviourGroup]) -> dict[str, int]:

@@ -47,10 +47,10 @@ def with_values(*values: float, **changes: Any) -> Signature:
 def test_values_within_the_tolerance_share_a_group() -> None:
     near, far = with_values(1.0009, 2.0), with_values(1.0011, 2.0)
     exact = with_values(1.0, 2.000_002)
-    found = members(
+    grouped = members(
         [answer("a"), answer("b", signature=near), answer("c", signature=far), answer("d", signature=exact)]
     )
-    assert sorted(found) == [["a", "b"], ["c"], ["d"]]
+    assert sorted(grouped) == [["a", "b"], ["c"], ["d"]]
 
 
 @pytest.mark.parametrize(
@@ -95,8 +95,8 @@ def test_the_order_of_students_does_not_matter() -> None:
 def test_groups_that_lost_most_points_come_first() -> None:
     many = [answer(f"m{number}", signature=with_values(5.0, 5.0)) for number in range(3)]
     one = answer("z", score=0.0, signature=with_values(6.0, 6.0))
-    found = group_answers([answer("a"), *many, one])
-    assert [group.lost_points for group in found] == [6.0, 4.0, 2.0]
+    groups = group_answers([answer("a"), *many, one])
+    assert [group.lost_points for group in groups] == [6.0, 4.0, 2.0]
 
 
 def test_equal_diagnoses_stand_together_and_apart() -> None:
@@ -106,8 +106,8 @@ def test_equal_diagnoses_stand_together_and_apart() -> None:
         for value, (size, diagnosis) in sizes.items()
         for number in range(size)
     ]
-    found = group_answers(answers)
-    assert [(group.diagnosis, len(group.members)) for group in found] == [
+    groups = group_answers(answers)
+    assert [(group.diagnosis, len(group.members)) for group in groups] == [
         ("first", 5),
         ("first", 2),
         (None, 4),
@@ -178,9 +178,9 @@ def graded_course(tmp_path: Path) -> Course:
 
 
 def test_answers_that_lost_points_are_read_by_exercise(graded_course: Course) -> None:
-    found = read_code_answers(graded_course, CHAPTER)
-    assert list(found) == ["causal_mask", "soft_lookup", "broken"]
-    (lookup,), (broken,) = found["soft_lookup"], found["broken"]
+    answers = read_code_answers(graded_course, CHAPTER)
+    assert list(answers) == ["causal_mask", "soft_lookup", "broken"]
+    (lookup,), (broken,) = answers["soft_lookup"], answers["broken"]
     assert lookup == CodeAnswer(
         student="ann",
         exercise="soft_lookup",
