@@ -35,7 +35,7 @@ from autograder.engine.checker.remote_subject import packed_request
 from autograder.engine.checker.zygote_client import ZygoteClient
 from autograder.engine.interface import Execution, Submission
 from autograder.engine.settings import GradingSettings
-from autograder.engine.student.rpc_server import told
+from autograder.engine.student.rpc_server import observation_to_dict
 from autograder.engine.student.shell import make_shell
 from autograder.engine.transport.serialization import pack, unpack
 from autograder.engine.workers.executor import WorkerExecutor
@@ -237,7 +237,11 @@ def wire(notebook: Any) -> float:
     for sheet in _all_sheets(notebook):
         subject = LocalSubject(exercises()[sheet.exercise].reference)
         probes = (*sheet.rules, *(probe for section in sheet.sections for probe in section.probes))
-        carried += [(packed_request(one), told(subject.observe(one))) for probe in probes for one in probe.requests]
+        carried += [
+            (packed_request(one), observation_to_dict(subject.observe(one)))
+            for probe in probes
+            for one in probe.requests
+        ]
 
     def carry() -> None:
         for request, observation in carried:

@@ -44,7 +44,7 @@ from tfcourse.data import (
     pad_batch,
     tokenize,
 )
-from tfcourse.explorers.heads import record_heads
+from tfcourse.lessons.explorers.heads import record_heads
 from tfcourse.seq2seq import Seq2Seq
 from tfcourse.training import cross_entropy, shift_right
 from tfcourse.transformer import Transformer

@@ -122,8 +122,8 @@ def chapters(root: Path, registry: Mapping[str, Exercise] | None = None) -> list
         root: the project.
         registry: every exercise of the course by name; by default those that ``autograder.checks`` declares.
     """
-    known = _all_exercises() if registry is None else registry
-    return [Chapter(root, path.parent.name, known) for path in sorted((root / "chapters").glob("*/exercises.md"))]
+    declared = _all_exercises() if registry is None else registry
+    return [Chapter(root, path.parent.name, declared) for path in sorted((root / "chapters").glob("*/exercises.md"))]
 
 
 def find_chapter(root: Path, name: str, registry: Mapping[str, Exercise] | None = None) -> Chapter:
@@ -137,13 +137,13 @@ def find_chapter(root: Path, name: str, registry: Mapping[str, Exercise] | None 
     matches = matching_chapters(name, by_name)
     if len(matches) == 1:
         return by_name[matches[0]]
-    known = ", ".join(matches or by_name) or "none"
+    listed = ", ".join(matches or by_name) or "none"
     if matches:
-        raise CourseError(f"{name!r} can mean several chapters: {known}", do="Write more of the name.")
+        raise CourseError(f"{name!r} can mean several chapters: {listed}", do="Write more of the name.")
     raise CourseError(
         f"there is no chapter {name!r} with exercises.{did_you_mean(name, by_name)}".rstrip("."),
         where=root / "chapters",
-        do=f"There are: {known}.",
+        do=f"There are: {listed}.",
     )
 
 
@@ -192,10 +192,10 @@ def _exercise_faults(chapter: Chapter) -> Iterator[Drift]:
     if not code or grade_id(code[0]) != "setup":
         yield Drift(chapter.path, "", "its first code cell is not the setup cell", "Give it the grade_id setup.")
     stubs = [grade_id(cell) for cell in cells if is_stub(cell)]
-    tests = {grade_id(cell): place for place, cell in enumerate(cells) if is_test(cell)}
-    for place, cell in enumerate(cells):
+    tests = {grade_id(cell): index for index, cell in enumerate(cells) if is_test(cell)}
+    for index, cell in enumerate(cells):
         if is_stub(cell):
-            yield from _stub_faults(chapter, grade_id(cell), tests.get(f"test_{grade_id(cell)}"), place)
+            yield from _stub_faults(chapter, grade_id(cell), tests.get(f"test_{grade_id(cell)}"), index)
     for name in tests:
         if name.removeprefix("test_") not in stubs:
             yield Drift(
@@ -214,7 +214,7 @@ def _exercise_faults(chapter: Chapter) -> Iterator[Drift]:
 
 
 def _metadata_faults(chapter: Chapter, cells: Any) -> Iterator[Drift]:
-    seen: set[str] = set()
+    names: set[str] = set()
     for cell in cells:
         if "nbgrader" not in cell.metadata:
             continue
@@ -223,32 +223,34 @@ def _metadata_faults(chapter: Chapter, cells: Any) -> Iterator[Drift]:
             yield Drift(
                 chapter.path, "", f"a cell has nbgrader metadata and no grade_id: {cell.source[:40]!r}", "Name it."
             )
-        if name in seen:
+        if name in names:
             yield Drift(chapter.path, name, "two cells have this grade_id", "Rename or remove one.")
-        seen.add(name)
-        wanted = _wanted_flags(cell)
-        wrong = [key for key, value in wanted.items() if cell.metadata.nbgrader.get(key) != value]
+        names.add(name)
+        expected = _wanted_flags(cell)
+        wrong = [key for key, value in expected.items() if cell.metadata.nbgrader.get(key) != value]
         if wrong:
-            told = ", ".join(f"{key}: {str(wanted[key]).lower()}" for key in wrong)
-            yield Drift(chapter.path, name, "its nbgrader metadata is not that of its kind", f"Set {told}.")
+            settings = ", ".join(f"{key}: {str(expected[key]).lower()}" for key in wrong)
+            yield Drift(chapter.path, name, "its nbgrader metadata is not that of its kind", f"Set {settings}.")
 
 
-def _stub_faults(chapter: Chapter, name: str, test: int | None, place: int) -> Iterator[Drift]:
+def _stub_faults(chapter: Chapter, name: str, test: int | None, index: int) -> Iterator[Drift]:
     exercise = chapter.registry.get(name)
     if exercise is None:
-        known = ", ".join(sorted(n for n, item in chapter.registry.items() if item.chapter == chapter.name))
-        yield Drift(chapter.path, name, "no check declares such an exercise", f"This chapter's are: {known or 'none'}.")
+        declared = ", ".join(sorted(n for n, item in chapter.registry.items() if item.chapter == chapter.name))
+        yield Drift(
+            chapter.path, name, "no check declares such an exercise", f"This chapter's are: {declared or 'none'}."
+        )
     elif exercise.chapter != chapter.name:
         yield Drift(chapter.path, name, f"the exercise belongs to {exercise.chapter}", "Move its cells there.")
     if test is None:
         yield Drift(chapter.path, name, "the exercise has no test cell", f"Add one with grade_id test_{name} below it.")
-    elif test < place:
+    elif test < index:
         yield Drift(chapter.path, name, "its test cell stands above it", "Move the test below the exercise.")
 
 
 def _question_faults(chapter: Chapter) -> Iterator[Drift]:
     cells = chapter.notebook().cells
-    order = {grade_id(cell): place for place, cell in enumerate(cells)}
+    order = {grade_id(cell): index for index, cell in enumerate(cells)}
     rubrics = chapter.rubrics()
     answers = {grade_id(cell): cell for cell in cells if is_answer(cell)}
     for name, cell in answers.items():

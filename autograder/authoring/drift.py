@@ -32,7 +32,7 @@ class Drift:
         return f"{where}: {self.what}. {self.do}"
 
 
-def raise_if_drifted(drifts: Sequence[Drift], what: str, *, where: object = None, do: str = "") -> None:
+def raise_if_drifted(drifts: Sequence[Drift], message: str, *, where: object = None, do: str = "") -> None:
     """Raise a CourseError that lists what was found, if anything was.
 
     Raises:
@@ -40,4 +40,4 @@ def raise_if_drifted(drifts: Sequence[Drift], what: str, *, where: object = None
     """
     if drifts:
         listed = "\n".join(f"  - {drift}" for drift in drifts)
-        raise CourseError(f"{what}:\n{listed}", where=where, do=do)
+        raise CourseError(f"{message}:\n{listed}", where=where, do=do)

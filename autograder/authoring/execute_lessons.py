@@ -53,7 +53,7 @@ def execute_lessons(app: Sphinx, env: BuildEnvironment, docnames: Sequence[str])
 
 def _notebooks(env: BuildEnvironment, docnames: Sequence[str]) -> list[tuple[Path, Any]]:
     """Return file and content of the pages that are notebooks and are to be executed."""
-    settings, found = env.mystnb_config, []
+    settings, notebooks = env.mystnb_config, []
     for name in docnames:
         path = Path(env.doc2path(name))
         if any(path.match(pattern) for pattern in settings.execution_excludepatterns):
@@ -61,8 +61,8 @@ def _notebooks(env: BuildEnvironment, docnames: Sequence[str]) -> list[tuple[Pat
         text = path.read_text(encoding="utf-8")
         reader = create_nb_reader(str(path), env.myst_config, settings, text)
         if reader is not None:
-            found.append((path, reader.read(text)))
-    return found
+            notebooks.append((path, reader.read(text)))
+    return notebooks
 
 
 def _is_cached(cache: Any, notebook: Any) -> bool:

@@ -74,33 +74,33 @@ def solution_source(exercise: Exercise) -> str:
 
 def _written_out(module: ModuleSource, functions: Sequence[Function]) -> list[Function]:
     """Return the private helpers that functions use, directly or through others, and that give something back, in the module's order."""
-    found: dict[str, Function] = {}
+    helpers: dict[str, Function] = {}
     waiting = list(functions)
     while waiting:
         for read in global_names(waiting.pop()):
             helper = module.definitions.get(read.id)
             if (
-                read.id not in found
+                read.id not in helpers
                 and is_private(read.id)
                 and isinstance(helper, (ast.FunctionDef, ast.AsyncFunctionDef))
                 and not returns_none(helper)
             ):
-                found[read.id] = helper
+                helpers[read.id] = helper
                 waiting.append(helper)
-    return sorted(found.values(), key=lambda helper: helper.lineno)
+    return sorted(helpers.values(), key=lambda helper: helper.lineno)
 
 
 def _helper_imports(
-    name: str, module: ModuleSource, functions: Sequence[Function], own: Sequence[Function]
+    name: str, module: ModuleSource, functions: Sequence[Function], written: Sequence[Function]
 ) -> list[str]:
     """Return import statements for the private names that functions take from their module, but for those that are written out."""
-    wanted: dict[str, set[str]] = {}
-    for read in {read.id for read in global_names(*functions)} - {function.name for function in own}:
+    required: dict[str, set[str]] = {}
+    for read in {read.id for read in global_names(*functions)} - {function.name for function in written}:
         if not is_private(read):
             continue
         if read in module.definitions:
-            wanted.setdefault(name, set()).add(read)
+            required.setdefault(name, set()).add(read)
         elif read in module.imports:
             origin, attribute = module.imports[read]
-            wanted.setdefault(origin, set()).add(read if attribute in (None, read) else f"{attribute} as {read}")
-    return [f"from {origin} import {', '.join(sorted(names))}" for origin, names in sorted(wanted.items())]
+            required.setdefault(origin, set()).add(read if attribute in (None, read) else f"{attribute} as {read}")
+    return [f"from {origin} import {', '.join(sorted(names))}" for origin, names in sorted(required.items())]

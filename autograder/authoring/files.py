@@ -49,8 +49,8 @@ def write_all_or_none(contents: Mapping[Path, bytes]) -> None:
 def remove_stale_temp_files(paths: Iterable[Path]) -> None:
     """Take away what was left beside files whose writing was killed: it has all that they have, under names that nobody looks for."""
     for path in paths:
-        for left in path.parent.glob(f".{escape(path.name)}.{'?' * _RANDOM}"):
-            left.unlink(missing_ok=True)
+        for leftover in path.parent.glob(f".{escape(path.name)}.{'?' * _RANDOM}"):
+            leftover.unlink(missing_ok=True)
 
 
 def _stage(path: Path, content: bytes) -> Path:

@@ -84,13 +84,13 @@ def _read(text: str) -> Any:
 
 def set_cell_ids(notebook: Any) -> None:
     """Give every cell an id that depends on nothing but its grade id, or its source."""
-    seen: dict[str, int] = {}
+    counts: dict[str, int] = {}
     for cell in notebook.cells:
         grade_id = str(cell.metadata.get("nbgrader", {}).get("grade_id", ""))
         digest = hashlib.sha256(f"{cell.cell_type}\n{cell.source}".encode()).hexdigest()
         stem = grade_id if _CELL_ID.match(grade_id) else f"cell-{digest[:12]}"
-        seen[stem] = seen.get(stem, 0) + 1
-        cell["id"] = stem if seen[stem] == 1 else f"{stem[:58]}-{seen[stem]}"
+        counts[stem] = counts.get(stem, 0) + 1
+        cell["id"] = stem if counts[stem] == 1 else f"{stem[:58]}-{counts[stem]}"
 
 
 def with_code_cells(text: str, changes: Mapping[int, CodeCell], where: Path) -> str:
@@ -105,9 +105,9 @@ def with_code_cells(text: str, changes: Mapping[int, CodeCell], where: Path) -> 
         CourseError: if the change cannot be made: a cell's points are not on a line of their own.
     """
     lines = text.split("\n")
-    for place, (start, end) in reversed(list(enumerate(_code_fences(text)))):
-        if place in changes:
-            lines[start:end] = _content(lines[start:end], changes[place], f"{where}:{start}")
+    for index, (start, end) in reversed(list(enumerate(_code_fences(text)))):
+        if index in changes:
+            lines[start:end] = _content(lines[start:end], changes[index], f"{where}:{start}")
     changed = "\n".join(lines)
     _confirm(changed, changes, where)
     return changed
@@ -129,29 +129,29 @@ def write_notebook(notebook: Any) -> bytes:
 
 def _code_fences(text: str) -> list[tuple[int, int]]:
     """Return where the content of each code cell begins and ends, in lines from 0; the end is the closing fence."""
-    depth, found = 0, []
+    depth, fences = 0, []
     for token in get_parser().parse(text + "\n"):
         depth += token.nesting
         if depth == 0 and token.type == "fence" and token.info.startswith("{code-cell}"):
-            found.append((token.map[0] + 1, token.map[1] - 1))
-    return found
+            fences.append((token.map[0] + 1, token.map[1] - 1))
+    return fences
 
 
 def _content(lines: list[str], cell: CodeCell, where: str) -> list[str]:
     """Return the lines of a fence with other code and points; its metadata stays as it is written."""
     options = _options_length(lines)
-    kept = lines[:options]
+    header = lines[:options]
     if cell.points is not None:
-        matches = [i for i, line in enumerate(kept) if _POINTS.match(line)]
+        matches = [i for i, line in enumerate(header) if _POINTS.match(line)]
         if len(matches) != 1:
             raise CourseError(
                 "the points of this cell are not on a line of their own",
                 where=where,
                 do=f"Write `points: {cell.points:g}` into its nbgrader metadata.",
             )
-        kept[matches[0]] = _POINTS.sub(rf"\g<1>{cell.points:g}", kept[matches[0]])
+        header[matches[0]] = _POINTS.sub(rf"\g<1>{cell.points:g}", header[matches[0]])
     gap = [""] if options < len(lines) and options and not lines[options].strip() else []
-    return [*kept, *gap, *cell.source.split("\n")]
+    return [*header, *gap, *cell.source.split("\n")]
 
 
 def _options_length(lines: list[str]) -> int:
@@ -164,10 +164,10 @@ def _options_length(lines: list[str]) -> int:
 def _confirm(text: str, changes: Mapping[int, CodeCell], where: Path) -> None:
     """Read the changed text back: a stub that holds a fence of its own would end its cell early."""
     cells = [cell for cell in notebook_of(text, where).cells if cell.cell_type == "code"]
-    for place, wanted in changes.items():
-        if place >= len(cells) or cells[place].source != wanted.source:
+    for index, expected in changes.items():
+        if index >= len(cells) or cells[index].source != expected.source:
             raise CourseError(
-                f"code cell {place + 1} cannot hold its code as text",
+                f"code cell {index + 1} cannot hold its code as text",
                 where=where,
                 do="Is there a line of backticks in the docstring? Give the cell's fence more backticks than that.",
             )

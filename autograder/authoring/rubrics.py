@@ -40,8 +40,8 @@ class Rubric:
     def points(self) -> float | None:
         """What the items of the mark scheme add up to; None if there is no item or one does not say its worth."""
         worths = [_worth(item) for item in _ITEM.findall(self.marks)]
-        known = [worth for worth in worths if worth is not None]
-        return sum(known) if worths and len(known) == len(worths) else None
+        numbers = [worth for worth in worths if worth is not None]
+        return sum(numbers) if worths and len(numbers) == len(worths) else None
 
 
 def read_rubrics(path: Path) -> dict[str, Rubric]:

@@ -27,7 +27,9 @@ def synced_text(chapter: Chapter) -> str:
         CourseError: if a cell cannot be rewritten.
     """
     code = [cell for cell in chapter.notebook().cells if cell.cell_type == "code"]
-    changes = {place: wanted for place, cell in enumerate(code) if (wanted := wanted_cell(chapter, cell)) is not None}
+    changes = {
+        index: expected for index, cell in enumerate(code) if (expected := wanted_cell(chapter, cell)) is not None
+    }
     return with_code_cells(chapter.text, changes, chapter.path)
 
 

@@ -70,8 +70,8 @@ def require_project_package(root: Path) -> None:
     Raises:
         CourseError: if the project has a package of its own and another one was imported.
     """
-    own, imported = root.resolve() / "tfcourse", Path(str(tfcourse.__file__)).resolve().parent
-    if own.is_dir() and own != imported:
+    project_package, imported = root.resolve() / "tfcourse", Path(str(tfcourse.__file__)).resolve().parent
+    if project_package.is_dir() and project_package != imported:
         raise CourseError(
             f"the package tfcourse that Python found is another one ({imported})",
             where=root,
@@ -82,8 +82,8 @@ def require_project_package(root: Path) -> None:
 def _changes(selected: Sequence[Chapter]) -> dict[Path, bytes]:
     changes: dict[Path, bytes] = {}
     for chapter in selected:
-        wanted = {chapter.path: synced_text(chapter).encode(), chapter.solution_path: solution_bytes(chapter)}
-        changes |= {path: new for path, new in wanted.items() if not path.exists() or path.read_bytes() != new}
+        expected = {chapter.path: synced_text(chapter).encode(), chapter.solution_path: solution_bytes(chapter)}
+        changes |= {path: new for path, new in expected.items() if not path.exists() or path.read_bytes() != new}
     return changes
 
 
@@ -101,28 +101,28 @@ def _drifts(chapter: Chapter) -> list[Drift]:
 
 
 def _cell_drifts(chapter: Chapter, cell: Any) -> Iterator[Drift]:
-    wanted = wanted_cell(chapter, cell)
-    if wanted is None:
+    expected = wanted_cell(chapter, cell)
+    if expected is None:
         return
-    if wanted.points is not None and cell.metadata.nbgrader.get("points") != wanted.points:
-        seen = cell.metadata.nbgrader.get("points")
-        what = f"it gives {seen} points, and the check {wanted.points:g}"
-        yield Drift(chapter.path, grade_id(cell), what, _MEND, "points" in cell.metadata.nbgrader)
-    if cell.source != wanted.source:
-        yield Drift(chapter.path, grade_id(cell), _difference(cell.source, wanted.source), _MEND, mendable=True)
+    if expected.points is not None and cell.metadata.nbgrader.get("points") != expected.points:
+        actual_points = cell.metadata.nbgrader.get("points")
+        message = f"it gives {actual_points} points, and the check {expected.points:g}"
+        yield Drift(chapter.path, grade_id(cell), message, _MEND, "points" in cell.metadata.nbgrader)
+    if cell.source != expected.source:
+        yield Drift(chapter.path, grade_id(cell), _difference(cell.source, expected.source), _MEND, mendable=True)
 
 
 _MEND = f"Run {COMMAND}."
 
 
-def _difference(seen: str, wanted: str) -> str:
+def _difference(actual: str, expected: str) -> str:
     """Name what differs between two versions of an exercise's cell."""
     try:
-        ours, theirs = _parts(wanted), _parts(seen)
+        ours, actual_parts = _parts(expected), _parts(actual)
     except (SyntaxError, ValueError):
         return "the cell is not what the reference gives"
     names = ("signature", "docstring", "body")
-    different = [name for name, a, b in zip(names, ours, theirs, strict=True) if a != b]
+    different = [name for name, a, b in zip(names, ours, actual_parts, strict=True) if a != b]
     if not different:
         return "the cell is written otherwise than the reference gives"
     return f"its {' and its '.join(different)} {'is' if len(different) == 1 else 'are'} not the reference's"
@@ -150,24 +150,24 @@ def _solution_drifts(chapter: Chapter) -> Iterator[Drift]:
     if not path.exists():
         yield Drift(path, "", "the solution notebook is missing", _MEND, mendable=True)
         return
-    seen = path.read_bytes()
-    if seen == solution_bytes(chapter):
+    actual = path.read_bytes()
+    if actual == solution_bytes(chapter):
         return
-    found = False
-    for name, what in _notebook_differences(seen, solution_notebook(chapter)):
-        found = True
-        yield Drift(path, name, what, _MEND, mendable=True)
-    if not found:
+    differs = False
+    for name, message in _notebook_differences(actual, solution_notebook(chapter)):
+        differs = True
+        yield Drift(path, name, message, _MEND, mendable=True)
+    if not differs:
         yield Drift(path, "", "the generated file was changed", _MEND, mendable=True)
 
 
-def _notebook_differences(seen: bytes, wanted: Any) -> Iterator[tuple[str, str]]:
+def _notebook_differences(actual: bytes, expected: Any) -> Iterator[tuple[str, str]]:
     try:
-        cells = {cell.get("id", ""): cell for cell in nbformat.reads(seen.decode(), as_version=4).cells}
+        cells = {cell.get("id", ""): cell for cell in nbformat.reads(actual.decode(), as_version=4).cells}
     except (ValueError, AttributeError, nbformat.ValidationError):
         yield "", "the generated file is no notebook any more"
         return
-    for cell in wanted.cells:
+    for cell in expected.cells:
         name = grade_id(cell) or _beginning(cell)
         other = cells.pop(cell.id, None)
         if other is None:
@@ -206,7 +206,7 @@ def _strays(root: Path, every: Sequence[Chapter], registry: Mapping[str, Exercis
 
 def _unknown_names(chapter: Chapter, notebook: Any, kind: str) -> Iterator[Drift]:
     """Report names that a cell uses and no cell above it gives: the notebook would stop there."""
-    known = set(dir(builtins))
+    defined = set(dir(builtins))
     for cell in notebook.cells:
         if cell.cell_type != "code":
             continue
@@ -215,8 +215,8 @@ def _unknown_names(chapter: Chapter, notebook: Any, kind: str) -> Iterator[Drift
         except SyntaxError:
             # A cell may hold a magic or a shell line; what it binds is not known, and that is the author's affair.
             continue
-        known |= bound_names(tree.body)
-        missing = sorted({read.id for read in global_names(tree)} - known)
+        defined |= bound_names(tree.body)
+        missing = sorted({read.id for read in global_names(tree)} - defined)
         if missing:
             yield Drift(
                 chapter.path,

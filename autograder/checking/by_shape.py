@@ -58,7 +58,10 @@ def result_by_shape(func: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any])
     """
     name = func.overloadpacket.__name__
     tensors = [
-        leaf for given in (args, dict(kwargs)) for leaf in flatten_outputs(given).values() if isinstance(leaf, Tensor)
+        leaf
+        for arguments in (args, dict(kwargs))
+        for leaf in flatten_outputs(arguments).values()
+        if isinstance(leaf, Tensor)
     ]
     if name in _FACTORIES:
         fits = not tensors and _is_meta(kwargs.get("device")) and _is_small_factory(args)
@@ -73,10 +76,10 @@ def result_by_shape(func: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any])
         return NotImplemented
     named = {key: torch.device("cpu") if key == "device" else map_value(value, _ones) for key, value in kwargs.items()}
     try:
-        made = func(*map_value(args, _ones), **named)
+        result = func(*map_value(args, _ones), **named)
     except Exception:
         return NotImplemented  # PyTorch words it as it does on the meta device
-    return args[0] if name in _IN_PLACE else map_value(made, _shape_of)
+    return args[0] if name in _IN_PLACE else map_value(result, _shape_of)
 
 
 def _is_meta(device: Any) -> bool:

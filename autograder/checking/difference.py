@@ -54,19 +54,19 @@ def wrong_places(mine: Tensor, theirs: Tensor, *, equal_nan: bool = False) -> Te
 def _wrong_numbers(name: str, mine: Tensor, theirs: Tensor, wrong: Tensor) -> str:
     """Say how many numbers are wrong, and show the worst of them."""
     a, b = mine.detach().cpu(), theirs.detach().cpu()
-    place, ordinary = _worst(a, b, wrong)
-    actual, expected = texts_apart(a[tuple(place)].item(), b[tuple(place)].item())
+    index, ordinary = _worst(a, b, wrong)
+    actual, expected = texts_apart(a[tuple(index)].item(), b[tuple(index)].item())
     total, count = wrong.numel(), int(wrong.sum())
     if total == 1:
         return f"{name} is {actual}, expected {expected}"
     missing = int((a.isnan() & ~b.isnan()).sum())
     if missing:
-        return f"{name} has {missing} NaN among its {total} numbers; at {place}: nan, expected {expected}"
+        return f"{name} has {missing} NaN among its {total} numbers; at {index}: nan, expected {expected}"
     numbers = "truth values" if b.dtype == torch.bool else "numbers"
     where = "the worst is at" if ordinary and count > 1 and b.is_floating_point() else "at"
     verb = "is" if count == 1 else "are"
     many = f"all {total}" if count == total else f"{count} of {total}"
-    return f"{many} {numbers} in {name} {verb} wrong; {where} {place}: {actual}, expected {expected}"
+    return f"{many} {numbers} in {name} {verb} wrong; {where} {index}: {actual}, expected {expected}"
 
 
 def _worst(a: Tensor, b: Tensor, wrong: Tensor) -> tuple[list[int], bool]:
@@ -83,8 +83,8 @@ def two_answers(first: Value, second: Value) -> str:
     if not isinstance(first, Tensor) or not isinstance(second, Tensor) or first.shape != second.shape or not first.ndim:
         return ""
     a, b = first.detach().cpu(), second.detach().cpu()
-    place, _ = _worst(a, b, wrong_places(a, b))
-    return " (at {}: {} and {})".format(place, *texts_apart(a[tuple(place)].item(), b[tuple(place)].item()))
+    index, _ = _worst(a, b, wrong_places(a, b))
+    return " (at {}: {} and {})".format(index, *texts_apart(a[tuple(index)].item(), b[tuple(index)].item()))
 
 
 def agree(mine: Tensor, theirs: Tensor, *, equal_nan: bool) -> bool:

@@ -52,13 +52,13 @@ def example(
         expected: what should have come back.
         options: the judge's options.
     """
-    for request, mine, theirs in zip(requests, given, expected, strict=True):
-        if request.action not in ("call", "gradients") or mine.unfinished:
+    for request, answer, reference in zip(requests, given, expected, strict=True):
+        if request.action not in ("call", "gradients") or answer.unfinished:
             continue
         lines = (
-            _about_errors(mine, theirs)
-            if mine.error or theirs.error
-            else _about_results(judge, request, mine, theirs, options)
+            _about_errors(answer, reference)
+            if answer.error or reference.error
+            else _about_results(judge, request, answer, reference, options)
         )
         if lines:
             first, *others = lines
@@ -80,11 +80,13 @@ def which_case(requests: Sequence[Request], asked: Request) -> str:
     others = [dict(case) for case in cases if case != this]
     shared = {name: sum(other.get(name) == text for other in others) for name, text in this}
     fewest = min(shared.values(), default=0)
-    own = [(name, text) for name, text in this if shared[name] == fewest < len(others)]
-    short = [f"{name} = {text}" for name, text in own if len(text) <= _SHORT and not text.startswith("a tensor")]
-    shapes = [f"{name} of shape {text.removeprefix('a tensor ')}" for name, text in own if text.startswith("a tensor")]
-    told = short[:2] or shapes[:1]
-    return f"for {', '.join(told)}: " if told else f"in case {cases.index(this) + 1} of {len(cases)}: "
+    distinct = [(name, text) for name, text in this if shared[name] == fewest < len(others)]
+    short = [f"{name} = {text}" for name, text in distinct if len(text) <= _SHORT and not text.startswith("a tensor")]
+    shapes = [
+        f"{name} of shape {text.removeprefix('a tensor ')}" for name, text in distinct if text.startswith("a tensor")
+    ]
+    parts = short[:2] or shapes[:1]
+    return f"for {', '.join(parts)}: " if parts else f"in case {cases.index(this) + 1} of {len(cases)}: "
 
 
 def _inputs(request: Request) -> dict[str, str]:
@@ -128,15 +130,15 @@ def _about_results(
                 return [f"{label} has dtype {dtype_text(actual)}, expected {dtype_text(expected)}"]
             if not isinstance(expected, Tensor) or actual.shape == expected.shape:
                 continue
-        said = difference(label, actual, expected)
-        if said is None:
+        message = difference(label, actual, expected)
+        if message is None:
             continue
         if _are_rows(actual, expected):
             return _tensor_rows(label, request, actual, expected)
         if _are_lines(actual, expected):
             return _side_by_side(label, actual.tolist(), expected.tolist())
         parent = name[: len(name) - len(steps(name)[-1])] if steps(name) else ""
-        return (_list_rows(parent, mine, theirs) if parent and not fields else []) or [said]
+        return (_list_rows(parent, mine, theirs) if parent and not fields else []) or [message]
     return []
 
 
@@ -183,16 +185,16 @@ def _tensor_rows(label: str, request: Request, actual: Tensor, expected: Tensor)
     *row, column = wrong.nonzero()[0].tolist()
     index, length = tuple(row), b.shape[-1]
     shown = _window(column, length)
-    mine, theirs, differs = a[index][shown].tolist(), b[index][shown].tolist(), wrong[index][shown].tolist()
+    actual_row, expected_row, differs = a[index][shown].tolist(), b[index][shown].tolist(), wrong[index][shown].tolist()
     texts = [
         texts_apart(x, y) if bad else (number_text(x), number_text(y))
-        for x, y, bad in zip(mine, theirs, differs, strict=True)
+        for x, y, bad in zip(actual_row, expected_row, differs, strict=True)
     ]
     cut = shown.start > 0, shown.stop < length
     lines = _input_rows(request, index, b.shape, shown)
     lines += [_Line("yours", [text[0] for text in texts], *cut), _Line("expected", [text[1] for text in texts], *cut)]
-    place = ", ".join([*map(str, row), *([f"{shown.start}:{shown.stop}"] if any(cut) else [])])
-    return [f"{label} at [{place}]" if place else label, *_table(lines, differs)]
+    position = ", ".join([*map(str, row), *([f"{shown.start}:{shown.stop}"] if any(cut) else [])])
+    return [f"{label} at [{position}]" if position else label, *_table(lines, differs)]
 
 
 def _input_rows(request: Request, index: tuple[int, ...], shape: Sequence[int], shown: slice) -> list[_Line]:
@@ -251,8 +253,8 @@ def _side_by_side(label: str, actual: Sequence[Value], expected: Sequence[Value]
     cut = shown.start > 0, shown.stop < length
     texts = [_entries(a, b, differ=differ) for (a, b), differ in zip(pairs[shown], differs[shown], strict=True)]
     lines = [_Line("yours", [text[0] for text in texts], *cut), _Line("expected", [text[1] for text in texts], *cut)]
-    place = f" at [{shown.start}:{shown.stop}]" if any(cut) else ""
-    return [f"{label}{place}", *_table(lines, differs[shown])]
+    position = f" at [{shown.start}:{shown.stop}]" if any(cut) else ""
+    return [f"{label}{position}", *_table(lines, differs[shown])]
 
 
 def _entries(actual: Value, expected: Value, *, differ: bool) -> tuple[str, str]:

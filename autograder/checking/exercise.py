@@ -120,30 +120,36 @@ def _sheet(exercise: Exercise, hidden: bool, seed: int, device: str) -> Sheet:
     with neutral():
         questions = [_questions(exercise.name, aspect, hidden, seed) for aspect in exercise.rows]
         fields = _fields(exercise.reference)
-        probes = [[_with_fields(_on(probe, device), fields) for probe in asked] for asked in questions]
+        probes = [[_with_fields(_on(probe, device), fields) for probe in requested] for requested in questions]
         answers = ask(LocalSubject(exercise.reference), probes)
         rules = plain.rules if plain else [_on(rule, device) for rule in _rules(exercise, seed)]
-    known = iter(_without_the_way([given for answered in answers for given in answered], counts=False))
+    remaining = iter(
+        _without_the_way([observations for of_aspect in answers for observations in of_aspect], counts=False)
+    )
     sections = []
-    for place, (aspect, asked) in enumerate(zip(exercise.rows, probes, strict=True)):
-        expected, visible = [next(known) for _ in asked], None
+    for number, (aspect, requested) in enumerate(zip(exercise.rows, probes, strict=True)):
+        expected, visible = [next(remaining) for _ in requested], None
         if plain is not None:
-            before = plain.sections[place]
-            asked, expected, visible = [*before.probes, *asked], [*before.expected, *expected], len(before.probes)
-        sections.append(Section(aspect.name, aspect.title, aspect.points, asked, expected, visible, aspect.side))
+            before = plain.sections[number]
+            requested, expected, visible = (
+                [*before.probes, *requested],
+                [*before.expected, *expected],
+                len(before.probes),
+            )
+        sections.append(Section(aspect.name, aspect.title, aspect.points, requested, expected, visible, aspect.side))
 
     @cache
     def subject(mistake: int) -> Subject:
-        known = exercise.misconceptions[mistake]
+        remaining = exercise.misconceptions[mistake]
         try:
-            return LocalSubject(known.wrong)
+            return LocalSubject(remaining.wrong)
         except Exception as error:
-            warnings.warn(f"the known mistake {known.name!r} of {exercise.name} is left out: {error}", stacklevel=2)
+            warnings.warn(f"the known mistake {remaining.name!r} of {exercise.name} is left out: {error}", stacklevel=2)
             return _Unusable()
 
     def ask_mistake(mistake: int, section: int, probe: int) -> Sequence[Observation]:
-        given = ask(subject(mistake), [[sections[section].probes[probe]]])[0]
-        return _without_the_way(given, counts=True)[0]
+        observations = ask(subject(mistake), [[sections[section].probes[probe]]])[0]
+        return _without_the_way(observations, counts=True)[0]
 
     return Sheet(
         exercise=exercise.name,
@@ -151,7 +157,8 @@ def _sheet(exercise: Exercise, hidden: bool, seed: int, device: str) -> Sheet:
         rules=rules,
         sections=sections,
         misconceptions=[
-            replace(known.diagnosis, section=exercise.headings.get(known.read, "")) for known in exercise.misconceptions
+            replace(remaining.diagnosis, section=exercise.headings.get(remaining.read, ""))
+            for remaining in exercise.misconceptions
         ],
         ask_mistake=ask_mistake,
         plain=plain,
@@ -177,17 +184,19 @@ def _without_the_way(answers: Answers, *, counts: bool) -> Answers:
         answers: what was observed; one answer to several aspects stays one.
         counts: keep the numbers of operations and lines, which judge a mistake.
     """
-    left = {id(seen): seen for given in answers for seen in given}
-    for place, seen in left.items():
-        left[place] = replace(
-            seen,
+    reduced = {id(observation): observation for observations in answers for observation in observations}
+    for key, observation in reduced.items():
+        reduced[key] = replace(
+            observation,
             functions=(),
-            operations=seen.operations if counts else None,
-            largest=seen.largest if counts else None,
-            lines=seen.lines if counts else None,
-            error=seen.error if has_other_weights(seen) else seen.error and seen.error.partition(":")[0],
+            operations=observation.operations if counts else None,
+            largest=observation.largest if counts else None,
+            lines=observation.lines if counts else None,
+            error=observation.error
+            if has_other_weights(observation)
+            else observation.error and observation.error.partition(":")[0],
         )
-    return [[left[id(seen)] for seen in given] for given in answers]
+    return [[reduced[id(observation)] for observation in observations] for observations in answers]
 
 
 def _questions(exercise: str, aspect: Row, hidden: bool, seed: int) -> list[Probe]:
@@ -205,7 +214,7 @@ def _fields(reference: Callable[..., Any]) -> dict[str, str]:
         result = get_type_hints(reference).get("return")
     except (NameError, TypeError):
         return {}
-    return {f"output[{place}]": name for place, name in enumerate(getattr(result, "_fields", ()))}
+    return {f"output[{index}]": name for index, name in enumerate(getattr(result, "_fields", ()))}
 
 
 def _with_fields(probe: Probe, fields: Mapping[str, str]) -> Probe:
@@ -216,10 +225,10 @@ def _rules(exercise: Exercise, seed: int) -> list[Probe]:
     """The rules' probe runs even where nothing is forbidden, on the first aspect's questions: it finds stubs and borrowed solutions."""
     draw, case = Draw(exercise.name, "rules", seed), exercise.rule_case
     if case is None:
-        asked: list[tuple[Request, ...]] = [exercise.rows[0].probes(draw)[0].requests]
+        groups: list[tuple[Request, ...]] = [exercise.rows[0].probes(draw)[0].requests]
     else:
-        asked = [(make(draw).request("functions"),) for make in (case if isinstance(case, tuple) else (case,))]
-    return [Probe(requests, "free_of", {"names": list(exercise.forbidden)}) for requests in asked]
+        groups = [(make(draw).request("functions"),) for make in (case if isinstance(case, tuple) else (case,))]
+    return [Probe(requests, "free_of", {"names": list(exercise.forbidden)}) for requests in groups]
 
 
 def _on(probe: Probe, device: str) -> Probe:

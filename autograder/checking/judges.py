@@ -31,13 +31,13 @@ Judge: TypeAlias = Callable[[Observations, Observations, Mapping[str, Value]], s
 
 def matches(seen: Observations, expected: Observations, options: Mapping[str, Value]) -> str | None:
     """Every output has the expected name, shape and values."""
-    for mine, theirs in zip(seen, expected, strict=True):
+    for answer, reference in zip(seen, expected, strict=True):
         fields = _fields(options)
-        problem = _structure(mine, theirs, fields) or next(
+        problem = _structure(answer, reference, fields) or next(
             (
                 p
-                for name, value in theirs.outputs.items()
-                if (p := difference(result_name(name, fields), mine.outputs[name], value))
+                for name, value in reference.outputs.items()
+                if (p := difference(result_name(name, fields), answer.outputs[name], value))
             ),
             None,
         )
@@ -48,10 +48,10 @@ def matches(seen: Observations, expected: Observations, options: Mapping[str, Va
 
 def finite(seen: Observations, expected: Observations, options: Mapping[str, Value]) -> str | None:
     """No output has a NaN or an infinite number; what else it holds is not looked at."""
-    for mine, theirs in zip(seen, expected, strict=True):
-        if problem := _structure(mine, theirs):
+    for answer, reference in zip(seen, expected, strict=True):
+        if problem := _structure(answer, reference):
             return problem
-        for name, value in mine.outputs.items():
+        for name, value in answer.outputs.items():
             if isinstance(value, Tensor) and not bool(value.isfinite().all()):
                 bad = value.numel() - int(value.isfinite().sum())
                 are = "is" if bad == 1 else "are"
@@ -61,12 +61,12 @@ def finite(seen: Observations, expected: Observations, options: Mapping[str, Val
 
 def matches_part(seen: Observations, expected: Observations, options: Mapping[str, Value]) -> str | None:
     """The outputs in the option ``outputs`` have the expected shape and values; the others need only be there."""
-    for mine, theirs in zip(seen, expected, strict=True):
-        if problem := _other_containers(mine, theirs, _fields(options)):
+    for answer, reference in zip(seen, expected, strict=True):
+        if problem := _other_containers(answer, reference, _fields(options)):
             return problem
         for name in options["outputs"]:
             label = result_name(name, _fields(options))
-            if problem := difference(label, mine.outputs[name], theirs.outputs[name]):
+            if problem := difference(label, answer.outputs[name], reference.outputs[name]):
                 return problem
     return None
 
@@ -78,11 +78,11 @@ def answers(seen: Observations, expected: Observations, options: Mapping[str, Va
 
 def shapes(seen: Observations, expected: Observations, options: Mapping[str, Value]) -> str | None:
     """Every output has the expected name, shape and dtype; values are not looked at."""
-    for mine, theirs in zip(seen, expected, strict=True):
-        if problem := _structure(mine, theirs, _fields(options)):
+    for answer, reference in zip(seen, expected, strict=True):
+        if problem := _structure(answer, reference, _fields(options)):
             return problem
-        for name, value in theirs.outputs.items():
-            other = mine.outputs[name]
+        for name, value in reference.outputs.items():
+            other = answer.outputs[name]
             if isinstance(value, Tensor) and other.dtype != value.dtype:
                 label = result_name(name, _fields(options))
                 return f"{label} has dtype {dtype_text(other)}, expected {dtype_text(value)}"
@@ -101,14 +101,16 @@ def unmutated(seen: Observations, expected: Observations, options: Mapping[str, 
 def spread(seen: Observations, expected: Observations, options: Mapping[str, Value]) -> str | None:
     """Every output varies as much along the axis ``dim`` as expected, up to a factor of ``within``: for weights drawn at random."""
     within = options.get("within", 1.25)
-    for mine, theirs in zip(seen, expected, strict=True):
-        if problem := _structure(mine, theirs):
+    for answer, reference in zip(seen, expected, strict=True):
+        if problem := _structure(answer, reference):
             return problem
-        for name, value in theirs.outputs.items():
-            drawn, asked = (float(item.double().std(dim=options["dim"]).mean()) for item in (mine.outputs[name], value))
-            if not asked / within <= drawn <= asked * within:
-                found = f"{result_name(name)} has a standard deviation of {drawn:.2g}, expected {asked:.2g}"
-                return f"with freshly drawn weights {found}"
+        for name, value in reference.outputs.items():
+            drawn, required = (
+                float(item.double().std(dim=options["dim"]).mean()) for item in (answer.outputs[name], value)
+            )
+            if not required / within <= drawn <= required * within:
+                message = f"{result_name(name)} has a standard deviation of {drawn:.2g}, expected {required:.2g}"
+                return f"with freshly drawn weights {message}"
     return None
 
 
@@ -127,9 +129,9 @@ def reaches(seen: Observations, expected: Observations, options: Mapping[str, Va
 
     The model is built here from the weights that were left, as ``kind`` and ``init`` say, so nothing is taken on trust.
     """
-    for mine, theirs in zip(seen, expected, strict=True):
-        weights = {name: value for name, value in theirs.outputs.items() if name.startswith("model.")}
-        held = Observation(outputs={name: mine.outputs[name] for name in weights if name in mine.outputs})
+    for answer, reference in zip(seen, expected, strict=True):
+        weights = {name: value for name, value in reference.outputs.items() if name.startswith("model.")}
+        held = Observation(outputs={name: answer.outputs[name] for name in weights if name in answer.outputs})
         if problem := _structure(held, Observation(outputs=weights)):
             return problem
         state = {name.removeprefix("model."): value.cpu() for name, value in held.outputs.items()}
@@ -224,13 +226,13 @@ JUDGES: dict[str, Judge] = {
 
 def judge(name: str, seen: Observations, expected: Observations, options: Mapping[str, Value]) -> str | None:
     """Apply a judge by name; an exception in any observation is a failure whatever the judge."""
-    for mine, theirs in zip(seen, expected, strict=True):
-        if mine.error is not None and theirs.error is None:
-            return NOT_WRITTEN if mine.unfinished else _failure(mine)
-        if mine.error is None and theirs.error is not None:
-            return f"it accepts wrong input, expected a {_kind(theirs)}"
-        if mine.error is not None and theirs.error is not None and _kind(mine) != _kind(theirs):
-            return f"{_failure(mine).rstrip('.')}; expected a {_kind(theirs)}"
+    for answer, reference in zip(seen, expected, strict=True):
+        if answer.error is not None and reference.error is None:
+            return NOT_WRITTEN if answer.unfinished else _failure(answer)
+        if answer.error is None and reference.error is not None:
+            return f"it accepts wrong input, expected a {_kind(reference)}"
+        if answer.error is not None and reference.error is not None and _kind(answer) != _kind(reference):
+            return f"{_failure(answer).rstrip('.')}; expected a {_kind(reference)}"
     try:
         return JUDGES[name](seen, expected, options)
     except Exception as error:  # what a student returns may be made to break a comparison
@@ -244,7 +246,7 @@ def concerns_numbers(name: str, requests: Sequence[Request], seen: Observations,
     if name in ("matches", "matches_part", "shapes"):
         return all(request.action != "attributes" for request in requests)
     try:
-        return any(_structure(mine, theirs) for mine, theirs in zip(seen, expected, strict=True))
+        return any(_structure(answer, reference) for answer, reference in zip(seen, expected, strict=True))
     except Exception:  # what a student returns may be made to break a comparison
         return True
 
@@ -372,11 +374,11 @@ def _kind(observation: Observation) -> str:
 
 def _kinds(seen: Observations, expected: Observations) -> str | None:
     """Say where there is no tensor (or shape) in the place of one: who returns nothing has not kept a promise about how it is made."""
-    for mine, theirs in zip(seen, expected, strict=True):
-        if set(mine.outputs) != set(theirs.outputs):
-            return other_items(mine, theirs, {})
-        for name, value in theirs.outputs.items():
-            other = mine.outputs[name]
+    for answer, reference in zip(seen, expected, strict=True):
+        if set(answer.outputs) != set(reference.outputs):
+            return other_items(answer, reference, {})
+        for name, value in reference.outputs.items():
+            other = answer.outputs[name]
             if isinstance(value, (Tensor, tuple)) and not isinstance(other, (Tensor, tuple)):
                 return f"{result_name(name)} is {type_name(other)}, expected a tensor"
     return None
@@ -421,13 +423,15 @@ def _other_containers(mine: Observation, theirs: Observation, fields: Mapping[st
         return other_items(mine, theirs, fields)
     if not theirs.containers or set(mine.containers) == set(theirs.containers):
         return None  # a recording of version 0.2.0 does not say which containers there should be
-    returned, expected = (dict(text.rsplit(": ", 1) for text in seen.containers) for seen in (mine, theirs))
+    returned, expected = (
+        dict(text.rsplit(": ", 1) for text in observation.containers) for observation in (mine, theirs)
+    )
     name = next(name for name in sorted({*expected, *returned}) if returned.get(name) != expected.get(name))
     # A list or tuple with something in it is seen from the names of its items.
     filled = any(item.startswith(f"{name}[") for item in theirs.outputs)
-    there = _CONTAINERS.get(returned.get(name, ""), "a list or tuple" if filled else "missing")
-    asked = _CONTAINERS.get(expected.get(name, ""), "a list or tuple" if filled else "nothing there")
-    return f"{result_name(name, fields)} is {there}, expected {asked}"
+    actual_kind = _CONTAINERS.get(returned.get(name, ""), "a list or tuple" if filled else "missing")
+    expected_kind = _CONTAINERS.get(expected.get(name, ""), "a list or tuple" if filled else "nothing there")
+    return f"{result_name(name, fields)} is {actual_kind}, expected {expected_kind}"
 
 
 _CONTAINERS = {

@@ -62,8 +62,8 @@ class Perceptron(nn.Module):
 
     def forward(self, x: Tensor, shift: Tensor | None = None) -> Tensor:
         """Return the outputs, (..., outputs), for inputs (..., inputs); ``shift``, (..., outputs), is added to them."""
-        made: Tensor = self.second(self.drop(torch.tanh(self.first(x))))
-        return made if shift is None else made + shift
+        output: Tensor = self.second(self.drop(torch.tanh(self.first(x))))
+        return output if shift is None else output + shift
 
 
 class TextReader(nn.Module):
@@ -115,13 +115,13 @@ class RecallingModel(nn.Module):
     ) -> tuple[Tensor, list[tuple[Tensor, Tensor]]]:
         """Return logits, (B, T, V), for new tokens (B, T), and a cache of one pair, (B, 1, P + T, V) each."""
         self.asked += tokens.numel()
-        said = self.memory[tokens][:, None]
+        rows = self.memory[tokens][:, None]
         if cache is not None:
-            said = torch.cat([cache[0][0], said], dim=2)
-        length, new = said.shape[2], tokens.shape[1]
-        age = torch.arange(length - new, length, device=said.device)[:, None] - torch.arange(length, device=said.device)
-        weight = torch.where(age < 0, 0.0, 0.7 ** age.clamp(min=0)).to(said.dtype)
-        return weight @ said[:, 0], [(said, said)]
+            rows = torch.cat([cache[0][0], rows], dim=2)
+        length, new = rows.shape[2], tokens.shape[1]
+        age = torch.arange(length - new, length, device=rows.device)[:, None] - torch.arange(length, device=rows.device)
+        weight = torch.where(age < 0, 0.0, 0.7 ** age.clamp(min=0)).to(rows.dtype)
+        return weight @ rows[:, 0], [(rows, rows)]
 
 
 class GradientDescent(torch.optim.Optimizer):
@@ -246,25 +246,25 @@ def build(props: Mapping[str, Mapping[str, Value]], arguments: Mapping[str, Valu
     Returns:
         What was built, by argument.
     """
-    made: dict[str, Any] = {}
+    built: dict[str, Any] = {}
     for name, prop in sorted(props.items(), key=lambda item: "of" in item[1]):
         options = dict(prop.get("init", {}))
         if "of" in prop:
             models = [prop["of"]] if isinstance(prop["of"], str) else prop["of"]
-            parameters = [parameter for model in models for parameter in made[model].parameters()]
+            parameters = [parameter for model in models for parameter in built[model].parameters()]
             options["params"] = [{"params": [one]} for one in parameters] if prop.get("apart") else parameters
         if prop["kind"] == "Generator":
             options["device"] = _device_of(props, arguments or {})
-        made[name] = KINDS[prop["kind"]](**options)
+        built[name] = KINDS[prop["kind"]](**options)
         if "state" in prop:
             first = next(iter(prop["state"].values()))
-            made[name].to(device=first.device, dtype=first.dtype).load_state_dict(dict(prop["state"]))
+            built[name].to(device=first.device, dtype=first.dtype).load_state_dict(dict(prop["state"]))
         for parameter, gradient in prop.get("gradients", {}).items():
-            made[name].get_parameter(parameter).grad = gradient.clone()
+            built[name].get_parameter(parameter).grad = gradient.clone()
         if "training" in prop:
-            made[name].train(prop["training"])
-            made[name].mode_is_told = True
-    return made
+            built[name].train(prop["training"])
+            built[name].mode_is_told = True
+    return built
 
 
 def states(made: Mapping[str, Any]) -> dict[str, Tensor]:
@@ -273,13 +273,13 @@ def states(made: Mapping[str, Any]) -> dict[str, Tensor]:
     Where the request said in which mode a model is, ``model.training`` says in which it was left.
     """
     models = {name: item for name, item in made.items() if isinstance(item, nn.Module)}
-    found = {
+    weights = {
         f"{name}.{key}": value.detach().clone()
         for name, item in models.items()
         for key, value in item.state_dict().items()
     }
-    told = {name: item for name, item in models.items() if getattr(item, "mode_is_told", False)}
-    return found | {f"{name}.training": torch.tensor(item.training) for name, item in told.items()}
+    with_mode = {name: item for name, item in models.items() if getattr(item, "mode_is_told", False)}
+    return weights | {f"{name}.training": torch.tensor(item.training) for name, item in with_mode.items()}
 
 
 def _device_of(props: Mapping[str, Mapping[str, Value]], arguments: Mapping[str, Value]) -> torch.device:

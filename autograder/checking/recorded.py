@@ -59,8 +59,8 @@ def check(
     if not path.is_file():
         chapters = {file.stem: _chapter(file) for file in sorted(FOLDER.glob("*.safetensors"))}
         latest = max(chapters.values(), default="")
-        own = [known for known, chapter in chapters.items() if chapter == latest]
-        raise LookupError(no_exercise(candidate, own, list(chapters)))
+        names = [stem for stem, chapter in chapters.items() if chapter == latest]
+        raise LookupError(no_exercise(candidate, names, list(chapters)))
     return replace(decide(_load(path), LocalSubject(candidate)), site=SITE)
 
 
@@ -162,11 +162,11 @@ class _Store:
 
 
 def _pack_answers(answers: Answers, store: _Store) -> Value:
-    return [[_pack(observation, store) for observation in given] for given in answers]
+    return [[_pack(observation, store) for observation in observations] for observations in answers]
 
 
 def _unpack_answers(packed: Sequence[Sequence[Value]], store: _Store) -> Answers:
-    return [[Observation(**_unpack(item, store)) for item in given] for given in packed]
+    return [[Observation(**_unpack(item, store)) for item in observations] for observations in packed]
 
 
 def _unpack_probe(packed: Value, store: _Store) -> Probe:
@@ -205,13 +205,13 @@ def _pack(value: Value, store: _Store) -> Value:
 
 def _said(value: Any) -> dict[str, Value]:
     """Return the fields that differ from their default: most observations say one thing, and there are hundreds in a file."""
-    said = {}
+    changed = {}
     for part in fields(value):
         item = getattr(value, part.name)
         default = part.default if part.default_factory is MISSING else part.default_factory()
         if type(item) is not type(default) or item != default:
-            said[part.name] = item
-    return said
+            changed[part.name] = item
+    return changed
 
 
 def _unpack(value: Value, store: _Store) -> Value:

@@ -191,8 +191,8 @@ def _operators() -> dict[str, list[tuple[str, str, str]]]:
             for qualified in _dispatch_get_registrations_for_dispatch_key(key):
                 namespace, _, operator = qualified.partition("::")
                 name = operator.partition(".")[0]
-                for known in {name, name.removesuffix("_")}:
-                    _kernels.setdefault(known, []).append((namespace, operator, key))
+                for spelling in {name, name.removesuffix("_")}:
+                    _kernels.setdefault(spelling, []).append((namespace, operator, key))
         with warnings.catch_warnings():  # PyTorch says once in each process that a kernel is overridden
             warnings.simplefilter("ignore")
             with refused("", ("gelu",)):
@@ -205,8 +205,8 @@ def _functions(names: Sequence[str]) -> list[tuple[FunctionType, str]]:
         prepare()
     loaded = [path for path in dict.keys(_modules) if type(path) is str]
     new = _python_functions([path for path in loaded if path not in _looked_through], names)
-    found = [(function, name) for name in names for function in (*_prepared.get(name, ()), *new.get(name, ()))]
-    return list({id(function): (function, name) for function, name in found}.values())
+    pairs = [(function, name) for name in names for function in (*_prepared.get(name, ()), *new.get(name, ()))]
+    return list({id(function): (function, name) for function, name in pairs}.values())
 
 
 # All kernels; and what :func:`prepare` has found in Python, and in which modules. Made once, and changed by nobody afterwards.
@@ -223,10 +223,10 @@ _DECORATORS = frozenset({"torch._jit_internal", "torch.utils._exposed_in"})
 
 def _python_functions(paths: Sequence[str], names: Sequence[str] = ()) -> dict[str, list[FunctionType]]:
     """Return the Python functions in modules of PyTorch and of ``PACKAGES``, by their simple names: those of some names, or all."""
-    found: dict[str, list[FunctionType]] = {}
-    wanted, sought = frozenset(paths), frozenset(names)
+    functions: dict[str, list[FunctionType]] = {}
+    requested, sought = frozenset(paths), frozenset(names)
     for path, module in list(dict.items(_modules)):
-        if type(path) is not str or path not in wanted or type(module) is not ModuleType:
+        if type(path) is not str or path not in requested or type(module) is not ModuleType:
             continue
         top, package = path.partition(".")[0], _package_of(path)
         if top != "torch" and package is None:
@@ -239,8 +239,8 @@ def _python_functions(paths: Sequence[str], names: Sequence[str] = ()) -> dict[s
                 continue
             home = value.__module__
             if type(home) is str and home not in _DECORATORS and home.partition(".")[0] == top:
-                found.setdefault(package or name, []).extend(_code_of(value))
-    return found
+                functions.setdefault(package or name, []).extend(_code_of(value))
+    return functions
 
 
 def _package_of(path: str) -> str | None:
@@ -261,19 +261,19 @@ def _code_of(value: Any) -> list[FunctionType]:
     if isinstance(value, type):
         methods = [(name, method) for name, method in _plain_items(_namespace(value)) if type(method) is FunctionType]
         return [method for name, method in methods if "forward" in name or not issubclass(value, nn.Module)]
-    found = []
+    functions = []
     while any(type(value) is kind for kind in _FUNCTIONS):
-        found += [value] if type(value) is FunctionType else []
+        functions += [value] if type(value) is FunctionType else []
         value = next((item for name, item in _plain_items(value.__dict__) if name == "__wrapped__"), None)
-    return found
+    return functions
 
 
 def _recorded_graphs() -> list[FunctionType]:
     """Return what runs the graphs that FX has recorded in this process."""
-    waiting, found = list(_graphs[:1]), list(_graphs[1:])
+    waiting, functions = list(_graphs[:1]), list(_graphs[1:])
     for kind in waiting:  # grows meanwhile
         waiting += _subclasses(kind)
-        found += [
+        functions += [
             item for name, item in _plain_items(_namespace(kind)) if name == "forward" and type(item) is FunctionType
         ]
-    return found
+    return functions

@@ -95,14 +95,14 @@ def rehearse(cells: Sequence[tuple[int, str]], exercises: Sequence[str], limits:
     skipped: dict[str, str] = {}
     for _ in range(limits.restarts + 1):
         run = _Run(limits, max(0.0, stop_at - time.monotonic()))
-        place = run.do([cell for cell in cells if cell[0] not in deadly], exercises, skipped)
-        if place is None:
+        stopped_at = run.do([cell for cell in cells if cell[0] not in deadly], exercises, skipped)
+        if stopped_at is None:
             run.found.errors |= deadly
             return run.found
-        if "cell" in place:
-            deadly[place["cell"]] = run.how
+        if "cell" in stopped_at:
+            deadly[stopped_at["cell"]] = run.how
         else:
-            skipped[place["exercise"]] = f"its check did not finish: {run.how}"
+            skipped[stopped_at["exercise"]] = f"its check did not finish: {run.how}"
     # What is there by now is kept; for the rest only the points that it would have been worth are asked for.
     reason = f"not checked: the notebook crashed Python {limits.restarts + 1} times"
     rest = _Run(limits, limits.exercise_seconds)
@@ -143,7 +143,7 @@ class _Run:
             _end(process)
 
     def _follow(self, process: subprocess.Popen[bytes], job: bytes) -> dict[str, Any] | None:
-        place: dict[str, Any] = {}
+        current: dict[str, Any] = {}
         seconds = 0.0
         events = _Events(process, job)
         for event in events:
@@ -152,15 +152,15 @@ class _Run:
             if "failed" in event:
                 raise RehearsalError(str(event["failed"]))
             if "begins" in event:
-                place, seconds = event["begins"], event["seconds"]
+                current, seconds = event["begins"], event["seconds"]
                 events.deadline = time.monotonic() + seconds + _GRACE_SECONDS
             else:
                 self._take(event)
-        if not place:
+        if not current:
             raise RehearsalError("the process that runs the notebook did not start")
         ended = "It ended or crashed the Python process that ran it."
         self.how = f"It was stopped after {seconds:.3g} s." if events.late else ended
-        return place
+        return current
 
     def _take(self, event: Mapping[str, Any]) -> None:
         if "cell" in event:

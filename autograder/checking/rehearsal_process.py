@@ -84,14 +84,14 @@ def _do(job: Mapping[str, Any], tell: Callable[[Mapping[str, Any]], None]) -> No
         try:
             reason = job["skipped"].get(name)
             if reason:
-                told = _absent(name, reason)
+                outcome = _absent(name, reason)
             else:
-                told = clock.run(
+                outcome = clock.run(
                     {"exercise": name}, limits["exercise_seconds"], partial(_checked, name, namespace.get(name))
                 )
         except _StoppedError as stopped:
-            told = _absent(name, f"its check did not finish: {stopped}")
-        tell({"exercise": name, **told})
+            outcome = _absent(name, f"its check did not finish: {stopped}")
+        tell({"exercise": name, **outcome})
     tell({"end": True})
 
 

@@ -161,10 +161,10 @@ def containers_in(value: Value, name: str = "output") -> tuple[str, ...]:
         kind, items = "sequence", [(f"{name}[{i}]", item) for i, item in enumerate(value)]
     else:
         return ()
-    told = (
+    described = (
         (f"{name}: {kind if items else f'empty {kind}'}",) if kind == "mapping" or not items or name == "output" else ()
     )
-    return told + tuple(text for place, item in items for text in containers_in(item, place))
+    return described + tuple(text for label, item in items for text in containers_in(item, label))
 
 
 def cotangent(output: Tensor) -> Tensor:

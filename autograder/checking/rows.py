@@ -94,8 +94,8 @@ def edge(
 
     def probes(draw: Draw) -> Sequence[Probe]:
         cases = [draw.case(maker) for maker in makers]
-        asked = [probe for case in cases for probe in _about_numbers(case, gradients=gradients, without=without)]
-        return [*asked, *(probe for case in cases for dtype in dtypes for probe in _in_precision(case, dtype))]
+        requested = [probe for case in cases for probe in _about_numbers(case, gradients=gradients, without=without)]
+        return [*requested, *(probe for case in cases for dtype in dtypes for probe in _in_precision(case, dtype))]
 
     return Row(name, title, points, probes)
 

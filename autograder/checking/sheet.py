@@ -102,15 +102,15 @@ class Sheet:
 
     def answer(self, mistake: int, section: int, probe: int) -> Sequence[Observation]:
         """Return what a misconception answers to one question."""
-        place = mistake, section, probe
-        asked = self._asked(place)
-        if place in asked._answers:
-            return asked._answers[place]
-        given = asked.ask_mistake(*place)
+        key = mistake, section, probe
+        sheet = self._asked(key)
+        if key in sheet._answers:
+            return sheet._answers[key]
+        observations = sheet.ask_mistake(*key)
         # That no memory was left is no answer of the mistake's own.
-        if not any(sign in (seen.error or "") for seen in given for sign in OUT_OF_MEMORY):
-            asked._answers[place] = given
-        return given
+        if not any(sign in (observation.error or "") for observation in observations for sign in OUT_OF_MEMORY):
+            sheet._answers[key] = observations
+        return observations
 
     def _asked(self, place: Place) -> Sheet:
         """Return the sheet on which a question is asked: the plain one, if it is there."""
@@ -132,18 +132,18 @@ class Sheet:
         """Whether one misconception does."""
         return all(
             same_answer(x, y, **_looked_at(probe))
-            for place, (probe, mine) in enumerate(zip(self.sections[section].probes, answers, strict=True))
-            for x, y in zip(mine, self.answer(mistake, section, place), strict=True)
+            for number, (probe, observations) in enumerate(zip(self.sections[section].probes, answers, strict=True))
+            for x, y in zip(observations, self.answer(mistake, section, number), strict=True)
         )
 
     def is_failed_by(self, mistake: int, section: int) -> bool:
         """Whether a misconception fails an aspect."""
-        place = mistake, section
-        if place not in self._failed:
+        key = mistake, section
+        if key not in self._failed:
             # Asked one by one: after the first wrong answer there are no more questions.
-            given = (self.answer(mistake, section, probe) for probe in range(len(self.sections[section].probes)))
-            self._failed[place] = _first_wrong(self.sections[section], given) is not None
-        return self._failed[place]
+            observations = (self.answer(mistake, section, probe) for probe in range(len(self.sections[section].probes)))
+            self._failed[key] = _first_wrong(self.sections[section], observations) is not None
+        return self._failed[key]
 
     def learn(self, answers: Mapping[Place, Sequence[Observation]]) -> None:
         """Take over what misconceptions have answered in another process, and work out what that one did of it.
@@ -151,11 +151,11 @@ class Sheet:
         Args:
             answers: their answers; an empty one is asked for again.
         """
-        for place, given in answers.items():
-            if given:
-                self._answers.setdefault(place, given)
+        for key, observations in answers.items():
+            if observations:
+                self._answers.setdefault(key, observations)
             else:
-                self.answer(*place)
+                self.answer(*key)
         for section in {section for _, section, _ in answers}:
             if all(self._is_known((i, section, 0)) for i in range(len(self.misconceptions))):
                 self._table(section)
@@ -176,8 +176,8 @@ class Sheet:
             return self.plain._table(section)
         if section not in self._glances:
             options = _looked_at(self.sections[section].probes[0])
-            seen = [glance(self.answer(i, section, 0)[0], **options) for i in range(len(self.misconceptions))]
-            kinds, lasts = [kind for kind, _ in seen], [last for _, last in seen]
+            glances = [glance(self.answer(i, section, 0)[0], **options) for i in range(len(self.misconceptions))]
+            kinds, lasts = [kind for kind, _ in glances], [last for _, last in glances]
             self._glances[section] = (
                 torch.tensor(kinds, dtype=torch.int64),
                 torch.tensor(lasts, dtype=torch.float64),
@@ -206,10 +206,10 @@ def ask(subject: Subject, aspects: Sequence[Sequence[Probe]], *, forbidden: Sequ
     """Put each aspect's probes to a subject and return its answers."""
     # All at once: where the subject lives in another process, each question costs a journey.
     groups = [[request for probe in probes for request in probe.requests] for probes in aspects]
-    found = map(iter, subject.observe_groups(groups, forbidden=forbidden))
+    iterators = map(iter, subject.observe_groups(groups, forbidden=forbidden))
     return [
-        [[next(given) for _ in probe.requests] for probe in probes]
-        for probes, given in zip(aspects, found, strict=True)
+        [[next(observations) for _ in probe.requests] for probe in probes]
+        for probes, observations in zip(aspects, iterators, strict=True)
     ]
 
 
@@ -239,10 +239,10 @@ def first_failure(sheet: Sheet, subject: Subject) -> str | None:
     if _broken_rule(sheet, subject):
         return "rules"
     for section in sheet.sections:
-        given: list[Sequence[Observation]] = []
-        if _problem(section, _asked_one_by_one(subject, section, given)) is not None:
+        observations: list[Sequence[Observation]] = []
+        if _problem(section, _asked_one_by_one(subject, section, observations)) is not None:
             return section.aspect
-        if _refused(given, _forbidden(sheet)):
+        if _refused(observations, _forbidden(sheet)):
             return "rules"
     return None
 
@@ -268,7 +268,7 @@ def reach(sheet: Sheet, heard: Heard) -> Verdict:
     refusal = heard.refusal or _refused_later(sheet, answers)
     if refusal:
         return _verdict(sheet, [Problem(refusal)] * len(sheet.sections), [None] * len(sheet.sections))
-    problems = [_problem(section, given) for section, given in zip(sheet.sections, answers, strict=True)]
+    problems = [_problem(section, observations) for section, observations in zip(sheet.sections, answers, strict=True)]
     return _verdict(sheet, problems, diagnose(sheet, answers, problems))
 
 
@@ -278,35 +278,35 @@ def _forbidden(sheet: Sheet) -> list[Probe]:
 
 def _broken_rule(sheet: Sheet, subject: Subject) -> str | None:
     (answers,) = ask(subject, [sheet.rules], forbidden=sheet.forbidden)
-    for probe, seen in zip(sheet.rules, answers, strict=True):
-        if any(observation.unfinished for observation in seen):
+    for probe, observations in zip(sheet.rules, answers, strict=True):
+        if any(observation.unfinished for observation in observations):
             return NOT_WRITTEN
-        if any((observation.error or "").startswith(KeyboardInterrupt.__name__) for observation in seen):
+        if any((observation.error or "").startswith(KeyboardInterrupt.__name__) for observation in observations):
             return INTERRUPTED
-        if refusal := _refused([seen], [probe]):
+        if refusal := _refused([observations], [probe]):
             return refusal
     return None
 
 
 def _refused(answers: Answers, rules: Sequence[Probe]) -> str | None:
     """Say which rule a subject was seen to break, also while it failed, or return None."""
-    seen = [observation for given in answers for observation in given]
-    broken = (JUDGES[rule.judge](seen, seen, rule.options) for rule in rules)
+    flat = [observation for observations in answers for observation in observations]
+    broken = (JUDGES[rule.judge](flat, flat, rule.options) for rule in rules)
     return _borrowed(answers) or next(filter(None, broken), None)
 
 
 def _refused_later(sheet: Sheet, answers: Sequence[Answers]) -> str | None:
     """Say which rule was broken in the questions of the rows. At hidden ones a subject could choose what it calls: that is not told."""
     rules = _forbidden(sheet)
-    visible = [given[: section.visible] for section, given in zip(sheet.sections, answers, strict=True)]
-    if refusal := next(filter(None, (_refused(given, rules) for given in visible)), None):
+    visible = [observations[: section.visible] for section, observations in zip(sheet.sections, answers, strict=True)]
+    if refusal := next(filter(None, (_refused(observations, rules) for observations in visible)), None):
         return refusal
-    return FORBIDDEN if any(_refused(given, rules) for given in answers) else None
+    return FORBIDDEN if any(_refused(observations, rules) for observations in answers) else None
 
 
 def _borrowed(answers: Answers) -> str | None:
     """Say where a subject was seen to run the course's own solution."""
-    errors = (observation.error or "" for given in answers for observation in given)
+    errors = (observation.error or "" for observations in answers for observation in observations)
     return next((error.partition(": ")[2] for error in errors if error.startswith(UsesReferenceError.__name__)), None)
 
 
@@ -331,26 +331,28 @@ def _first_wrong(
     section: Section, answers: Iterable[Sequence[Observation]]
 ) -> tuple[int, Sequence[Observation], str] | None:
     """Return the first question that was answered wrongly: its place, the answers to it, and what the judge says of them."""
-    for place, (probe, given, wanted) in enumerate(zip(section.probes, answers, section.expected, strict=True)):
-        if all(mine is theirs for mine, theirs in zip(given, wanted, strict=True)):
+    for number, (probe, observations, expected) in enumerate(
+        zip(section.probes, answers, section.expected, strict=True)
+    ):
+        if all(answer is reference for answer, reference in zip(observations, expected, strict=True)):
             continue  # the right answers themselves, known by their bytes
-        problem = judge(probe.judge, given, wanted, probe.options)
+        problem = judge(probe.judge, observations, expected, probe.options)
         if problem is not None:
-            return place, given, problem
+            return number, observations, problem
     return None
 
 
 def _problem(section: Section, answers: Iterable[Sequence[Observation]]) -> Problem | None:
-    found = _first_wrong(section, answers)
-    if found is None:
+    failure = _first_wrong(section, answers)
+    if failure is None:
         return None
-    place, given, message = found
-    if section.visible is not None and place >= section.visible:
+    number, observations, message = failure
+    if section.visible is not None and number >= section.visible:
         return Problem(WRONG)
-    probe, wanted = section.probes[place], section.expected[place]
-    about_numbers = concerns_numbers(probe.judge, probe.requests, given, wanted)
+    probe, expected = section.probes[number], section.expected[number]
+    about_numbers = concerns_numbers(probe.judge, probe.requests, observations, expected)
     case = which_case([one.requests[0] for one in section.probes[: section.visible]], probe.requests[0])
-    return Problem(message, _example(probe, given, wanted), case, about_numbers)
+    return Problem(message, _example(probe, observations, expected), case, about_numbers)
 
 
 def _example(probe: Probe, given: Sequence[Observation], wanted: Sequence[Observation]) -> str:
@@ -417,8 +419,8 @@ def diagnose(sheet: Sheet, answers: Sequence[Answers], problems: Sequence[Proble
             continue  # it fails what the subject passed
         fails = {j for j in failed if sheet.is_failed_by(i, j)}
         same = all(
-            i in answered_by[j] if j in answered_by else sheet.is_answered_by(i, j, given)
-            for j, given in enumerate(answers)
+            i in answered_by[j] if j in answered_by else sheet.is_answered_by(i, j, observations)
+            for j, observations in enumerate(answers)
         )
         if same and fails == set(failed) and _shows_something(sheet, answers):
             return [sheet.misconceptions[i] if j in fails else None for j in range(len(problems))]
@@ -471,16 +473,16 @@ def _looked_at(probe: Probe) -> dict[str, bool]:
 def _shows_something(sheet: Sheet, answers: Sequence[Answers]) -> bool:
     """Whether the subject returned something somewhere, or has weights that do not fit, of which the text says how."""
     return any(
-        has_other_weights(seen) or (seen.outputs and request.action != "attributes")
-        for section, answered in zip(sheet.sections, answers, strict=True)
-        for probe, given in zip(section.probes, answered, strict=True)
-        for request, seen in zip(probe.requests, given, strict=True)
+        has_other_weights(observation) or (observation.outputs and request.action != "attributes")
+        for section, of_section in zip(sheet.sections, answers, strict=True)
+        for probe, observations in zip(section.probes, of_section, strict=True)
+        for request, observation in zip(probe.requests, observations, strict=True)
     )
 
 
 def _has_numbers(answers: Answers) -> bool:
     """Whether the answers say more than that something failed or was counted."""
-    return any(observation.outputs for given in answers for observation in given)
+    return any(observation.outputs for observations in answers for observation in observations)
 
 
 def _unjudged(sheet: Sheet, problems: Sequence[Problem | None], section: int) -> bool:

@@ -95,10 +95,10 @@ class LocalSubject:
             return [[self._once(request, called) for request in group] for group in groups]
 
     def _once(self, request: Request, called: set[str]) -> Observation:
-        asked = content(request)
-        if asked not in self._seen:
-            self._seen[asked] = self.observe_refused(request, called)
-        return self._seen[asked]
+        key = content(request)
+        if key not in self._seen:
+            self._seen[key] = self.observe_refused(request, called)
+        return self._seen[key]
 
     def observe_refused(self, request: Request, called: set[str]) -> Observation:
         """Do what the request asks while functions are refused.
@@ -158,10 +158,10 @@ def _load(module: nn.Module, state: Mapping[str, Tensor]) -> None:
 
     What it does not learn, a buffer or a frozen table, is its own business; so are the further names of a weight that it uses twice.
     """
-    own = module.state_dict(keep_vars=True)
-    asked = {id(own[name]) for name in state if name in own}
-    missing = sorted(set(state) - set(own))
-    extra = sorted(name for name, weight in _learned(module) if id(weight) not in asked)
+    weights = module.state_dict(keep_vars=True)
+    loaded = {id(weights[name]) for name in state if name in weights}
+    missing = sorted(set(state) - set(weights))
+    extra = sorted(name for name, weight in _learned(module) if id(weight) not in loaded)
     if missing or extra:
         raise WeightsError(
             "its weights do not have the names that the docstring gives: "
@@ -171,14 +171,14 @@ def _load(module: nn.Module, state: Mapping[str, Tensor]) -> None:
             )
         )
     for name, value in state.items():
-        if own[name].shape != value.shape:
-            raise WeightsError(f"{name} should have shape {tuple(value.shape)}, it has {tuple(own[name].shape)}")
-    values = {id(own[name]): value for name, value in state.items()}
+        if weights[name].shape != value.shape:
+            raise WeightsError(f"{name} should have shape {tuple(value.shape)}, it has {tuple(weights[name].shape)}")
+    values = {id(weights[name]): value for name, value in state.items()}
     first = next(iter(state.values()), None)
     if first is not None:
         module.to(device=first.device, dtype=first.dtype)
     # By each of its names: on another device, what was one weight may have become two.
-    module.load_state_dict({name: values[id(old)] for name, old in own.items() if id(old) in values}, strict=False)
+    module.load_state_dict({name: values[id(old)] for name, old in weights.items() if id(old) in values}, strict=False)
 
 
 def _learned(module: nn.Module) -> list[tuple[str, nn.Parameter]]:
@@ -188,10 +188,10 @@ def _learned(module: nn.Module) -> list[tuple[str, nn.Parameter]]:
 
 def _weights(module: nn.Module, state: Mapping[str, Tensor]) -> dict[str, Tensor]:
     """Return a module's weights by the names that ``state`` has for them; one that ``state`` lacks, by its own."""
-    own = module.state_dict(keep_vars=True)
-    called = {id(own[name]): name for name in reversed(list(state)) if name in own}
-    asked = [(called[id(weight)], weight) for _, weight in module.named_parameters() if id(weight) in called]
-    return dict(asked) or dict(_learned(module))
+    weights = module.state_dict(keep_vars=True)
+    called = {id(weights[name]): name for name in reversed(list(state)) if name in weights}
+    named = [(called[id(weight)], weight) for _, weight in module.named_parameters() if id(weight) in called]
+    return dict(named) or dict(_learned(module))
 
 
 def _method(target: Callable[..., Any], request: Request) -> Callable[..., Any]:
@@ -247,11 +247,11 @@ def _gradients(candidate: Callable[..., Any], request: Request) -> Observation:
         leaves |= {f"gradient of {name}": weight for name, weight in weights.items()}
     with torch.enable_grad():
         # A leaf that needs a gradient cannot be changed in place; a product with one can, as a layer's output could.
-        given = {
+        passed = {
             name: map_value(value, lambda tensor: tensor * 1) if name in request.wrt else value
             for name, value in arguments.items()
         }
-        result = _method(target, request)(**given, **build(request.props or {}, request.arguments))
+        result = _method(target, request)(**passed, **build(request.props or {}, request.arguments))
         outputs = [leaf for leaf in flatten_outputs(result).values() if isinstance(leaf, Tensor)]
         attached = [output for output in outputs if output.requires_grad]
         if result is None:
@@ -261,11 +261,11 @@ def _gradients(candidate: Callable[..., Any], request: Request) -> Observation:
                 "the result is cut off from the inputs: no gradient flows back (detach(), .data, .item() or no_grad()?)"
             )
         grads = torch.autograd.grad(_through(attached), list(leaves.values()), allow_unused=True)
-    found = {
+    gradients = {
         name: torch.zeros_like(leaf) if grad is None else grad
         for (name, leaf), grad in zip(leaves.items(), grads, strict=True)
     }
-    return Observation(outputs={name: value.detach() for name, value in found.items()})
+    return Observation(outputs={name: value.detach() for name, value in gradients.items()})
 
 
 def _through(outputs: Sequence[Tensor]) -> Tensor:
@@ -292,22 +292,24 @@ def _finite_part(output: Tensor) -> Tensor:
 
 def _meta(candidate: Callable[..., Any], request: Request) -> Observation:
     try:
-        found = [_leaves_on_meta(candidate, request)]
+        results = [_leaves_on_meta(candidate, request)]
     except (NotImplementedError, RuntimeError, TypeError) as error:
         if not _needs_numbers(error):
             raise
         # To look at numbers (`if mask.any():`) is no mistake, but there are none on the meta device.
-        found = _leaves_by_guess(candidate, request)
-        if not found:
+        results = _leaves_by_guess(candidate, request)
+        if not results:
             # A call also tells the weights that its models have afterwards; only what was returned is asked for here.
-            made = {name: leaf for name, leaf in _call(candidate, request).outputs.items() if name.startswith("output")}
-            return Observation(outputs=_shapes(made))
-    for name, leaf in (item for leaves in found for item in leaves.items()):
+            returned = {
+                name: leaf for name, leaf in _call(candidate, request).outputs.items() if name.startswith("output")
+            }
+            return Observation(outputs=_shapes(returned))
+    for name, leaf in (item for leaves in results for item in leaves.items()):
         if isinstance(leaf, Tensor) and leaf.device.type != "meta":
             raise WrongResultError(
                 f"{result_name(name)} is on the {leaf.device.type.upper()}, although the inputs are on another device"
             )
-    return Observation(outputs=_shapes(found[0]))
+    return Observation(outputs=_shapes(results[0]))
 
 
 def _shapes(leaves: Mapping[str, Any]) -> dict[str, Any]:
@@ -317,14 +319,14 @@ def _shapes(leaves: Mapping[str, Any]) -> dict[str, Any]:
 
 def _leaves_by_guess(candidate: Callable[..., Any], request: Request) -> list[dict[str, Any]]:
     """Return results on the meta device where every condition that is looked at holds, and where none does, as far as there are any."""
-    found = []
+    results = []
     for truth in (True, False):
         try:
-            found.append(_leaves_on_meta(candidate, request, truth))
+            results.append(_leaves_on_meta(candidate, request, truth))
         except Exception as error:  # the branch that is taken so may be the one that refuses its input
-            if any(words in str(error) for words in ("on different devices", "on the same device")):
+            if any(phrase in str(error) for phrase in ("on different devices", "on the same device")):
                 raise
-    return found
+    return results
 
 
 def _leaves_on_meta(candidate: Callable[..., Any], request: Request, truth: bool | None = None) -> dict[str, Any]:
@@ -349,8 +351,8 @@ def _needs_numbers(error: BaseException) -> bool:
 
 def _operations(candidate: Callable[..., Any], request: Request) -> Observation:
     counter, lines = _OperationCounter(), LineCounter()
-    seen = _functions(candidate, request, _both(counter, lines))
-    return replace(seen, operations=counter.count, largest=counter.largest, lines=lines.count)
+    observation = _functions(candidate, request, _both(counter, lines))
+    return replace(observation, operations=counter.count, largest=counter.largest, lines=lines.count)
 
 
 @contextmanager
@@ -458,8 +460,8 @@ class _OneDevice(TorchDispatchMode):  # type: ignore[no-untyped-call]
         if _fetches(operation, args, kwargs or {}):
             # For a look aside at numbers that are not there, any will do; what goes on with them is on the wrong device.
             return torch.zeros(args[0].shape, dtype=args[0].dtype, device="cpu")
-        made = result_by_shape(func, args, kwargs or {})
-        return func(*args, **(kwargs or {})) if made is NotImplemented else made
+        result = result_by_shape(func, args, kwargs or {})
+        return func(*args, **(kwargs or {})) if result is NotImplemented else result
 
 
 def _asks_for_lengths(operation: str, args: Sequence[Any], kwargs: Mapping[str, Any]) -> bool:

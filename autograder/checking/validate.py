@@ -51,8 +51,8 @@ class CellError:
     error: str
 
     def __str__(self) -> str:
-        told = f": {self.error}" if self.error.startswith("It ") else f" raised {self.error}"
-        return f"code cell {self.cell} ({self.first_line[:60]}){told}"
+        reason = f": {self.error}" if self.error.startswith("It ") else f" raised {self.error}"
+        return f"code cell {self.cell} ({self.first_line[:60]}){reason}"
 
 
 @dataclass(frozen=True)
@@ -156,24 +156,24 @@ def validate(path: Path, limits: Limits = LIMITS) -> Validation:
     started = time.perf_counter()
     every = _cells(path)
     cells = [cell.source for cell in every if cell.kind == "code"]
-    asked = _exercises_asked_for(cells)
-    if not asked:
+    names = _exercises_asked_for(cells)
+    if not names:
         raise NotebookError(f"{path}: there is no exercise in this notebook. Is it a chapter's exercise notebook?")
     if importlib.util.find_spec("IPython") is None:
         raise NotebookError("IPython is needed to run a notebook's cells. Install it: pip install ipython")
     to_run = [(number, source) for number, source in enumerate(cells, start=1) if not _is_test(source)]
     try:
-        found = rehearse(to_run, asked, limits)
+        outcome = rehearse(to_run, names, limits)
     except RehearsalError as error:
         raise NotebookError(f"{path}: the notebook could not be run here: {error}") from error
     errors = [
-        CellError(number, _first_line(cells[number - 1]), found.errors[number]) for number in sorted(found.errors)
+        CellError(number, _first_line(cells[number - 1]), outcome.errors[number]) for number in sorted(outcome.errors)
     ]
-    results = [(name, found.exercises.get(name, Missing("not checked", None))) for name in asked]
+    results = [(name, outcome.exercises.get(name, Missing("not checked", None))) for name in names]
     return Validation(
         verdicts=tuple(result for _, result in results if isinstance(result, Verdict)),
         absent=tuple(
-            _absent(name, result, cells, errors, asked) for name, result in results if isinstance(result, Missing)
+            _absent(name, result, cells, errors, names) for name, result in results if isinstance(result, Missing)
         ),
         errors=tuple(errors),
         unanswered=tuple(_unanswered(every)),

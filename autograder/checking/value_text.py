@@ -85,9 +85,9 @@ def _enough_digits(actual: float, expected: float) -> tuple[str, str]:
 def _around_difference(actual: str, expected: str) -> tuple[str, str]:
     if max(len(actual), len(expected)) <= 2 * _AROUND:
         return repr(actual), repr(expected)
-    place = next((i for i, (a, b) in enumerate(zip(actual, expected, strict=False)) if a != b), None)
-    place = min(len(actual), len(expected)) if place is None else place
-    return _excerpt(actual, place), _excerpt(expected, place)
+    index = next((i for i, (a, b) in enumerate(zip(actual, expected, strict=False)) if a != b), None)
+    index = min(len(actual), len(expected)) if index is None else index
+    return _excerpt(actual, index), _excerpt(expected, index)
 
 
 def _excerpt(text: str, place: int) -> str:
@@ -141,21 +141,21 @@ def other_items(actual: Observation, expected: Observation, fields: Mapping[str,
 
 def _other_count(actual: Observation, expected: Observation, prefix: list[str], fields: Mapping[str, str]) -> str:
     """Say how the items under a prefix differ in number."""
-    mine, theirs = _children(actual, prefix), _children(expected, prefix)
-    whole = _OUTPUT + "".join(prefix)
-    missing, extra = [i for i in theirs if i not in mine], [i for i in mine if i not in theirs]
-    if mine and missing and not extra:
-        name = whole + missing[0]
+    present, required = _children(actual, prefix), _children(expected, prefix)
+    parent = _OUTPUT + "".join(prefix)
+    missing, extra = [i for i in required if i not in present], [i for i in present if i not in required]
+    if present and missing and not extra:
+        name = parent + missing[0]
         if name in fields or missing[0][1] in "'\"":
             return f"{result_name(name, fields)} is missing"
         # Gradients are observed without the kinds of containers: an empty list then shows by its gap alone.
-        if theirs.index(missing[0]) < theirs.index(mine[-1]):
+        if required.index(missing[0]) < required.index(present[-1]):
             return f"{result_name(name)} is empty, expected {_described(expected, [*prefix, missing[0]], {})}"
-    if theirs and extra and not missing and mine.index(extra[0]) < mine.index(theirs[-1]):
-        return f"{result_name(whole + extra[0], fields)} should be empty"
-    has = f"has {_count(mine)}" if mine else f"is {_described(actual, prefix, {})}"
-    asked_for = _described(expected, prefix, fields, of_a_list=whole in actual.outputs)
-    return f"{result_name(whole, fields)} {has}, expected {asked_for}"
+    if required and extra and not missing and present.index(extra[0]) < present.index(required[-1]):
+        return f"{result_name(parent + extra[0], fields)} should be empty"
+    has = f"has {_count(present)}" if present else f"is {_described(actual, prefix, {})}"
+    asked_for = _described(expected, prefix, fields, of_a_list=parent in actual.outputs)
+    return f"{result_name(parent, fields)} {has}, expected {asked_for}"
 
 
 def _under(observation: Observation, prefix: list[str]) -> list[str]:
@@ -175,9 +175,9 @@ def _children(observation: Observation, prefix: list[str]) -> list[str]:
     depth, start = len(prefix), _OUTPUT + "".join(prefix)
     empty = _empty_containers(observation)
     names = [name for name in (*observation.outputs, *empty) if name.startswith(f"{start}[")]
-    found = dict.fromkeys(steps(name)[depth] for name in names)
+    indices = dict.fromkeys(steps(name)[depth] for name in names)
     # Names of empty containers come last: put a list's items back into their order.
-    return sorted(found, key=_position) if empty else list(found)
+    return sorted(indices, key=_position) if empty else list(indices)
 
 
 def _position(index: str) -> int:
@@ -208,6 +208,6 @@ def _other_names(actual: Observation, expected: Observation) -> str:
     """Say which result is out of place where they are no items of one value: gradients, weights, attributes."""
     missing = [name for name in expected.outputs if name not in actual.outputs]
     extra = [name for name in actual.outputs if name not in expected.outputs]
-    found = [f"{result_name(name)} is missing" for name in missing[:1]]
-    found += [f"{result_name(name)} is not expected" for name in extra[:1]]
-    return ", and ".join(found)
+    phrases = [f"{result_name(name)} is missing" for name in missing[:1]]
+    phrases += [f"{result_name(name)} is not expected" for name in extra[:1]]
+    return ", and ".join(phrases)

@@ -44,15 +44,15 @@ def declaring_module(target: Exercise) -> str:
 @cache
 def _declared() -> dict[str, tuple[Exercise, str]]:
     """Return every exercise by name, with the module that declares it."""
-    found: dict[str, tuple[Exercise, str]] = {}
+    declared: dict[str, tuple[Exercise, str]] = {}
     for module_name in _modules():
         module = importlib.import_module(module_name)
         for value in vars(module).values():
             if isinstance(value, Exercise):
-                if value.name in found:
+                if value.name in declared:
                     raise ValueError(f"two exercises are named {value.name!r}; the second is declared in {module_name}")
-                found[value.name] = (_placed(value, Path(str(module.__file__))), module_name)
-    return found
+                declared[value.name] = (_placed(value, Path(str(module.__file__))), module_name)
+    return declared
 
 
 def _modules() -> Iterator[str]:
@@ -118,8 +118,8 @@ def check(
     elsewhere: Callable[[object], Subject] | None = getattr(type(candidate), "__subject__", None)
     subject = elsewhere(candidate) if elsewhere else LocalSubject(candidate, off_limits, str(Path(__file__).parent))
     sheet = target.sheet(hidden=hidden, seed=number, device=where)
-    heard = hear(sheet, subject)
-    return LateVerdict(sheet.exercise, sheet.chapter, lambda: reach(sheet, heard), _site())
+    answers = hear(sheet, subject)
+    return LateVerdict(sheet.exercise, sheet.chapter, lambda: reach(sheet, answers), _site())
 
 
 @cache

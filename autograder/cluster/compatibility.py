@@ -28,9 +28,9 @@ async def describe(device: str) -> dict[str, Any]:
 
 def _describe(device: str) -> dict[str, Any]:
     # What a scheduler needs not: it runs nothing of a student's.
-    from autograder.engine.sandbox.isolation import offered_layers
+    from autograder.engine.sandbox.isolation import available_layers
 
-    return {**described_code(), LAYERS: list(offered_layers()), CUDA: device_is_there(device)}
+    return {**described_code(), LAYERS: list(available_layers()), CUDA: device_is_there(device)}
 
 
 def described_code() -> dict[str, str]:
@@ -77,10 +77,10 @@ def differences(described: Mapping[str, Any]) -> list[str]:
 
 def _too_weak(settings: GradingSettings, layers: tuple[str, ...]) -> str:
     from autograder.engine.sandbox.lockdown import LAYERS as ALL
-    from autograder.engine.sandbox.settings import level_of, suffices
+    from autograder.engine.sandbox.settings import is_at_least, level_of
 
     level = level_of(layers) if settings.warm else "none"
-    if settings.allow_weaker or suffices(level, settings.isolation):
+    if settings.allow_weaker or is_at_least(level, settings.isolation):
         return ""
     missing = ", ".join(layer for layer in ALL if layer not in layers) if settings.warm else "a sandbox, for it is cold"
     return f"isolation {settings.isolation!r} is asked for, and it does not offer {missing} (see docs/scale.md)"

@@ -123,7 +123,7 @@ class Placement:
         address = self._where.pop(key, None)
         return None if address is None else self._workers[address].works.pop(key)
 
-    def lost(self, key: str) -> Work | None:
+    def worker_lost(self, key: str) -> Work | None:
         """Note that a worker was lost with a submission.
 
         Returns:

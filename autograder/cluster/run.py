@@ -117,7 +117,7 @@ class _Run:
             self._client.register_plugin(plugin, name=self.plugin)
         except Exception as error:
             if self._client.status != "running":
-                raise self._lost() from error
+                raise self._connection_lost() from error
             raise CourseError(
                 f"a worker could not be made ready ({type(error).__name__}: {error})",
                 where=self._settings.scheduler,
@@ -148,9 +148,9 @@ class _Run:
                 raise OSError("no connection")
             yield
         except (OSError, RuntimeError) as error:
-            raise self._lost() from error
+            raise self._connection_lost() from error
 
-    def _lost(self) -> CourseError:
+    def _connection_lost(self) -> CourseError:
         return CourseError(
             "the connection to the Dask scheduler is lost",
             where=self._settings.scheduler,
@@ -245,7 +245,7 @@ class _Run:
         if future is None:
             return None
         if future.status == "cancelled":
-            raise self._lost()
+            raise self._connection_lost()
         with self._asking():
             if future.status == "error":
                 return self._failed(key, future.exception(timeout=_FETCH_SECONDS))
@@ -277,7 +277,7 @@ class _Run:
         why = (
             "were lost while they ran it" if killed else f"failed at it, the last with {type(error).__name__}: {error}"
         )
-        return self._given_up(self._placement.lost(key), f"{LOSSES} workers of the cluster {why}")
+        return self._given_up(self._placement.worker_lost(key), f"{LOSSES} workers of the cluster {why}")
 
     def _given_up(self, work: Work | None, why: str, notebook: str = "") -> Execution | None:
         return None if work is None else Execution(work.submission.student, notebook, 0.0, why)

@@ -15,7 +15,7 @@ from distributed.diagnostics.plugin import WorkerPlugin
 
 from autograder.checks_version import checks_hash
 from autograder.engine.interface import Execution, Executor, Submission
-from autograder.engine.sandbox.isolation import settled
+from autograder.engine.sandbox.isolation import with_available_isolation
 from autograder.engine.settings import GradingSettings
 from autograder.engine.workers.executor import WorkerExecutor
 
@@ -60,7 +60,7 @@ class GradingPlugin(WorkerPlugin):  # type: ignore[misc]
             path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
             path.write_bytes(self._wheel)
             self._settings = replace(self._settings, package=str(path))
-        self._executor = self._made()
+        self._executor = self._create_executor()
 
     def teardown(self, worker: Any) -> None:
         """Close the executor; a submission that is being run comes to an end."""
@@ -75,16 +75,16 @@ class GradingPlugin(WorkerPlugin):  # type: ignore[misc]
             self._stop_timer()
             try:
                 if self._executor is None:
-                    self._executor = self._made()
+                    self._executor = self._create_executor()
                 return self._executor.grade_one(submission)
             except Exception as error:  # an executor's own failure is told as such
                 return Execution(submission.student, "", 0.0, f"{type(error).__name__}: {error}")
             finally:
                 self._start_timer()
 
-    def _made(self) -> Executor:
+    def _create_executor(self) -> Executor:
         starts_workers = self._make_executor is WorkerExecutor
-        return self._make_executor(settled(self._settings) if starts_workers else self._settings)
+        return self._make_executor(with_available_isolation(self._settings) if starts_workers else self._settings)
 
     def _start_timer(self) -> None:
         if not self._over:

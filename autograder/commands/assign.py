@@ -46,13 +46,13 @@ def assign(
         write_template(course.root)
         if choices:
             _choose(root, course.root, names[0], _names(only), _names(without))
-        made = assign_chapters(root, course, names)
+        assigned = assign_chapters(root, course, names)
     lines = [f"made a new course in {folder}"] if is_new else []
     lines += [
         f"{item.chapter}: give students {item.package}\n  notebook {item.notebook}\n  package  {item.wheel}"
-        for item in made
+        for item in assigned
     ]
-    return CommandResult([vars(item) for item in made], "\n".join(lines))
+    return CommandResult([vars(item) for item in assigned], "\n".join(lines))
 
 
 def _names(typed: str | None) -> list[str] | None:

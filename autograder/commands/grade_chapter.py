@@ -94,8 +94,8 @@ def _naming_who_is_missing(collection: Collection) -> Iterator[None]:
         if not collection.missing:
             raise
         who = ", ".join(item.student for item in collection.missing)
-        what = f"{error.what}\n  not brought in, {len(collection.missing)} of {collection.chapter}: {who}"
-        raise CourseError(what, where=error.where, do=error.do) from error
+        message = f"{error.what}\n  not brought in, {len(collection.missing)} of {collection.chapter}: {who}"
+        raise CourseError(message, where=error.where, do=error.do) from error
 
 
 def collect_in_place(course: Course, chapter: str) -> Collection:
@@ -112,8 +112,8 @@ def require_submissions(course: Course, chapter: str, collected: Callable[[], Co
     try:
         return wanted_students(course, chapter)
     except CourseError as error:
-        told = "".join(f"\n  {problem}" for problem in collected().problems)
-        raise CourseError(f"{error.what}{told}", where=error.where, do=error.do) from error
+        details = "".join(f"\n  {problem}" for problem in collected().problems)
+        raise CourseError(f"{error.what}{details}", where=error.where, do=error.do) from error
 
 
 def write_pages(course: Course, chapter: str, results: Sequence[GradeResult]) -> tuple[list[Path], list[GradeResult]]:
@@ -149,9 +149,9 @@ def _format_isolation(
     from autograder.record.provenance import changed_since, isolation_line
 
     isolation = isolation_line(result.provenance for result in results if not result.unchanged)
-    kept = [result.provenance for result in results if result.unchanged]
+    unchanged = [result.provenance for result in results if result.unchanged]
     again = shell_command(course, "regrade", chapter)
-    changed = changed_since(kept, provenance(as_released(course, chapter, settings)), again) if kept else ""
+    changed = changed_since(unchanged, provenance(as_released(course, chapter, settings)), again) if unchanged else ""
     return [f"  {line}" for line in (isolation, changed) if line]
 
 
@@ -176,9 +176,9 @@ def _format_grades(
         else "  no feedback pages"
     )
     lines += [f"  {problem}" for problem in collection.problems]
-    told = [(result.student, problem) for result in results for problem in result.problems]
-    lines += [f"  {_before(problem)}{student}: {problem}" for student, problem in told if not problem.remark]
-    lines += [f"  note: {student}: {problem}" for student, problem in told if problem.remark]
+    problems = [(result.student, problem) for result in results for problem in result.problems]
+    lines += [f"  {_before(problem)}{student}: {problem}" for student, problem in problems if not problem.remark]
+    lines += [f"  note: {student}: {problem}" for student, problem in problems if problem.remark]
     if pending := waiting(answers_waiting(course, chapter)):
         lines.append(f"  {pending}: {marking_hint(course, [chapter])}")
     return "\n".join(lines)

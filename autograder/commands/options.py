@@ -65,12 +65,12 @@ def execution_options(function: Command) -> Command:
 OTHER_COURSE = "Check who may write there, or name another course folder with --course."
 
 
-def chapters_of_project(root: Path, wanted: Sequence[str]) -> list[str]:
+def chapters_of_project(root: Path, typed: Sequence[str]) -> list[str]:
     """Return the project's full names for what was typed; every chapter if nothing was."""
     from autograder.authoring.chapter import chapters, find_chapter
 
-    if wanted:
-        return list(dict.fromkeys(find_chapter(root, name).name for name in wanted))
+    if typed:
+        return list(dict.fromkeys(find_chapter(root, name).name for name in typed))
     names = [chapter.name for chapter in chapters(root)]
     if not names:
         raise CourseError("no chapter has exercises", where=root / "chapters", do="Add chapters/NN_topic/exercises.md.")

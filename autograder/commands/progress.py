@@ -34,21 +34,21 @@ class Tally:
     total: int
     begin: float
     done: int = 0
-    kept: int = 0
+    reused: int = 0
     not_gradable: int = 0
     failed: int = 0
 
     def add(self, result: GradeResult) -> None:
         """Count a result."""
         self.done += 1
-        self.kept += result.unchanged
+        self.reused += result.unchanged
         self.not_gradable += result.status == "not gradable"
         self.failed += result.status == "not recorded"
 
-    def about(self, now: float) -> str:
+    def summary(self, now: float) -> str:
         """Return rate, time left and failures, as far as there is something to tell."""
         parts = []
-        run, elapsed = self.done - self.kept, now - self.begin
+        run, elapsed = self.done - self.reused, now - self.begin
         if run and elapsed > 0:
             parts.append(_rate(run / elapsed))
             if remaining := self.total - self.done:
@@ -103,8 +103,8 @@ def _lines(title: str, tally: Tally, console: Console, clock: Callable[[], float
         a_tenth = tally.done - told_done >= max(1, tally.total // LINES)
         if a_tenth or tally.done == tally.total or now - told_at >= SECONDS:
             told_done, told_at = tally.done, now
-            about = tally.about(now)
-            click.echo(f"{title}: {tally.done}/{tally.total}{about and ', '}{about}", file=console.file)
+            details = tally.summary(now)
+            click.echo(f"{title}: {tally.done}/{tally.total}{details and ', '}{details}", file=console.file)
 
     yield show
 
@@ -116,8 +116,8 @@ def _bar(title: str, tally: Tally, console: Console, clock: Callable[[], float])
         TextColumn("{task.description}", markup=False),
         BarColumn(),
         MofNCompleteColumn(),
-        TextColumn("{task.fields[about]}", markup=False),
+        TextColumn("{task.fields[summary]}", markup=False),
     )
     with Progress(*columns, console=console, transient=True) as bar:
-        task = bar.add_task(title, total=tally.total, about="")
-        yield lambda: bar.update(task, completed=tally.done, about=tally.about(clock()))
+        task = bar.add_task(title, total=tally.total, summary="")
+        yield lambda: bar.update(task, completed=tally.done, summary=tally.summary(clock()))

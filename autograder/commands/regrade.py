@@ -35,9 +35,9 @@ def _regrade(
     workers: WorkerPool,
 ) -> Regrade:
     from autograder.commands.progress import grading_progress
+    from autograder.grading.dry_run_cache import dry_run_cache
     from autograder.grading.regrade import regrade as regrade_chapter
     from autograder.grading.regrade import to_regrade
-    from autograder.grading.tried import tried_in
 
     chosen = to_regrade(course, chapter, students, settings)
     with grading_progress(f"grading {chapter} again", len(chosen.students)) as step:
@@ -49,7 +49,7 @@ def _regrade(
             locked=True,
             progress=step,
             workers=workers,
-            tried=tried_in(course, chapter, writes=dry_run),
+            cache=dry_run_cache(course, chapter, writes=dry_run),
         )
     if not dry_run:
         # Also where nothing was graded: a regrade that was killed may have left the pages of what it had recorded.

@@ -43,7 +43,9 @@ def report(chapters: tuple[str, ...], course_dir: Path | None, output: Path | No
     works = read_student_work(course, names)
     grades = [work.grade for work in works]
     lacking = not_brought_in(course, grades)
-    summaries = summarise(works, {chapter: [item.student for item in found] for chapter, found in lacking.items()})
+    summaries = summarise(
+        works, {chapter: [item.student for item in pending_items] for chapter, pending_items in lacking.items()}
+    )
     title = read_course_file(course.root).title or "Class report"
     path = write_report(summaries, (output or course.root / "report.html").resolve(), title=title)
     lines = [*charged, f"report on {', '.join(summary.chapter for summary in summaries)}: {path}"]

@@ -271,10 +271,10 @@ def _validation_error(path: Path, text: str, message: str) -> CourseError:
     return _at(path, text, key, problem[:1].lower() + problem[1:], do)
 
 
-def _at(path: Path, text: str, key: str, what: str, do: str) -> CourseError:
+def _at(path: Path, text: str, key: str, message: str, do: str) -> CourseError:
     line = _line_of(text, key)
     where = f"{path}, line {line}" if line else str(path)
-    return CourseError(f"{key}: {what}" if key else what, where=where, do=do)
+    return CourseError(f"{key}: {message}" if key else message, where=where, do=do)
 
 
 def _line_of(text: str, key: str) -> int | None:

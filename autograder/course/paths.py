@@ -50,11 +50,11 @@ def project_chapters(start: Path | None = None) -> frozenset[str]:
     return frozenset()
 
 
-def course_folder(given: Path | None = None, start: Path | None = None) -> Path:
+def course_folder(named_folder: Path | None = None, start: Path | None = None) -> Path:
     """Return the course folder that is meant.
 
     Args:
-        given: the folder that was named, if one was.
+        named_folder: the folder that was named, if one was.
         start: where to begin to look for one, the current folder by default.
 
     Returns:
@@ -63,8 +63,8 @@ def course_folder(given: Path | None = None, start: Path | None = None) -> Path:
     Raises:
         CourseError: if none was named, and the current folder is in no course and no project.
     """
-    if given is not None:
-        return given.resolve()
+    if named_folder is not None:
+        return named_folder.resolve()
     first = (start or Path.cwd()).resolve()
     for folder in (first, *first.parents):
         if (folder / CONFIG_NAME).is_file():
@@ -78,18 +78,18 @@ def course_folder(given: Path | None = None, start: Path | None = None) -> Path:
     )
 
 
-def shell_command(course: Course, *words: str) -> str:
+def shell_command(course: Course, *arguments: str) -> str:
     """Return a command of ours as it has to be typed in the current folder to be about a course.
 
     Args:
         course: the course.
-        words: the command and what follows it, such as ``"autograde", "03_scaled_dot_product"``.
+        arguments: the command and what follows it, such as ``"autograde", "03_scaled_dot_product"``.
     """
     meant = None
     with suppress(CourseError):
         meant = course_folder().resolve()
     named = [] if meant == course.root.resolve() else ["--course", str(course.root)]
-    return shlex.join(["tfcourse", *words, *named])
+    return shlex.join(["tfcourse", *arguments, *named])
 
 
 @contextmanager

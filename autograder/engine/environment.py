@@ -1,4 +1,4 @@
-"""The environment of a student's kernel: what it needs, and nothing of what the instructor's shell happens to hold."""
+"""Build the environment of a student's kernel from an allow-list, without the instructor's other variables."""
 
 from __future__ import annotations
 
@@ -6,15 +6,15 @@ import os
 from collections.abc import Mapping
 from pathlib import Path
 
-# What a Python with PyTorch needs to start on somebody's machine. Tokens, keys and paths of the instructor are not among it.
+# Variables that Python with PyTorch needs to start. The instructor's tokens, keys and paths are not among them.
 _PASSED = frozenset(
     {
         "CUDA_HOME", "CUDA_PATH", "CUDA_VISIBLE_DEVICES", "CURL_CA_BUNDLE", "HOME", "LANG", "LANGUAGE", "LD_LIBRARY_PATH", "PATH",
         "PYTHONPATH", "PYTHONUTF8", "SYSTEMROOT", "TEMP", "TMP", "TMPDIR", "TZ", "VIRTUAL_ENV", "XDG_CACHE_HOME", "XDG_RUNTIME_DIR",
     }
 )  # fmt: skip
-# Code that asks whether there is a GPU must not find one where the grade is made without. And PyTorch starts threads at the first gradient
-# of a process in which it finds one, without which a fork of that process can have no gradients.
+# Student code must not find a GPU if grading runs on the CPU. Besides, PyTorch starts threads at a process's first gradient if it finds a
+# GPU, and a fork has none of these threads: it could compute no gradients.
 NO_ACCELERATORS = {"CUDA_VISIBLE_DEVICES": "", "TORCH_DEVICE_BACKEND_AUTOLOAD": "0"}
 _PASSED_PREFIXES = ("CONDA_", "LC_", "NVIDIA_")
 
@@ -25,16 +25,16 @@ def kernel_environment(
     """Return the environment of a kernel.
 
     Args:
-        folder: the kernel's own folder; IPython keeps its profile there, so that no start-up file of the instructor's is run.
+        folder: the kernel's own folder. IPython's profile is there, so that none of the instructor's start-up files runs.
         device: where the checks put their tensors.
         seed: seeds the hashes of strings, and with them the order of sets.
-        inherited: what to choose from; by default this process's environment.
+        inherited: the environment to choose from; by default this process's.
     """
     source = os.environ if inherited is None else inherited
-    kept = {name: value for name, value in source.items() if name in _PASSED or name.startswith(_PASSED_PREFIXES)}
+    passed = {name: value for name, value in source.items() if name in _PASSED or name.startswith(_PASSED_PREFIXES)}
     if device == "cpu":
-        kept |= NO_ACCELERATORS
-    return kept | {
+        passed |= NO_ACCELERATORS
+    return passed | {
         "CUBLAS_WORKSPACE_CONFIG": ":4096:8",
         "HF_DATASETS_OFFLINE": "1",
         "KINETO_LOG_LEVEL": "99",
@@ -49,7 +49,7 @@ def kernel_environment(
         "PYTHONHASHSEED": str(seed % 2**32),
         "TFCOURSE_DEVICE": device,
         "TOKENIZERS_PARALLELISM": "false",
-        # To compile takes a minute, and a compiler; what is looked at is the code as it was written.
+        # Compiling takes a minute and needs a compiler; the checks examine the code as it is written.
         "TORCHDYNAMO_DISABLE": "1",
         "TRANSFORMERS_OFFLINE": "1",
     }

@@ -1,4 +1,4 @@
-"""The seam between what is graded and how it is run: plain data, and nothing heavy to import when a worker process starts.
+"""Define the interface of executors in plain data, with nothing heavy to import when a worker process starts.
 
 An :class:`Executor` takes plain data and returns plain data, so that it may work in another process, in a sandbox, or on another machine.
 """
@@ -12,13 +12,13 @@ from typing import Any, Protocol
 
 @dataclass(frozen=True)
 class Submission:
-    """What is to be run.
+    """A submission to run.
 
     Attributes:
         student: the student's id; of one of several notebooks, the id, a slash and the file's name.
         chapter: the chapter.
         notebook: the sanitised notebook, as JSON.
-        files: the files that lie beside it, in base64, by their relative path.
+        files: the files beside the notebook, in base64, by relative path.
     """
 
     student: str
@@ -29,15 +29,15 @@ class Submission:
 
 @dataclass(frozen=True)
 class Execution:
-    """What came of running it.
+    """The result of running a submission.
 
     Attributes:
-        student: whose it is, as the submission had it.
-        notebook: the notebook with its outputs, verdicts and problems, as JSON; empty if the executor failed. After a failure that the
-            submission may have brought about, it is the one without points that counts if the next run fails in the same way.
-        seconds: how long it took.
-        failure: why it was not graded, if it was not. It is then the grader that failed, as far as can be known, and not the student.
-        isolation: how well the submission was shut in: ``"sandbox"``, ``"restricted"`` or ``"none"``.
+        student: the submission's ``student``.
+        notebook: the notebook with its outputs, verdicts and problems, as JSON; empty if the executor failed. If the submission may have
+            caused the failure, it is the notebook without points that counts if the next run fails, too.
+        seconds: how long the run took.
+        failure: why the submission was not graded, or empty. As far as we know the grader failed, and not the student.
+        isolation: the level of isolation of the run: ``"sandbox"``, ``"restricted"`` or ``"none"``.
         layers: the layers of isolation that were active, by name.
         signatures: what wrong answers returned, by exercise, as ``autograder.engine.checker.behaviour`` describes it. It decides no grade.
     """
@@ -59,5 +59,5 @@ class Executor(Protocol):
         ...
 
     def close(self) -> None:
-        """Give back what it holds; a submission that is being run comes to an end."""
+        """Release its resources; a submission that is running ends."""
         ...

@@ -1,4 +1,4 @@
-"""What a fresh kernel does first."""
+"""Seed the random generators of a fresh kernel."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ def seed_all(seed: int) -> None:
     import numpy
     import torch
 
-    # After the imports, which draw numbers themselves.
+    # After the imports, which draw random numbers.
     random.seed(seed)
     numpy.random.seed(seed % 2**32)
     torch.manual_seed(seed)

@@ -1,4 +1,4 @@
-"""How submissions are run: one object, handed on, in place of environment variables that act from afar."""
+"""Define the grading settings: one object that is passed explicitly, instead of environment variables."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _OF_SUBMISSION = ("submission_seconds", "submission_cpu_seconds")
 
 @dataclass(frozen=True)
 class GradingSettings:
-    """How submissions are run.
+    """Settings of a grading run.
 
     Attributes:
         device: where the checks put their tensors, ``"cpu"`` or ``"cuda"``.
@@ -74,18 +74,18 @@ class GradingSettings:
 
     @property
     def student_seed(self) -> int:
-        """What seeds the random generators in a student's process, which can read them: it does not tell the secret seed."""
+        """Seed of the random generators in a student's process, which can read it: it does not reveal the secret seed."""
         if not self.seed:
             return 0
         return int.from_bytes(hashlib.sha256(f"student {self.seed}".encode()).digest()[:6], "big")
 
     def shared_by(self, notebooks: int) -> GradingSettings:
-        """Return the settings for each of several notebooks of one student, who together have the time of one."""
+        """Return the settings for each of several notebooks of one student, which share the time of one submission."""
         times = {name: max(1, getattr(self, name) // notebooks) for name in _OF_SUBMISSION}
         return replace(self, **times)
 
     def limits(self) -> dict[str, int | bool | str]:
-        """Return what may decide a grade besides submission, checks, seed and device; how the work is spread does not."""
+        """Return the settings that may decide a grade, besides submission, checks, seed and device."""
         others = ("device", "seed", "jobs", "allow_weaker", "scheduler", "package")
         return {name: value for name, value in asdict(self).items() if name not in others}
 
@@ -94,7 +94,7 @@ _DEFAULTS = GradingSettings()
 
 
 class GradingLimits(Configurable):  # type: ignore[misc]
-    """What a course's ``nbgrader_config.py`` may set: ``c.GradingLimits.memory_mb = 2048``."""
+    """Settings for a course's ``nbgrader_config.py``: ``c.GradingLimits.memory_mb = 2048``."""
 
     seed = Integer(
         None, allow_none=True, help="Names the hidden questions' seed; by default the course's secret one."
@@ -142,28 +142,28 @@ class GradingLimits(Configurable):  # type: ignore[misc]
 
 
 def limits_of(config: Config) -> GradingSettings:
-    """Return the settings that a configuration asks for by ``c.GradingLimits``; the others have their defaults.
+    """Return the settings from ``c.GradingLimits`` of a configuration; the others have their defaults.
 
     Args:
-        config: what ``nbgrader_config.py`` made.
+        config: the configuration that ``nbgrader_config.py`` has built.
 
     Raises:
         CourseError: if it names a limit that does not exist.
-        TraitError: if a value is none that the limit can have.
+        TraitError: if a limit cannot have a value.
     """
-    known = sorted(field.name for field in fields(GradingSettings) if field.name in GradingLimits.class_trait_names())
-    if unknown := sorted(set(config.get("GradingLimits", {})) - set(known)):
+    names = sorted(field.name for field in fields(GradingSettings) if field.name in GradingLimits.class_trait_names())
+    if unknown := sorted(set(config.get("GradingLimits", {})) - set(names)):
         raise CourseError(
             f"there is no limit {', '.join(unknown)}",
             where="nbgrader_config.py",
-            do=f"c.GradingLimits has: {', '.join(known)}.",
+            do=f"c.GradingLimits has: {', '.join(names)}.",
         )
     chosen = GradingLimits(config=config)
-    return GradingSettings(**{name: getattr(chosen, name) for name in known})
+    return GradingSettings(**{name: getattr(chosen, name) for name in names})
 
 
 def resolve_device(device: str) -> str:
-    """Return the device that is meant.
+    """Resolve the name of a device.
 
     Args:
         device: ``"cpu"``, ``"cuda"``, ``"auto"`` (CUDA where there is one, else the CPU), or another accelerator that PyTorch finds here.
@@ -172,7 +172,7 @@ def resolve_device(device: str) -> str:
         The type of a device, such as ``"cpu"`` or ``"cuda"``.
 
     Raises:
-        CourseError: if the name is unknown, or CUDA is asked for where there is none.
+        CourseError: if the name is unknown, or CUDA is not available.
     """
     if device == "auto":
         return "cuda" if cuda_is_there() else "cpu"
@@ -187,7 +187,7 @@ def resolve_device(device: str) -> str:
 
 
 def device_is_there(device: str) -> bool:
-    """Return whether checks can run on a type of device here."""
+    """Return whether this machine can run checks on a type of device."""
     if device == "cpu":
         return True
     return cuda_is_there() if device == "cuda" else _accelerator() == device
@@ -195,7 +195,7 @@ def device_is_there(device: str) -> bool:
 
 @cache
 def cuda_is_there() -> bool:
-    """Return whether PyTorch finds a CUDA device. Asked in a process of its own: this one may fork later, after which CUDA would fail."""
+    """Return whether PyTorch finds a CUDA device. A separate process looks, because CUDA would fail in later forks of this one."""
     try:
         if version("torch").endswith("+cpu"):
             return False
@@ -207,7 +207,7 @@ def cuda_is_there() -> bool:
 
 @cache
 def _accelerator() -> str:
-    """Return the type of the accelerator that PyTorch finds here, asked as above, or nothing."""
+    """Return the type of the accelerator that PyTorch finds here, or an empty string; a separate process looks, as above."""
     question = "import torch; print((torch.accelerator.current_accelerator(True) or torch.device('cpu')).type)"
     ran = subprocess.run([sys.executable, "-c", question], capture_output=True, text=True, check=False)
     return ran.stdout.strip()

@@ -151,25 +151,25 @@ class Page:
         return tuple(by_section.values())
 
 
-def feedback_page(notebook: Any, about: Any) -> Page:
+def feedback_page(notebook: Any, resources: Any) -> Page:
     """Return what a student is told.
 
     Args:
         notebook: the graded notebook, with scores and comments from the gradebook in its cells.
-        about: nbgrader's resources: student, assignment, score, maximum, late penalty; and, where they are known, the student's name and
-            the chapter's title, for a submission that does not tell it.
+        resources: nbgrader's resources: student, assignment, score, maximum and late penalty; where known, the student's name and the
+            chapter's title, for a notebook without a title.
     """
     return Page(
-        chapter=about["assignment"],
-        title=title_of(notebook) or about.get("title") or about["assignment"],
-        student=about["student"],
-        name=about.get("name", ""),
-        score=float(about["score"]),
-        max_score=float(about["max_score"]),
-        late_penalty=float(about["late_penalty"] or 0),
+        chapter=resources["assignment"],
+        title=title_of(notebook) or resources.get("title") or resources["assignment"],
+        student=resources["student"],
+        name=resources.get("name", ""),
+        score=float(resources["score"]),
+        max_score=float(resources["max_score"]),
+        late_penalty=float(resources["late_penalty"] or 0),
         parts=tuple(_parts(notebook)),
         problems=tuple(problem for problem in problems_of(notebook) if problem.kind not in FOR_LECTURERS),
-        seconds_late=float(about.get("seconds_late") or 0),
+        seconds_late=float(resources.get("seconds_late") or 0),
     )
 
 

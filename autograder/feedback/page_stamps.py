@@ -65,7 +65,7 @@ class PageStamps:
         stamp = self._known.get(student)
         return stamp is not None and stamp == self._stamp(student)
 
-    def made(self, student: str) -> None:
+    def record_page(self, student: str) -> None:
         """Take note of a page that was made, or is current."""
         if stamp := self._stamp(student):
             self._now[student] = stamp

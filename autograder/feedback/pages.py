@@ -70,7 +70,7 @@ def write_feedback(
             _note(course, chapter, student, problem)
             if problem is None:
                 pages.append(page)
-                stamps.made(student)
+                stamps.record_page(student)
             else:
                 stamps.failed(student)
             progress(student)

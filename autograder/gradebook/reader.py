@@ -122,12 +122,12 @@ def sqlite_sidecar_files(database: Path) -> list[Path]:
     return [database.with_name(f"{database.name}-{kind}") for kind in ("journal", "wal", "shm")]
 
 
-def released_chapters(course: Course, wanted: Sequence[str] = ()) -> list[str]:
+def released_chapters(course: Course, typed: Sequence[str] = ()) -> list[str]:
     """Return the chapters that a course has released, by the names or the beginnings of names that were typed.
 
     Args:
         course: the course.
-        wanted: what was typed; nothing means every chapter.
+        typed: what was typed; nothing means every chapter.
 
     Returns:
         Full names, in the order in which they were typed, each once.
@@ -143,7 +143,7 @@ def released_chapters(course: Course, wanted: Sequence[str] = ()) -> list[str]:
             where=course.root,
             do=f"Release one: {shell_command(course, 'assign', 'CHAPTER')}",
         )
-    return list(dict.fromkeys(_released(course, chapters, name) for name in wanted)) if wanted else chapters
+    return list(dict.fromkeys(_released(course, chapters, name) for name in typed)) if typed else chapters
 
 
 def _released(course: Course, chapters: Sequence[str], name: str) -> str:

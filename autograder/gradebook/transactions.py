@@ -38,13 +38,13 @@ class _Unit(Session):  # type: ignore[misc]
     nbgrader commits after every cell, and a commit waits for the disk. Here what belongs together is written at once, all or none.
     """
 
-    asked = failed = False
+    commit_requested = failed = False
 
     def commit(self) -> None:
         """Note that what was changed so far is to stay."""
         if self.new or self.deleted or any(self.is_modified(row) for row in self._others()):
             self.flush()
-        self.asked = True
+        self.commit_requested = True
         for row in self._others():
             # As after any commit: what is counted from other rows, such as a notebook's score, is asked for anew.
             if counted := _counted(row.__class__) & row.__dict__.keys():
@@ -52,7 +52,7 @@ class _Unit(Session):  # type: ignore[misc]
 
     def rollback(self) -> None:
         """Take back what was changed. What was to stay is lost with it, and so the unit has failed."""
-        self.failed |= self.asked
+        self.failed |= self.commit_requested
         super().rollback()
 
     def _others(self) -> list[Any]:
@@ -60,7 +60,7 @@ class _Unit(Session):  # type: ignore[misc]
 
     def settle(self) -> None:
         """Commit, if that was asked for."""
-        if self.asked and not self.failed:
+        if self.commit_requested and not self.failed:
             super().commit()
 
 
@@ -98,14 +98,14 @@ class TransactionalGradebook(Gradebook):  # type: ignore[misc]
         self._depth -= 1
         self._failed = self._failed or kind is not None
         if not self._depth:
-            self._end(told=kind is not None)
+            self._end(reported=kind is not None)
 
     def close(self) -> None:
         """End the unit, unless this is within one: then the gradebook stays open, and the unit with it."""
         if not self._depth:
-            self._end(told=False)
+            self._end(reported=False)
 
-    def _end(self, *, told: bool) -> None:
+    def _end(self, *, reported: bool) -> None:
         failed = self._failed or self.db().failed
         try:
             if not failed:
@@ -113,7 +113,7 @@ class TransactionalGradebook(Gradebook):  # type: ignore[misc]
         finally:
             self._failed = False
             self.forget()
-        if failed and not told:
+        if failed and not reported:
             raise RuntimeError("a part of it failed, and nothing of it was written to the gradebook")
 
     def forget(self) -> None:

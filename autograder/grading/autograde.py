@@ -35,10 +35,10 @@ from autograder.grading.course_settings import (
     require_student_package,
 )
 from autograder.grading.dispatch import MakeExecutor, executions
+from autograder.grading.dry_run_cache import DryRunCache
 from autograder.grading.late_work import update_penalties
 from autograder.grading.plugin import configured
 from autograder.grading.submissions import files_of, submission_hash, wanted_students
-from autograder.grading.tried import Tried
 from autograder.record.executed_notebook import (
     exercise_of,
     exercise_results,
@@ -86,7 +86,7 @@ def autograde(
     settings: GradingSettings | None = None,
     make_executor: MakeExecutor | None = None,
     workers: WorkerPool | None = None,
-    tried: Tried | None = None,
+    cache: DryRunCache | None = None,
 ) -> list[GradeResult]:
     """Grade the submissions of a chapter.
 
@@ -102,7 +102,7 @@ def autograde(
         settings: limits and seed; by default those of the course's ``nbgrader_config.py``. Jobs and device are taken from above.
         make_executor: makes what runs the submissions, in the place of worker processes.
         workers: worker processes that are there already, and stay; by default they are started for this chapter.
-        tried: what a dry run has executed, which is not executed again.
+        cache: what a dry run has executed, which is not executed again.
 
     Returns:
         One result per submission, ordered by student. The same seed gives the same grades with any number of jobs.
@@ -119,7 +119,7 @@ def autograde(
     limits = replace(limits, jobs=jobs, device=resolve_device(device))
     if make_executor is None:
         require_student_package(course, manifest)
-    wanted = wanted_students(course, chapter, students)
+    names = wanted_students(course, chapter, students)
     with (
         nullcontext() if locked else course_lock(course),
         open_journal(course, chapter) as journal,
@@ -131,25 +131,27 @@ def autograde(
         read_course_file(course.root)  # A mistake in it is reported before anything runs.
         limits = as_released(course, chapter, limits)
         # PyTorch is asked about the processor while the first submissions run.
-        made = aside.submit(provenance, limits)
-        run = _Run(course, manifest, limits, force, books, journal, submission_states(course, chapter), made)
-        journal.write("run begins", submissions=len(wanted), jobs=jobs, device=limits.device, force=force)
+        provenance_future = aside.submit(provenance, limits)
+        run = _Run(
+            course, manifest, limits, force, books, journal, submission_states(course, chapter), provenance_future
+        )
+        journal.write("run begins", submissions=len(names), jobs=jobs, device=limits.device, force=force)
         results: list[GradeResult] = []
         try:
-            for result in run.results(wanted, make_executor, workers, tried):
+            for result in run.results(names, make_executor, workers, cache):
                 progress(result)
                 results.append(result)
         except KeyboardInterrupt:
             journal.write("run stopped", done=len(results))
-            raise Stopped(_stopped(chapter, len(results), len(wanted), force)) from None
+            raise Stopped(_stopped(chapter, len(results), len(names), force)) from None
         except Exception as error:
             if (full := explained_for_all(error, course.root)) is None:
                 raise
-            what = f"{full.what}; {len(results)} of {len(wanted)} submissions of {chapter} are done and kept"
-            raise CourseError(what, where=full.where or course.root, do=full.do) from error
-        if lost := sorted(set(wanted) - {result.student for result in results}):
-            raise RuntimeError(f"nothing came of {', '.join(lost)}")
-        books.name_students(gradebook_names(course, wanted))
+            message = f"{full.what}; {len(results)} of {len(names)} submissions of {chapter} are done and kept"
+            raise CourseError(message, where=full.where or course.root, do=full.do) from error
+        if missing := sorted(set(names) - {result.student for result in results}):
+            raise RuntimeError(f"nothing came of {', '.join(missing)}")
+        books.name_students(gradebook_names(course, names))
         results = _with_penalties(books, results)
         remove_orphans(course, chapter)
         journal.write("run ends", done=len(results))
@@ -209,33 +211,33 @@ class _Run:
     books: GradebookWriter
     journal: Journal
     standings: Mapping[str, SubmissionState]
-    made: Future[Provenance]
+    made_with: Future[Provenance]
 
     def results(
         self,
         students: Sequence[str],
         make_executor: MakeExecutor | None,
         workers: WorkerPool | None,
-        tried: Tried | None,
+        cache: DryRunCache | None,
     ) -> Iterator[GradeResult]:
         """Yield results as they come in; what needs no kernel is told while others run."""
         if self.force:
             self.journal.stale(students)
         ready = _Ready()
         submissions = self._submissions(students, ready)
-        with WorkerPool() if workers is None else nullcontext(workers) as there:
-            run = partial(executions, make_executor, self.settings, workers=there)
+        with WorkerPool() if workers is None else nullcontext(workers) as pool:
+            run = partial(executions, make_executor, self.settings, workers=pool)
             done = (
                 run(submissions)
-                if tried is None
-                else tried.executions(submissions, self.settings, self.made.result, run)
+                if cache is None
+                else cache.executions(submissions, self.settings, self.made_with.result, run)
             )
             for execution in done:
                 yield from _taken(ready.early)
                 yield self._judged(execution, ready.hashes[execution.student])
             yield from _taken(ready.early)
             for count in sorted({len(several) for several in ready.several.values()}):
-                run = partial(executions, make_executor, self.settings.shared_by(count), workers=there)
+                run = partial(executions, make_executor, self.settings.shared_by(count), workers=pool)
                 yield from self._undecided(ready, count, run)
 
     def _undecided(
@@ -261,8 +263,8 @@ class _Run:
             except Exception as error:  # one student's files must not keep the others from being graded
                 if explained_for_all(error) is not None:
                     raise
-                told = error if isinstance(error, RecordError) else RecordError.of(error)
-                ready.early.append(self._unrecorded(student, ready.hashes[student], told))
+                failure = error if isinstance(error, RecordError) else RecordError.of(error)
+                ready.early.append(self._unrecorded(student, ready.hashes[student], failure))
                 continue
             if len(submissions) > 1:
                 ready.several[student] = submissions
@@ -272,30 +274,30 @@ class _Run:
     def _prepared(self, student: str, ready: _Ready) -> list[Submission]:
         """Return what has to be run of a student; put the result into ``ready`` where nothing has."""
         path = self._notebook(student)
-        beside = self._files(path)
-        digest = ready.hashes[student] = submission_hash(path, beside.files)
+        companions = self._files(path)
+        digest = ready.hashes[student] = submission_hash(path, companions.files)
         if not is_safe(student):
             ready.early.append(self._unsafe(student, digest))
-        elif not self.force and (known := self._unchanged(student, digest)):
-            ready.early.append(known)
+        elif not self.force and (stored := self._unchanged(student, digest)):
+            ready.early.append(stored)
         elif several := undecided_notebooks(path.parent, self.manifest.chapter):
             places = {f"{student}/{name}": path.with_name(name) for name in several}
-            return [self._submission(name, student, path, beside, instead) for name, instead in places.items()]
+            return [self._submission(name, student, path, companions, instead) for name, instead in places.items()]
         elif not path.is_file():
             ready.early.append(self._without_notebook(student, digest))
         else:
-            return [self._submission(student, student, path, beside)]
+            return [self._submission(student, student, path, companions)]
         return []
 
     def _submission(
-        self, name: str, student: str, path: Path, beside: CompanionFiles, instead: Path | None = None
+        self, name: str, student: str, path: Path, companions: CompanionFiles, instead: Path | None = None
     ) -> Submission:
         sanitised = self.books.sanitise(student, path, instead=instead)
-        if beside.problems:
+        if companions.problems:
             notebook = nbformat.reads(sanitised, as_version=4)
-            add_problems(notebook, list(beside.problems))
+            add_problems(notebook, list(companions.problems))
             sanitised = nbformat.writes(notebook)
-        return Submission(name, self.manifest.chapter, sanitised, beside.files)
+        return Submission(name, self.manifest.chapter, sanitised, companions.files)
 
     def _notebook(self, student: str) -> Path:
         return submitted_notebook(self.course, self.manifest.chapter, student)
@@ -304,49 +306,49 @@ class _Run:
         return files_of(self.course, self.manifest.chapter, path)
 
     def _unchanged(self, student: str, digest: str) -> GradeResult | None:
-        if self.standings.get(student, NO_STATE).word != RECORDED:
+        if self.standings.get(student, NO_STATE).last_event != RECORDED:
             return None
-        known = read_result(self.course, self.manifest.chapter, student)
-        if known is None or known.status == "not recorded":
+        stored = read_result(self.course, self.manifest.chapter, student)
+        if stored is None or stored.status == "not recorded":
             return None
-        same = known.submission == digest and known.source == self.manifest.digest
-        same_way = known.device == self.settings.device and known.seed == self.settings.seed
-        if known.status == "to decide":
-            return known if same and same_way else None
+        same = stored.submission == digest and stored.source == self.manifest.digest
+        same_way = stored.device == self.settings.device and stored.seed == self.settings.seed
+        if stored.status == "to decide":
+            return stored if same and same_way else None
         # Where no notebook was handed in there is none that was graded.
         graded = self.course.folder("autograded", student, self.manifest.chapter).is_dir()
-        there = graded or not self._notebook(student).is_file() or known.status == "not gradable"
-        return known if same and same_way and there and self._is_in_books(known) else None
+        complete = graded or not self._notebook(student).is_file() or stored.status == "not gradable"
+        return stored if same and same_way and complete and self._is_in_books(stored) else None
 
-    def _is_in_books(self, known: GradeResult) -> bool:
+    def _is_in_books(self, stored: GradeResult) -> bool:
         """Whether the gradebook has the points that a result tells: it may have been made anew since, or an older copy put back."""
         try:
-            grades, _ = self.books.grades(known.student)
+            grades, _ = self.books.grades(stored.student)
         except MissingEntry:
             return False
         points = {exercise_of(name): grade.auto_score for name, grade in grades.items()}
-        return all(points.get(exercise.name) == exercise.score for exercise in known.exercises)
+        return all(points.get(exercise.name) == exercise.score for exercise in stored.exercises)
 
-    def _settled(self, execution: Execution, digest: str) -> frozenset[str]:
+    def _manual_cells(self, execution: Execution, digest: str) -> frozenset[str]:
         """Return the cells whose points are a person's and stay so: the person has seen what there is to see now."""
         student = execution.student
         standing = self.standings.get(student, NO_STATE)
         if standing.submission:
             # A recording that was stopped may have left a notebook that nobody has seen: its own note counts.
-            return standing.settled if standing.submission == digest else frozenset()
-        known = read_result(self.course, self.manifest.chapter, student)
-        settled = manually_graded_cells(self.books, self.manifest, student)
+            return standing.manual_cells if standing.submission == digest else frozenset()
+        stored = read_result(self.course, self.manifest.chapter, student)
+        manual = manually_graded_cells(self.books, self.manifest, student)
         # Of what the grader failed on, nobody has seen anything yet.
-        if not settled or (known is not None and known.status == "graded" and known.submission == digest):
-            return settled
+        if not manual or (stored is not None and stored.status == "graded" and stored.submission == digest):
+            return manual
         chapter = self.manifest.chapter
         graded = self.course.folder("autograded", student, chapter) / f"{chapter}.ipynb"
-        return settled & unchanged_cells(self.manifest, graded, execution.notebook)
+        return manual & unchanged_cells(self.manifest, graded, execution.notebook)
 
     def _judged(self, execution: Execution, digest: str) -> GradeResult:
         student = execution.student
         if execution.failure and not (execution.notebook and self._failed_before(student, digest)):
-            return self._failed(student, digest, execution.failure, lost=bool(execution.notebook))
+            return self._failed(student, digest, execution.failure, by_submission=bool(execution.notebook))
         try:
             return self._recorded(self._entered(execution, digest), execution.signatures)
         except RecordError as error:
@@ -354,28 +356,28 @@ class _Run:
 
     def _failed_before(self, student: str, digest: str) -> bool:
         """Whether grading the same submission failed in an earlier run, by what is in it as far as anybody can tell."""
-        return self.standings.get(student, NO_STATE).lost == digest
+        return self.standings.get(student, NO_STATE).failed_submission == digest
 
     def _unrecorded(self, student: str, digest: str, error: RecordError) -> GradeResult:
         """Say that a submission could not be read or recorded; the second time that counts, unless the gradebook is the cause."""
         if not (error.by_submission and self._failed_before(student, digest)):
-            return self._failed(student, digest, str(error), lost=error.by_submission)
+            return self._failed(student, digest, str(error), by_submission=error.by_submission)
         try:
             self.journal.begun(student, digest)
             self.books.record_zero(student)
         except RecordError as again:
             return self._failed(student, digest, str(again))
-        what = f"Grading it failed again ({error}); it was given no points."
-        problem = Problem("grading stopped", what, do="Look at what was handed in.", fatal=True)
+        message = f"Grading it failed again ({error}); it was given no points."
+        problem = Problem("grading stopped", message, do="Look at what was handed in.", fatal=True)
         result = self._result(student, digest, "not gradable")
-        return self._recorded(replace(result, exercises=no_exercises(self.manifest, what), problems=(problem,)))
+        return self._recorded(replace(result, exercises=no_exercises(self.manifest, message), problems=(problem,)))
 
     def _entered(self, execution: Execution, digest: str) -> GradeResult:
         """Write an execution into the gradebook, and return what came of it."""
         student = execution.student
-        settled = self._settled(execution, digest)
-        self.journal.begun(student, digest, settled)
-        recorded = self.books.record(student, execution.notebook, settled)
+        manual = self._manual_cells(execution, digest)
+        self.journal.begun(student, digest, manual)
+        recorded = self.books.record(student, execution.notebook, manual)
         notebook, grades = recorded.notebook, recorded.grades
         problems = tuple(problems_of(notebook))
         points = {name: float(grade.auto_score or 0.0) for name, grade in grades.items()}
@@ -383,7 +385,7 @@ class _Run:
         fatal = any(problem.fatal for problem in problems)
         return replace(
             self._result(student, digest, "not gradable" if fatal else "graded"),
-            provenance=made_by(self.made.result(), execution, ran=not fatal),
+            provenance=made_by(self.made_with.result(), execution, ran=not fatal),
             exercises=exercise_results(self.manifest, notebook, points, times),
             questions=tuple(_questions(self.manifest, grades)),
             problems=problems,
@@ -425,17 +427,17 @@ class _Run:
         problem = Problem("unsafe name", "nbgrader cannot use this student id.", f"submitted/{student}", do, fatal=True)
         return self._not_recorded(student, digest, problem)
 
-    def _failed(self, student: str, digest: str, reason: str, *, lost: bool = False) -> GradeResult:
-        what = f"It could not be graded: {reason.rstrip('.')}."
+    def _failed(self, student: str, digest: str, reason: str, *, by_submission: bool = False) -> GradeResult:
+        message = f"It could not be graded: {reason.rstrip('.')}."
         if not self._withdrawn(student, digest):
             # The digest of the file before stays in the result, so that the next run tries again to take its grade back.
-            digest, lost = self._graded_file(student), False
-        problem = Problem("grader failed", what, do="Grade the chapter again.", fatal=True)
-        return self._not_recorded(student, digest, problem, lost=digest if lost else "")
+            digest, by_submission = self._graded_file(student), False
+        problem = Problem("grader failed", message, do="Grade the chapter again.", fatal=True)
+        return self._not_recorded(student, digest, problem, failed_submission=digest if by_submission else "")
 
     def _graded_file(self, student: str) -> str:
-        known = read_result(self.course, self.manifest.chapter, student)
-        return known.submission if known is not None else ""
+        stored = read_result(self.course, self.manifest.chapter, student)
+        return stored.submission if stored is not None else ""
 
     def _withdrawn(self, student: str, digest: str) -> bool:
         """Take back the points of an earlier file, if there are any; return whether none are left in the gradebook."""
@@ -447,11 +449,11 @@ class _Run:
             return False
         return True
 
-    def _not_recorded(self, student: str, digest: str, problem: Problem, *, lost: str = "") -> GradeResult:
+    def _not_recorded(self, student: str, digest: str, problem: Problem, *, failed_submission: str = "") -> GradeResult:
         result = replace(self._result(student, digest, "not recorded"), problems=(problem,))
         self._keep(result, {})
         write_result(self.course, result)
-        self.journal.write(FAILED, student=student, kind=problem.kind, what=problem.what, lost=lost)
+        self.journal.write(FAILED, student=student, kind=problem.kind, what=problem.what, lost=failed_submission)
         return result
 
     def _recorded(self, result: GradeResult, signatures: Mapping[str, Any] = MappingProxyType({})) -> GradeResult:
@@ -482,7 +484,7 @@ class _Run:
             seed=self.settings.seed,
             submission=digest,
             source=self.manifest.digest,
-            provenance=self.made.result(),
+            provenance=self.made_with.result(),
         )
 
 
@@ -492,7 +494,7 @@ def _taken(results: list[GradeResult]) -> Iterator[GradeResult]:
 
 
 def _questions(manifest: Manifest, grades: Mapping[str, RecordedGrade]) -> Iterator[QuestionResult]:
-    for wanted in manifest.cells:
-        if wanted.is_answer or wanted.task:
-            grade = grades[wanted.name]
-            yield QuestionResult(wanted.name, grade.max_score, answered=grade.auto_score is None)
+    for source_cell in manifest.cells:
+        if source_cell.is_answer or source_cell.task:
+            grade = grades[source_cell.name]
+            yield QuestionResult(source_cell.name, grade.max_score, answered=grade.auto_score is None)

@@ -26,18 +26,18 @@ def choose(course: Course, student: str, chapter: str, file: str) -> None:
         CourseError: if there is nothing to choose, or no such notebook among those to choose from.
     """
     folder = course.folder("submitted", student, chapter)
-    beside = other_notebooks(folder, chapter)
+    notebooks = other_notebooks(folder, chapter)
     taken = os.path.lexists(folder / f"{chapter}.ipynb") and read_choice(course, chapter, student) is None
-    if len(beside) < 2 or taken:
-        what = f"there is nothing to choose: {student} has one notebook of {chapter}, or none"
+    if len(notebooks) < 2 or taken:
+        message = f"there is nothing to choose: {student} has one notebook of {chapter}, or none"
         if taken:
-            what = f"there is nothing to choose: {chapter}.ipynb counts, for its name is the chapter's"
+            message = f"there is nothing to choose: {chapter}.ipynb counts, for its name is the chapter's"
         do = "To have another notebook count, put it there in its place."
-        raise CourseError(what, where=folder, do=do)
-    if file not in beside:
-        raise CourseError(f"there is no {file} among {', '.join(beside)}", where=folder, do="Name one of those.")
-    known = read_result(course, chapter, student)
-    if known is not None:
-        write_result(course, replace(known, status="to decide", submission="", unchanged=False))
-    write_choice(course, chapter, student, file, beside)
+        raise CourseError(message, where=folder, do=do)
+    if file not in notebooks:
+        raise CourseError(f"there is no {file} among {', '.join(notebooks)}", where=folder, do="Name one of those.")
+    stored = read_result(course, chapter, student)
+    if stored is not None:
+        write_result(course, replace(stored, status="to decide", submission="", unchanged=False))
+    write_choice(course, chapter, student, file, notebooks)
     apply_choice(course, chapter, student)

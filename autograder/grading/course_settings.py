@@ -77,6 +77,6 @@ def provenance(settings: GradingSettings) -> Provenance:
     return Provenance(checks_hash(), package_hash(settings.package), environment(), settings.limits())
 
 
-def made_by(made: Provenance, execution: Execution, *, ran: bool) -> Provenance:
+def made_by(base: Provenance, execution: Execution, *, ran: bool) -> Provenance:
     """Return what a grade was made with; where nothing could be run, nothing had to be shut in."""
-    return replace(made, isolation=execution.isolation, layers=execution.layers) if ran else made
+    return replace(base, isolation=execution.isolation, layers=execution.layers) if ran else base

@@ -7,7 +7,7 @@ from contextlib import nullcontext
 from functools import partial
 
 from autograder.engine.interface import Execution, Executor, Submission
-from autograder.engine.sandbox.isolation import settled
+from autograder.engine.sandbox.isolation import with_available_isolation
 from autograder.engine.settings import GradingSettings
 from autograder.engine.workers.executor import WorkerPool
 from autograder.engine.workers.pool import run_concurrently
@@ -35,11 +35,11 @@ def executions(
         return executions_on_cluster(settings, submissions, make_executor)
     if make_executor is not None:
         return run_concurrently(partial(make_executor, settings), submissions, jobs=settings.jobs)
-    return _executions_here(workers, settled(settings), submissions)
+    return _executions_here(workers, with_available_isolation(settings), submissions)
 
 
 def _executions_here(
     workers: WorkerPool | None, settings: GradingSettings, submissions: Iterable[Submission]
 ) -> Iterator[Execution]:
-    with WorkerPool() if workers is None else nullcontext(workers) as there:
-        yield from run_concurrently(partial(there.executor_for, settings), submissions, jobs=settings.jobs)
+    with WorkerPool() if workers is None else nullcontext(workers) as pool:
+        yield from run_concurrently(partial(pool.executor_for, settings), submissions, jobs=settings.jobs)

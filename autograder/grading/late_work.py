@@ -54,12 +54,12 @@ class ApplyDeadline(NbGraderPreprocessor):  # type: ignore[misc]
 
     def preprocess(self, nb: Any, resources: Any) -> tuple[Any, Any]:
         """Leave the notebook as it is."""
-        about = resources["nbgrader"]
-        chapter, student = about["assignment"], about["student"]
+        metadata = resources["nbgrader"]
+        chapter, student = metadata["assignment"], metadata["student"]
         plan = read_course_file(_course_root(self))
         due = _utc(plan.due(chapter))
         if due is not None:
-            with Gradebook(about["db_url"]) as gradebook:
+            with Gradebook(metadata["db_url"]) as gradebook:
                 gradebook.find_assignment(chapter).duedate = due
                 gradebook.find_submission(chapter, student).extension = _extension(plan, chapter, student)
                 gradebook.db.commit()
@@ -164,8 +164,8 @@ def _penalty(step: Any, student: str, score: float, handed_in: datetime | None, 
 
 
 def _extension(plan: CourseFile, chapter: str, student: str) -> timedelta | None:
-    general, own = _utc(plan.due(chapter)), _utc(plan.due(chapter, student))
-    return own - general if general is not None and own is not None and own > general else None
+    general, individual = _utc(plan.due(chapter)), _utc(plan.due(chapter, student))
+    return individual - general if general is not None and individual is not None and individual > general else None
 
 
 def _utc(moment: datetime | None) -> datetime | None:

@@ -17,7 +17,7 @@ from nbgrader.preprocessors import Execute
 
 from autograder.course.folder import Course
 from autograder.engine.interface import Executor, Submission
-from autograder.engine.sandbox.isolation import settled
+from autograder.engine.sandbox.isolation import with_available_isolation
 from autograder.engine.settings import GradingSettings, resolve_device
 from autograder.engine.workers.executor import executor_for
 from autograder.submission.attached_files import attached_files
@@ -46,21 +46,23 @@ class EngineExecute(Execute):  # type: ignore[misc]
         Raises:
             GraderError: if it could not be run.
         """
-        about = resources["nbgrader"]
-        chapter = str(about["assignment"])
+        metadata = resources["nbgrader"]
+        chapter = str(metadata["assignment"])
         worker = worker_for(self._settings(chapter))
         notebook = copy.deepcopy(nb)
-        foreign = _take_marks(notebook, _course_cells(about))
-        beside = attached_files([Path(resources["metadata"]["path"])])
-        execution = worker.grade_one(Submission(str(about["student"]), chapter, nbformat.writes(notebook), beside))
+        foreign = _take_marks(notebook, _course_cells(metadata))
+        companions = attached_files([Path(resources["metadata"]["path"])])
+        execution = worker.grade_one(
+            Submission(str(metadata["student"]), chapter, nbformat.writes(notebook), companions)
+        )
         if not execution.notebook:
             raise GraderError(execution.failure)
         done = nbformat.reads(execution.notebook, as_version=4)
         for index in foreign:
             done.cells[index].metadata["nbgrader"] = nb.cells[index].metadata["nbgrader"]
             if is_test(done.cells[index]):
-                what = "This test cell is not the course's own."
-                done.cells[index].outputs = [error_output("not gradable", what)]
+                message = "This test cell is not the course's own."
+                done.cells[index].outputs = [error_output("not gradable", message)]
         nb.cells, nb.metadata = done.cells, done.metadata
         return nb, resources
 
@@ -70,24 +72,26 @@ class EngineExecute(Execute):  # type: ignore[misc]
         course = Course(Path(self._coursedir().root).resolve())
         settings = with_seed(course, settings_of(self.config))
         device = resolve_device(os.environ.get("TFCOURSE_DEVICE") or "auto")
-        return settled(replace(settings, package=student_package(course, chapter), device=device, jobs=1))
+        return with_available_isolation(
+            replace(settings, package=student_package(course, chapter), device=device, jobs=1)
+        )
 
     def _coursedir(self) -> Any:
-        found = getattr(getattr(self.parent, "parent", None), "coursedir", None)
-        return found if found is not None else CourseDirectory(config=self.config)
+        directory = getattr(getattr(self.parent, "parent", None), "coursedir", None)
+        return directory if directory is not None else CourseDirectory(config=self.config)
 
 
-def _course_cells(about: Mapping[str, Any]) -> dict[str, str]:
+def _course_cells(metadata: Mapping[str, Any]) -> dict[str, str]:
     """Return the text of the course's own cells of a notebook, by name, as the gradebook has it."""
-    with Gradebook(about["db_url"], "") as gradebook:
+    with Gradebook(metadata["db_url"], "") as gradebook:
         try:
-            notebook = gradebook.find_notebook(about["notebook"], about["assignment"])
+            notebook = gradebook.find_notebook(metadata["notebook"], metadata["assignment"])
         except MissingEntry:
             return {}
         return {cell.name: cell.source for cell in notebook.source_cells if cell.locked}
 
 
-def _take_marks(notebook: Any, known: Mapping[str, str]) -> list[int]:
+def _take_marks(notebook: Any, course_cells: Mapping[str, str]) -> list[int]:
     """Take nbgrader's mark from every cell that calls itself the course's own and is not; return their places.
 
     A cell that is the course's own runs where the reference is. nbgrader has put the course's text back into those that it knows by name;
@@ -100,7 +104,7 @@ def _take_marks(notebook: Any, known: Mapping[str, str]) -> list[int]:
             mark
             and cell.cell_type == "code"
             and (is_test(cell) or is_locked(cell))
-            and known.get(mark.get("grade_id")) != cell.source
+            and course_cells.get(mark.get("grade_id")) != cell.source
         ):
             del cell.metadata["nbgrader"]
             foreign.append(index)
@@ -112,8 +116,8 @@ def worker_for(settings: GradingSettings) -> Executor:
     key = (os.getpid(), settings)
     if key not in _workers:
         # Another chapter, or another configuration: the worker before is not needed any more.
-        for known in [known for known in _workers if known[0] == key[0]]:
-            _workers.pop(known).close()
+        for worker_key in [worker_key for worker_key in _workers if worker_key[0] == key[0]]:
+            _workers.pop(worker_key).close()
         _workers[key] = executor_for(settings)
         atexit.register(_workers[key].close)
     return _workers[key]

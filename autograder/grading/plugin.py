@@ -87,23 +87,23 @@ class RestoreCells(NbGraderPreprocessor):  # type: ignore[misc]
 
     def preprocess(self, nb: Any, resources: Any) -> tuple[Any, Any]:
         """Put a submission in order, in place."""
-        found: list[Problem] = resources.pop(_FOUND, [])
-        about = resources["nbgrader"]
-        if _is_chapter(about):
-            prepare_submission(nb, found, self._manifest(about))
+        problems: list[Problem] = resources.pop(_FOUND, [])
+        metadata = resources["nbgrader"]
+        if _is_chapter(metadata):
+            prepare_submission(nb, problems, self._manifest(metadata))
         return nb, resources
 
-    def _manifest(self, about: Any) -> Manifest:
+    def _manifest(self, metadata: Any) -> Manifest:
         converter = getattr(self.parent, "parent", None)
-        known: Manifest | None = getattr(converter, "manifest", None)
-        if known is not None and known.chapter == about["assignment"] == about["notebook"]:
-            return known
+        manifest: Manifest | None = getattr(converter, "manifest", None)
+        if manifest is not None and manifest.chapter == metadata["assignment"] == metadata["notebook"]:
+            return manifest
         coursedir = getattr(converter, "coursedir", None)
         order: list[str] = []
         if coursedir is not None:
-            folder = coursedir.format_path(coursedir.source_directory, ".", about["assignment"])
-            order = cell_order(Path(folder) / f"{about['notebook']}.ipynb")
-        return read_manifest(about["db_url"], about["assignment"], order)
+            folder = coursedir.format_path(coursedir.source_directory, ".", metadata["assignment"])
+            order = cell_order(Path(folder) / f"{metadata['notebook']}.ipynb")
+        return read_manifest(metadata["db_url"], metadata["assignment"], order)
 
 
 class _ExtraNotebooksOnly:
@@ -125,9 +125,9 @@ class OthersCells(_ExtraNotebooksOnly, OverwriteCells):  # type: ignore[misc]
     """nbgrader's OverwriteCells for notebooks that are not their chapter's."""
 
 
-def _is_chapter(about: Any) -> bool:
+def _is_chapter(metadata: Any) -> bool:
     """Whether a notebook is its chapter's. One beside it, in an assignment of the course's own, is nbgrader's business alone."""
-    return bool(about.get("notebook") == about.get("assignment"))
+    return bool(metadata.get("notebook") == metadata.get("assignment"))
 
 
 def configure(config: Any) -> None:

@@ -15,9 +15,9 @@ from autograder.errors import CourseError
 from autograder.grading.autograde import autograde
 from autograder.grading.course_settings import as_released, provenance
 from autograder.grading.dispatch import MakeExecutor
-from autograder.grading.replay import tried as made_again
+from autograder.grading.dry_run_cache import DryRunCache
+from autograder.grading.replay import rerun
 from autograder.grading.submissions import files_of, submission_hash
-from autograder.grading.tried import Tried
 from autograder.record.journal import NO_STATE, RECORDED, submission_states
 from autograder.record.provenance import Provenance
 from autograder.record.results import GradeResult, read_results
@@ -64,13 +64,13 @@ class Selection:
     Attributes:
         chapter: the chapter.
         students: their ids, in order.
-        left: who is left out, and why: the submission ``"changed"`` or is ``"gone"``, the grade is ``"current"`` or ``"not graded"``,
+        skipped: who is left out, and why: the submission ``"changed"`` or is ``"gone"``, the grade is ``"current"`` or ``"not graded"``,
             or it is ``"to decide"`` which notebook counts.
     """
 
     chapter: str
     students: tuple[str, ...]
-    left: tuple[tuple[str, Why], ...]
+    skipped: tuple[tuple[str, Why], ...]
 
 
 @dataclass(frozen=True)
@@ -82,14 +82,14 @@ class Regrade:
         dry_run: whether nothing was written.
         moves: who moved, ordered by student.
         results: all new grades, ordered by student.
-        left: who was left out, and why, as in :class:`Selection`.
+        skipped: who was left out, and why, as in :class:`Selection`.
     """
 
     chapter: str
     dry_run: bool
     moves: tuple[ScoreChange, ...]
     results: tuple[GradeResult, ...]
-    left: tuple[tuple[str, Why], ...]
+    skipped: tuple[tuple[str, Why], ...]
 
     @property
     def failed(self) -> list[GradeResult]:
@@ -104,7 +104,7 @@ class Regrade:
     def left_out(self) -> Iterator[str]:
         """Yield who was left out, as a phrase for each reason."""
         for why, phrase in _LEFT.items():
-            who = [student for student, reason in self.left if reason == why]
+            who = [student for student, reason in self.skipped if reason == why]
             if who:
                 yield f"{len(who)} {phrase}" + ("" if why == "current" else f": {', '.join(who)}")
 
@@ -116,7 +116,7 @@ class Regrade:
             "moved": [move.to_dict() for move in self.moves],
             "stayed": self.stayed,
             "failed": [result.student for result in self.failed],
-            "left": [{"student": student, "why": why} for student, why in self.left],
+            "left": [{"student": student, "why": why} for student, why in self.skipped],
         }
 
 
@@ -134,10 +134,10 @@ def to_regrade(course: Course, chapter: str, students: Sequence[str] | None, set
         CourseError: if nothing has been graded, or a student has no grade.
     """
     manifest = released_manifest(course, chapter)
-    known = {result.student: result for result in read_results(course, chapter)}
-    _refuse_strangers(course, chapter, known, students)
-    chosen, left = _choose(course, manifest, known, students, as_released(course, chapter, settings))
-    return Selection(chapter, tuple(chosen), tuple(left))
+    graded = {result.student: result for result in read_results(course, chapter)}
+    _refuse_strangers(course, chapter, graded, students)
+    chosen, skipped = _choose(course, manifest, graded, students, as_released(course, chapter, settings))
+    return Selection(chapter, tuple(chosen), tuple(skipped))
 
 
 def regrade(
@@ -150,7 +150,7 @@ def regrade(
     progress: Callable[[GradeResult], None] = lambda result: None,
     make_executor: MakeExecutor | None = None,
     workers: WorkerPool | None = None,
-    tried: Tried | None = None,
+    cache: DryRunCache | None = None,
 ) -> Regrade:
     """Make grades again and compare. Points and comments that a person gave are kept, and nobody is asked to look at them again.
 
@@ -163,7 +163,7 @@ def regrade(
         progress: is told each result as it comes in.
         make_executor: makes what runs the submissions, in the place of worker processes.
         workers: worker processes that are there already, and stay.
-        tried: where a dry run keeps what it has executed, and the run after it finds that; by default nowhere.
+        cache: where a dry run keeps what it has executed, and the run after it finds that; by default nowhere.
 
     Raises:
         CourseError: if somebody else is grading.
@@ -173,8 +173,8 @@ def regrade(
     results: list[GradeResult] = []
     if chosen.students and dry_run:
         manifest = released_manifest(course, chosen.chapter)
-        known = [before[student] for student in chosen.students]
-        for result in made_again(course, manifest, known, settings, make_executor, workers, tried):
+        grades = [before[student] for student in chosen.students]
+        for result in rerun(course, manifest, grades, settings, make_executor, workers, cache):
             progress(result)
             results.append(result)
     elif chosen.students:
@@ -190,60 +190,60 @@ def regrade(
             settings=settings,
             make_executor=make_executor,
             workers=workers,
-            tried=tried,
+            cache=cache,
         )
-        if tried is not None:
-            tried.clear()
+        if cache is not None:
+            cache.clear()
     results.sort(key=lambda result: result.student)
     compared = [result for result in results if result.status != "not recorded"]
     moves = [move for result in compared if (move := _move(before[result.student], result))]
-    return Regrade(chosen.chapter, dry_run, tuple(moves), tuple(results), chosen.left)
+    return Regrade(chosen.chapter, dry_run, tuple(moves), tuple(results), chosen.skipped)
 
 
 def _refuse_strangers(
-    course: Course, chapter: str, known: dict[str, GradeResult], students: Sequence[str] | None
+    course: Course, chapter: str, graded: dict[str, GradeResult], students: Sequence[str] | None
 ) -> None:
     where, do = course.root / "results" / chapter, f"Grade first: {shell_command(course, 'autograde', chapter)}"
-    if not known:
+    if not graded:
         raise CourseError(f"nothing has been graded for {chapter}", where=where, do=do)
-    if strangers := sorted(set(students or ()) - set(known)):
+    if strangers := sorted(set(students or ()) - set(graded)):
         raise CourseError(f"there is no grade for {chapter} of {', '.join(strangers)}", where=where, do=do)
 
 
 def _choose(
     course: Course,
     manifest: Manifest,
-    known: dict[str, GradeResult],
+    graded: dict[str, GradeResult],
     students: Sequence[str] | None,
     settings: GradingSettings,
 ) -> tuple[list[str], list[tuple[str, Why]]]:
     """Return who is graded again, and who is not and why."""
     now, standing = provenance(settings), submission_states(course, manifest.chapter)
-    chosen, left = [], list[tuple[str, Why]]()
-    for student in sorted(set(students) if students is not None else known):
-        grade = known[student]
-        pending = standing.get(student, NO_STATE).word != RECORDED
+    chosen, skipped = [], list[tuple[str, Why]]()
+    for student in sorted(set(students) if students is not None else graded):
+        grade = graded[student]
+        pending = standing.get(student, NO_STATE).last_event != RECORDED
         path = submitted_notebook(course, manifest.chapter, student)
         if not path.parent.is_dir():
-            left.append((student, "gone"))
+            skipped.append((student, "gone"))
         elif grade.status == "to decide":
-            left.append((student, "to decide"))
+            skipped.append((student, "to decide"))
         elif grade.status == "not recorded":
-            left.append((student, "not graded"))
+            skipped.append((student, "not graded"))
         elif submission_hash(path, files_of(course, manifest.chapter, path).files) != grade.submission:
-            left.append((student, "changed"))
+            skipped.append((student, "changed"))
         elif students is None and not pending and _is_current(grade, now, manifest, settings):
-            left.append((student, "current"))
+            skipped.append((student, "current"))
         else:
             chosen.append(student)
-    return chosen, left
+    return chosen, skipped
 
 
 def _is_current(grade: GradeResult, now: Provenance, manifest: Manifest, settings: GradingSettings) -> bool:
     """Return whether a grade was made as it would be made now; the same comes out of it then."""
-    made = grade.provenance
-    same_code = (made.checks, made.package) == (now.checks, now.package)
-    same_means = same_code and (made.environment, made.limits) == (now.environment, now.limits)
+    recorded = grade.provenance
+    same_code = (recorded.checks, recorded.package) == (now.checks, now.package)
+    same_means = same_code and (recorded.environment, recorded.limits) == (now.environment, now.limits)
     return same_means and (grade.source, grade.device, grade.seed) == (manifest.digest, settings.device, settings.seed)
 
 

@@ -20,9 +20,9 @@ from autograder.errors import CourseError
 from autograder.feedback.pages import KIND as NO_FEEDBACK
 from autograder.grading.course_settings import as_released, made_by, provenance
 from autograder.grading.dispatch import MakeExecutor, executions
+from autograder.grading.dry_run_cache import DryRunCache
 from autograder.grading.plugin import configured
 from autograder.grading.submissions import files_of, submission_hash
-from autograder.grading.tried import Tried
 from autograder.record.executed_notebook import exercise_results, no_exercises, no_notebook, scores_of, seconds_of
 from autograder.record.gradebook_writer import GradebookWriter, RecordError
 from autograder.record.results import ExerciseResult, GradeResult, read_result
@@ -82,69 +82,71 @@ def replay(course: Course, chapter: str, student: str, *, make_executor: MakeExe
     manifest = released_manifest(course, chapter)
     recorded = read_result(course, chapter, student)
     if recorded is None or recorded.status == "not recorded":
-        there, grade = course.folder("submitted", student, chapter), shell_command(course, "autograde", chapter)
-        absent = f"There is no {there}: is the id spelled as the folder is? Once it is there: {grade}"
+        folder, grade = course.folder("submitted", student, chapter), shell_command(course, "autograde", chapter)
+        absent = f"There is no {folder}: is the id spelled as the folder is? Once it is there: {grade}"
         raise CourseError(
             f"there is no grade of {student} for {chapter}" + (": the grader failed" if recorded else ""),
             where=course.root / "results" / chapter,
-            do=f"Grade it first: {grade}" if there.is_dir() else absent,
+            do=f"Grade it first: {grade}" if folder.is_dir() else absent,
         )
-    there = course.folder("submitted", student, chapter)
-    if not there.is_dir():
+    folder = course.folder("submitted", student, chapter)
+    if not folder.is_dir():
         do = "Put it back: without it, the grade cannot be made again."
-        raise CourseError(f"what {student} handed in for {chapter} is gone", where=there, do=do)
+        raise CourseError(f"what {student} handed in for {chapter} is gone", where=folder, do=do)
     settings = as_released(course, chapter, _as_recorded(recorded))
-    (again,) = tried(course, manifest, [recorded], settings, make_executor)
+    (again,) = rerun(course, manifest, [recorded], settings, make_executor)
     changes = recorded.provenance.differences(again.provenance)
     return Replay(recorded, again, tuple(differences(recorded, again)), tuple(changes))
 
 
 def _as_recorded(recorded: GradeResult) -> GradingSettings:
     """Return the settings that a grade was made with, as far as there still are such limits."""
-    known = {field.name for field in fields(GradingSettings)}
-    limits = {name: value for name, value in recorded.provenance.limits.items() if name in known}
+    names = {field.name for field in fields(GradingSettings)}
+    limits = {name: value for name, value in recorded.provenance.limits.items() if name in names}
     # A weaker isolation is among the changes that are told; it does not keep anybody from looking.
     device = resolve_device(recorded.device)
     return replace(GradingSettings(), **{**limits, "device": device, "seed": recorded.seed, "allow_weaker": True})
 
 
-def tried(
+def rerun(
     course: Course,
     manifest: Manifest,
-    known: Sequence[GradeResult],
+    grades: Sequence[GradeResult],
     settings: GradingSettings,
     make_executor: MakeExecutor | None = None,
     workers: WorkerPool | None = None,
-    keep: Tried | None = None,
+    keep: DryRunCache | None = None,
 ) -> Iterator[GradeResult]:
     """Yield what known grades come to if they are made again; nothing is written.
 
     Args:
         course: the course.
         manifest: the chapter's cells.
-        known: the grades. What only the gradebook knows, questions and late penalties, is theirs.
+        grades: the grades. What only the gradebook knows, questions and late penalties, is theirs.
         settings: how the submissions are run.
         make_executor: makes what runs them, in the place of worker processes.
         workers: worker processes that are there already, and stay.
         keep: where what was executed is kept for a run that follows; by default nowhere.
     """
-    made = provenance(settings)
-    by_student = {grade.student: replace(_anew(course, manifest, grade, settings), provenance=made) for grade in known}
+    current = provenance(settings)
+    by_student = {
+        grade.student: replace(_anew(course, manifest, grade, settings), provenance=current) for grade in grades
+    }
     early: list[GradeResult] = []
     with GradebookWriter(course, manifest.chapter, configured(course)) as books:
         submissions = _submissions(books, manifest, by_student, early)
         run = partial(executions, make_executor, settings, workers=workers)
-        done = run(submissions) if keep is None else keep.executions(submissions, settings, lambda: made, run)
+        done = run(submissions) if keep is None else keep.executions(submissions, settings, lambda: current, run)
         for execution in done:
             yield _judged(manifest, by_student[execution.student], execution)
     yield from early
 
 
-def _anew(course: Course, manifest: Manifest, known: GradeResult, settings: GradingSettings) -> GradeResult:
-    path = submitted_notebook(course, manifest.chapter, known.student)
+def _anew(course: Course, manifest: Manifest, recorded: GradeResult, settings: GradingSettings) -> GradeResult:
+    path = submitted_notebook(course, manifest.chapter, recorded.student)
     assert settings.seed is not None
     return replace(
-        known,
+        recorded,
         unchanged=False,
         submission=submission_hash(path, files_of(course, manifest.chapter, path).files),
         source=manifest.digest,
@@ -154,14 +156,14 @@ def _anew(course: Course, manifest: Manifest, known: GradeResult, settings: Grad
 
 
 def _submissions(
-    books: GradebookWriter, manifest: Manifest, known: Mapping[str, GradeResult], early: list[GradeResult]
+    books: GradebookWriter, manifest: Manifest, by_student: Mapping[str, GradeResult], early: list[GradeResult]
 ) -> Iterator[Submission]:
-    for student, grade in known.items():
+    for student, grade in by_student.items():
         path = submitted_notebook(books.course, manifest.chapter, student)
         if path.is_file():
             try:
-                beside = files_of(books.course, manifest.chapter, path).files
-                yield Submission(student, manifest.chapter, books.sanitise(student, path), beside)
+                companions = files_of(books.course, manifest.chapter, path).files
+                yield Submission(student, manifest.chapter, books.sanitise(student, path), companions)
             except RecordError as error:
                 early.append(_failed(grade, str(error)))
         else:
@@ -216,11 +218,11 @@ def _of_exercise(name: str, old: ExerciseResult | None, new: ExerciseResult | No
     if old.max_score != new.max_score:
         yield f"{name}: it was worth {old.max_score:g} points, now {new.max_score:g}."
     if old.error != new.error:
-        yield f"{name}: {_said(old.error)}, now {_said(new.error)}."
-    yield from (f"{name}, {what}" for what in _of_verdict(old.verdict, new.verdict))
+        yield f"{name}: {_quoted(old.error)}, now {_quoted(new.error)}."
+    yield from (f"{name}, {change}" for change in _of_verdict(old.verdict, new.verdict))
 
 
-def _said(error: str) -> str:
+def _quoted(error: str) -> str:
     return f"“{error}”" if error else "no error"
 
 
@@ -233,5 +235,9 @@ def _of_verdict(old: Verdict | None, new: Verdict | None) -> Iterator[str]:
     for aspect in dict.fromkeys((*olds, *news)):
         before, after = olds.get(aspect), news.get(aspect)
         if before != after:
-            said = [("absent" if f is None else "passed" if f.passed else f.message) for f in (before, after)]
-            yield f"{aspect}: {said[0]} → {said[1]}" if said[0] != said[1] else f"{aspect}: told in other words."
+            outcomes = [("absent" if f is None else "passed" if f.passed else f.message) for f in (before, after)]
+            yield (
+                f"{aspect}: {outcomes[0]} → {outcomes[1]}"
+                if outcomes[0] != outcomes[1]
+                else f"{aspect}: told in other words."
+            )

@@ -23,21 +23,21 @@ def wanted_students(course: Course, chapter: str, students: Sequence[str] | None
     Raises:
         CourseError: if one of them has handed nothing in, or nobody has.
     """
-    there = submitted_students(course, chapter)
-    wanted = there if students is None else sorted(set(students))
-    if strangers := sorted(set(wanted) - set(there)):
+    submitted = submitted_students(course, chapter)
+    selected = submitted if students is None else sorted(set(students))
+    if strangers := sorted(set(selected) - set(submitted)):
         raise CourseError(
             f"there is no submission for {chapter} by {', '.join(strangers)}",
             where=course.folder("submitted"),
             do=f"A submission is a folder submitted/STUDENT/{chapter}. Is the id spelled as the folder is?",
         )
-    if not wanted:
+    if not selected:
         raise CourseError(
             f"there is no submission for {chapter}",
             where=course.folder("submitted"),
             do=f"Put notebooks into submitted/STUDENT/{chapter}/, or bring them in with --submissions FOLDER_OR_ZIP.",
         )
-    return wanted
+    return selected
 
 
 def submitted_students(course: Course, chapter: str) -> list[str]:
@@ -59,9 +59,9 @@ def submission_hash(notebook: Path, files: Mapping[str, str]) -> str:
     """
     digest = hashlib.sha256()
     for path in (notebook, notebook.with_name("timestamp.txt")):
-        there = path.is_file()
-        digest.update((path.stat().st_size if there else 0).to_bytes(8, "big"))
-        if there:
+        exists = path.is_file()
+        digest.update((path.stat().st_size if exists else 0).to_bytes(8, "big"))
+        if exists:
             with path.open("rb") as file:
                 digest.update(hashlib.file_digest(file, "sha256").digest())
     for name in sorted(files):

@@ -67,7 +67,7 @@ class MistakeFile(Sequence[Misconception]):
     @cached_property
     def equivalents(self) -> tuple[Equivalent, ...]:
         """The changes of the reference that make no difference: the tables ``[[equivalent]]``."""
-        found = []
+        entries = []
         for table in self._tables.get("equivalent", []):
             missing, unknown = _EQUIVALENT_KEYS - set(table), set(table) - _EQUIVALENT_KEYS - {"of"}
             where = f"{self.path}: equivalent of {table.get('line', 'a line that is not named')!r}"
@@ -78,8 +78,8 @@ class MistakeFile(Sequence[Misconception]):
                 )
             if not str(table["reason"]).strip():
                 raise CourseError("it has no reason", where=where, do="Say in a few words why it changes nothing.")
-            found.append(Equivalent(**table))
-        return tuple(found)
+            entries.append(Equivalent(**table))
+        return tuple(entries)
 
     def _item(self, table: Mapping[str, Any]) -> Misconception:
         name = table.get("name", "a mistake without a name")

@@ -173,11 +173,11 @@ def _span(code: str, method: str) -> tuple[int, int]:
         return 0, len(code)
     text = ModuleSource(Path("edited"), code)
     node = text.tree.body[0]
-    found = [item for item in getattr(node, "body", ()) if getattr(item, "name", None) == method]
-    if len(found) != 1:
+    methods = [item for item in getattr(node, "body", ()) if getattr(item, "name", None) == method]
+    if len(methods) != 1:
         raise EditError(f"there is no method {method!r} to edit")
-    end = text.offset(last_line(found[0]), 0) + len(text.lines[last_line(found[0]) - 1])
-    return text.offset(first_line(found[0]), 0), end
+    end = text.offset(last_line(methods[0]), 0) + len(text.lines[last_line(methods[0]) - 1])
+    return text.offset(first_line(methods[0]), 0), end
 
 
 def _parsed(part: str) -> tuple[ModuleSource, str]:
@@ -188,14 +188,14 @@ def _parsed(part: str) -> tuple[ModuleSource, str]:
 
 def _without(part: str, beginning: str) -> str:
     text, margin = _parsed(part)
-    found = [
+    statements = [
         node
         for node in ast.walk(text.tree)
         if isinstance(node, ast.stmt) and text.text[text.offset(node.lineno, node.col_offset) :].startswith(beginning)
     ]
-    if len(found) != 1:
-        raise EditError(f"drop = {beginning!r} begins {len(found)} statements, expected one")
-    node, lines = found[0], list(text.lines)
+    if len(statements) != 1:
+        raise EditError(f"drop = {beginning!r} begins {len(statements)} statements, expected one")
+    node, lines = statements[0], list(text.lines)
     lines[first_line(node) - 1 : last_line(node)] = (
         [" " * node.col_offset + "pass"] if _is_alone(node, text.tree) else []
     )
@@ -290,16 +290,16 @@ class Sources:
     def _resolve(self, module: str, name: str) -> tuple[str, str] | None:
         text = self.text(module)
         if name in text.definitions:
-            found = module, name
+            key = module, name
         elif name in text.imports and text.imports[name][1] and text.imports[name][0].startswith(PROJECT):
-            found = text.imports[name][0], str(text.imports[name][1])
+            key = text.imports[name][0], str(text.imports[name][1])
         else:
             return None
-        return found if self.node(*found) is not None else None
+        return key if self.node(*key) is not None else None
 
     def reachable(self, start: tuple[str, str]) -> dict[tuple[str, str], Node]:
         """Return every definition of the project that one reaches, itself among them; those that it needs come first."""
-        found: dict[tuple[str, str], Node] = {}
+        definitions: dict[tuple[str, str], Node] = {}
         visited: set[tuple[str, str]] = set()
 
         def visit(key: tuple[str, str]) -> None:
@@ -310,12 +310,12 @@ class Sources:
                 visit(other)
             node = self.node(*key)
             assert node is not None
-            found[key] = node
+            definitions[key] = node
 
         if self.node(*start) is None:
             raise EditError(f"{start[1]} is no function or class of {start[0]}")
         visit(start)
-        return found
+        return definitions
 
     def module_source(
         self, start: tuple[str, str], reached: Mapping[tuple[str, str], Node], changed: Mapping[tuple[str, str], str]
@@ -345,20 +345,20 @@ class Sources:
                     grown = True
         return copied
 
-    def _imports(self, parts: Sequence[tuple[tuple[str, str], str]], own: set[str]) -> list[str]:
+    def _imports(self, parts: Sequence[tuple[tuple[str, str], str]], copied: set[str]) -> list[str]:
         """Return the imports that copied definitions need, in the words of their modules."""
         lines: dict[str, str] = {}
         for (module, _), code in parts:
             text = self.text(module)
             statement = ModuleSource(Path("edited"), code)
             for read in (read for node in statement.tree.body for read in statement.reads(node)):
-                line = self._import_of(text, module, read.id, own)
+                line = self._import_of(text, module, read.id, copied)
                 if line and lines.setdefault(read.id, line) != line:
                     raise EditError(f"the name {read.id} means two things: {lines[read.id]!r} and {line!r}")
         return sorted(set(lines.values()))
 
-    def _import_of(self, text: ModuleSource, module: str, name: str, own: set[str]) -> str:
-        if name in own:
+    def _import_of(self, text: ModuleSource, module: str, name: str, copied: set[str]) -> str:
+        if name in copied:
             return ""
         if name in text.definitions:
             return f"from {module} import {name}"
@@ -368,10 +368,10 @@ class Sources:
             return f"from {origin} import {attribute}{alias}" if attribute else f"import {origin}{alias}"
         if hasattr(builtins, name):
             return ""
-        known = _WELL_KNOWN.get(name)
-        if known is None:
+        statement = _WELL_KNOWN.get(name)
+        if statement is None:
             raise EditError(f"the name {name} comes from nowhere: neither {module} nor Python has it")
-        return known
+        return statement
 
 
 # What edits may use besides the names of the reference's module.
@@ -392,8 +392,8 @@ def _without_docstrings(node: Definition) -> tuple[int, ...]:
     if isinstance(node, ast.ClassDef):
         owners += [item for item in node.body if isinstance(item, (ast.FunctionDef, ast.AsyncFunctionDef))]
     texts = [docstring_node(owner) for owner in owners if len(owner.body) > 1]
-    gone = {line for item in texts if item is not None for line in range(item.lineno, last_line(item) + 1)}
-    return tuple(number for number in range(first_line(node), last_line(node) + 1) if number not in gone)
+    docstring_lines = {line for item in texts if item is not None for line in range(item.lineno, last_line(item) + 1)}
+    return tuple(number for number in range(first_line(node), last_line(node) + 1) if number not in docstring_lines)
 
 
 def run_source(text: str, name: str, file: str) -> Callable[..., Any]:
@@ -411,5 +411,5 @@ def run_source(text: str, name: str, file: str) -> Callable[..., Any]:
         exec(compile(text, file, "exec"), vars(module))
     except Exception as error:
         raise EditError(f"the edited code does not run: {type(error).__name__}: {error}") from error
-    made: Callable[..., Any] = getattr(module, name)
-    return made
+    definition: Callable[..., Any] = getattr(module, name)
+    return definition

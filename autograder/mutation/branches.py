@@ -47,21 +47,21 @@ def branches_of(exercise: Exercise) -> Branches:
     with tempfile.TemporaryDirectory() as folder:
         report = Path(folder, "coverage.json")
         measured.json_report(outfile=str(report))
-        found = {Path(name).name: item for name, item in json.loads(report.read_text("utf-8"))["files"].items()}
+        reports = {Path(name).name: item for name, item in json.loads(report.read_text("utf-8"))["files"].items()}
     total, missed = 0, []
     guards = promises_errors(exercise.reference)
     for node in nodes:
-        seen, lines = found.get(files[node.module].name), _lines_of_functions(node)
+        run, lines = reports.get(files[node.module].name), _lines_of_functions(node)
         if not guards:
             lines -= {node.numbers[line - 1] for line in lines_of_guards(node.code)}
-        if seen is None:
+        if run is None:
             missed.append(f"{node.name}: never runs")
             continue
-        whole = [line for line in seen["missing_lines"] if line in lines]
-        arcs = [(a, b) for a, b in seen["missing_branches"] if a in lines and a not in whole and abs(b) not in whole]
-        total += len([1 for a, _ in seen["executed_branches"] if a in lines]) + len(arcs) + len(whole)
+        unrun = [line for line in run["missing_lines"] if line in lines]
+        arcs = [(a, b) for a, b in run["missing_branches"] if a in lines and a not in unrun and abs(b) not in unrun]
+        total += len([1 for a, _ in run["executed_branches"] if a in lines]) + len(arcs) + len(unrun)
         text = dict(zip(node.numbers, node.code.split("\n"), strict=True))
-        missed += [f"{node.name}: line {line} is never run: {text[line].strip()}" for line in whole]
+        missed += [f"{node.name}: line {line} is never run: {text[line].strip()}" for line in unrun]
         missed += [f"{node.name}: line {a} never goes to {_target(b, text)}: {text[a].strip()}" for a, b in arcs]
     return Branches(total, tuple(missed))
 

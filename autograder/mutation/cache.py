@@ -23,11 +23,11 @@ def read(name: str, key: str) -> Measures | None:
     """Return the measures of an exercise under a key, if they were kept."""
     path = _path(name, key)
     try:
-        found = from_dict(json.loads(path.read_text(encoding="utf-8")))
+        measures = from_dict(json.loads(path.read_text(encoding="utf-8")))
         os.utime(path)  # what is used is kept
     except (OSError, ValueError, KeyError, TypeError):  # deleted meanwhile, or from another version
         return None
-    return found
+    return measures
 
 
 def write(name: str, key: str, measures: Measures) -> None:

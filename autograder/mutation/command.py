@@ -19,18 +19,18 @@ def run(names: Sequence[str], *, mutants: bool, coverage: bool, toml: bool = Fal
     order = sorted(names, key=lambda name: len(_source(name)))
     taken = dict(zip(order, parallel_map(_measured, order), strict=True))
     errors = [f"{name}: {text}" for name, text in taken.items() if isinstance(text, str)]
-    found = {name: measures for name in names if isinstance(measures := taken[name], Measures)}
+    measured = {name: measures for name in names if isinstance(measures := taken[name], Measures)}
     lines = list(errors)
-    for name, measures in found.items():
+    for name, measures in measured.items():
         if mutants:
             lines += report.entries(name, measures) if toml else report.survivors(name, measures)
         if coverage and not toml:
             lines += report.missed(name, measures)
     print("\n".join(lines))
     if not toml:
-        print("\n".join(report.table(found)))
+        print("\n".join(report.table(measured)))
     if write:
-        grown = record.write(found)
+        grown = record.write(measured)
         print("\n".join(grown))
         return 1 if grown or errors else 0
     return 1 if lines else 0

@@ -26,13 +26,13 @@ def comparison(place: Place) -> Iterator[Change]:
     node = place.node
     assert isinstance(node, ast.Compare)
     for i, operator in enumerate(node.ops):
-        left, right = [node.left, *node.comparators][i : i + 2]
+        first, right = [node.left, *node.comparators][i : i + 2]
         for other in _COMPARISONS[type(operator)]:
             if isinstance(operator, (ast.Eq, ast.NotEq)) and other not in (ast.Eq, ast.NotEq):
-                if not (_is_ordered(left) and _is_ordered(right)):
+                if not (_is_ordered(first) and _is_ordered(right)):
                     continue
                 # What is never negative is 0 where it is at most 0.
-                if _is_constant(right, 0) and _is_count(left) and other in (ast.LtE, ast.Gt):
+                if _is_constant(right, 0) and _is_count(first) and other in (ast.LtE, ast.Gt):
                     continue
             ops = [*node.ops[:i], other(), *node.ops[i + 1 :]]
             yield "comparison", ast.Compare(node.left, ops, node.comparators), ""
@@ -58,7 +58,7 @@ def _is_ordered(node: ast.expr) -> bool:
 def _is_count(node: ast.expr) -> bool:
     text = ast.unparse(node)
     is_remainder = isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mod)
-    return is_remainder or any(word in text for word in ("len(", ".numel()", ".shape[", ".ndim", ".size("))
+    return is_remainder or any(part in text for part in ("len(", ".numel()", ".shape[", ".ndim", ".size("))
 
 
 _ARITHMETIC: dict[type[ast.operator], tuple[type[ast.operator], ...]] = {
@@ -105,8 +105,8 @@ def boolean(place: Place) -> Iterator[Change]:
     other: ast.boolop = ast.Or() if isinstance(node.op, ast.And) else ast.And()
     yield "boolean", ast.BoolOp(other, node.values), ""
     for i in range(len(node.values)):
-        left = [*node.values[:i], *node.values[i + 1 :]]
-        yield "condition dropped", ast.BoolOp(node.op, left) if len(left) > 1 else left[0], ""
+        remaining = [*node.values[:i], *node.values[i + 1 :]]
+        yield "condition dropped", ast.BoolOp(node.op, remaining) if len(remaining) > 1 else remaining[0], ""
 
 
 def constant(place: Place) -> Iterator[Change]:
@@ -147,8 +147,8 @@ def comprehension(place: Place) -> Iterator[Change]:
     node = place.node
     assert isinstance(node, ast.comprehension)
     for i in range(len(node.ifs)):
-        kept = [*node.ifs[:i], *node.ifs[i + 1 :]]
-        changed = ast.comprehension(node.target, node.iter, kept, node.is_async)
+        conditions = [*node.ifs[:i], *node.ifs[i + 1 :]]
+        changed = ast.comprehension(node.target, node.iter, conditions, node.is_async)
         yield "condition dropped", changed, ""
 
 

@@ -1,6 +1,7 @@
 """What the measures of an exercise depend on, as one key: the code of reference, check, engine and operators, without what is only read.
 
-Comments, docstrings, the layout and sentences (texts with a blank in them: messages, titles) may change, and nothing runs again.
+Comments, docstrings, the layout, sentences (texts with a blank in them: messages, titles) and the names of local variables in checks and
+engine may change, and nothing runs again. Names in a reference count: what is recorded about it quotes its lines.
 """
 
 from __future__ import annotations
@@ -60,13 +61,13 @@ def _files_of_the_check(exercise: Exercise) -> Iterator[Path]:
 
 def _definitions(exercise: Exercise) -> dict[Key, str]:
     """Return the code of the course's definitions that the reference reaches, and that the makers of cases name."""
-    found = {key: _text_digest(node.code) for key, node in reached_code(exercise).items()}
+    digests = {key: _text_digest(node.code) for key, node in reached_code(exercise).items()}
     for file in source_files(declaring_module(exercise)):
         if file.is_relative_to(_PACKAGE / "checks"):
             for key in _named(file):
-                found |= _closure(key)
-    modules = {module for module, _ in found}
-    return found | {(module, ""): _constants(module) for module in modules}
+                digests |= _closure(key)
+    modules = {module for module, _ in digests}
+    return digests | {(module, ""): _constants(module) for module in modules}
 
 
 @cache
@@ -74,18 +75,18 @@ def _named(file: Path) -> frozenset[Key]:
     """Return the definitions of the course that a module names."""
     text = module_source(file)
     modules: dict[str, str] = {}
-    found: set[Key] = set()
+    keys: set[Key] = set()
     for name, (origin, attribute) in text.imports.items():
         if origin.partition(".")[0] == _COURSE:
-            whole = f"{origin}.{attribute}" if attribute else origin
-            if _is_module(whole):
-                modules[name] = whole
+            full_name = f"{origin}.{attribute}" if attribute else origin
+            if _is_module(full_name):
+                modules[name] = full_name
             else:
-                found.add((origin, str(attribute)))
+                keys.add((origin, str(attribute)))
     for node in ast.walk(text.tree):
         if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id in modules:
-            found.add((modules[node.value.id], node.attr))
-    return frozenset(found)
+            keys.add((modules[node.value.id], node.attr))
+    return frozenset(keys)
 
 
 @cache
@@ -122,12 +123,16 @@ def _constants(module: str) -> str:
 
 @cache
 def _file_digest(file: Path) -> str:
-    return _text_digest(file.read_text(encoding="utf-8"))
+    return _digest(_WithNumberedLocals().visit(ast.parse(file.read_text(encoding="utf-8"))))
 
 
 @cache
 def _text_digest(code: str) -> str:
-    return hashlib.sha256(ast.dump(_WithoutSentences().visit(ast.parse(code))).encode()).hexdigest()
+    return _digest(ast.parse(code))
+
+
+def _digest(tree: ast.AST) -> str:
+    return hashlib.sha256(ast.dump(_WithoutSentences().visit(tree)).encode()).hexdigest()
 
 
 class _WithoutSentences(ast.NodeTransformer):
@@ -139,3 +144,35 @@ class _WithoutSentences(ast.NodeTransformer):
     def visit_Expr(self, node: ast.Expr) -> ast.AST:
         is_text = isinstance(node.value, ast.Constant) and isinstance(node.value.value, str)
         return ast.Pass() if is_text else self.generic_visit(node)
+
+
+class _WithNumberedLocals(ast.NodeTransformer):
+    """Replaces the names of a function's local variables, those of functions inside it included, by their order of appearance."""
+
+    def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.AST:
+        renamed: ast.AST = _Renamed(_local_variables(node)).visit(node)
+        return renamed
+
+
+def _local_variables(function: ast.FunctionDef) -> list[str]:
+    nodes = list(ast.walk(function))
+    bound = [node.id for node in nodes if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)]
+    bound += [node.name for node in nodes if isinstance(node, ast.ExceptHandler) and node.name]
+    kept = {node.arg for node in nodes if isinstance(node, ast.arg)}  # a caller may pass them by name
+    for node in nodes:
+        if isinstance(node, ast.Global | ast.Nonlocal):
+            kept.update(node.names)
+    return [name for name in dict.fromkeys(bound) if name not in kept]
+
+
+class _Renamed(ast.NodeTransformer):
+    def __init__(self, names: list[str]) -> None:
+        self.names = {name: f"local {number}" for number, name in enumerate(names)}
+
+    def visit_Name(self, node: ast.Name) -> ast.AST:
+        return ast.Name(self.names.get(node.id, node.id), node.ctx)
+
+    def visit_ExceptHandler(self, node: ast.ExceptHandler) -> ast.AST:
+        self.generic_visit(node)
+        node.name = self.names.get(node.name, node.name) if node.name else None
+        return node

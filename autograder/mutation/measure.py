@@ -84,8 +84,8 @@ def _branches(exercise: Exercise, seconds: float) -> tuple[int, tuple[str, ...]]
     """Return how many branches there are, and those that are missed. To be traced is for a process of its own."""
 
     def traced() -> str:
-        found = branches_of(exercise)
-        return json.dumps([found.total, found.missed])
+        branches = branches_of(exercise)
+        return json.dumps([branches.total, branches.missed])
 
     answer, _ = in_fork(traced, seconds=seconds, memory=2 * MEMORY)
     if answer in (CRASHED, TOO_LONG):

@@ -84,14 +84,14 @@ def _reached(exercise: Exercise) -> tuple[Key, dict[Key, Node]]:
 def _helpers(exercise: Exercise) -> frozenset[Key]:
     """Return the private definitions that a reference reaches without running through a public one."""
     start, _ = _reached(exercise)
-    found: set[Key] = set()
+    helpers: set[Key] = set()
     waiting = [start]
     while waiting:
         for key in _sources().neighbours(*waiting.pop()):
-            if key[1].startswith("_") and key not in found:
-                found.add(key)
+            if key[1].startswith("_") and key not in helpers:
+                helpers.add(key)
                 waiting.append(key)
-    return frozenset(found)
+    return frozenset(helpers)
 
 
 @cache

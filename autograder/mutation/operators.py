@@ -44,16 +44,16 @@ def mutations(code: str, *, guards: bool = True) -> list[Mutation]:
         guards: change guards, too (:mod:`autograder.mutation.guards`).
     """
     tree = ast.parse(code)
-    seen = {ast.unparse(tree)}
-    found = []
+    texts = {ast.unparse(tree)}
+    changes = []
     for place in _places(tree, guards=guards):
         for operator, new, shown in _changes(place):
             text = place.changed(tree, new)
-            if text not in seen:
-                seen.add(text)
+            if text not in texts:
+                texts.add(text)
                 line = int(getattr(place.node, "lineno", getattr(place.owner, "lineno", 1)))
-                found.append(Mutation(operator, line, _shown(place.node), shown or _shown(new), text))
-    return sorted(found, key=lambda mutation: mutation.line)
+                changes.append(Mutation(operator, line, _shown(place.node), shown or _shown(new), text))
+    return sorted(changes, key=lambda mutation: mutation.line)
 
 
 def _shown(node: Any) -> str:

@@ -30,11 +30,11 @@ def measures_of(exercise: Exercise) -> Measures:
     committed = _lines(MEASURES).get(exercise.name)
     if committed is not None and committed["key"] == key:
         return cache.from_dict(committed)
-    found = cache.read(exercise.name, key)
-    if found is None:
-        found = measure(exercise)
-        cache.write(exercise.name, key, found)
-    return found
+    measures = cache.read(exercise.name, key)
+    if measures is None:
+        measures = measure(exercise)
+        cache.write(exercise.name, key, measures)
+    return measures
 
 
 def committed() -> dict[str, Measures]:
@@ -50,8 +50,8 @@ def equivalents_of(exercise: Exercise) -> tuple[Equivalent, ...]:
 
 def matches(exercise: Exercise, survivor: Survivor, entry: Equivalent) -> bool:
     """Whether an entry speaks of a survivor."""
-    said = (entry.of or exercise.name, " ".join(entry.line.split()), entry.before, entry.after)
-    return said == (survivor.of, " ".join(survivor.line.split()), survivor.before, survivor.after)
+    described = (entry.of or exercise.name, " ".join(entry.line.split()), entry.before, entry.after)
+    return described == (survivor.of, " ".join(survivor.line.split()), survivor.before, survivor.after)
 
 
 def unexplained(exercise: Exercise, measures: Measures) -> list[Survivor]:
@@ -72,16 +72,16 @@ def opened() -> Mapping[str, int]:
 
 def write(found: Mapping[str, Measures]) -> list[str]:
     """Commit measures to the two files, and return what keeps an exercise's number of open survivors from being written: it has grown."""
-    kept, numbers, grown = _lines(MEASURES), dict(opened()), []
+    lines, numbers, grown = _lines(MEASURES), dict(opened()), []
     for name, measures in found.items():
         exercise = exercises()[name]
-        kept[name] = {"key": key_of(exercise), **cache.to_dict(measures)}
+        lines[name] = {"key": key_of(exercise), **cache.to_dict(measures)}
         number = len(unexplained(exercise, measures))
         if OPEN.exists() and number > numbers.get(name, 0):
             grown.append(f"{name}: {number} open survivors, and {numbers.get(name, 0)} are recorded: add cases")
         else:
             numbers[name] = number
-    _write(MEASURES, {name: kept[name] for name in exercises() if name in kept})
+    _write(MEASURES, {name: lines[name] for name in exercises() if name in lines})
     _write(OPEN, {name: numbers[name] for name in exercises() if numbers.get(name)})
     return grown
 

@@ -68,8 +68,8 @@ def decorators(place: Place) -> Iterator[Change]:
     for i, decorator in enumerate(node.decorator_list):
         name = name_of(decorator.func if isinstance(decorator, ast.Call) else decorator)
         if name in _GRADIENT_MODES:
-            kept = [*node.decorator_list[:i], *node.decorator_list[i + 1 :]]
-            fields = {**dict(ast.iter_fields(node)), "decorator_list": kept}
+            remaining = [*node.decorator_list[:i], *node.decorator_list[i + 1 :]]
+            fields = {**dict(ast.iter_fields(node)), "decorator_list": remaining}
             yield f"{name} dropped", type(node)(**fields), f"def {node.name} without @{name}"
 
 

@@ -183,13 +183,13 @@ class _SanitiseOnce(BaseConverter):  # type: ignore[misc]
         super().convert_single_notebook(notebook_filename)
 
     def write_single_notebook(self, output: str, resources: Any) -> None:
-        known = resources.pop(EXPORTED, None)
+        exported = resources.pop(EXPORTED, None)
         super().write_single_notebook(output, resources)
         if not self._sanitizing:
             # The journal will say that it is there, also after a power cut.
             with Path(self.writer.build_directory, f"{resources['unique_key']}.ipynb").open("rb") as file:
                 os.fsync(file.fileno())
-        self.written = reader.reads(output) if known is None and not self._sanitizing else known
+        self.written = reader.reads(output) if exported is None and not self._sanitizing else exported
 
 
 class SubmissionRecorder(Autograde, _SanitiseOnce):  # type: ignore[misc]
@@ -296,15 +296,15 @@ class GradebookWriter:
         try:
             recorder = self._recorder("nobody", capture_log()[0])
             for step in (*recorder.sanitize_preprocessors, *recorder.autograde_preprocessors):
-                made = step(parent=recorder)
-                if isinstance(made, AssignLatePenalties):
-                    made.init_plugin()
+                instance = step(parent=recorder)
+                if isinstance(instance, AssignLatePenalties):
+                    instance.init_plugin()
         except (CourseError, NotReleasedError, SQLAlchemyError):
             raise
         except Exception as error:
-            what = f"a step of nbgrader's cannot be used as this configures it ({type(error).__name__}: {error})"
+            message = f"a step of nbgrader's cannot be used as this configures it ({type(error).__name__}: {error})"
             do = f"Mend the class that it names, or {CONFIG_NAME}."
-            raise CourseError(what, where=self.course.root / CONFIG_NAME, do=do) from error
+            raise CourseError(message, where=self.course.root / CONFIG_NAME, do=do) from error
 
     @contextmanager
     def gradebook(self) -> Iterator[CachedGradebook]:
@@ -318,9 +318,9 @@ class GradebookWriter:
             with silence_warnings(), self._shared as gradebook:
                 yield gradebook
         except (SQLAlchemyError, InvalidEntry) as error:
-            raise self._told(error, f"{type(error).__name__}: {error}") from error
+            raise self._as_error(error, f"{type(error).__name__}: {error}") from error
 
-    def _told(self, error: BaseException, reason: str) -> RecordError | CourseError:
+    def _as_error(self, error: BaseException, reason: str) -> RecordError | CourseError:
         """Return what to raise for an exception: what one submission suffers from, or what all of them would."""
         where = sqlite_file(make_url(self.course.gradebook_url)) or self.course.root
         by_submission = not isinstance(error, _OF_THE_MACHINE)
@@ -356,13 +356,13 @@ class GradebookWriter:
             self._sanitised.popitem(last=False)
         return str(notebook)
 
-    def record(self, student: str, executed: str, settled: Collection[str] = ()) -> Recorded:
+    def record(self, student: str, executed: str, manual: Collection[str] = ()) -> Recorded:
         """Record an executed notebook.
 
         Args:
             student: whose it is.
             executed: the notebook, as JSON.
-            settled: the cells that a person has given points to and that wait for nobody, where nbgrader asks for another look.
+            manual: the cells that a person has given points to and that wait for nobody, where nbgrader asks for another look.
 
         Returns:
             What is in the gradebook now.
@@ -371,13 +371,13 @@ class GradebookWriter:
             RecordError: if nbgrader would not.
             CourseError: if it cannot for want of a disk that can be written, or of a gradebook that is whole.
         """
-        log, heard = capture_log()
+        log, errors = capture_log()
         recorder = self._recorder(student, log)
         try:
             recorder.executed = reader.reads(executed)
             with silence_warnings(), self._shared as gradebook:
                 recorder.start()
-                for name in settled:
+                for name in manual:
                     gradebook.find_grade(name, self.chapter, self.chapter, student).needs_manual_grade = False
                     gradebook.db.commit()
                 grades, penalty = self.grades(student)
@@ -385,8 +385,8 @@ class GradebookWriter:
         except Exception as error:
             # As nbgrader does it for what fails before the commit: no graded notebook stays whose grades are not in the gradebook.
             shutil.rmtree(self.course.folder("autograded", student, self.chapter), ignore_errors=True)
-            cause = heard.error or error
-            raise self._told(cause, heard.cause(error)) from cause
+            cause = errors.error or error
+            raise self._as_error(cause, errors.cause(error)) from cause
         return Recorded(recorder.written, grades, penalty)
 
     def record_zero(self, student: str) -> None:
@@ -451,12 +451,12 @@ class GradebookWriter:
             RecordError: as :meth:`gradebook` does.
         """
         with self.gradebook() as gradebook:
-            wanted = sorted(names)
-            for some in (wanted[i : i + _AT_ONCE] for i in range(0, len(wanted), _AT_ONCE)):
-                for known in gradebook.db.scalars(select(Student).where(Student.id.in_(some))):
-                    for field, value in names[known.id].items():
-                        if value and not getattr(known, field):
-                            setattr(known, field, value)
+            ids = sorted(names)
+            for some in (ids[i : i + _AT_ONCE] for i in range(0, len(ids), _AT_ONCE)):
+                for student in gradebook.db.scalars(select(Student).where(Student.id.in_(some))):
+                    for field, value in names[student.id].items():
+                        if value and not getattr(student, field):
+                            setattr(student, field, value)
             gradebook.db.commit()
 
 

@@ -28,16 +28,16 @@ class SubmissionState:
     """What a journal says about one submission.
 
     Attributes:
-        word: the last event.
+        last_event: the last event.
         submission: hash of the submission that the last recording was begun with.
-        settled: cells of it that a person had settled before a recording that was never finished.
-        lost: hash of the submission of which grading came to no end, in a run after the last recording.
+        manual_cells: cells of it that a person had settled before a recording that was never finished.
+        failed_submission: hash of the submission of which grading came to no end, in a run after the last recording.
     """
 
-    word: str = ""
+    last_event: str = ""
     submission: str = ""
-    settled: frozenset[str] = frozenset()
-    lost: str = ""
+    manual_cells: frozenset[str] = frozenset()
+    failed_submission: str = ""
 
 
 NO_STATE = SubmissionState()
@@ -81,18 +81,20 @@ def submission_states(course: Course, chapter: str) -> dict[str, SubmissionState
         name = event.get("event", "")
         if name == STALE:
             for student in event["students"]:
-                states[student] = replace(states.get(student, NO_STATE), word=STALE)
+                states[student] = replace(states.get(student, NO_STATE), last_event=STALE)
         elif name == FAILED:
             before = states.get(event["student"], NO_STATE)
-            states[event["student"]] = replace(before, word=FAILED, lost=event.get("lost") or before.lost)
+            states[event["student"]] = replace(
+                before, last_event=FAILED, failed_submission=event.get("lost") or before.failed_submission
+            )
         elif name == RECORDED:
             states[event["student"]] = SubmissionState(RECORDED)
         elif name == BEGUN:
             before = states.get(event["student"], NO_STATE)
-            settled = frozenset(event.get("settled", ()))
+            manual = frozenset(event.get("settled", ()))
             if before.submission == event["submission"]:
-                settled |= before.settled
-            states[event["student"]] = SubmissionState(BEGUN, event["submission"], settled, before.lost)
+                manual |= before.manual_cells
+            states[event["student"]] = SubmissionState(BEGUN, event["submission"], manual, before.failed_submission)
     return states
 
 
@@ -133,15 +135,15 @@ class Journal:
         """Say that these students' submissions are to be graded again, also if this run does not get to them."""
         self.write(STALE, durable=True, students=list(students))
 
-    def begun(self, student: str, submission: str, settled: Collection[str] = ()) -> None:
+    def begun(self, student: str, submission: str, manual_cells: Collection[str] = ()) -> None:
         """Say that from now on something of a submission may be written, in the gradebook or elsewhere.
 
         Args:
             student: whose.
             submission: hash of what was handed in.
-            settled: cells that a person has settled, and that are to stay settled.
+            manual_cells: cells that a person has settled, and that are to stay settled.
         """
-        more = {"settled": sorted(settled)} if settled else {}
+        more = {"settled": sorted(manual_cells)} if manual_cells else {}
         self.write(BEGUN, durable=True, student=student, submission=submission, **more)
 
     def recorded(self, student: str, **facts: object) -> None:

@@ -68,28 +68,28 @@ class Provenance:
         return changes
 
 
-def _changes(what: str, before: Mapping[str, Any], after: Mapping[str, Any]) -> list[str]:
+def _changes(kind: str, before: Mapping[str, Any], after: Mapping[str, Any]) -> list[str]:
     names = sorted({*before, *after})
     return [
-        f"The {what} {name} was {before.get(name, 'absent')}, it is {after.get(name, 'absent')}."
+        f"The {kind} {name} was {before.get(name, 'absent')}, it is {after.get(name, 'absent')}."
         for name in names
         if before.get(name) != after.get(name)
     ]
 
 
-def describe_isolation(made: Provenance) -> str:
+def describe_isolation(provenance: Provenance) -> str:
     """Return how well a submission was shut in, as a phrase."""
-    if not made.layers:
-        return made.isolation or "unknown"
-    if made.isolation == "sandbox":
-        return f"sandbox ({len(made.layers)} layers)"
-    return f"{made.isolation} ({', '.join(made.layers)})"
+    if not provenance.layers:
+        return provenance.isolation or "unknown"
+    if provenance.isolation == "sandbox":
+        return f"sandbox ({len(provenance.layers)} layers)"
+    return f"{provenance.isolation} ({', '.join(provenance.layers)})"
 
 
-def isolation_line(made: Iterable[Provenance]) -> str:
+def isolation_line(provenances: Iterable[Provenance]) -> str:
     """Return one line on the isolation of the submissions that were run, or nothing if none was."""
     counts: dict[str, int] = {}
-    for one in made:
+    for one in provenances:
         if one.isolation:
             phrase = describe_isolation(one)
             counts[phrase] = counts.get(phrase, 0) + 1
@@ -100,17 +100,17 @@ def isolation_line(made: Iterable[Provenance]) -> str:
     return "isolation: " + ", ".join(f"{phrase} for {count}" for phrase, count in sorted(counts.items()))
 
 
-def changed_since(kept: Sequence[Provenance], now: Provenance, again: str) -> str:
+def changed_since(older: Sequence[Provenance], now: Provenance, again: str) -> str:
     """Return that kept grades were made by other checks or in another environment, as a sentence, or nothing.
 
     Args:
-        kept: what the grades were made with that are not made again.
+        older: what the grades were made with that are not made again.
         now: what a grade would be made with.
         again: the command that makes them again.
     """
     decided = (now.checks, now.package)
-    checks = sum((one.checks, one.package) != decided for one in kept)
-    others = sum((one.checks, one.package) == decided and one.environment != now.environment for one in kept)
+    checks = sum((one.checks, one.package) != decided for one in older)
+    others = sum((one.checks, one.package) == decided and one.environment != now.environment for one in older)
     messages = []
     if checks:
         messages.append(f"the checks have changed since {checks} of these were graded: {again}")

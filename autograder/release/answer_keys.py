@@ -29,19 +29,19 @@ def record_answer_keys(exercises: Iterable[Exercise], store: Path | None = None)
         store: folder in which finished recordings are kept, under a name made of everything that decides them: the code that
             the exercise runs, its known mistakes, and the version of PyTorch. A folder that cannot be written is no obstacle.
     """
-    wanted = list(exercises)
+    requested = list(exercises)
     places = {
         item.name: store / f"{item.name}-{_fingerprint(item)}.safetensors"
-        for item in wanted
+        for item in requested
         if store is not None and _is_declared(item)
     }
-    kept = {name: path.read_bytes() for name, path in places.items() if path.is_file()}
-    missing = [item for item in wanted if item.name not in kept]
-    made = dict(zip((item.name for item in missing), _recorded(missing), strict=True))
-    for name in made.keys() & places.keys():
-        _keep(name, made[name], places[name])
-    found = kept | made
-    return {item.name: found[item.name] for item in wanted}
+    stored = {name: path.read_bytes() for name, path in places.items() if path.is_file()}
+    missing = [item for item in requested if item.name not in stored]
+    new = dict(zip((item.name for item in missing), _recorded(missing), strict=True))
+    for name in new.keys() & places.keys():
+        _keep(name, new[name], places[name])
+    sheets = stored | new
+    return {item.name: sheets[item.name] for item in requested}
 
 
 def _recorded(exercises: Sequence[Exercise]) -> list[bytes]:

@@ -64,11 +64,11 @@ def assign(root: Path, course: Course, chapter_names: Sequence[str]) -> list[Ass
         CourseError: if there is no such chapter, ``course.toml`` is wrong, something has drifted from the reference, a solution would
             get out, nbgrader refuses, or the course folder cannot be written.
     """
-    whole = list(dict.fromkeys(find_chapter(root, name) for name in chapter_names))
-    if not whole:
+    named = list(dict.fromkeys(find_chapter(root, name) for name in chapter_names))
+    if not named:
         raise CourseError("no chapter was named", do="Name at least one, for example 03.")
     plan = read_course_file(course.root, [chapter.name for chapter in chapters(root)])
-    selected = [_selected(chapter, plan, course) for chapter in whole]
+    selected = [_selected(chapter, plan, course) for chapter in named]
     drifts = sync(root, check=True, only=[chapter.name for chapter in selected])
     raise_if_drifted(drifts, "what would be released is not what the reference says", do="Nothing was released.")
     for chapter in selected:
@@ -76,11 +76,11 @@ def assign(root: Path, course: Course, chapter_names: Sequence[str]) -> list[Ass
     with tempfile.TemporaryDirectory() as folder:
         # The last one first: its package has the question sheets of all chapters, which are recorded at once then.
         last_first = sorted(selected, key=lambda chapter: chapter.name, reverse=True)
-        made = {chapter: _make(root, course, chapter, Path(folder)) for chapter in last_first}
-        _refuse_solutions(root, made)
+        materials = {chapter: _make(root, course, chapter, Path(folder)) for chapter in last_first}
+        _refuse_solutions(root, materials)
         contents = {
             chapter: {Path(STUDENT_FOLDER) / path.relative_to(folder): path.read_bytes() for path in paths}
-            for chapter, paths in made.items()
+            for chapter, paths in materials.items()
         }
         return _publish_all(course, contents, selected)
 
@@ -100,16 +100,16 @@ def _publish_all(
     course: Course, contents: Mapping[Chapter, dict[Path, bytes]], selected: Sequence[Chapter]
 ) -> list[Assigned]:
     """Publish chapters in order; say which were, if one of them cannot be."""
-    made: list[Assigned] = []
+    published: list[Assigned] = []
     for chapter in selected:
         try:
-            made.append(_publish(course, chapter, contents[chapter]))
+            published.append(_publish(course, chapter, contents[chapter]))
         except CourseError as error:
-            if not made:
+            if not published:
                 raise
-            before = ", ".join(item.chapter for item in made)
+            before = ", ".join(item.chapter for item in published)
             raise CourseError(error.what, where=error.where, do=f"{error.do} Released before: {before}.") from error
-    return made
+    return published
 
 
 def _make(root: Path, course: Course, chapter: Chapter, folder: Path) -> list[Path]:
@@ -117,12 +117,12 @@ def _make(root: Path, course: Course, chapter: Chapter, folder: Path) -> list[Pa
     return write_student_files(root, chapter, released_notebook(chapter, course.config()), folder)
 
 
-def _refuse_solutions(root: Path, made: Mapping[Chapter, Sequence[Path]]) -> None:
+def _refuse_solutions(root: Path, files: Mapping[Chapter, Sequence[Path]]) -> None:
     """Search what students get, all at once: much of it is the same for every chapter."""
-    registry = next(iter(made)).registry
+    registry = next(iter(files)).registry
     materials = [
         Material(path, chapter.name, provided=frozenset(exercise.name for exercise in provided_exercises(chapter)))
-        for chapter, paths in made.items()
+        for chapter, paths in files.items()
         for path in paths
     ]
     leaks = find_leaks(materials, project_secrets(root, registry), root / PARTS_INDEX)
@@ -163,7 +163,7 @@ def _refuse_company(course: Course, chapter: Chapter) -> None:
 def _undone_on_failure(paths: Sequence[Path], course: Path) -> Iterator[None]:
     """Put files and folders back as they were if the block fails."""
     with tempfile.TemporaryDirectory() as folder:
-        saved = {path: Path(folder) / str(place) for place, path in enumerate(paths)}
+        saved = {path: Path(folder) / str(number) for number, path in enumerate(paths)}
         try:
             for path, copy in saved.items():
                 if path.is_dir():

@@ -50,7 +50,7 @@ class Material:
 
     path: Path
     chapter: str | None = None
-    own: tuple[Path, ...] = ()
+    submissions: tuple[Path, ...] = ()
     provided: frozenset[str] = frozenset()
 
 
@@ -94,22 +94,22 @@ def find_leaks(files: Iterable[Path | Material], secrets: Secrets, store: Path |
     index = PartsIndex.read(store, secrets)
     # Only chapter and own files decide what is secret in a file, so most files share a search.
     searches: dict[tuple[str | None, tuple[Path, ...], frozenset[str]], _Search] = {}
-    found: list[Leak] = []
+    leaks: list[Leak] = []
     for material in materials:
-        audience = material.chapter, material.own, material.provided
+        audience = material.chapter, material.submissions, material.provided
         search = searches.get(audience) or searches.setdefault(audience, _Search(secrets, material))
-        for content in extract_contents(material.path, searched.setdefault(material.own, set())):
-            known = index.parts_in(content)
-            if known is not None and not search.can_leak(known):
+        for content in extract_contents(material.path, searched.setdefault(material.submissions, set())):
+            content_parts = index.parts_in(content)
+            if content_parts is not None and not search.can_leak(content_parts):
                 continue
             texts = search.texts(text_forms(content))
             index.add(content, set().union(*(parts for form in texts for _, parts in form)))
-            found += search.leaks(content.label, *texts)
+            leaks += search.leaks(content.label, *texts)
     index.write(store)
-    return list(dict.fromkeys(found))
+    return list(dict.fromkeys(leaks))
 
 
-def refuse_leaks(leaks: Sequence[Leak], what: str) -> None:
+def refuse_leaks(leaks: Sequence[Leak], message: str) -> None:
     """Raise a CourseError that lists leaks, if there are any.
 
     Raises:
@@ -117,32 +117,32 @@ def refuse_leaks(leaks: Sequence[Leak], what: str) -> None:
     """
     if leaks:
         listed = "\n".join(f"  - {leak}" for leak in leaks)
-        raise CourseError(f"{what}:\n{listed}", do="Nothing was given out. Rewrite what is public, or the solution.")
+        raise CourseError(f"{message}:\n{listed}", do="Nothing was given out. Rewrite what is public, or the solution.")
 
 
 def course_materials(course: Course) -> list[Material]:
     """Return what a course folder holds for students: releases, packages and feedback."""
-    found = []
+    materials = []
     for step in ("release", "student"):
         for path in _files(course.root / step):
             top = path.relative_to(course.root / step).parts[0]
-            found.append(Material(path, top.removesuffix(".zip")))
+            materials.append(Material(path, top.removesuffix(".zip")))
     for path in _files(course.root / "feedback"):
         student, *rest = path.relative_to(course.root / "feedback").parts
         chapter = rest[0] if len(rest) > 1 else None
-        own = sorted(course.folder("submitted", student, chapter).glob("**/*.ipynb")) if chapter else []
-        found.append(Material(path, chapter, tuple(own)))
-    return found
+        submissions = sorted(course.folder("submitted", student, chapter).glob("**/*.ipynb")) if chapter else []
+        materials.append(Material(path, chapter, tuple(submissions)))
+    return materials
 
 
 def site_materials(site: Path) -> list[Material]:
     """Return the files of a built site: pages, sources, search index, downloads."""
-    found = []
+    materials = []
     for path in _files(site):
         parts = path.relative_to(site).parts
         offered = parts[0] == "_downloads" and len(parts) == 3 and _CHAPTER.fullmatch(parts[1])
-        found.append(Material(path, parts[1] if offered else None))
-    return found
+        materials.append(Material(path, parts[1] if offered else None))
+    return materials
 
 
 def written_materials(root: Path) -> list[Material]:
@@ -170,15 +170,18 @@ class _Search:
             "solution": "\n".join([secrets.public_code, *(part for s in out for part in s.parts)]),
             "rubric": secrets.public_words,
         }
-        own = [form for path in material.own for _, forms in extract_texts(path) for form in forms]
-        self._own = {"solution": "\n".join(map(strip_whitespace, own)), "rubric": "\n".join(map(letters_only, own))}
+        own_texts = [form for path in material.submissions for _, forms in extract_texts(path) for form in forms]
+        self._own = {
+            "solution": "\n".join(map(strip_whitespace, own_texts)),
+            "rubric": "\n".join(map(letters_only, own_texts)),
+        }
 
     def texts(self, forms: Sequence[str]) -> tuple[list[_Text], list[_Text]]:
         """Return the forms of a text without white space, and as letters only, each with the parts of secrets in it."""
-        codes, words = (
+        codes, letter_texts = (
             [(text, self._parts_in(text)) for text in map(how, forms)] for how in (strip_whitespace, letters_only)
         )
-        return codes, words
+        return codes, letter_texts
 
     def can_leak(self, present: Set[str]) -> bool:
         """Whether a text with these parts of secrets may be a leak. False is certain; True asks for a look at the text."""
@@ -193,10 +196,10 @@ class _Search:
                 return True
         return False
 
-    def leaks(self, label: str, codes: Sequence[_Text], words: Sequence[_Text]) -> Iterator[Leak]:
+    def leaks(self, label: str, codes: Sequence[_Text], letter_texts: Sequence[_Text]) -> Iterator[Leak]:
         """Yield the leaks of a text from the two lists that :meth:`texts` returns."""
-        for secret in self._secrets_with(set().union(*(parts for _, parts in (*codes, *words)))):
-            part = self._part(secret, words if secret.kind == "rubric" else codes)
+        for secret in self._secrets_with(set().union(*(parts for _, parts in (*codes, *letter_texts)))):
+            part = self._part(secret, letter_texts if secret.kind == "rubric" else codes)
             if part is not None:
                 yield Leak(label, secret.kind, secret.name, part)
 
@@ -206,9 +209,9 @@ class _Search:
 
     def _part(self, secret: Secret, texts: Iterable[tuple[str, Set[str]]]) -> str | None:
         kind = "rubric" if secret.kind == "rubric" else "solution"
-        own, public = self._own[kind], self._public[kind]
-        for text, there in texts:
-            present = [part for part in secret.parts if part in there and part not in own]
+        own_text, public = self._own[kind], self._public[kind]
+        for text, parts_in_text in texts:
+            present = [part for part in secret.parts if part in parts_in_text and part not in own_text]
             if present and secret.kind not in ("solution", "known mistake", "rubric"):
                 return present[0]
             rare = next((part for part in present if part not in public), None)
@@ -235,21 +238,21 @@ def _enough(count: int) -> int:
 def _together(parts: Sequence[str], text: str) -> int:
     """Return how many different parts stand close to each other in a text."""
     reach = 3 * sum(map(len, parts)) + 300
-    places = sorted((place, index) for index, part in enumerate(parts) for place in _places(part, text))
+    places = sorted((position, index) for index, part in enumerate(parts) for position in _places(part, text))
     best, first = 0, 0
-    for last, (place, _) in enumerate(places):
-        while place - places[first][0] > reach:
+    for last, (position, _) in enumerate(places):
+        while position - places[first][0] > reach:
             first += 1
         best = max(best, len({index for _, index in places[first : last + 1]}))
     return best
 
 
 def _places(part: str, text: str) -> Iterator[int]:
-    place = text.find(part)
-    while place >= 0:
-        yield place
-        place = text.find(part, place + 1)
+    position = text.find(part)
+    while position >= 0:
+        yield position
+        position = text.find(part, position + 1)
 
 
-def _files(folder: Path, wanted: Callable[[Path], bool] = Path.is_file) -> list[Path]:
-    return [path for path in sorted(folder.rglob("*")) if wanted(path) and path.suffix.casefold() not in NOT_TEXT]
+def _files(folder: Path, accept: Callable[[Path], bool] = Path.is_file) -> list[Path]:
+    return [path for path in sorted(folder.rglob("*")) if accept(path) and path.suffix.casefold() not in NOT_TEXT]

@@ -57,9 +57,9 @@ def _has_code(lesson: Path) -> bool:
 
 def _executed(chapters: Sequence[Chapter]) -> dict[str, Any]:
     """Return lessons with their outputs by chapter, from the cache of executions where they are there."""
-    found: dict[str, Any] = {}
+    notebooks: dict[str, Any] = {}
     if not chapters:
-        return found
+        return notebooks
     root = chapters[0].root
     base = root / lesson_cache.EXECUTIONS
     cache = get_cache(str(lesson_cache.execution_cache_path(root, base)))
@@ -67,7 +67,7 @@ def _executed(chapters: Sequence[Chapter]) -> dict[str, Any]:
     for chapter in chapters:
         notebook = read_myst_markdown_notebook(chapter.lesson.read_text(encoding="utf-8"), path=chapter.lesson)
         try:
-            _, found[chapter.name] = cache.merge_match_into_notebook(notebook)
+            _, notebooks[chapter.name] = cache.merge_match_into_notebook(notebook)
         except KeyError:
             waiting.append((chapter, notebook))
     with ThreadPoolExecutor(max(2, available_cores())) as threads:
@@ -75,8 +75,8 @@ def _executed(chapters: Sequence[Chapter]) -> dict[str, Any]:
             bundle = CacheBundleIn(notebook, str(chapter.lesson), data={"execution_seconds": seconds})
             with _alone(base):
                 cache.cache_notebook_bundle(bundle, check_validity=False, overwrite=True)
-            found[chapter.name] = notebook
-    return found
+            notebooks[chapter.name] = notebook
+    return notebooks
 
 
 @contextmanager
@@ -123,9 +123,9 @@ def _for_students(chapter: Chapter, executed: Any) -> Any:
         if cell.cell_type == "markdown":
             notebook.cells.append(nbformat.v4.new_markdown_cell(plain(cell.source)))
         elif cell.cell_type == "code":
-            kept = [_stored(output) for output in cell.outputs]
-            notebook.cells.append(nbformat.v4.new_code_cell(cell.source, outputs=kept, metadata=_folded(cell)))
-            outputs[source_key(cell.source)] = kept
+            stored = [_stored(output) for output in cell.outputs]
+            notebook.cells.append(nbformat.v4.new_code_cell(cell.source, outputs=stored, metadata=_folded(cell)))
+            outputs[source_key(cell.source)] = stored
     name = f"{chapter.name}.ipynb"
     first = nbformat.v4.new_code_cell(_FIRST.format(notebook=name))
     note = nbformat.v4.new_markdown_cell(_NOTE.format(number=chapter.name.partition("_")[0]))
@@ -133,7 +133,7 @@ def _for_students(chapter: Chapter, executed: Any) -> Any:
     notebook.cells[1:1] = [note, first]
     notebook.metadata["tfcourse"] = {
         "lesson": chapter.name,
-        "outputs": {key: kept for key, kept in outputs.items() if kept},
+        "outputs": {key: stored for key, stored in outputs.items() if stored},
     }
     set_cell_ids(notebook)
     return notebook
@@ -144,10 +144,10 @@ _KERNEL = {"name": "python3", "display_name": "Python 3 (ipykernel)", "language"
 
 def _stored(output: Any) -> Any:
     """Return an output without what differs from run to run and without what no notebook program shows."""
-    kept = {key: value for key, value in output.items() if key != "execution_count"}
+    stable = {key: value for key, value in output.items() if key != "execution_count"}
     if output.output_type == "execute_result":
-        kept["execution_count"] = None
-    return nbformat.from_dict(kept)
+        stable["execution_count"] = None
+    return nbformat.from_dict(stable)
 
 
 def _folded(cell: Any) -> dict[str, Any]:

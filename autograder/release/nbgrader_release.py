@@ -115,8 +115,8 @@ def _make_gradebook(directory: CourseDirectory) -> None:
         return
     half = path.with_name(f"{path.name}.new")
     # What SQLite left beside a gradebook that was moved away would be played into this one.
-    for left in (half, *sqlite_sidecar_files(half), *sqlite_sidecar_files(path)):
-        left.unlink(missing_ok=True)
+    for leftover in (half, *sqlite_sidecar_files(half), *sqlite_sidecar_files(path)):
+        leftover.unlink(missing_ok=True)
     Gradebook(URL.create("sqlite", database=str(half)), directory.course_id).close()
     half.replace(path)
 

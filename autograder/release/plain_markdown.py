@@ -67,7 +67,7 @@ class PlainMarkdown:
     """
 
     chapter: str
-    known: References
+    references: References
     _numbers: dict[str, int] = field(default_factory=dict)
 
     def number_equations(self, texts: Iterator[str]) -> None:
@@ -106,13 +106,13 @@ class PlainMarkdown:
         raise ValueError(f"{match[0]}: there is no plain form of the role {role!r}; give it one in {__name__}")
 
     def _citation(self, role: str, keys: str) -> str:
-        works = [self.known.works[key.strip()] for key in keys.split(",")]
+        works = [self.references.works[key.strip()] for key in keys.split(",")]
         if role == "cite:t":
             return " and ".join(f"{authors} ({year})" for authors, year in works)
         return "(" + "; ".join(f"{authors}, {year}" for authors, year in works) + ")"
 
     def _link(self, label: str, title: str) -> str:
-        chapter, heading = self.known.headings[label]
+        chapter, heading = self.references.headings[label]
         heading = _ROLE.sub(self._role, heading)
         if chapter == self.chapter:
             return f"[{title or heading}](#{heading.replace(' ', '-')})"

@@ -73,11 +73,11 @@ class Secrets:
     @cached_property
     def _automaton(self) -> ahocorasick.Automaton:
         # To look for two thousand parts one by one takes a hundred times as long as to read the text once.
-        found = ahocorasick.Automaton()
+        automaton = ahocorasick.Automaton()
         for part in self.all_parts:
-            found.add_word(part, part)
-        found.make_automaton()
-        return found
+            automaton.add_word(part, part)
+        automaton.make_automaton()
+        return automaton
 
     @cached_property
     def public_code(self) -> str:
@@ -93,17 +93,17 @@ class Secrets:
 def project_secrets(root: Path, registry: Mapping[str, Exercise] | None = None) -> Secrets:
     """Return what must not get out of a project, and what is public in it."""
     every = chapters(root, registry)
-    known = every[0].registry if every else dict(registry or {})
-    items = [_solution(exercise) for exercise in known.values()]
-    items += [mistake for exercise in known.values() for mistake in _mistakes(exercise)]
-    items += [Secret("hidden test", name, "", (strip_whitespace(hidden_test(name)),)) for name in known]
+    declared = every[0].registry if every else dict(registry or {})
+    items = [_solution(exercise) for exercise in declared.values()]
+    items += [mistake for exercise in declared.values() for mistake in _mistakes(exercise)]
+    items += [Secret("hidden test", name, "", (strip_whitespace(hidden_test(name)),)) for name in declared]
     items += [rubric for chapter in every for rubric in _rubrics(chapter)]
     items += [
         Secret("marker", m, "", (strip_whitespace(m),))
         for m in (BEGIN_SOLUTION, END_SOLUTION, BEGIN_HIDDEN, END_HIDDEN)
     ]
     items.append(Secret("canary", CANARY, "", (strip_whitespace(CANARY),)))
-    return Secrets(tuple(item for item in items if item.parts), tuple(_public(root, known)))
+    return Secrets(tuple(item for item in items if item.parts), tuple(_public(root, declared)))
 
 
 def written_texts(root: Path) -> list[Path]:
@@ -143,8 +143,8 @@ def code_parts(lines: Sequence[str]) -> tuple[str, ...]:
     """Return the lines of a body as they are searched for; of a body without a long line, the whole."""
     parts = [strip_whitespace(part) for line in lines for part in _code_and_comment(line)]
     long = [part for part in parts if len(part) >= _LINE_LENGTH]
-    whole = "".join(parts)
-    return tuple(dict.fromkeys(long or ([whole] if len(whole) >= _LINE_LENGTH else [])))
+    body = "".join(parts)
+    return tuple(dict.fromkeys(long or ([body] if len(body) >= _LINE_LENGTH else [])))
 
 
 def _code_and_comment(line: str) -> tuple[str, ...]:

@@ -119,25 +119,25 @@ def _package_files(chapter: Chapter, version: str) -> dict[str, bytes]:
     folder = Path(str(tfcourse.__file__)).parent
     modules = {path: module_source(path) for path in sorted(folder.rglob("*.py"))}
     stubs_of = _stubs_by_file(chapter)
-    found: dict[str, bytes] = {}
+    files: dict[str, bytes] = {}
     for path, module in modules.items():
         stubs = stubs_of.get(path.resolve(), {})
         text = student_module(module, stubs, _needed_elsewhere(path, modules, stubs_of)) if stubs else module.text
         if path == folder / "__init__.py":
             text = _with_version(text, version)
-        found[f"tfcourse/{path.relative_to(folder).as_posix()}"] = text.encode()
+        files[f"tfcourse/{path.relative_to(folder).as_posix()}"] = text.encode()
     for path in sorted(folder.rglob("*")):
         if path.is_file() and path.suffix not in (".py", ".pyc") and not path.name.startswith("."):
-            found[f"tfcourse/{path.relative_to(folder).as_posix()}"] = path.read_bytes()
-    return found
+            files[f"tfcourse/{path.relative_to(folder).as_posix()}"] = path.read_bytes()
+    return files
 
 
 def _stubs_by_file(chapter: Chapter) -> dict[Path, dict[str, str]]:
-    found: dict[Path, dict[str, str]] = {}
+    stubs: dict[Path, dict[str, str]] = {}
     for name, exercise in secret_exercises(chapter).items():
         module, _ = find_definition(exercise.reference)
-        found.setdefault(module.path.resolve(), {})[name] = exercise.chapter
-    return found
+        stubs.setdefault(module.path.resolve(), {})[name] = exercise.chapter
+    return stubs
 
 
 def _needed_elsewhere(
@@ -145,9 +145,12 @@ def _needed_elsewhere(
 ) -> set[str]:
     """Return the names that modules without any stub take from this one."""
     name = f"tfcourse.{path.stem}"
-    whole = (module for other, module in modules.items() if not stubs_of.get(other.resolve()))
+    complete = (module for other, module in modules.items() if not stubs_of.get(other.resolve()))
     return {
-        attribute for module in whole for origin, attribute in module.imports.values() if origin == name and attribute
+        attribute
+        for module in complete
+        for origin, attribute in module.imports.values()
+        if origin == name and attribute
     }
 
 
@@ -162,12 +165,12 @@ def _engine_files(site: str) -> dict[str, bytes]:
     """Return the engine of the checks; nothing else of the autograder is for students."""
     folder = Path(str(autograder.__file__)).parent
     paths = [folder / "__init__.py", *sorted((folder / "checking").rglob("*.py"))]
-    found = {f"autograder/{path.relative_to(folder).as_posix()}": path.read_bytes() for path in paths}
-    found["autograder/checking/stamp.py"] = (
+    files = {f"autograder/{path.relative_to(folder).as_posix()}": path.read_bytes() for path in paths}
+    files["autograder/checking/stamp.py"] = (
         '"""Which release of the checks this package has, and where the course\'s site is published."""\n\n'
         f'STAMP = "{checks_stamp()}"\nSITE = "{site}"\n'
     ).encode()
-    return found
+    return files
 
 
 def _recordings(root: Path, chapter: Chapter) -> dict[str, bytes]:

@@ -77,15 +77,15 @@ def student_files(root: Path, out_dir: Path, only: Sequence[str] | None = None) 
     lessons = lesson_notebooks(list(notebooks))
     # The last package first: it has the question sheets of all chapters, which are recorded at once then.
     wheels = {chapter: _wheel(root, chapter, code, notebooks[chapter].parent) for chapter in reversed(notebooks)}
-    found = {chapter.name: [notebook, wheels[chapter]] for chapter, notebook in notebooks.items()}
+    files = {chapter.name: [notebook, wheels[chapter]] for chapter, notebook in notebooks.items()}
     for chapter, notebook in notebooks.items():
         if chapter.name in lessons:
-            found[chapter.name].append(notebook.with_name(lesson_name(chapter)))
-            write_all_or_none({found[chapter.name][-1]: lessons[chapter.name]})
-    materials = [Material(path, chapter) for chapter, paths in found.items() for path in paths]
+            files[chapter.name].append(notebook.with_name(lesson_name(chapter)))
+            write_all_or_none({files[chapter.name][-1]: lessons[chapter.name]})
+    materials = [Material(path, chapter) for chapter, paths in files.items() for path in paths]
     leaks = find_leaks(materials, project_secrets(root), root / PARTS_INDEX)
     refuse_leaks(leaks, "the downloads would give solutions away")
-    return found
+    return files
 
 
 def _notebook(root: Path, chapter: Chapter, code: str) -> bytes:
@@ -116,8 +116,8 @@ def write_student_files(root: Path, chapter: Chapter, notebook: bytes, folder: P
     Returns:
         The files, the archive last.
     """
-    own = folder / chapter.name
-    wheel = build_student_wheel(root, chapter, own)
+    chapter_folder = folder / chapter.name
+    wheel = build_student_wheel(root, chapter, chapter_folder)
     contents = {f"{chapter.name}.ipynb": notebook, wheel.name: wheel.read_bytes()}
     contents |= {lesson_name(chapter): lesson for lesson in lesson_notebooks([chapter]).values()}
     text = _README.format(
@@ -131,5 +131,7 @@ def write_student_files(root: Path, chapter: Chapter, notebook: bytes, folder: P
     contents |= assistant_files(chapter.name)
     archive = folder / f"{chapter.name}.zip"
     inside = {f"{chapter.name}/{name}": content for name, content in contents.items()}
-    write_all_or_none({**{own / name: content for name, content in contents.items()}, archive: zipped(inside)})
-    return [*(own / name for name in contents), archive]
+    write_all_or_none(
+        {**{chapter_folder / name: content for name, content in contents.items()}, archive: zipped(inside)}
+    )
+    return [*(chapter_folder / name for name in contents), archive]

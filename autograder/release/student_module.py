@@ -42,13 +42,13 @@ def student_module(module: ModuleSource, stubs: Mapping[str, str], needed: Colle
     """
     if not any(name in module.definitions for name in stubs):
         return module.text
-    kept = _kept_helpers(module, stubs, needed)
+    helpers = _kept_helpers(module, stubs, needed)
     lines: list[str] = []
     before: ast.stmt | None = None
     for statement in module.tree.body:
         if before is not None:
             lines += [""] * _blank_lines(module, before, statement)
-        lines.append(_piece(module, statement, stubs, kept))
+        lines.append(_piece(module, statement, stubs, helpers))
         before = statement
     return _GENERATED + "\n".join(lines) + "\n"
 
@@ -65,13 +65,13 @@ def _blank_lines(module: ModuleSource, before: ast.stmt, after: ast.stmt) -> int
     return min(2, sum(1 for line in between if not line.strip()))
 
 
-def _piece(module: ModuleSource, statement: ast.stmt, stubs: Mapping[str, str], kept: Collection[str]) -> str:
+def _piece(module: ModuleSource, statement: ast.stmt, stubs: Mapping[str, str], helpers: Collection[str]) -> str:
     if isinstance(statement, _KINDS):
         chapter = stubs.get(statement.name)
         if chapter is not None:
             message = f"{statement.name} is an exercise of chapter {chapter}: write it in the notebook"
             return _hollow(module, statement, message)
-        if is_private(statement.name) and statement.name not in kept:
+        if is_private(statement.name) and statement.name not in helpers:
             return _hollow(module, statement, f"{statement.name} belongs to the solution of an exercise")
     elif not _is_harmless(statement):
         raise CourseError(
@@ -100,13 +100,13 @@ def _is_harmless(statement: ast.stmt) -> bool:
 
 
 def _kept_helpers(module: ModuleSource, stubs: Mapping[str, str], needed: Collection[str]) -> set[str]:
-    whole = [name for name in module.definitions if name not in stubs and not is_private(name)]
+    public = [name for name in module.definitions if name not in stubs and not is_private(name)]
     checking = [
         name
         for name, node in module.definitions.items()
         if is_private(name) and isinstance(node, _KINDS) and returns_none(node)
     ]
-    return {*checking, *_reached(module, [*whole, *checking, *needed], past=set(stubs))}
+    return {*checking, *_reached(module, [*public, *checking, *needed], past=set(stubs))}
 
 
 def _reached(module: ModuleSource, start: Iterable[str], past: Collection[str] = ()) -> set[str]:

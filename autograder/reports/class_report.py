@@ -154,8 +154,8 @@ class ChapterSummary:
             "distribution": [vars(bin_) for bin_ in self.bins],
             "exercises": [vars(exercise) | {"pass_rate": exercise.pass_rate} for exercise in self.exercises],
             "misconceptions": [
-                {"exercise": seen.exercise, "name": seen.diagnosis.name, "students": seen.students}
-                for seen in self.misconceptions
+                {"exercise": summary.exercise, "name": summary.diagnosis.name, "students": summary.students}
+                for summary in self.misconceptions
             ],
             "failed": {work.grade.student: work.problems for work in self.failed},
             "remarks": {work.grade.student: work.remarks for work in self.remarked},
@@ -186,8 +186,8 @@ def summarise(works: Iterable[Work], not_brought_in: Mapping[str, Sequence[str]]
     for work in works:
         by_chapter[work.grade.chapter].append(work)
     return [
-        _chapter(chapter, sorted(own, key=lambda w: w.grade.student), tuple(not_brought_in.get(chapter, ())))
-        for chapter, own in sorted(by_chapter.items())
+        _chapter(chapter, sorted(chapter_works, key=lambda w: w.grade.student), tuple(not_brought_in.get(chapter, ())))
+        for chapter, chapter_works in sorted(by_chapter.items())
     ]
 
 
@@ -236,11 +236,11 @@ def _distribution(works: Sequence[Work]) -> tuple[Bin, ...]:
 
 
 def _exercises(works: Sequence[Work]) -> tuple[ExerciseSummary, ...]:
-    found: dict[str, dict[str, ExerciseResult]] = {}
+    by_exercise: dict[str, dict[str, ExerciseResult]] = {}
     for work in works:
         for result in work.exercises:
-            found.setdefault(result.name, {})[work.grade.student] = result
-    return tuple(_exercise(name, results) for name, results in found.items())
+            by_exercise.setdefault(result.name, {})[work.grade.student] = result
+    return tuple(_exercise(name, results) for name, results in by_exercise.items())
 
 
 def _exercise(name: str, results: dict[str, ExerciseResult]) -> ExerciseSummary:
@@ -266,13 +266,15 @@ def mark(result: ExerciseResult) -> str:
 
 
 def _misconceptions(works: Sequence[Work]) -> tuple[MisconceptionSummary, ...]:
-    seen: dict[tuple[str, Diagnosis], list[str]] = defaultdict(list)
+    students: dict[tuple[str, Diagnosis], list[str]] = defaultdict(list)
     for work in works:
         for result in work.exercises:
             for diagnosis in result.verdict.diagnoses if result.verdict else ():
-                seen[result.name, diagnosis].append(work.grade.student)
-    found = [MisconceptionSummary(exercise, diagnosis, tuple(who)) for (exercise, diagnosis), who in seen.items()]
-    return tuple(sorted(found, key=lambda m: (-len(m.students), m.exercise, m.diagnosis.name)))
+                students[result.name, diagnosis].append(work.grade.student)
+    summaries = [
+        MisconceptionSummary(exercise, diagnosis, tuple(who)) for (exercise, diagnosis), who in students.items()
+    ]
+    return tuple(sorted(summaries, key=lambda m: (-len(m.students), m.exercise, m.diagnosis.name)))
 
 
 def render(summaries: Sequence[ChapterSummary], *, title: str, folder: Path) -> str:

@@ -86,8 +86,8 @@ def export(grades: Sequence[Grade], form: str, folder: Path) -> list[Exported]:
             do="tfcourse report says why; --format csv exports what there is.",
         )
     begun = {grade.chapter for grade in grades if grade.handed_in}
-    told = [grade for grade in grades if grade.chapter in begun]
-    tables = _WRITERS[form](sorted(told, key=lambda grade: (grade.chapter, grade.student)))
+    included = [grade for grade in grades if grade.chapter in begun]
+    tables = _WRITERS[form](sorted(included, key=lambda grade: (grade.chapter, grade.student)))
     try:
         write_all_or_none({folder / table.name: table.text.encode() for table in tables})
     except CourseError as error:
@@ -129,13 +129,13 @@ def not_begun(grades: Iterable[Grade]) -> str:
 
 def open_choices(grades: Iterable[Grade]) -> str:
     """Return of whom it is open which notebook counts, as a sentence, or nothing if it is of nobody."""
-    found = [grade for grade in grades if not grade.decided]
-    if not found:
+    undecided = [grade for grade in grades if not grade.decided]
+    if not undecided:
         return ""
-    who = ", ".join(f"{grade.student} ({grade.chapter})" for grade in found)
-    one = len(found) == 1
+    who = ", ".join(f"{grade.student} ({grade.chapter})" for grade in undecided)
+    one = len(undecided) == 1
     return (
-        f"to decide: {len(found)} submission{'' if one else 's'} of several notebooks {'has' if one else 'have'} no points before one "
+        f"to decide: {len(undecided)} submission{'' if one else 's'} of several notebooks {'has' if one else 'have'} no points before one "
         f"is chosen (tfcourse choose STUDENT CHAPTER FILE): {who}"
     )
 
@@ -176,8 +176,8 @@ def _canvas(grades: Sequence[Grade]) -> list[_Table]:
     header = ["Student", "ID", "SIS User ID", "SIS Login ID", "Section", *chapters]
     possible = ["    Points Possible", "", "", "", "", *(_number(best[chapter]) for chapter in chapters)]
     rows: list[Sequence[object]] = [possible]
-    for student, own in groupby(handed_in, key=lambda grade: grade.student):
-        scores = {grade.chapter: grade for grade in own}
+    for student, grades_of_student in groupby(handed_in, key=lambda grade: grade.student):
+        scores = {grade.chapter: grade for grade in grades_of_student}
         one = next(iter(scores.values()))
         name = f"{one.last_name}, {one.first_name}".strip(", ") or student
         # An id that was made of the name in a download is nobody's login.
@@ -206,17 +206,17 @@ def _moodle(grades: Sequence[Grade]) -> list[_Table]:
     ]
     tables = []
     for chapter, group in groupby(_graded(grades), key=lambda grade: grade.chapter):
-        own = list(group)
-        known = [grade for grade in own if grade.moodle_id]
-        if not known:
+        chapter_grades = list(group)
+        numbered = [grade for grade in chapter_grades if grade.moodle_id]
+        if not numbered:
             raise CourseError(
                 f"no student's Moodle number for {chapter} is known: they come with Moodle's own download of the submissions",
                 do="Grade that download (tfcourse autograde CHAPTER --submissions ZIP); or use --format csv and Moodle's grade "
                 "import, which finds students by their email address.",
             )
-        rows = [_moodle_row(grade) for grade in known]
-        left_out = [grade for grade in own if not grade.moodle_id]
-        tables.append(_Table(f"moodle-{chapter}.csv", header, rows, known, left_out))
+        rows = [_moodle_row(grade) for grade in numbered]
+        left_out = [grade for grade in chapter_grades if not grade.moodle_id]
+        tables.append(_Table(f"moodle-{chapter}.csv", header, rows, numbered, left_out))
     return tables
 
 

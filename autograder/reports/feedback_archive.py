@@ -75,7 +75,7 @@ def export_feedback(
     roster = read_roster(course)
     name_of = _NAMES[platform]
     files: dict[Path, bytes] = {}
-    found = []
+    archives_written = []
     for chapter in chapters:
         pages, left_out = _pages(course, chapter, platform, roster)
         entries = [(name_of(roster[student], chapter), page.read_bytes()) for student, page in pages]
@@ -87,11 +87,11 @@ def export_feedback(
         files.update(zip(paths, archives, strict=True))
         if pages or left_out:
             students = tuple(student for student, _ in pages)
-            found.append(FeedbackArchive(chapter, tuple(paths), students, tuple(left_out)))
+            archives_written.append(FeedbackArchive(chapter, tuple(paths), students, tuple(left_out)))
     if not files:
-        raise CourseError(_why_nothing(found, platform), do=_REMEDY)
+        raise CourseError(_why_nothing(archives_written, platform), do=_REMEDY)
     write_all_or_none(files)
-    return found
+    return archives_written
 
 
 _REMEDY = (
@@ -100,8 +100,8 @@ _REMEDY = (
 )
 
 
-def _why_nothing(found: Iterable[FeedbackArchive], platform: str) -> str:
-    without = sorted({student for archive in found for student in archive.left_out})
+def _why_nothing(archives: Iterable[FeedbackArchive], platform: str) -> str:
+    without = sorted({student for archive in archives for student in archive.left_out})
     if not without:
         return "there are no feedback pages yet"
     return f"nobody's number on {platform.capitalize()} is known; feedback waits for {', '.join(without)}"

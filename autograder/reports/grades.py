@@ -98,11 +98,11 @@ def read_grades(course: Course, chapters: Sequence[str] = ()) -> list[Grade]:
     """
     roster, submitted = read_roster(course), course.folder("submitted")
     with open_gradebook(course) as gradebook:
-        known = sorted(assignment.name for assignment in gradebook.assignments)
+        released = sorted(assignment.name for assignment in gradebook.assignments)
         for chapter in chapters:
-            if chapter not in known:
+            if chapter not in released:
                 raise CourseError(
-                    f"chapter {chapter!r} is not in the gradebook; it has: {', '.join(known) or 'none'}",
+                    f"chapter {chapter!r} is not in the gradebook; it has: {', '.join(released) or 'none'}",
                     where=course.root,
                     do=f"Release it first: {shell_command(course, 'assign', 'CHAPTER')}",
                 )
@@ -114,7 +114,7 @@ def read_grades(course: Course, chapters: Sequence[str] = ()) -> list[Grade]:
                 do=f"Grade what was handed in: {shell_command(course, 'autograde', 'CHAPTER')} --submissions FOLDER_OR_ZIP",
             )
         grades = []
-        for chapter in sorted(chapters or known):
+        for chapter in sorted(chapters or released):
             assignment = gradebook.find_assignment(chapter)
             submissions = {
                 submission.student_id: submission for submission in gradebook.assignment_submissions(chapter)

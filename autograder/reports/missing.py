@@ -19,9 +19,9 @@ _NAMED = 10
 def missing_messages(course: Course, grades: Sequence[Grade]) -> list[str]:
     """Return what is missing, and what to do about it, in sentences; none if nothing is."""
     lacking = not_brought_in(course, grades)
-    told = [str(problem) for chapter, found in lacking.items() for problem in problems(course, chapter, found)]
+    messages = [str(problem) for chapter, pending in lacking.items() for problem in problems(course, chapter, pending)]
     return [
-        *told,
+        *messages,
         *without_result(course, grades),
         *failed(course, grades),
         *filter(None, [removed_submissions(grades)]),
@@ -30,13 +30,13 @@ def missing_messages(course: Course, grades: Sequence[Grade]) -> list[str]:
 
 def gaps(course: Course, grades: Sequence[Grade]) -> dict[str, list[dict[str, str]]]:
     """Return what is missing as plain data, ready for JSON."""
-    found = {"without_result": _lacking_result(grades), "gone": _lacking_submission(grades)}
+    grades_by_kind = {"without_result": _lacking_result(grades), "gone": _lacking_submission(grades)}
     absent = not_brought_in(course, grades)
     return {
         "not_brought_in": [item.to_dict() | {"chapter": chapter} for chapter in absent for item in absent[chapter]],
         **{
-            what: [{"student": grade.student, "chapter": grade.chapter} for grade in lacking]
-            for what, lacking in found.items()
+            kind: [{"student": grade.student, "chapter": grade.chapter} for grade in lacking]
+            for kind, lacking in grades_by_kind.items()
         },
     }
 
@@ -44,7 +44,7 @@ def gaps(course: Course, grades: Sequence[Grade]) -> dict[str, list[dict[str, st
 def not_brought_in(course: Course, grades: Iterable[Grade]) -> dict[str, list[PendingSubmission]]:
     """Return, by chapter, whose submissions a collection was to bring and has not brought; only chapters that lack some."""
     chapters = sorted({grade.chapter for grade in grades})
-    return {chapter: found for chapter in chapters if (found := missing(course, chapter))}
+    return {chapter: pending for chapter in chapters if (pending := missing(course, chapter))}
 
 
 def _lacking_result(grades: Iterable[Grade]) -> list[Grade]:
@@ -60,8 +60,10 @@ def without_result(course: Course, grades: Iterable[Grade]) -> list[str]:
     """Return who has a grade and no result, and how to get one: a sentence per chapter."""
     ordered = sorted(_lacking_result(grades), key=lambda grade: (grade.chapter, grade.student))
     return [
-        _without_result(chapter, [grade.student for grade in own], shell_command(course, "autograde", chapter))
-        for chapter, own in groupby(ordered, lambda grade: grade.chapter)
+        _without_result(
+            chapter, [grade.student for grade in chapter_grades], shell_command(course, "autograde", chapter)
+        )
+        for chapter, chapter_grades in groupby(ordered, lambda grade: grade.chapter)
     ]
 
 
@@ -99,15 +101,15 @@ def _failed(chapter: str, students: Sequence[str], again: str) -> str:
 
 def removed_submissions(grades: Iterable[Grade]) -> str:
     """Return whose submissions are no longer there, and what to do if that is no accident, as a sentence, or nothing."""
-    found = _lacking_submission(grades)
-    if not found:
+    removed = _lacking_submission(grades)
+    if not removed:
         return ""
-    students = sorted({grade.student for grade in found})
+    students = sorted({grade.student for grade in removed})
     are, its, name = ("is", "its", "name") if len(students) == 1 else ("are", "their", "names")
     student = shlex.quote(students[0]) if len(students) == 1 else "STUDENT"
     folder = "folder was" if len(students) == 1 else "folders were"
     return (
-        f"{_count(found)} {are} in the gradebook and no longer in submitted/: {_named(found)}. "
+        f"{_count(removed)} {are} in the gradebook and no longer in submitted/: {_named(removed)}. "
         f"If {its} {folder} renamed, take the old {name} out of the gradebook, with all {its} grades, in the course folder: "
         f"nbgrader db student remove {student} --force"
     )
@@ -115,16 +117,16 @@ def removed_submissions(grades: Iterable[Grade]) -> str:
 
 def unclear(grades: Iterable[Grade]) -> str:
     """Return who stands at 0 and may not have been gradable, as a phrase, or nothing: only a result could tell."""
-    found = [grade for grade in grades if grade.handed_in and grade.gradable is None]
-    if not found:
+    unclear_grades = [grade for grade in grades if grade.handed_in and grade.gradable is None]
+    if not unclear_grades:
         return ""
-    stand, they = ("stands", "it") if len(found) == 1 else ("stand", "they")
-    who = ", ".join(f"{grade.full_name} ({grade.chapter})" for grade in found)
-    return f"{_count(found)} {stand} at 0, and without a result it is not known whether {they} could be graded: {who}"
+    stand, they = ("stands", "it") if len(unclear_grades) == 1 else ("stand", "they")
+    who = ", ".join(f"{grade.full_name} ({grade.chapter})" for grade in unclear_grades)
+    return f"{_count(unclear_grades)} {stand} at 0, and without a result it is not known whether {they} could be graded: {who}"
 
 
-def _count(found: Sequence[object]) -> str:
-    return f"{len(found)} submission{'' if len(found) == 1 else 's'}"
+def _count(submissions: Sequence[object]) -> str:
+    return f"{len(submissions)} submission{'' if len(submissions) == 1 else 's'}"
 
 
 def _named(grades: Sequence[Grade]) -> str:

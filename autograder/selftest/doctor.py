@@ -81,22 +81,22 @@ def examine(course_dir: Path | None = None) -> list[Item]:
 
 
 def _python() -> Item:
-    found = f"{platform.python_version()} on {platform.system()} {platform.machine()}, {os.cpu_count()} cores"
-    return Item("Python", "ok", found)
+    description = f"{platform.python_version()} on {platform.system()} {platform.machine()}, {os.cpu_count()} cores"
+    return Item("Python", "ok", description)
 
 
-def _packages(wanted: dict[str, str], state: State) -> Iterator[Item]:
-    for name, purpose in wanted.items():
+def _packages(purposes: dict[str, str], state: State) -> Iterator[Item]:
+    for name, purpose in purposes.items():
         try:
-            found = version(name)
+            installed = version(name)
         except PackageNotFoundError:
             yield Item(name, state, f"not installed; needed for {purpose}", _INSTALL)
             continue
         range_ = _ranges().get(name, "")
-        if _within(found, range_):
-            yield Item(name, "ok", found)
+        if _within(installed, range_):
+            yield Item(name, "ok", installed)
         else:
-            yield Item(name, state, f"{found}, and the course needs {range_} for {purpose}", _INSTALL)
+            yield Item(name, state, f"{installed}, and the course needs {range_} for {purpose}", _INSTALL)
 
 
 @cache
@@ -111,12 +111,12 @@ def _ranges() -> dict[str, str]:
     return {requirement.name: str(requirement.specifier) for requirement in parsed}
 
 
-def _within(found: str, range_: str) -> bool:
+def _within(installed: str, range_: str) -> bool:
     if not range_:
         return True
     from packaging.specifiers import SpecifierSet
 
-    return SpecifierSet(range_).contains(found, prereleases=True)
+    return SpecifierSet(range_).contains(installed, prereleases=True)
 
 
 def _kernel() -> Iterator[Item]:
@@ -147,19 +147,19 @@ def _devices() -> Iterator[Item]:
 
 
 def _browser() -> Item:
-    found = shutil.which("chromium")
-    if found:
-        return Item("chromium", "ok", found)
+    path = shutil.which("chromium")
+    if path:
+        return Item("chromium", "ok", path)
     return Item("chromium", "note", "not found; only the browser tests need it", "apt-get install chromium")
 
 
 def _isolation() -> Iterator[Item]:
-    from autograder.engine.sandbox.isolation import missing_layers, offered_layers
+    from autograder.engine.sandbox.isolation import available_layers, missing_layers
     from autograder.engine.sandbox.settings import level_of
 
-    there, level = offered_layers(), level_of(offered_layers())
+    layers, level = available_layers(), level_of(available_layers())
     if level == "sandbox":
-        yield Item("isolation", "ok", f"sandbox ({len(there)} layers: {', '.join(there)})")
+        yield Item("isolation", "ok", f"sandbox ({len(layers)} layers: {', '.join(layers)})")
         return
     detail = f"{level}; missing: {', '.join(missing_layers())}"
     remedy = "Grade work you do not trust on a Linux machine, or in a container, that allows user namespaces: docs/threat-model.md"
@@ -195,10 +195,10 @@ def _books(course_dir: Path) -> Item:
     try:
         return Item("gradebook", "ok", _gradebook(Course.open(course_dir)))
     except Exception as error:
-        known = as_course_error(error)
-        if known is None:
+        reported = as_course_error(error)
+        if reported is None:
             raise
-        return Item("gradebook", "missing", str(CourseError(known.what, where=known.where)), known.do)
+        return Item("gradebook", "missing", str(CourseError(reported.what, where=reported.where)), reported.do)
 
 
 def _gradebook(course: Course) -> str:
@@ -209,5 +209,5 @@ def _gradebook(course: Course) -> str:
     return f"{counts} ({course.root})"
 
 
-def _count(number: int, thing: str) -> str:
-    return f"{number} {thing}{'' if number == 1 else 's'}"
+def _count(number: int, noun: str) -> str:
+    return f"{number} {noun}{'' if number == 1 else 's'}"

@@ -51,11 +51,11 @@ class NearestAnswer:
         self._known: dict[Hashable, tuple[Request, Observation]] = {}
         self._counterparts: dict[Hashable, Hashable] = {}
         for section in sheet.sections:
-            asked = [probe.requests for probe in section.probes]
-            for requests, answers in zip(asked[: section.visible], section.expected, strict=False):
+            groups = [probe.requests for probe in section.probes]
+            for requests, answers in zip(groups[: section.visible], section.expected, strict=False):
                 self._known.update(zip(map(content, requests), zip(requests, answers, strict=True), strict=True))
             if counterparts and section.visible is not None:
-                for old, new in zip(asked[: section.visible], asked[section.visible :], strict=False):
+                for old, new in zip(groups[: section.visible], groups[section.visible :], strict=False):
                     self._counterparts.update(zip(map(content, new), map(content, old), strict=True))
 
     def observe(self, request: Request) -> Observation:
@@ -85,27 +85,29 @@ def points_by_lookup(exercise: Exercise, *, seed: int = 0) -> float:
     if not inspect.signature(exercise.reference).parameters:
         return 0.0
     sheet = exercise.sheet(hidden=True, seed=seed)
-    ways = [NearestAnswer(sheet, fit, counterparts=known) for fit in FITS for known in (False, True)]
+    ways = [NearestAnswer(sheet, fit, counterparts=counterparts) for fit in FITS for counterparts in (False, True)]
     return max(decide(sheet, way).score for way in ways)
 
 
-def as_it_is(asked: Request, answer: Observation, request: Request) -> Observation:
+def as_it_is(recorded_request: Request, answer: Observation, request: Request) -> Observation:
     """Return the recorded answer."""
     return answer
 
 
-def fitted(asked: Request, answer: Observation, request: Request) -> Observation:
+def fitted(recorded_request: Request, answer: Observation, request: Request) -> Observation:
     """Return the recorded answer with shared values, letters and lengths replaced by those of the question."""
-    pairs = [pair for a, b in zip(_inputs(asked), _inputs(request), strict=True) for pair in _named_pairs(a, b)]
+    pairs = [
+        pair for a, b in zip(_inputs(recorded_request), _inputs(request), strict=True) for pair in _named_pairs(a, b)
+    ]
     renaming = _renaming(pairs)
     lengths = _lengths(pairs)
     outputs = {name: _fit_value(value, pairs, renaming, lengths) for name, value in answer.outputs.items()}
     return replace(answer, outputs=outputs)
 
 
-def fitted_by_rank(asked: Request, answer: Observation, request: Request) -> Observation:
+def fitted_by_rank(recorded_request: Request, answer: Observation, request: Request) -> Observation:
     """Return the recorded answer with every number of an argument that it shares replaced by the question's number of the same rank."""
-    pairs = [(a, b) for a, b in _pairs(_inputs(asked), _inputs(request)) if isinstance(a, Tensor) and a.ndim]
+    pairs = [(a, b) for a, b in _pairs(_inputs(recorded_request), _inputs(request)) if isinstance(a, Tensor) and a.ndim]
     outputs = {name: _rank_value(value, pairs) for name, value in answer.outputs.items()}
     return replace(answer, outputs=outputs)
 
@@ -249,8 +251,8 @@ def _rank_value(value: Value, pairs: Sequence[tuple[Tensor, Value]]) -> Value:
     for a, b in pairs:
         if a.shape == value.shape and isinstance(b, Tensor) and b.ndim == a.ndim and b.shape[-1]:
             numbers, order = b.sort(dim=-1, descending=True, stable=True)
-            old, place = a.sort(dim=-1, descending=True, stable=True)
-            ranked = _resized(value.gather(-1, place), b.shape)
-            shared = _resized(old == value.gather(-1, place), b.shape)
+            old, ranks = a.sort(dim=-1, descending=True, stable=True)
+            ranked = _resized(value.gather(-1, ranks), b.shape)
+            shared = _resized(old == value.gather(-1, ranks), b.shape)
             return torch.empty_like(ranked).scatter(-1, order, torch.where(shared, numbers.to(value.dtype), ranked))
     return value

@@ -101,8 +101,8 @@ class SampleWork:
         """Points that the checks must give in all; None if those of a known mistake were not worked out."""
         if not self.gradable:
             return 0.0
-        known = [item.score for item in self.exercises.values() if item.score is not None]
-        return float(sum(known)) if len(known) == len(self.exercises) else None
+        scores = [item.score for item in self.exercises.values() if item.score is not None]
+        return float(sum(scores)) if len(scores) == len(self.exercises) else None
 
 
 @dataclass(frozen=True)
@@ -154,24 +154,26 @@ def sample_class(
     people = _people(students, random.Random(f"people {seed}"))
     # Before their submissions are there: a run that is stopped in the middle leaves none that the next would take for a real student's.
     _save(course, earlier | {student: {"id": student} for student, _ in people})
-    made = []
+    class_list = []
     for number, (student, name) in enumerate(people):
         rng = random.Random(f"{student} {seed}")
         skill = round(min(0.97, max(0.08, rng.betavariate(4.0, 2.0))), 3)
         works = {}
-        for place, chapter in enumerate(chapters):
-            work, notebook = _work(rng, skill, released[chapter], _oddity(number, place, len(chapters)), root, chapter)
+        for position, chapter in enumerate(chapters):
+            work, notebook = _work(
+                rng, skill, released[chapter], _oddity(number, position, len(chapters)), root, chapter
+            )
             _hand_in(course, student, chapter, work, notebook, rng)
             works[chapter] = work
-        made.append(SampleStudent(student, name, skill, works))
-    made.sort(key=lambda student: student.id)
+        class_list.append(SampleStudent(student, name, skill, works))
+    class_list.sort(key=lambda student: student.id)
     if predict:
         # By the course's own hidden questions: a mistake may show on some and not on others.
-        made = _scored(made, with_seed(course, configured_settings(course)).seed or 0)
+        class_list = _scored(class_list, with_seed(course, configured_settings(course)).seed or 0)
     _set_due_dates(course, chapters)
-    write_roster(course, merged(read_roster(course), [Student(student.id, student.name) for student in made]))
-    _save(course, earlier | {student.id: student.to_dict() for student in made})
-    return made
+    write_roster(course, merged(read_roster(course), [Student(student.id, student.name) for student in class_list]))
+    _save(course, earlier | {student.id: student.to_dict() for student in class_list})
+    return class_list
 
 
 def predicted_scores(mistakes: Mapping[str, Sequence[str]], seed: int) -> dict[tuple[str, str], float]:
@@ -184,32 +186,32 @@ def predicted_scores(mistakes: Mapping[str, Sequence[str]], seed: int) -> dict[t
     Returns:
         By exercise and misconception, the score.
     """
-    scores = parallel_map(_predicted, [(name, given, seed) for name, given in mistakes.items()])
-    return {(name, mistake): score for name, given in zip(mistakes, scores, strict=True) for mistake, score in given}
+    scores = parallel_map(_predicted, [(name, names, seed) for name, names in mistakes.items()])
+    return {(name, mistake): score for name, names in zip(mistakes, scores, strict=True) for mistake, score in names}
 
 
-def _predicted(asked: tuple[str, Sequence[str], int]) -> list[tuple[str, float]]:
-    name, mistakes, seed = asked
+def _predicted(question: tuple[str, Sequence[str], int]) -> list[tuple[str, float]]:
+    name, mistakes, seed = question
     return [(mistake, _predicted_score(name, mistake, seed)) for mistake in mistakes]
 
 
 def _predicted_score(name: str, mistake: str, seed: int) -> float:
-    about = exercises()[name]
-    wrong = next(item.wrong for item in about.misconceptions if item.name == mistake)
+    exercise = exercises()[name]
+    wrong = next(item.wrong for item in exercise.misconceptions if item.name == mistake)
     # A diagnosis costs time, and no points.
-    alone = replace(about.sheet(hidden=True, seed=seed), misconceptions=(), plain=None)
+    alone = replace(exercise.sheet(hidden=True, seed=seed), misconceptions=(), plain=None)
     return decide(alone, LocalSubject(wrong)).score
 
 
 def _scored(students: Sequence[SampleStudent], seed: int) -> list[SampleStudent]:
     """Return students whose known mistakes have the scores that follow from them."""
-    made: dict[str, dict[str, None]] = {}
+    mistakes: dict[str, dict[str, None]] = {}
     for student in students:
         for work in student.chapters.values():
             for name, item in work.exercises.items():
                 if item.mistake:
-                    made.setdefault(name, {})[item.mistake] = None
-    scores = predicted_scores({name: sorted(made[name]) for name in exercises() if name in made}, seed)
+                    mistakes.setdefault(name, {})[item.mistake] = None
+    scores = predicted_scores({name: sorted(mistakes[name]) for name in exercises() if name in mistakes}, seed)
 
     def scored(name: str, item: Expected) -> Expected:
         return replace(item, score=scores[name, item.mistake]) if item.mistake else item
@@ -228,9 +230,9 @@ def _scored(students: Sequence[SampleStudent], seed: int) -> list[SampleStudent]
 
 @cache
 def _code(name: str, mistake: str) -> str:
-    about = exercises()[name]
-    wrongs = {item.name: item.wrong for item in about.misconceptions}
-    return standalone_source(wrongs[mistake] if mistake else about.reference, rename=name)
+    exercise = exercises()[name]
+    wrongs = {item.name: item.wrong for item in exercise.misconceptions}
+    return standalone_source(wrongs[mistake] if mistake else exercise.reference, rename=name)
 
 
 def _earlier(course: Course) -> dict[str, dict[str, Any]]:
@@ -239,22 +241,22 @@ def _earlier(course: Course) -> dict[str, dict[str, Any]]:
     Raises:
         CourseError: if one of them is not, or it cannot be told.
     """
-    there = {path.name for path in course.folder("submitted").glob("*") if path.is_dir()}
+    submitted = {path.name for path in course.folder("submitted").glob("*") if path.is_dir()}
     elsewhere = "Make the sample class in a course folder of its own (--course)."
-    known: dict[str, dict[str, Any]] = {}
+    saved_students: dict[str, dict[str, Any]] = {}
     saved = course.root / SAVED_AS
     if saved.is_file():
         try:
-            known = {item["id"]: item for item in json.loads(saved.read_text(encoding="utf-8"))}
+            saved_students = {item["id"]: item for item in json.loads(saved.read_text(encoding="utf-8"))}
         except (ValueError, TypeError, KeyError) as error:
             raise CourseError(f"this is no list of a sample class ({error})", where=saved, do=elsewhere) from error
-    if strangers := sorted(there - known.keys()):
+    if strangers := sorted(submitted - saved_students.keys()):
         raise CourseError(
             f"there are submissions of real students here: {', '.join(strangers[:3])}{' …' if len(strangers) > 3 else ''}",
             where=course.folder("submitted"),
             do=elsewhere,
         )
-    return {student: item for student, item in known.items() if student in there}
+    return {student: item for student, item in saved_students.items() if student in submitted}
 
 
 def _save(course: Course, students: Mapping[str, Mapping[str, Any]]) -> None:
@@ -289,15 +291,15 @@ def _people(count: int, rng: random.Random) -> list[tuple[str, str]]:
     rng.shuffle(names)
     chosen = []
     for number in range(count):
-        again, place = divmod(number, len(names))
-        name = names[place] + (f" {again + 1}" if again else "")
+        again, index = divmod(number, len(names))
+        name = names[index] + (f" {again + 1}" if again else "")
         chosen.append((safe_id(name), name))
     return chosen
 
 
-def _oddity(number: int, place: int, chapters: int) -> Oddity:
+def _oddity(number: int, position: int, chapters: int) -> Oddity:
     """Deal the odd cases to fixed students of the draw, so that every class of eight or more has each of them."""
-    last = place == chapters - 1
+    last = position == chapters - 1
     if number in (1, 5):
         return "late"
     if number == 2:
@@ -306,7 +308,7 @@ def _oddity(number: int, place: int, chapters: int) -> Oddity:
         return "not a notebook"
     if number == 4 and last and chapters > 1:
         return "not handed in"
-    return "broken cell" if number == 6 and not place else ""
+    return "broken cell" if number == 6 and not position else ""
 
 
 def _work(
@@ -314,36 +316,36 @@ def _work(
 ) -> tuple[SampleWork, Any]:
     notebook = copy.deepcopy(released)
     stubs = [cell for cell in notebook.cells if cell.cell_type == "code" and _mark(cell).get("solution")]
-    known = [cell for cell in stubs if _mark(cell)["grade_id"] in exercises()]
+    checked = [cell for cell in stubs if _mark(cell)["grade_id"] in exercises()]
     expected = {}
-    for place, cell in enumerate(known):
-        about = exercises()[_mark(cell)["grade_id"]]
-        difficulty = place / max(1, len(known) - 1)
-        expected[about.name] = _solve(rng, skill, difficulty, about, cell)
-    if oddity == "broken cell" and known:
-        expected[_break(known[0])] = Expected("broken", 0.0, exercises()[_mark(known[0])["grade_id"]].points)
-    answered = tuple(_answer(rng, skill, notebook, root, chapter)) if oddity != "not a notebook" else ()
+    for position, cell in enumerate(checked):
+        exercise = exercises()[_mark(cell)["grade_id"]]
+        difficulty = position / max(1, len(checked) - 1)
+        expected[exercise.name] = _solve(rng, skill, difficulty, exercise, cell)
+    if oddity == "broken cell" and checked:
+        expected[_break(checked[0])] = Expected("broken", 0.0, exercises()[_mark(checked[0])["grade_id"]].points)
+    answers = tuple(_answer(rng, skill, notebook, root, chapter)) if oddity != "not a notebook" else ()
     if oddity == "stripped":
         _strip(notebook)
-    work = SampleWork(oddity, expected, answered)
+    work = SampleWork(oddity, expected, answers)
     return (work, notebook) if work.gradable else (SampleWork(oddity), notebook)
 
 
-def _solve(rng: random.Random, skill: float, difficulty: float, about: Exercise, cell: Any) -> Expected:
+def _solve(rng: random.Random, skill: float, difficulty: float, exercise: Exercise, cell: Any) -> Expected:
     """Draw what a student of this skill does with an exercise, and write it into the cell."""
     chance = skill + 0.25 * (0.5 - difficulty)
     luck = rng.random()
     if luck < chance:
-        cell.source = _code(about.name, "")
-        return Expected("right", about.points, about.points)
-    if not about.misconceptions or luck > chance + (1 - chance) * 0.8:
-        return Expected("stub", 0.0, about.points)
+        cell.source = _code(exercise.name, "")
+        return Expected("right", exercise.points, exercise.points)
+    if not exercise.misconceptions or luck > chance + (1 - chance) * 0.8:
+        return Expected("stub", 0.0, exercise.points)
     # The mistakes that a check names first are the ones that are made most.
-    weights = [1 / (place + 1.5) for place in range(len(about.misconceptions))]
-    mistake = rng.choices(about.misconceptions, weights)[0].name
-    cell.source = _code(about.name, mistake)
+    weights = [1 / (rank + 1.5) for rank in range(len(exercise.misconceptions))]
+    mistake = rng.choices(exercise.misconceptions, weights)[0].name
+    cell.source = _code(exercise.name, mistake)
     # What it is worth is worked out once all are drawn, if at all.
-    return Expected("mistake", None, about.points, mistake)
+    return Expected("mistake", None, exercise.points, mistake)
 
 
 def _break(cell: Any) -> str:
@@ -354,7 +356,7 @@ def _break(cell: Any) -> str:
 
 def _answer(rng: random.Random, skill: float, notebook: Any, root: Path, chapter: str) -> list[str]:
     rubrics = read_rubrics(root / "chapters" / chapter / "rubrics.md")
-    answered = []
+    names = []
     for cell in notebook.cells:
         mark = _mark(cell)
         if not (mark.get("grade") and mark.get("solution")):
@@ -367,8 +369,8 @@ def _answer(rng: random.Random, skill: float, notebook: Any, root: Path, chapter
             cell.source = "\n\n".join(paragraphs[: rng.randint(1, len(paragraphs))])
         else:
             cell.source = " ".join(rng.sample(_WORDS, rng.randint(1, 3)))
-        answered.append(mark["grade_id"])
-    return answered
+        names.append(mark["grade_id"])
+    return names
 
 
 def _mark(cell: Any) -> Mapping[str, Any]:

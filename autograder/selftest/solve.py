@@ -67,8 +67,8 @@ class SolveResult:
     def __str__(self) -> str:
         solution = f"{self.solution.score:g} of {self.solution.max_score:g}" if self.solution else "no verdict"
         stub = f"{self.stub.score:g}" if self.stub else "no verdict"
-        word = "sound  " if self.sound else "UNSOUND"
-        lines = [f"{word}  {self.device:4}  {self.chapter}  {self.exercise}: solution {solution}, stub {stub}"]
+        label = "sound  " if self.sound else "UNSOUND"
+        lines = [f"{label}  {self.device:4}  {self.chapter}  {self.exercise}: solution {solution}, stub {stub}"]
         lines += [f"         {self.error}"] if self.error else []
         if self.solution is not None:
             lines += [f"         {f.aspect}: {f.message}" for f in self.solution.findings if not f.passed]
@@ -77,18 +77,18 @@ class SolveResult:
         return "\n".join(lines)
 
 
-def devices(wanted: str) -> list[str]:
+def devices(choice: str) -> list[str]:
     """Return the devices to solve on.
 
     Args:
-        wanted: ``"cpu"``, ``"cuda"``, or ``"auto"``: the CPU, and CUDA as well where there is one.
+        choice: ``"cpu"``, ``"cuda"``, or ``"auto"``: the CPU, and CUDA as well where there is one.
 
     Raises:
         CourseError: if CUDA is asked for where there is none.
     """
-    if wanted == "auto":
+    if choice == "auto":
         return ["cpu", "cuda"] if cuda_is_there() else ["cpu"]
-    return [resolve_device(wanted)]
+    return [resolve_device(choice)]
 
 
 def solve(
@@ -114,12 +114,12 @@ def solve(
         CourseError: if a chapter has no solution notebook, the installed package is not this project's, or a notebook cannot be run.
     """
     require_project_package(root)
-    found = [find_chapter(root, name) for name in chapters]
-    notebooks = {chapter.name: _solution_notebook(chapter) for chapter in found}
+    selected = [find_chapter(root, name) for name in chapters]
+    notebooks = {chapter.name: _solution_notebook(chapter) for chapter in selected}
     settings = GradingSettings(device=device, cell_seconds=CELL_SECONDS, submission_seconds=NOTEBOOK_SECONDS)
     executor = make_executor(settings)
     results = []
-    for chapter in found:
+    for chapter in selected:
         solutions = _verdicts(executor, chapter, "solutions", notebooks[chapter.name])
         progress(f"{chapter.name}: solutions on {device}")
         stubs = _verdicts(executor, chapter, "stubs", chapter.notebook())
@@ -145,26 +145,26 @@ def _solution_notebook(chapter: Chapter) -> Any:
         raise CourseError(f"the solution notebook cannot be read ({error})", where=path, do=advice) from error
 
 
-def _verdicts(executor: Executor, chapter: Chapter, what: str, notebook: Any) -> dict[str, tuple[Verdict | None, str]]:
+def _verdicts(executor: Executor, chapter: Chapter, kind: str, notebook: Any) -> dict[str, tuple[Verdict | None, str]]:
     """Run a notebook and return for every exercise its verdict, or None and why there is none."""
     for cell in notebook.cells:
         if is_test(cell):
             cell.source = hidden_test(grade_id(cell).removeprefix("test_"))
-    execution = executor.grade_one(Submission(what, chapter.name, nbformat.writes(notebook)))
+    execution = executor.grade_one(Submission(kind, chapter.name, nbformat.writes(notebook)))
     if execution.failure:
         raise CourseError(
-            f"the notebook with the {what} of {chapter.name} could not be run: {execution.failure}",
+            f"the notebook with the {kind} of {chapter.name} could not be run: {execution.failure}",
             do="tfcourse doctor says whether something is missing here.",
         )
     done = nbformat.reads(execution.notebook, as_version=4)
     problems = {problem.where: problem.what for problem in problems_of(done)}
-    found = {}
+    verdicts = {}
     for cell in filter(is_test, done.cells):
         name = grade_id(cell).removeprefix("test_")
         verdict, error = _verdict(cell.outputs)
         # An exercise whose own cell failed, or the setup cell, says more than the NameError in its test.
-        found[name] = (verdict, (problems.get(name) or problems.get("setup") or error) if error else "")
-    return found
+        verdicts[name] = (verdict, (problems.get(name) or problems.get("setup") or error) if error else "")
+    return verdicts
 
 
 def _verdict(outputs: Sequence[Any]) -> tuple[Verdict | None, str]:

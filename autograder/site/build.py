@@ -167,11 +167,11 @@ def _writing(output: Path, cache: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        place = error.filename or output
+        path = error.filename or output
         reason = os.strerror(error.errno) if error.errno else str(error)
         advice = "Free some space" if error.errno == errno.ENOSPC else "Name folders that you may write to"
         raise SiteError(
-            f"the site cannot be written: {reason}", where=place, do=f"{advice} (output {output}, cache {cache})."
+            f"the site cannot be written: {reason}", where=path, do=f"{advice} (output {output}, cache {cache})."
         ) from error
 
 

@@ -75,7 +75,7 @@ def header_buttons(
     downloads: Sequence[tuple[str, str]],
     launches: Sequence[tuple[str, str]],
     file: Callable[[str], str],
-    kept: Sequence[dict[str, Any]],
+    other_buttons: Sequence[dict[str, Any]],
 ) -> list[dict[str, Any]]:
     """Return the buttons of a page's header.
 
@@ -86,7 +86,7 @@ def header_buttons(
         downloads: pairs of file name and address below the site's root.
         launches: pairs of a service's name and address.
         file: gives the relative address of a file below the site's root.
-        kept: the theme's other buttons, which stay.
+        other_buttons: the theme's other buttons, which stay.
     """
     buttons: list[dict[str, Any]] = []
     if launches:
@@ -112,7 +112,7 @@ def header_buttons(
             "tooltip": "Print or save as PDF",
         }
         buttons.append({**printing, "label": "print-button", "classes": "pst-navbar-icon"})
-    return buttons + list(kept)
+    return buttons + list(other_buttons)
 
 
 def _group(tooltip: str, icon: str, label: str, buttons: list[dict[str, Any]]) -> dict[str, Any]:

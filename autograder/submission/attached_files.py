@@ -59,22 +59,24 @@ def companion_files(folders: Sequence[Path]) -> CompanionFiles:
     Args:
         folders: where to look; of two files with one name that of the later folder counts, so the course's own comes last.
     """
-    found: dict[str, str] = {}
+    files: dict[str, str] = {}
     why: list[str] = []
-    left = MAX_BYTES
+    remaining = MAX_BYTES
     for folder in folders:
         if folder.is_symlink() or folder.parent.is_symlink():
             continue
         names, reasons = file_names(folder, _is_skipped)
         why += reasons
         for name in names:
-            data, reason = _read(folder / name, left) if len(found) < MAX_FILES else (None, _too_many())
+            data, reason = _read(folder / name, remaining) if len(files) < MAX_FILES else (None, _too_many())
             if data is not None:
-                left -= len(data)
-                found[name] = base64.b64encode(data).decode("ascii")
+                remaining -= len(data)
+                files[name] = base64.b64encode(data).decode("ascii")
             elif reason:
                 why.append(reason)
-    return CompanionFiles(found, tuple(Problem(KIND, what, do="Hand in less.") for what in dict.fromkeys(why)))
+    return CompanionFiles(
+        files, tuple(Problem(KIND, reason_text, do="Hand in less.") for reason_text in dict.fromkeys(why))
+    )
 
 
 def _too_many() -> str:
@@ -92,27 +94,27 @@ def file_names(folder: Path, skipped: Callable[[str], bool]) -> tuple[list[str],
         folder: the folder.
         skipped: whether a file or folder of a name is passed over.
     """
-    found: list[str] = []
+    paths: list[str] = []
     why: list[str] = []
-    seen = 0
+    count = 0
     waiting = [("", 1)]
     while waiting:
-        place, depth = waiting.pop()
-        here, folders = _listed(folder / place, MAX_SEEN - seen)
-        seen += len(here) + len(folders)
-        if seen > MAX_SEEN:
+        prefix, depth = waiting.pop()
+        files, folders = _listed(folder / prefix, MAX_SEEN - count)
+        count += len(files) + len(folders)
+        if count > MAX_SEEN:
             return [], [f"More than {MAX_SEEN} files and folders lie beside the notebook; it found none of them."]
-        plain = [name for name in (*here, *folders) if name.isascii() or _is_utf8(name)]
-        if len(plain) < len(here) + len(folders):
+        plain = [name for name in (*files, *folders) if name.isascii() or _is_utf8(name)]
+        if len(plain) < len(files) + len(folders):
             why.append("Files whose names are not UTF-8 lie beside the notebook; it did not find them.")
-        kept = frozenset(name for name in plain if not skipped(name))
-        found += [f"{place}{name}" for name in here if name in kept]
-        below = [(f"{place}{name}/", depth + 1) for name in reversed(folders) if name in kept]
+        admitted = frozenset(name for name in plain if not skipped(name))
+        paths += [f"{prefix}{name}" for name in files if name in admitted]
+        below = [(f"{prefix}{name}/", depth + 1) for name in reversed(folders) if name in admitted]
         if below and depth == MAX_DEPTH:
             why.append(f"Folders lie beside the notebook more than {MAX_DEPTH} deep; it did not find what is in them.")
         else:
             waiting += below
-    return found, why
+    return paths, why
 
 
 def _listed(folder: Path, limit: int) -> tuple[list[str], list[str]]:
@@ -141,10 +143,10 @@ def _read(path: Path, limit: int) -> tuple[bytes | None, str]:
     except OSError:
         return None, ""
     with os.fdopen(descriptor, "rb") as file:
-        about = os.fstat(file.fileno())
-        if not stat.S_ISREG(about.st_mode):
+        status = os.fstat(file.fileno())
+        if not stat.S_ISREG(status.st_mode):
             return None, ""
-        if about.st_size > limit:
+        if status.st_size > limit:
             return (
                 None,
                 f"The files beside the notebook have more than {MAX_BYTES // 1024**2} MB; it did not find all of them.",

@@ -31,10 +31,10 @@ class CellReader:
 
     def outline(self, source: str) -> Outline:
         """Return what a cell does at its top level."""
-        found = self._outlines.get(source)
-        if found is None:
-            found = self._outlines[source] = outline(source, self._bodies, parse=self.may_parse(source))
-        return found
+        result = self._outlines.get(source)
+        if result is None:
+            result = self._outlines[source] = outline(source, self._bodies, parse=self.may_parse(source))
+        return result
 
     def mentioned(self, text: str) -> frozenset[str]:
         """Return what :func:`definitions_in_text` returns."""

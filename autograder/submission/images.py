@@ -16,16 +16,16 @@ _LONGEST_NAME = 200
 
 def safe_images(attachments: Any) -> dict[str, dict[str, str]]:
     """Return the PNG and JPEG pictures among a cell's attachments, by name and kind, as clean base64, and nothing else."""
-    kept: dict[str, dict[str, str]] = {}
+    images: dict[str, dict[str, str]] = {}
     for name, forms in attachments.items() if isinstance(attachments, Mapping) else ():
         if not isinstance(name, str) or len(name) > _LONGEST_NAME or not isinstance(forms, Mapping):
             continue
         for kind in _SIGNATURES:
             data = image_base64(kind, forms.get(kind))
             if data:
-                kept[name] = {kind: data}
+                images[name] = {kind: data}
                 break
-    return kept
+    return images
 
 
 def image_base64(kind: str, data: Any) -> str:

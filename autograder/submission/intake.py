@@ -52,35 +52,37 @@ def take_in(data: bytes, manifest: Manifest) -> Intake:
 
 def prepare_submission(notebook: Any, problems: list[Problem], manifest: Manifest) -> Intake:
     """Restore a notebook that was read, or find that it is another chapter's."""
-    found = list(problems)
+    collected = list(problems)
     stamp = (notebook.metadata.pop(METADATA_KEY, None) or {}).get("checks", "")
     reader = reader_for(manifest)
-    if not any(problem.fatal for problem in found) and (foreign := _foreign(notebook, manifest, reader)):
-        found.append(foreign)
+    if not any(problem.fatal for problem in collected) and (foreign := _foreign(notebook, manifest, reader)):
+        collected.append(foreign)
     restored = restore(notebook, manifest, reader)
-    if not any(problem.fatal for problem in found):
-        found += restored + _older(stamp)
-    set_problems(notebook, found)
-    return Intake(notebook, tuple(found))
+    if not any(problem.fatal for problem in collected):
+        collected += restored + _older(stamp)
+    set_problems(notebook, collected)
+    return Intake(notebook, tuple(collected))
 
 
 def _older(stamp: str) -> list[Problem]:
     """Say that a notebook was handed out with other checks than it is graded by; a notebook that does not say is taken as it is."""
     if not stamp or stamp == checks_stamp():
         return []
-    what = f"The notebook comes with checks {stamp}; it was graded with {checks_stamp()}, so a check at home may have said something else."
+    message = f"The notebook comes with checks {stamp}; it was graded with {checks_stamp()}, so a check at home may have differed."
     do = "Download the chapter's package again before you go on working with it."
-    return [Problem("other checks", what, do=do, remark=True)]
+    return [Problem("other checks", message, do=do, remark=True)]
 
 
 def chapter_of(notebook: Any, manifest: Manifest, reader: CellReader | None = None) -> str | None:
     """Return the chapter that a notebook belongs to by its contents: the manifest's, another that the gradebook knows, or None."""
     names = names_present(notebook, reader)
     # A setup cell and a heading say nothing: a chapter that the gradebook does not know has them, too.
-    if names & manifest.own & manifest.work:
+    if names & manifest.unique_names & manifest.work:
         return manifest.chapter
-    mine = frozenset(manifest.by_name)
-    others = {chapter: len(names & (theirs - mine)) for chapter, theirs in manifest.elsewhere.items()}
+    chapter_names = frozenset(manifest.by_name)
+    others = {
+        chapter: len(names & (other_names - chapter_names)) for chapter, other_names in manifest.elsewhere.items()
+    }
     best = max(others, key=lambda chapter: (others[chapter], chapter), default=None)
     if best is not None and others[best]:
         return best
@@ -93,7 +95,7 @@ def _foreign(notebook: Any, manifest: Manifest, reader: CellReader) -> Problem |
     if chapter == manifest.chapter:
         return None
     if chapter is not None:
-        what = f"This is the notebook of chapter {chapter}, not of {manifest.chapter}."
-        return Problem("wrong chapter", what, do=f"Ask for {manifest.chapter}.ipynb.", fatal=True)
-    what = f"None of the exercises and questions of {manifest.chapter} is in this notebook."
-    return Problem("other notebook", what, do=f"Ask for {manifest.chapter}.ipynb.", fatal=True)
+        message = f"This is the notebook of chapter {chapter}, not of {manifest.chapter}."
+        return Problem("wrong chapter", message, do=f"Ask for {manifest.chapter}.ipynb.", fatal=True)
+    message = f"None of the exercises and questions of {manifest.chapter} is in this notebook."
+    return Problem("other notebook", message, do=f"Ask for {manifest.chapter}.ipynb.", fatal=True)

@@ -274,8 +274,8 @@ def _after_space(data: bytes, position: int) -> int:
 
 def _no_name(data: bytes, position: int) -> MalformedError:
     """Say where something else begins than a name and a colon."""
-    there = value_at(data, position)
-    return _wrong(data, position if there.kind != '"' else _after_space(data, there.end))
+    value = value_at(data, position)
+    return _wrong(data, position if value.kind != '"' else _after_space(data, value.end))
 
 
 def _wrong(data: bytes, position: int) -> MalformedError:

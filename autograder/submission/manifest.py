@@ -100,7 +100,7 @@ class Manifest:
         return {cell.name: cell for cell in self.cells}
 
     @cached_property
-    def own(self) -> frozenset[str]:
+    def unique_names(self) -> frozenset[str]:
         """The names that this chapter shares with no other."""
         return frozenset(cell.name for cell in self.cells) - frozenset[str]().union(*self.elsewhere.values())
 
@@ -148,9 +148,13 @@ def read_manifest(db_url: str, chapter: str, order: Sequence[str] = ()) -> Manif
         raise NotReleasedError("there is no gradebook yet") from error
     if chapter not in names:
         raise NotReleasedError(f"the gradebook has no assignment {chapter!r} with a notebook {chapter}.ipynb")
-    place = {name: i for i, name in enumerate(order)}
-    cells = tuple(sorted(names[chapter], key=lambda cell: place.get(cell.name, len(place))))
-    elsewhere = {other: frozenset(cell.name for cell in found) for other, found in names.items() if other != chapter}
+    rank = {name: i for i, name in enumerate(order)}
+    cells = tuple(sorted(names[chapter], key=lambda cell: rank.get(cell.name, len(rank))))
+    elsewhere = {
+        other: frozenset(cell.name for cell in source_cells)
+        for other, source_cells in names.items()
+        if other != chapter
+    }
     return Manifest(chapter, cells, elsewhere, json.loads(kernel or "{}") or {})
 
 

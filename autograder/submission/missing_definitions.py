@@ -22,7 +22,7 @@ _OPAQUE = re.compile(
 
 
 def explain_missing(
-    lost: Mapping[str, Any],
+    missing: Mapping[str, Any],
     silent: frozenset[str],
     cells: Sequence[tuple[int, Any]],
     manifest: Manifest,
@@ -31,7 +31,7 @@ def explain_missing(
     """Say, for exercises that nobody wrote where they count, what the notebook holds instead.
 
     Args:
-        lost: the exercises, each with the student's cell that carries its name, or None.
+        missing: the exercises, each with the student's cell that carries its name, or None.
         silent: those of them whose cell does not define them at all; the others have their empty stub.
         cells: the student's cells, with their numbers in the file.
         manifest: the chapter's cells.
@@ -40,30 +40,30 @@ def explain_missing(
     Returns:
         A problem for every exercise that was written elsewhere, or whose cell holds something else; none for one that was not begun.
     """
-    known = {name for cell in manifest.cells for name in (cell.name, *defined_names(cell.source))}
+    released = {name for cell in manifest.cells for name in (cell.name, *defined_names(cell.source))}
     reader = reader or CellReader()
-    own_names = list(_own_names(cells, known, reader))
+    own_names = list(_own_names(cells, released, reader))
     problems = []
-    for name, own in lost.items():
+    for name, claimed in missing.items():
         empty = name not in silent
-        found = (
+        problem = (
             _buried(name, cells, reader)
             or _in_text(name, cells, reader)
-            or _misnamed(name, own, own_names, reader, empty=empty)
+            or _misnamed(name, claimed, own_names, reader, empty=empty)
         )
-        if found is None and name in silent and own is not None and not _OPAQUE.search(own.source):
-            what = f"The cell of {name} does not define it" + ("." if own.source.strip() else ": it is empty.")
-            found = Problem(KIND, what, name, f"Define {name} in its own cell, at the left margin.")
-        if found is not None:
-            problems.append(found)
+        if problem is None and name in silent and claimed is not None and not _OPAQUE.search(claimed.source):
+            message = f"The cell of {name} does not define it" + ("." if claimed.source.strip() else ": it is empty.")
+            problem = Problem(KIND, message, name, f"Define {name} in its own cell, at the left margin.")
+        if problem is not None:
+            problems.append(problem)
     return problems
 
 
 def _buried(name: str, cells: Sequence[tuple[int, Any]], reader: CellReader) -> Problem | None:
     for number, cell in cells:
         if cell["cell_type"] == "code" and (outer := reader.outline(cell["source"]).buried.get(name)):
-            what = f"{name} is defined inside the {outer} of cell {number}, where the check cannot find it."
-            return Problem(KIND, what, name, "Move it out of there, to the left margin.")
+            message = f"{name} is defined inside the {outer} of cell {number}, where the check cannot find it."
+            return Problem(KIND, message, name, "Move it out of there, to the left margin.")
     return None
 
 
@@ -72,34 +72,36 @@ def _in_text(name: str, cells: Sequence[tuple[int, Any]], reader: CellReader) ->
         if name not in reader.mentioned(cell["source"]):
             continue
         if cell["cell_type"] != "code":
-            what = f"{name} stands in cell {number}, which is a {cell['cell_type']} cell and does not run."
-            return Problem(KIND, what, name, "Turn that cell into code.")
+            message = f"{name} stands in cell {number}, which is a {cell['cell_type']} cell and does not run."
+            return Problem(KIND, message, name, "Turn that cell into code.")
         if magic := cell_magic(cell["source"]):
-            what = f"{name} stands in cell {number}, which begins with {magic}: its text is not run as Python."
-            return Problem(KIND, what, name, f"Take the line {magic} away.")
+            message = f"{name} stands in cell {number}, which begins with {magic}: its text is not run as Python."
+            return Problem(KIND, message, name, f"Take the line {magic} away.")
     return None
 
 
 def _own_names(
-    cells: Sequence[tuple[int, Any]], known: set[str], reader: CellReader
+    cells: Sequence[tuple[int, Any]], released: set[str], reader: CellReader
 ) -> Iterator[tuple[int, Any, list[str]]]:
     """Yield the code cells that define names of the student's own, with these names, as long as there are not too many."""
-    left = _COMPARED
+    remaining = _COMPARED
     for number, cell in cells:
-        if cell["cell_type"] == "code" and (names := sorted(reader.outline(cell["source"]).written - known)[:left]):
+        if cell["cell_type"] == "code" and (
+            names := sorted(reader.outline(cell["source"]).written - released)[:remaining]
+        ):
             yield number, cell, names
-            left -= len(names)
+            remaining -= len(names)
 
 
 def _misnamed(
-    name: str, own: Any, cells: Sequence[tuple[int, Any, Sequence[str]]], reader: CellReader, *, empty: bool
+    name: str, claimed: Any, cells: Sequence[tuple[int, Any, Sequence[str]]], reader: CellReader, *, empty: bool
 ) -> Problem | None:
     for number, cell, others in cells:
         likely = [other for other in others if similar(other, name)]
-        if not likely and cell is own:
+        if not likely and cell is claimed:
             likely = [other for other in others if other in reader.mentioned(cell["source"])]
         if likely:
-            what = f"{name} is still empty" if empty else f"No cell defines {name}"
-            what += f"; cell {number} defines {likely[0]}."
-            return Problem(KIND, what, name, f"If that is it, rename it: {name}.")
+            message = f"{name} is still empty" if empty else f"No cell defines {name}"
+            message += f"; cell {number} defines {likely[0]}."
+            return Problem(KIND, message, name, f"If that is it, rename it: {name}.")
     return None

@@ -88,12 +88,12 @@ def read_file(path: Path, *, above: int = 0) -> bytes:
     # Without blocking: a pipe that nobody writes to would hold the grader for ever.
     flags = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
     try:
-        about = path.lstat()
-        if any(place.is_symlink() for place in (path, *path.parents[:above])):
+        status = path.lstat()
+        if any(entry.is_symlink() for entry in (path, *path.parents[:above])):
             raise _unreadable("file refused", "It is a link, and links are not followed.")
-        if not stat.S_ISREG(about.st_mode):
-            what = "a folder" if stat.S_ISDIR(about.st_mode) else "no file but a pipe, a socket or a device"
-            raise _unreadable("file refused", f"It is {what}.")
+        if not stat.S_ISREG(status.st_mode):
+            kind = "a folder" if stat.S_ISDIR(status.st_mode) else "no file but a pipe, a socket or a device"
+            raise _unreadable("file refused", f"It is {kind}.")
         with open(os.open(path, flags), "rb") as file:  # noqa: PTH123
             if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
                 raise _unreadable("file refused", "It was replaced while it was looked at.")
@@ -123,18 +123,18 @@ def read_notebook(data: bytes) -> tuple[Any, list[Problem]]:
     try:
         # None of its cells can be longer than is allowed.
         top = top_level(text, at_once=MAX_CELL)
-        found = _Found(problems)
-        found.take(top)
-        found.look_behind(top)
+        contents = _Found(problems)
+        contents.take(top)
+        contents.look_behind(top)
     except MalformedError as error:
         raise _not_json(text, error) from None
     except ValueError:
         raise _unreadable("not JSON", "The file is JSON that no notebook would hold.") from None
-    return found.notebook(), found.problems
+    return contents.notebook(), contents.problems
 
 
-def _unreadable(kind: str, what: str, do: str = _AGAIN) -> UnreadableError:
-    return UnreadableError(Problem(kind, what, do=do, fatal=True))
+def _unreadable(kind: str, message: str, do: str = _AGAIN) -> UnreadableError:
+    return UnreadableError(Problem(kind, message, do=do, fatal=True))
 
 
 class _Cell(NamedTuple):
@@ -194,17 +194,17 @@ class _Found:
         self.cells.append(_Cell(kind, text, mark, self._pictures(number, fields.get("attachments"))))
         self.written += bool(text.strip())
         if self.written > MAX_CELLS:
-            what = f"The notebook has more than {MAX_CELLS} cells with something in them."
-            raise _unreadable("too many cells", what)
+            message = f"The notebook has more than {MAX_CELLS} cells with something in them."
+            raise _unreadable("too many cells", message)
 
     def _source(self, number: int, source: Value | None, mark: str) -> str:
         if source is None:
             return ""
         if source.size > MAX_CELL:
-            what = f"This cell has {source.size / _MEGABYTE:.0f} MB of text and was left out; {MAX_CELL // _MEGABYTE} MB are allowed."
+            message = f"This cell has {source.size / _MEGABYTE:.0f} MB of text and was left out; {MAX_CELL // _MEGABYTE} MB are allowed."
             do = "Ask for the notebook without it; data belong into a file, not into a cell."
-            place = f"cell {number} ({mark})" if mark else f"cell {number}"
-            self.problems.append(Problem("cell too long", what, where=place, do=do))
+            label = f"cell {number} ({mark})" if mark else f"cell {number}"
+            self.problems.append(Problem("cell too long", message, where=label, do=do))
             return ""
         text = source.value()
         if isinstance(text, Sequence) and not isinstance(text, str):
@@ -214,8 +214,8 @@ class _Found:
         self.latin = self.latin or not source.is_utf8
         self.characters += len(text)
         if self.characters > MAX_SOURCE:
-            what = f"The texts of its cells have more than {MAX_SOURCE // _MEGABYTE} MB."
-            raise _unreadable("too large", what)
+            message = f"The texts of its cells have more than {MAX_SOURCE // _MEGABYTE} MB."
+            raise _unreadable("too large", message)
         return _printable(text)
 
     def _pictures(self, number: int, attachments: Value | None) -> dict[str, dict[str, str]]:
@@ -223,59 +223,59 @@ class _Found:
         if attachments is None:
             return {}
         if attachments.size > MAX_PICTURES - self.pictured:
-            what = f"The pictures in its texts have more than {MAX_PICTURES // _MEGABYTE} MB; those of this cell were left out."
+            message = f"The pictures in its texts have more than {MAX_PICTURES // _MEGABYTE} MB; those of this cell were left out."
             do = "Ask for the notebook with smaller pictures."
-            self.problems.append(Problem("pictures too large", what, where=f"cell {number}", do=do))
+            self.problems.append(Problem("pictures too large", message, where=f"cell {number}", do=do))
             return {}
-        kept = safe_images(attachments.value())
-        self.pictured += sum(len(data) for forms in kept.values() for data in forms.values())
-        return kept
+        images = safe_images(attachments.value())
+        self.pictured += sum(len(data) for forms in images.values() for data in forms.values())
+        return images
 
     def _judge(self, version: Value | None) -> None:
         if self.damaged:
             numbers = ", ".join(map(str, self.damaged[:_NAMED])) + (" …" if len(self.damaged) > _NAMED else "")
             count = len(self.damaged)
-            what = f"{count} of its cells could not be read and {'was' if count == 1 else 'were'} left out."
+            message = f"{count} of its cells could not be read and {'was' if count == 1 else 'were'} left out."
             if not self.cells:
                 raise _unreadable("not a notebook", "None of its cells could be read.")
-            self.problems.append(Problem("damaged cells", what, where=f"cell {numbers}", do=_AGAIN))
+            self.problems.append(Problem("damaged cells", message, where=f"cell {numbers}", do=_AGAIN))
         if self.latin:
-            what = "The file is not in UTF-8, as notebooks are; it was taken for Latin-1, and letters with accents may have changed."
-            self.problems.append(Problem("not UTF-8", what, remark=True))
+            message = "The file is not in UTF-8, as notebooks are; it was taken for Latin-1, and letters with accents may have changed."
+            self.problems.append(Problem("not UTF-8", message, remark=True))
         if version is not None and re.fullmatch(r"[5-9]|\d{2}", version.raw(3)):
-            what = f"The notebook says that it is in format {version.raw(3)}, which is newer than the grader; it was read as format 4."
-            self.problems.append(Problem("newer format", what, remark=True))
+            message = f"The notebook says that it is in format {version.raw(3)}, which is newer than the grader; it was read as format 4."
+            self.problems.append(Problem("newer format", message, remark=True))
 
     def look_behind(self, top: Value) -> None:
         """Say what stands behind the end of the notebook, if anything does."""
         rest = top.rest(_MEGABYTE).strip(b"\0 \t\r\n")
         if rest:
             also = "another notebook" if rest.startswith(b"{") else "something else"
-            what = f"Behind the end of the notebook the file has {also}; the notebook was graded without it."
-            self.problems.append(Problem("text behind the end", what, where=f"byte {top.end}"))
+            message = f"Behind the end of the notebook the file has {also}; the notebook was graded without it."
+            self.problems.append(Problem("text behind the end", message, where=f"byte {top.end}"))
 
     def notebook(self) -> Any:
         """Return the cells as a notebook of the course's own."""
         if not self.written and not any(problem.kind == "cell too long" for problem in self.problems):
             raise _unreadable("empty", "The notebook has no cell with anything in it.")
         if len(self.cells) > MAX_CELLS:
-            what = f"{len(self.cells) - self.written} empty cells were left out."
-            self.problems.append(Problem("empty cells", what, remark=True))
+            message = f"{len(self.cells) - self.written} empty cells were left out."
+            self.problems.append(Problem("empty cells", message, remark=True))
             self.cells = [cell for cell in self.cells if cell.source.strip()]
         cells = []
-        for number, found in enumerate(self.cells):
-            metadata = {"nbgrader": {"grade_id": found.mark}} if found.mark else {}
+        for number, contents in enumerate(self.cells):
+            metadata = {"nbgrader": {"grade_id": contents.mark}} if contents.mark else {}
             # Ids that depend on nothing but the place: two graders make the same notebook of the same file.
             cell: dict[str, Any] = {
-                "cell_type": _KINDS[found.kind],
+                "cell_type": _KINDS[contents.kind],
                 "id": f"cell-{number:04d}",
                 "metadata": metadata,
-                "source": found.source,
+                "source": contents.source,
             }
-            if found.kind == "code":
+            if contents.kind == "code":
                 cell |= {"execution_count": None, "outputs": []}
-            elif found.pictures:
-                cell["attachments"] = found.pictures
+            elif contents.pictures:
+                cell["attachments"] = contents.pictures
             cells.append(cell)
         # Every submission runs on the course's kernel, whatever it was written with.
         kernel = {"name": "python3", "display_name": "Python 3 (ipykernel)", "language": "python"}
@@ -349,19 +349,19 @@ def _not_json(text: bytes, error: MalformedError) -> UnreadableError:
     begin = text[:_MEGABYTE].lstrip()
     if begin.startswith(b"{") and (conflict := _CONFLICT.search(text)):
         line = text.count(b"\n", 0, conflict.start()) + 1
-        what = f"The file holds the two sides of a conflict that git could not merge, from line {line} on."
-        return _unreadable("merge conflict", what, "Ask for the notebook with the conflict resolved.")
+        message = f"The file holds the two sides of a conflict that git could not merge, from line {line} on."
+        return _unreadable("merge conflict", message, "Ask for the notebook with the conflict resolved.")
     if begin.startswith(b"{") and error.cut:
         return _unreadable("truncated", f"The file breaks off after {len(text)} bytes: half of a notebook.")
     # The last letters of the piece may be cut in two.
     if "\ufffd" in begin.decode("utf-8", "replace")[: max(4, len(begin) - 4)]:
         return _unreadable("not text", "The file is not text, so it is no notebook.")
     line = text.count(b"\n", 0, error.position) + 1
-    found = ""
+    hint = ""
     if begin.startswith(b"<"):
-        found = " It looks like a web page; an export as HTML cannot be graded."
+        hint = " It looks like a web page; an export as HTML cannot be graded."
     elif b"\0" in text[:_MEGABYTE]:
-        found = " There are NUL bytes in it: it was damaged on its way."
+        hint = " There are NUL bytes in it: it was damaged on its way."
     elif _PYTHON.match(begin):
-        found = " It looks like a Python script; an export as .py cannot be graded."
-    return _unreadable("not JSON", f"The file is not a notebook: no JSON in line {line}.{found}")
+        hint = " It looks like a Python script; an export as .py cannot be graded."
+    return _unreadable("not JSON", f"The file is not a notebook: no JSON in line {line}.{hint}")

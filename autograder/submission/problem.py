@@ -23,8 +23,8 @@ def shortened(text: str, longest: int = LONGEST) -> str:
     """Return a text for people that is not longer than that; of a longer one the beginning, and how long it is."""
     if len(text) <= longest:
         return text
-    told = f" … ({len(text):,} characters in all)."
-    return text[: longest - len(told)].rstrip(" ,;.") + told
+    ending = f" … ({len(text):,} characters in all)."
+    return text[: longest - len(ending)].rstrip(" ,;.") + ending
 
 
 @dataclass(frozen=True)
@@ -60,12 +60,12 @@ class Problem:
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Problem:
         """Return the problem that :meth:`to_dict` described."""
-        known = {name: data[name] for name in ("kind", "what", "where", "do", "fatal")}
-        return cls(**known, remark=data.get("remark", False))
+        values = {name: data[name] for name in ("kind", "what", "where", "do", "fatal")}
+        return cls(**values, remark=data.get("remark", False))
 
     def __str__(self) -> str:
-        place = f"{self.where}: " if self.where else ""
-        text = f"{place}{self.what}" + (f" {self.do}" if self.do else "")
+        prefix = f"{self.where}: " if self.where else ""
+        text = f"{prefix}{self.what}" + (f" {self.do}" if self.do else "")
         # A terminal obeys what a student's exception may say.
         return "".join(sign if sign.isprintable() else " " for sign in text)
 
@@ -92,8 +92,8 @@ def most_important(problems: Sequence[Problem]) -> Sequence[Problem]:
         return problems
     others = [problem for problem in problems if problem.kind != LEFT_OUT]
     ranked = sorted(range(len(others)), key=lambda i: (not others[i].fatal, others[i].remark, i))
-    kept = [others[i] for i in sorted(ranked[: MOST - 1])]
+    important = [others[i] for i in sorted(ranked[: MOST - 1])]
     return [
-        *kept,
+        *important,
         Problem(LEFT_OUT, f"More problems were found; the {MOST - 1} most important are listed.", remark=True),
     ]

@@ -113,10 +113,10 @@ class _Restoration:
     def _is_written(self, cell: Any, exercise: str) -> bool:
         if self._texts.same(cell["source"], self.manifest.by_name[exercise].source):
             return False
-        given = self._given[exercise]
-        return not given or self._reader.outline(cell["source"]).bodies.get(exercise) != given
+        stub_body = self._given[exercise]
+        return not stub_body or self._reader.outline(cell["source"]).bodies.get(exercise) != stub_body
 
-    def _place(self, cell: Any) -> str:
+    def _label(self, cell: Any) -> str:
         """Return how people find a cell: by its number in what was handed in, and by its name if it claims one."""
         number, name = self._numbers[id(cell)], self._claimed.get(id(cell), "")
         return f"cell {number} ({name})" if name else f"cell {number}"
@@ -126,8 +126,8 @@ class _Restoration:
 
     def _positions(self, cells: Iterable[Any]) -> list[int]:
         """Return where cells stand, in order."""
-        wanted = {id(cell) for cell in cells}
-        return [i for i, cell in enumerate(self.cells) if id(cell) in wanted]
+        ids = {id(cell) for cell in cells}
+        return [i for i, cell in enumerate(self.cells) if id(cell) in ids]
 
     def _positions_of_exercises(self) -> list[int]:
         """Return where cells stand that define an exercise, in order."""
@@ -137,9 +137,9 @@ class _Restoration:
         taken = {id(cell) for cell in self.found.values()}
         return (cell for cell in self.cells if cell["cell_type"] in cell_types and id(cell) not in taken)
 
-    def _claimants(self, wanted: SourceCell) -> list[Any]:
+    def _claimants(self, source_cell: SourceCell) -> list[Any]:
         taken = {id(cell) for cell in self.found.values()}
-        return [cell for cell in self.claims.get(wanted.name, []) if id(cell) not in taken]
+        return [cell for cell in self.claims.get(source_cell.name, []) if id(cell) not in taken]
 
     # Step by step.
 
@@ -163,11 +163,11 @@ class _Restoration:
             ):
                 continue
             if (mended := strip_invisible_characters(cell["source"])) != cell["source"]:
-                places.append(self._place(cell))
+                places.append(self._label(cell))
                 cell.source = mended
-        what = "It held characters that nobody sees and Python cannot read; it was graded without them."
+        message = "It held characters that nobody sees and Python cannot read; it was graded without them."
         do = "Such characters come with text that is copied from chats and PDFs: type the line anew."
-        self.problems += [Problem("invisible characters", what, place, do, remark=True) for place in places[:NAMED]]
+        self.problems += [Problem("invisible characters", message, label, do, remark=True) for label in places[:NAMED]]
         if len(places) > NAMED:
             more = f"{len(places) - NAMED} more cells held such characters; they were graded without them."
             self.problems.append(Problem("invisible characters", more, do=do, remark=True))
@@ -175,23 +175,23 @@ class _Restoration:
     def turn_back(self) -> None:
         """Make code again of an exercise whose only solution stands in a cell that became text."""
         open_ = {name for name in self.exercises if not self._written(name)}
-        for place, cell in enumerate(self.cells):
+        for index, cell in enumerate(self.cells):
             if cell["cell_type"] == "code" or not (self._reader.mentioned(cell["source"]) & open_):
                 continue
             if not (self._reader.may_parse(cell["source"]) and is_python(cell["source"])):
                 continue
             if names := self._reader.outline(cell["source"]).bound & open_:
-                made = self._turn(place, "code", ", ".join(sorted(names)))
-                open_ -= {name for name in names if self._is_written(made, name)}
+                converted = self._turn(index, "code", ", ".join(sorted(names)))
+                open_ -= {name for name in names if self._is_written(converted, name)}
 
-    def _turn(self, place: int, cell_type: str, name: str) -> Any:
+    def _turn(self, index: int, cell_type: str, name: str) -> Any:
         """Put a cell of another type in the place of one; return it."""
-        old = self.cells[place]
+        old = self.cells[index]
         make = new_code_cell if cell_type == "code" else new_markdown_cell
         cell = make(source=old.source, metadata=old.metadata, id=old.id)
-        what = f"The cell of {name} had become a {old.cell_type} cell; it was taken for {cell_type}."
-        self.problems.append(Problem("cell type changed", what, self._place(old), _BACK))
-        self.cells[place] = cell
+        message = f"The cell of {name} had become a {old.cell_type} cell; it was taken for {cell_type}."
+        self.problems.append(Problem("cell type changed", message, self._label(old), _BACK))
+        self.cells[index] = cell
         number = self._numbers[id(cell)] = self._numbers[id(old)]
         self.handed_in[number - 1] = (number, cell)
         if claimed := self._claimed.get(id(old)):
@@ -203,115 +203,123 @@ class _Restoration:
         """Find the chapter's cells: code by what it does, texts by what they say, and answers by their names and places."""
         restored = []
         for look in (self._find_stub, self._find_test, self._find_locked_code, self._find_text, self._find_answer):
-            for wanted in self.manifest.cells:
-                cell = None if wanted.name in self.found else look(wanted)
+            for source_cell in self.manifest.cells:
+                cell = None if source_cell.name in self.found else look(source_cell)
                 if cell is not None:
-                    self.found[wanted.name] = cell
-                    if self._claimed.get(id(cell)) != wanted.name:
-                        restored.append(wanted.name)
+                    self.found[source_cell.name] = cell
+                    if self._claimed.get(id(cell)) != source_cell.name:
+                        restored.append(source_cell.name)
         repeated = sorted(name for name, cells in self.claims.items() if len(cells) > 1)
         if repeated:
-            what = f"Copies of a cell carried its name; the last one counts: {', '.join(repeated)}."
-            self.problems.append(Problem("repeated cells", what))
+            message = f"Copies of a cell carried its name; the last one counts: {', '.join(repeated)}."
+            self.problems.append(Problem("repeated cells", message))
         if restored:
             order = [cell.name for cell in self.manifest.cells if cell.name in restored]
             self.problems.append(Problem("metadata restored", self._recognised(order), remark=True))
 
     def _recognised(self, names: Sequence[str]) -> str:
         """Say which cells were known by their contents: by name where they are few."""
-        found, all_ = len(names), len(self.manifest.cells)
-        told = "had lost nbgrader's metadata and were recognised by their contents"
-        if found == all_:
-            return f"All {all_} cells {told}; nothing to do."
-        return f"{found} of {all_} cells {told}" + (f": {', '.join(names)}." if found <= NAMED else "; nothing to do.")
+        count, all_ = len(names), len(self.manifest.cells)
+        statement = "had lost nbgrader's metadata and were recognised by their contents"
+        if count == all_:
+            return f"All {all_} cells {statement}; nothing to do."
+        return f"{count} of {all_} cells {statement}" + (
+            f": {', '.join(names)}." if count <= NAMED else "; nothing to do."
+        )
 
-    def _find_stub(self, wanted: SourceCell) -> Any:
+    def _find_stub(self, source_cell: SourceCell) -> Any:
         """Return the cell that defines the exercise, rather one that was written in, rather one that carries its name, the last."""
-        if not wanted.is_stub:
+        if not source_cell.is_stub:
             return None
-        claimants = self._claimants(wanted)
+        claimants = self._claimants(source_cell)
         taken = {id(cell) for cell in self.found.values()}
-        for definers in (self._written(wanted.name), self._definers(wanted.name)):
+        for definers in (self._written(source_cell.name), self._definers(source_cell.name)):
             free = [cell for cell in definers if id(cell) not in taken]
             # A cell that carries another exercise's name and defines that too is more likely the other's.
-            mine = [cell for cell in free if not self._is_other(cell, wanted)]
-            named = [cell for cell in mine if self._claimed.get(id(cell)) == wanted.name]
-            if mine:
-                return (named or mine)[-1]
+            candidates = [cell for cell in free if not self._is_other(cell, source_cell)]
+            named = [cell for cell in candidates if self._claimed.get(id(cell)) == source_cell.name]
+            if candidates:
+                return (named or candidates)[-1]
         silent = [cell for cell in claimants if cell["cell_type"] == "code" and not self._says(cell)]
         return silent[-1] if silent else None
 
-    def _is_other(self, cell: Any, wanted: SourceCell) -> bool:
+    def _is_other(self, cell: Any, source_cell: SourceCell) -> bool:
         claimed = self._claimed.get(id(cell))
-        return claimed != wanted.name and claimed in self._defines(cell)
+        return claimed != source_cell.name and claimed in self._defines(cell)
 
     def _says(self, cell: Any) -> bool:
         """Whether a code cell says by itself what it is."""
         return bool(self._defines(cell)) or bool(self._checks(cell) & self.exercises)
 
-    def _find_test(self, wanted: SourceCell) -> Any:
-        if not wanted.is_test:
+    def _find_test(self, source_cell: SourceCell) -> Any:
+        if not source_cell.is_test:
             return None
-        names, visible, claimants = checked_names(wanted.source), _visible(wanted), self._claimants(wanted)
+        names, visible, claimants = (
+            checked_names(source_cell.source),
+            _visible(source_cell),
+            self._claimants(source_cell),
+        )
         fitting = [
             cell
             for cell in self._free("code")
             if not self._defines(cell) and (names & self._checks(cell) or self._texts.same(cell["source"], visible))
         ]
-        named = [cell for cell in fitting if self._claimed.get(id(cell)) == wanted.name]
+        named = [cell for cell in fitting if self._claimed.get(id(cell)) == source_cell.name]
         if named or fitting:
             return (named or fitting)[-1]
         silent = [cell for cell in claimants if not self._says_code(cell)]
         if silent and silent[-1].cell_type != "code":
-            return self._turn(self._position(silent[-1]), "code", wanted.name)
+            return self._turn(self._position(silent[-1]), "code", source_cell.name)
         return silent[-1] if silent else None
 
     def _says_code(self, cell: Any) -> bool:
         return cell["cell_type"] == "code" and self._says(cell)
 
-    def _find_locked_code(self, wanted: SourceCell) -> Any:
-        if not wanted.locked or wanted.cell_type != "code" or wanted.grade:
+    def _find_locked_code(self, source_cell: SourceCell) -> Any:
+        if not source_cell.locked or source_cell.cell_type != "code" or source_cell.grade:
             return None
         free = [cell for cell in self._free("code") if not self._says(cell)]
-        same = [cell for cell in free if self._texts.same(cell["source"], wanted.source)]
+        same = [cell for cell in free if self._texts.same(cell["source"], source_cell.source)]
         claimants = [
-            cell for cell in self._claimants(wanted) if cell["cell_type"] == "code" and not self._defines(cell)
+            cell for cell in self._claimants(source_cell) if cell["cell_type"] == "code" and not self._defines(cell)
         ]
-        importing = [cell for cell in free if self._imports_check(cell)] if imports_check(wanted.source) else []
+        importing = [cell for cell in free if self._imports_check(cell)] if imports_check(source_cell.source) else []
         return next(iter((*claimants[-1:], *same, *importing)), None)
 
     def _imports_check(self, cell: Any) -> bool:
         return "check" in self._bound(cell) and imports_from_course(cell["source"])
 
-    def _find_text(self, wanted: SourceCell) -> Any:
+    def _find_text(self, source_cell: SourceCell) -> Any:
         """Return the course's own text: word for word, or by its name, or by its likeness."""
-        if wanted.cell_type != "markdown" or wanted.is_answer:
+        if source_cell.cell_type != "markdown" or source_cell.is_answer:
             return None
         free = list(self._free("markdown"))
-        same = [cell for cell in free if self._texts.same(cell["source"], wanted.source)]
-        claimants = [cell for cell in self._claimants(wanted) if cell["cell_type"] == "markdown"]
-        return next(iter((*same, *claimants[-1:])), None) or self._texts.first_alike(free, wanted.source)
+        same = [cell for cell in free if self._texts.same(cell["source"], source_cell.source)]
+        claimants = [cell for cell in self._claimants(source_cell) if cell["cell_type"] == "markdown"]
+        return next(iter((*same, *claimants[-1:])), None) or self._texts.first_alike(free, source_cell.source)
 
-    def _find_answer(self, wanted: SourceCell) -> Any:
-        if not wanted.is_answer:
+    def _find_answer(self, source_cell: SourceCell) -> Any:
+        if not source_cell.is_answer:
             return None
-        claimants = self._claimants(wanted)
-        claimants = [cell for cell in claimants if not self._texts.same(cell["source"], wanted.source)] or claimants
+        claimants = self._claimants(source_cell)
+        claimants = [
+            cell for cell in claimants if not self._texts.same(cell["source"], source_cell.source)
+        ] or claimants
         if not claimants:
-            return next(self._answers_after_prompt(wanted), None) if wanted.cell_type == "markdown" else None
+            return next(self._answers_after_prompt(source_cell), None) if source_cell.cell_type == "markdown" else None
         cell = claimants[-1]
-        if cell.cell_type != wanted.cell_type:
-            cell = self._turn(self._position(cell), wanted.cell_type, wanted.name)
-        self._note_wrong_prompt(wanted, cell)
+        if cell.cell_type != source_cell.cell_type:
+            cell = self._turn(self._position(cell), source_cell.cell_type, source_cell.name)
+        self._note_wrong_prompt(source_cell, cell)
         return cell
 
-    def _prompt_of(self, wanted: SourceCell) -> Any:
-        before = self.manifest.cells[: self.manifest.cells.index(wanted)]
+    def _prompt_of(self, source_cell: SourceCell) -> Any:
+        before = self.manifest.cells[: self.manifest.cells.index(source_cell)]
         return self.found.get(before[-1].name) if before else None
 
-    def _answers_after_prompt(self, wanted: SourceCell) -> Iterator[Any]:
+    def _answers_after_prompt(self, source_cell: SourceCell) -> Iterator[Any]:
         """An answer has no form of its own: it is what stands between its question and the next named cell."""
-        prompt = self._prompt_of(wanted)
+        prompt = self._prompt_of(source_cell)
         if prompt is None:
             return
         claimed = {
@@ -324,43 +332,45 @@ class _Restoration:
             if cell["cell_type"] == "markdown":
                 yield cell
 
-    def _note_wrong_prompt(self, wanted: SourceCell, cell: Any) -> None:
+    def _note_wrong_prompt(self, source_cell: SourceCell, cell: Any) -> None:
         """Say that an answer stands behind another question than its name tells: only a person can see which it answers."""
         texts = {id(self.found[w.name]): w.name for w in self.manifest.cells if w.name in self.found and not w.is_stub}
-        prompt = self._prompt_of(wanted)
+        prompt = self._prompt_of(source_cell)
         above = (texts[id(other)] for other in reversed(self.cells[: self._position(cell)]) if id(other) in texts)
         nearest = next(above, None)
         if prompt is None or nearest is None or nearest == texts.get(id(prompt)):
             return
         if self.manifest.by_name[nearest].cell_type == "markdown":
-            what = f"This answer stands behind {nearest}; it goes by its name."
-            self.problems.append(Problem("answer elsewhere", what, wanted.name, "See which question it answers."))
+            message = f"This answer stands behind {nearest}; it goes by its name."
+            self.problems.append(
+                Problem("answer elsewhere", message, source_cell.name, "See which question it answers.")
+            )
 
     def keep_edits(self) -> None:
         """Locked cells get the course's text back; code that a student added to one stays, in a cell of its own."""
-        for place, wanted in enumerate(self.manifest.cells):
-            cell = self.found.get(wanted.name)
+        for index, source_cell in enumerate(self.manifest.cells):
+            cell = self.found.get(source_cell.name)
             if (
                 cell is None
-                or not wanted.locked
-                or wanted.cell_type != "code"
-                or self._texts.same(cell.source, _visible(wanted))
+                or not source_cell.locked
+                or source_cell.cell_type != "code"
+                or self._texts.same(cell.source, _visible(source_cell))
             ):
                 continue
-            kept = new_code_cell(source=cell.source, id=f"edited-{place:03d}")
-            if wanted.grade:
+            added = new_code_cell(source=cell.source, id=f"edited-{index:03d}")
+            if source_cell.grade:
                 # Only what others may need: a print or a changed number in a test is nobody's helper.
                 if self._reader.outline(cell.source).bound:
-                    self.cells.insert(self._position(cell), kept)
-                what = "The test was edited; the course's own was run in its place."
+                    self.cells.insert(self._position(cell), added)
+                message = "The test was edited; the course's own was run in its place."
                 self.problems.append(
-                    Problem("test cell edited", what, wanted.name, "Leave the test cells as they are.")
+                    Problem("test cell edited", message, source_cell.name, "Leave the test cells as they are.")
                 )
             else:
-                self.cells.insert(self._position(cell) + 1, kept)
-                what = "The course's cell was put back; what was in it follows it."
-                self.problems.append(Problem("locked cell edited", what, where=wanted.name))
-            cell.source = wanted.source
+                self.cells.insert(self._position(cell) + 1, added)
+                message = "The course's cell was put back; what was in it follows it."
+                self.problems.append(Problem("locked cell edited", message, where=source_cell.name))
+            cell.source = source_cell.source
 
     def set_stubs_aside(self) -> None:
         """Take out an untouched stub that stands behind the solution and would undo it."""
@@ -374,44 +384,44 @@ class _Restoration:
                 if cell["cell_type"] == "code" and self._texts.same(cell["source"], stub)
             }
             if empty:
-                what = "The solution stands in another cell; the empty stub behind it was left out."
-                self.problems.append(Problem("stub left out", what, where=name, remark=True))
+                message = "The solution stands in another cell; the empty stub behind it was left out."
+                self.problems.append(Problem("stub left out", message, where=name, remark=True))
                 self.cells = [cell for cell in self.cells if id(cell) not in empty]
                 self.found = {key: cell for key, cell in self.found.items() if id(cell) not in empty}
 
     def insert_missing(self) -> None:
         """Put back what is nowhere to be found, after the cell that it follows in the chapter."""
         inserted = []
-        for place, wanted in enumerate(self.manifest.cells):
-            if wanted.name in self.found or (wanted.is_stub and self._definers(wanted.name)):
+        for index, source_cell in enumerate(self.manifest.cells):
+            if source_cell.name in self.found or (source_cell.is_stub and self._definers(source_cell.name)):
                 continue
-            make = new_code_cell if wanted.cell_type == "code" else new_markdown_cell
-            cell = make(source=wanted.source, id=f"restored-{place:03d}")
-            self.cells.insert(self._place_for(wanted, place), cell)
-            self.found[wanted.name] = cell
-            inserted.append(wanted.name)
+            make = new_code_cell if source_cell.cell_type == "code" else new_markdown_cell
+            cell = make(source=source_cell.source, id=f"restored-{index:03d}")
+            self.cells.insert(self._place_for(source_cell, index), cell)
+            self.found[source_cell.name] = cell
+            inserted.append(source_cell.name)
         self.inserted = set(inserted)
         if inserted:
-            what = f"Cells of the chapter were missing and were put back: {', '.join(inserted)}."
+            message = f"Cells of the chapter were missing and were put back: {', '.join(inserted)}."
             do = "Where an exercise's cell is among them, ask whether its solution stands in another file."
-            asked = do if self.inserted & self.exercises else ""
-            self.problems.append(Problem("cells put back", what, do=asked))
+            advice = do if self.inserted & self.exercises else ""
+            self.problems.append(Problem("cells put back", message, do=advice))
 
-    def _place_for(self, wanted: SourceCell, place: int) -> int:
+    def _place_for(self, source_cell: SourceCell, index: int) -> int:
         """A test goes behind the last cell that defines what it tests; everything else behind its predecessor in the chapter."""
-        if wanted.is_test:
-            written = [cell for name in checked_names(wanted.source) for cell in self._definers(name)]
+        if source_cell.is_test:
+            written = [cell for name in checked_names(source_cell.source) for cell in self._definers(name)]
             if written:
                 return self._positions(written)[-1] + 1
-        before = [self.found[cell.name] for cell in self.manifest.cells[:place] if cell.name in self.found]
+        before = [self.found[cell.name] for cell in self.manifest.cells[:index] if cell.name in self.found]
         behind = self._position(before[-1]) + 1 if before else 0
-        if not wanted.is_stub:
+        if not source_cell.is_stub:
             return behind
         # A student's own cell may define the exercise in a way that nobody can read from its text: the stub must not undo it.
         setup = [self._position(self.found[c.name]) for c in self._openings() if c.name in self.found]
         free = {id(cell) for cell in self._free("code")}
-        own = next((i for i, cell in enumerate(self.cells) if id(cell) in free), behind)
-        return max(min(behind, own), max(setup, default=-1) + 1)
+        first_free = next((i for i, cell in enumerate(self.cells) if id(cell) in free), behind)
+        return max(min(behind, first_free), max(setup, default=-1) + 1)
 
     def _openings(self) -> list[SourceCell]:
         """Return the locked code cells that stand before the first exercise, such as the setup."""
@@ -420,26 +430,26 @@ class _Restoration:
 
     def put_in_order(self) -> None:
         """Move the setup before everything that needs it, and a test behind what it tests; nothing else, for order is the student's."""
-        moved = [wanted.name for wanted in reversed(self._openings()) if self._to_the_front(wanted)]
+        moved = [source_cell.name for source_cell in reversed(self._openings()) if self._to_the_front(source_cell)]
         last = (self._positions_of_exercises() or [0])[-1]
         anchor = self.cells[last] if self.cells else None
-        for wanted in (cell for cell in self.manifest.cells if cell.is_test):
-            test = self.found[wanted.name]
-            names = checked_names(wanted.source) & self.exercises
+        for source_cell in (cell for cell in self.manifest.cells if cell.is_test):
+            test = self.found[source_cell.name]
+            names = checked_names(source_cell.source) & self.exercises
             definers = [cell for name in names for cell in self._written(name) or self._definers(name)]
             if definers and self._position(test) < self._positions(definers)[0]:
                 self.cells = [cell for cell in self.cells if cell is not test]
                 self.cells.insert(self._position(anchor) + 1, test)
                 anchor = test
-                moved.append(wanted.name)
+                moved.append(source_cell.name)
         if moved:
-            what = f"Cells stood before what they need and were moved: {', '.join(moved)}."
+            message = f"Cells stood before what they need and were moved: {', '.join(moved)}."
             self.problems.append(
-                Problem("cells moved", what, do="Run the notebook from top to bottom before handing in.")
+                Problem("cells moved", message, do="Run the notebook from top to bottom before handing in.")
             )
 
-    def _to_the_front(self, wanted: SourceCell) -> bool:
-        cell = self.found[wanted.name]
+    def _to_the_front(self, source_cell: SourceCell) -> bool:
+        cell = self.found[source_cell.name]
         needing = self._positions_of_exercises()[:1] + [
             self._position(self.found[c.name]) for c in self.manifest.cells if c.is_test
         ]
@@ -452,48 +462,50 @@ class _Restoration:
 
     def name_lost(self) -> None:
         """Say what became of exercises that nobody wrote where they count."""
-        lost = {
+        missing = {
             name: None if name in self.inserted else self.found.get(name)
             for name in sorted(self.exercises)
             if not self._written(name)
         }
-        silent = frozenset(name for name in lost if not self._definers(name))
+        silent = frozenset(name for name in missing if not self._definers(name))
         locked = {id(self.found[cell.name]) for cell in self.manifest.cells if cell.locked and cell.name in self.found}
         cells = [(number, cell) for number, cell in self.handed_in if id(cell) not in locked]
-        if lost:
-            self.problems += explain_missing(lost, silent, cells, self.manifest, self._reader)
+        if missing:
+            self.problems += explain_missing(missing, silent, cells, self.manifest, self._reader)
 
     def name_skipped(self) -> None:
         """Say that there was too much to read, for then an exercise may have been overlooked."""
         if count := self._reader.skipped:
-            what = f"{count} of its cells {'was' if count == 1 else 'were'} too long, or too much, for Python's parser"
-            what += f" (a notebook may have {BUDGET:,} characters of code); they were searched line by line, and run as they are."
+            message = (
+                f"{count} of its cells {'was' if count == 1 else 'were'} too long, or too much, for Python's parser"
+            )
+            message += f" (a notebook may have {BUDGET:,} characters of code); they were searched line by line, and run as they are."
             self.problems.append(
-                Problem("much code", what, do="See whether all its exercises were found.", remark=True)
+                Problem("much code", message, do="See whether all its exercises were found.", remark=True)
             )
 
     def mark(self) -> None:
         """Write the true metadata, and the course's own texts, tests with the hidden ones."""
         for name, cell in self.found.items():
-            wanted = self.manifest.by_name[name]
-            cell.metadata["nbgrader"] = wanted.metadata()
-            if wanted.locked:
-                cell["source"] = wanted.source
+            source_cell = self.manifest.by_name[name]
+            cell.metadata["nbgrader"] = source_cell.metadata()
+            if source_cell.locked:
+                cell["source"] = source_cell.source
 
 
-def _visible(wanted: SourceCell) -> str:
+def _visible(source_cell: SourceCell) -> str:
     """Return a course's cell as students have it: without its hidden tests."""
-    return _HIDDEN.sub("", wanted.source + "\n")
+    return _HIDDEN.sub("", source_cell.source + "\n")
 
 
 def names_present(notebook: Any, reader: CellReader | None = None) -> frozenset[str]:
     """Return the names that a notebook bears: as a cell's claim, as a function or class, or as something that it checks."""
     reader = reader or CellReader()
-    seen: set[str] = set()
+    names: set[str] = set()
     for cell in notebook.cells:
-        seen.add(cell.metadata.get("nbgrader", {}).get("grade_id", ""))
-        seen |= reader.mentioned(cell["source"])
+        names.add(cell.metadata.get("nbgrader", {}).get("grade_id", ""))
+        names |= reader.mentioned(cell["source"])
         if cell["cell_type"] == "code":
             outline = reader.outline(cell["source"])
-            seen |= outline.written | outline.checked
-    return frozenset(seen)
+            names |= outline.written | outline.checked
+    return frozenset(names)

@@ -27,15 +27,15 @@ def name_of(cell: Any, index: int) -> str:
     return str(cell.metadata.get("nbgrader", {}).get("grade_id") or f"cell {index + 1}")
 
 
-def error_output(kind: str, what: str) -> Any:
+def error_output(kind: str, message: str) -> Any:
     """Return an error of the grader's own, as the output of a cell; in a test cell it costs the points.
 
     Args:
         kind: what happened, in lower-case words; the error's name is made of it.
-        what: what happened, as a sentence.
+        message: what happened, as a sentence.
     """
-    ename = "".join(word.capitalize() for word in kind.split())
-    return new_output("error", ename=ename, evalue=what, traceback=[f"{ename}: {what}"])
+    ename = "".join(part.capitalize() for part in kind.split())
+    return new_output("error", ename=ename, evalue=message, traceback=[f"{ename}: {message}"])
 
 
 def settle(cell: Any) -> str | None:
@@ -74,9 +74,9 @@ def _no_score(cell: Any) -> str | None:
 
 def _not_its_own(verdict: dict[str, Any], source: str, score: float) -> str | None:
     """Say why a verdict is not the one that its cell asked for, or return None: a name may have been given to another function."""
-    asked = checked_names(source)
-    if verdict.get("exercise") not in asked:
-        return f"The check was given {verdict.get('exercise')} in the place of {' or '.join(sorted(asked))}."
+    expected = checked_names(source)
+    if verdict.get("exercise") not in expected:
+        return f"The check was given {verdict.get('exercise')} in the place of {' or '.join(sorted(expected))}."
     if verdict.get("score") != score:
         return f"The check shows {score:g} points, its verdict says {verdict.get('score')}."
     return None

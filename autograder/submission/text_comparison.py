@@ -40,18 +40,18 @@ class TextComparison:
 
     def first_alike(self, cells: Sequence[Any], text: str) -> Any:
         """Return the first cell whose text is this one with a few words changed, or None."""
-        words = text.split()
+        text_parts = text.split()
         for cell in cells:
             if self._steps <= 0:
                 return None
             if len(cell["source"]) >= 2 * len(text):
                 continue
             others = cell["source"].split()
-            self._steps -= len(words) + len(others)
-            common = sum((Counter(words) & Counter(others)).values())
-            if 2 * common < ALIKE * (len(words) + len(others)):
+            self._steps -= len(text_parts) + len(others)
+            common = sum((Counter(text_parts) & Counter(others)).values())
+            if 2 * common < ALIKE * (len(text_parts) + len(others)):
                 continue
-            self._steps -= len(words) * len(others)
-            if SequenceMatcher(None, words, others, autojunk=False).ratio() >= ALIKE:
+            self._steps -= len(text_parts) * len(others)
+            if SequenceMatcher(None, text_parts, others, autojunk=False).ratio() >= ALIKE:
                 return cell
         return None

@@ -1,5 +1,5 @@
 /*
- * <alignment-explorer>: alignments of several pairs of sentences to look into, made by tfcourse.explorers.alignments. In its place for
+ * <alignment-explorer>: alignments of several pairs of sentences to look into, made by tfcourse.lessons.explorers.alignments. In its place for
  * tables it has one section for each pair, with a <head-explorer> whose heads are the aligners; this script shows one section at a time,
  * and keeps the chosen aligner from pair to pair.
  */

@@ -1,5 +1,5 @@
 /*
- * <block-explorer>: a Transformer layer with every tensor's shape, made by tfcourse.explorers.blocks. Its parts stand from top to bottom,
+ * <block-explorer>: a Transformer layer with every tensor's shape, made by tfcourse.lessons.explorers.blocks. Its parts stand from top to bottom,
  * with arrows that tell shapes between them and the residual connections around them.
  *
  * Keyboard: sizes are native fields; layer, norm and the parts of the layer are one tab stop each, in which the arrows move.

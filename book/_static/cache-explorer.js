@@ -1,5 +1,5 @@
 /*
- * <cache-explorer>: a decoder that writes, token by token, made by tfcourse.explorers.caches.
+ * <cache-explorer>: a decoder that writes, token by token, made by tfcourse.lessons.explorers.caches.
  *
  * All numbers are recorded. A score is a cell: its row is the query that asks, its column the key that is asked.
  * Keyboard: the choice is a tab stop with arrows, the stepper has buttons.

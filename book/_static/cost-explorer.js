@@ -1,6 +1,6 @@
 /*
  * <cost-explorer>: what a Llama and its caches weigh, how long its next token takes, and which clock it waits for; made by
- * tfcourse.explorers.costs. All arithmetic is done here, and tests compare it with tfcourse.llama. Memory is shown in GiB, rates in powers
+ * tfcourse.lessons.explorers.costs. All arithmetic is done here, and tests compare it with tfcourse.llama. Memory is shown in GiB, rates in powers
  * of ten. Sums run at the card's rate in bfloat16, however many bytes a number is kept in.
  *
  * Keyboard: a tab stop with arrows for each choice, and native sliders.

@@ -1,5 +1,5 @@
 /*
- * <dial-explorer>: a query and a key that are rotated by their positions, made by tfcourse.explorers.dials. On the left the hands of one pair
+ * <dial-explorer>: a query and a key that are rotated by their positions, made by tfcourse.lessons.explorers.dials. On the left the hands of one pair
  * of columns, on the right the score of all pairs by distance; what training has not shown is grey.
  *
  * Keyboard: a tab stop with arrows for each choice, and native sliders.

@@ -1,5 +1,5 @@
 /*
- * What all figures to play with share. tfcourse.explorers writes a custom element with its data as JSON and plain tables; the element's
+ * What all figures to play with share. tfcourse.lessons.explorers writes a custom element with its data as JSON and plain tables; the element's
  * own script defines a class that extends Explorer and builds an interactive figure, which takes the place of the tables. Pages load this
  * file before the element's own. No dependency, no request: it works from file:// as well.
  *

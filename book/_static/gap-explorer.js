@@ -1,5 +1,5 @@
 /*
- * <gap-explorer>: words to hide, and what a masked model puts into the gaps, made by tfcourse.explorers.gaps.
+ * <gap-explorer>: words to hide, and what a masked model puts into the gaps, made by tfcourse.lessons.explorers.gaps.
  *
  * Everything is recorded, for every set of gaps; the script computes nothing.
  * Keyboard: the words are buttons that are pressed or not.

@@ -1,5 +1,5 @@
 /*
- * <gradient-explorer>: how large is a gradient on its way back through time? Made by tfcourse.explorers.gradients.
+ * <gradient-explorer>: how large is a gradient on its way back through time? Made by tfcourse.lessons.explorers.gradients.
  *
  * Keyboard: one tab stop for the cells (arrows choose), and two native sliders, for the setting and for the step.
  */

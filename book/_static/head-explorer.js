@@ -1,5 +1,5 @@
 /*
- * <head-explorer>: attention heads to look into, made by tfcourse.explorers.heads.
+ * <head-explorer>: attention heads to look into, made by tfcourse.lessons.explorers.heads.
  *
  * Keyboard: one tab stop for the heads (arrows move between heads and layers), one for the words (up and down choose the word,
  * left and right the head).

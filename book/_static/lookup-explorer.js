@@ -1,5 +1,5 @@
 /*
- * <lookup-explorer>: a soft dictionary with a dial, made by tfcourse.explorers.lookups.
+ * <lookup-explorer>: a soft dictionary with a dial, made by tfcourse.lessons.explorers.lookups.
  *
  * Keyboard: the dial is a native slider.
  */

@@ -1,5 +1,5 @@
 /*
- * <merge-explorer>: byte-pair encoding, merge by merge, made by tfcourse.explorers.merges.
+ * <merge-explorer>: byte-pair encoding, merge by merge, made by tfcourse.lessons.explorers.merges.
  *
  * The text of the lesson is recorded. A reader's own text is cut and merged here, by the rules of tfcourse.tokenization, into data of the same
  * form. A border between two symbols has the number of the merge that takes it away. Keyboard: the slider and the text field are native ones.
@@ -40,7 +40,7 @@
     return done;
   }
 
-  /** Learn the merges of a text, as tfcourse.explorers.merges records them. */
+  /** Learn the merges of a text, as tfcourse.lessons.explorers.merges records them. */
   function learn(text) {
     const characters = text.match(PIECES).map((piece) => [...piece]);
     const vocabulary = [...new Set(characters.flat())].sort((a, b) => a.codePointAt(0) - b.codePointAt(0));

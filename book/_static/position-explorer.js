@@ -1,5 +1,5 @@
 /*
- * <position-explorer>: position encodings and the dot products of their rows, made by tfcourse.explorers.positions. The matrix is on the
+ * <position-explorer>: position encodings and the dot products of their rows, made by tfcourse.lessons.explorers.positions. The matrix is on the
  * left, the dot products of a chosen row with all rows on the right.
  *
  * Keyboard: one tab stop for the encodings (arrows choose), and two native sliders for the positions.

@@ -1,5 +1,5 @@
 /*
- * <reach-explorer>: a picture under a grid of patches, made by tfcourse.explorers.reaches. The places that the chosen one has heard of after
+ * <reach-explorer>: a picture under a grid of patches, made by tfcourse.lessons.explorers.reaches. The places that the chosen one has heard of after
  * some layers are lit, all others dimmed. In a line as in a column a place hears of an interval, so what it reaches is a rectangle.
  *
  * Keyboard: a tab stop with arrows for each choice, and native sliders; a click on the picture chooses a place.

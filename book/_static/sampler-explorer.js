@@ -1,5 +1,5 @@
 /*
- * <sampler-explorer>: samplers as cards, in any order, over a distribution; made by tfcourse.explorers.samplers.
+ * <sampler-explorer>: samplers as cards, in any order, over a distribution; made by tfcourse.lessons.explorers.samplers.
  *
  * The samplers are computed here as tfcourse.sampling computes them: logits in, logits out, -Infinity for what is excluded. Cut-offs are
  * values, so that equal logits share one fate. Cards are moved by drag, or by the buttons "up" and "down" on each.

@@ -1,5 +1,5 @@
 /*
- * <span-explorer>: words to hide, and the question and answer that are made of the rest, made by tfcourse.explorers.spans.
+ * <span-explorer>: words to hide, and the question and answer that are made of the rest, made by tfcourse.lessons.explorers.spans.
  *
  * Keyboard: the words are buttons that are pressed or not; the drawn masks are a tab stop with arrows.
  */

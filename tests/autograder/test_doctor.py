@@ -147,14 +147,14 @@ def test_of_a_folder_without_a_course_nothing_is_said_of_its_disk(tmp_path: Path
 
 
 def test_what_isolation_there_is_is_said_plainly(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(isolation, "offered_layers", lambda: LAYERS)
+    monkeypatch.setattr(isolation, "available_layers", lambda: LAYERS)
     item = found("isolation", examine())
     assert (item.state, item.remedy) == ("ok", "")
     assert item.detail == f"sandbox ({len(LAYERS)} layers: {', '.join(LAYERS)})"
 
 
 def test_less_isolation_is_said_with_what_is_missing_and_what_to_do(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(isolation, "offered_layers", lambda: ())
+    monkeypatch.setattr(isolation, "available_layers", lambda: ())
     item = found("isolation", examine())
     assert item.state == "note"
     assert item.detail.startswith("none; missing: ")

@@ -12,7 +12,7 @@ import torch.nn.functional as F
 from torch import nn
 
 from tfcourse.attention import causal_mask
-from tfcourse.explorers.heads import record_heads
+from tfcourse.lessons.explorers.heads import record_heads
 from tfcourse.multihead import MultiHeadAttention, attention_parameters, head_ablation, split_heads
 
 from .lesson import Lesson, described

@@ -15,9 +15,9 @@ from torch import Tensor, nn
 
 from autograder.checks.headings import headings
 from tfcourse.data import number_pairs, number_to_words, recorded_translation, tokenize
-from tfcourse.explorers.alignments import count_crossings
-from tfcourse.figures.scenes import ch05_transformer as drawings
 from tfcourse.layers import EncoderLayer, FeedForward, gelu, layer_norm, residual_post_norm, residual_pre_norm
+from tfcourse.lessons.explorers.alignments import count_crossings
+from tfcourse.lessons.figures.scenes import ch05_transformer as drawings
 from tfcourse.positions import sinusoidal_positions
 from tfcourse.training import cross_entropy, noam_learning_rate
 from tfcourse.transformer import Transformer

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from tfcourse.data import recorded_vocabularies
-from tfcourse.figures.scenes import ch06_tokenization as drawings
+from tfcourse.lessons.figures.scenes import ch06_tokenization as drawings
 from tfcourse.tokenization import (
     best_pair,
     bpe_encode,

@@ -11,7 +11,7 @@ import pytest
 import torch
 
 from tfcourse.data import recorded_sampling
-from tfcourse.figures.scenes import ch07_decoding
+from tfcourse.lessons.figures.scenes import ch07_decoding
 from tfcourse.sampling import locally_typical, min_p, repetition_penalty, top_k, top_p
 
 from .lesson import Lesson, described

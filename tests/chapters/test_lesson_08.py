@@ -13,7 +13,7 @@ import torch
 
 from tfcourse.bert import bert_parameters
 from tfcourse.data import recorded_bert
-from tfcourse.figures.scenes import ch08_bert as drawings
+from tfcourse.lessons.figures.scenes import ch08_bert as drawings
 from tfcourse.number_names import NumberNames
 
 from .lesson import Lesson, described

@@ -12,7 +12,7 @@ import pytest
 import torch
 
 from tfcourse.data import number_to_words, recorded_gpt
-from tfcourse.figures.scenes import ch09_gpt as drawings
+from tfcourse.lessons.figures.scenes import ch09_gpt as drawings
 from tfcourse.number_names import NumberNames
 
 from .lesson import Lesson, described

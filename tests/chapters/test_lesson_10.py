@@ -11,8 +11,8 @@ import pytest
 import torch
 
 from tfcourse.data import recorded_t5
-from tfcourse.explorers.spans import span_explorer
-from tfcourse.figures.scenes import ch10_t5 as drawings
+from tfcourse.lessons.explorers.spans import span_explorer
+from tfcourse.lessons.figures.scenes import ch10_t5 as drawings
 from tfcourse.t5 import random_span_mask
 
 from .lesson import Lesson, described

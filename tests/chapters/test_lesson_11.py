@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from tfcourse.data import recorded_vision
-from tfcourse.explorers import reaches
-from tfcourse.explorers.reaches import layers_until_all_met
-from tfcourse.figures.scenes import ch11_vision as drawings
+from tfcourse.lessons.explorers import reaches
+from tfcourse.lessons.explorers.reaches import layers_until_all_met
+from tfcourse.lessons.figures.scenes import ch11_vision as drawings
 from tfcourse.vit import vit_parameters
 
 from .lesson import Lesson, described

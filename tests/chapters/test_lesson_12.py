@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from tfcourse.data import recorded_positions
-from tfcourse.figures.scenes import ch12_rotary as drawings
+from tfcourse.lessons.figures.scenes import ch12_rotary as drawings
 
 from .lesson import Lesson, described
 

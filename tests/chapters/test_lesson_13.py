@@ -11,7 +11,7 @@ import pytest
 import torch
 
 from tfcourse.data import recorded_grouped_queries
-from tfcourse.figures.scenes import ch13_grouped_query as drawings
+from tfcourse.lessons.figures.scenes import ch13_grouped_query as drawings
 from tfcourse.llama import decode_cost, kv_cache_bytes, largest_batch, llama_parameters
 
 from .lesson import Lesson, described

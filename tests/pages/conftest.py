@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from autograder.site.custom_elements import element_files
-from tfcourse.explorers.base import Explorer
+from tfcourse.lessons.explorers.base import Explorer
 
-from ..tfcourse.explorers.examples import documented_code
+from ..tfcourse.lessons.explorers.examples import documented_code
 
 ROOT = Path(__file__).parents[2]
 STATIC = ROOT / "book" / "_static"

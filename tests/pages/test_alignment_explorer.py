@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 import torch
 
-from tfcourse.explorers.alignments import AlignedPair, AlignmentExplorer, alignment_explorer
+from tfcourse.lessons.explorers.alignments import AlignedPair, AlignmentExplorer, alignment_explorer
 
 pytestmark = pytest.mark.browser
 

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from tfcourse.explorers.blocks import BlockExplorer, block_explorer
 from tfcourse.layers import DecoderLayer
+from tfcourse.lessons.explorers.blocks import BlockExplorer, block_explorer
 
 pytestmark = pytest.mark.browser
 

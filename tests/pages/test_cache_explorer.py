@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tfcourse.explorers.caches import CacheExplorer, CacheStep, cache_explorer
+from tfcourse.lessons.explorers.caches import CacheExplorer, CacheStep, cache_explorer
 
 pytestmark = pytest.mark.browser
 

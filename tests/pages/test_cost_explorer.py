@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tfcourse.explorers.costs import CARDS, GIB, CostExplorer, cost_explorer
+from tfcourse.lessons.explorers.costs import CARDS, GIB, CostExplorer, cost_explorer
 from tfcourse.llama import decode_cost, inference_latency, kv_cache_bytes, largest_batch, llama_parameters
 
 pytestmark = pytest.mark.browser

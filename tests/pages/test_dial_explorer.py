@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 import torch
 
-from tfcourse.explorers.dials import DialExplorer, dial_explorer
+from tfcourse.lessons.explorers.dials import DialExplorer, dial_explorer
 
 pytestmark = pytest.mark.browser
 

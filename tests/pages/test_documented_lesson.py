@@ -12,7 +12,7 @@ import yaml
 
 from autograder.site.build import SiteReport, build_site
 
-from ..tfcourse.explorers.examples import CONTRIBUTING, documented_code
+from ..tfcourse.lessons.explorers.examples import CONTRIBUTING, documented_code
 from .lesson_layout import SCREEN, WIDTH, Debts, debts
 from .page_faults import open_page, page_faults
 
@@ -20,7 +20,7 @@ pytestmark = pytest.mark.browser
 
 ROOT = Path(__file__).parents[2]
 LESSON = "chapters/99_example/lesson"
-FOLDER = "tfcourse/figures/scenes/ch99_example.py"
+FOLDER = "tfcourse/lessons/figures/scenes/ch99_example.py"
 
 
 def documented_lesson() -> dict[str, str]:
@@ -34,7 +34,7 @@ def documented_lesson() -> dict[str, str]:
     return {
         FOLDER: drawing,
         f"{LESSON}.md": lesson,
-        "tfcourse/explorers/steps.py": figure["python"],
+        "tfcourse/lessons/explorers/steps.py": figure["python"],
         "book/_static/step-explorer.js": figure["js"],
     }
 

@@ -13,10 +13,10 @@ from typing import Any
 
 import pytest
 
-from tfcourse.figures import Drawing, scenes
-from tfcourse.figures.boxes import box
-from tfcourse.figures.geometry import Rect
-from tfcourse.figures.lines import arrow
+from tfcourse.lessons.figures import Drawing, scenes
+from tfcourse.lessons.figures.boxes import box
+from tfcourse.lessons.figures.geometry import Rect
+from tfcourse.lessons.figures.lines import arrow
 
 pytestmark = pytest.mark.browser
 

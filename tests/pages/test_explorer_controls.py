@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from ..tfcourse.explorers.examples import EXAMPLES, plainly
+from ..tfcourse.lessons.explorers.examples import EXAMPLES, plainly
 from .conftest import CONTRAST
 
 pytestmark = pytest.mark.browser

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from ..tfcourse.explorers.examples import EXAMPLES, hostile, plainly
+from ..tfcourse.lessons.explorers.examples import EXAMPLES, hostile, plainly
 
 pytestmark = pytest.mark.browser
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tfcourse.explorers.gaps import GapExplorer, gap_explorer
+from tfcourse.lessons.explorers.gaps import GapExplorer, gap_explorer
 
 pytestmark = pytest.mark.browser
 

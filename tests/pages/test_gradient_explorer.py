@@ -10,7 +10,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from tfcourse.explorers.gradients import GradientExplorer, gradient_explorer
+from tfcourse.lessons.explorers.gradients import GradientExplorer, gradient_explorer
 
 pytestmark = pytest.mark.browser
 

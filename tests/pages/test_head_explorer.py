@@ -10,7 +10,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from tfcourse.explorers.heads import HeadExplorer, head_explorer
+from tfcourse.lessons.explorers.heads import HeadExplorer, head_explorer
 
 pytestmark = pytest.mark.browser
 

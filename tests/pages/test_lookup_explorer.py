@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 import torch
 
-from tfcourse.explorers.lookups import LookupExplorer, lookup_explorer
+from tfcourse.lessons.explorers.lookups import LookupExplorer, lookup_explorer
 
 pytestmark = pytest.mark.browser
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from tfcourse.explorers.merges import MergeExplorer, merge_explorer
+from tfcourse.lessons.explorers.merges import MergeExplorer, merge_explorer
 from tfcourse.tokenization import pre_tokenize, train_bpe
 
 pytestmark = pytest.mark.browser

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 import torch
 
-from tfcourse.explorers.positions import PositionExplorer, position_explorer
+from tfcourse.lessons.explorers.positions import PositionExplorer, position_explorer
 from tfcourse.positions import sinusoidal_positions
 
 pytestmark = pytest.mark.browser

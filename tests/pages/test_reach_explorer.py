@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tfcourse.explorers.reaches import (
+from tfcourse.lessons.explorers.reaches import (
     SHOWN,
     WAYS,
     WIDTH,

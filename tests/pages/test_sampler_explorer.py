@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 import torch
 
-from tfcourse.explorers.samplers import SAMPLERS, SamplerExplorer, sampler_explorer
+from tfcourse.lessons.explorers.samplers import SAMPLERS, SamplerExplorer, sampler_explorer
 from tfcourse.sampling import sampler_chain
 
 pytestmark = pytest.mark.browser

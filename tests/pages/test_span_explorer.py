@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 import torch
 
-from tfcourse.explorers.spans import SENTINELS, SpanExplorer, span_explorer
+from tfcourse.lessons.explorers.spans import SENTINELS, SpanExplorer, span_explorer
 from tfcourse.t5 import corrupt_spans
 
 pytestmark = pytest.mark.browser

@@ -16,12 +16,12 @@ from autograder.site.build import SiteError, build_site, chapters_of
 EXPLORERS = """
 ```{code-cell} ipython3
 import torch
-from tfcourse.explorers.heads import head_explorer
+from tfcourse.lessons.explorers.heads import head_explorer
 head_explorer(["a", "b"], torch.eye(2)[None], caption="Who looks where?")
 ```
 
 ```{code-cell} ipython3
-from tfcourse.explorers.blocks import block_explorer
+from tfcourse.lessons.explorers.blocks import block_explorer
 block_explorer(caption="Which shapes?")
 ```
 """

@@ -1,1 +1,5 @@
-"""Figures to play with: each is plain HTML with its numbers as JSON, which a script of the course's site makes interactive."""
+"""The former name of `tfcourse.lessons.explorers`, which notebooks import that students already have; it goes in 0.4."""
+
+from tfcourse.lessons import explorers
+
+__path__ = explorers.__path__

@@ -11,13 +11,16 @@ from tfcourse import alignment
 
 def corpus(draw: Draw) -> Case:
     """A few short pairs, in which words come again in other pairs; every source word occurs."""
-    words = int(draw.integers(4, 6))
+    vocabulary_size = int(draw.integers(4, 6))
     pairs = [
-        ((draw.permutation(words - 1)[: 2 + i % 2] + 1).tolist(), (draw.permutation(words)[: 3 - i % 2] + 1).tolist())
+        (
+            (draw.permutation(vocabulary_size - 1)[: 2 + i % 2] + 1).tolist(),
+            (draw.permutation(vocabulary_size)[: 3 - i % 2] + 1).tolist(),
+        )
         for i in range(5)
     ]
-    pairs.append((list(range(1, words)), pairs[0][1]))
-    sizes = {"source_vocabulary": words, "target_vocabulary": words + 2}
+    pairs.append((list(range(1, vocabulary_size)), pairs[0][1]))
+    sizes = {"source_vocabulary": vocabulary_size, "target_vocabulary": vocabulary_size + 2}
     return Case({"pairs": pairs, **sizes, "iterations": 3})
 
 
@@ -40,8 +43,10 @@ def word_never_occurs(draw: Draw) -> Case:
 def word_with_a_small_share(draw: Draw) -> Case:
     """A source word that occurs once, beside others, and made less than one word; one iteration."""
     case = corpus(draw)
-    words = case.arguments["source_vocabulary"]
-    return _with_pair(case, [1, words, 2], [1]).with_arguments(source_vocabulary=words + 1, iterations=1)
+    vocabulary_size = case.arguments["source_vocabulary"]
+    return _with_pair(case, [1, vocabulary_size, 2], [1]).with_arguments(
+        source_vocabulary=vocabulary_size + 1, iterations=1
+    )
 
 
 def no_target(draw: Draw) -> Case:

@@ -75,7 +75,7 @@ def _with_gradient(draw: Draw, case: Case) -> Case:
 
 def _some_of_three(points: float, *places: int, name: str, title: str) -> rows.Row:
     """A row about the gradients at some places of the result, all asked with the same cases."""
-    options = {"outputs": [f"output[{place}]" for place in places]}
+    options = {"outputs": [f"output[{index}]" for index in places]}
 
     def probes(draw: Draw) -> Sequence[rows.Probe]:
         cases = [draw.case(maker) for maker in (batch, unbatched)]

@@ -103,8 +103,8 @@ def inputs_and_device(points: float, *makers: Maker) -> Row:
 
     def probes(draw: Draw) -> Sequence[Probe]:
         cases = [draw.case(maker) for maker in makers]  # a maker that is asked twice makes two cases
-        asked: tuple[tuple[Action, str], ...] = (("call", "unmutated"), ("meta", "matches"))
-        return [Probe((case.request(action),), judge) for case in cases for action, judge in asked]
+        questions: tuple[tuple[Action, str], ...] = (("call", "unmutated"), ("meta", "matches"))
+        return [Probe((case.request(action),), judge) for case in cases for action, judge in questions]
 
     return Row("inputs and device", title, points, probes, side=True)
 

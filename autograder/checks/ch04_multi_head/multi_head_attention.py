@@ -110,8 +110,8 @@ def errors(points: float, *, title: str) -> rows.Row:
 
     def probes(draw: Draw) -> list[Probe]:
         case = draw.case(indivisible_model)
-        made = Probe((case.request("attributes", ("n_heads",)),), "answers")
-        return [*called.probes(draw), made]
+        construction = Probe((case.request("attributes", ("n_heads",)),), "answers")
+        return [*called.probes(draw), construction]
 
     called = rows.errors(points, cross_attention, indivisible_model, title=title)
     return replace(called, probes=probes)

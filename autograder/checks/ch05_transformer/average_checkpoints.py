@@ -36,17 +36,17 @@ def single(draw: Draw) -> Case:
 
 def with_counts(draw: Draw) -> Case:
     """States with a count of steps, and a mask of truth values."""
-    made = _states(draw)
-    for number, state in enumerate(made):
+    states = _states(draw)
+    for number, state in enumerate(states):
         state["steps"] = torch.tensor(100 * number + 7)
         state["used"] = torch.tensor([True, number == 2])
-    return Case({"checkpoints": made})
+    return Case({"checkpoints": states})
 
 
 def halves(draw: Draw) -> Case:
     """States in float16 whose sum overflows."""
-    made = _states(draw, 4, torch.float16)
-    return Case({"checkpoints": [{name: x.abs() * 1000 + 20_000 for name, x in state.items()} for state in made]})
+    states = _states(draw, 4, torch.float16)
+    return Case({"checkpoints": [{name: x.abs() * 1000 + 20_000 for name, x in state.items()} for state in states]})
 
 
 def none_at_all(draw: Draw) -> Case:
@@ -56,16 +56,16 @@ def none_at_all(draw: Draw) -> Case:
 
 def another_model(draw: Draw) -> Case:
     """A state that lacks a weight."""
-    made = _states(draw)
-    del made[1]["scale"]
-    return Case({"checkpoints": made})
+    states = _states(draw)
+    del states[1]["scale"]
+    return Case({"checkpoints": states})
 
 
 def another_size(draw: Draw) -> Case:
     """A state with a weight of another shape, which would be broadcast."""
-    made = _states(draw)
-    made[1]["map.bias"] = made[1]["map.bias"][:1]
-    return Case({"checkpoints": made})
+    states = _states(draw)
+    states[1]["map.bias"] = states[1]["map.bias"][:1]
+    return Case({"checkpoints": states})
 
 
 AVERAGE_CHECKPOINTS = Exercise(

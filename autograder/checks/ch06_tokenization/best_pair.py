@@ -34,9 +34,9 @@ def _case(draw: Draw, counted: Sequence[tuple[str, int]], earliest: str = "") ->
     ordered = [*earliest, *sorted({letter for word, _ in counted for letter in word} - set(earliest))]
     if earliest:
         places = sorted(map(vocabulary.index, ordered))
-        for place, letter in zip(places, ordered, strict=True):
-            vocabulary[place] = letter
-    counted = [counted[place] for place in draw.order(len(counted))]
+        for index, letter in zip(places, ordered, strict=True):
+            vocabulary[index] = letter
+    counted = [counted[index] for index in draw.order(len(counted))]
     words, counts = [list(word) for word, _ in counted], [count for _, count in counted]
     return Case({"words": words, "counts": counts, "vocabulary": vocabulary})
 
@@ -69,9 +69,9 @@ def counted_words(draw: Draw) -> Case:
 
 def _tied(draw: Draw, words: list[str], winner: str, earliest: str) -> Case:
     """Equally common pairs: the winner is neither the first nor the last word."""
-    place = words.index(winner)
+    position = words.index(winner)
     case = _case(draw, [(word, 1) for word in words], earliest)
-    others = [word for word in case.arguments["words"] if "".join(word) != words[place]]
+    others = [word for word in case.arguments["words"] if "".join(word) != words[position]]
     # Neither the first nor the last in the alphabet is met first.
     first = next(n for n, word in enumerate(others) if "".join(word) not in (min(words), max(words)))
     others.insert(0, others.pop(first))
@@ -102,16 +102,16 @@ def right_comes_first(draw: Draw) -> Case:
     """Equally common pairs: the earliest symbol of all is the right one of a pair that does not win."""
     letters = _letters(draw)
     pairs = sorted("".join(falling_pair(letters)) for _ in range(5))
-    winner, other = (pairs[place] for place in 1 + draw.permutation(3)[:2])
+    winner, other = (pairs[index] for index in 1 + draw.permutation(3)[:2])
     rest = "".join(in_any_order(draw, *"".join(pair for pair in pairs if pair not in (winner, other))))
     return _tied(draw, pairs, winner, other[1] + winner[0] + rest + other[0] + winner[1])
 
 
 def right_decides(draw: Draw) -> Case:
     """Equally common pairs begin alike: the right symbol decides."""
-    *rights, left = sorted(islice(_letters(draw), 7))  # the left symbol comes last in the alphabet
+    *rights, first = sorted(islice(_letters(draw), 7))  # the left symbol comes last in the alphabet
     right = rights[int(draw.integers(1, 5))]
-    return _tied(draw, [left + letter for letter in rights], left + right, right + rights[-1])
+    return _tied(draw, [first + letter for letter in rights], first + right, right + rights[-1])
 
 
 def overlapping(draw: Draw) -> Case:

@@ -44,8 +44,8 @@ def several(draw: Draw) -> Case:
 def unknown_characters(draw: Draw) -> Case:
     """Characters that no merge knows, before, between and behind others."""
     rename = renaming(draw, "abcdef")
-    known = map(rename, in_any_order(draw, "bc", "ab", "cd", "d"))
-    word = "".join(piece + drawn_word(draw, "é東?ßλ", int(draw.integers(1, 4))) for piece in known)
+    mergeable = map(rename, in_any_order(draw, "bc", "ab", "cd", "d"))
+    word = "".join(piece + drawn_word(draw, "é東?ßλ", int(draw.integers(1, 4))) for piece in mergeable)
     return Case({"word": "é" + word, "merges": renamed_merges(rename, MERGES)})
 
 

@@ -11,7 +11,7 @@ from tfcourse.tokenization import byte_characters, pre_tokenize, train_bpe
 
 def drawn_word(draw: Draw, letters: str, length: int) -> str:
     """A word of so many letters."""
-    return "".join(letters[place] for place in draw.integers(0, len(letters), length).tolist())
+    return "".join(letters[index] for index in draw.integers(0, len(letters), length).tolist())
 
 
 def drawn_words(draw: Draw, letters: str, lengths: Sequence[int]) -> list[str]:
@@ -27,18 +27,18 @@ def drawn_words(draw: Draw, letters: str, lengths: Sequence[int]) -> list[str]:
 
 def shuffled(draw: Draw, letters: str) -> list[str]:
     """The letters in another order."""
-    return [letters[place] for place in draw.permutation(len(letters)).tolist()]
+    return [letters[index] for index in draw.permutation(len(letters)).tolist()]
 
 
 def in_any_order(draw: Draw, *items: str) -> list[str]:
     """The items in any order."""
-    return [items[place] for place in draw.order(len(items))]
+    return [items[index] for index in draw.order(len(items))]
 
 
 def segments(draw: Draw, needed: str, others: Sequence[str], low: int = 1, high: int = 4) -> str:
     """Text of several pieces: the needed one, and before and behind it pieces that are drawn, so many on each side."""
     before, behind = (
-        "".join(others[place] for place in draw.integers(0, len(others), int(count)).tolist())
+        "".join(others[index] for index in draw.integers(0, len(others), int(count)).tolist())
         for count in draw.integers(low, high, 2)
     )
     return before + needed + behind

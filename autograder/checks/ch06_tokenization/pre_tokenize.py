@@ -46,8 +46,8 @@ def all_contractions(draw: Draw) -> Case:
     """Each of the seven endings, one before more letters, one behind a space, and one with another apostrophe."""
     one, two = drawn_words(draw, LETTERS, (3, 4))
     endings = in_any_order(draw, "'s", "'t", "'re", "'ve", "'m", "'ll", "'d")
-    words = " ".join(one + ending for ending in endings)
-    return Case({"text": f"{words} {two}{endings[0]}{one} {endings[1]} {two}’s {one}'x"})
+    contracted = " ".join(one + ending for ending in endings)
+    return Case({"text": f"{contracted} {two}{endings[0]}{one} {endings[1]} {two}’s {one}'x"})
 
 
 def other_digits(draw: Draw) -> Case:

@@ -25,7 +25,7 @@ def renaming(draw: Draw, letters: str, into: str | None = None) -> Callable[[str
 def renamed_merges(rename: Callable[[str], str], merges: str) -> Merges:
     """The merges ``"a b, ab c"`` in other letters."""
     pairs = (pair.split() for pair in merges.split(","))
-    return [(rename(left), rename(right)) for left, right in pairs]
+    return [(rename(first), rename(right)) for first, right in pairs]
 
 
 def renamed_counts(rename: Callable[[str], str], counts: Mapping[str, int]) -> dict[str, int]:

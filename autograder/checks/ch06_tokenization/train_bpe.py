@@ -17,7 +17,7 @@ LETTERS = string.ascii_lowercase
 def _few_words(draw: Draw) -> dict[str, int]:
     rename = renaming(draw, "abcdef", into=LETTERS)
     counted = list({"abc": 9, "abd": 5, "fabc": 4, "cef": 6, "ef": 2}.items())
-    return renamed_counts(rename, dict(counted[place] for place in draw.order(len(counted))))
+    return renamed_counts(rename, dict(counted[index] for index in draw.order(len(counted))))
 
 
 def few_words(draw: Draw) -> Case:
@@ -60,8 +60,8 @@ def given_alphabet(draw: Draw) -> Case:
     case = few_words(draw)
     used = sorted({letter for word in case.arguments["word_counts"] for letter in word})
     alphabet = [*used, *[letter for letter in shuffled(draw, LETTERS) if letter not in used][:2]]
-    given = [alphabet[place] for place in draw.permutation(8).tolist()]
-    return case.with_arguments(vocab_size=12, alphabet=given)
+    shuffled_alphabet = [alphabet[index] for index in draw.permutation(8).tolist()]
+    return case.with_arguments(vocab_size=12, alphabet=shuffled_alphabet)
 
 
 def nothing_left(draw: Draw) -> Case:

@@ -58,7 +58,7 @@ def very_long_text(draw: Draw) -> Case:
     pieces = [*"abcdef", *drawn_words(draw, "abcdef", (2,) * 12 + (3,) * 6)]
     moves = draw.normal(len(pieces), scale=0.5, dtype=torch.float64).tolist()
     scores = {piece: move - 3 - len(piece) for piece, move in zip(pieces, moves, strict=True)}
-    text = "".join("abcdef"[place] for place in (draw.integers(1, 6, 80).cumsum(0) % 6).tolist())
+    text = "".join("abcdef"[index] for index in (draw.integers(1, 6, 80).cumsum(0) % 6).tolist())
     return Case({"text": text, "scores": scores, "unknown": -20.0})
 
 

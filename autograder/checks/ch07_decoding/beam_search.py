@@ -133,8 +133,8 @@ def few_possible(draw: Draw) -> Case:
         logits = prop["state"]["logits"]
         possible = torch.zeros_like(logits, dtype=torch.bool)
         possible[:, :, EOS] = True
-        for place in range(len(logits)):
-            possible[place, torch.arange(7), 3 + draw.integers(0, 4, 7)] = True
+        for position in range(len(logits)):
+            possible[position, torch.arange(7), 3 + draw.integers(0, 4, 7)] = True
         prop["state"]["logits"] = logits.masked_fill(~possible, float("-inf"))
         return prop
 

@@ -40,11 +40,11 @@ def logits_for(draw: Draw, sampler: Sampler, parameters: Parameters, *shape: int
 
 def is_robust(sampler: Sampler, parameters: Parameters, logits: Tensor) -> bool:
     """Whether a little more or less of any parameter, or of the logits, changes nothing about which tokens are kept."""
-    kept = sampler(logits, **parameters) > -torch.inf
+    allowed = sampler(logits, **parameters) > -torch.inf
     others = [{**parameters, name: value * by} for by in (0.99, 1.01) for name, value in _shares(parameters)]
-    tried = [sampler(logits, **other) for other in others]
-    tried += [sampler(logits * by, **parameters) for by in (0.999, 1.001)]
-    return all(torch.equal(other > -torch.inf, kept) for other in tried)
+    filtered = [sampler(logits, **other) for other in others]
+    filtered += [sampler(logits * by, **parameters) for by in (0.999, 1.001)]
+    return all(torch.equal(other > -torch.inf, allowed) for other in filtered)
 
 
 def plain(sampler: Sampler, parameters: Parameters) -> Maker:

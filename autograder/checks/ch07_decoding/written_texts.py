@@ -40,15 +40,15 @@ def stories(draw: Draw, ends: Sequence[int | None], *, eos: int = EOS, places: i
         eos: the token that ends a text.
         places: how many places the model has; they bound the length of a text.
     """
-    words = [token for token in range(3, 12) if token != eos]
+    ordinary = [token for token in range(3, 12) if token != eos]
     logits = draw.normal(places, 12, 12)
-    ways = [[words[i] for i in draw.permutation(len(words))[: len(ends)].tolist()] for _ in range(places + 1)]
-    for place in range(1, places):
-        logits[place, eos, words[place % len(words)]] += 30
-        logits[place, [0, 1, 2], words[0]] += 30
+    ways = [[ordinary[i] for i in draw.permutation(len(ordinary))[: len(ends)].tolist()] for _ in range(places + 1)]
+    for position in range(1, places):
+        logits[position, eos, ordinary[position % len(ordinary)]] += 30
+        logits[position, [0, 1, 2], ordinary[0]] += 30
         for text, end in enumerate(ends):
-            following = eos if end == place else ways[place + 1][text]
-            row = logits[place, ways[place][text]]
+            following = eos if end == position else ways[position + 1][text]
+            row = logits[position, ways[position][text]]
             row[following] = row.max() + 1  # the likeliest, but far from sure: who draws a token takes another one soon
     prompt = torch.stack([torch.tensor(ways[0]), torch.tensor(ways[1])], dim=1)
     return prompt, table_prop(logits)

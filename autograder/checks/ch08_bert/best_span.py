@@ -63,9 +63,9 @@ def equals(draw: Draw) -> Case:
 
 def equals_of_other_lengths(draw: Draw) -> Case:
     """Two answers are equally good: the first one is the longer of the two."""
-    place = -torch.inf
-    start = torch.tensor([[2.0, place, 0, 3]])
-    end = torch.tensor([[-1.0, place, 1, 0]])
+    impossible = -torch.inf
+    start = torch.tensor([[2.0, impossible, 0, 3]])
+    end = torch.tensor([[-1.0, impossible, 1, 0]])
     around = (draw.unseen(0, 6), int(draw.integers(0, 3)))
     start, end = (nn.functional.pad(scores, around, value=-torch.inf) for scores in (start, end))
     return Case({"start": start, "end": end, "max_length": 12})

@@ -20,9 +20,9 @@ B, T = 4, 24
 def _has_all_kinds(tokens: Tensor, seen: Tensor, labels: Tensor) -> bool:
     """Whether, among the chosen places, some are masked, some random and some left, and no two rows are alike."""
     chosen = labels != -100
-    masked, left = chosen & (seen == MASK), chosen & (seen == tokens)
-    other = chosen & ~masked & ~left
-    return bool(masked.sum() > 2 and left.sum() > 2 and other.any()) and len(set(map(tuple, chosen.tolist()))) == B
+    masked, unchanged = chosen & (seen == MASK), chosen & (seen == tokens)
+    other = chosen & ~masked & ~unchanged
+    return bool(masked.sum() > 2 and unchanged.sum() > 2 and other.any()) and len(set(map(tuple, chosen.tolist()))) == B
 
 
 def _case(draw: Draw, special: Tensor, **options: float) -> Case:
@@ -31,11 +31,11 @@ def _case(draw: Draw, special: Tensor, **options: float) -> Case:
     arguments: dict[str, Any] = {"tokens": tokens, "special": special, "mask_id": MASK, "vocab_size": V, **options}
     while True:
         seed = int(draw.integers(1, 10**6))
-        seen, labels = bert.mask_tokens(**arguments, generator=torch.Generator().manual_seed(seed))
+        masked, labels = bert.mask_tokens(**arguments, generator=torch.Generator().manual_seed(seed))
         everywhere = {**arguments, "special": torch.zeros_like(special)}
         _, without = bert.mask_tokens(**everywhere, generator=torch.Generator().manual_seed(seed))
         hit = bool(((without != -100) & special).any()) or not bool(special.any())
-        if _has_all_kinds(tokens, seen, labels) and hit:
+        if _has_all_kinds(tokens, masked, labels) and hit:
             return Case(arguments, props={"generator": {"kind": "Generator", "init": {"seed": seed}}})
 
 

@@ -29,12 +29,12 @@ def guesses(draw: Draw) -> Case:
     """Some guesses are right and some are wrong, and the likeliest tokens would be others."""
     while True:
         case = _case(draw, int(draw.integers(1, 10**6)))
-        given: dict[str, Any] = dict(case.arguments)
+        arguments: dict[str, Any] = dict(case.arguments)
         seed = case.props["generator"]["init"]["seed"] if case.props else 0
-        _, labels = bert.replaced_token_detection(**given, generator=torch.Generator().manual_seed(seed))
-        chosen, logits = given["chosen"], given["generator_logits"]
+        _, labels = bert.replaced_token_detection(**arguments, generator=torch.Generator().manual_seed(seed))
+        chosen, logits = arguments["chosen"], arguments["generator_logits"]
         wrong = labels.bool()
-        likeliest = logits.argmax(dim=-1) != given["tokens"]
+        likeliest = logits.argmax(dim=-1) != arguments["tokens"]
         if int(wrong.sum()) > 1 and int((chosen & ~wrong).sum()) > 1 and bool(((wrong != likeliest) & chosen).any()):
             return case
 

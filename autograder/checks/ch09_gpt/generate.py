@@ -47,8 +47,8 @@ def greedy(draw: Draw) -> Case:
     while True:
         case = _case(draw, greedy=True)
         written = _result(case)[:, T:]
-        said = all(len(set(row)) > 2 for row in written.tolist()) and len(set(map(tuple, written.tolist()))) == B
-        if said and not any(torch.equal(_result(case), _result(case, wrong)) for wrong in forgetful):
+        varied = all(len(set(row)) > 2 for row in written.tolist()) and len(set(map(tuple, written.tolist()))) == B
+        if varied and not any(torch.equal(_result(case), _result(case, wrong)) for wrong in forgetful):
             return case
 
 
@@ -118,8 +118,8 @@ def in_short_integers(draw: Draw) -> Case:
 
 def _kept(draw: Draw) -> list[Probe]:
     """Ask whether prompt and chain are as they were, and the model in its mode."""
-    kept = [Probe((draw.case(maker).request(),), "unmutated") for maker in (greedy, drawn)]
-    return [*kept, Probe((draw.case(in_training).request(),), "matches_part", {"outputs": ["model.training"]})]
+    probes = [Probe((draw.case(maker).request(),), "unmutated") for maker in (greedy, drawn)]
+    return [*probes, Probe((draw.case(in_training).request(),), "matches_part", {"outputs": ["model.training"]})]
 
 
 def _kinds(draw: Draw) -> list[Probe]:

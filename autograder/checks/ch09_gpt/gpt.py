@@ -93,10 +93,10 @@ def drawn(draw: Draw, name: str) -> Case:
 
 def _as_drawn(draw: Draw) -> list[Probe]:
     """Ask for each parameter by its name, since in the logits of a whole model one spread hides another."""
-    asked = [
+    probes = [
         Probe((drawn(draw, f"{name}.weight").request(),), "spread", {"dim": 0, "within": 1.1}) for name in MATRICES
     ]
-    return asked + [Probe((drawn(draw, name).request(),), "matches") for name in VECTORS]
+    return probes + [Probe((drawn(draw, name).request(),), "matches") for name in VECTORS]
 
 
 GPT = Exercise(

@@ -28,14 +28,14 @@ def descending(draw: Draw) -> Case:
 
 def at_both_ends(draw: Draw) -> Case:
     """A span at the very beginning and one at the very end."""
-    first, second, third = (1 + place for place in draw.order(3))
+    first, second, third = (1 + index for index in draw.order(3))
     between = draw.integers(1, 5, 2).tolist()
     return _case(draw, [0, first, between[0], second, between[1], third])
 
 
 def ends_with_kept(draw: Draw) -> Case:
     """A kept token at the end."""
-    return _case(draw, [1 + place for place in draw.order(5)])
+    return _case(draw, [1 + index for index in draw.order(5)])
 
 
 def nothing_hidden(draw: Draw) -> Case:

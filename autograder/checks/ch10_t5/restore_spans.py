@@ -34,24 +34,24 @@ def _short(draw: Draw, count: int) -> list[int]:
 
 def in_another_order(draw: Draw) -> Case:
     """A model has written the spans in another order."""
-    lengths = [1 + place for place in draw.order(3)]
-    kept, spans = _parts(draw, _short(draw, 4)), [[70 + 3 * i + j for j in range(n)] for i, n in enumerate(lengths)]
-    source = [*kept[0], 90, *kept[1], 91, *kept[2], 92, *kept[3]]
-    target = [token for place in draw.permutation(3).tolist() for token in (90 + place, *spans[place])]
+    lengths = [1 + index for index in draw.order(3)]
+    pieces, spans = _parts(draw, _short(draw, 4)), [[70 + 3 * i + j for j in range(n)] for i, n in enumerate(lengths)]
+    source = [*pieces[0], 90, *pieces[1], 91, *pieces[2], 92, *pieces[3]]
+    target = [token for index in draw.permutation(3).tolist() for token in (90 + index, *spans[index])]
     return _written(source, [*target, 93])
 
 
 def descending(draw: Draw) -> Case:
     """Sentinels that count downwards, spans the other way round, and no sentinel behind the last one."""
-    kept, spans = _parts(draw, _short(draw, 2)), [[70 + 3 * i + j for j in range(n)] for i, n in enumerate((2, 1, 3))]
-    source = [*kept[0], 99, *kept[1], 98, 97]
+    pieces, spans = _parts(draw, _short(draw, 2)), [[70 + 3 * i + j for j in range(n)] for i, n in enumerate((2, 1, 3))]
+    source = [*pieces[0], 99, *pieces[1], 98, 97]
     return _written(source, [97, *spans[2], 98, *spans[1], 99, *spans[0]], DESCENDING)
 
 
 def small_integers(draw: Draw) -> Case:
     """Integers of 32 bits, and a span that is empty."""
-    kept, span = _parts(draw, [2, 3])
-    case = _written([kept[0], 90, kept[1], 91], [90, 91, *span, 92])
+    pieces, span = _parts(draw, [2, 3])
+    case = _written([pieces[0], 90, pieces[1], 91], [90, 91, *span, 92])
     return case.with_arguments(**{name: case.arguments[name].to(torch.int32) for name in ("source", "target")})
 
 
@@ -63,10 +63,10 @@ def nothing_left(draw: Draw) -> Case:
 def one_missing(draw: Draw) -> Case:
     """A model has left out a span, which is not the last one."""
     count = 3 + int(draw.integers(0, 2))
-    kept, spans = _parts(draw, _short(draw, count)), [[70 + i] for i in range(count)]
+    pieces, spans = _parts(draw, _short(draw, count)), [[70 + i] for i in range(count)]
     missing = int(draw.integers(0, count - 1))
-    source = [token for place, piece in enumerate(kept) for token in (90 + place, *piece)]
-    target = [token for place in range(count) if place != missing for token in (90 + place, *spans[place])]
+    source = [token for index, piece in enumerate(pieces) for token in (90 + index, *piece)]
+    target = [token for index in range(count) if index != missing for token in (90 + index, *spans[index])]
     return _written(source, [*target, 90 + count])
 
 

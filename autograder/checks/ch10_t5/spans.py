@@ -18,7 +18,7 @@ def text(draw: Draw, length: int) -> Tensor:
 
 def noise(lengths: list[int]) -> Tensor:
     """A mask of alternating runs, beginning with a kept one (which may be empty)."""
-    return torch.cat([torch.full((length,), bool(place % 2)) for place, length in enumerate(lengths)])
+    return torch.cat([torch.full((length,), bool(index % 2)) for index, length in enumerate(lengths)])
 
 
 def runs(draw: Draw) -> list[int]:

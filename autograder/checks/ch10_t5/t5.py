@@ -131,12 +131,12 @@ def drawn(draw: Draw, name: str) -> Case:
 
 def _as_drawn(draw: Draw) -> list[Probe]:
     """Ask for each parameter by its name, since in the logits of a whole model one spread hides another."""
-    asked = [(name, 1.12) for name in MATRICES] + [(name, 1.2) for name in TABLES]
-    found = [
+    spreads = [(name, 1.12) for name in MATRICES] + [(name, 1.2) for name in TABLES]
+    probes = [
         Probe((drawn(draw, f"{name}.weight").request(),), "spread", {"dim": 0, "within": within})
-        for name, within in asked
+        for name, within in spreads
     ]
-    return found + [Probe((drawn(draw, name).request(),), "matches") for name in VECTORS]
+    return probes + [Probe((drawn(draw, name).request(),), "matches") for name in VECTORS]
 
 
 T5 = Exercise(

@@ -27,10 +27,10 @@ def _case(draw: Draw, n: int, objects: tuple[int, ...], kinds: int = 4) -> Case:
 
 def _greedy(cost: Tensor) -> list[int]:
     """Each object takes the cheapest prediction that is left."""
-    left, chosen = cost.clone(), []
+    remaining, chosen = cost.clone(), []
     for column in range(cost.shape[1]):
-        chosen.append(int(left[:, column].argmin()))
-        left[chosen[-1]] = torch.inf
+        chosen.append(int(remaining[:, column].argmin()))
+        remaining[chosen[-1]] = torch.inf
     return chosen
 
 
@@ -41,12 +41,12 @@ def _is_telling(picture: tuple[Tensor, Tensor, Tensor, Tensor], weights: dict[st
     best = beyond.assign(cost).tolist()
     parts: list[dict[str, float]] = [{**weights, name: 0.0} for name in ("class_weight", "l1_weight", "iou_weight")]
     others = [*parts, {}] if weights else parts
-    found = [beyond.assign(cost_with(**other)).tolist() for other in others]
+    matchings = [beyond.assign(cost_with(**other)).tolist() for other in others]
     # What is decided by less than rounding errors is not asked.
     clear = all(
-        float(cost[other, range(len(best))].sum() - cost[best, range(len(best))].sum()) > 0.02 for other in found
+        float(cost[other, range(len(best))].sum() - cost[best, range(len(best))].sum()) > 0.02 for other in matchings
     )
-    return clear and best not in found and _greedy(cost) == best
+    return clear and best not in matchings and _greedy(cost) == best
 
 
 def _telling(draw: Draw, n: int, objects: tuple[int, ...], kinds: int = 4, **weights: float) -> Case:

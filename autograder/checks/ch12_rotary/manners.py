@@ -16,7 +16,7 @@ def kept_on_any_device(points: float, *makers: Maker) -> Row:
 
     def probes(draw: Draw) -> Sequence[Probe]:
         cases = [draw.case(maker) for maker in makers]
-        kept = [Probe((case.request(),), "unmutated") for case in cases]
-        return [*kept, Probe((cases[0].request("meta"),), "matches")]
+        unchanged = [Probe((case.request(),), "unmutated") for case in cases]
+        return [*unchanged, Probe((cases[0].request("meta"),), "matches")]
 
     return Row("inputs", "It leaves its inputs as they were, and runs on their device.", points, probes, side=True)

@@ -1,7 +1,7 @@
-"""Grading one notebook: the student's cells run in the student's process, graded cells here, with proxies in the place of what they test.
+"""Grade one notebook: run the student's cells in the student's process, and graded cells here with proxies for the student's objects.
 
-A cell that breaks a limit costs itself. If it has taken the student's process along, what was defined above is run again in a new one, and
-the rest goes on from there.
+A cell that breaks a limit fails alone. If the student's process died, the cells above run again in a new process, and grading continues
+below.
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ from autograder.static_analysis.suspicious_code import find_suspicious
 from autograder.submission.problem import Problem, add_problems, problems_of
 from autograder.submission.test_cells import error_output, is_locked, is_test, name_of, settle
 
-# A traceback's last line says what was raised; so much of it is told in a problem.
+# A problem quotes this many characters of a traceback's last line.
 _TOLD = 300
-# So many lines are told of what the student's process said it was about to do.
+# A problem lists this many suspicious events of the student's process.
 _REPORTED = 12
 
 
@@ -58,7 +58,7 @@ class Checker:
         self._child: StudentProcess | None = None
         self._conversation: StudentClient | None = None
         self._problems: list[Problem] = []
-        self._reported: dict[str, None] = {}  # in order, each once
+        self._reported: dict[str, None] = {}  # in order, without repetitions
         self._files: dict[str, bytes] = {}
         self._deadly: set[int] = set()
         self._cpu_seconds = 0.0
@@ -69,7 +69,7 @@ class Checker:
         self.signatures: dict[str, dict[str, Any]] = {}
 
     def run(self, notebook: NotebookNode, files: Mapping[str, bytes] | None = None) -> None:
-        """Run all code cells of a sanitised notebook, in place. Its test cells get verdicts, or errors that say why there is none.
+        """Run all code cells of a sanitised notebook, in place. Each test cell gets a verdict, or an error that explains why it has none.
 
         Args:
             notebook: the notebook.
@@ -94,20 +94,20 @@ class Checker:
 
     def _worth_a_look(self, notebook: NotebookNode) -> list[Problem]:
         code = [cell for cell in notebook.cells if cell.cell_type == "code" and not is_test(cell)]
-        own = [cell.source for cell in code if not is_locked(cell)]
-        found = find_suspicious(own)
-        what = []
-        if found:
-            what.append(f"Its code uses what no exercise needs: {', '.join(found)}.")
+        sources = [cell.source for cell in code if not is_locked(cell)]
+        suspicious = find_suspicious(sources)
+        remarks = []
+        if suspicious:
+            remarks.append(f"Its code uses what no exercise needs: {', '.join(suspicious)}.")
         if self._reported:
             lines = [*self._reported][:_REPORTED] + ["…"] * (len(self._reported) > _REPORTED)
-            what.append(f"While it ran, its code did what no exercise needs: it {'; it '.join(lines)}.")
-        return [Problem("worth a look", text, do="It cost nothing; a person should read it.") for text in what]
+            remarks.append(f"While it ran, its code did what no exercise needs: it {'; it '.join(lines)}.")
+        return [Problem("worth a look", text, do="It cost nothing; a person should read it.") for text in remarks]
 
     def _cell(self, notebook: NotebookNode, cell: NotebookNode, index: int) -> None:
         conversation = self._conversation
         if self._is_time_up():
-            self._fail(cell, index, "time used up", "The submission had used up the time that it has.")
+            self._fail(cell, index, "time used up", "The submission had used up its time.")
             return
         if conversation is None:
             downs = self._settings.restarts + 1
@@ -123,7 +123,7 @@ class Checker:
         else:
             self._students(cell, conversation)
             if is_locked(cell):
-                # What the course's own cells define, graded cells may use; what it prints has been seen above.
+                # Graded cells may use what the course's own cells define. Their output is already in the notebook.
                 self._shell.run(cell.source, lambda output: None)
         cell.outputs = from_dict(outputs.items)
         cell.execution_count = None
@@ -137,58 +137,62 @@ class Checker:
             self._restart(notebook, index + 1)
 
     def _students(self, cell: NotebookNode, conversation: StudentClient) -> None:
-        with suppress(LimitError):  # the conversation remembers it, and it is told when the cell is judged
+        with suppress(LimitError):  # the client keeps the error, and judging the cell reports it
             conversation.ask({"do": "run", "source": cell.source})
 
     def _judge(self, cell: NotebookNode, index: int, broken: LimitError | None) -> None:
-        """Say what came of a cell, where that is not plain from its outputs."""
+        """Report a cell's failure where its outputs do not show it."""
         problem = settle(cell) if is_test(cell) else None
         if problem is not None:
             self._fail(cell, index, "no verdict", problem)
         elif broken is not None and is_test(cell) and not _has_error(cell):
-            # The check has taken it for a finding and gives points for the rest.
-            self._problems.append(Problem(broken.kind, broken.what, where=name_of(cell, index)))
+            # The check reports it as a finding and gives points for the other rows.
+            self._problems.append(Problem(broken.kind, broken.message, where=name_of(cell, index)))
         elif broken is not None:
-            self._fail(cell, index, broken.kind, broken.what)
+            self._fail(cell, index, broken.kind, broken.message)
         elif not is_test(cell):
             self._note_error(cell, index)
 
     def _note_error(self, cell: NotebookNode, index: int) -> None:
         error = next((output for output in cell.outputs if output.output_type == "error"), None)
         if error is not None:
-            what = f"The cell raised {error.ename}: {error.evalue.strip()}"[:_TOLD]
+            message = f"The cell raised {error.ename}: {error.evalue.strip()}"[:_TOLD]
             if self._asked:
-                # By now its author's code has seen the hidden questions, and could have one of them told here.
+                # The student's code has seen the hidden questions by now, and could print one of them in an error message.
                 silent = f"The cell raised {told_kind(error.ename)}. Which one is not told, for the cell stands behind a test."
                 fault = syntax_error(cell.source)
-                what = f"The cell raised SyntaxError: {fault}" if fault else silent
-            self._problems.append(Problem("cell error", what, where=name_of(cell, index)))
+                message = f"The cell raised SyntaxError: {fault}" if fault else silent
+            self._problems.append(Problem("cell error", message, where=name_of(cell, index)))
 
-    def _fail(self, cell: NotebookNode, index: int, kind: str, what: str) -> None:
-        kept = [output for output in cell.get("outputs", []) if output.output_type == "stream"]
-        cell.outputs = [*kept, error_output(kind, what)]
-        self._problems.append(Problem(kind, what, where=name_of(cell, index)))
+    def _fail(self, cell: NotebookNode, index: int, kind: str, message: str) -> None:
+        streams = [output for output in cell.get("outputs", []) if output.output_type == "stream"]
+        cell.outputs = [*streams, error_output(kind, message)]
+        self._problems.append(Problem(kind, message, where=name_of(cell, index)))
 
     def _allowance(self, cell: Mapping[str, Any]) -> CellLimits:
         settings, test = self._settings, bool(cell) and is_test(cell)
-        left = max(1.0, self._stop_at - monotonic())
-        cpu_left = max(1.0, settings.submission_cpu_seconds - self._cpu_seconds)
+        remaining = max(1.0, self._stop_at - monotonic())
+        cpu_remaining = max(1.0, settings.submission_cpu_seconds - self._cpu_seconds)
         seconds = settings.exercise_seconds if test else settings.cell_seconds
         cpu = settings.exercise_cpu_seconds if test else settings.submission_cpu_seconds
         return CellLimits(
-            min(seconds, left), min(cpu, cpu_left), settings.memory_mb, settings.flood_output, settings.answers_mb
+            min(seconds, remaining),
+            min(cpu, cpu_remaining),
+            settings.memory_mb,
+            settings.flood_output,
+            settings.answers_mb,
         )
 
     def _start(self, notebook: NotebookNode, upto: int) -> None:
-        """Have a new process, in which the cells above ``upto`` have been run."""
+        """Start a new process and run the cells above ``upto`` in it."""
         self._child = child = self._new_child()
         self.layers, self.isolation = child.layers, child.isolation
         conversation = StudentClient(child, self._how_it_ended, lambda reference: proxy_for(conversation, reference))
         self._conversation = conversation
         conversation.begin(self._allowance({}), lambda output: None)
-        with suppress(LimitError):  # what has ended already, is told when a cell is asked for
+        with suppress(LimitError):  # the next request to a process that has ended reports the failure
             conversation.give_key()
-        with suppress(LimitError):  # a file that does not fit is missed by whoever opens it
+        with suppress(LimitError):  # code that opens a file that does not fit gets FileNotFoundError
             for name, data in self._files.items():
                 conversation.ask({"do": "place", "name": name, "data": data})
         if isinstance(self._names, RemoteNamespace):
@@ -222,7 +226,7 @@ class Checker:
 
 
 def _printed(outputs: Outputs) -> Callable[[Mapping[str, Any]], None]:
-    """Take what a student's code prints while it is tested, and nothing else: results and errors of a graded cell are the checker's."""
+    """Keep what a student's code prints while it is tested. Results and errors of a graded cell come from the checker alone."""
 
     def take(output: Mapping[str, Any]) -> None:
         if output.get("output_type") == "stream":

@@ -1,7 +1,7 @@
-"""A student's objects as the checker sees them: they live in the student's process, and are asked there.
+"""Proxies for a student's objects: the checker's operations on them run in the student's process.
 
-Values cross as plain data and are then the checker's own; functions, classes, modules, generators and other objects stay, and a proxy
-stands for them. So a graded cell runs as it is written, with proxies in the place of what the student has defined.
+Values cross as plain data and then belong to the checker. Functions, classes, modules, generators and other objects stay, and a proxy
+represents them. So a graded cell runs unchanged, with proxies in place of the student's definitions.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ from autograder.engine.transport.serialization import Opaque, ProtocolError, Ref
 
 
 class StudentError(Exception):
-    """What a student's code raised, where it is not a built-in exception."""
+    """An exception of a student's code whose class is not built in."""
 
 
 class RemoteObject:
-    """Stands for an object of the student's."""
+    """A proxy for an object in the student's process."""
 
     def __init__(self, conversation: StudentClient, reference: Reference) -> None:
         object.__setattr__(self, "_conversation", conversation)
@@ -38,7 +38,7 @@ class RemoteObject:
     def __getattr__(self, name: str) -> Any:
         __tracebackhide__ = True
         if name.startswith(("_ipython_", "_repr_")) or (name.startswith("__") and name not in _TOLD):
-            # How it is shown, compared or made an array of is the checker's business: no object may answer for itself.
+            # The checker decides how it is shown, compared or converted to an array: no object of the student's may answer for itself.
             raise AttributeError(name)
         answer = _ask(self, {"do": "get", "of": self, "name": name})
         value, grad = answer["value"], answer.get("grad")
@@ -70,7 +70,7 @@ class RemoteObject:
         return int(_special(self, "hash"))
 
     def __eq__(self, other: object) -> Any:
-        # Only another object of the student's is compared over there: one that equals every number must not pass for one.
+        # Only two objects of the student's are compared in its process: an object that equals every number must not pass for a number.
         return _special(self, "eq", other) if isinstance(other, RemoteObject) else NotImplemented
 
     def __ne__(self, other: object) -> Any:
@@ -87,14 +87,14 @@ class RemoteObject:
         return str(object.__getattribute__(self, "_reference").name)
 
     def __subject__(self) -> RemoteSubject:
-        """Return what a check examines in the place of something of this process.
+        """Return the subject that a check examines instead of this proxy.
 
-        Every proxy has it: an object that can be called must not be examined here, where what it does cannot be seen.
+        Every proxy has one: a callable must not be examined in this process, where its operations cannot be recorded.
         """
         return RemoteSubject(conversation_of(self), reference_of(self))
 
 
-# What an object may tell of itself under a name that Python reserves.
+# The reserved names under which an object may describe itself.
 _TOLD = frozenset({"__annotations__", "__dict__", "__doc__", "__module__", "__qualname__", "__slots__", "__wrapped__"})
 
 
@@ -118,27 +118,27 @@ for _name in (
 
 
 class RemoteFunction(RemoteObject):
-    """Stands for a function or a class of the student's."""
+    """A proxy for a student's function or class."""
 
 
 class RemoteModule(RemoteObject):
-    """Stands for an instance of the student's ``nn.Module``."""
+    """A proxy for an instance of the student's ``nn.Module``."""
 
     @property  # type: ignore[misc]
     def __class__(self) -> type:
-        return nn.Module  # so that isinstance() answers as for a module of this process
+        return nn.Module  # so that isinstance() treats it as a module of this process
 
 
 def proxy_for(conversation: StudentClient, reference: Reference) -> RemoteObject:
-    """Return the proxy of an object that has stayed in the student's process."""
+    """Return a proxy for an object in the student's process."""
     kinds: dict[str, type[RemoteObject]] = {"function": RemoteFunction, "class": RemoteFunction, "module": RemoteModule}
     return kinds.get(reference.kind, RemoteObject)(conversation, reference)
 
 
 class RemoteNamespace(dict[str, Any]):
-    """The globals of graded cells: what they have themselves, and behind it what the student has defined.
+    """The globals of graded cells: their own names first, then the student's.
 
-    A graded cell may take a name away from the student's code, to see whether that code needs it, and give it back.
+    A graded cell may remove a name from the student's namespace, to test whether the code needs it, and restore it.
     """
 
     conversation: StudentClient | None = None
@@ -151,7 +151,7 @@ class RemoteNamespace(dict[str, Any]):
         if name in self or self.conversation is None or name.startswith("_"):
             super().__delitem__(name)
             return
-        self[name]  # raises what a name that nobody has raises
+        self[name]  # raises NameError, as for any unknown name
         _checked(self.conversation.ask({"do": "forget", "name": name}))
         self._taken.add(name)
 
@@ -170,20 +170,20 @@ class RemoteNamespace(dict[str, Any]):
             raise KeyError(name)
         value = answer["value"]
         if isinstance(value, RemoteObject):
-            # The name under which the notebook has it is the one that counts; what it says of itself is only said.
-            known: Reference = object.__getattribute__(value, "_reference")
-            return proxy_for(self.conversation, Reference(known.number, known.kind, name))
+            # The name in the notebook counts; the object's own __name__ is only a claim.
+            reference: Reference = object.__getattribute__(value, "_reference")
+            return proxy_for(self.conversation, Reference(reference.number, reference.kind, name))
         return value
 
 
 def conversation_of(remote: RemoteObject) -> StudentClient:
-    """Return the conversation in which an object can be asked."""
+    """Return the client that sends an object's requests."""
     conversation: StudentClient = object.__getattribute__(remote, "_conversation")
     return conversation
 
 
 def reference_of(remote: RemoteObject) -> Reference:
-    """Return what a student's process knows an object by."""
+    """Return the reference by which the student's process identifies an object."""
     reference: Reference = object.__getattribute__(remote, "_reference")
     return reference
 
@@ -194,17 +194,17 @@ def _pack(value: Any) -> Any:
     )
 
 
-def _ask(remote: RemoteObject, question: dict[str, Any], wanted: str = "value") -> dict[str, Any]:
+def _ask(remote: RemoteObject, question: dict[str, Any], key: str = "value") -> dict[str, Any]:
     __tracebackhide__ = True
-    return _checked(conversation_of(remote).ask_packed(_pack(question)), wanted)
+    return _checked(conversation_of(remote).ask_packed(_pack(question)), key)
 
 
-def _checked(answer: Any, wanted: str = "value") -> dict[str, Any]:
-    """Return an answer that has a value, or what is wanted in its place, or raise what the student's code raised."""
+def _checked(answer: Any, key: str = "value") -> dict[str, Any]:
+    """Return an answer that holds ``key`` or a value, or raise the exception of the student's code."""
     __tracebackhide__ = True
     if "raised" in answer:
         raise exception_of(answer["raised"])
-    if wanted not in answer and "value" not in answer:
+    if key not in answer and "value" not in answer:
         raise ProtocolError("an answer without a value")
     return dict(answer)
 
@@ -215,21 +215,21 @@ def _special(remote: RemoteObject, name: str, *operands: Any) -> Any:
 
 
 def exception_of(raised: Any) -> Exception:
-    """Return an exception of the same name, built-in base and text as one that a student's code has raised."""
+    """Rebuild a student's exception from its name, built-in base class and text."""
     if not isinstance(raised, Mapping):
-        return StudentError("it raised something that cannot be told")
+        return StudentError("it raised an exception that cannot be shown")
     text, name, bases = raised.get("text"), raised.get("type"), raised.get("bases")
     base: type[Exception] = StudentError
     for candidate in bases if isinstance(bases, list) else []:
-        known = getattr(builtins, candidate, None) if isinstance(candidate, str) else None
-        if isinstance(known, type) and issubclass(known, Exception):
-            base = known
+        builtin = getattr(builtins, candidate, None) if isinstance(candidate, str) else None
+        if isinstance(builtin, type) and issubclass(builtin, Exception):
+            base = builtin
             break
     label = name if isinstance(name, str) and name.isidentifier() else base.__name__
     kind = base if label == base.__name__ else type(label, (base,), {})
     try:
         error: Exception = kind(text if isinstance(text, str) else "")
-    except Exception:  # a few built-in exceptions want more than a text
+    except Exception:  # a few built-in exceptions need more arguments
         error = StudentError(f"{label}: {text}")
     where = raised.get("where")
     for line in where if isinstance(where, list) else []:
@@ -240,25 +240,25 @@ def exception_of(raised: Any) -> Exception:
 
 def _call(function: RemoteObject, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     __tracebackhide__ = True
-    given = tensors_in((args, kwargs))
+    tensors = tensors_in((args, kwargs))
     grad = torch.is_grad_enabled()
-    wrt = [i for i, tensor in enumerate(given) if tensor.requires_grad] if grad else []
+    wrt = [i for i, tensor in enumerate(tensors) if tensor.requires_grad] if grad else []
     answer = _ask(function, {"do": "call", "of": function, "grad": grad, "wrt": wrt, "args": args, "kwargs": kwargs})
     if isinstance(answer.get("changed"), list) and len(answer["changed"]) == 2:
-        _copy_changes_back((args, kwargs), tuple(answer["changed"]), frozenset(id(given[i]) for i in wrt))
+        _copy_changes_back((args, kwargs), tuple(answer["changed"]), frozenset(id(tensors[i]) for i in wrt))
     value = answer["value"]
     if answer.get("graph") is None:
         return value
     outputs, attached = tensors_in(value), answer.get("attached")
     if not isinstance(attached, list) or not all(type(i) is int and 0 <= i < len(outputs) for i in attached):
-        raise ProtocolError("gradients of outputs that are not there")
-    link = _Link(conversation_of(function), answer["graph"], [given[i] for i in wrt], [outputs[i] for i in attached])
+        raise ProtocolError("gradients of outputs that do not exist")
+    link = _Link(conversation_of(function), answer["graph"], [tensors[i] for i in wrt], [outputs[i] for i in attached])
     bridged = _Bridge.apply(link, torch.empty(0, requires_grad=True), *link.inputs)  # type: ignore[no-untyped-call]
     return _replaced(value, {id(old): new for old, new in zip(link.outputs, bridged, strict=True)})
 
 
 class _Link:
-    """The place where a graph of the checker's goes on in the student's process."""
+    """Link the checker's autograd graph to a graph in the student's process."""
 
     def __init__(self, conversation: StudentClient, graph: Any, inputs: list[Tensor], outputs: list[Tensor]) -> None:
         self.conversation = conversation
@@ -273,13 +273,13 @@ class _Link:
             "wrt": len(self.inputs),
             "grads": [grad.contiguous() for grad in grads],
         }
-        found = _checked(self.conversation.ask(question))["value"]
-        if not isinstance(found, list) or len(found) != len(self.inputs):
-            raise ProtocolError("not as many gradients as were asked for")
-        for grad, tensor in zip(found, self.inputs, strict=True):
+        gradients = _checked(self.conversation.ask(question))["value"]
+        if not isinstance(gradients, list) or len(gradients) != len(self.inputs):
+            raise ProtocolError("the wrong number of gradients")
+        for grad, tensor in zip(gradients, self.inputs, strict=True):
             if grad is not None and (not isinstance(grad, Tensor) or grad.shape != tensor.shape):
-                raise ProtocolError("a gradient that does not fit")
-        return found
+                raise ProtocolError("a gradient of the wrong shape")
+        return gradients
 
 
 class _Bridge(torch.autograd.Function):
@@ -291,8 +291,8 @@ class _Bridge(torch.autograd.Function):
     @staticmethod
     def backward(ctx: Any, *grads: Tensor) -> tuple[Any, ...]:
         if torch.is_grad_enabled():
-            # Only where somebody wants to differentiate what comes of this; it would count as constant, and nobody would notice.
-            raise NotImplementedError("a second derivative does not go through a student's function")
+            # A second derivative would silently be zero, because the result counts as a constant.
+            raise NotImplementedError("second derivatives do not pass through a student's function")
         return (None, None, *ctx.link.backward(grads))
 
 
@@ -309,36 +309,36 @@ def _replaced(value: Any, by: dict[int, Tensor]) -> Any:
     return value
 
 
-def _copy_changes_back(mine: Any, theirs: Any, but: frozenset[int]) -> None:
-    """Do to the checker's arguments what the call has done to the student's copies of them."""
-    if isinstance(mine, Tensor):
-        if isinstance(theirs, Tensor) and mine.shape == theirs.shape and id(mine) not in but:
+def _copy_changes_back(original: Any, changed: Any, but: frozenset[int]) -> None:
+    """Copy in-place changes of the student's arguments back to the checker's arguments."""
+    if isinstance(original, Tensor):
+        if isinstance(changed, Tensor) and original.shape == changed.shape and id(original) not in but:
             with torch.no_grad():
-                mine.copy_(theirs)
-    elif isinstance(mine, numpy.ndarray):
-        if isinstance(theirs, numpy.ndarray) and mine.shape == theirs.shape and mine.flags.writeable:
-            mine[...] = theirs
-    elif isinstance(mine, tuple) and isinstance(theirs, tuple):
-        for a, b in zip(mine, theirs, strict=False):
+                original.copy_(changed)
+    elif isinstance(original, numpy.ndarray):
+        if isinstance(changed, numpy.ndarray) and original.shape == changed.shape and original.flags.writeable:
+            original[...] = changed
+    elif isinstance(original, tuple) and isinstance(changed, tuple):
+        for a, b in zip(original, changed, strict=False):
             _copy_changes_back(a, b, but)
-    elif isinstance(mine, list) and isinstance(theirs, list):
-        same = len(mine) == len(theirs)
-        for i, item in enumerate(theirs):
-            if same and _is_container(mine[i]) and type(mine[i]) is type(item):
-                _copy_changes_back(mine[i], item, but)
-                theirs[i] = mine[i]
-        mine[:] = theirs
-    elif isinstance(mine, dict) and isinstance(theirs, dict):
-        for key in [key for key in mine if key not in theirs]:
-            del mine[key]
-        for key, item in theirs.items():
-            if key in mine and _is_container(mine[key]) and type(mine[key]) is type(item):
-                _copy_changes_back(mine[key], item, but)
+    elif isinstance(original, list) and isinstance(changed, list):
+        same = len(original) == len(changed)
+        for i, item in enumerate(changed):
+            if same and _is_container(original[i]) and type(original[i]) is type(item):
+                _copy_changes_back(original[i], item, but)
+                changed[i] = original[i]
+        original[:] = changed
+    elif isinstance(original, dict) and isinstance(changed, dict):
+        for key in [key for key in original if key not in changed]:
+            del original[key]
+        for key, item in changed.items():
+            if key in original and _is_container(original[key]) and type(original[key]) is type(item):
+                _copy_changes_back(original[key], item, but)
             else:
-                mine[key] = item
-    elif isinstance(mine, set) and isinstance(theirs, set):
-        mine.clear()
-        mine.update(theirs)
+                original[key] = item
+    elif isinstance(original, set) and isinstance(changed, set):
+        original.clear()
+        original.update(changed)
 
 
 def _is_container(value: Any) -> bool:

@@ -1,4 +1,4 @@
-"""Send requests to a student's process under limits; whatever it does instead of answering is reported as a broken limit.
+"""Send requests to a student's process under limits; report any other behaviour than an answer as a broken limit.
 
 Protects against:
 
@@ -30,36 +30,36 @@ from autograder.engine.student import refusal_switch
 from autograder.engine.transport.channel import ClosedError, DeadlineError, MessageTooLongError
 from autograder.engine.transport.serialization import ItemBudget, ProtocolError, Reference, pack, unpack
 
-# How long code that was told to stop has to do so, before its process is killed.
+# Seconds between the interrupt and the kill.
 GRACE_SECONDS = 5.0
 
 
 class LimitError(Exception):
-    """A limit was broken, or the process has gone. The text tells the student.
+    """A limit was broken, or the process has ended. The message is for the student.
 
     Args:
         kind: a short name: ``"timeout"``, ``"memory"``, ``"output flood"``, ``"kernel died"`` or ``"malformed answer"``.
-        what: a sentence.
+        message: a sentence.
     """
 
-    def __init__(self, kind: str, what: str) -> None:
+    def __init__(self, kind: str, message: str) -> None:
         self.kind = kind
-        self.what = what
-        super().__init__(what)
+        self.message = message
+        super().__init__(message)
 
 
 class _StopError(Exception):
-    """What is running is to be stopped: interrupted, or, if it is deadly, killed at once."""
+    """Stop the running code: interrupt it, or, if ``deadly``, kill the process at once."""
 
     def __init__(self, reason: LimitError, *, deadly: bool = False) -> None:
         self.reason = reason
         self.deadly = deadly
-        super().__init__(reason.what)
+        super().__init__(reason.message)
 
 
 @dataclass(frozen=True)
 class CellLimits:
-    """What one cell may use.
+    """Limits of one cell.
 
     Attributes:
         seconds: of wall time.
@@ -77,12 +77,12 @@ class CellLimits:
 
 
 class StudentClient:
-    """Questions to a student's process and its answers.
+    """A client that sends requests to one student's process.
 
     Args:
         child: the process.
         how_it_ended: tells the exit status of the process, once it has ended.
-        resolve: makes something of a reference in an answer.
+        resolve: turns a reference in an answer into a proxy.
     """
 
     def __init__(
@@ -99,10 +99,10 @@ class StudentClient:
         self.items = ItemBudget()
         self.broken: LimitError | None = None
         self.alive = True
-        # What has been asked and answered in this cell, for whoever does not want to ask twice.
+        # Requests and answers of this cell, so that no request is sent twice.
         self.known: dict[object, Any] = {}
         self._key = secrets.token_bytes(32)
-        # What ends the refusal that stands, and the one that the next question begins. It is sent with the question after that.
+        # Tokens that end the current refusal and the refusal of the next request. Each is sent with the request that follows.
         self._token: bytes | None = None
         self._next_token: bytes | None = None
 
@@ -112,11 +112,11 @@ class StudentClient:
         return self._allowance.memory_mb
 
     def begin(self, allowance: CellLimits, take: Callable[[Mapping[str, Any]], None]) -> None:
-        """Begin a cell: clocks and counters start anew.
+        """Begin a cell: reset clocks and counters.
 
         Args:
-            allowance: what the cell may use.
-            take: is given the outputs as they come.
+            allowance: the limits of the cell.
+            take: called with each output as it arrives.
         """
         self._allowance = allowance
         self._take = take
@@ -128,7 +128,7 @@ class StudentClient:
         self.known = {}
 
     def give_key(self) -> None:
-        """Let the process be asked to refuse functions. No code of the student's may have run in it.
+        """Send the key with which the process proves its refusals. No student code may have run in the process before.
 
         Raises:
             LimitError: as :meth:`ask`.
@@ -136,7 +136,7 @@ class StudentClient:
         self.ask({"do": "key", "key": self._key})
 
     def refusal(self, exercise: str, names: Sequence[str]) -> tuple[bytes, bytes]:
-        """Return a nonce for the next question, and the proof that it refuses functions while it is answered.
+        """Return a nonce for the next request, and the proof that the process must return if it refuses the functions.
 
         Args:
             exercise: the name of the exercise.
@@ -149,22 +149,22 @@ class StudentClient:
     def ask(
         self, question: Mapping[str, Any], *behind: bytes, parts: dict[int, Any] | None = None, most: int = 0
     ) -> dict[str, Any]:
-        """Return the answer to a question of plain data.
+        """Send a request of plain data and return the answer.
 
         Args:
-            question: what is asked.
-            behind: packed values that belong into the question's last entry, which is an empty list.
-            parts: is given what the answer brings beforehand, by number; what has come before a limit is broken stays there.
-            most: how many parts there may be.
+            question: the request.
+            behind: serialized values for the request's last entry, which is an empty list.
+            parts: filled with the partial answers, by number; those before a broken limit stay.
+            most: the largest number of parts.
 
         Raises:
-            LimitError: if there is none. After the first broken limit of a cell every other question of it breaks the same.
+            LimitError: if no answer comes. After the first broken limit of a cell, its other requests raise the same error.
         """
         packed = pack(dict(question))
         return self.ask_packed(_filled(packed, behind) if behind else packed, parts, most)
 
     def ask_packed(self, question: bytes, parts: dict[int, Any] | None = None, most: int = 0) -> dict[str, Any]:
-        """Return the answer to a question that is packed already.
+        """Send a serialized request and return the answer.
 
         Raises:
             LimitError: as :meth:`ask`.
@@ -172,7 +172,7 @@ class StudentClient:
         if self.broken is not None:
             raise self.broken
         try:
-            self._child.tray.take()  # what code has answered that took no notice of being stopped
+            self._child.tray.take()  # drop late answers of code that ignored an interrupt
             token, self._token, self._next_token = self._token, self._next_token, None
             if token is not None:
                 self._child.channel.send(pack({"do": "release", "token": token}), deadline=self._deadline)
@@ -181,14 +181,16 @@ class StudentClient:
         except DeadlineError:
             self.broken = self._stop(LimitError("timeout", f"It was stopped after {self._allowance.seconds:g} s."))
         except ClosedError:
-            self.broken = self._gone()
+            self.broken = self._crash_reason()
         except MessageTooLongError:
-            what = f"Its answers were longer than the {self._allowance.answers_mb} MiB that are allowed in all."
-            self.broken = self._kill(LimitError("malformed answer", what))
+            message = f"Its answers exceeded the limit of {self._allowance.answers_mb} MiB in total."
+            self.broken = self._kill(LimitError("malformed answer", message))
         except ProtocolError as error:
             self.broken = self._kill(LimitError("malformed answer", f"Its answer could not be read: {error}."))
         except MemoryError:
-            self.broken = self._kill(LimitError("malformed answer", "Its answer was larger than the checker can take."))
+            self.broken = self._kill(
+                LimitError("malformed answer", "Its answer did not fit into the checker's memory.")
+            )
         except _StopError as stop:
             self.broken = self._kill(stop.reason) if stop.deadly else self._stop(stop.reason)
         raise self.broken
@@ -206,7 +208,7 @@ class StudentClient:
                 else:
                     return message
         finally:
-            # What was broken off by an output has been answered up to there, however fast it went on.
+            # Parts that were sent after the output that broke the limit do not count.
             for data in self._child.tray.take():
                 part = self._read(data)
                 if _after(part) <= outputs:
@@ -223,7 +225,7 @@ class StudentClient:
 
     def _output(self, output: Any) -> None:
         try:
-            # What a notebook can hold, and nothing else: an object of the student's in it would be asked while it is looked at.
+            # Only plain JSON data: an object of the student's in an output would run its methods in this process.
             text = json.dumps(output)
             output = json.loads(text)
         except Exception as error:
@@ -232,33 +234,33 @@ class StudentClient:
             raise ProtocolError("an output that is no mapping")
         self._characters += len(text)
         if self._characters > self._allowance.output:
-            what = f"It printed more than {self._allowance.output} characters and was stopped."
-            raise _StopError(LimitError("output flood", what))
+            message = f"It printed more than {self._allowance.output} characters and was stopped."
+            raise _StopError(LimitError("output flood", message))
         self._take(output)
 
     def _watch(self) -> None:
-        """Look after what only shows while time passes: memory and CPU time of the whole family of processes."""
+        """Check memory and CPU time of the process and its children."""
         if self._child.memory() > self._allowance.memory_mb * 2**20:
             raise _StopError(LimitError("memory", memory_text(self._allowance.memory_mb)), deadly=True)
-        used, own = self._child.cpu_seconds(), self._child.own_cpu_seconds()
+        used, own_seconds = self._child.cpu_seconds(), self._child.own_cpu_seconds()
         if self._cpu_of_children is None:
-            # Most cells are over before anybody looks. What its children have used by the first look may be from cells before.
-            self._cpu_of_children = used - own
+            # Most cells end before the first check. CPU time of the children up to then may belong to earlier cells.
+            self._cpu_of_children = used - own_seconds
         if used - self._cpu_of_children - self._cpu_at_start > self._allowance.cpu_seconds:
-            what = f"It was stopped after {self._allowance.cpu_seconds:g} s of CPU time."
-            raise _StopError(LimitError("timeout", what))
+            message = f"It was stopped after {self._allowance.cpu_seconds:g} s of CPU time."
+            raise _StopError(LimitError("timeout", message))
 
     def _stop(self, reason: LimitError) -> LimitError:
-        """Interrupt what is running; where that does not help, kill it.
+        """Interrupt the running code; kill the process if it does not stop.
 
-        What it has started goes on, and would take time from what is asked next: with company it is killed, too.
+        Its child processes would run on and use up the time of later cells: a process with children is killed.
         """
         self._child.interrupt()
         deadline = monotonic() + GRACE_SECONDS
         try:
             while True:
                 message = unpack(self._child.channel.receive(deadline), self._resolve, budget=self.items)
-                # Code that takes no notice of the interruption may answer what is left of the question: that is not its end.
+                # Code that ignores the interrupt may still answer the rest of the request: wait for the final reply.
                 if not isinstance(message, dict) or message.keys().isdisjoint({"out", "part"}):
                     return reason if self._child.is_alone() else self._kill(reason)
         except (DeadlineError, ClosedError, MessageTooLongError, ProtocolError):
@@ -269,22 +271,22 @@ class StudentClient:
         self.alive = False
         return reason
 
-    def _gone(self) -> LimitError:
+    def _crash_reason(self) -> LimitError:
         self._child.kill()
         self.alive = False
         status = self._how_it_ended(self._child)
         if status == -signal.SIGXCPU:
-            return LimitError("timeout", "It used up the CPU time that a submission has.")
+            return LimitError("timeout", "It used up the submission's CPU time.")
         if status < 0 and status != -signal.SIGKILL:
             return LimitError("kernel died", f"The code crashed its process ({signal_name(-status)}).")
         return LimitError(
             "kernel died",
-            "The process ended: the code ended it, crashed it, or used up the memory or the time that it has.",
+            "The process ended: the code ended it, crashed it, or used up its memory or its time.",
         )
 
 
 def signal_name(number: int) -> str:
-    """Return the name of a signal; those between the named ones, which Linux has for real-time use, are told by their number."""
+    """Return the name of a signal; Linux's real-time signals have no names and are given by number."""
     try:
         return signal.Signals(number).name
     except ValueError:
@@ -292,7 +294,7 @@ def signal_name(number: int) -> str:
 
 
 def _after(message: dict[str, Any]) -> int:
-    """Return after how many outputs a part of an answer came."""
+    """Return the number of outputs before a part of an answer."""
     count = message.get("after")
     if type(count) is not int:
         raise ProtocolError("a part of an answer without its place among the outputs")
@@ -307,12 +309,12 @@ def _add(message: dict[str, Any], parts: dict[int, Any], most: int) -> None:
 
 
 def memory_text(memory_mb: int) -> str:
-    """Return what a student is told who has used too much memory."""
+    """Return the message for a student whose code has used too much memory."""
     size = f"{memory_mb / 1024:g} GiB" if memory_mb >= 1024 else f"{memory_mb} MiB"
     return f"It needed more than {size} of memory."
 
 
 def _filled(question: bytes, behind: tuple[bytes, ...]) -> bytes:
-    """Return a packed question with packed values put into the empty list that it ends with."""
+    """Insert serialized values into the empty list at the end of a serialized request."""
     assert question[-2:] == b"\x91\x00", "the last entry of the question is not an empty list"
     return question[:-2] + bytes(msgpack.Packer().pack_array_header(len(behind) + 1)) + b"\x00" + b"".join(behind)

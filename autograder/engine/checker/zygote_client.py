@@ -1,4 +1,4 @@
-"""The worker's side of a student zygote: it is started, asked for children, and started again if it dies."""
+"""Control a student zygote from the worker: start it, request children, and restart it if it dies."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from typing import Any
 
 from autograder.engine.sandbox import linux
 from autograder.engine.sandbox.lockdown import Limits
-from autograder.engine.sandbox.settings import SandboxSettings, level_of, suffices
+from autograder.engine.sandbox.settings import SandboxSettings, is_at_least, level_of
 from autograder.engine.transport.channel import (
     Channel,
     ClosedError,
@@ -35,26 +35,26 @@ from autograder.engine.transport.channel import (
 START_SECONDS = 120.0
 _FORK_SECONDS = 20.0
 _TICK = os.sysconf("SC_CLK_TCK")
-# So many lines are read of what a student's process says of itself, of so many characters.
+# The most lines that are read from a process's reports, and their longest length.
 _MOST_REPORTS, _LONGEST_REPORT = 200, 160
-# A process that ends closes its connections first, and is there for a moment after that.
+# A process closes its connections shortly before it ends.
 _END_SECONDS = 1.0
 
 
 class ZygoteError(Exception):
-    """No student process can be had; the text says why."""
+    """No student process could be started; the text says why."""
 
 
 class StudentProcess:
-    """A sandboxed process that runs one student's code, and all that it has started.
+    """A sandboxed process that runs one student's code, with its child processes.
 
     Args:
         channel: the connection to it.
-        tray: where it lays down parts of its answers.
-        reports: where it says what it is about to do that is worth a look.
-        handle: a descriptor that stands for the process.
+        tray: receives the parts of its answers.
+        reports: receives its reports of suspicious events.
+        handle: a pidfd of the process.
         number: its number within the zygote.
-        layers: the layers of isolation that it has put on.
+        layers: the layers of isolation that are active in it.
         scratch: the folder on the host that it may write to, if it has no private root.
     """
 
@@ -79,25 +79,25 @@ class StudentProcess:
 
     @property
     def isolation(self) -> str:
-        """The level that its layers amount to."""
+        """The level of isolation that its layers give."""
         return level_of(self.layers)
 
     def interrupt(self) -> None:
-        """Ask it to stop what it is doing, as Ctrl-C would."""
+        """Interrupt it, as Ctrl-C does."""
         with contextlib.suppress(OSError):
             signal.pidfd_send_signal(self._handle, signal.SIGINT)
 
     def kill(self) -> None:
-        """End it and everything that it has started."""
+        """Kill the process and its child processes."""
         with contextlib.suppress(OSError):
             signal.pidfd_send_signal(self._handle, signal.SIGKILL)
         if "process namespace" not in self.layers:
-            # Without a process namespace what it has started lives on in its session, or in its group.
+            # Without a process namespace, its child processes survive in its session or its process group.
             with contextlib.suppress(OSError):
                 os.killpg(self._pid, signal.SIGKILL)
 
     def is_alive(self, wait_seconds: float = 0.0) -> bool:
-        """Return whether it has not ended.
+        """Return whether the process is still running.
 
         Args:
             wait_seconds: how long to wait for its end.
@@ -107,7 +107,7 @@ class StudentProcess:
         return not poll.poll(1000 * wait_seconds)
 
     def close(self) -> None:
-        """End it, and take its connection and folder away."""
+        """Kill it, close its connection and remove its folder."""
         self.kill()
         self.channel.close()
         self.tray.close()
@@ -117,44 +117,44 @@ class StudentProcess:
             shutil.rmtree(self._scratch, ignore_errors=True)
 
     def reports(self) -> list[str]:
-        """End it, and return what it has said of what it was about to do."""
-        found, closed = self._read_reports()
+        """Kill it, and return its reports of suspicious events."""
+        lines, closed = self._read_reports()
         if closed and not self.is_alive(wait_seconds=_END_SECONDS):
             closed = False  # it has ended, which closes everything
         self.kill()
-        found += self._read_reports()[0]
-        return [*found, "closed the connection over which it is watched"] if closed else found
+        lines += self._read_reports()[0]
+        return [*lines, "closed the connection over which it is watched"] if closed else lines
 
     def _read_reports(self) -> tuple[list[str], bool]:
-        """Return the lines that have come, and whether no more can come."""
-        found: list[str] = []
+        """Return the reports received so far, and whether the connection is closed."""
+        lines: list[str] = []
         try:
-            while len(found) < _MOST_REPORTS:
+            while len(lines) < _MOST_REPORTS:
                 line = self._reports.recv(4 * _LONGEST_REPORT, socket.MSG_DONTWAIT)
                 if not line:
-                    return found, True
-                found.append(line.decode("utf-8", "replace")[:_LONGEST_REPORT])
+                    return lines, True
+                lines.append(line.decode("utf-8", "replace")[:_LONGEST_REPORT])
         except OSError:
             pass
-        return found, False
+        return lines, False
 
     def own_cpu_seconds(self) -> float:
-        """Return the CPU seconds that the process has used without its children. To find out takes microseconds."""
+        """Return the CPU seconds of the process without its children. This takes microseconds."""
         try:
             return clock_gettime(_clock_of(self._pid))
         except OSError:  # it has ended
             return 0.0
 
     def cpu_seconds(self) -> float:
-        """Return the CPU seconds that the process has used, with those of its children."""
+        """Return the CPU seconds of the process and its children."""
         return sum(self._seconds_of(pid) for pid in _family(self._pid))
 
     def is_alone(self) -> bool:
-        """Return whether no process is left that it has started."""
+        """Return whether the process has no running children."""
         return len(_family(self._pid)) == 1
 
     def memory(self) -> int:
-        """Return the bytes of memory that the process and its children hold now. To find out takes milliseconds."""
+        """Return the bytes of memory that the process and its children hold now. This takes milliseconds."""
         return sum(map(_held_memory, _family(self._pid)))
 
     def _seconds_of(self, pid: int) -> float:
@@ -163,23 +163,23 @@ class StudentProcess:
         except OSError:
             return 0.0
         fields = text.rpartition(")")[2].split()
-        # Of the children that have ended only the first process counts: the others are in the family themselves.
+        # Only the first process counts its ended children: the others are members of the family.
         counted = fields[11:15] if pid == self._pid else fields[11:13]
         return sum(map(int, counted)) / _TICK
 
 
 def _held_memory(pid: int) -> int:
-    """Return the bytes of memory that a process holds; of what it shares with others, its share."""
+    """Return the bytes of memory that a process holds, with its share of shared pages."""
     try:
         text = Path(f"/proc/{pid}/smaps_rollup").read_text(encoding="ascii", errors="replace")
         return next(int(line.split()[1]) for line in text.splitlines() if line.startswith("Pss:")) * 1024
     except (OSError, StopIteration):
         pass
-    return linux.own_memory(pid)  # not told to everybody: then all of it but the files that it has mapped
+    return linux.own_memory(pid)  # not readable for every user: then all of its memory but mapped files
 
 
 def _clock_of(pid: int) -> int:
-    """Return the number of the clock that counts a process's CPU time, as ``clock_getcpuclockid`` of the C library makes it."""
+    """Return the id of a process's CPU clock, as ``clock_getcpuclockid`` of the C library computes it."""
     return ~pid << 3 | 2
 
 
@@ -190,23 +190,23 @@ def _pid_of(handle: int) -> int:
 
 def _family(pid: int) -> list[int]:
     """Return a process and its descendants."""
-    found: list[int] = []
+    pids: list[int] = []
     waiting = [pid]
-    while waiting and len(found) < 4096:
+    while waiting and len(pids) < 4096:
         one = waiting.pop()
-        found.append(one)
+        pids.append(one)
         with contextlib.suppress(OSError):
             for task in os.listdir(f"/proc/{one}/task"):
                 waiting += map(int, Path(f"/proc/{one}/task/{task}/children").read_text(encoding="ascii").split())
-    return found
+    return pids
 
 
 class ZygoteClient:
     """A student zygote and the children that it forks.
 
     Args:
-        settings: what the children are to be.
-        environment: the environment variables that they see.
+        settings: the sandbox settings of the children.
+        environment: their environment variables.
         kernels: whether the children are Jupyter kernels, whose sockets lie in folders below :attr:`sockets`.
     """
 
@@ -222,23 +222,23 @@ class ZygoteClient:
         self.problem = ""
 
     def start(self) -> None:
-        """Start the zygote, unless it runs; return at once, while it prepares itself."""
+        """Start the zygote unless it runs; return at once, while it prepares itself."""
         if self._control is not None and self._process is not None and self._process.poll() is None:
             return
         self.close()
-        ours, theirs = socket.socketpair()
+        ours, zygote_end = socket.socketpair()
         self._folder = tempfile.mkdtemp(prefix="tfcourse-")
         for name in ("root", "sockets"):
             os.mkdir(f"{self._folder}/{name}", 0o755)
         self._process = subprocess.Popen(
-            [sys.executable, "-P", "-m", "autograder.engine.student.zygote", str(theirs.fileno())],
-            pass_fds=[theirs.fileno()],
+            [sys.executable, "-P", "-m", "autograder.engine.student.zygote", str(zygote_end.fileno())],
+            pass_fds=[zygote_end.fileno()],
             env=self._environment,
             cwd="/",
             stdin=subprocess.DEVNULL,
             start_new_session=True,
         )
-        theirs.close()
+        zygote_end.close()
         self._control = ours
         self._ready = False
         order = {
@@ -255,10 +255,10 @@ class ZygoteClient:
         return f"{self._folder}/sockets"
 
     def make_ready(self) -> bool:
-        """Wait until children can be had; a zygote that has died is started again.
+        """Wait until the zygote can fork children; restart it if it has died.
 
         Returns:
-            Whether it is another zygote than when this was called last.
+            Whether the zygote is another one than at the last call.
 
         Raises:
             ZygoteError: if none can be started.
@@ -272,9 +272,9 @@ class ZygoteClient:
         try:
             answer = json.loads(receive_with_descriptors(control, 0)[0])
         except (OSError, ClosedError) as error:
-            raise ZygoteError("the process that student code is forked from ended while it started") from error
+            raise ZygoteError("the process that forks student processes ended during its start") from error
         if "failed" in answer:
-            raise ZygoteError(f"the process that student code is forked from could not start: {answer['failed']}")
+            raise ZygoteError(f"the process that forks student processes could not start: {answer['failed']}")
         self.problem = answer["problem"]
         control.settimeout(_FORK_SECONDS)
         self._ready = True
@@ -283,9 +283,9 @@ class ZygoteClient:
         return True
 
     def enter(self, folder: str) -> None:
-        """Let children have the packages of one folder in ``settings.packages``, and no longer those of another.
+        """Give children the packages of one folder in ``settings.packages`` instead of the previous folder's.
 
-        To load a folder's packages takes less time than to start another zygote, which would import PyTorch again.
+        Loading a folder's packages is faster than starting another zygote, which would import PyTorch again.
 
         Args:
             folder: its name.
@@ -302,7 +302,7 @@ class ZygoteClient:
             self._enter(self._control)
         except (OSError, ZygoteError) as error:
             self.close()
-            raise ZygoteError("the process that student code is forked from could not load another package") from error
+            raise ZygoteError("the process that forks student processes could not load another package") from error
 
     def _enter(self, control: socket.socket) -> None:
         control.settimeout(START_SECONDS)
@@ -317,24 +317,24 @@ class ZygoteClient:
         connection: Mapping[str, Any] | None = None,
         sockets: str = "",
     ) -> StudentProcess:
-        """Return a new child of a zygote that is ready, locked in.
+        """Fork a sandboxed child from a zygote that is ready.
 
         Args:
-            max_bytes: the longest message that is taken from it.
-            limits: what it may use; by default what the settings say.
-            connection: for a kernel, what Jupyter's connection file says. A second message follows when its sockets are bound.
+            max_bytes: the longest message that is accepted from it.
+            limits: its limits; by default those of the settings.
+            connection: for a kernel, the contents of Jupyter's connection file. A second message follows when its sockets are bound.
             sockets: for a kernel, the name of its folder below :attr:`sockets`.
 
         Raises:
-            ZygoteError: if there is none to be had, or it is less isolated than the settings ask for.
+            ZygoteError: if none could be started, or it has less isolation than the settings require.
         """
-        # Not before: it imports PyTorch, and a zygote that has been started can do the same meanwhile.
+        # Imported late: it imports PyTorch, and a zygote started before does the same in parallel.
         from autograder.engine.transport.serialization import ProtocolError, unpack
 
         control = self._control
         if control is None or not self._ready:
-            raise ZygoteError("the process that student code is forked from is not ready")
-        ours, theirs = socket.socketpair()
+            raise ZygoteError("the process that forks student processes is not ready")
+        ours, child_end = socket.socketpair()
         tray, their_tray = socket.socketpair(type=socket.SOCK_SEQPACKET)
         reports, their_reports = socket.socketpair(type=socket.SOCK_SEQPACKET)
         scratch = tempfile.mkdtemp(prefix="tfcourse-") if self.problem or self.settings.isolation == "none" else ""
@@ -345,7 +345,7 @@ class ZygoteClient:
             "connection": dict(connection or {}),
             "sockets": f"{self.sockets}/{sockets}" if scratch and sockets else sockets,
         }
-        descriptors = [theirs.fileno(), their_tray.fileno(), their_reports.fileno()]
+        descriptors = [child_end.fileno(), their_tray.fileno(), their_reports.fileno()]
         try:
             answer, handles = self._exchange(control, {"fork": order}, descriptors)
         except ZygoteError:
@@ -353,29 +353,29 @@ class ZygoteClient:
                 one.close()
             raise
         finally:
-            for one in (theirs, their_tray, their_reports):
+            for one in (child_end, their_tray, their_reports):
                 one.close()
         channel = Channel(ours, max_bytes)
         child = StudentProcess(channel, Mailbox(tray, max_bytes), reports, handles[0], answer["pid"], (), scratch)
         try:
-            said = unpack(channel.receive(monotonic() + _FORK_SECONDS))
+            answer_of_child = unpack(channel.receive(monotonic() + _FORK_SECONDS))
         except (ClosedError, DeadlineError, MessageTooLongError, ProtocolError) as error:
             child.close()
-            raise ZygoteError(f"a student process did not come up ({type(error).__name__})") from error
-        if "failed" in said:
+            raise ZygoteError(f"a student process did not start ({type(error).__name__})") from error
+        if "failed" in answer_of_child:
             child.close()
-            raise ZygoteError(f"a student process could not be locked in: {said['failed']}")
-        child.layers = tuple(said["ready"])
-        if not suffices(child.isolation, self.settings.isolation):
+            raise ZygoteError(f"a student process could not be locked in: {answer_of_child['failed']}")
+        child.layers = tuple(answer_of_child["ready"])
+        if not is_at_least(child.isolation, self.settings.isolation):
             child.close()
-            missing = self.problem or "this system does not offer what it takes"
+            missing = self.problem or "this system does not offer the missing layers"
             raise ZygoteError(
-                f"isolation {self.settings.isolation!r} was asked for, {child.isolation!r} is what there is: {missing}"
+                f"isolation {self.settings.isolation!r} is required, but only {child.isolation!r} is available: {missing}"
             )
         return child
 
     def how_it_ended(self, child: StudentProcess) -> int:
-        """Return a child's exit status, or minus the signal that ended it; waits until it has ended."""
+        """Wait for a child and return its exit status, or minus the signal that ended it."""
         control = self._control
         if control is None:
             return 0
@@ -387,7 +387,7 @@ class ZygoteClient:
     def _exchange(
         self, control: socket.socket, order: dict[str, Any], descriptors: Sequence[int]
     ) -> tuple[dict[str, Any], list[int]]:
-        """Give an order and return the answer to it, and to no other that somebody did not wait for."""
+        """Send an order and return its answer; drop answers to earlier orders."""
         token = secrets.token_hex(8)
         try:
             send_with_descriptors(control, json.dumps({**order, "token": token}).encode(), descriptors)
@@ -396,11 +396,11 @@ class ZygoteClient:
             if answer.get("token") != token or ("fork" in order and len(handles) != 1):
                 raise ValueError("an answer to another order")
         except (OSError, ClosedError, ValueError) as error:
-            raise ZygoteError("the process that student code is forked from has died, or answers no more") from error
+            raise ZygoteError("the process that forks student processes has died or does not answer") from error
         return answer, handles
 
     def close(self) -> None:
-        """End the zygote and all its children."""
+        """Kill the zygote and all its children."""
         if self._control is not None:
             self._control.close()
             self._control = None

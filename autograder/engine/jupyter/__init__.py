@@ -1,1 +1,1 @@
-"""Execute notebooks in ordinary Jupyter kernels, and offer kernels that are warm."""
+"""Execute notebooks in ordinary Jupyter kernels, and provide warm kernels."""

@@ -1,4 +1,4 @@
-"""Running a submission in a Jupyter kernel: whatever its code does becomes a result, and never an accident of the grader.
+"""Run a submission in a Jupyter kernel; any behaviour of its code becomes a result and never a failure of the grader.
 
 The class is a preprocessor of nbgrader's, so that ``nbgrader autograde`` and the formgrader run submissions just as ``tfcourse
 autograde`` does.
@@ -32,7 +32,7 @@ _ERROR_CHARACTERS = 4_000
 
 
 class KernelExecute(Execute):  # type: ignore[misc]
-    """nbgrader's Execute with a private folder, a clean environment, hard limits, and a named end for every way of failing."""
+    """nbgrader's Execute with a private folder, a clean environment, hard limits, and a named problem for every failure."""
 
     device = Unicode("auto", help="Where the checks put their tensors.").tag(config=True)
     seed = Integer(_DEFAULTS.seed, help="Seeds every kernel's random generators and string hashes.").tag(config=True)
@@ -48,7 +48,7 @@ class KernelExecute(Execute):  # type: ignore[misc]
     )
 
     timeout = Integer(_DEFAULTS.cell_seconds, allow_none=True, help="Seconds that one cell may run.").tag(config=True)
-    # Nothing in a graded kernel is worth waiting for, and Jupyter's graceful shutdown waits most of a second.
+    # Jupyter's graceful shutdown waits almost a second, for a kernel that holds nothing to save.
     shutdown_kernel = Enum(("graceful", "immediate"), "immediate").tag(config=True)
     iopub_timeout = Integer(5, help="Seconds that a stopped cell has to fall silent.").tag(config=True)
     coalesce_streams = Bool(True).tag(config=True)
@@ -65,7 +65,7 @@ class KernelExecute(Execute):  # type: ignore[misc]
                 if is_test(cell):
                     cell.outputs = [error_output("not gradable", fatal.what)]
             return nb, resources
-        # As the parent class does: running a notebook begins with a new client for it.
+        # As in the parent class, each notebook gets a new client.
         NotebookClient.__init__(self, nb, km)
         self.reset_execution_trackers()
         self._found: list[Problem] = []
@@ -76,7 +76,7 @@ class KernelExecute(Execute):  # type: ignore[misc]
         return nb, resources
 
     def _run(self, folder: str) -> None:
-        """Run the cells in order; a cell that brings the kernel down costs itself, the rest goes on in a new kernel."""
+        """Run the cells in order. A cell that crashes the kernel fails alone; the cells below run in a new kernel."""
         work = Path(folder) / "work"
         work.mkdir()
         self.resources = {"metadata": {"path": str(work)}}
@@ -87,19 +87,19 @@ class KernelExecute(Execute):  # type: ignore[misc]
             if len(deadly) > self.restarts:
                 self._give_up(position)
                 return
-            # What the process itself prints, before and beside the notebook's outputs, is not for the grader's terminal.
+            # Keep the kernel process's own prints off the grader's terminal.
             with self.setup_kernel(env=environment, stdout=DEVNULL, stderr=DEVNULL):
                 position = self._run_from(position, deadly)
 
     def create_kernel_manager(self) -> Any:
-        """Return a manager whose kernel talks over sockets in the submission's own folder, where nobody else can listen."""
+        """Return a manager whose kernel uses sockets in the submission's own folder, which no other user can open."""
         manager = super().create_kernel_manager()
         manager.transport, manager.ip = "ipc", str(self._sockets)
         return manager
 
     def _run_from(self, start: int, deadly: set[int]) -> int:
-        """Run from a cell on in a fresh kernel, after what was defined above it; return where to go on if the kernel dies."""
-        # Asked of the running kernel, because its own start draws random numbers too, and not always as many.
+        """Run the cells above again in a fresh kernel, then those from an index on; if the kernel dies, return where to continue."""
+        # Seed the running kernel: its start draws random numbers, and not always as many.
         self.wait_for_reply(self.kc.execute(_SEED.format(seed=self.seed), silent=True, store_history=False))
         for index, cell in enumerate(self.nb.cells[:start]):
             if cell.cell_type == "code" and not is_test(cell) and index not in deadly:
@@ -115,7 +115,7 @@ class KernelExecute(Execute):  # type: ignore[misc]
             cell = self.nb.cells[index]
             try:
                 self._run_cell(cell, index)
-            except Exception as error:  # whatever breaks the conversation with a kernel, it was this cell
+            except Exception as error:  # this cell caused any failure of the kernel's connection
                 deadly.add(index)
                 self._bury(cell, index, error)
                 return index + 1
@@ -142,14 +142,14 @@ class KernelExecute(Execute):  # type: ignore[misc]
     def _note_error(self, cell: Any, index: int) -> None:
         error = next((output for output in cell.outputs if output.output_type == "error"), None)
         if error is not None:
-            what = f"The cell raised {error.ename}: {error.evalue.strip()}"[:300]
-            self._found.append(Problem("cell error", what, where=name_of(cell, index)))
+            message = f"The cell raised {error.ename}: {error.evalue.strip()}"[:300]
+            self._found.append(Problem("cell error", message, where=name_of(cell, index)))
 
-    def _fail(self, cell: Any, index: int, kind: str, what: str) -> None:
-        """Give a cell one error of our own; in a test cell it costs the points."""
-        kept = [output for output in cell.outputs if output.output_type == "stream"]
-        cell.outputs = [*kept, error_output(kind, what)]
-        self._found.append(Problem(kind, what, where=name_of(cell, index)))
+    def _fail(self, cell: Any, index: int, kind: str, message: str) -> None:
+        """Give a cell one error of the grader's; a test cell gets no points."""
+        streams = [output for output in cell.outputs if output.output_type == "stream"]
+        cell.outputs = [*streams, error_output(kind, message)]
+        self._found.append(Problem(kind, message, where=name_of(cell, index)))
 
     def _bury(self, cell: Any, index: int, error: Exception) -> None:
         if self._flooded:
@@ -174,21 +174,21 @@ class KernelExecute(Execute):  # type: ignore[misc]
         self._fail(cell, index, "output flood", f"It printed more than {self.flood_output} characters and was stopped.")
 
     def _give_up(self, start: int) -> None:
-        what = f"{self.restarts + 1} cells brought the kernel down; what follows was not run."
-        self._found.append(Problem("kernel died", what))
+        message = f"{self.restarts + 1} cells brought the kernel down; what follows was not run."
+        self._found.append(Problem("kernel died", message))
         for cell in self.nb.cells[start:]:
             if is_test(cell):
-                cell.outputs = [error_output("kernel died", what)]
+                cell.outputs = [error_output("kernel died", message)]
 
     def _get_timeout(self, cell: Any) -> int | None:
         limit = cast("int | None", super()._get_timeout(cell))
         if cell is None or limit is None:
             return limit
-        left: float = self._stop_at - monotonic()
-        return max(1, min(limit, math.ceil(left)))
+        remaining: float = self._stop_at - monotonic()
+        return max(1, min(limit, math.ceil(remaining)))
 
     def output(self, outs: list[Any], msg: dict[str, Any], display_id: str | None, cell_index: int) -> Any:
-        """Take an output from the kernel, as far as there is room for it."""
+        """Add an output of the kernel, within the limit of characters."""
         content = msg["content"]
         self._characters += _size(content)
         if self._characters > self.flood_output and not self._flooded:
@@ -199,7 +199,7 @@ class KernelExecute(Execute):  # type: ignore[misc]
             content["traceback"] = [str(line)[:_ERROR_CHARACTERS] for line in content.get("traceback", [])][
                 -_TRACEBACK_LINES:
             ]
-        # A result is kept however much was printed before it: a verdict must not drown in a forgotten print.
+        # Always keep results: a forgotten print must not push out a verdict.
         elif (_size(content) if msg["msg_type"] == "execute_result" else self._characters) > self.kept_output:
             return None
         return super().output(outs, msg, display_id, cell_index)

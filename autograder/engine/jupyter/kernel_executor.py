@@ -1,4 +1,4 @@
-"""Running one submission: the executor that uses an ordinary Jupyter kernel."""
+"""Run one submission in an ordinary Jupyter kernel."""
 
 from __future__ import annotations
 
@@ -31,12 +31,12 @@ class KernelExecutor:
         notebook: Any = nbformat.reads(submission.notebook, as_version=4)
         try:
             self._kernel().preprocess(notebook, {})
-        except Exception as error:  # no kernel, no folder, no memory: the grader's misfortune, told as such
+        except Exception as error:  # no kernel, no folder, no memory: reported as a failure of the grader
             return Execution(submission.student, "", monotonic() - begin, f"{type(error).__name__}: {error}")
         return Execution(submission.student, nbformat.writes(notebook), monotonic() - begin)
 
     def close(self) -> None:
-        """Hold nothing between two submissions."""
+        """Do nothing: it holds no resources between two submissions."""
 
     def _kernel(self) -> KernelExecute:
         settings = self.settings

@@ -1,7 +1,7 @@
-"""Warm, sandboxed kernels for anything that runs notebooks through Jupyter: nbclient, nbconvert, nbgrader.
+"""Provision warm, sandboxed kernels for programs that run notebooks through Jupyter: nbclient, nbconvert, nbgrader.
 
-It is a Jupyter kernel provisioner, found by its entry point ``tfcourse-warm``. A kernelspec can name it in its metadata, with settings; for
-all kernels of a process the variable ``JUPYTER_DEFAULT_PROVISIONER_NAME`` does. Kernels of one process are forked from one zygote.
+The entry point of this Jupyter kernel provisioner is ``tfcourse-warm``. A kernelspec can name it in its metadata, with settings; the
+variable ``JUPYTER_DEFAULT_PROVISIONER_NAME`` selects it for all kernels of a process. One zygote forks all kernels of a process.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _nurseries: dict[SandboxSettings, ZygoteClient] = {}
 
 
 class WarmProvisioner(KernelProvisionerBase):  # type: ignore[misc]
-    """Forks a kernel from a process that has imported what notebooks need, and locks it in."""
+    """Forks a sandboxed kernel from a process that has imported the usual packages."""
 
     settings = Dict(help="What the engine is to be, by the names of SandboxSettings' fields.").tag(config=True)
 
@@ -45,11 +45,11 @@ class WarmProvisioner(KernelProvisionerBase):  # type: ignore[misc]
 
     @property
     def has_process(self) -> bool:
-        """Whether there is a kernel."""
+        """Whether a kernel is running."""
         return self._child is not None
 
     async def pre_launch(self, **kwargs: Any) -> dict[str, Any]:
-        """Decide where the kernel's sockets are, before anybody connects to them."""
+        """Choose the kernel's sockets before a client connects to them."""
         kwargs = await super().pre_launch(
             cmd=[], **{name: item for name, item in kwargs.items() if name != "extra_arguments"}
         )
@@ -57,7 +57,7 @@ class WarmProvisioner(KernelProvisionerBase):  # type: ignore[misc]
         self._name = f"k-{uuid.uuid4().hex[:12]}"
         folder = Path(self._nursery.sockets) / self._name
         folder.mkdir()
-        folder.chmod(0o777)  # whoever the kernel runs as; the folders around it are the grader's alone
+        folder.chmod(0o777)  # the kernel may run as any user; only the grader can enter the folders above
         manager = self.parent
         manager.transport, manager.ip = "ipc", str(folder / "k")
         for number, port in enumerate(_PORTS, start=1):
@@ -66,14 +66,16 @@ class WarmProvisioner(KernelProvisionerBase):  # type: ignore[misc]
         return kwargs
 
     def _engine_settings(self) -> SandboxSettings:
-        given: Mapping[str, Any] = {
+        settings: Mapping[str, Any] = {
             **self.settings,
             **self.kernel_spec.metadata.get("engine", {}),
         }
-        return SandboxSettings.from_dict({"preload": (*PRELOAD, "autograder.engine.student.jupyter_kernel"), **given})
+        return SandboxSettings.from_dict(
+            {"preload": (*PRELOAD, "autograder.engine.student.jupyter_kernel"), **settings}
+        )
 
     async def launch_kernel(self, cmd: list[str], **kwargs: Any) -> dict[str, Any]:
-        """Fork the kernel, and return when it can be talked to."""
+        """Fork the kernel, and return when its sockets are ready."""
         info: dict[str, Any] = self.parent.get_connection_info()
         key = info["key"]
         plain = {**info, "key": key.decode() if isinstance(key, bytes) else key}
@@ -87,13 +89,13 @@ class WarmProvisioner(KernelProvisionerBase):  # type: ignore[misc]
     def _fork(self, connection: Mapping[str, Any]) -> StudentProcess:
         child = self._nursery.child(2**16, connection=connection, sockets=self._name)
         try:
-            said = unpack(child.channel.receive(monotonic() + _BIND_SECONDS))
+            answer = unpack(child.channel.receive(monotonic() + _BIND_SECONDS))
         except (ClosedError, DeadlineError, MessageTooLongError, ProtocolError) as error:
             child.close()
-            raise ZygoteError(f"the kernel did not come up ({type(error).__name__})") from error
-        if "failed" in said:
+            raise ZygoteError(f"the kernel did not start ({type(error).__name__})") from error
+        if "failed" in answer:
             child.close()
-            raise ZygoteError(f"the kernel did not come up: {said['failed']}")
+            raise ZygoteError(f"the kernel did not start: {answer['failed']}")
         return child
 
     async def poll(self) -> int | None:
@@ -106,14 +108,14 @@ class WarmProvisioner(KernelProvisionerBase):  # type: ignore[misc]
         return self._status
 
     async def wait(self) -> int | None:
-        """Wait until the kernel has ended, and return its exit status."""
+        """Wait for the kernel and return its exit status."""
         while (status := await self.poll()) is None:
             await asyncio.sleep(0.01)
         self._forget()
         return status
 
     async def send_signal(self, signum: int) -> None:
-        """Send the kernel a signal; only what interrupts it reaches it as such, for it is the first process of its namespace."""
+        """Send the kernel a signal. Only an interrupt arrives as such, because the kernel is the first process of its namespace."""
         if self._child is None:
             return
         if signum == signal.SIGINT:
@@ -131,7 +133,7 @@ class WarmProvisioner(KernelProvisionerBase):  # type: ignore[misc]
         await self.kill(restart)
 
     async def cleanup(self, restart: bool = False) -> None:
-        """Give back what the kernel held."""
+        """Release the kernel's resources."""
         self._forget()
 
     def _forget(self) -> None:
@@ -147,12 +149,12 @@ class WarmProvisioner(KernelProvisionerBase):  # type: ignore[misc]
 
     @property
     def layers(self) -> tuple[str, ...]:
-        """The layers of isolation that the kernel has put on."""
+        """The layers of isolation that are active in the kernel."""
         return self._child.layers if self._child is not None else ()
 
 
 def _ready_nursery(settings: SandboxSettings) -> ZygoteClient:
-    """Return this process's nursery for these settings, ready."""
+    """Return this process's zygote client for these settings, ready to fork."""
     nursery = _nurseries.get(settings)
     if nursery is None:
         folder = Path(tempfile.gettempdir()) / f"tfcourse-{os.getpid()}"

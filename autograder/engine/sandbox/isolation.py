@@ -20,50 +20,50 @@ from functools import cache
 
 from autograder.engine.sandbox.linux import is_linux
 from autograder.engine.sandbox.lockdown import LAYERS
-from autograder.engine.sandbox.settings import level_of, suffices
+from autograder.engine.sandbox.settings import is_at_least, level_of
 from autograder.engine.settings import ISOLATION, GradingSettings
 from autograder.errors import CourseError
 
 
 @cache
-def offered_layers() -> tuple[str, ...]:
-    """Return the layers of isolation that this machine offers, by trying them."""
+def available_layers() -> tuple[str, ...]:
+    """Try all layers of isolation and return those that this machine offers."""
     if not is_linux():
         return ()
-    tried = subprocess.run(
+    probe = subprocess.run(
         [sys.executable, "-P", "-m", "autograder.engine.sandbox.lockdown"], capture_output=True, text=True, check=False
     )
     try:
-        return tuple(json.loads(tried.stdout))
+        return tuple(json.loads(probe.stdout))
     except ValueError:
         return ()
 
 
 def missing_layers() -> tuple[str, ...]:
     """Return the layers that this machine does not offer."""
-    return tuple(layer for layer in LAYERS if layer not in offered_layers())
+    return tuple(layer for layer in LAYERS if layer not in available_layers())
 
 
-def settled(settings: GradingSettings) -> GradingSettings:
-    """Return settings that ask for no more isolation than there is.
+def with_available_isolation(settings: GradingSettings) -> GradingSettings:
+    """Lower the required isolation to what this machine offers, where the settings allow that.
 
     Raises:
-        CourseError: if there is less than is asked for, and that is not allowed.
+        CourseError: if the machine offers less than the settings require, and they do not allow less.
     """
     if not is_linux():
         settings = replace(settings, warm=False)
-    there = level_of(offered_layers())
-    if settings.warm and suffices(there, settings.isolation):
+    available = level_of(available_layers())
+    if settings.warm and is_at_least(available, settings.isolation):
         return settings
     if settings.isolation == "none" or settings.allow_weaker:
-        level = there if settings.warm else "none"
+        level = available if settings.warm else "none"
         return replace(settings, isolation=next(item for item in ISOLATION if item == level))
     if not settings.warm:
-        what, do = "cold kernels have no sandbox", "Take c.GradingLimits.warm = False out of nbgrader_config.py"
+        reason, do = "cold kernels have no sandbox", "Take c.GradingLimits.warm = False out of nbgrader_config.py"
     else:
-        what = f"this machine does not offer {', '.join(missing_layers())}"
+        reason = f"this machine does not offer {', '.join(missing_layers())}"
         do = "Grade on a Linux machine that allows user namespaces (see docs/threat-model.md)"
     raise CourseError(
-        f"isolation {settings.isolation!r} is asked for, and {what}",
+        f"isolation {settings.isolation!r} is asked for, and {reason}",
         do=f"{do}, or, for work that you trust, use --allow-weaker-isolation (c.GradingLimits.allow_weaker = True).",
     )

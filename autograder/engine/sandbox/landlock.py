@@ -1,4 +1,4 @@
-"""Restrict the files of this process with Landlock: a restriction that no process can lift, whatever is mounted.
+"""Restrict the files of this process with Landlock. No process can lift the restriction, whatever is mounted.
 
 Protects against:
 
@@ -28,11 +28,11 @@ from autograder.engine.sandbox.linux import (
 
 _EXECUTE, _WRITE_FILE, _READ_FILE, _READ_DIR = 1 << 0, 1 << 1, 1 << 2, 1 << 3
 _TRUNCATE, _IOCTL_DEV = 1 << 14, 1 << 15
-# What each version of the interface can restrict on files: a right that it does not know would be an error.
+# The file rights of each version of the interface: an unknown right would be an error.
 _FILE_RIGHTS = {1: (1 << 13) - 1, 2: (1 << 14) - 1, 3: (1 << 15) - 1, 4: (1 << 15) - 1}
 _ALL_FILE_RIGHTS = (1 << 16) - 1
 _TCP = 0b11
-_SCOPES = 0b11  # abstract sockets and signals, of processes outside
+_SCOPES = 0b11  # abstract sockets of outside processes, and signals to them
 _READING = _EXECUTE | _READ_FILE | _READ_DIR
 _ON_A_FILE = _EXECUTE | _WRITE_FILE | _READ_FILE | _TRUNCATE | _IOCTL_DEV
 _PATH_BENEATH = 1
@@ -47,21 +47,21 @@ def version() -> int:
 
 
 def restrict(readable: Iterable[str], writable: Iterable[str]) -> None:
-    """Leave this process, and all that it starts, these paths and nothing else.
+    """Restrict this process and its children to the given paths.
 
-    TCP and, where the kernel can, signals and abstract sockets to processes outside are taken away as well. What is open stays open.
+    This also removes TCP and, where the kernel can, signals and abstract sockets to outside processes. Open files stay open.
 
     Args:
-        readable: files and folders that may be read and executed.
-        writable: files and folders that may be used in every way.
+        readable: files and folders to read and execute.
+        writable: files and folders with all rights.
 
     Raises:
         OSError: if the kernel has no Landlock, or ``no_new_privs`` is not set.
     """
-    known = version()
-    files = _FILE_RIGHTS.get(known, _ALL_FILE_RIGHTS)
-    attributes = struct.pack("QQQ", files, _TCP if known >= 4 else 0, _SCOPES if known >= 6 else 0)
-    size = 24 if known >= 6 else 16 if known >= 4 else 8
+    abi = version()
+    files = _FILE_RIGHTS.get(abi, _ALL_FILE_RIGHTS)
+    attributes = struct.pack("QQQ", files, _TCP if abi >= 4 else 0, _SCOPES if abi >= 6 else 0)
+    size = 24 if abi >= 6 else 16 if abi >= 4 else 8
     ruleset = syscall(SYS_LANDLOCK_CREATE_RULESET, ctypes.create_string_buffer(attributes), size, 0, call="landlock")
     try:
         for paths, rights in ((readable, _READING), (writable, files)):
@@ -76,7 +76,7 @@ def _allow(ruleset: int, path: str, rights: int) -> None:
     try:
         descriptor = os.open(path, os.O_PATH | os.O_CLOEXEC)
     except FileNotFoundError:
-        return  # what is not there needs no permission
+        return  # a missing path needs no permission
     try:
         if not os.path.isdir(path):
             rights &= _ON_A_FILE

@@ -48,7 +48,7 @@ PR_SET_NO_NEW_PRIVS = 38
 PR_CAP_AMBIENT = 47
 PR_CAP_AMBIENT_CLEAR_ALL = 4
 
-# The numbers that both architectures share.
+# Numbers of system calls that both architectures share.
 SYS_LANDLOCK_CREATE_RULESET = 444
 SYS_LANDLOCK_ADD_RULE = 445
 SYS_LANDLOCK_RESTRICT_SELF = 446
@@ -58,7 +58,7 @@ _CAPABILITY_VERSION = 0x20080522
 
 
 def is_linux() -> bool:
-    """Return whether this is a Linux that the calls below are known for."""
+    """Return whether this is Linux on an architecture whose call numbers are listed above."""
     return sys.platform == "linux" and platform.machine() in _PIVOT_ROOT
 
 
@@ -102,12 +102,12 @@ def mount(source: str, target: str, kind: str = "", flags: int = 0, options: str
 
 
 def unmount(target: str) -> None:
-    """Take a mount, with all below it, out of this process's view."""
+    """Remove a mount, and all mounts below it, from this process's view."""
     checked(_libc().umount2(target.encode(), MNT_DETACH), f"unmount {target}")
 
 
 def pivot_root(new: str, old: str) -> None:
-    """Make ``new`` the root, and ``old`` (inside it) the place of what was the root."""
+    """Make ``new`` the root, and mount the old root at ``old`` (inside it)."""
     syscall(_PIVOT_ROOT[platform.machine()], new.encode(), old.encode(), call="pivot_root")
 
 
@@ -118,25 +118,25 @@ def prctl(option: int, *arguments: Any) -> None:
 
 
 def use_large_pages() -> None:
-    """Have this process's own memory in large pages, so that a fork has a 500th of the entries to copy.
+    """Move this process's own memory to large pages, so that a fork copies a 500th of the page table entries.
 
-    Where the kernel is older than 6.1, or has no large page to give, memory stays as it is.
+    If the kernel is older than 6.1 or has no large page free, memory stays as it is.
     """
     try:
         with open("/proc/self/maps", encoding="utf-8", errors="replace") as file:
             areas = [line.split(maxsplit=5) for line in file]
     except OSError:
         return
-    for place, rights, *about in areas:
-        if rights != "rw-p" or about[-1].startswith("/"):
-            continue  # a file's, or nobody may write there
-        begin, end = (int(address, 16) for address in place.split("-"))
+    for addresses, rights, *details in areas:
+        if rights != "rw-p" or details[-1].startswith("/"):
+            continue  # a mapped file, or read-only memory
+        begin, end = (int(address, 16) for address in addresses.split("-"))
         for address in range(-(-begin // _LARGE_PAGE) * _LARGE_PAGE, end - _LARGE_PAGE + 1, _LARGE_PAGE):
             _libc().madvise(ctypes.c_void_p(address), ctypes.c_size_t(_LARGE_PAGE), MADV_COLLAPSE)
 
 
 def own_memory(pid: int | None = None) -> int:
-    """Return the bytes of memory that a process holds beside the files that it has mapped; 0 if it has ended.
+    """Return the bytes of memory that a process holds, without mapped files; 0 if it has ended.
 
     Args:
         pid: the process; this one by default.
@@ -149,29 +149,29 @@ def own_memory(pid: int | None = None) -> int:
 
 
 def drop_capabilities() -> None:
-    """Give up every capability, also those that a program with file capabilities would bring."""
+    """Drop every capability, including those that a program with file capabilities would gain."""
     prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL)
     for capability in range(64):
         try:
             prctl(PR_CAPBSET_DROP, capability)
         except OSError:
-            break  # past the last one, or without the right to drop any: then there is none to drop
+            break  # no such capability, or no right to drop any: nothing to drop
     header = (ctypes.c_uint32 * 2)(_CAPABILITY_VERSION, 0)
     syscall(_CAPSET[platform.machine()], header, (ctypes.c_uint32 * 6)(), call="capset")
 
 
 def seal(target: str, flags: int) -> None:
-    """Set attributes of a mount and of all below it, such as read-only; attributes that it has already stay.
+    """Set attributes of a mount and of all mounts below it, such as read-only; earlier attributes stay.
 
     Args:
         target: where it is mounted.
         flags: ``MS_RDONLY``, ``MS_NOSUID``, ``MS_NODEV`` and ``MS_NOEXEC``, which have the same numbers in both interfaces.
     """
     attributes = (ctypes.c_uint64 * 4)(flags, 0, 0, 0)
-    whole_tree, here = 0x8000, -100
-    syscall(442, here, target.encode(), whole_tree, attributes, 32, call=f"mount_setattr {target}")
+    whole_tree, current_folder = 0x8000, -100
+    syscall(442, current_folder, target.encode(), whole_tree, attributes, 32, call=f"mount_setattr {target}")
 
 
 def set_host_name(name: str) -> None:
-    """Name the host of this process's own namespace."""
+    """Set the host name in this process's namespace."""
     checked(_libc().sethostname(name.encode(), len(name)), "sethostname")

@@ -42,15 +42,15 @@ ROOT = ("private root", "scratch limit")
 RESTRICTIONS = ("resource limits", "no capabilities", "no new privileges", "landlock", "system call filter")
 LAYERS = (*NAMESPACES, *ROOT, *RESTRICTIONS)
 
-# The user that student code runs as, inside; outside it is nobody, or whoever started the grader.
+# The user of student code inside the sandbox. Outside it is nobody, or the user who started the grader.
 INSIDE, NOBODY = 1000, 65534
 SCRATCH = "/tmp"
 WORK, HOME, SHARED_MEMORY = f"{SCRATCH}/work", f"{SCRATCH}/home", "/dev/shm"
-# In a folder where nobody keeps a course or a Python: whatever of the host lies there cannot be seen.
+# These mounts hide a folder of the host, so they are below one that holds neither a course nor a Python.
 PACKAGES = "/run/tfcourse/packages"
 SOCKETS = "/run/tfcourse/sockets"
 
-# What programs need of the system beside their own files.
+# System files that programs need beside their own.
 _SYSTEM = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32")
 _CONFIGURATION = (
     "/etc/ld.so.cache", "/etc/ld.so.conf", "/etc/ld.so.conf.d", "/etc/localtime", "/etc/fonts", "/etc/alternatives",
@@ -61,10 +61,10 @@ _CUDA_DEVICES = ("nvidia0", "nvidiactl", "nvidia-uvm", "nvidia-uvm-tools", "nvid
 
 @dataclass(frozen=True)
 class Limits:
-    """What a sandboxed process tree may use.
+    """Resource limits of a sandboxed process tree.
 
     Attributes:
-        memory_mb: MiB of address space that one process may add to what it has when it starts; None for no limit.
+        memory_mb: MiB of address space that one process may add after its start; None for no limit.
         cpu_seconds: seconds of CPU time of one process.
         processes: processes and threads at once.
         scratch_mb: MiB in the scratch folder, which lies in memory.
@@ -80,13 +80,13 @@ class Limits:
 
 @dataclass(frozen=True)
 class FilesystemView:
-    """What a sandboxed process can see.
+    """The part of the file system that a sandboxed process sees.
 
     Attributes:
-        readable: files and folders of the host, shown read-only in the same place.
-        masked: folders below those that are shown empty.
-        packages: a folder of the host that is shown as ``PACKAGES``, or empty.
-        sockets: a folder of the host with a folder per kernel, of which each kernel gets its own as ``SOCKETS``; or empty.
+        readable: files and folders of the host, mounted read-only at the same path.
+        masked: folders below those that appear empty.
+        packages: a folder of the host that appears as ``PACKAGES``, or empty.
+        sockets: a folder of the host with a folder per kernel; each kernel sees its own as ``SOCKETS``. Or empty.
         cuda: whether the NVIDIA devices are passed in.
     """
 
@@ -100,13 +100,15 @@ class FilesystemView:
 def python_view(
     masked: Sequence[str] = (), *, packages: str = "", sockets: str = "", cuda: bool = False
 ) -> FilesystemView:
-    """Return the view in which this Python works: the system's programs and libraries, and Python's own."""
-    own = {sys.prefix, sys.base_prefix, sys.exec_prefix, *sysconfig.get_paths().values()}
-    wanted = [*_SYSTEM, *_CONFIGURATION, *sorted(own)]
-    there = list(dict.fromkeys(os.path.abspath(path) for path in wanted if os.path.lexists(path)))
-    # A folder brings what is below it.
-    kept = [path for path in there if not any(_is_below(path, other) for other in there)]
-    return FilesystemView(tuple(kept), tuple(path for path in masked if os.path.isdir(path)), packages, sockets, cuda)
+    """Return the view that this Python needs: the system's programs and libraries, and Python's own."""
+    prefixes = {sys.prefix, sys.base_prefix, sys.exec_prefix, *sysconfig.get_paths().values()}
+    candidates = [*_SYSTEM, *_CONFIGURATION, *sorted(prefixes)]
+    existing = list(dict.fromkeys(os.path.abspath(path) for path in candidates if os.path.lexists(path)))
+    # A folder includes all paths below it.
+    topmost = [path for path in existing if not any(_is_below(path, other) for other in existing)]
+    return FilesystemView(
+        tuple(topmost), tuple(path for path in masked if os.path.isdir(path)), packages, sockets, cuda
+    )
 
 
 def _is_below(path: str, folder: str) -> bool:
@@ -114,14 +116,14 @@ def _is_below(path: str, folder: str) -> bool:
 
 
 def enter_private_root(new_root: str, view: FilesystemView, wait_for: Callable[[], None] | None = None) -> list[str]:
-    """Put this process, which must have one thread, into namespaces and a root of its own.
+    """Move this process, which must have one thread, into its own namespaces and root.
 
-    The process that returns is another one: the first of a new process namespace. The one that called stays outside and ends with it.
+    The function returns in another process, the first of a new process namespace. The caller's process stays outside and ends with it.
 
     Args:
-        new_root: an empty folder of the host, to build the new root on.
-        view: what shall be seen.
-        wait_for: called inside the namespaces while everything can still be seen: for instance to import what cannot be seen later.
+        new_root: an empty folder of the host, for the new root.
+        view: the visible files.
+        wait_for: called inside the namespaces while all files are still visible, for instance to import modules that will be hidden.
 
     Returns:
         The names of the layers that are active.
@@ -145,7 +147,7 @@ def enter_private_root(new_root: str, view: FilesystemView, wait_for: Callable[[
 
 
 def _enter_namespaces() -> None:
-    """Let a child enter new namespaces, and its child go on; the two stay behind to end when that one ends."""
+    """Fork twice into new namespaces and return in the grandchild; this process and the child wait for its end."""
     ready, go = os.pipe(), os.pipe()
     user, group = os.getuid(), os.getgid()
     child = os.fork()
@@ -175,15 +177,15 @@ def _enter_namespaces() -> None:
 
 
 def _write_id_maps(child: int, ready: tuple[int, int], go: tuple[int, int], user: int, group: int) -> None:
-    """Tell the kernel whom the users inside a child's namespace stand for; only somebody outside can tell of more than one."""
+    """Write the user and group maps of a child's namespace; only a process outside may map more than one id."""
     os.close(ready[1])
     os.close(go[0])
     if os.read(ready[0], 1) == b"1":
         with suppress(OSError):
-            for kind, own in (("uid", user), ("gid", group)):
+            for kind, outer_id in (("uid", user), ("gid", group)):
                 if kind == "gid" and user != 0:
                     Path(f"/proc/{child}/setgroups").write_text("deny", encoding="ascii")
-                line = f"0 {own} 1\n" + (f"{INSIDE} {NOBODY} 1\n" if user == 0 else "")
+                line = f"0 {outer_id} 1\n" + (f"{INSIDE} {NOBODY} 1\n" if user == 0 else "")
                 Path(f"/proc/{child}/{kind}_map").write_text(line, encoding="ascii")
             os.write(go[1], b"1")
     os.close(ready[0])
@@ -191,14 +193,14 @@ def _write_id_maps(child: int, ready: tuple[int, int], go: tuple[int, int], user
 
 
 def _stay_behind(child: int) -> None:
-    """Wait for a child without holding anything open, and end as it ended."""
+    """Wait for a child with all files closed, and end with its exit status."""
     os.closerange(3, 4096)
     _, status = os.waitpid(child, 0)
     os._exit(os.waitstatus_to_exitcode(status) & 0x7F)
 
 
 def die_with_parent() -> None:
-    """Be killed when the thread that started this process ends."""
+    """Have this process killed when the thread that started it ends."""
     linux.prctl(linux.PR_SET_PDEATHSIG, int(signal.SIGKILL))
 
 
@@ -211,7 +213,7 @@ def _populate_root(root: str, view: FilesystemView) -> None:
         _bind(view.sockets, root + SOCKETS, linux.MS_NOSUID | linux.MS_NODEV | linux.MS_NOEXEC)
     for path in view.masked:
         if not os.path.isdir(root + path):
-            continue  # it lies outside of what can be seen
+            continue  # the folder is outside the view
         linux.mount(
             "tmpfs", root + path, "tmpfs", linux.MS_RDONLY | linux.MS_NOSUID | linux.MS_NODEV, "size=4k,mode=0755"
         )
@@ -223,7 +225,7 @@ def _populate_root(root: str, view: FilesystemView) -> None:
     for name, target in (("fd", "/proc/self/fd"), ("stdin", "/proc/self/fd/0"), ("stdout", "/proc/self/fd/1")):
         os.symlink(target, f"{root}/dev/{name}")
     linux.mount("proc", f"{root}/proc", "proc", linux.MS_NOSUID | linux.MS_NODEV | linux.MS_NOEXEC)
-    # Programs ask who they are; nothing of the host's accounts is told.
+    # Programs look up their user; the accounts of the host stay hidden.
     os.makedirs(f"{root}/etc", exist_ok=True)
     Path(f"{root}/etc/passwd").write_text(f"student:x:{INSIDE}:{INSIDE}::{HOME}:/bin/sh\n", encoding="ascii")
     Path(f"{root}/etc/group").write_text(f"student:x:{INSIDE}:\n", encoding="ascii")
@@ -248,7 +250,7 @@ def _bind(source: str, target: str, flags: int) -> None:
 
 
 def _mount_point(source: str, target: str) -> None:
-    """Make the folder, or the file, that another one can be mounted on."""
+    """Create the folder or file to mount another one on."""
     if os.path.isdir(source):
         os.makedirs(target, exist_ok=True)
     else:
@@ -257,13 +259,13 @@ def _mount_point(source: str, target: str) -> None:
 
 
 class ProcessNamespaces:
-    """Makes a new process namespace for each child that this process, the first of one, forks."""
+    """Forks each child into a new process namespace; this process is the first of its own."""
 
     def __init__(self) -> None:
         self._own = os.open("/proc/self/ns/pid", os.O_RDONLY | os.O_CLOEXEC)
 
     def fork(self) -> int:
-        """Fork; the child is the first process of its own namespace, and takes all others in it along when it ends."""
+        """Fork. The child is the first process of its own namespace; when it ends, all others in it end, too."""
         linux.unshare(linux.CLONE_NEWPID)
         try:
             child = os.fork()
@@ -276,10 +278,10 @@ class ProcessNamespaces:
 
 
 def raise_file_limit() -> None:
-    """Allow this process as many open files as it may have.
+    """Raise this process's limit of open files to the maximum.
 
-    The limit is also that of descriptors on their way through sockets, counted for all processes of a user together: those of a student,
-    whose own limit is low, must not use up the grader's.
+    The same limit applies to descriptors in transit through sockets, counted over all processes of a user: a student's descriptors must
+    not use up the grader's.
     """
     import resource
 
@@ -290,20 +292,20 @@ def raise_file_limit() -> None:
 def lock_down(
     limits: Limits, *, namespaces: bool, cuda: bool = False, scratch: str = "", sockets: str = ""
 ) -> list[str]:
-    """Take from this process, just forked, all that student code must not have. There is no way back.
+    """Lock down this process, just forked, for student code. This cannot be undone.
 
     Args:
-        limits: what it may use.
-        namespaces: whether this process lives in a zygote that has moved in.
+        limits: its resource limits.
+        namespaces: whether the zygote runs in namespaces and a private root.
         cuda: whether it may use NVIDIA devices.
-        scratch: the one folder that may be written to, where there is no private root.
-        sockets: for a kernel, the folder for its sockets: its name below ``SOCKETS``, or its path where there is no private root.
+        scratch: the only writable folder if there is no private root.
+        sockets: for a kernel, the folder of its sockets: its name below ``SOCKETS``, or its path if there is no private root.
 
     Returns:
         The names of the layers that are active.
 
     Raises:
-        OSError: if a step fails that the system offers. Then nothing of a student's may be run.
+        OSError: if a step fails that the system offers. Then no student code may run.
     """
     active: list[str] = []
     if namespaces:
@@ -322,8 +324,8 @@ def lock_down(
     linux.prctl(linux.PR_SET_NO_NEW_PRIVS, 1)
     active.append("no new privileges")
     if landlock.version():
-        own = [SCRATCH, SOCKETS, "/dev"] if namespaces else [scratch, sockets, "/dev/null"]
-        landlock.restrict(["/"] if namespaces else _without_namespaces(), [path for path in own if path])
+        writable = [SCRATCH, SOCKETS, "/dev"] if namespaces else [scratch, sockets, "/dev/null"]
+        landlock.restrict(["/"] if namespaces else _without_namespaces(), [path for path in writable if path])
         active.append("landlock")
     if seccomp.available():
         seccomp.install(cuda=cuda)
@@ -335,7 +337,7 @@ def _own_namespaces(limits: Limits, sockets: str) -> None:
     linux.unshare(linux.CLONE_NEWNS | linux.CLONE_NEWNET | linux.CLONE_NEWIPC | linux.CLONE_NEWUTS)
     linux.mount("proc", "/proc", "proc", linux.MS_NOSUID | linux.MS_NODEV | linux.MS_NOEXEC)
     if sockets:
-        # From here on the folders of other kernels cannot be seen.
+        # Hide the folders of other kernels.
         linux.mount(f"{SOCKETS}/{sockets}", SOCKETS, flags=linux.MS_BIND)
     hidden = {folder: os.open(folder, os.O_PATH | os.O_CLOEXEC) for folder in (SCRATCH, SHARED_MEMORY)}
     inodes = max(1024, limits.scratch_mb * 64)
@@ -358,9 +360,9 @@ def _own_namespaces(limits: Limits, sockets: str) -> None:
 
 
 def _show_again(hidden: str, folder: str) -> None:
-    """Show in a folder what was there before a mount hid it: the way to this Python, if it lies below a folder for temporary files.
+    """Mount this Python again if it is below a folder for temporary files, which a mount has hidden.
 
-    Such a Python is read-only, as anywhere else; the folder around it is the student's own, as anywhere else.
+    As elsewhere, Python is read-only and the folder around it belongs to the student.
     """
     device = os.stat(hidden).st_dev
     for entry in os.scandir(hidden):
@@ -376,7 +378,7 @@ def _show_again(hidden: str, folder: str) -> None:
 
 
 def _limit(limits: Limits, *, cuda: bool) -> None:
-    import resource  # not on Windows, where this module is asked for the names of layers only
+    import resource  # not available on Windows, where only the names of layers are used
 
     bounds = {
         resource.RLIMIT_CORE: 0,
@@ -390,40 +392,40 @@ def _limit(limits: Limits, *, cuda: bool) -> None:
         resource.RLIMIT_RTPRIO: 0,
         resource.RLIMIT_SIGPENDING: 1024,
     }
-    # CUDA reserves more addresses than there is memory; there the watch over resident memory is all.
+    # CUDA reserves more addresses than there is memory; only the watch on resident memory limits it.
     if limits.memory_mb is not None and not cuda:
         limit_memory(limits.memory_mb)
     for kind, bound in bounds.items():
         _, hard = resource.getrlimit(kind)
         lowest = bound if hard == resource.RLIM_INFINITY else min(bound, hard)
-        # The last second of CPU time is left for Python to say what happened. The first process of a namespace does not even notice the
-        # signal that begins it, and is killed at its end.
+        # The last second of CPU time lets Python report the limit. The first process of a namespace does not receive the signal that
+        # begins this second; it is killed at its end.
         resource.setrlimit(
             kind, (lowest, lowest + 1 if kind == resource.RLIMIT_CPU and hard == resource.RLIM_INFINITY else lowest)
         )
 
 
 def limit_memory(memory_mb: int) -> None:
-    """Let this process add so many MiB of address space, for good, to what it has now."""
+    """Limit for good the MiB of address space that this process may add to its present size."""
     import resource
 
     pages = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[0])
-    # Rounded, so that it does not depend on the last page that happens to be mapped.
-    there = -(-pages * os.sysconf("SC_PAGE_SIZE") // 2**26) * 2**26
+    # Rounded, so that the limit does not depend on single pages.
+    mapped = -(-pages * os.sysconf("SC_PAGE_SIZE") // 2**26) * 2**26
     _, hard = resource.getrlimit(resource.RLIMIT_AS)
-    bound = there + memory_mb * 2**20
+    bound = mapped + memory_mb * 2**20
     lowest = bound if hard == resource.RLIM_INFINITY else min(bound, hard)
     resource.setrlimit(resource.RLIMIT_AS, (lowest, lowest))
 
 
 def _drop_user() -> None:
-    """Become a user that owns nothing, in a user namespace that owns nothing."""
+    """Become a user without any rights, in a user namespace without any rights."""
     mapped = len(Path("/proc/self/uid_map").read_text(encoding="ascii").splitlines()) > 1
     if mapped:
         os.setgroups([])
         os.setresgid(INSIDE, INSIDE, INSIDE)
         os.setresuid(INSIDE, INSIDE, INSIDE)
-        # Changing the user closes /proc/self to its owner; the map below is written there.
+        # Changing the user makes /proc/self unwritable for its owner, and the map below is written there.
         linux.prctl(linux.PR_SET_DUMPABLE, 1)
     user, group = os.getuid(), os.getgid()
     linux.unshare(linux.CLONE_NEWUSER)
@@ -433,7 +435,7 @@ def _drop_user() -> None:
 
 
 def _without_namespaces() -> list[str]:
-    """Return what may be read where there is no private root: programs and libraries, and no home folder but Python's own part of it."""
+    """Return the readable paths if there is no private root: programs and libraries, and of home folders only Python's part."""
     return [
         path
         for path in (*python_view().readable, "/proc/self", "/dev/null", "/dev/urandom", "/dev/random")
@@ -449,7 +451,7 @@ def _is_public(path: str) -> bool:
 
 
 def probe() -> list[str]:
-    """Return the layers that this system offers, by trying them in a process of their own."""
+    """Try all layers in a separate process, and return those that this system offers."""
     reading, writing = os.pipe()
     child = os.fork()
     if not child:
@@ -457,13 +459,13 @@ def probe() -> list[str]:
         _try_layers(writing)
     os.close(writing)
     with os.fdopen(reading, "r", encoding="ascii") as answers:
-        found = answers.read().split("\n")
+        active = answers.read().split("\n")
     os.waitpid(child, 0)
-    return [layer for layer in LAYERS if layer in found]
+    return [layer for layer in LAYERS if layer in active]
 
 
 def _try_layers(writing: int) -> None:
-    """Try all at once, and where that fails what works without namespaces; report, and end."""
+    """Try all layers at once; if that fails, try those without namespaces. Report the layers and exit."""
     import tempfile
 
     folder = tempfile.mkdtemp(prefix="tfcourse-")

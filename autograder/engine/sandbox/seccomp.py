@@ -17,7 +17,7 @@ from socket import AF_UNIX
 
 from autograder.engine.sandbox.linux import PR_SET_SECCOMP, prctl
 
-# Calls that are refused, by name: numbers on x86_64 and aarch64; -1 where the architecture has no such call.
+# Refused calls by name: numbers on x86_64 and aarch64; -1 if the architecture has no such call.
 _REFUSED = {
     "acct": (163, 89), "add_key": (248, 217), "bpf": (321, 280), "chroot": (161, 51), "clock_adjtime": (305, 266),
     "clock_settime": (227, 112), "delete_module": (176, 106), "fanotify_init": (300, 262), "finit_module": (313, 273),
@@ -38,7 +38,7 @@ _REFUSED = {
     "execve": (59, 221), "execveat": (322, 281),
     "listmount": (458, 458), "modify_ldt": (154, -1), "open_tree_attr": (467, 467), "statmount": (457, 457),
 }  # fmt: skip
-# PyTorch's CUDA driver makes anonymous files for its memory.
+# NVIDIA's driver creates anonymous files for its memory.
 _CUDA_NEEDS = frozenset({"memfd_create", "mbind", "set_mempolicy", "personality"})
 _CLONE = {"x86_64": 56, "aarch64": 220}
 _CLONE3 = 435
@@ -57,10 +57,10 @@ _FILTER_MODE = 2
 
 
 def install(*, cuda: bool = False) -> None:
-    """Put this process, and all that it starts, under the filter. It cannot be taken off.
+    """Install the filter in this process and its children. It cannot be removed.
 
     Args:
-        cuda: let the few calls pass that NVIDIA's driver needs.
+        cuda: allow the few calls that NVIDIA's driver needs.
 
     Raises:
         OSError: if the kernel has no seccomp, or ``no_new_privs`` is not set.
@@ -81,11 +81,11 @@ def program(machine: str, *, cuda: bool = False) -> bytes:
     )
     lines = [_op(_LOAD, _ARCHITECTURE), _op(_JEQ, _AUDIT_ARCH[machine], 1, 0), _op(_RETURN, _KILL), _op(_LOAD, _NUMBER)]
     if machine == "x86_64":
-        # The 32-bit view of the same calls would pass by the numbers below.
+        # The 32-bit call table has other numbers than those below.
         lines += [_op(_JGE, _X32, 0, 1), _refuse(errno.ENOSYS)]
     for number in refused:
         lines += [_op(_JEQ, number, 0, 1), _refuse(errno.EPERM)]
-    # glibc takes clone in its place, whose flags can be looked at.
+    # glibc falls back to clone, whose flags the filter can read.
     lines += [_op(_JEQ, _CLONE3, 0, 1), _refuse(errno.ENOSYS)]
     lines += _if(_CLONE[machine], [_op(_LOAD, _FIRST), _op(_JSET, _NAMESPACE_FLAGS, 0, 1), _refuse(errno.EPERM)])
     for call in (_SOCKET[machine], _SOCKETPAIR[machine]):
@@ -96,7 +96,7 @@ def program(machine: str, *, cuda: bool = False) -> bytes:
 
 
 def _if(number: int, body: list[bytes]) -> list[bytes]:
-    """Run ``body`` for one call, and have the call's number loaded again afterwards."""
+    """Run ``body`` for one call, and load the call's number again afterwards."""
     return [_op(_JEQ, number, 0, len(body) + 1), *body, _op(_LOAD, _NUMBER)]
 
 
@@ -109,9 +109,9 @@ def _op(code: int, value: int, if_true: int = 0, if_false: int = 0) -> bytes:
 
 
 def available() -> bool:
-    """Return whether the kernel takes filters."""
+    """Return whether the kernel supports filters."""
     try:
-        # A null filter is refused for its address where filters are known, and as an invalid request where they are not.
+        # A kernel with filters refuses the null address of the filter; a kernel without them refuses the request as invalid.
         prctl(PR_SET_SECCOMP, _FILTER_MODE, 0)
     except OSError as error:
         return error.errno == errno.EFAULT

@@ -17,7 +17,7 @@ from typing import Any
 
 from autograder.engine.sandbox.lockdown import LAYERS, RESTRICTIONS, Limits
 
-# What students' notebooks import, and what makes the first call of a check slow.
+# Modules that students' notebooks import, and modules that slow down the first call of a check.
 PRELOAD = ("torch", "torch.nn.functional", "torch.testing", "numpy", "numpy.testing", "matplotlib.pyplot")
 
 LEVELS = ("sandbox", "restricted", "none")
@@ -25,15 +25,15 @@ LEVELS = ("sandbox", "restricted", "none")
 
 @dataclass(frozen=True)
 class SandboxSettings:
-    """How student code is run.
+    """Settings of the sandbox in which student code runs.
 
     Attributes:
-        preload: modules that the zygote imports before it forks. One that is not installed is left out.
-        packages: a folder of packages that students have, put first on the path: the student build. Empty for none. It may also be a folder
-            of such folders, of which children have the one that :meth:`~autograder.engine.checker.zygote_client.ZygoteClient.enter` names.
-        hidden: names of packages that the grader has and students have not.
-        isolation: the least that is accepted: ``"sandbox"`` (every layer), ``"restricted"`` (no namespaces) or ``"none"``.
-        limits: what a sandboxed process tree may use.
+        preload: modules that the zygote imports before it forks. Modules that are not installed are skipped.
+        packages: the folder of the student build, first on the path; empty for none. It may also be a folder of such folders, of which
+            :meth:`~autograder.engine.checker.zygote_client.ZygoteClient.enter` chooses one.
+        hidden: names of the grader's packages that students must not see.
+        isolation: the lowest accepted level: ``"sandbox"`` (every layer), ``"restricted"`` (no namespaces) or ``"none"``.
+        limits: resource limits of a sandboxed process tree.
         device: ``"cpu"``, ``"cuda"`` or another accelerator of PyTorch's; for CUDA the NVIDIA devices are passed in.
         seed: seeds random generators and string hashes of student code.
     """
@@ -52,10 +52,10 @@ class SandboxSettings:
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> SandboxSettings:
-        """Return the settings that :meth:`to_dict` described; what is missing has its default.
+        """Return the settings that :meth:`to_dict` described; missing settings have their defaults.
 
         Raises:
-            TypeError: if there is a name that is no setting.
+            TypeError: if a name is no setting.
         """
         plain = dict(data)
         limits = Limits(**plain.pop("limits", {}))
@@ -66,12 +66,12 @@ class SandboxSettings:
 
 
 def level_of(layers: tuple[str, ...]) -> str:
-    """Return the level that a set of active layers amounts to."""
+    """Return the level of isolation that a set of active layers gives."""
     if set(LAYERS) <= set(layers):
         return "sandbox"
     return "restricted" if set(RESTRICTIONS) <= set(layers) else "none"
 
 
-def suffices(level: str, wanted: str) -> bool:
-    """Return whether a level is at least the one that is wanted."""
-    return LEVELS.index(level) <= LEVELS.index(wanted)
+def is_at_least(level: str, required: str) -> bool:
+    """Return whether a level is at least the required one."""
+    return LEVELS.index(level) <= LEVELS.index(required)

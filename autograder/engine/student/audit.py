@@ -34,10 +34,10 @@ from IPython.core.inputtransformer2 import TransformerManager
 
 from autograder.engine.student.no_programs import ProgramError, explanation
 
-# The functions below look built-in names up here, not in the module that student code can change.
+# The functions below use these built-ins, not the module ``builtins``, which student code can change.
 globals()["__builtins__"] = dict(vars(builtins))
 
-# So many lines are written, of so many characters; all of them fit into the socket.
+# The most lines and their longest length: all of them fit into the socket's buffer.
 MOST, LONGEST = 60, 160
 
 _STARTS = frozenset({"os.exec", "os.posix_spawn", "os.spawn", "os.system", "pty.spawn", "subprocess.Popen"})
@@ -45,7 +45,7 @@ _FORKS = frozenset({"os.fork", "os.forkpty"})
 _CTYPES = frozenset(
     f"ctypes.{name}" for name in ("addressof", "call_function", "cdata", "cdata/buffer", "dlopen", "dlsym", "string_at")
 )
-# What only somebody does who looks for, or changes, what others have made.
+# Events that only code causes which inspects or changes other code.
 _MEDDLING = frozenset(
     {
         *(
@@ -59,7 +59,7 @@ _MEDDLING = frozenset(
         *("sys.addaudithook", "sys.setprofile", "sys.settrace"),
     }
 )
-# Files of Python's that do it for whoever called them.
+# Standard modules that act on behalf of their caller.
 _ON_BEHALF = (
     "/cProfile.py",
     "/profile.py",
@@ -74,7 +74,7 @@ _ON_BEHALF = (
     "/pty.py",
 )
 _FRAMES = frozenset({"ag_frame", "cr_frame", "gi_frame", "tb_frame"})
-# What weights, arrays and plain containers are made of.
+# Classes in pickles of weights, arrays and plain containers.
 _PLAIN_PICKLES = {
     "_codecs": ("encode",),
     "builtins": ("bytearray", "complex", "frozenset", "range", "set", "slice"),
@@ -88,7 +88,7 @@ _PLAIN_PICKLES = {
     "torch.storage": ("UntypedStorage", "_load_from_bytes"),
 }
 _CALLS = frozenset(number for name, number in dis.opmap.items() if name.startswith(("CALL", "PRECALL")))
-# They run the text of cells and of magics, and what they compile is looked for in the cells.
+# These modules run the text of cells and magics; the text that they compile must occur in the cells.
 _RUN_CELLS = (
     ("/IPython/core/interactiveshell.py", "run_code"),
     ("/IPython/core/magics/execution.py", ""),
@@ -100,24 +100,24 @@ _COMPILE_CELLS = (
     "/IPython/utils/py3compat.py",
     "/timeit.py",
 )
-# They write functions of their own and define them.
+# These modules generate functions and define them.
 _DEFINE = ("/dataclasses.py", "/collections/__init__.py")
 
 
 def library_folders(*more: str) -> tuple[str, ...]:
-    """Return the folders in which a code object's file is not a student's: Python's, the installed packages' and the grader's own.
+    """Return the folders of library code: Python's, the installed packages' and the grader's.
 
     Args:
         more: further folders, such as the student build's.
     """
     paths = sysconfig.get_paths()
-    own = [paths[name] for name in ("stdlib", "platstdlib", "purelib", "platlib")]
-    folders = [*own, str(Path(__file__).resolve().parents[2]), *filter(None, more)]
+    standard = [paths[name] for name in ("stdlib", "platstdlib", "purelib", "platlib")]
+    folders = [*standard, str(Path(__file__).resolve().parents[2]), *filter(None, more)]
     return tuple(dict.fromkeys(f"{folder.rstrip('/')}/" for folder in folders))
 
 
 def refuse_programs() -> None:
-    """Have Python explain that no program can be started, where its own functions are asked to start one."""
+    """Make Python's functions that start programs raise an error that explains why they cannot."""
 
     def refuse(event: str, arguments: tuple[Any, ...]) -> None:
         if event in _STARTS:
@@ -128,7 +128,7 @@ def refuse_programs() -> None:
 
 
 def _spawn(path: bytes, args: Sequence[Any], passfds: Sequence[int]) -> int:
-    """Have it audited that multiprocessing starts a fresh interpreter; it does so in a way that Python does not audit."""
+    """Raise an audit event when multiprocessing starts a fresh interpreter; Python itself does not audit this."""
     sys.audit("subprocess.Popen", path, list(args), None, None)
     raise _refusal((path, list(args)))
 
@@ -138,24 +138,24 @@ def _refusal(arguments: tuple[Any, ...]) -> ProgramError:
 
 
 def _program(arguments: tuple[Any, ...]) -> str:
-    """Return the command in the arguments of an event by which a program is started."""
-    told = [part for part in arguments if _is_one_of(type(part), str, bytes, list, tuple)]
-    line = max(told[:2], key=lambda part: isinstance(part, (list, tuple)), default="")
-    words = [line] if isinstance(line, (str, bytes)) else line
-    return " ".join(os.fsdecode(word) for word in words if _is_one_of(type(word), str, bytes))
+    """Return the command in the arguments of an event that starts a program."""
+    plain = [part for part in arguments if _is_one_of(type(part), str, bytes, list, tuple)]
+    line = max(plain[:2], key=lambda part: isinstance(part, (list, tuple)), default="")
+    parts = [line] if isinstance(line, (str, bytes)) else line
+    return " ".join(os.fsdecode(text) for text in parts if _is_one_of(type(text), str, bytes))
 
 
 def report(connection: socket.socket, folders: tuple[str, ...]) -> Callable[[str], None]:
-    """Report from now on, for good, what this process is about to do.
+    """Install the audit hook: from now on this process reports suspicious events.
 
-    This module cannot be found afterwards, and the hook uses no other: nothing that student code can name leads to it.
+    Afterwards this module is hidden, and the hook uses no other module: student code has no name that leads to it.
 
     Args:
-        connection: where lines are written, a connected socket that keeps messages apart.
-        folders: where libraries lie, as :func:`library_folders` has them.
+        connection: a connected socket that preserves message boundaries; receives the lines.
+        folders: the folders of :func:`library_folders`.
 
     Returns:
-        A function to be given the text of each cell before it runs. Programs are refused as by :func:`refuse_programs`.
+        A function to call with the text of each cell before it runs. Programs are refused as by :func:`refuse_programs`.
     """
     texts = [_TEMPLATE.format(stmt=stmt, setup=setup, init=init) for stmt, setup, init in _TIMED] + ["pass\npass"]
     describe, write, getframe = _describer(folders, texts), _writer(connection), sys._getframe
@@ -179,7 +179,7 @@ def report(connection: socket.socket, folders: tuple[str, ...]) -> Callable[[str
     def note(source: str) -> None:
         texts.append(source)
         if any(sign in source for sign in "%!?") and not is_python(source):
-            # As IPython has it, whatever is done to it later; of a cell magic's cell also what the magic runs.
+            # The text as IPython compiles it; for a cell magic also the code that the magic runs.
             texts.extend((transform(source), transform(source.partition("\n")[2])))
 
     del sys.modules[__name__]
@@ -200,7 +200,7 @@ def _is_one_of(kind: type, *kinds: type) -> bool:
 
 
 _TEMPLATE: str = vars(timeit)["template"]
-# The text that timeit makes of a function that it is given, with and without another one to begin with, and of nothing.
+# The code that timeit generates for a function, with and without a setup function, and for no statement.
 _TIMED = (
     ("_stmt()", "pass", ", _stmt=_stmt"),
     ("_stmt()", "_setup()", ", _stmt=_stmt, _setup=_setup"),
@@ -209,10 +209,10 @@ _TIMED = (
 
 
 def _is_python(source: str) -> bool:
-    """Whether the shell runs a cell as it stands."""
+    """Return whether a cell is plain Python, which the shell runs unchanged."""
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # they are told when the cell runs
+            warnings.simplefilter("ignore")  # running the cell reports the error
             compile(source, "", "exec", ast.PyCF_ONLY_AST)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return False
@@ -220,7 +220,7 @@ def _is_python(source: str) -> bool:
 
 
 def _writer(connection: socket.socket) -> Callable[[str], None]:
-    """Return a function that writes a line, once; where it cannot, the process ends."""
+    """Return a function that writes each distinct line once, and ends the process if it cannot write."""
     send, descriptor, fstat, end = connection.send, connection.fileno(), os.fstat, os._exit
     inode, flags, most, longest = fstat(descriptor).st_ino, socket.MSG_DONTWAIT | socket.MSG_NOSIGNAL, MOST, LONGEST
     written: set[str] = set()
@@ -241,11 +241,11 @@ def _writer(connection: socket.socket) -> Callable[[str], None]:
 
 
 def _describer(folders: tuple[str, ...], texts: list[str]) -> Callable[[str, tuple[Any, ...], FrameType], str]:
-    """Return a function that says what is worth a look about an event, or nothing."""
+    """Return a function that describes a suspicious event, or returns an empty string."""
     run_cells, compile_cells, define, on_behalf = _RUN_CELLS, _COMPILE_CELLS, _DEFINE, _ON_BEHALF
     starts, forks, foreign, meddling, plain = _STARTS, _FORKS, _CTYPES, _MEDDLING, _PLAIN_PICKLES
     all_code, calls, is_one_of = _all_code, _CALLS, _is_one_of
-    # Of a student's subclass of str, which a code object may have as its name, the text alone.
+    # A code object's name may be an instance of a student's subclass of str: read its text only.
     plain_text = str.__str__
 
     go_betweens: dict[str, bool] = {}
@@ -268,7 +268,7 @@ def _describer(folders: tuple[str, ...], texts: list[str]) -> Callable[[str, tup
         return frame is None or is_library(plain_text(frame.f_code.co_filename))
 
     def imports(frame: FrameType | None) -> bool:
-        """Whether a library is being imported: what it runs then is its own."""
+        """Return whether a library is being imported: then the library runs the code, not the student."""
         while frame is not None and is_library(plain_text(frame.f_code.co_filename)):
             if plain_text(frame.f_code.co_name) == "<module>":
                 return True
@@ -282,7 +282,7 @@ def _describer(folders: tuple[str, ...], texts: list[str]) -> Callable[[str, tup
         if not any(part in file for part in compile_cells) or not is_one_of(type(text), str, bytes):
             return ""
         source = text.decode("utf-8", "replace") if isinstance(text, bytes) else str(text)
-        if any(source.strip() in known for known in texts):
+        if any(source.strip() in cell for cell in texts):
             return ""
         return f"has text compiled that stands in no cell: {_shown(source)}"
 
@@ -344,14 +344,14 @@ _name_of = type.__dict__["__name__"].__get__
 
 
 def _shown(text: object) -> str:
-    """Return the beginning of a text; of anything else, such as a syntax tree, its kind."""
+    """Return the beginning of a text; for any other object, such as a syntax tree, its type."""
     if type(text) is bytes:
         text = text[:LONGEST].decode("utf-8", "replace")
     return repr(" ".join(text[:LONGEST].split())) if type(text) is str else f"a {_name_of(type(text))}"
 
 
 def _all_code(code: CodeType) -> Iterator[CodeType]:
-    """Yield a code object and all inside it."""
+    """Yield a code object and all code objects inside it."""
     yield code
     for part in code.co_consts:
         if type(part) is CodeType:

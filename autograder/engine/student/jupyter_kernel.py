@@ -1,4 +1,4 @@
-"""A Jupyter kernel in a process that has just been forked."""
+"""Run a Jupyter kernel in a process that has just been forked."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-# The debugger takes 100 ms to load and listens on the network; a kernel that does not find it does without.
+# The debugger takes 100 ms to load and listens on the network; the kernel works without it.
 sys.modules.setdefault("debugpy", None)  # type: ignore[arg-type]
 
 from ipykernel import kernelapp  # noqa: E402
@@ -21,23 +21,23 @@ from autograder.engine.student.shell import CellShell  # noqa: E402
 
 
 class _Outputs(IOPubThread):  # type: ignore[misc]
-    """The thread of a kernel's outputs, without the port of the loopback network to which child processes would print."""
+    """A kernel's output thread, without the loopback port for the output of child processes."""
 
     def __init__(self, socket: Any, pipe: bool = False, session: Any = False) -> None:
         super().__init__(socket, pipe=False, session=session)
 
 
 def run_kernel(connection: Mapping[str, Any], ready: Callable[[], None]) -> None:
-    """Run a kernel until it is told to end.
+    """Run a kernel until it receives a shutdown request.
 
     Args:
-        connection: what Jupyter's connection file says.
-        ready: called before the first cell runs, when its sockets can be connected to and all its threads are there.
+        connection: the contents of Jupyter's connection file.
+        ready: called before the first cell runs, when the sockets are bound and all threads have started.
     """
     path = Path(SCRATCH if Path.cwd().is_relative_to(SCRATCH) else Path.cwd()) / "connection.json"
     path.write_text(json.dumps(dict(connection)), encoding="utf-8")
     kernelapp.IOPubThread = _Outputs
-    # A command runs without a terminal, of which a sandbox has none.
+    # Commands run without a terminal: the sandbox has none.
     ZMQInteractiveShell.system = ZMQInteractiveShell.system_piped = CellShell.system
     app = kernelapp.IPKernelApp.instance(connection_file=str(path))
     app.initialize([])

@@ -1,4 +1,4 @@
-"""No second program: what a student's process says when its code wants to start one.
+"""Explain to students that their code cannot start programs.
 
 The kernel refuses to start programs in a student's process (:mod:`autograder.engine.sandbox.seccomp`). This module only explains the
 refusal: IPython's commands for the system's shell print a sentence and the cell goes on, Python's own functions raise an error with that
@@ -11,19 +11,19 @@ from typing import Any
 
 from IPython.utils.text import LSString, SList
 
-# IPython's cell magics that hand the cell to a program.
+# IPython's cell magics that run the cell in another program.
 _SCRIPTS = ("bash", "perl", "pypy", "python", "python2", "python3", "ruby", "script", "sh")
-# What a shell says of a command that it found and could not run.
+# A shell's exit status for a command that exists and cannot run.
 NOT_RUN = 126
 _LONGEST = 60
 
 
 class ProgramError(PermissionError):
-    """A program was to be started. It is an OSError, so libraries that merely ask a program for something go on without."""
+    """Student code tried to start a program. As an OSError, it lets libraries go on that only query a program."""
 
 
 def explanation(command: str) -> str:
-    """Return what is said to somebody whose code wants to start a program.
+    """Return the message for a student whose code tried to start a program.
 
     Args:
         command: the program, or the whole line for the shell.
@@ -34,23 +34,23 @@ def explanation(command: str) -> str:
 
 
 class ShellRefusal:
-    """What an IPython shell does in the place of starting programs; mixed into its class."""
+    """A mixin that makes an IPython shell explain that it starts no programs."""
 
     user_ns: dict[str, Any]
 
     def system(self, cmd: str) -> None:
-        """Say that a command is not run, and go on: a cell may define an exercise below it."""
+        """Print that the command was not run, and go on: the cell may define an exercise below."""
         print(explanation(cmd))
         self.user_ns["_exit_code"] = NOT_RUN
 
     def getoutput(self, cmd: str, split: bool = True, depth: int = 0) -> Any:
-        """Say that a command is not run, and return its empty output, as a list of lines or as text."""
+        """Print that the command was not run, and return empty output, as a list of lines or as text."""
         self.system(cmd)
         return SList([]) if split else LSString("")
 
 
 def refuse_script_magics(shell: Any) -> None:
-    """Have a shell explain ``%%bash`` and the other cell magics that hand a cell to a program."""
+    """Make a shell explain that ``%%bash`` and the other script magics do not run."""
 
     def refuse(line: str, cell: str) -> None:
         shell.system(f"{line} {cell}")

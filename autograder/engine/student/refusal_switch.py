@@ -38,7 +38,7 @@ import torch
 
 EVENT = "tfcourse.refusal"
 
-# Modules that have what an exercise may forbid, and that few programs import: what is not loaded cannot be looked through.
+# Rarely imported modules with functions that an exercise may forbid: the search needs them loaded.
 _SELDOM = (
     "einops",
     "einops.layers.torch",
@@ -49,47 +49,47 @@ _SELDOM = (
 )
 
 
-# They make a kernel, and a module of kernels (Static Runtime), that can be called past the dispatcher, where it is refused.
+# They create kernels (Static Runtime) that student code could call without the dispatcher, which refuses forbidden ones.
 _PAST_THE_DISPATCHER = ("_dispatch_get_computed_kernel_for_dispatch_key", "_jit_to_static_module")
 
 
 @cache
 def install(*, namespaces: bool) -> None:
-    """Add the hook to this process, once; what is forked from it has it, too.
+    """Add the hook to this process, once; its forks inherit the hook.
 
     Args:
-        namespaces: whether each fork is the first process of a namespace of its own, so that it may end all others there.
+        namespaces: whether each fork is the first process of its own namespace, so that it may kill all others there.
     """
     for name in _SELDOM:
         if importlib.util.find_spec(name.partition(".")[0]) is not None:
             importlib.import_module(name)
     refusal = _private("autograder.checking.refusal")
     refusal.prepare()
-    del refusal.refused  # a function of contextlib's, which leads to this module
-    here = _private(__name__)
-    hook = here.hook_of(refusal.refuse, refusal.release, namespaces)
-    # PyTorch itself has no use for them.
+    del refusal.refused  # a function of contextlib with a reference to this module
+    private_self = _private(__name__)
+    hook = private_self.hook_of(refusal.refuse, refusal.release, namespaces)
+    # PyTorch itself does not use them.
     for name in _PAST_THE_DISPATCHER:
         for holder in gc.get_referrers(getattr(torch._C, name)):
             if isinstance(holder, dict):
                 holder.pop(name, None)
-    _hide([vars(refusal), vars(here), refusal, here, hook])
+    _hide([vars(refusal), vars(private_self), refusal, private_self, hook])
     sys.addaudithook(hook)
 
 
 def keep(key: bytes) -> None:
-    """Give the hook its key; it takes only the first one."""
+    """Give the hook its key; it accepts only the first one."""
     sys.audit(EVENT, "key", key)
 
 
 def refuse(exercise: str, names: Sequence[str], nonce: bytes, called: set[str]) -> bytes:
-    """Refuse functions, and return the proof, or nothing.
+    """Refuse functions, and return the proof, or empty bytes.
 
     Args:
         exercise: the name of the exercise.
         names: what it forbids.
-        nonce: what makes this proof unlike any other.
-        called: is given the names of functions that are called.
+        nonce: makes this proof unique.
+        called: collects the names of functions that are called.
     """
     proof: list[bytes] = []
     sys.audit(EVENT, "refuse", exercise, tuple(names), nonce, called, proof)
@@ -97,17 +97,17 @@ def refuse(exercise: str, names: Sequence[str], nonce: bytes, called: set[str]) 
 
 
 def release(token: bytes) -> None:
-    """Let all functions be called again, if the token is the checker's."""
+    """Allow all functions again if the token is the checker's."""
     sys.audit(EVENT, "release", token)
 
 
 def proof_of(key: bytes, exercise: str, names: Sequence[str], nonce: bytes) -> bytes:
-    """Return what shows that functions are refused."""
+    """Return the proof that functions are refused."""
     return _digest(blake2b(repr(("refused", exercise, tuple(names), nonce)).encode(), key=key))
 
 
 def token_of(key: bytes, nonce: bytes) -> bytes:
-    """Return what ends the refusal that a nonce has begun."""
+    """Return the token that ends the refusal that a nonce has begun."""
     return _digest(blake2b(repr(("release", nonce)).encode(), key=key))
 
 
@@ -144,7 +144,7 @@ def hook_of(refuse: Any, release: Any, namespaces: bool) -> Any:
             elif action == "refuse" and keys and not nonces:
                 exercise, names, nonce, called, proof = rest
                 if namespaces and _getpid() == 1:
-                    # Not contextlib's way, which is Python that others can change.
+                    # No context manager of contextlib: student code can change that module.
                     try:  # noqa: SIM105
                         _kill(-1, _KILL)
                     except ProcessLookupError:
@@ -155,7 +155,7 @@ def hook_of(refuse: Any, release: Any, namespaces: bool) -> Any:
             elif action == "release" and nonces and rest[0] == token_of(keys[0], nonces[0]):
                 release(standing)
                 nonces.clear()
-        except Exception:  # whoever waits for a proof gets none
+        except Exception:  # the checker then gets no proof
             release(standing)
         finally:
             _enable_gc()
@@ -164,8 +164,8 @@ def hook_of(refuse: Any, release: Any, namespaces: bool) -> Any:
     return hook
 
 
-# The arguments of each action. Whatever is compared, hashed or shown in the hook must be of exactly these types: a method of a student's
-# subclass would run inside of it, and find the key on its stack.
+# The arguments of each action. The hook compares, hashes and shows objects of exactly these types only: a method of a student's subclass
+# would run inside the hook and find the key on its stack.
 _FORMS: dict[str, tuple[type, ...]] = {
     "key": (bytes,),
     "refuse": (str, tuple, bytes, set, list),
@@ -184,7 +184,7 @@ def is_well_formed(arguments: tuple[Any, ...]) -> bool:
 
 
 def _private(name: str) -> ModuleType:
-    """Return a copy of a module that no table of modules has, with built-ins of its own."""
+    """Return a copy of a module that is not in ``sys.modules`` and has its own built-ins."""
     spec = importlib.util.find_spec(name)
     assert spec is not None, name
     assert spec.loader is not None, name
@@ -195,23 +195,23 @@ def _private(name: str) -> ModuleType:
 
 
 def _hide(waiting: list[Any]) -> None:
-    """Take objects, and the functions and containers that only they have, out of the sight of ``gc``. They live as long as the process."""
+    """Hide objects, and the functions and containers that only they refer to, from ``gc``. They live as long as the process."""
     private = [item for item in waiting if type(item) is dict]
     untrack = ctypes.pythonapi.PyObject_GC_UnTrack
     untrack.argtypes, untrack.restype = [ctypes.py_object], None
-    kept = ctypes.pythonapi.Py_IncRef
-    kept.argtypes, kept.restype = [ctypes.py_object], None
-    seen: set[int] = set()
+    keep_alive = ctypes.pythonapi.Py_IncRef
+    keep_alive.argtypes, keep_alive.restype = [ctypes.py_object], None
+    visited: set[int] = set()
     while waiting:
         item = waiting.pop()
-        if id(item) in seen:
+        if id(item) in visited:
             continue
-        seen.add(id(item))
-        if type(item) is FunctionType and not any(item.__globals__ is there for there in private):
+        visited.add(id(item))
+        if type(item) is FunctionType and not any(item.__globals__ is namespace for namespace in private):
             continue
         if gc.is_tracked(item):
             untrack(item)
-        kept(item)
+        keep_alive(item)
         waiting += [part for part in gc.get_referents(item) if type(part) in _HIDDEN]
 
 

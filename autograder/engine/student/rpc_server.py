@@ -42,21 +42,21 @@ from autograder.engine.transport.serialization import Opaque, Reference, Seriali
 
 MAX_TEXT = 4_000
 
-# Shapes, memory, stacks, operation counts and modules are not recorded.
+# The profiler records no shapes, memory, stacks, operation counts or modules.
 _QUIET = (False, False, False, False, False)
 _EVERY_THREAD = ProfilerConfig(ProfilerState.KINETO, *_QUIET, _ExperimentalConfig(profile_all_threads=True))
 _THIS_THREAD = ProfilerConfig(ProfilerState.CPU, *_QUIET, _ExperimentalConfig())
 
 
 class RpcServer:
-    """Answers requests, one after the other, until the other side closes the connection.
+    """Serves requests one at a time, until the other side closes the connection.
 
     Args:
         channel: the connection.
-        tray: where parts of an answer are laid down.
+        tray: receives the parts of an answer.
         shell: where cells run.
         max_bytes: the longest answer.
-        note: is given the text of each cell before it runs.
+        note: called with the text of each cell before it runs.
     """
 
     def __init__(
@@ -80,20 +80,20 @@ class RpcServer:
         self._answering = self._sending = self._put_off = False
 
     def serve(self) -> None:
-        """Answer until nobody asks any more."""
+        """Answer requests until the connection closes."""
         signal.signal(signal.SIGINT, self._interrupted)
         try:
             while True:
                 question = unpack(self._channel.receive(), self._resolve, trusted=True)
                 if question.get("do") == "release":
-                    refusal_switch.release(question["token"])  # nobody waits for an answer
+                    refusal_switch.release(question["token"])  # such a request has no answer
                     continue
                 try:
                     self._put_off, self._answering = False, True
                     data = self._packed(self._answer(question))
                     self._answering = False
                 except KeyboardInterrupt:
-                    # Time was up while nothing of the student's was running; an answer is awaited all the same.
+                    # The interrupt came between two requests, but the client still expects a reply.
                     self._answering = False
                     data = pack({"raised": _raised(KeyboardInterrupt())})
                 self._channel.send(data)
@@ -101,16 +101,16 @@ class RpcServer:
             return
 
     def _interrupted(self, *_: object) -> None:
-        """Stop what is being answered, but not in the middle of a message: to every question there is one answer, and a whole one."""
+        """Interrupt the current request, but not in the middle of a message: every request gets exactly one complete answer."""
         if self._sending:
             self._put_off = True
         elif self._answering:
             raise KeyboardInterrupt
 
     def _tell(self, data: bytes) -> None:
-        """Send something before the answer."""
+        """Send a message before the answer."""
         if threading.current_thread() is not threading.main_thread():
-            self._channel.send(data)  # interrupted is always the first thread
+            self._channel.send(data)  # an interrupt always hits the first thread
             return
         self._sending = True
         try:
@@ -126,17 +126,15 @@ class RpcServer:
         try:
             handler: Callable[[dict[str, Any]], dict[str, Any]] = getattr(self, f"_do_{question['do']}")
             return handler(question)
-        except BaseException as error:  # what a student's code raises is the answer
+        except BaseException as error:  # the exception of student code is the answer
             return {"raised": _raised(error)}
 
     def _packed(self, answer: dict[str, Any]) -> bytes:
         if os.getpid() != self._process:
-            os._exit(
-                0
-            )  # a copy of this process that a cell has made, and that has come to the cell's end: nobody has asked it
+            os._exit(0)  # a fork that a cell has made reaches the cell's end, too, and must not answer
         try:
             data = pack(answer, self._stand_in, self._max_bytes)
-        except Exception as error:  # an object of a student's may refuse to be looked at, in any way
+        except Exception as error:  # inspecting a student's object may raise anything
             data = pack({"raised": _raised(error)})
         if len(data) > self._max_bytes:
             data = pack(
@@ -152,7 +150,7 @@ class RpcServer:
         return self._kept[reference.number]
 
     def _stand_in(self, value: Any) -> Reference | Opaque:
-        """Keep an object that cannot cross, and let its number stand for it; the same object has the same number."""
+        """Keep an object that cannot cross, and return a reference with its number; the same object keeps its number."""
         number = self._numbers.get(id(value))
         if number is None:
             self._next += 1
@@ -162,7 +160,7 @@ class RpcServer:
         return Reference(number, _kind(value), name if type(name) is str else type(value).__name__)
 
     def _do_place(self, question: dict[str, Any]) -> dict[str, Any]:
-        """Lay a file beside the notebook."""
+        """Write a file beside the notebook."""
         path = Path.cwd() / question["name"]
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(question["data"])
@@ -173,7 +171,7 @@ class RpcServer:
         return {"value": self._shell.run(question["source"], self._emit)}
 
     def _emit(self, output: dict[str, Any]) -> None:
-        # What copies of this process print would come into the middle of what it says itself.
+        # Forks of this process would print into the middle of its own messages.
         if os.getpid() == self._process:
             self._outputs += 1
             self._tell(pack({"out": output}, _described, self._max_bytes))
@@ -195,12 +193,12 @@ class RpcServer:
 
     def _do_call(self, question: dict[str, Any]) -> dict[str, Any]:
         arguments, named = question["args"], question["kwargs"]
-        given = tensors_in((arguments, named))
-        wanted = [given[i] for i in question["wrt"]]
-        for leaf in wanted:
+        tensors = tensors_in((arguments, named))
+        leaves = [tensors[i] for i in question["wrt"]]
+        for leaf in leaves:
             leaf.requires_grad_()
-        # A leaf that needs a gradient cannot be changed in place; a product with one can, as a layer's output could.
-        arguments, named = _replace((arguments, named), {id(leaf): leaf * 1 for leaf in wanted})
+        # A leaf that requires a gradient cannot be changed in place; its product with 1 can, like a layer's output.
+        arguments, named = _replace((arguments, named), {id(leaf): leaf * 1 for leaf in leaves})
         before = pack([arguments, named], self._stand_in, self._max_bytes)
         with torch.set_grad_enabled(question["grad"]):
             result = question["of"](*arguments, **named)
@@ -210,7 +208,7 @@ class RpcServer:
             attached = [i for i, output in enumerate(outputs) if output.requires_grad]
             if attached:
                 self._next += 1
-                self._graphs[self._next] = [*wanted, *(outputs[i] for i in attached)]
+                self._graphs[self._next] = [*leaves, *(outputs[i] for i in attached)]
                 answer |= {"graph": self._next, "attached": attached}
         after = pack([arguments, named], self._stand_in, self._max_bytes)
         answer["changed"] = [arguments, named] if after != before else None
@@ -218,11 +216,11 @@ class RpcServer:
 
     def _do_backward(self, question: dict[str, Any]) -> dict[str, Any]:
         tensors, count = self._graphs[question["graph"]], question["wrt"]
-        wanted, outputs = tensors[:count], tensors[count:]
-        for leaf in wanted:
+        leaves, outputs = tensors[:count], tensors[count:]
+        for leaf in leaves:
             leaf.grad = None
         torch.autograd.backward(outputs, question["grads"], retain_graph=True)
-        return {"value": [leaf.grad for leaf in wanted]}
+        return {"value": [leaf.grad for leaf in leaves]}
 
     def _do_get(self, question: dict[str, Any]) -> dict[str, Any]:
         value = getattr(question["of"], question["name"])
@@ -235,7 +233,7 @@ class RpcServer:
         return {"value": None}
 
     def _do_special(self, question: dict[str, Any]) -> dict[str, Any]:
-        """Do what an operator or a built-in function does: ``len``, ``repr``, ``a + b``, ``a[i]``."""
+        """Apply an operator or a built-in function: ``len``, ``repr``, ``a + b``, ``a[i]``."""
         return {"value": _SPECIAL[question["name"]](question["of"], *question["args"])}
 
     def _do_next(self, question: dict[str, Any]) -> dict[str, Any]:
@@ -252,14 +250,14 @@ class RpcServer:
         subject, called = LocalSubject(question["of"]), set[str]()
         if names := question["forbidden"]:
             proof = refusal_switch.refuse(question["exercise"], names, question["nonce"], called)
-            # The part after the last one, and laid down first.
+            # The proof is the part after the last one, and is sent first.
             self._lay_down(pack({"part": len(question["sizes"]), "after": self._outputs, "answers": proof}))
         requests = iter(question["requests"])
         for number, size in enumerate(question["sizes"]):
             group = [Request(**next(requests)) for _ in range(size)]
             observed = _observed(subject, group, called, backward="backward" in names)
             answers = [self._packed_observation(item) for item in observed]
-            # Group by group: what has been answered is answered, whatever becomes of the rest.
+            # Send group by group, so that finished answers survive a later failure.
             self._lay_down(pack({"part": number, "after": self._outputs, "answers": answers}, None, self._max_bytes))
         return {"value": None}
 
@@ -269,11 +267,9 @@ class RpcServer:
 
     def _packed_observation(self, observed: Observation) -> bytes:
         try:
-            return pack(told(observed), _described, self._max_bytes)
-        except (
-            SerializationError
-        ) as error:  # too many items, or too deep: that answer is lost, and not the others with it
-            return pack(told(Observation(error=f"MalformedAnswer: {error}")))
+            return pack(observation_to_dict(observed), _described, self._max_bytes)
+        except SerializationError as error:  # too many items, or too deep: only this answer is lost
+            return pack(observation_to_dict(Observation(error=f"MalformedAnswer: {error}")))
 
     def _do_drop(self, question: dict[str, Any]) -> dict[str, Any]:
         for number in question["numbers"]:
@@ -311,59 +307,59 @@ def _described(value: Any) -> Opaque:
 def _observed(
     subject: LocalSubject, group: Sequence[Request], called: set[str], *, backward: bool
 ) -> list[Observation]:
-    """Observe requests, and tell with the first of them whether autograd's engine ran, which is no operator that could be refused.
+    """Observe requests; the first observation records whether autograd's engine ran, which is no operator and cannot be refused.
 
-    To begin and to end takes longer than to look, so a group is watched as one. To look into every thread takes several times as long as to
-    look into one, which is enough for who has never had another.
+    Starting and stopping the profiler takes longer than profiling, so it runs once per group. Profiling all threads takes several times as
+    long as profiling one, and one is enough for a process that has never had another thread.
     """
     if not backward:
         return [subject.observe_refused(request, called) for request in group]
-    seen: set[str] = set()
+    operators: set[str] = set()
     alone = thread_check.is_single_threaded()
-    with _in_this_thread(seen) if alone else _in_every_thread(seen):
-        found = [subject.observe_refused(request, called) for request in group]
+    with _in_this_thread(operators) if alone else _in_every_thread(operators):
+        observations = [subject.observe_refused(request, called) for request in group]
     if alone and not thread_check.is_single_threaded():
-        # The first other thread there ever was began while nobody looked at it.
-        with _in_every_thread(seen):
+        # The process has just started its first other thread, which was not profiled: run the requests again.
+        with _in_every_thread(operators):
             for request in group:
                 subject.observe(request)
-    if found and any(name.startswith("autograd::engine") for name in seen):
-        found[0] = replace(found[0], functions=(*found[0].functions, "backward"))
-    return found
+    if observations and any(name.startswith("autograd::engine") for name in operators):
+        observations[0] = replace(observations[0], functions=(*observations[0].functions, "backward"))
+    return observations
 
 
 @contextmanager
-def _in_every_thread(seen: set[str]) -> Iterator[None]:
+def _in_every_thread(operators: set[str]) -> Iterator[None]:
     _prepare_profiler(_EVERY_THREAD, {ProfilerActivity.CPU})
     _enable_profiler(_EVERY_THREAD, {ProfilerActivity.CPU})
     try:
         yield
     finally:
-        seen |= {event.name() for event in _disable_profiler().events()}
+        operators |= {event.name() for event in _disable_profiler().events()}
 
 
 @contextmanager
-def _in_this_thread(seen: set[str]) -> Iterator[None]:
+def _in_this_thread(operators: set[str]) -> Iterator[None]:
     _enable_profiler_legacy(_THIS_THREAD)
     try:
         yield
     finally:
-        seen |= {event.name() for thread in _disable_profiler_legacy() for event in thread}
+        operators |= {event.name() for thread in _disable_profiler_legacy() for event in thread}
 
 
-def told(observation: Observation) -> dict[str, Any]:
-    """Return what an observation says, and leave out what it does not say: most say one thing."""
-    said = {
+def observation_to_dict(observation: Observation) -> dict[str, Any]:
+    """Return the fields of an observation as plain data, without empty ones: most observations have one."""
+    fields = {
         name: item for name, item in vars(observation).items() if item is not None and item is not False and item != ()
     }
-    return said if observation.outputs else {name: item for name, item in said.items() if name != "outputs"}
+    return fields if observation.outputs else {name: item for name, item in fields.items() if name != "outputs"}
 
 
 def _raised(error: BaseException) -> dict[str, Any]:
-    """Return what is told of an exception: its type, the built-in types it derives from, its text, and where it was raised."""
+    """Describe an exception: its type, the built-in types it derives from, its text, and where it was raised."""
     try:
         text = str(error)[:MAX_TEXT]
-    except BaseException:  # it runs code of the student's, which may end in any way
+    except BaseException:  # str() runs student code, which may raise anything
         text = "(its text cannot be shown)"
     return {
         "type": type(error).__name__,
@@ -379,7 +375,7 @@ def _is_about_memory(error: BaseException, text: str) -> bool:
 
 
 def _frames(error: BaseException) -> list[str]:
-    """Return the lines of a student's cells that an exception passed, innermost last."""
+    """Return the lines of a student's cells in an exception's traceback, innermost last."""
     lines: list[str] = []
     trace = error.__traceback__
     while trace is not None and len(lines) < 20:

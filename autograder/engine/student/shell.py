@@ -1,4 +1,4 @@
-"""Running a notebook's cells without Jupyter's messages: an IPython shell whose outputs are handed on as they come."""
+"""Run a notebook's cells in an IPython shell without Jupyter's messages, and pass each output on as it arises."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ from autograder.engine.student.no_programs import ShellRefusal, refuse_script_ma
 
 Emit = Callable[[dict[str, Any]], None]
 
-# So many steps of the way to an exception are shown from its beginning, and from its end.
+# Frames of a long traceback that are shown from its beginning and from its end.
 _STEPS = 15
 _AWAITS = re.compile(r"\b(await|async)\b")
 
 
 def _nobody(output: dict[str, Any]) -> None:
-    """Take an output that nobody waits for."""
+    """Drop an output."""
 
 
 class _Publisher(DisplayPublisher):  # type: ignore[misc]
@@ -62,7 +62,7 @@ class _Hook(DisplayHook):  # type: ignore[misc]
 
 
 class _Stream:
-    """Stands for stdout or stderr; passes on what is written in pieces of some size."""
+    """A replacement for stdout or stderr that emits text in pieces of some size."""
 
     encoding, errors = "utf-8", "replace"
 
@@ -75,7 +75,7 @@ class _Stream:
         if not isinstance(text, str):
             raise TypeError(f"write() argument must be str, not {type(text).__name__}")
         if not self._waiting:
-            # What has been said on the other stream came first.
+            # Text on the other stream came first.
             self._shell.flush()
         self._waiting.append(text)
         self._length += len(text)
@@ -106,14 +106,14 @@ class _Stream:
 
 
 class _Compiler(CachingCompiler):  # type: ignore[misc]
-    """A compiler that parses a cell once: to see whether it is Python, and to run it."""
+    """A compiler that parses each cell once, both to test whether it is Python and to run it."""
 
     def __init__(self) -> None:
         super().__init__()
         self._ahead: tuple[str, int, ast.AST] | None = None
 
     def read_ahead(self, cell: str) -> bool:
-        """Parse a cell that is about to be run, and return whether it is Python."""
+        """Parse a cell before it runs, and return whether it is Python."""
         self._ahead = None
         try:
             with warnings.catch_warnings(record=True) as warned:
@@ -121,7 +121,7 @@ class _Compiler(CachingCompiler):  # type: ignore[misc]
                 tree = super().ast_parse(cell)
         except (SyntaxError, ValueError, RecursionError, MemoryError):
             return False
-        if not warned:  # else it is parsed again, where it can be said to whom it concerns
+        if not warned:  # else the shell parses it again and shows the error
             self._ahead = cell, self.flags, tree
         return True
 
@@ -134,7 +134,7 @@ class _Compiler(CachingCompiler):  # type: ignore[misc]
 
 
 class CellShell(ShellRefusal, InteractiveShell):  # type: ignore[misc]
-    """An IPython shell that hands on outputs as plain dictionaries, as notebooks keep them, and starts no programs."""
+    """An IPython shell that passes outputs on as plain dictionaries in notebook format, and starts no programs."""
 
     compiler_class = Type(_Compiler)
     displayhook_class = Type(_Hook)
@@ -148,9 +148,9 @@ class CellShell(ShellRefusal, InteractiveShell):  # type: ignore[misc]
 
     @property
     def db(self) -> Any:
-        """What IPython keeps from one session to the next, such as the folders of ``%cd``.
+        """IPython's storage between sessions, such as the folders of ``%cd``.
 
-        It lies where ``IPYTHONDIR`` says on first use: a shell may be made in one place and run cells in another, where the first is gone.
+        Its folder follows ``IPYTHONDIR`` at first use: a shell may run cells in another root than the one in which it was created.
         """
         if self._db is None:
             self._db = PickleShareDB(f"{get_ipython_dir()}/db")
@@ -158,16 +158,16 @@ class CellShell(ShellRefusal, InteractiveShell):  # type: ignore[misc]
 
     @db.setter
     def db(self, value: Any) -> None:
-        """Take no notice of what older versions of IPython make at once."""
+        """Ignore the storage that older versions of IPython set at once."""
 
     def emit(self, output: dict[str, Any]) -> None:
-        """Hand on an output, after what was printed before it."""
+        """Pass an output on, after any text printed before it."""
         if output["output_type"] != "stream":
             self.flush()
         self._take(output)
 
     def flush(self) -> None:
-        """Hand on what was printed and still waits."""
+        """Pass on printed text that is still buffered."""
         for stream in self._streams:
             stream.flush()
 
@@ -179,7 +179,7 @@ class CellShell(ShellRefusal, InteractiveShell):  # type: ignore[misc]
         self.emit({"output_type": "error", "ename": etype.__name__, "evalue": text, "traceback": list(stb)})
 
     def forget(self) -> None:
-        """Let go of all that cells have defined, and of the last error: nothing can be run afterwards."""
+        """Release everything that cells have defined, and the last error. No cell can run afterwards."""
         atexit.unregister(self.atexit_operations)
         self.user_ns.clear()
         self.last_execution_result = None
@@ -188,8 +188,8 @@ class CellShell(ShellRefusal, InteractiveShell):  # type: ignore[misc]
         type(self).clear_instance()
 
     def showtraceback(self, exc_tuple: Any = None, *args: Any, **kwargs: Any) -> None:
-        """Show an exception. Of a long way to it the middle is left out: IPython takes 10 s for the thousands of calls of a recursion."""
-        with suppress(ValueError):  # there is none, and that is said below
+        """Show an exception, without the middle of a long traceback: IPython takes 10 s for the thousands of frames of a recursion."""
+        with suppress(ValueError):  # there is no exception; IPython reports that below
             error = self._get_exc_info(exc_tuple)[1]
             for _ in range(_STEPS):
                 if error is not None:
@@ -198,35 +198,35 @@ class CellShell(ShellRefusal, InteractiveShell):  # type: ignore[misc]
         super().showtraceback(exc_tuple, *args, **kwargs)
 
     def _format_exception_for_storage(self, *args: Any, **kwargs: Any) -> dict[str, Any]:
-        return {}  # what is kept of an error is what was shown; this is for a history that nobody asks
+        return {}  # the shown output is enough; this would go to an unused history
 
     def ask_exit(self) -> None:
-        """Go on: the process of a notebook ends when it has been graded, whatever ``exit()`` says."""
+        """Ignore ``exit()``: the process ends when the notebook has been graded."""
 
     def enable_gui(self, gui: Any = None) -> None:
-        """Have no event loop."""
+        """Do nothing: the shell has no event loop."""
 
     def transform_cell(self, raw_cell: str) -> str:
-        """Return a cell as Python. One that is Python stays as it is: to look for IPython's own syntax takes longer than most run."""
+        """Return a cell as Python. Plain Python stays unchanged: searching for IPython's syntax takes longer than most cells run."""
         cell = raw_cell if raw_cell.endswith("\n") else f"{raw_cell}\n"
         return cell if self.compile.read_ahead(cell) else str(super().transform_cell(raw_cell))
 
     def should_run_async(self, raw_cell: str, **kwargs: Any) -> bool:
-        """Return whether a cell awaits something at its top level; to find out, IPython compiles it once more."""
+        """Return whether a cell has a top-level ``await``, without IPython's second compilation of plain cells."""
         return _AWAITS.search(raw_cell) is not None and bool(super().should_run_async(raw_cell, **kwargs))
 
     def init_sys_modules(self) -> None:
-        """Leave ``__main__`` alone: a checker runs cells in a process that has one."""
+        """Keep ``__main__``: a checker runs cells in a process that has its own."""
 
     def run(self, source: str, emit: Emit) -> bool:
         """Run a cell.
 
         Args:
             source: its text.
-            emit: is given each output.
+            emit: called with each output.
 
         Returns:
-            Whether it ended without an exception.
+            Whether the cell ended without an exception.
         """
         self._take = emit
         before = sys.stdout, sys.stderr
@@ -252,7 +252,7 @@ def _leave_out_the_middle(trace: TracebackType | None) -> None:
 
 
 def _show_figures() -> None:
-    """Show the figures that a cell has drawn and not shown, as Jupyter does."""
+    """Show a cell's remaining figures, as Jupyter does."""
     pyplot = sys.modules.get("matplotlib.pyplot")
     if pyplot is not None and pyplot.get_fignums():
         from matplotlib_inline.backend_inline import flush_figures
@@ -261,7 +261,7 @@ def _show_figures() -> None:
 
 
 def make_shell(namespace: dict[str, Any] | None = None) -> CellShell:
-    """Return a shell of this process that keeps no history and reads no start-up file.
+    """Create a shell in this process that keeps no history and reads no start-up file.
 
     Args:
         namespace: what cells see as their globals.
@@ -278,23 +278,23 @@ def make_shell(namespace: dict[str, Any] | None = None) -> CellShell:
 
 
 class Outputs:
-    """Collects a cell's outputs as a notebook keeps them: text that belongs together in one piece, and no more than a cell may keep.
+    """Collects a cell's outputs in notebook format, within the limit of characters; adjacent text becomes one output.
 
     Args:
         kept: characters that are kept; a result and an error are kept beyond that, for they say what came of the cell.
         trusted: whether the outputs are the grader's own. Of a student's, text and pictures are kept, and nothing that a page would run.
     """
 
-    def __init__(self, kept: int, *, trusted: bool = False) -> None:
+    def __init__(self, limit: int, *, trusted: bool = False) -> None:
         self._bundle = _bundle if trusted else _harmless
         self.items: list[dict[str, Any]] = []
         self.characters = 0
-        self._kept = kept
+        self._kept = limit
         self._left_out = self._clear_before_next = False
         self._displays: dict[str, dict[str, Any]] = {}
 
     def add(self, output: Mapping[str, Any]) -> None:
-        """Take an output."""
+        """Add an output."""
         kind = output.get("output_type")
         size = size_of(output)
         self.characters += size
@@ -363,7 +363,7 @@ def _error(output: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _bundle(output: Mapping[str, Any]) -> dict[str, Any]:
-    """Return an output's forms by media type, as far as a notebook can hold them."""
+    """Return an output's data by media type, as far as a notebook can hold it."""
     data = output.get("data")
     if not isinstance(data, dict):
         return {}
@@ -374,17 +374,17 @@ _PICTURES = ("image/png", "image/jpeg")
 
 
 def _harmless(output: Mapping[str, Any]) -> dict[str, Any]:
-    """Return an output's text and pictures; the pages that show a notebook to a lecturer would run whatever else is in it."""
+    """Return an output's text and images only: a page that shows the notebook to a lecturer would run other media types."""
     data = _bundle(output)
-    kept = {"text/plain": data["text/plain"]} if isinstance(data.get("text/plain"), str) else {}
+    harmless = {"text/plain": data["text/plain"]} if isinstance(data.get("text/plain"), str) else {}
     pictures = {
         mime: data[mime] for mime in _PICTURES if isinstance(data.get(mime), str) and _BASE64.fullmatch(data[mime])
     }
-    return kept | pictures
+    return harmless | pictures
 
 
 def size_of(content: Any, depth: int = 0) -> int:
-    """Return about how many characters something carries."""
+    """Return the approximate number of characters in an output."""
     if isinstance(content, str):
         return len(content)
     if depth < 20 and isinstance(content, Mapping):

@@ -1,21 +1,21 @@
-"""Whether a process has ever had anybody beside its first thread: another thread, or a process that it has made."""
+"""Check whether this process has ever started a thread or a child process."""
 
 from __future__ import annotations
 
 import os
 
-# Taken by name, so that nothing that student code does to a module changes what is asked here.
+# Imported by name, so that student code cannot replace these functions in their module.
 from os import close, getpid, open, read
 
-# Its last word is the last number that was given to a thread or process, in the namespace of whoever reads.
+# Its last field is the last id given to a thread or process in the reader's namespace.
 _NUMBERS = "/proc/loadavg"
 
 
 def is_single_threaded() -> bool:
-    """Return whether it is certain that this process, the first of its namespace, has never had company.
+    """Return whether this process, the first of its namespace, certainly never had another thread or a child process.
 
-    Elsewhere the numbers are those of strangers, too, and nothing is certain. After the last number the kernel does not begin again with
-    the first ones, so company that was there once is never forgotten.
+    Outside such a namespace other processes use up ids, too, and the answer is False. After the last id the kernel does not start again
+    from the first ones, so no thread is ever forgotten.
     """
     if getpid() != 1:
         return False

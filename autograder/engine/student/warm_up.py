@@ -1,4 +1,4 @@
-"""What a process does once, so that no submission has to pay for it."""
+"""Warm up a process once, so that no submission pays for it."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from autograder.engine.transport import serialization
 __all__ = ["checks", "reduce_garbage_collection", "rpc_server", "seeding", "serialization", "shell"]
 
 
-# Python adapts code to what it does, once it has run it some times, and writes that into the code: better here than in every copy.
+# Python specializes code after some runs and writes this into the code object: better once here than in every fork.
 _TIMES = 10
 
 
 def reduce_garbage_collection() -> None:
-    """Have Python look for garbage less often: what a process leaves that runs one submission goes with it."""
+    """Make Python collect garbage less often: a process that runs one submission ends soon."""
     gc.set_threshold(20_000)
 
 
@@ -33,24 +33,24 @@ def shell(namespace: dict[str, Any] | None = None) -> CellShell:
     Args:
         namespace: what cells see as their globals.
     """
-    made = make_shell(namespace)
+    warm_shell = make_shell(namespace)
     for source in ("x = 1", "1 + 1", "raise ValueError", "def f(: pass") * _TIMES:
-        made.run(source, Outputs(1_000, trusted=True).add)
-    made.reset(new_session=True)
-    made.execution_count = 1
-    return made
+        warm_shell.run(source, Outputs(1_000, trusted=True).add)
+    warm_shell.reset(new_session=True)
+    warm_shell.execution_count = 1
+    return warm_shell
 
 
 def checks(*, backward: bool) -> None:
-    """Make the first request of each kind, of which PyTorch imports a good deal.
+    """Make the first request of each kind, for which PyTorch imports many modules.
 
     Args:
-        backward: whether gradients may be asked for; with CUDA devices in sight the engine behind them does not survive a fork.
+        backward: whether to compute gradients; with visible CUDA devices autograd's engine does not survive a fork.
     """
     torch.set_num_threads(1)
     subject = LocalSubject(_softmax)
     case = Case({"x": torch.arange(6.0).reshape(2, 3)})
-    # What a check does without, an unusual answer may need: on the meta device PyTorch imports its compiler and a computer algebra system.
+    # An unusual answer may need more imports than a check: on the meta device PyTorch imports its compiler and a computer algebra system.
     _softmax(case.arguments["x"].to("meta"))
     for action in ("call", "meta", "operations", "functions"):
         subject.observe(case.request(action))

@@ -43,12 +43,12 @@ from autograder.engine.transport.channel import (
     send_with_descriptors,
 )
 
-# Children that ended without anybody asking how.
+# The most exit statuses to keep of children for which nobody has waited.
 _REMEMBERED = 64
 
 
 def main(descriptor: int) -> None:
-    """Prepare, tell the worker what was achieved, and fork children until the worker closes the connection."""
+    """Prepare, report the active isolation to the worker, and fork children until the worker closes the connection."""
     control = socket.socket(fileno=descriptor)
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the worker's business
     lockdown.raise_file_limit()
@@ -60,12 +60,12 @@ def main(descriptor: int) -> None:
     zygote = _Zygote(control, settings)
     try:
         zygote.prepare(order["root"], order["sockets"])
-        if not order["enters"]:  # else a copy of this process would write to many of them, and make them small again
+        if not order["enters"]:  # else a fork would write to many of them and split them again
             linux.use_large_pages()
     except Exception:
         _tell(control, {"failed": traceback.format_exc(limit=3)})
         return
-    # What is there now is never garbage: a child that looked it through would make a copy of every page that it lies on.
+    # Present objects are never garbage: a child that scanned them would copy every memory page they are on.
     gc.collect()
     gc.freeze()
     _tell(control, {"namespaces": zygote.moved_in, "problem": zygote.problem, "pid": os.getpid()})
@@ -73,10 +73,10 @@ def main(descriptor: int) -> None:
 
 
 def _ends_with_worker(control: socket.socket) -> bool:
-    """See to it that this process ends at once when the worker does, also while it imports; return False if the worker has ended already.
+    """Make this process end as soon as the worker does, even during imports; return False if the worker has ended already.
 
-    What it has inherited is open until it ends: a pipe that it writes its errors to, and that somebody reads to the end. A Jupyter server
-    starts it in a thread that may end before the server, so there it goes on until its connection is closed.
+    Until it ends it keeps inherited files open, for instance an error pipe that a reader waits for. A Jupyter server starts it in a thread
+    that may end before the server does: there it runs until its connection closes.
     """
     lockdown.die_with_parent()
     poll = select.poll()
@@ -94,8 +94,8 @@ class _Zygote:
         self.problem = ""
 
     def prepare(self, root: str, sockets: str) -> None:
-        """Import what students use, and move into the private root."""
-        settings, outside, given = self._settings, tempfile.gettempdir(), set(os.environ)
+        """Import the packages that students use, and enter the private root."""
+        settings, outside, inherited = self._settings, tempfile.gettempdir(), set(os.environ)
         if settings.isolation == "none":
             self._import()
         else:
@@ -113,9 +113,9 @@ class _Zygote:
         if self.moved_in:
             os.environ.update(HOME=lockdown.HOME, IPYTHONDIR=f"{lockdown.HOME}/.ipython")
             os.environ.update(dict.fromkeys(("TMPDIR", "TEMP", "TMP"), lockdown.SCRATCH))
-            # What it was cannot be seen any more; PyTorch, when imported, puts a folder in it into the environment.
+            # The old folder is hidden now, but PyTorch's import has put a path inside it into the environment.
             tempfile.tempdir = None
-            for name in os.environ.keys() - given:
+            for name in os.environ.keys() - inherited:
                 path = Path(os.environ[name])
                 if path.is_relative_to(outside) and not path.exists():
                     os.environ[name] = lockdown.SCRATCH
@@ -125,11 +125,11 @@ class _Zygote:
         for name in self._settings.preload:
             with contextlib.suppress(ImportError):
                 importlib.import_module(name)
-        importlib.import_module("autograder.engine.student.audit")  # found by its name alone, and by nobody later
+        importlib.import_module("autograder.engine.student.audit")  # imported by name, and hidden afterwards
         from autograder.engine.student import warm_up
 
         warm_up.reduce_garbage_collection()
-        # A kernel brings a shell of its own, and a process has one.
+        # A process has one shell, and a kernel brings its own.
         self._shell = None if "ipykernel.kernelapp" in sys.modules else warm_up.shell()
         warm_up.checks(backward=self._settings.device == "cpu")
         if self._shell is not None:
@@ -138,7 +138,7 @@ class _Zygote:
             refusal_switch.install(namespaces=self._settings.isolation != "none")
 
     def serve(self) -> None:
-        """Do what the worker asks, until it says to leave or closes the connection: fork, wait for a child, enter a folder of packages."""
+        """Serve the worker's orders (fork, wait for a child, enter a folder of packages) until it closes the connection."""
         while True:
             try:
                 message, descriptors = receive_with_descriptors(self._control, 3)
@@ -156,9 +156,9 @@ class _Zygote:
                 _tell(self._control, {"status": self._status_of(order["wait"]), "token": order["token"]})
 
     def _enter(self, folder: str, token: str) -> bool:
-        """Let a copy of this process, in which a folder's packages are loaded, serve in its place; return whether to go on after it.
+        """Fork a copy that loads a folder's packages and serves in place of this process; return whether to go on after it ends.
 
-        What the copy has loaded goes with it. Of a copy that was lost nobody knows what it was asked last, so this process ends too.
+        The loaded packages end with the copy. If the copy dies unexpectedly, its last order is unknown, so this process ends, too.
         """
         copy = os.fork()
         if copy:
@@ -176,7 +176,7 @@ class _Zygote:
         os._exit(status)
 
     def _status_of(self, child: int) -> int:
-        """Wait for a child to end, and return its exit status or minus the signal that ended it."""
+        """Wait for a child, and return its exit status or minus the signal that ended it."""
         if child not in self._ended:
             try:
                 _, status = os.waitpid(child, 0)
@@ -186,10 +186,10 @@ class _Zygote:
         return self._ended.pop(child)
 
     def _bury(self) -> None:
-        """Take note of the children that have ended meanwhile, so that none of them stays behind as a zombie."""
+        """Reap the children that have ended, so that none remains as a zombie."""
         with contextlib.suppress(ChildProcessError):
-            while (found := os.waitpid(-1, os.WNOHANG))[0]:
-                self._ended[found[0]] = os.waitstatus_to_exitcode(found[1])
+            while (ended := os.waitpid(-1, os.WNOHANG))[0]:
+                self._ended[ended[0]] = os.waitstatus_to_exitcode(ended[1])
         while len(self._ended) > _REMEMBERED:
             self._ended.pop(next(iter(self._ended)))
 
@@ -213,7 +213,7 @@ class _Zygote:
             _redirect_output()
             limits = lockdown.Limits(**order["limits"])
             if order["connection"]:
-                # A kernel's threads reserve more addresses than they use; its memory is limited once they are there.
+                # A kernel's threads reserve more addresses than they use, so its memory is limited after they have started.
                 limits = replace(limits, memory_mb=None)
             layers: list[str] = []
             if self._settings.isolation != "none":
@@ -229,7 +229,7 @@ class _Zygote:
             self._play(order, descriptors, layers)
             status = 0
         except BaseException:
-            # The first lines of a child's life are ours; what goes wrong in them is told to the other end.
+            # An exception outside of requests comes from grader code; report it to the worker.
             with contextlib.suppress(Exception):
                 _report(descriptors[0], traceback.format_exc(limit=-4)[-2000:])
         finally:
@@ -268,13 +268,13 @@ def _report(descriptor: int, text: str) -> None:
     Channel(socket.socket(fileno=descriptor)).send(pack({"failed": text}))
 
 
-def _tell(control: socket.socket, what: dict[str, Any]) -> None:
+def _tell(control: socket.socket, message: dict[str, Any]) -> None:
     with contextlib.suppress(OSError):
-        send_with_descriptors(control, json.dumps(what).encode(), [])
+        send_with_descriptors(control, json.dumps(message).encode(), [])
 
 
 def _redirect_output() -> None:
-    """What is printed past Python's streams is nobody's."""
+    """Discard output that bypasses Python's streams."""
     null = os.open(os.devnull, os.O_RDWR)
     for descriptor in (0, 1, 2):
         os.dup2(null, descriptor)
@@ -282,31 +282,31 @@ def _redirect_output() -> None:
 
 
 def _change_packages(folder: str) -> None:
-    """Put a student build in the place of the grader: of the grader stays what is loaded, and nothing more of it can be."""
-    here = str(Path(__file__).resolve().parents[3])
+    """Replace the grader's packages by a student build: loaded modules of the grader stay, but no others can be imported."""
+    project = str(Path(__file__).resolve().parents[3])
     sys.meta_path[:] = [
         finder for finder in sys.meta_path if not getattr(finder, "__module__", "").startswith("__editable__")
     ]
-    # As in Jupyter a module beside the notebook can be imported; it takes no other one's place.
-    sys.path[:] = [*([folder] if folder else []), *(entry for entry in sys.path if entry and entry != here), ""]
-    kept = (
+    # As in Jupyter, modules beside the notebook can be imported; they shadow no others.
+    sys.path[:] = [*([folder] if folder else []), *(entry for entry in sys.path if entry and entry != project), ""]
+    paths = (
         {"autograder": f"{folder}/autograder", "autograder.checking": f"{folder}/autograder/checking"} if folder else {}
     )
     for name, module in list(sys.modules.items()):
         if name.partition(".")[0] == "autograder" and hasattr(module, "__path__"):
-            module.__path__[:] = [kept[name]] if name in kept else []
+            module.__path__[:] = [paths[name]] if name in paths else []
     importlib.invalidate_caches()
     for name in _modules_in(folder):
-        with contextlib.suppress(Exception):  # one that cannot be imported here will say so to whoever imports it
+        with contextlib.suppress(Exception):  # the student's own import will show the error
             importlib.import_module(name)
 
 
 def _modules_in(folder: str) -> list[str]:
-    """Return the modules of a student build, but for the part of the grader that it brings, and what that needs for a check."""
+    """Return the modules of a student build, without its copy of the grader, and the module that its checks need."""
     if not folder:
         return []
-    own = [info.name for info in pkgutil.walk_packages([folder]) if not info.name.startswith("autograder")]
-    return [*own, "autograder.checking.recorded"]
+    modules = [info.name for info in pkgutil.walk_packages([folder]) if not info.name.startswith("autograder")]
+    return [*modules, "autograder.checking.recorded"]
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""A stream of messages over a connected socket: each a length and so many bytes, with a cap on the length and on the time."""
+"""Send length-prefixed messages over a connected socket, with limits on length and time."""
 
 from __future__ import annotations
 
@@ -12,20 +12,20 @@ from time import monotonic
 
 _LENGTH = struct.Struct("<I")
 _PIECE, _SHORT = 2**20, 2**14
-# The longest message that lies on a tray. Longer ones are few.
+# The longest message in a mailbox. Longer messages are rare.
 _ON_A_TRAY = 2**16
 
 
 class ClosedError(Exception):
-    """The other side has closed the connection: its process has ended, or closed it itself."""
+    """The other side has closed the connection, or its process has ended."""
 
 
 class DeadlineError(Exception):
-    """The other side has not answered in time."""
+    """The other side did not answer in time."""
 
 
 class MessageTooLongError(Exception):
-    """The other side announces a message that is longer than is allowed."""
+    """The other side announced a message that exceeds the limit."""
 
 
 class Channel:
@@ -33,7 +33,7 @@ class Channel:
 
     Args:
         connection: a connected stream socket; the channel closes it.
-        max_bytes: the longest message that is taken.
+        max_bytes: the longest message that is accepted.
     """
 
     def __init__(self, connection: socket.socket, max_bytes: int = 2**28) -> None:
@@ -47,15 +47,15 @@ class Channel:
         return self._socket.fileno()
 
     def send(self, *parts: bytes, deadline: float | None = None) -> None:
-        """Send one message, made of the parts in a row.
+        """Send one message, the concatenation of the parts.
 
         Args:
             parts: the message.
             deadline: when to give up, on the clock of ``time.monotonic``.
 
         Raises:
-            ClosedError: if nobody is there to take it.
-            DeadlineError: if it is not taken in time.
+            ClosedError: if the other side has closed the connection.
+            DeadlineError: if the other side does not read it in time.
         """
         data = memoryview(b"".join((_LENGTH.pack(sum(map(len, parts))), *parts)))
         with self._lock:
@@ -79,9 +79,9 @@ class Channel:
             watch: called every quarter of a second while waiting; may raise.
 
         Raises:
-            ClosedError: if the other side has gone.
-            DeadlineError: if it is not there in time.
-            MessageTooLongError: if it is longer than is allowed; the connection is of no use afterwards.
+            ClosedError: if the other side has closed the connection.
+            DeadlineError: if the message does not arrive in time.
+            MessageTooLongError: if it exceeds the limit; the connection is unusable afterwards.
         """
         (length,) = _LENGTH.unpack(self._exactly(_LENGTH.size, deadline, watch))
         if length > self._max_bytes:
@@ -89,20 +89,20 @@ class Channel:
         return self._exactly(length, deadline, watch)
 
     def _exactly(self, length: int, deadline: float | None, watch: Callable[[], None] | None) -> bytes:
-        # Room is made as data arrive: a length that is only announced costs nothing, and a sender who dribbles costs no more than others.
-        # A short message comes with its length, and with the next one if that is there.
-        there = self._there
-        while len(there) < length:
+        # The buffer grows as data arrive: an announced length costs no memory, and a slow sender costs no more than others.
+        # One read returns a short message with its length, and the next message if it has arrived.
+        buffer = self._there
+        while len(buffer) < length:
             self._wait(select.POLLIN, deadline, watch)
             try:
-                piece = self._socket.recv(max(_SHORT, min(length - len(there), _PIECE)))
+                piece = self._socket.recv(max(_SHORT, min(length - len(buffer), _PIECE)))
             except OSError as error:
                 raise ClosedError from error
             if not piece:
                 raise ClosedError
-            there += piece
-        message = bytes(memoryview(there)[:length])
-        del there[:length]
+            buffer += piece
+        message = bytes(memoryview(buffer)[:length])
+        del buffer[:length]
         return message
 
     def _wait(self, event: int, deadline: float | None, watch: Callable[[], None] | None = None) -> None:
@@ -111,13 +111,13 @@ class Channel:
         poll = select.poll()
         poll.register(self._socket, event)
         while True:
-            left = None if deadline is None else deadline - monotonic()
-            if left is not None and left <= 0:
+            remaining = None if deadline is None else deadline - monotonic()
+            if remaining is not None and remaining <= 0:
                 raise DeadlineError
-            pause = 0.25 if watch is not None else left
+            pause = 0.25 if watch is not None else remaining
             if poll.poll(
-                1000 * min(pause, left)
-                if pause is not None and left is not None
+                1000 * min(pause, remaining)
+                if pause is not None and remaining is not None
                 else None
                 if pause is None
                 else 1000 * pause
@@ -127,18 +127,18 @@ class Channel:
                 watch()
 
     def close(self) -> None:
-        """Close the connection; who waits for something to arrive on it learns so."""
+        """Close the connection; a thread that waits for a message gets an error."""
         with contextlib.suppress(OSError):
             self._socket.shutdown(socket.SHUT_RDWR)
         self._socket.close()
 
 
 class Mailbox:
-    """One end of a connection on which messages lie until somebody takes them: nobody is woken by one, which costs more than to write it.
+    """One end of a connection that buffers messages without waking the reader: a wake-up costs more than a write.
 
     Args:
-        connection: a connected socket that keeps messages apart (``SOCK_SEQPACKET``); the tray closes it.
-        max_bytes: how much may lie there.
+        connection: a connected socket that preserves message boundaries (``SOCK_SEQPACKET``); the mailbox closes it.
+        max_bytes: the most bytes that it may hold.
     """
 
     def __init__(self, connection: socket.socket, max_bytes: int = 2**28) -> None:
@@ -147,7 +147,7 @@ class Mailbox:
         self._room = bytearray()
 
     def put(self, data: bytes) -> bool:
-        """Lay a message down, and return whether there was room for it."""
+        """Post a message, and return whether there was room for it."""
         if len(data) > _ON_A_TRAY:
             return False
         try:
@@ -157,20 +157,20 @@ class Mailbox:
         return True
 
     def take(self) -> list[bytes]:
-        """Return the messages that lie there. What the other side has laid down is there even if it has gone.
+        """Collect the waiting messages, even if the other side has ended.
 
         Raises:
-            MessageTooLongError: if it is more than is allowed.
+            MessageTooLongError: if they exceed the limit together.
         """
         self._room = self._room or bytearray(_ON_A_TRAY)
-        found: list[bytes] = []
+        messages: list[bytes] = []
         total = 0
         while length := self._next():
             total += length
             if total > self._max_bytes:
                 raise MessageTooLongError
-            found.append(bytes(memoryview(self._room)[:length]))
-        return found
+            messages.append(bytes(memoryview(self._room)[:length]))
+        return messages
 
     def _next(self) -> int:
         try:
@@ -184,12 +184,12 @@ class Mailbox:
 
 
 def send_with_descriptors(connection: socket.socket, data: bytes, descriptors: Sequence[int]) -> None:
-    """Send a short message with open files to a process that is trusted."""
+    """Send a short message with open files to a trusted process."""
     socket.send_fds(connection, [_LENGTH.pack(len(data)) + data], list(descriptors))
 
 
 def receive_with_descriptors(connection: socket.socket, count: int) -> tuple[bytes, list[int]]:
-    """Return a short message and the open files that came with it.
+    """Receive a short message with its open files.
 
     Raises:
         ClosedError: if the other side has gone.

@@ -35,16 +35,16 @@ import torch
 from torch import Tensor
 
 MAX_DEPTH = 64
-# Items take room and time in who reads them, far more than their bytes: so many may be in a message, and so many in all answers of a cell.
+# Reading an item takes far more memory and time than its bytes: limit the items of a message, and of all answers of a cell.
 MAX_ITEMS = 100_000
 MAX_ITEMS_IN_ALL = 500_000
 MAX_DIMENSIONS = 16
 MAX_SIZE = 2**40
 MAX_RECORDS = 100
 _MAX_DIGITS = 4000
-# So many keys of one hash are an accident; thousands make a dictionary take the square of their number in time.
+# This many keys of one hash may be accidental; with thousands, building a dictionary takes quadratic time.
 _SAME_HASH = 64
-# An empty array takes the room of one item, whatever size its header claims for that.
+# An empty array allocates one item of the size that its header claims.
 _MAX_EMPTY_ITEM = 2**16
 _TENSOR, _ARRAY = 1, 2
 (
@@ -73,14 +73,14 @@ _DTYPES: tuple[torch.dtype, ...] = (
 )  # fmt: skip
 _CODES = {dtype: code for code, dtype in enumerate(_DTYPES)}
 _DTYPE_NAMES = {str(dtype).removeprefix("torch."): dtype for dtype in _DTYPES}
-# Set in a tensor's code where the tensor lies on the device that checks run on.
+# Set in a tensor's code if the tensor was on the device that checks run on.
 _ON_DEVICE = 0x80
 _ARRAY_KINDS = frozenset("biufcSU")
 _ARRAY_DTYPE = re.compile("[<|][biufcSU][0-9]{1,10}")
 
 
 def _graded_device() -> str:
-    """Return the type of the device that this process asks and answers on."""
+    """Return the type of the device of this process's requests and answers."""
     return os.environ.get("TFCOURSE_DEVICE") or "cpu"
 
 
@@ -89,24 +89,24 @@ def _devices() -> Set[str]:
 
 
 class ProtocolError(Exception):
-    """What arrived is not what the protocol allows; the text says what was wrong with it."""
+    """A message violates the protocol; the text says how."""
 
 
 class ItemBudget:
-    """What is left of the items that all answers of a cell may have together.
+    """The number of items that the answers of a cell may still have.
 
     Args:
-        left: how many.
+        budget: the number at the beginning.
     """
 
-    def __init__(self, left: int = MAX_ITEMS_IN_ALL) -> None:
-        self._all = self._left = left
+    def __init__(self, budget: int = MAX_ITEMS_IN_ALL) -> None:
+        self._all = self._left = budget
 
     def take(self, items: int) -> None:
-        """Take some of them.
+        """Subtract items from the budget.
 
         Raises:
-            ProtocolError: if there are not so many left. Then none is left for what comes afterwards either.
+            ProtocolError: if fewer remain. Then later calls fail, too.
         """
         self._left -= items
         if self._left < 0:
@@ -114,15 +114,15 @@ class ItemBudget:
 
 
 class SerializationError(TypeError):
-    """A value that cannot cross, and nothing was given that could stand for it."""
+    """The value cannot be serialized and there is no placeholder for it."""
 
 
 @dataclass(frozen=True)
 class Opaque:
-    """Stands for a value that does not cross: it has a description and nothing else.
+    """A placeholder for a value that does not cross; it has a description only.
 
     Attributes:
-        description: what it is, for a person.
+        description: the value in words.
     """
 
     description: str
@@ -130,11 +130,11 @@ class Opaque:
 
 @dataclass(frozen=True)
 class Reference:
-    """Stands for an object that stays where it is and can be asked about.
+    """A placeholder for an object that stays in its process and answers requests.
 
     Attributes:
-        number: its number, where it lives.
-        kind: what it can do: ``"function"``, ``"class"``, ``"module"`` (of ``torch.nn``), ``"iterator"`` or ``"object"``.
+        number: its number in that process.
+        kind: ``"function"``, ``"class"``, ``"module"`` (of ``torch.nn``), ``"iterator"`` or ``"object"``.
         name: its name, or its type's.
     """
 
@@ -147,12 +147,12 @@ Placeholder = Callable[[Any], "Reference | Opaque"]
 
 
 def pack(value: Any, stand_in: Placeholder | None = None, max_bytes: int = 2**28) -> bytes:
-    """Return a value as bytes.
+    """Serialize a value.
 
     Args:
-        value: None, numbers, text, bytes, tensors, arrays and containers of them. Subclasses travel as what they are made of.
-        stand_in: called for anything else; what it returns travels in its place. Without it such a value is an error.
-        max_bytes: a tensor that would take more becomes an :class:`Opaque`.
+        value: None, numbers, text, bytes, tensors, arrays and containers of them. An instance of a subclass is sent as its base class.
+        stand_in: called for any other value; its result is sent instead. Without it such a value is an error.
+        max_bytes: a larger tensor becomes an :class:`Opaque`.
 
     Raises:
         SerializationError: if a value is not plain, too deep or has too many items.
@@ -224,7 +224,7 @@ class _Packer:
         return self._derived(value, depth)
 
     def _derived(self, value: Any, depth: int) -> Any:
-        """Take a subclass for what it is made of: what its own methods say is not asked."""
+        """Convert an instance of a subclass to its base class without calling its methods."""
         if isinstance(value, bool):
             return bool(value)
         if isinstance(value, int):
@@ -286,7 +286,7 @@ class _Packer:
         header = struct.pack(f"<BB{value.ndim}Q", code, value.ndim, *value.shape)
         with torch._C.DisableTorchFunctionSubclass():
             plain = value.detach().resolve_conj().resolve_neg().cpu()
-            # numpy has no such numbers; their bytes it has.
+            # numpy has no such dtype: send the bytes.
             data = (plain.view(torch.int16) if plain.dtype is torch.bfloat16 else plain).numpy().tobytes()
         return msgpack.ExtType(_TENSOR, header + data)
 
@@ -301,7 +301,7 @@ class _Packer:
         code = value.dtype.newbyteorder("<").str.encode()
         plain = numpy.ascontiguousarray(numpy.asarray(value), dtype=code.decode())
         if value.dtype.kind == "U" and not _is_text(plain):
-            return [_OPAQUE, f"an array of shape {value.shape}, of characters that are none"]
+            return [_OPAQUE, f"an array of shape {value.shape}, of invalid characters"]
         header = struct.pack("<BB", len(code), value.ndim) + code + struct.pack(f"<{value.ndim}Q", *value.shape)
         return msgpack.ExtType(_ARRAY, header + plain.tobytes())
 
@@ -316,7 +316,7 @@ def _is_shape(shape: Sequence[int]) -> bool:
 
 
 def _is_record(names: Sequence[Any]) -> bool:
-    """Whether these are the names of a type and of its fields."""
+    """Return whether these are the names of a type and its fields."""
     return len(names) <= 256 and all(
         type(name) is str and name.isidentifier() and not iskeyword(name) for name in names
     )
@@ -329,16 +329,16 @@ def unpack(
     trusted: bool = False,
     budget: ItemBudget | None = None,
 ) -> Any:
-    """Return the value that :func:`pack` made bytes of; for any other bytes an error.
+    """Deserialize the bytes of :func:`pack`; reject any others.
 
     Args:
         data: the bytes.
-        resolve: makes something of a reference; without it a reference is an error.
-        budget: what its items are taken from; without it a message has the items that one message may have.
-        trusted: whether they come from the checker; then they are not looked through first for what would take up room.
+        resolve: turns a reference into an object; without it a reference is an error.
+        budget: the budget for its items; by default that of one message.
+        trusted: whether they come from the checker; then the limits are not checked.
 
     Raises:
-        ProtocolError: if the bytes are not what the protocol allows.
+        ProtocolError: if the bytes violate the protocol.
     """
     try:
         if not trusted:
@@ -356,11 +356,11 @@ def unpack(
         return _Unpacker(resolve).value(content, 0)
     except ProtocolError:
         raise
-    except Exception as error:  # whatever a strange message makes of the reader, it is the message's fault
+    except Exception as error:  # any exception that a malformed message causes is an error of the message
         raise ProtocolError(f"malformed ({type(error).__name__}: {str(error)[:200]})") from error
 
 
-# What follows each first byte of msgpack: so many bytes in all, a length of so many bytes, so many values, or none that is allowed.
+# What follows each first byte of msgpack: a number of bytes, a length field, a number of values, or nothing that is allowed.
 _FIXED, _MEASURED, _VALUES, _COUNTED, _FORBIDDEN = range(5)
 _FORMS: list[tuple[int, int]] = [(_FIXED, 1)] * 256
 _FORMS[0x80:0x90] = [(_FORBIDDEN, 0)] * 16
@@ -375,9 +375,9 @@ _EXTENSION_TYPE = {0xC7: 2, 0xC8: 3, 0xC9: 5, 0xD4: 1, 0xD5: 1, 0xD6: 1, 0xD7: 1
 
 
 def _check_limits(data: bytes, budget: ItemBudget) -> None:
-    """See to it that a message is as deep and as long as it says, before room is made for anything in it.
+    """Check a message's depth, lengths and items before anything is allocated for it.
 
-    A header of five bytes can claim an array of millions, and hold a thousand more of its kind.
+    A header of five bytes can claim an array of millions of items, and contain a thousand such headers.
     """
     position, items, waiting = 0, 0, [1]
     while waiting:
@@ -447,7 +447,7 @@ class _Unpacker:
 
     def scalar(self, content: list[Any], depth: int) -> Any:
         if len(content) != 2 or not isinstance(content[1], numpy.ndarray) or content[1].ndim:
-            raise ProtocolError("a number that is none")
+            raise ProtocolError("an invalid number")
         return content[1][()]
 
     def reference(self, content: list[Any], depth: int) -> Any:
@@ -459,13 +459,13 @@ class _Unpacker:
     def opaque(self, content: list[Any], depth: int) -> Opaque:
         _, description = content
         if type(description) is not str:
-            raise ProtocolError("a description that is no text")
+            raise ProtocolError("a description that is not text")
         return Opaque(description[:1000])
 
     def integer(self, content: list[Any], depth: int) -> int:
         _, digits = content
         if type(digits) is not str or len(digits) > _MAX_DIGITS:
-            raise ProtocolError("a whole number that is none")
+            raise ProtocolError("an invalid whole number")
         return int(digits, 16)
 
     def complex(self, content: list[Any], depth: int) -> complex:
@@ -503,7 +503,7 @@ _READERS: tuple[Callable[[_Unpacker, list[Any], int], Any], ...] = (
 
 
 def _reject_hash_collisions(keys: list[Any]) -> list[Any]:
-    """Return keys for a dictionary or a set, unless they were made to fall into one place of it."""
+    """Return keys for a dictionary or a set; reject keys that were chosen to collide."""
     if len(keys) > _SAME_HASH and max(Counter(map(hash, keys)).values()) > _SAME_HASH:
         raise ProtocolError("too many keys of the same hash")
     return keys
@@ -534,9 +534,9 @@ def _read_tensor(data: bytes) -> Tensor:
     _fits(shape, dtype.itemsize, len(data) - begin)
     if len(data) == begin:
         return torch.empty(shape, dtype=dtype, device=device)
-    # A copy: the bytes of the message cannot be written to, and a tensor may be; and numbers must begin where a processor expects them.
+    # Copy: a tensor may be written to, the message's bytes may not, and numbers need aligned addresses.
     numbers = bytearray(memoryview(data)[begin:])
-    # Any other byte in a truth value would be undefined behaviour.
+    # Any other byte as a bool would be undefined behaviour.
     tensor = torch.frombuffer(numbers, dtype=torch.uint8 if dtype is torch.bool else dtype)
     return (tensor != 0 if dtype is torch.bool else tensor).reshape(shape).to(device)
 
@@ -551,24 +551,24 @@ def _read_array(data: bytes) -> numpy.ndarray[Any, Any]:
     begin = 2 + length + 8 * dimensions
     _fits(shape, dtype.itemsize, len(data) - begin)
     if not math.prod(shape) and dtype.itemsize > _MAX_EMPTY_ITEM:
-        raise ProtocolError("an empty array of giants")
+        raise ProtocolError("an empty array of huge items")
     if not math.prod(shape) or not dtype.itemsize:
         return numpy.empty(shape, dtype)
     array = numpy.frombuffer(data, dtype if dtype.kind != "b" else numpy.uint8, offset=begin).reshape(shape).copy()
     if dtype.kind == "U" and not _is_text(array):
-        raise ProtocolError("an array of text that is none")
+        raise ProtocolError("an array of invalid text")
     return array.astype(bool) if dtype.kind == "b" else array
 
 
 def _is_text(array: numpy.ndarray[Any, Any]) -> bool:
-    """Whether an array of text holds text: numpy and Python break on other numbers only when they come to show them."""
+    """Return whether an array of text holds valid characters: numpy and Python fail on others only when they print them."""
     if not array.dtype.itemsize:
         return True
     codes = array.reshape(-1).view("<u4")
     return not ((codes > 0x10FFFF) | ((codes >= 0xD800) & (codes < 0xE000))).any()
 
 
-def _fits(shape: tuple[int, ...], itemsize: int, there: int) -> None:
-    """See to it that a header describes just the bytes that follow it; an empty one must not claim absurd sizes either."""
-    if math.prod(shape) * itemsize != there or not (there or _is_shape(shape)):
-        raise ProtocolError(f"a header of shape {shape}, and {there} bytes behind it")
+def _fits(shape: tuple[int, ...], itemsize: int, size: int) -> None:
+    """Check that a header describes exactly the bytes that follow, and that an empty array claims no absurd sizes."""
+    if math.prod(shape) * itemsize != size or not (size or _is_shape(shape)):
+        raise ProtocolError(f"a header of shape {shape}, and {size} bytes behind it")

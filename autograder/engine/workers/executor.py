@@ -1,4 +1,4 @@
-"""The executor of this machine: a worker process, started again if it dies, and kept for the next run if there is one."""
+"""Run submissions in a worker process on this machine; restart it if it dies, and keep it for the next run."""
 
 from __future__ import annotations
 
@@ -25,27 +25,27 @@ STOPPED = "grading was stopped"
 
 
 class SharedAnswers:
-    """What known mistakes have answered, of which each worker tells the others: so each is asked once, and not by every worker."""
+    """The known mistakes' answers, shared by all workers: each answer is computed once, and not by every worker."""
 
     def __init__(self) -> None:
-        self._told: list[tuple[object, str]] = []
+        self._answers: list[tuple[object, str]] = []
 
     def tell(self, teller: object, news: str) -> None:
-        """Add what a worker has told."""
-        self._told.append((teller, news))
+        """Add a worker's answers."""
+        self._answers.append((teller, news))
 
     def since(self, count: int, listener: object) -> tuple[list[str], int]:
-        """Return what others have told after the first ``count`` pieces of news, and how many pieces there are now."""
-        new = self._told[count:]
+        """Return the answers of other workers after the first ``count`` messages, and the number of messages now."""
+        new = self._answers[count:]
         return [news for teller, news in new if teller is not listener], count + len(new)
 
 
 class WorkerExecutor:
-    """Runs submissions, one at a time, in a worker process of its own.
+    """Runs submissions, one at a time, in its own worker process.
 
     Args:
         settings: limits, device and seed.
-        news: what it shares with other workers of the same seed and device; by default it has none to share with.
+        news: the answers that it shares with other workers of the same seed and device; by default it shares none.
     """
 
     def __init__(self, settings: GradingSettings, news: SharedAnswers | None = None) -> None:
@@ -58,63 +58,63 @@ class WorkerExecutor:
         self._closed = False
 
     def start(self) -> None:
-        """Start the worker; return at once, while it prepares itself."""
-        # Here and not above: there are no such locks on Windows.
+        """Start the worker and return at once, while it prepares itself."""
+        # Imported here: Windows has no such locks.
         from autograder.engine.workers.temp_folders import locked_temp_folder, remove_abandoned
 
         remove_abandoned()
-        ours, theirs = socket.socketpair()
-        # All that the worker puts aside is in a folder of ours: it goes, however the worker ends.
+        ours, worker_end = socket.socketpair()
+        # The worker's temporary files are in a folder of this process, which removes it however the worker ends.
         self._folder, self._in_use = locked_temp_folder()
         threads = dict.fromkeys(("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS"), "1")
         hidden = NO_ACCELERATORS if self._settings.device == "cpu" else {}
         self._process = subprocess.Popen(
-            [sys.executable, "-P", "-m", "autograder.engine.workers.worker", str(theirs.fileno())],
-            pass_fds=[theirs.fileno(), self._in_use],
+            [sys.executable, "-P", "-m", "autograder.engine.workers.worker", str(worker_end.fileno())],
+            pass_fds=[worker_end.fileno(), self._in_use],
             stdin=subprocess.DEVNULL,
             env={**os.environ, **threads, **hidden, "TMPDIR": self._folder},
             start_new_session=True,
         )
-        theirs.close()
+        worker_end.close()
         self._channel = Channel(ours, 2**31)
         self._heard = 0
         self._tell("settings", asdict(self._settings))
 
     def change(self, settings: GradingSettings, news: SharedAnswers | None = None) -> None:
-        """Take other settings. What the worker has imported, and the questions that it has made, are still there.
+        """Change the settings. The worker keeps its imports and its questions.
 
         Args:
-            settings: as when it was made.
-            news: as when it was made; by default it keeps what it has.
+            settings: as for the constructor.
+            news: as for the constructor; by default unchanged.
         """
         before, self._settings = self._settings, settings
         if news is not None and news is not self._news:
             self._news, self._heard = news, 0
         if settings.device != before.device:
-            self._end()  # what devices a process finds is settled when it starts
+            self._end()  # a process finds its devices when it starts
         elif settings != before and self._channel is not None:
             try:
                 self._tell("settings", asdict(settings))
             except ClosedError:
-                self._end()  # the next submission starts another one
+                self._end()  # the next submission starts a new worker
 
-    def _tell(self, what: str, content: object) -> None:
+    def _tell(self, kind: str, content: object) -> None:
         assert self._channel is not None
-        self._channel.send(json.dumps({what: content}).encode())
+        self._channel.send(json.dumps({kind: content}).encode())
 
     def grade_one(self, submission: Submission) -> Execution:
-        """Run a submission. A worker that dies of it is started again, and the submission gets one more chance."""
+        """Run a submission. If the worker dies, start a new one and run the submission once more."""
         begin = monotonic()
         for _ in range(2):
             try:
                 if self._channel is None:
                     self.start()
-                if self._closed:  # meanwhile, by another thread
+                if self._closed:  # another thread has closed it
                     self._end()
                     return Execution(submission.student, "", monotonic() - begin, STOPPED)
                 assert self._channel is not None
-                heard, self._heard = self._news.since(self._heard, self._process)
-                for news in heard:
+                unread, self._heard = self._news.since(self._heard, self._process)
+                for news in unread:
                     self._tell("news", news)
                 self._tell("submission", asdict(submission))
                 answer = json.loads(self._channel.receive())
@@ -129,7 +129,7 @@ class WorkerExecutor:
         return Execution(submission.student, "", monotonic() - begin, KILLED)
 
     def close(self) -> None:
-        """End the worker. Whoever waits for it in another thread gets its end for an answer."""
+        """End the worker. A thread that waits for an answer gets an error."""
         self._closed = True
         self._end()
 
@@ -139,7 +139,7 @@ class WorkerExecutor:
         if channel is not None:
             channel.close()
         if process is not None:
-            # Its zygote is in a session of its own, and ends when the worker's end of their connection closes.
+            # Its zygote has its own session, and ends when the worker's end of their connection closes.
             with contextlib.suppress(ProcessLookupError):
                 os.killpg(process.pid, signal.SIGKILL)
             process.wait()
@@ -148,7 +148,7 @@ class WorkerExecutor:
 
 
 class WorkerPool:
-    """Worker processes that outlive the run they were started for: the next one finds them warm. They end with this context."""
+    """A pool of worker processes that stay warm between runs. They end with this context."""
 
     def __init__(self) -> None:
         self._idle: list[WorkerExecutor] = []
@@ -162,10 +162,10 @@ class WorkerPool:
             self._idle.pop().close()
 
     def executor_for(self, settings: GradingSettings) -> Executor:
-        """Return what runs submissions; closing it gives its process back, unless a submission is still being run there."""
+        """Lease a worker; closing it returns its process to the pool, unless it is still running a submission."""
         if not _has_workers():
             return executor_for(settings)
-        # Another seed makes other questions, and another device other answers.
+        # Another seed gives other questions, and another device other answers.
         news = self._news.setdefault((settings.seed, settings.device), SharedAnswers())
         if not self._idle:
             return _LeasedWorker(WorkerExecutor(settings, news), self._idle)
@@ -175,11 +175,11 @@ class WorkerPool:
 
 
 class _LeasedWorker:
-    """A worker until it is given back.
+    """A leased worker.
 
     Args:
         worker: the worker.
-        idle: where it goes then.
+        idle: the list to which it returns.
     """
 
     def __init__(self, worker: WorkerExecutor, idle: list[WorkerExecutor]) -> None:
@@ -210,12 +210,12 @@ class _LeasedWorker:
 
 
 def _has_workers() -> bool:
-    """Return whether processes here inherit sockets."""
+    """Return whether child processes inherit sockets on this system."""
     return os.name == "posix"
 
 
 def executor_for(settings: GradingSettings) -> Executor:
-    """Return what runs submissions on this machine: a worker process, or, where there are no sockets to inherit, a kernel each."""
+    """Return this machine's executor: a worker process, or a kernel per submission if processes do not inherit sockets."""
     if _has_workers():
         return WorkerExecutor(settings)
     from autograder.engine.jupyter.kernel_executor import KernelExecutor

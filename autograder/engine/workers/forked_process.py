@@ -1,4 +1,4 @@
-"""A copy of this process that answers, one after the other, what this one asks."""
+"""Fork a process that answers this one's requests, one at a time."""
 
 from __future__ import annotations
 
@@ -21,25 +21,25 @@ class ForkedProcess:
     """A forked process.
 
     Args:
-        serve: what it does there with its end of the connection. When that returns, or raises, the process ends.
+        serve: runs in the fork with its end of the connection. The process ends when this function returns or raises.
     """
 
     def __init__(self, serve: Callable[[Channel], None]) -> None:
-        ours, theirs = socket.socketpair()
+        ours, child_end = socket.socketpair()
         self._pid = os.fork()
         if not self._pid:
             status = 1
             with contextlib.suppress(BaseException):
                 die_with_parent()
                 ours.close()
-                serve(Channel(theirs, _LONGEST))
+                serve(Channel(child_end, _LONGEST))
                 status = 0
             os._exit(status)
-        theirs.close()
+        child_end.close()
         self._channel = Channel(ours, _LONGEST)
 
     def ask(self, question: Mapping[str, Any], seconds: float) -> dict[str, Any]:
-        """Return the answer to a question, or why there is none, by the name ``"lost"``: then nothing more can be asked."""
+        """Send a request and return the answer; the key ``"lost"`` says why there is none, and then the process has ended."""
         try:
             self._channel.send(json.dumps(question).encode())
             return dict(json.loads(self._channel.receive(monotonic() + seconds)))
@@ -47,7 +47,7 @@ class ForkedProcess:
             return {"lost": type(error).__name__}
 
     def close(self) -> None:
-        """End the process."""
+        """Kill the process."""
         os.kill(self._pid, signal.SIGKILL)
         os.waitpid(self._pid, 0)
         self._channel.close()

@@ -1,4 +1,4 @@
-"""Running many submissions at once, each executor in a thread that waits for it."""
+"""Run many submissions concurrently, with a thread for each executor."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ from autograder.engine.interface import Execution, Executor, Submission
 def run_concurrently(
     make_executor: Callable[[], Executor], submissions: Iterable[Submission], *, jobs: int
 ) -> Iterator[Execution]:
-    """Run submissions and yield what comes of them, in the order in which they are done.
+    """Run submissions and yield the results in the order in which they finish.
 
     Args:
-        make_executor: makes what runs them; one is made for each of the jobs.
-        submissions: what to run; taken as needed, in this thread, so that they may be prepared while others run.
-        jobs: how many at once.
+        make_executor: creates an executor for each job.
+        submissions: consumed as needed, in this thread, so that they may be prepared while others run.
+        jobs: how many run at once.
 
     Yields:
         One execution per submission.
     """
     waiting = iter(submissions)
-    # Nothing to run needs nobody to run it.
+    # Without submissions no executor is needed.
     first = list(islice(waiting, 1))
     if not first:
         return
@@ -37,7 +37,7 @@ def run_concurrently(
         executor = free.get()
         try:
             return executor.grade_one(submission)
-        except Exception as error:  # an executor's own failure is told as such
+        except Exception as error:  # report an executor's failure as the grader's
             return Execution(submission.student, "", 0.0, f"{type(error).__name__}: {error}")
         finally:
             free.put(executor)
@@ -46,12 +46,12 @@ def run_concurrently(
     waiting = chain(first, waiting)
     with ThreadPoolExecutor(jobs, thread_name_prefix="grading") as threads:
         try:
-            # One waits for each executor, so that none waits for this thread, which records in between.
+            # One submission waits for each executor, so that none waits for this thread while it records results.
             while running := running | {threads.submit(run, one) for one in islice(waiting, 2 * jobs - len(running))}:
                 done, running = wait(running, return_when=FIRST_COMPLETED)
                 yield from (future.result() for future in done)
         finally:
-            # Closed first: whoever waits for an answer in a thread gets an end, also after Ctrl-C.
+            # Close executors first, so that threads that wait for an answer end, even after Ctrl-C.
             for future in running:
                 future.cancel()
             for executor in executors:

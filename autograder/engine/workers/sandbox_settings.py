@@ -1,4 +1,4 @@
-"""From the limits of a course to what its engine is to be."""
+"""Derive the sandbox settings from a course's limits."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from autograder.engine.settings import GradingSettings
 
 
 def engine_settings(settings: GradingSettings, packages: str = "") -> SandboxSettings:
-    """Return what the engine of a course is to be.
+    """Return the sandbox settings of a course.
 
     Args:
         settings: the course's limits, device and seed.
-        packages: the folder of the students' own packages.
+        packages: the folder of the student builds.
     """
     limits = Limits(
         memory_mb=settings.memory_mb,
@@ -34,12 +34,12 @@ def engine_settings(settings: GradingSettings, packages: str = "") -> SandboxSet
 
 
 def student_environment(settings: GradingSettings, folder: Path) -> Mapping[str, str]:
-    """Return the environment variables of a student's process, of which ``folder`` is the zygote's own."""
+    """Return the environment variables of a student's process; ``folder`` is the zygote's own folder."""
     environment = kernel_environment(folder, device=settings.device, seed=settings.student_seed)
-    own = {
-        # What is drawn is shown in the notebook, as in Jupyter.
+    overrides = {
+        # Figures appear in the notebook, as in Jupyter.
         "MPLBACKEND": "module://matplotlib_inline.backend_inline",
-        # torch.compile starts a C++ compiler, and no program can be started: it returns the function as it is.
+        # torch.compile would start a C++ compiler, which the sandbox refuses: let it return the function unchanged.
         "TORCHDYNAMO_DISABLE": "1",
     }
-    return {**environment, **own}
+    return {**environment, **overrides}

@@ -1,4 +1,4 @@
-"""Temporary folders that do not outlive their processes: what a run that was killed has left behind, the next one removes."""
+"""Create temporary folders that do not outlive their processes: the next run removes the folders of a killed one."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from pathlib import Path
 from time import time
 
 PREFIX = "tfcourse-"
-# The processes that use a folder hold a lock on this file in it; the system takes it back when the last of them ends, in whatever way.
+# The processes that use a folder lock this file in it; the system releases the lock when the last of them ends, even if it is killed.
 LOCK = "in-use"
-# A folder that has just been made may not have been locked yet.
+# A new folder may not be locked yet.
 _YOUNG_SECONDS = 60.0
 
 
 def locked_temp_folder() -> tuple[str, int]:
-    """Make a temporary folder; return it, and the descriptor that says that it is in use, for those who share it to inherit."""
+    """Create a temporary folder; return it with the descriptor of its lock, which processes that share the folder inherit."""
     folder = tempfile.mkdtemp(prefix=PREFIX)
     handle = os.open(f"{folder}/{LOCK}", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     fcntl.flock(handle, fcntl.LOCK_EX)
@@ -27,21 +27,21 @@ def locked_temp_folder() -> tuple[str, int]:
 
 
 def remove_abandoned() -> None:
-    """Remove the folders of this user's that :func:`locked_temp_folder` has made and that no process uses any more."""
+    """Remove this user's folders of :func:`locked_temp_folder` that no process uses any more."""
     with suppress(OSError):
-        for place in Path(tempfile.gettempdir()).glob(f"{PREFIX}*"):
+        for folder in Path(tempfile.gettempdir()).glob(f"{PREFIX}*"):
             with suppress(OSError):
-                _remove_if_left(place)
+                _remove_if_left(folder)
 
 
-def _remove_if_left(place: Path) -> None:
-    about = place.lstat()
-    if not stat.S_ISDIR(about.st_mode) or about.st_uid != os.geteuid():
+def _remove_if_left(folder: Path) -> None:
+    status = folder.lstat()
+    if not stat.S_ISDIR(status.st_mode) or status.st_uid != os.geteuid():
         return
-    handle = os.open(place / LOCK, os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW)
+    handle = os.open(folder / LOCK, os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW)
     try:
         if time() - os.fstat(handle).st_mtime > _YOUNG_SECONDS:
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            shutil.rmtree(place, ignore_errors=True)
+            shutil.rmtree(folder, ignore_errors=True)
     finally:
         os.close(handle)

@@ -1,8 +1,8 @@
-"""A worker: a process that grades one submission after the other, and is started as a program.
+"""Run a worker: a program that grades one submission after the other.
 
-It holds the reference and the checks, with the questions and the answers of all that has been asked before, and forks checkers, which do
-the grading: none has to work out again what an earlier one has, and one that is lost takes nothing along. A checker grades some
-submissions, one after the other; to fork and to warm up another one costs a tenth of a submission.
+The worker holds the reference, the checks, and all questions and answers so far. It forks checkers, which do the grading: no checker
+recomputes what an earlier one has computed, and a crashed checker loses nothing. A checker grades several submissions, one after the
+other, because forking and warming up another one costs a tenth of a submission.
 """
 
 from __future__ import annotations
@@ -34,33 +34,33 @@ from autograder.engine.transport.channel import Channel, ClosedError
 from autograder.engine.workers.forked_process import ForkedProcess
 from autograder.engine.workers.temp_folders import LOCK
 
-# What a checker may need beyond the time that a submission has, for its own work.
+# Seconds that a checker may need for its own work, beyond the limit of a submission.
 _MARGIN_SECONDS = 120
-# Memory that a checker may add to what it shares with its worker; and with how much of it another one takes its place, after how many
-# submissions in any case.
+# MiB that a checker may add to the memory that it shares with its worker; the growth in MiB after which a new checker replaces it; and
+# the number of submissions after which a new one replaces it in any case.
 _CHECKER_MB, _GROWN_MB = 4096, 256
 _SUBMISSIONS = 32
 
 
 def main(descriptor: int) -> None:
-    """Grade what comes over a connection, until it is closed."""
+    """Grade the submissions from a connection, until it closes."""
     channel = Channel(socket.socket(fileno=descriptor), 2**31)
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the business of the process that a person has started
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the process that the user started handles Ctrl-C
     raise_file_limit()
     engine: Executor | None = None
     try:
         while True:
-            ((what, content),) = json.loads(channel.receive()).items()
-            if what == "settings":
-                # A new run. What this process has imported, and the questions that it has made, stay.
+            ((kind, content),) = json.loads(channel.receive()).items()
+            if kind == "settings":
+                # A new run. This process keeps its imports and its questions.
                 settings = GradingSettings(**content)
                 if not isinstance(engine, Engine) or not engine.change(settings):
                     if engine is not None:
                         engine.close()
-                    engine = _made(settings)
+                    engine = _create_executor(settings)
                 continue
             assert engine is not None, "settings come first"
-            if what == "news":
+            if kind == "news":
                 if isinstance(engine, Engine):
                     engine.hear(content)
                 continue
@@ -68,18 +68,18 @@ def main(descriptor: int) -> None:
             news = engine.tell() if isinstance(engine, Engine) else ""
             channel.send(json.dumps({"execution": execution, "news": news}).encode())
             if isinstance(engine, FailedExecutor):
-                return  # the next worker may be able
+                return  # a new worker may succeed
     except ClosedError:
         return
     finally:
         if engine is not None:
             engine.close()
-        if ((mine := Path(tempfile.gettempdir())) / LOCK).is_file():
-            # It was made for this process, and who has made it may have been killed.
-            shutil.rmtree(mine, ignore_errors=True)
+        if ((temp_folder := Path(tempfile.gettempdir())) / LOCK).is_file():
+            # The folder belongs to this process, and its creator may have been killed.
+            shutil.rmtree(temp_folder, ignore_errors=True)
 
 
-def _made(settings: GradingSettings) -> Executor:
+def _create_executor(settings: GradingSettings) -> Executor:
     from autograder.engine.jupyter.kernel_executor import KernelExecutor
 
     try:
@@ -89,25 +89,25 @@ def _made(settings: GradingSettings) -> Executor:
 
 
 class FailedExecutor:
-    """What answers in the place of an engine that this machine could not make.
+    """An executor that returns a failure, because the engine could not start.
 
     Args:
-        reason: why.
+        reason: why it could not start.
     """
 
     def __init__(self, reason: str) -> None:
         self._reason = reason
 
     def grade_one(self, submission: Submission) -> Execution:
-        """Return the reason."""
+        """Return the reason as a failure."""
         return Execution(submission.student, "", 0.0, self._reason)
 
     def close(self) -> None:
-        """Hold nothing."""
+        """Do nothing: there are no resources."""
 
 
 class Engine:
-    """Runs submissions in forked, sandboxed processes and lets a checker decide.
+    """Runs submissions in sandboxed processes and grades them in a checker.
 
     Args:
         settings: limits, device, seed and the students' package.
@@ -128,11 +128,11 @@ class Engine:
             self._nursery.enter(_unpacked(settings.package, self._packages))
         self._nursery.start()
         self._checker: ForkedProcess | None = None
-        # What known mistakes have answered, as the stock tells it, in base64: for the next checker, for the one there is, for others.
+        # Known mistakes' answers from the cache, in base64: for the next checker, the present checker, and other workers.
         self._for_stock: list[str] = []
         self._for_checker: list[str] = []
         self._for_others = ""
-        # While the zygote prepares itself.
+        # In parallel to the zygote's preparation.
         os.environ["TFCOURSE_SEED"], os.environ["TFCOURSE_DEVICE"] = str(settings.seed or 0), settings.device
         self._prepare()
 
@@ -146,14 +146,14 @@ class Engine:
 
         torch.set_num_threads(1)
         warm_up.reduce_garbage_collection()
-        tfcourse._installed_check()  # what has been found here, checkers need not look for
+        tfcourse._installed_check()  # checkers inherit the results
         self._stock = answer_cache.AnswerCache(self._settings)
         warm_up.shell(RemoteNamespace()).forget()
 
     def change(self, settings: GradingSettings) -> bool:
-        """Take settings with another package for students, and return whether that was all that they differ in.
+        """Change to settings with another student package, and return whether they differ in nothing else.
 
-        Of the packages before nothing is left: that of a later chapter has the solutions of this one.
+        The earlier packages are removed: the package of a later chapter contains this chapter's solutions.
         """
         from autograder.engine.checker.zygote_client import ZygoteError
 
@@ -165,7 +165,7 @@ class Engine:
             for path in self._packages.iterdir():
                 shutil.rmtree(path)
             self._dismiss()
-            with contextlib.suppress(ZygoteError):  # the next submission finds it out, and starts another one
+            with contextlib.suppress(ZygoteError):  # the next submission notices and starts a new one
                 self._nursery.enter(_unpacked(settings.package, self._packages))
         return True
 
@@ -174,16 +174,16 @@ class Engine:
         begin, self._for_others = monotonic(), ""
         result = self._attempt(submission)
         if "again" in result or "lost" in result:
-            # The zygote or the checker was gone. That may be nobody's fault, so it gets another chance, and only one.
+            # The zygote or the checker has died, perhaps not because of the submission: try once more.
             result = self._attempt(submission)
         seconds = monotonic() - begin
         if "lost" in result:
-            # The machine may be short of memory. Who makes grading impossible must not keep an earlier grade by it, though: so with this
-            # comes what is recorded if it happens again in another run.
+            # The machine may be short of memory. But a submission that makes grading impossible must not keep an earlier grade: send
+            # the result to record if this happens again in another run.
             failure = f"grading it did not come to an end, twice ({result['lost']})"
             return Execution(submission.student, as_ungradable(submission.notebook, result["lost"]), seconds, failure)
         if "notebook" not in result:
-            # The grader's own fault, or the machine's. If it is the same in the next run, though, no earlier grade may outlive it.
+            # A failure of the grader or the machine. If it happens again in the next run, no earlier grade may survive.
             notebook = as_ungradable(submission.notebook, result["failure"]) if result.get("by_submission") else ""
             return Execution(submission.student, notebook, seconds, result.get("again") or result["failure"])
         if result["news"]:
@@ -199,17 +199,17 @@ class Engine:
         )
 
     def tell(self) -> str:
-        """Return what known mistakes have answered during the last submission."""
+        """Return the known mistakes' new answers from the last submission."""
         return self._for_others
 
     def hear(self, news: str) -> None:
-        """Take note of what another worker tells."""
+        """Add another worker's answers."""
         self._for_stock.append(news)
         self._for_checker.append(news)
 
     def _learn(self, news: list[str]) -> None:
-        for told in news:
-            self._stock.learn(base64.b64decode(told))
+        for answers in news:
+            self._stock.learn(base64.b64decode(answers))
         news.clear()
 
     def _attempt(self, submission: Submission) -> dict[str, Any]:
@@ -217,7 +217,7 @@ class Engine:
 
         try:
             if self._nursery.make_ready():
-                self._dismiss()  # what it knows is the zygote before
+                self._dismiss()  # the checker is connected to the previous zygote
         except ZygoteError as error:
             self._nursery.close()
             return {"again": str(error)}
@@ -228,23 +228,23 @@ class Engine:
             return self._check(submission, notebook)
         result = self._checked(submission)
         if "lacks" in result:
-            # Whatever a checker works out goes with it. So the worker does that, and forks another one.
+            # A checker's new questions end with it. So the worker loads them and forks a new checker.
             self._dismiss()
             self._stock.lay_in(result["lacks"])
             linux.use_large_pages()
             result = self._checked(submission)
         if "notebook" not in result:
-            # A checker that was lost in mid-sentence leaves the zygote waiting for the end of it, and a student's process behind.
+            # A checker that died within a message leaves the zygote waiting for the rest, and a student's process running.
             self._dismiss()
             self._nursery.close()
         return result
 
     def _checked(self, submission: Submission) -> dict[str, Any]:
-        """Let a checker grade a submission, and return what it says."""
+        """Grade a submission in a checker, and return its answer."""
         if self._checker is None:
             self._learn(self._for_stock)
             self._for_checker.clear()
-            gc.freeze()  # what is there now is shared with the checker, as long as nobody touches it
+            gc.freeze()  # the checker shares present memory until either process writes to it
             self._checker = ForkedProcess(self._serve)
         question = {"submission": asdict(submission), "news": self._for_checker}
         result = self._checker.ask(question, self._settings.submission_seconds + _MARGIN_SECONDS)
@@ -259,25 +259,25 @@ class Engine:
             self._checker = None
 
     def _serve(self, channel: Channel) -> None:
-        """Grade what comes over a connection: in a checker, until it is closed or another checker had better go on.
+        """Grade submissions from a connection in a checker, until it closes or a new checker should take over.
 
-        Graded cells that do more than to ask may change what a process has but once (a default of PyTorch's, an attribute of a module), and
-        not come to change it back: then the next submission gets another checker.
+        Graded cells that do more than call checks may change global state of the process (a default of PyTorch, an attribute of a module)
+        and fail to restore it: then the next submission gets a new checker.
         """
-        # An answer that makes too much of itself fails here, and does not take the machine's memory.
+        # A huge answer fails in this process, and does not use up the machine's memory.
         limit_memory(_CHECKER_MB)
         held = linux.own_memory()
-        for left in reversed(range(_SUBMISSIONS)):
+        for remaining in reversed(range(_SUBMISSIONS)):
             question = json.loads(channel.receive())
             submission = Submission(**question["submission"])
             self._learn(question["news"])
             notebook = reader.reads(submission.notebook)
             lacks = self._stock.lacks(notebook)
             result = {"lacks": lacks} if lacks else self._check(submission, notebook)
-            leaves = not left or not _only_asks(notebook)
+            leaves = not remaining or not _only_asks(notebook)
             del notebook
             gc.collect()
-            gc.freeze()  # what has stayed will stay, and need not be looked through every time
+            gc.freeze()  # surviving objects will survive; the collector need not scan them again
             leaves = leaves or linux.own_memory() - held > _GROWN_MB * 2**20
             channel.send(json.dumps({**result, "leaves": leaves}).encode())
 
@@ -295,15 +295,15 @@ class Engine:
         checker = Checker(self._settings, lambda: self._nursery.child(limit), self._nursery.how_it_ended, shell)
         try:
             checker.run(notebook, {name: base64.b64decode(data) for name, data in submission.files.items()})
-            # Not as a file has it: what nbformat does for the eyes of people takes ten times as long.
+            # Plain JSON: nbformat's formatting for readers takes ten times as long.
             executed = json.dumps(notebook, ensure_ascii=False)
         except ZygoteError as error:
             return {"again": str(error)}
-        except Exception as error:  # ours, whatever it is: the student must not lose by it
+        except Exception as error:  # any exception here is the grader's fault and must not cost the student points
             by_machine = isinstance(error, (OSError, MemoryError))
             return {"failure": f"{type(error).__name__}: {error}", "by_submission": not by_machine}
         finally:
-            shell.forget()  # nothing of it may stay for the next submission
+            shell.forget()  # nothing may remain for the next submission
         return {
             "notebook": executed,
             "news": base64.b64encode(self._stock.news()).decode(),
@@ -313,14 +313,14 @@ class Engine:
         }
 
     def close(self) -> None:
-        """End the checker and the zygote, and take away what was unpacked."""
+        """End the checker and the zygote, and remove unpacked packages."""
         self._dismiss()
         self._nursery.close()
         shutil.rmtree(self._folder, ignore_errors=True)
 
 
 def _only_asks(notebook: NotebookNode) -> bool:
-    """Whether the cells of a notebook that run in a checker do nothing there but ask."""
+    """Return whether the notebook's cells that run in a checker only call checks."""
     from autograder.static_analysis.cell_names import only_calls_check
     from autograder.submission.test_cells import is_locked, is_test
 
@@ -332,21 +332,21 @@ def _only_asks(notebook: NotebookNode) -> bool:
 
 
 def as_ungradable(notebook: str, reason: str) -> str:
-    """Return a notebook that was not run to its end, with that as the error of its test cells."""
+    """Return a notebook whose test cells have the error that grading did not finish."""
     from autograder.submission.problem import Problem, add_problems
     from autograder.submission.test_cells import error_output, is_test
 
-    what = f"Grading it did not come to an end, again and again ({reason}); it was given no points."
+    message = f"Grading it did not come to an end, again and again ({reason}); it was given no points."
     content = reader.reads(notebook)
     for cell in content.cells:
         if is_test(cell):
-            cell.outputs = [error_output("not gradable", what)]
-    add_problems(content, [Problem("grading stopped", what, do="Look at its code, or replay it.", fatal=True)])
+            cell.outputs = [error_output("not gradable", message)]
+    add_problems(content, [Problem("grading stopped", message, do="Look at its code, or replay it.", fatal=True)])
     return json.dumps(content, ensure_ascii=False)
 
 
 def _unpacked(wheel: str, shelf: Path) -> str:
-    """Unpack a package where students' processes, which run as somebody else, can read it, and return its folder's name."""
+    """Unpack a package into a folder that students' processes, which run as another user, can read; return the folder's name."""
     name = hashlib.sha256(Path(wheel).read_bytes()).hexdigest()[:16]
     folder = shelf / name
     folder.mkdir(mode=0o755)

@@ -6,12 +6,12 @@ import itertools
 import math
 from collections.abc import Callable
 
-from tfcourse.figures.boxes import chips
-from tfcourse.figures.colours import weight_colour
-from tfcourse.figures.drawing import Drawing, Tone
-from tfcourse.figures.geometry import Rect
-from tfcourse.figures.lines import arc, arrow, curve
-from tfcourse.figures.matrices import mask
+from tfcourse.lessons.figures.boxes import chips
+from tfcourse.lessons.figures.colours import weight_colour
+from tfcourse.lessons.figures.drawing import Drawing, Tone
+from tfcourse.lessons.figures.geometry import Rect
+from tfcourse.lessons.figures.lines import arc, arrow, curve
+from tfcourse.lessons.figures.matrices import mask
 
 WIDTH, HEIGHT = 144.0, 84.0
 

@@ -17,7 +17,7 @@ from docutils import nodes
 from docutils.parsers.rst import Directive, directives
 
 from autograder.errors import CourseError
-from tfcourse.figures.markup import text_width
+from tfcourse.lessons.figures.markup import text_width
 
 _SIZE = 19.0
 _SMALL = 17.0

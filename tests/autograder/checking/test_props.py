@@ -16,8 +16,8 @@ from autograder.checking.props import KINDS, Perceptron, TokenTable, build, stat
 from autograder.checking.recorded import _pack, _Store, _unpack
 from autograder.checking.request import Request
 from autograder.checking.subject import LocalSubject
-from autograder.engine.checker.remote_subject import packed_request, read
-from autograder.engine.student.rpc_server import told
+from autograder.engine.checker.remote_subject import observation_from_dict, packed_request
+from autograder.engine.student.rpc_server import observation_to_dict
 from autograder.engine.transport.serialization import pack, unpack
 
 
@@ -82,7 +82,7 @@ def test_the_same_answers_come_from_the_other_side_of_the_wire_and_from_a_record
     request = training_case(Draw("t")).request()
     here = LocalSubject(train_step).observe(request)
     there = Request(**unpack(packed_request(request)))
-    answered = read(unpack(pack(told(LocalSubject(train_step).observe(there)))))
+    answered = observation_from_dict(unpack(pack(observation_to_dict(LocalSubject(train_step).observe(there)))))
     store = _Store()
     recorded = Request(**_unpack(_pack(request, store), store))
     for other in (answered, LocalSubject(train_step).observe(recorded)):
@@ -347,6 +347,6 @@ def test_results_that_still_hang_on_a_graph_are_told_on_either_side_of_the_wire(
 
     request = training_case(Draw("t")).request()
     here = LocalSubject(careless).observe(request)
-    there = read(unpack(pack(told(here))))
+    there = observation_from_dict(unpack(pack(observation_to_dict(here))))
     assert here.attached == there.attached == ("output[0]",)
     assert LocalSubject(train_step).observe(request).attached == ()

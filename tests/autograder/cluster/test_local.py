@@ -20,7 +20,7 @@ from nbformat.v4 import new_code_cell
 
 from autograder.cluster.run import run_on_cluster
 from autograder.engine.interface import Execution, Submission
-from autograder.engine.sandbox.isolation import settled
+from autograder.engine.sandbox.isolation import with_available_isolation
 from autograder.engine.settings import GradingSettings
 from autograder.engine.workers.executor import WorkerExecutor
 from autograder.engine.workers.pool import run_concurrently
@@ -47,7 +47,7 @@ def settings(tmp_path: Path) -> GradingSettings:
     wheel = tmp_path / "tfcourse-0-py3-none-any.whl"
     with zipfile.ZipFile(wheel, "w") as archive:
         archive.writestr("tfcourse/__init__.py", "WHERE_FROM = 'the wheel'\ndef check(f, hidden=False): pass\n")
-    return settled(GradingSettings(jobs=1, seed=7, package=str(wheel), allow_weaker=True))
+    return with_available_isolation(GradingSettings(jobs=1, seed=7, package=str(wheel), allow_weaker=True))
 
 
 @pytest.fixture

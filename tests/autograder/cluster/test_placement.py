@@ -44,8 +44,8 @@ def test_suspects_run_again_alone_and_elsewhere() -> None:
     placement.look(["w1", "w2"])
     fresh = works("abcdefgh")
     (_, _, a), (_, _, b), (_, _, c), (_, _, d) = given_out(placement, fresh)
-    assert placement.lost(a) is None
-    assert placement.lost(c) is None
+    assert placement.worker_lost(a) is None
+    assert placement.worker_lost(c) is None
     placement.look(["w2"])
     placement.look(["w2"])
     assert given_out(placement, fresh) == []  # w2 is not alone yet
@@ -66,10 +66,10 @@ def test_the_second_loss_is_the_last() -> None:
     placement = Placement()
     placement.look(["w1", "w2"])
     [(_, _, first)] = given_out(placement, works("a"))
-    assert placement.lost(first) is None
+    assert placement.worker_lost(first) is None
     placement.look(["w2"])
     [(_, _, second)] = given_out(placement, works(""))
-    given_up = placement.lost(second)
+    given_up = placement.worker_lost(second)
     assert given_up is not None
     assert given_up.digest == "a"
     assert placement.running == placement.kept_back == 0
@@ -81,7 +81,7 @@ def test_a_worker_that_leaves_in_peace_is_laid_to_nobody() -> None:
     [(_, _, key)] = given_out(placement, works("a"))
     assert placement.look(["w2"]) == []  # its last words may be on their way
     assert placement.look(["w2"]) == [key]
-    assert placement.lost(key) is None  # what comes too late counts for nothing
+    assert placement.worker_lost(key) is None  # what comes too late counts for nothing
     [(address, _, again)] = given_out(placement, works(""))
     assert address == "w2"
     work = placement.done(again)

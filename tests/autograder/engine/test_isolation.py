@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from autograder.engine.sandbox import isolation
-from autograder.engine.sandbox.isolation import missing_layers, offered_layers, settled
+from autograder.engine.sandbox.isolation import available_layers, missing_layers, with_available_isolation
 from autograder.engine.sandbox.lockdown import LAYERS, RESTRICTIONS
-from autograder.engine.sandbox.settings import level_of, suffices
+from autograder.engine.sandbox.settings import is_at_least, level_of
 from autograder.engine.settings import ISOLATION, GradingSettings, Isolation
 from autograder.errors import CourseError
 
@@ -23,7 +23,7 @@ def offer(monkeypatch: pytest.MonkeyPatch) -> Any:
     """Let the machine offer some layers."""
 
     def put(layers: tuple[str, ...], *, linux: bool = True) -> None:
-        monkeypatch.setattr(isolation, "offered_layers", lambda: layers)
+        monkeypatch.setattr(isolation, "available_layers", lambda: layers)
         monkeypatch.setattr(isolation, "is_linux", lambda: linux)
 
     return put
@@ -38,13 +38,13 @@ def test_what_is_asked_for_is_kept_refused_or_lowered_to_what_there_is(
     offer(OFFERED[there])
     settings = GradingSettings(isolation=asked, allow_weaker=allowed)
     if ISOLATION.index(there) <= ISOLATION.index(asked):
-        assert settled(settings) == settings
+        assert with_available_isolation(settings) == settings
     elif allowed:
-        assert settled(settings).isolation == there
-        assert settled(settings).warm
+        assert with_available_isolation(settings).isolation == there
+        assert with_available_isolation(settings).warm
     else:
         with pytest.raises(CourseError, match=f"isolation '{asked}' is asked for") as caught:
-            settled(settings)
+            with_available_isolation(settings)
         missing = set(LAYERS) - set(OFFERED[there])
         assert all(layer in caught.value.what for layer in missing)
         assert not any(layer in caught.value.what for layer in OFFERED[there])
@@ -56,24 +56,24 @@ def test_what_is_asked_for_is_kept_refused_or_lowered_to_what_there_is(
 @pytest.mark.parametrize("asked", ISOLATION)
 def test_cold_kernels_count_as_no_isolation_whatever_the_machine_offers(offer: Any, asked: Isolation) -> None:
     offer(LAYERS)
-    allowed = settled(GradingSettings(isolation=asked, warm=False, allow_weaker=True))
+    allowed = with_available_isolation(GradingSettings(isolation=asked, warm=False, allow_weaker=True))
     assert (allowed.isolation, allowed.warm) == ("none", False)
     if asked == "none":
-        assert settled(GradingSettings(isolation=asked, warm=False)).isolation == "none"
+        assert with_available_isolation(GradingSettings(isolation=asked, warm=False)).isolation == "none"
         return
     with pytest.raises(CourseError, match="cold kernels have no sandbox") as caught:
-        settled(GradingSettings(isolation=asked, warm=False))
+        with_available_isolation(GradingSettings(isolation=asked, warm=False))
     assert "c.GradingLimits.warm = False" in caught.value.do
     assert "--allow-weaker-isolation" in caught.value.do
 
 
 def test_another_system_than_linux_takes_cold_kernels_once_that_is_allowed(offer: Any) -> None:
     offer((), linux=False)
-    made = settled(GradingSettings(allow_weaker=True))
+    made = with_available_isolation(GradingSettings(allow_weaker=True))
     assert (made.warm, made.isolation) == (False, "none")
-    assert settled(GradingSettings(isolation="none")).warm is False
+    assert with_available_isolation(GradingSettings(isolation="none")).warm is False
     with pytest.raises(CourseError) as caught:
-        settled(GradingSettings())
+        with_available_isolation(GradingSettings())
     assert "--allow-weaker-isolation" in caught.value.do
 
 
@@ -81,32 +81,32 @@ def test_one_layer_that_is_missing_makes_the_sandbox_a_restriction_and_is_named(
     for layer in LAYERS:
         offer(tuple(other for other in LAYERS if other != layer))
         with pytest.raises(CourseError) as caught:
-            settled(GradingSettings())
+            with_available_isolation(GradingSettings())
         assert caught.value.what.endswith(f"does not offer {layer}")
-        lowered = settled(GradingSettings(allow_weaker=True)).isolation
+        lowered = with_available_isolation(GradingSettings(allow_weaker=True)).isolation
         assert lowered == ("none" if layer in RESTRICTIONS else "restricted")
 
 
 def test_everything_but_the_isolation_stays_as_it_was_set(offer: Any) -> None:
     offer(RESTRICTIONS)
-    made = settled(GradingSettings(seed=3, memory_mb=7, jobs=2, package="w", allow_weaker=True))
+    made = with_available_isolation(GradingSettings(seed=3, memory_mb=7, jobs=2, package="w", allow_weaker=True))
     assert made == GradingSettings(seed=3, memory_mb=7, jobs=2, package="w", allow_weaker=True, isolation="restricted")
 
 
 def test_levels_are_ordered_and_more_than_is_wanted_suffices() -> None:
     assert [level_of(OFFERED[name]) for name in ISOLATION] == list(ISOLATION)
     assert level_of(()) == "none"
-    assert suffices("sandbox", "restricted")
-    assert suffices("restricted", "restricted")
-    assert not suffices("none", "restricted")
+    assert is_at_least("sandbox", "restricted")
+    assert is_at_least("restricted", "restricted")
+    assert not is_at_least("none", "restricted")
 
 
 @pytest.fixture
 def _unasked() -> Any:
     """Forget what was found before, and afterwards what was found here."""
-    offered_layers.cache_clear()
+    available_layers.cache_clear()
     yield
-    offered_layers.cache_clear()
+    available_layers.cache_clear()
 
 
 @pytest.mark.usefixtures("_unasked")
@@ -119,7 +119,7 @@ def test_layers_are_those_that_a_trial_in_another_process_reports(
     monkeypatch.setattr(isolation, "is_linux", lambda: True)
     answer = subprocess.CompletedProcess([], 0, stdout=said)
     monkeypatch.setattr(isolation.subprocess, "run", lambda *args, **kwargs: answer)
-    assert offered_layers() == heard
+    assert available_layers() == heard
     assert missing_layers() == tuple(layer for layer in LAYERS if layer not in heard)
 
 
@@ -128,6 +128,6 @@ def test_another_system_than_linux_is_not_even_tried(monkeypatch: pytest.MonkeyP
     tried: list[object] = []
     monkeypatch.setattr(isolation, "is_linux", lambda: False)
     monkeypatch.setattr(isolation.subprocess, "run", lambda *args, **kwargs: tried.append(args))
-    assert offered_layers() == ()
+    assert available_layers() == ()
     assert missing_layers() == LAYERS
     assert not tried

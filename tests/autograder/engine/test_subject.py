@@ -293,7 +293,7 @@ class TestForgedAnswers:
         conversation.begin(replace(AMPLE, answers_mb=1), lambda output: None)
         errors = [subject.observe(Case({"x": index}).request()).error or "" for index in range(5)]
         assert errors[:3] == ["", "", ""]
-        assert all("Its answers were longer than the 1 MiB" in error for error in errors[3:])
+        assert all("Its answers exceeded the limit of 1 MiB" in error for error in errors[3:])
         assert not conversation.alive
         process.close()
 

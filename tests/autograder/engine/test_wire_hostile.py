@@ -81,7 +81,7 @@ HOSTILE: dict[str, bytes] = {
     "a mapping by lists": message(_DICT, [_LIST, 1], 2),
     "a set of lists": message(_SET, [_LIST]),
     "a set of arrays": b"\x92" + bytes([_SET]) + array("<i4", 1, data=bytes(4)),
-    "a whole number that is none": message(_INTEGER, "12z"),
+    "an invalid whole number": message(_INTEGER, "12z"),
     "a whole number without end": message(_INTEGER, "0x" + "f" * 10**6),
     "a whole number that is a list": message(_INTEGER, [_LIST]),
     "keys of one hash": message(_SET, *([_INTEGER, hex((2**61 - 1) * i)] for i in range(1, 20_000))),
@@ -130,9 +130,9 @@ HOSTILE: dict[str, bytes] = {
     "an array whose size overflows": array("<f4", 2**62, 4, data=bytes(16)),
     "an empty array of absurd size": array("<f4", 0, LARGEST),
     "an empty array whose strides overflow": array("<f4", 0, *[2**40] * 15),
-    "an empty array of giants": array("<U500000000", 0),
+    "an empty array of huge items": array("<U500000000", 0),
     "an array of giants": array("|S2147483647", 1),
-    "an array of characters that are none": array("<U1", 1, data=b"\xff\xff\xff\xff"),
+    "an array of invalid characters": array("<U1", 1, data=b"\xff\xff\xff\xff"),
     "an array of half characters": array("<U1", 1, data=struct.pack("<I", 0xD800)),
     **{
         f"an array of {dtype!r}": array(dtype, 1, data=bytes(8))

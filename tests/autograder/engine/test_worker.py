@@ -287,7 +287,7 @@ def test_a_submission_that_has_used_up_its_time_keeps_what_it_had(tight: WorkerE
     assert [(problem.kind, problem.where) for problem in graded.problems] == [
         ("timeout", "f"), ("timeout", "g"), ("time used up", "cell 6"), ("time used up", "last"),
     ]  # fmt: skip
-    assert "used up the time" in graded.errors()["last"]
+    assert "used up its time" in graded.errors()["last"]
 
 
 def test_a_submission_that_brings_down_more_processes_than_allowed_is_given_up_from_there(

@@ -242,7 +242,7 @@ def test_a_worker_runs_what_the_configuration_says(kept: Place, monkeypatch: pyt
     wheel = kept.root / "student" / CHAPTER / "course-1-py3-none-any.whl"
     wheel.parent.mkdir(parents=True)
     wheel.write_bytes(b"")
-    monkeypatch.setattr(isolation, "offered_layers", lambda: ("no new privileges",))
+    monkeypatch.setattr(isolation, "available_layers", lambda: ("no new privileges",))
     kept.run(new_code_cell("1"), processes=9, allow_weaker=True)
     wheel.unlink()
     (worker,) = nbgrader_execute._workers.values()
@@ -269,7 +269,7 @@ def test_without_a_seed_of_the_configuration_the_courses_secret_one_is_taken(kep
 def test_a_machine_that_offers_less_isolation_than_is_asked_for_runs_nothing(
     kept: Place, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(isolation, "offered_layers", lambda: ())
+    monkeypatch.setattr(isolation, "available_layers", lambda: ())
     with pytest.raises(CourseError, match="isolation 'sandbox' is asked for"):
         kept.run(new_code_cell("1"))
     assert nbgrader_execute._workers == {}

@@ -59,8 +59,8 @@ def test_the_last_word_about_a_submission_counts(empty: Course) -> None:
             journal.recorded(student, score=1.0)
         journal.stale(["ben"])
         journal.write(FAILED, student="cem")
-    assert submission_states(empty, "03")["cem"].lost == ""
-    words = {student: standing.word for student, standing in submission_states(empty, "03").items()}
+    assert submission_states(empty, "03")["cem"].failed_submission == ""
+    words = {student: standing.last_event for student, standing in submission_states(empty, "03").items()}
     assert words == {"ada": RECORDED, "ben": STALE, "cem": FAILED, "dee": BEGUN}
     assert submission_states(empty, "04") == {}
 
@@ -72,10 +72,10 @@ def test_what_was_lost_is_remembered_until_it_is_recorded(empty: Course) -> None
         journal.begun("ada", "one")
         journal.write(FAILED, student="ada")
         journal.stale(["ada"])
-    assert submission_states(empty, "03")["ada"].lost == "one"
+    assert submission_states(empty, "03")["ada"].failed_submission == "one"
     with open_journal(empty, "03") as journal:
         journal.recorded("ada")
-    assert submission_states(empty, "03")["ada"].lost == ""
+    assert submission_states(empty, "03")["ada"].failed_submission == ""
 
 
 def test_a_line_says_when_in_which_run_and_what(empty: Course) -> None:
@@ -96,7 +96,7 @@ def test_a_torn_last_line_is_left_out_and_the_next_one_starts_on_its_own(empty: 
     path = journal_path(empty, "03")
     first, second = path.read_bytes().splitlines(keepends=True)
     path.write_bytes(first + second[:kept])
-    assert submission_states(empty, "03")["ada"].word == BEGUN
+    assert submission_states(empty, "03")["ada"].last_event == BEGUN
     with open_journal(empty, "03") as journal:
         journal.begun("ben", "hash")
     assert [(event["event"], event["student"]) for event in events(empty, "03")] == [("begun", "ada"), ("begun", "ben")]
@@ -117,15 +117,15 @@ def test_what_a_person_had_settled_is_remembered_until_it_is_recorded(empty: Cou
     with open_journal(empty, "03") as journal:
         journal.stale(["ada"])
         journal.begun("ada", "one")
-    assert submission_states(empty, "03")["ada"].settled == {"question"}
+    assert submission_states(empty, "03")["ada"].manual_cells == {"question"}
     with open_journal(empty, "03") as journal:
         journal.begun("ada", "two")
-    assert submission_states(empty, "03")["ada"].settled == set()
+    assert submission_states(empty, "03")["ada"].manual_cells == set()
     with open_journal(empty, "03") as journal:
         journal.begun("ada", "two", ["question"])
         journal.recorded("ada")
     assert submission_states(empty, "03")["ada"] == SubmissionState(RECORDED)
-    assert submission_states(empty, "03").get("ben", NO_STATE).word == ""
+    assert submission_states(empty, "03").get("ben", NO_STATE).last_event == ""
 
 
 def test_a_students_folder_whose_name_is_no_text_can_be_written_about(empty: Course) -> None:

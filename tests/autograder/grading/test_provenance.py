@@ -53,18 +53,35 @@ def test_the_environment_names_every_package_that_matters_and_the_processor() ->
     assert found["cpu capability"] not in ("", "unknown")
 
 
-@pytest.mark.parametrize("package", ["autograder.checking", "autograder.checks", "tfcourse"])
-def test_a_change_in_any_package_that_decides_changes_the_hash(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, package: str
-) -> None:
-    for name in ("autograder.checking", "autograder.checks", "tfcourse"):
+DECIDING = ("autograder.checking", "autograder.checks", "autograder.mistakes", "tfcourse")
+
+
+@pytest.fixture
+def copied(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
+    """A copy of every package that decides a grade, from which the hash is taken."""
+    for name in DECIDING:
         shutil.copytree(checks_version._folder(name), tmp_path / name, ignore=shutil.ignore_patterns("__pycache__"))
     monkeypatch.setattr("autograder.checks_version._folder", lambda name: tmp_path / name)
+    return tmp_path
+
+
+@pytest.mark.parametrize(
+    "file", ["autograder.checking/judges.py", "autograder.checks/__init__.py", "tfcourse/attention.py"]
+)
+def test_a_change_of_what_decides_changes_the_hash(copied: Path, file: str) -> None:
     before = checks_hash()
     assert checks_hash() == before
-    with (tmp_path / package / "__init__.py").open("a") as file:
-        file.write("\n# another line\n")
+    with (copied / file).open("a") as source:
+        source.write("\n# another line\n")
     assert checks_hash() != before
+
+
+@pytest.mark.parametrize("file", ["figures/scenes/ch03_scaled_dot_product.py", "explorers/heads.py", "own_code.py"])
+def test_a_changed_drawing_keeps_the_hash(copied: Path, file: str) -> None:
+    before = checks_hash()
+    drawing = copied / "tfcourse" / "lessons" / file
+    drawing.write_text(drawing.read_text("utf-8") + "\n# another line\n", "utf-8")
+    assert checks_hash() == before
 
 
 def test_limits_are_those_that_may_decide_and_not_how_work_is_spread() -> None:

@@ -15,9 +15,9 @@ from autograder.course.lock import course_lock
 from autograder.engine.settings import GradingSettings
 from autograder.errors import CourseError
 from autograder.grading.autograde import Stopped, autograde
+from autograder.grading.dry_run_cache import DryRunCache
 from autograder.grading.plugin import configured
 from autograder.grading.regrade import Regrade, ScoreChange, regrade, to_regrade
-from autograder.grading.tried import Tried
 from autograder.record.gradebook_writer import GradebookWriter
 from autograder.record.journal import Journal
 from autograder.record.results import read_results
@@ -82,7 +82,7 @@ def test_who_moves_is_told_with_the_exercises_and_the_rest_is_counted(graded: Co
         ScoreChange("ann", 3, 4, (("causal_mask", 1, 3), ("soft_lookup", 1, 0))),
         ScoreChange("cem", 3, 2, (("causal_mask", 1, 0),)),
     )
-    assert (done.stayed, done.failed, done.left) == (1, [], ())
+    assert (done.stayed, done.failed, done.skipped) == (1, [], ())
     assert {result.student: result.score for result in read_results(graded, CHAPTER)} == {"ann": 4, "ben": 3, "cem": 2}
     assert {result.provenance.checks for result in read_results(graded, CHAPTER)} == {"another"}
 
@@ -121,7 +121,7 @@ def test_they_stay_also_if_it_is_stopped_and_gone_on_with_by_autograde(
 def test_an_answer_that_a_person_has_not_seen_waits_for_one(graded: Course, filled: Fill, hand_in: HandIn) -> None:
     hand_in("ann", filled(answer="I think otherwise now."))
     done = again(graded, MOVED)
-    assert done.left == (("ann", "changed"),)
+    assert done.skipped == (("ann", "changed"),)
     assert next(done.left_out()) == "1 handed in something else since (tfcourse autograde grades it): ann"
     autograde(graded, CHAPTER, device="cpu", settings=SETTINGS, make_executor=MOVED)
     assert answers(graded)["ann"] == (3, True, "Well said.")
@@ -133,7 +133,7 @@ def test_a_dry_run_tells_the_same_and_writes_nothing(graded: Course, snapshot: S
     dry = again(graded, MOVED, dry_run=True)
     assert snapshot(graded.root) == before
     done = again(graded, MOVED)
-    assert (dry.moves, dry.stayed, dry.left) == (done.moves, done.stayed, done.left)
+    assert (dry.moves, dry.stayed, dry.skipped) == (done.moves, done.stayed, done.skipped)
     assert (dry.to_dict()["dry_run"], done.to_dict()["dry_run"]) == (True, False)
 
 
@@ -201,20 +201,20 @@ def test_it_waits_for_nobody_who_is_grading_but_a_dry_run_may_look(graded: Cours
 
 
 @pytest.fixture
-def kept(tmp_path: Path) -> Callable[[bool], Tried]:
+def kept(tmp_path: Path) -> Callable[[bool], DryRunCache]:
     """Return what keeps the executions of a dry run, or finds them."""
-    return lambda writes: Tried(tmp_path / "cache" / "tried", writes)
+    return lambda writes: DryRunCache(tmp_path / "cache" / "tried", writes)
 
 
-def settled_by(course: Course, executor: Scripted, tried: Tried, settings: GradingSettings = SETTINGS) -> Regrade:
+def settled_by(course: Course, executor: Scripted, tried: DryRunCache, settings: GradingSettings = SETTINGS) -> Regrade:
     """Grade again, with a place for what a dry run executes."""
     chosen = to_regrade(course, CHAPTER, None, settings)
-    return regrade(course, chosen, settings, dry_run=tried.writes, make_executor=executor, tried=tried)
+    return regrade(course, chosen, settings, dry_run=tried.writes, make_executor=executor, cache=tried)
 
 
 @pytest.mark.usefixtures("other_checks")
 def test_after_a_dry_run_nothing_is_executed_again(
-    graded: Course, kept: Callable[[bool], Tried], tmp_path: Path
+    graded: Course, kept: Callable[[bool], DryRunCache], tmp_path: Path
 ) -> None:
     would = settled_by(graded, MOVED, kept(True))
     idle = Scripted()
@@ -229,7 +229,7 @@ def test_after_a_dry_run_nothing_is_executed_again(
 @pytest.mark.usefixtures("other_checks")
 @pytest.mark.parametrize("what", ["submission", "checks", "seed", "limits", "file"])
 def test_after_a_dry_run_it_is_executed_again_if_anything_has_changed(
-    graded: Course, kept: Callable[[bool], Tried], monkeypatch: pytest.MonkeyPatch, tmp_path: Path, what: str
+    graded: Course, kept: Callable[[bool], DryRunCache], monkeypatch: pytest.MonkeyPatch, tmp_path: Path, what: str
 ) -> None:
     settled_by(graded, MOVED, kept(True))
     again, settings = Scripted(), SETTINGS
@@ -252,7 +252,7 @@ def test_after_a_dry_run_it_is_executed_again_if_anything_has_changed(
 
 
 @pytest.mark.usefixtures("other_checks")
-def test_what_failed_in_a_dry_run_is_executed_again(graded: Course, kept: Callable[[bool], Tried]) -> None:
+def test_what_failed_in_a_dry_run_is_executed_again(graded: Course, kept: Callable[[bool], DryRunCache]) -> None:
     settled_by(graded, Scripted({"ben": None}), kept(True))
     again = Scripted()
     settled_by(graded, again, kept(False))

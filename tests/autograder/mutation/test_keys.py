@@ -25,6 +25,42 @@ def test_code_changes_the_key(old: str, new: str) -> None:
     assert keys._text_digest(CODE.replace(old, new)) != keys._text_digest(CODE)
 
 
+LOCALS = """def f(x):
+    total, rest = 0, [item for item in x]
+    try:
+        total += sum(rest)
+    except ValueError as error:
+        raise error
+    return total
+"""
+
+
+def _file_digest(folder: Path, code: str) -> str:
+    file = folder / f"code_{abs(hash(code))}.py"
+    file.write_text(code)
+    return keys._file_digest(file)
+
+
+@pytest.mark.parametrize(
+    ("old", "new"), [("total", "amount"), ("rest", "numbers"), ("item", "one"), ("error", "problem")]
+)
+def test_names_of_local_variables_change_no_key(old: str, new: str, tmp_path: Path) -> None:
+    assert LOCALS.replace(old, new) != LOCALS
+    assert _file_digest(tmp_path, LOCALS.replace(old, new)) == _file_digest(tmp_path, LOCALS)
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [("return total", "return rest"), ("f(x)", "f(y)"), ("sum(rest)", "min(rest)"), ("sum(rest)", "sum(x)")],
+)
+def test_another_variable_changes_the_key(old: str, new: str, tmp_path: Path) -> None:
+    assert _file_digest(tmp_path, LOCALS.replace(old, new)) != _file_digest(tmp_path, LOCALS)
+
+
+def test_names_in_a_reference_count() -> None:
+    assert keys._text_digest(LOCALS.replace("total", "amount")) != keys._text_digest(LOCALS)
+
+
 def test_a_key_looks_at_check_and_engine() -> None:
     files = {path.name for path in keys._files_of_the_check(exercise("top_k"))}
     assert {"top_k.py", "filters.py", "rows.py", "judges.py", "sheet.py", "operators.py"} <= files

@@ -1,0 +1,105 @@
+"""Who may look at whom is what window attention and neighbourhoods do, and what cannot be shown is refused."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from tfcourse.lessons.explorers.reaches import (
+    FAR,
+    WAYS,
+    WINDOW,
+    ReachExplorer,
+    layers_until_all_met,
+    pairs,
+    reach,
+    reach_explorer,
+)
+from tfcourse.vit import local_relation, window_attention
+
+
+def picture(side: int = 64) -> Any:
+    return np.random.default_rng(0).integers(0, 256, (side, side, 3), dtype=np.uint8)
+
+
+def explorer(**changed: Any) -> ReachExplorer:
+    options: dict[str, Any] = {"picture": picture(), "caption": "c", "alt": "noise"} | changed
+    return reach_explorer(options.pop("picture"), **options)
+
+
+@pytest.mark.parametrize("layer", [0, 1])
+def test_windows_reach_what_window_attention_reads(layer: int) -> None:
+    n = 8
+    line = torch.from_numpy(reach("shifted windows", n, layer))
+    q = torch.zeros(1, 1, n, n, 1)
+    for row, column in ((0, 0), (1, 5), (6, 7), (3, 2)):
+        v = torch.zeros(1, 1, n, n, 1, requires_grad=True)
+        read = window_attention(q, q, v, WINDOW, shift=layer * WINDOW // 2)
+        read[0, 0, row, column].sum().backward()
+        assert v.grad is not None
+        assert torch.equal(v.grad[0, 0, :, :, 0] > 0, line[row][:, None] & line[column])
+
+
+def test_neighbours_reach_what_local_relations_read() -> None:
+    n, side = 10, 2 * FAR + 1
+    line = torch.from_numpy(reach("neighbours", n, 0))
+    x = torch.zeros(1, 1, n, n, requires_grad=True)
+    zeros = torch.zeros(1, 1, n, n)
+    local_relation(x, zeros, zeros, torch.zeros(1, side, side))[0, 0, 1, 6].backward()  # type: ignore[no-untyped-call]
+    assert x.grad is not None
+    assert torch.equal(x.grad[0, 0] > 0, line[1][:, None] & line[6])
+
+
+def test_pairs_are_counted_on_the_grid() -> None:
+    assert pairs("all to all", 16) == 16**4
+    assert pairs("windows", 16) == pairs("shifted windows", 16) == 16**2 * WINDOW**2
+    assert pairs("windows", 2) == 2**4
+    inside = sum(
+        abs(a - c) <= FAR and abs(b - d) <= FAR for a in range(6) for b in range(6) for c in range(6) for d in range(6)
+    )
+    assert pairs("neighbours", 6) == inside
+
+
+@pytest.mark.parametrize(("way", "layers"), [("all to all", 1), ("windows", None), ("neighbours", 11)])
+def test_layers_until_all_have_met_on_a_grid_of_32(way: str, layers: int | None) -> None:
+    assert layers_until_all_met(way, 32) == layers
+
+
+def test_shifted_windows_carry_everything_everywhere_in_the_end() -> None:
+    found = [layers_until_all_met("shifted windows", n) for n in (4, 8, 16, 32)]
+    assert found[0] == 1
+    assert found == sorted(found)
+    assert all(found)
+
+
+def test_data_is_small_and_the_table_and_summary_stand_in_for_the_figure() -> None:
+    shown = explorer()
+    data = json.loads(shown.to_json())
+    assert data["picture"].startswith("data:image/jpeg;base64,")
+    assert len(shown.to_json()) < 100_000
+    assert data["ways"] == list(WAYS)
+    assert "<td>1,024</td><td>16,384</td><td>never</td>" in shown.plain()
+    assert shown.summary() == "a picture of 256 pixels, 4 sizes of patches, 4 ways to look"
+
+
+@pytest.mark.parametrize(
+    ("changed", "match"),
+    [
+        ({"picture": np.zeros((4, 5, 3), dtype=np.uint8)}, "a square of bytes"),
+        ({"picture": np.zeros((4, 4), dtype=np.uint8)}, "a square of bytes"),
+        ({"picture": np.zeros((4, 4, 3))}, "a square of bytes"),
+        ({"sides": ()}, "different sides"),
+        ({"sides": (8, 8)}, "different sides"),
+        ({"sides": (7,)}, "that divide"),
+        ({"sides": (256,)}, "that divide"),
+        ({"alt": " "}, "what is on the picture"),
+        ({"caption": " "}, "caption"),
+    ],
+)
+def test_what_cannot_be_shown_is_refused(changed: dict[str, Any], match: str) -> None:
+    with pytest.raises(ValueError, match=match):
+        explorer(**changed)

@@ -1,0 +1,1 @@
+"""Figures to play with: each is plain HTML with its numbers as JSON, which a script of the course's site makes interactive."""
