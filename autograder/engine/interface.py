@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import Any, Protocol
 
 
 @dataclass(frozen=True)
@@ -39,6 +39,7 @@ class Execution:
         failure: why the submission was not graded, or empty. As far as we know the grader failed, and not the student.
         isolation: the level of isolation of the run: ``"sandbox"``, ``"restricted"`` or ``"none"``.
         layers: the layers of isolation that were active, by name.
+        signatures: what wrong answers returned, by exercise, as ``autograder.engine.checker.behaviour`` describes it. It decides no grade.
     """
 
     student: str
@@ -47,6 +48,7 @@ class Execution:
     failure: str = ""
     isolation: str = "none"
     layers: tuple[str, ...] = ()
+    signatures: Mapping[str, Any] = field(default_factory=dict)
 
 
 class Executor(Protocol):

@@ -6,10 +6,12 @@ import gc
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
+from types import MappingProxyType
+from typing import Any
 
 import nbformat
 from nbgrader.api import MissingEntry
@@ -59,6 +61,7 @@ from autograder.record.journal import (
 from autograder.record.manual_grades import manually_graded_cells, unchanged_cells
 from autograder.record.provenance import Provenance
 from autograder.record.results import GradeResult, Notebook, QuestionResult, Status, read_result, write_result
+from autograder.record.signatures import remove_orphans, write_signatures
 from autograder.submission.attached_files import CompanionFiles
 from autograder.submission.manifest import Manifest, released_manifest
 from autograder.submission.problem import Problem, add_problems, problems_of
@@ -150,6 +153,7 @@ def autograde(
             raise RuntimeError(f"no result for {', '.join(missing)}")
         books.name_students(gradebook_names(course, names))
         results = _with_penalties(books, results)
+        remove_orphans(course, chapter)
         journal.write("run ends", done=len(results))
     return sorted(results, key=lambda result: result.student)
 
@@ -346,7 +350,7 @@ class _Run:
         if execution.failure and not (execution.notebook and self._failed_before(student, digest)):
             return self._failed(student, digest, execution.failure, by_submission=bool(execution.notebook))
         try:
-            return self._recorded(self._entered(execution, digest))
+            return self._recorded(self._entered(execution, digest), execution.signatures)
         except RecordError as error:
             return self._unrecorded(student, digest, error)
 
@@ -447,11 +451,13 @@ class _Run:
 
     def _not_recorded(self, student: str, digest: str, problem: Problem, *, failed_submission: str = "") -> GradeResult:
         result = replace(self._result(student, digest, "not recorded"), problems=(problem,))
+        self._keep(result, {})
         write_result(self.course, result)
         self.journal.write(FAILED, student=student, kind=problem.kind, what=problem.what, lost=failed_submission)
         return result
 
-    def _recorded(self, result: GradeResult) -> GradeResult:
+    def _recorded(self, result: GradeResult, signatures: Mapping[str, Any] = MappingProxyType({})) -> GradeResult:
+        self._keep(result, signatures)
         write_result(self.course, result)
         self.journal.recorded(
             result.student,
@@ -462,6 +468,11 @@ class _Run:
             problems=[problem.kind for problem in result.problems],
         )
         return result
+
+    def _keep(self, result: GradeResult, signatures: Mapping[str, Any]) -> None:
+        """Keep the signatures of a submission in the place of those before; without them answers are grouped by their messages."""
+        with suppress(OSError):
+            write_signatures(self.course, result.chapter, result.student, result.submission, signatures)
 
     def _result(self, student: str, digest: str, status: Status) -> GradeResult:
         assert self.settings.seed is not None

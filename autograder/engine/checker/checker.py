@@ -16,6 +16,7 @@ from nbformat import NotebookNode
 from nbformat.notebooknode import from_dict
 
 from autograder.checking.hidden_messages import told_kind
+from autograder.engine.checker.behaviour import signature_of
 from autograder.engine.checker.remote_objects import RemoteNamespace, proxy_for
 from autograder.engine.checker.rpc_client import CellLimits, LimitError, StudentClient
 from autograder.engine.checker.zygote_client import StudentProcess
@@ -64,6 +65,8 @@ class Checker:
         self.layers: tuple[str, ...] = ()
         self.isolation = "none"
         self._asked = False  # whether a test has been run
+        # What wrong answers returned, by exercise, for instructors who group them.
+        self.signatures: dict[str, dict[str, Any]] = {}
 
     def run(self, notebook: NotebookNode, files: Mapping[str, bytes] | None = None) -> None:
         """Run all code cells of a sanitised notebook, in place. Each test cell gets a verdict, or an error that explains why it has none.
@@ -127,6 +130,8 @@ class Checker:
         ended = datetime.now(UTC)
         cell.metadata["execution"] = {"iopub.status.busy": begun.isoformat(), "shell.execute_reply": ended.isoformat()}
         self._judge(cell, index, conversation.broken)
+        if test and (described := signature_of(cell.outputs, conversation.known, self._settings.device)):
+            self.signatures[described[0]] = described[1]
         if not conversation.alive:
             self._deadly.add(index)
             self._restart(notebook, index + 1)

@@ -190,7 +190,12 @@ class Engine:
             self._for_others = result["news"]
             self._for_stock.append(result["news"])
         return Execution(
-            submission.student, result["notebook"], seconds, "", result["isolation"], tuple(result["layers"])
+            submission.student,
+            result["notebook"],
+            seconds,
+            isolation=result["isolation"],
+            layers=tuple(result["layers"]),
+            signatures=result["signatures"],
         )
 
     def tell(self) -> str:
@@ -304,6 +309,7 @@ class Engine:
             "news": base64.b64encode(self._stock.news()).decode(),
             "isolation": checker.isolation,
             "layers": checker.layers,
+            "signatures": checker.signatures,
         }
 
     def close(self) -> None:

@@ -711,3 +711,15 @@ def test_a_worker_that_takes_the_place_of_another_one_is_told_what_that_has_lear
         executor._end()
         grade(executor, *WRONG_MASK)
     assert len(news._told) == 1
+
+
+def test_signatures_of_wrong_answers_come_with_the_execution(executor: WorkerExecutor) -> None:
+    lookup = "import torch\ndef soft_lookup(query, keys, values):\n    return values.sum(0)"
+    cells: tuple[Cell, ...] = (
+        (lookup, None),
+        ("from tfcourse import check\ncheck(soft_lookup, hidden=True)", "test_soft_lookup"),
+    )
+    execution = executor.grade_one(submission(*cells))
+    assert list(execution.signatures) == ["soft_lookup"]
+    assert execution.signatures["soft_lookup"]["values"]
+    assert executor.grade_one(submission(*BEFORE)).signatures == {}

@@ -1,0 +1,120 @@
+"""Group wrong code answers that behave alike, so that one comment can go to all of them."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from autograder.marking.code_answers import CodeAnswer, read_code_answers
+from autograder.record.signatures import Signature
+
+__all__ = ["BehaviourGroup", "CodeAnswer", "group_answers", "read_code_answers"]
+
+# How far two values may differ, by the dtype of their tensors: more than reordered arithmetic does, and less than any mistake measured.
+TOLERANCES = {"d": 1e-6, "f": 1e-3, "h": 1e-2, "b": 4e-2}
+_REPRESENTATIVES = 3
+
+
+@dataclass(frozen=True)
+class BehaviourGroup:
+    """Answers to one exercise that failed the same rows and returned the same.
+
+    Attributes:
+        key: its name, the same whenever the same answers are grouped, in any order.
+        members: the answers, by student.
+        lost_points: the points that all members lost together.
+        follows_from: other exercises that every member's cell uses and every member got wrong too: the mistake may be there.
+        representatives: up to three members whose texts differ, the most frequent text first.
+    """
+
+    key: str
+    members: tuple[CodeAnswer, ...]
+    lost_points: float
+    follows_from: tuple[str, ...]
+    representatives: tuple[CodeAnswer, ...]
+
+    @property
+    def diagnosis(self) -> str | None:
+        """The diagnosis that most members were told; None if most were told none."""
+        counts = Counter(answer.diagnosis for answer in self.members)
+        return min(counts, key=lambda text: (-counts[text], text or ""))
+
+
+def group_answers(answers: Sequence[CodeAnswer]) -> list[BehaviourGroup]:
+    """Return the answers in groups, those that lost most points first; groups of equal diagnosis follow the largest of them.
+
+    Answers without a signature are grouped by failed rows and messages, apart from those with one.
+    """
+    buckets: defaultdict[tuple[str, ...], list[CodeAnswer]] = defaultdict(list)
+    for answer in answers:
+        buckets[_exact_key(answer)].append(answer)
+    groups = [_group(key, members) for key, bucket in buckets.items() for members in _clusters(bucket)]
+    return _equal_diagnoses_together(groups)
+
+
+def _exact_key(answer: CodeAnswer) -> tuple[str, ...]:
+    """Return what has to be equal in two members of a group."""
+    signature = answer.signature
+    if signature is None:
+        return (answer.exercise, "messages", answer.message, *answer.failed_rows)
+    return (answer.exercise, signature.sheet, signature.structure, signature.kinds, *answer.failed_rows)
+
+
+def _clusters(bucket: Iterable[CodeAnswer]) -> list[list[CodeAnswer]]:
+    """Return a bucket's answers, each with the first leader whose values it shares.
+
+    The order is that of the values, not that of the students, so that the groups depend on nothing but what was returned.
+    """
+    clusters: list[list[CodeAnswer]] = []
+    for answer in sorted(bucket, key=lambda answer: (_values(answer), answer.student)):
+        near = (cluster for cluster in clusters if _alike(cluster[0].signature, answer.signature))
+        cluster = next(near, None)
+        if cluster is None:
+            clusters.append([answer])
+        else:
+            cluster.append(answer)
+    return clusters
+
+
+def _values(answer: CodeAnswer) -> tuple[float, ...]:
+    return answer.signature.values if answer.signature is not None else ()
+
+
+def _alike(leader: Signature | None, other: Signature | None) -> bool:
+    """Whether the values of two signatures of equal sheet and structure agree within their tolerances."""
+    if leader is None or other is None:
+        return leader is other
+    triples = zip(leader.kinds, leader.values, other.values, strict=True)
+    return all(abs(one - two) <= TOLERANCES.get(kind, 0.0) for kind, one, two in triples)
+
+
+def _group(key: tuple[str, ...], cluster: Sequence[CodeAnswer]) -> BehaviourGroup:
+    leader = [repr(value) for value in _values(cluster[0])]
+    members = tuple(sorted(cluster, key=lambda answer: answer.student))
+    shared = frozenset(members[0].wrong_calls).intersection(*(answer.wrong_calls for answer in members))
+    return BehaviourGroup(
+        key=hashlib.sha256(json.dumps([key, leader]).encode("utf-8", "backslashreplace")).hexdigest()[:16],
+        members=members,
+        lost_points=round(sum(answer.lost_points for answer in members), 6),
+        follows_from=tuple(sorted(shared)),
+        representatives=_representatives(members),
+    )
+
+
+def _representatives(members: Sequence[CodeAnswer]) -> tuple[CodeAnswer, ...]:
+    by_text: dict[str, list[CodeAnswer]] = {}
+    for answer in members:
+        by_text.setdefault("".join(answer.source.split()), []).append(answer)
+    most_frequent = sorted(by_text.values(), key=lambda same: (-len(same), same[0].student))
+    return tuple(same[0] for same in most_frequent[:_REPRESENTATIVES])
+
+
+def _equal_diagnoses_together(groups: Iterable[BehaviourGroup]) -> list[BehaviourGroup]:
+    by_points = sorted(groups, key=lambda group: (-group.lost_points, group.key))
+    first: dict[str, int] = {}
+    for position, group in enumerate(by_points):
+        first.setdefault(group.diagnosis or group.key, position)
+    return sorted(by_points, key=lambda group: first[group.diagnosis or group.key])  # stable: most points first within
