@@ -93,10 +93,10 @@ def _key(answer: CodeAnswer) -> str:
 
 
 def _group(key: str, members: list[CodeAnswer]) -> BehaviourGroup:
-    lost = sum(member.lost_points for member in members)
+    points = sum(member.lost_points for member in members)
     different = list({member.source: member for member in reversed(members)}.values())[::-1]
     shared = frozenset(members[0].wrong_calls).intersection(*(member.wrong_calls for member in members))
-    return BehaviourGroup(key, tuple(members), lost, tuple(sorted(shared)), tuple(different[:3]))
+    return BehaviourGroup(key, tuple(members), points, tuple(sorted(shared)), tuple(different[:3]))
 
 
 def _answer(student: str, exercise: ExerciseResult, source: str) -> CodeAnswer:

@@ -1,4 +1,4 @@
-"""A chapter with one question and a few answers, written straight into a gradebook and graded notebooks: nothing is run."""
+"""A chapter with an exercise, a question and a few answers, written straight into a gradebook and graded notebooks: nothing is run."""
 
 from __future__ import annotations
 
@@ -14,7 +14,9 @@ from typing import Any
 import pytest
 from nbgrader.api import Gradebook
 
+from autograder.checking.verdict import Diagnosis, Finding, Verdict
 from autograder.course.folder import Course
+from autograder.record.results import ExerciseResult, GradeResult, write_result
 
 CHAPTER = "03_scaled_dot_product"
 QUESTION = "question_root"
@@ -27,22 +29,68 @@ ANSWERS = {
     "eve": "Since the variance of the scores grows with the width.",
 }
 
+EXERCISE = "causal_mask"
+STUB = "def causal_mask(T, device=None):\n    # YOUR CODE HERE\n    raise NotImplementedError()"
+REFERENCE = "def causal_mask(T, device=None):\n    ### BEGIN SOLUTION\n    return lower(T)\n    ### END SOLUTION"
+UPPER = Diagnosis("upper triangle", "The mask shows the future.", "causal-mask")
+# Everybody's code; the first three behave alike, and eve's as the check says it.
+CODE = {
+    "ada": "def causal_mask(T, device=None):\n    return upper(T)",
+    "bob": "def causal_mask(T, device=None):\n    mask = upper(T)\n    return mask",
+    "cyd": "def causal_mask(T, device=None):\n    return upper(T)  # as in the lesson",
+    "dan": STUB,
+    "eve": "def causal_mask(T, device=None):\n    return lower(T).float()",
+    "fay": "def causal_mask(T, device=None):\n    return lower(T)",
+}
 
-def _cells(answer: str) -> list[dict[str, Any]]:
+
+def verdict_of(student: str) -> Verdict:
+    """Return what the check says about a student's code: 1 of 4 points, 3, or all."""
+    upper, floating, right = student in ("ada", "bob", "cyd"), student == "eve", student == "fay"
+    example = "causal_mask(2)\ngot       expected\n1 1       1 0\n0 1       1 1" if upper else ""
+    message = "it shows the future" if upper else "as it should be"
+    diagnosis = UPPER if upper else None
+    return Verdict(
+        EXERCISE,
+        CHAPTER,
+        (
+            Finding("values", "The mask is right.", 3, floating or right, message, diagnosis, example=example),
+            Finding("dtype", "The mask is boolean.", 1, upper or right, "it is float32" if floating else "bool"),
+        ),
+    )
+
+
+def write_outcome(course: Course, student: str, verdict: Verdict | None, error: str = "") -> None:
+    """Write what grading a student's code gave."""
+    score = verdict.score if verdict else 0.0
+    exercise = ExerciseResult(EXERCISE, score, 4.0, verdict, error)
+    write_result(course, GradeResult(student, CHAPTER, "graded", exercises=(exercise,)))
+
+
+def _cells(answer: str, code: str) -> list[dict[str, Any]]:
     plain = {"grade": False, "locked": True, "solution": False, "task": False, "schema_version": 3}
     prompt = {"nbgrader": {**plain, "grade_id": "prompt_root", "cell_type": "markdown"}}
     own = {**plain, "grade": True, "locked": False, "solution": True, "grade_id": QUESTION, "points": 4}
+    stub = {"nbgrader": {**plain, "solution": True, "locked": False, "grade_id": EXERCISE, "cell_type": "code"}}
     return [
+        {
+            "cell_type": "markdown",
+            "id": "h",
+            "metadata": {},
+            "source": "## 1 · Causal mask: `causal_mask`\n\nWrite it.",
+        },
+        {"cell_type": "code", "id": "s", "metadata": stub, "source": code, "outputs": [], "execution_count": None},
         {"cell_type": "markdown", "id": "p", "metadata": prompt, "source": "## 9 · Why the root?\n\nSay why."},
         {"cell_type": "markdown", "id": "q", "metadata": {"nbgrader": own}, "source": answer},
     ]
 
 
-def write_answer(course: Course, student: str, answer: str, step: str = "autograded") -> None:
-    """Write a student's graded notebook; with the step ``release`` the chapter's own."""
+def write_answer(course: Course, student: str, answer: str = "", step: str = "autograded", code: str = "") -> None:
+    """Write a student's graded notebook; with the step ``release`` or ``source`` the chapter's own."""
+    answer, code = answer or ANSWERS.get(student, BLANK), code or CODE.get(student, STUB)
     folder = course.folder(step, student, CHAPTER)
     folder.mkdir(parents=True, exist_ok=True)
-    notebook = {"cells": _cells(answer), "metadata": {}, "nbformat": 4, "nbformat_minor": 5}
+    notebook = {"cells": _cells(answer, code), "metadata": {}, "nbformat": 4, "nbformat_minor": 5}
     (folder / f"{CHAPTER}.ipynb").write_text(json.dumps(notebook), encoding="utf-8")
 
 
@@ -54,6 +102,7 @@ def graded(tmp_path_factory: pytest.TempPathFactory) -> Path:
     os.environ["PATH"] = f"{Path(sys.executable).parent}{os.pathsep}{path}"
     course = Course.open(tmp_path_factory.mktemp("graded") / "course", create=True)
     write_answer(course, ".", BLANK, "release")
+    write_answer(course, ".", BLANK, "source", REFERENCE)
     with Gradebook(course.gradebook_url, "tfcourse") as book:
         book.add_assignment(CHAPTER)
         book.add_notebook(CHAPTER, CHAPTER)
@@ -63,13 +112,22 @@ def graded(tmp_path_factory: pytest.TempPathFactory) -> Path:
         book.add_source_cell(QUESTION, *about, cell_type="markdown", source=BLANK, locked=False)
         text = "## 9 · Why the root?\n\nSay why."
         book.add_source_cell("prompt_root", *about, cell_type="markdown", source=text, locked=True)
-        for student, answer in ANSWERS.items():
+        book.add_grade_cell(f"test_{EXERCISE}", *about, max_score=4, cell_type="code")
+        book.add_solution_cell(EXERCISE, *about)
+        book.add_source_cell(EXERCISE, *about, cell_type="code", source=STUB, locked=False)
+        book.add_source_cell(f"test_{EXERCISE}", *about, cell_type="code", source="check(causal_mask)", locked=True)
+        for student in CODE:
+            answer = ANSWERS.get(student, BLANK)
             book.add_student(student)
             book.add_submission(CHAPTER, student)
             write_answer(course, student, answer)
             grade = book.find_grade(QUESTION, *about, student)
             grade.needs_manual_grade = answer != BLANK
             grade.auto_score = 0.0 if answer == BLANK else None
+            verdict = verdict_of(student)
+            write_outcome(course, student, verdict if student != "dan" else None, "not written yet")
+            test = book.find_grade(f"test_{EXERCISE}", *about, student)
+            test.auto_score, test.needs_manual_grade = verdict.score if student != "dan" else 0.0, False
         book.db.commit()
     os.environ["PATH"] = path
     return course.root
