@@ -61,8 +61,8 @@ def _question(
 
 def _kind(part: ExerciseResult) -> str:
     if part.score >= part.max_score:
-        return "all points"
-    return "some points" if part.score > 0 else "no points"
+        return "all"
+    return "some" if part.score > 0 else "no"
 
 
 def bar(counts: Mapping[str, int]) -> list[dict[str, Any]]:
@@ -70,7 +70,7 @@ def bar(counts: Mapping[str, int]) -> list[dict[str, Any]]:
 
     Were a small part left out, the rest would tell its size.
     """
-    parts = [(name, counts.get(name, 0)) for name in ("all points", "some points", "no points")]
+    parts = [(name, counts.get(name, 0)) for name in ("all", "some", "no")]
     parts = [(name, count) for name, count in parts if count]
     while (
         len(parts) > 1

@@ -17,7 +17,7 @@ function make(kind, text = "", className = "") {
 function drawBar(parts) {
   const bar = document.createElementNS("http://www.w3.org/2000/svg", "svg");
   const total = parts.reduce((sum, part) => sum + part.count, 0);
-  const label = parts.map((part) => `${part.count} ${part.name}`).join(", ");
+  const label = parts.map((part) => `${part.count} with ${part.name} points`).join(", ");
   bar.setAttribute("viewBox", "0 0 100 6");
   bar.setAttribute("preserveAspectRatio", "none");
   bar.setAttribute("aria-hidden", "true");
@@ -25,7 +25,7 @@ function drawBar(parts) {
   parts.forEach((part) => {
     const piece = document.createElementNS("http://www.w3.org/2000/svg", "rect");
     const width = (100 * part.count) / total;
-    const kind = part.name.includes(" or ") ? "mixed" : part.name.split(" ")[0];
+    const kind = part.name.includes(" or ") ? "mixed" : part.name;
     Object.entries({ x: start, y: 0, width, height: 6, class: `part-${kind}` }).forEach(([key, value]) => piece.setAttribute(key, value));
     bar.append(piece);
     start += width;
@@ -82,7 +82,7 @@ function draw() {
   drawn = now;
   const at = document.activeElement?.closest?.("#questions li");
   const index = at ? [...byId("questions").children].indexOf(at) : -1;
-  byId("graded").textContent = state.graded === null ? "Fewer than 3 are graded" : `${state.graded} are graded`;
+  byId("graded").textContent = state.graded === null ? "Fewer than 3 submissions are graded" : `${state.graded} submissions are graded`;
   drawQuestions();
   drawDetail();
   if (index >= 0) byId("questions").children[index]?.querySelector("button").focus();

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
+import re
 import shutil
 import sqlite3
 import sys
@@ -13,9 +15,14 @@ from typing import Any
 
 import pytest
 from nbgrader.api import Gradebook
+from tornado.httpclient import AsyncHTTPClient, HTTPResponse
 
+from autograder.authoring.rubrics import Rubric
 from autograder.checking.verdict import Diagnosis, Finding, Verdict
 from autograder.course.folder import Course
+from autograder.marking.live import LiveApplication
+from autograder.marking.local_server import LocalApplication
+from autograder.marking.server import MarkingApplication
 from autograder.record.results import ExerciseResult, GradeResult, write_result
 
 CHAPTER = "03_scaled_dot_product"
@@ -151,3 +158,60 @@ def dump(course: Course) -> Callable[[], list[str]]:
             connection.close()
 
     return write
+
+
+class Client:
+    """A running server, and a browser's cookies for it."""
+
+    def __init__(self, application: LocalApplication) -> None:
+        self.application = application
+        self.cookies: dict[str, str] = {}
+
+    async def ask(self, path: str, *, data: Any = None, **headers: str) -> HTTPResponse:
+        cookie = "; ".join(f"{name}={value}" for name, value in self.cookies.items())
+        sent = {"Cookie": cookie} | {name.replace("_", "-"): value for name, value in headers.items()}
+        body = None if data is None else json.dumps(data)
+        address = self.address.partition("/open")[0] + path
+        client = AsyncHTTPClient(force_instance=True)
+        response = await client.fetch(
+            address,
+            method="GET" if data is None else "POST",
+            body=body,
+            headers=sent,
+            follow_redirects=False,
+            raise_error=False,
+        )
+        for line in response.headers.get_list("Set-Cookie"):
+            name, value = line.partition(";")[0].split("=", 1)
+            self.cookies[name] = value
+        return response
+
+    async def sign_in(self) -> HTTPResponse:
+        return await self.ask("/open?token=" + self.address.partition("token=")[2])
+
+    async def page(self, question: str = QUESTION) -> tuple[str, list[dict[str, str]]]:
+        """Return the XSRF token, and the members of every group on a question's page."""
+        text = (await self.ask(f"/question/{question}")).body.decode()
+        members = [json.loads(found.replace("&quot;", '"')) for found in re.findall(r'data-members="([^"]*)"', text)]
+        return re.search(r'name="xsrf" content="([^"]*)"', text).group(1), members
+
+
+@pytest.fixture
+def visit(course):
+    """Return a function that runs a visit to a server of the course."""
+
+    def run(steps: Any, *, names: bool = False, live: bool = False) -> Any:
+        async def visited() -> Any:
+            rubrics = {QUESTION: Rubric(QUESTION, "Because.", "- 2 points: why\n- 2 points: how")}
+            application = MarkingApplication(course, CHAPTER, "a marker", rubrics, names=names)
+            client = Client(LiveApplication(application.reader) if live else application)
+            server, client.address = client.application.listen_locally()
+            try:
+                return await steps(client)
+            finally:
+                server.stop()
+                await server.close_all_connections()
+
+        return asyncio.run(visited())
+
+    return run
