@@ -90,6 +90,7 @@ def test_hostile_code_is_shown_and_never_runs(chromium, course: Course) -> None:
         assert page.locator("article :is(script, img, iframe, a, form, input:not([type=checkbox]), svg)").count() == 0
         assert page.evaluate("window.hostile") is None
         page.goto(live)
+        page.locator("#questions li").first.wait_for()
         page.keyboard.press("r")
         page.locator("#detail article").wait_for()
         assert "hostile" not in page.content()

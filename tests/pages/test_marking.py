@@ -192,6 +192,7 @@ def test_marking_page_is_accessible(
     options = {"color_scheme": theme, "viewport": {"width": width, "height": 900}, "bypass_csp": True}
     page = online(addresses[1], "", **options) if shown == "live" else online(addresses[0], shown, **options)
     if shown == "live":
+        page.locator("#questions li").first.wait_for()
         page.keyboard.press("r")
         page.locator("#detail article").wait_for()
     page.evaluate("document.querySelectorAll('details').forEach(element => element.open = true)")
