@@ -25,17 +25,19 @@ def _user() -> str:
 @click.command()
 @click.argument("chapter", metavar="CHAPTER")
 @course_option
+@click.option("--live", is_flag=True, help="Also start the live view for a projector, at an address of its own.")
 @click.option("--names", is_flag=True, help="Show who wrote each answer. [default: anonymous]")
 @click.option("--marker", metavar="NAME", help="Who marks, for the history. [default: your user name]")
 @click.option("--port", type=click.IntRange(0, 65535), default=0, help="The port. [default: a free one]")
 @click.option("--no-browser", is_flag=True, help="Print the address and open no browser.")
 @command
 def mark(
-    chapter: str, course_dir: Path | None, names: bool, marker: str | None, port: int, no_browser: bool
+    chapter: str, course_dir: Path | None, live: bool, names: bool, marker: str | None, port: int, no_browser: bool
 ) -> CommandResult:
-    """Mark written answers on a page on this machine.
+    """Mark code and written answers on a page on this machine.
 
-    The rubric stands beside the answers; identical answers are marked together. Marks and comments go into nbgrader's gradebook.
+    Code answers that behave alike are marked together, written answers if they are identical. Marks and comments go into nbgrader's
+    gradebook. The live view shows counts, diagnoses and titles of rows, and no student's work; the browser then opens that view alone.
 
     Example:
       tfcourse mark 03
@@ -43,6 +45,7 @@ def mark(
     from autograder.authoring.rubrics import read_rubrics
     from autograder.course.folder import Course
     from autograder.gradebook.reader import released_chapters
+    from autograder.marking.live import LiveApplication
     from autograder.marking.server import MarkingApplication
 
     course = Course.open(course_folder(course_dir))
@@ -56,14 +59,21 @@ def mark(
         rubrics = read_rubrics(project / "chapters" / name / "rubrics.md")
     application = MarkingApplication(course, name, marker or _user(), rubrics, names=names)
     application.marks.recover()
-    waiting = sum(question.waiting for question in application.questions())
+    questions = application.questions()
+    waiting = sum(question.waiting for question in questions if not question.is_code)
+    code = sum(question.waiting for question in questions if question.is_code)
 
     async def serve() -> None:
         try:
             _, address = application.listen_locally(port)
         except OSError as error:
             raise CourseError(f"port {port} cannot be used ({error.strerror})", do="Choose another --port.") from None
-        click.echo(f"{waiting} answers wait. Mark them at {address}\nStop with Ctrl-C; every mark is kept.", err=True)
+        click.echo(f"{waiting} answers wait, {code} code answers lost points and are not marked.", err=True)
+        click.echo(f"Mark them at {address}\nStop with Ctrl-C; every mark is kept.", err=True)
+        if live:
+            # The marking page shows students' work: on a projector only the live view may open by itself.
+            _, address = LiveApplication(application.reader).listen_locally()
+            click.echo(f"The live view is at {address}", err=True)
         if not no_browser:
             webbrowser.open(address)
         await asyncio.Event().wait()

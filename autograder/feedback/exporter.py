@@ -47,6 +47,7 @@ class LoadGrades(GetGrades):  # type: ignore[misc]
                 if mark := marks.get(grade.cell.name):
                     mark["score"], mark["points"] = grade.score, grade.max_score
                     mark["pending"] = bool(grade.needs_manual_grade)
+                    mark["auto_score"], mark["by_hand"] = grade.auto_score, grade.manual_score is not None
             for comment in comments:
                 if mark := marks.get(comment.cell.name):
                     mark["comment"] = comment.comment

@@ -41,6 +41,7 @@ class Part:
         work: what the student wrote, as HTML.
         name: the exercise's name in the code.
         answered: whether there is anything to read; of a question.
+        check_score: points that the check gave to code whose points a person has set; None if no person has.
     """
 
     anchor: str
@@ -56,6 +57,7 @@ class Part:
     work: str = ""
     name: str = ""
     answered: bool = True
+    check_score: float | None = None
 
     @property
     def share(self) -> float:
@@ -76,6 +78,8 @@ class Part:
             return "not read yet"
         if self.kind == "question":
             return "no answer" if not self.answered else ("with a comment" if self.comment else "")
+        if self.check_score is not None:
+            return "points set by your grader"
         if self.verdict is None:
             return self.error
         if self.verdict.passed:
@@ -222,6 +226,7 @@ def _exercise(cell: Any, name: str, stub: Any, title: str, cause: str) -> Part:
         error=error,
         comment=_comment(stub) if stub is not None else "",
         work=python(stub.source) if stub is not None else "",
+        check_score=float(mark.get("auto_score") or 0) if mark.get("by_hand") else None,
     )
 
 

@@ -1,1 +1,1 @@
-"""Mark written answers by hand: read them from the gradebook, order them, write points and comments, and take them back."""
+"""Mark code and written answers by hand: group or order them, write points and comments, undo, and show the class live."""

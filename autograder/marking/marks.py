@@ -14,8 +14,9 @@ from sqlalchemy.exc import SQLAlchemyError
 from autograder.course.folder import Course
 from autograder.course.known_errors import as_course_error
 from autograder.errors import CourseError
+from autograder.marking.code_questions import ChapterReader
 from autograder.marking.journal import Change, Entry, MarksJournal
-from autograder.marking.questions import Answer, MarkState, Question, read_questions
+from autograder.marking.questions import Answer, MarkState, Question
 
 
 class StaleMarkError(CourseError):
@@ -42,9 +43,12 @@ class Marks:
     def __init__(self, course: Course, chapter: str, marker: str) -> None:
         self.course, self.chapter, self.marker = course, chapter, marker
         self.journal = MarksJournal(course)
+        self.reader = ChapterReader(course, chapter)
 
     def give(self, question: str, versions: Mapping[str, str], points: float | None, comment: str) -> Entry:
         """Give points and a comment to the answers of some students.
+
+        The points of code go to its test cell, the comment to its solution cell; an answer in words has one cell for both.
 
         Args:
             question: the grade id of the answer cell.
@@ -80,7 +84,7 @@ class Marks:
         entry = next((entry for entry in self.history() if entry.id == entry_id), None)
         if entry is None:
             raise CourseError(f"there is no mark {entry_id!r} to undo", where=self.journal.path)
-        answers = {answer.student: answer for answer in self._question(entry.question).answers}
+        answers = self._all_answers(entry.question)
         current = {student: answer.state for student, answer in answers.items()}
         skipped = tuple(student for student, change in entry.changes.items() if current.get(student) != change.after)
         changes = {
@@ -99,7 +103,7 @@ class Marks:
         """Finish the journal after a crash: an entry without an end reached the gradebook or did not, all of it or none."""
         unfinished = [entry for entry in self.journal.entries()[1] if entry.chapter == self.chapter]
         for entry in unfinished:
-            answers = {answer.student: answer for answer in self._question(entry.question).answers}
+            answers = self._all_answers(entry.question)
             written = any(
                 student in answers and answers[student].state == change.after != change.before
                 for student, change in entry.changes.items()
@@ -107,10 +111,15 @@ class Marks:
             (self.journal.commit if written else self.journal.abort)(entry.id)
 
     def _question(self, name: str) -> Question:
-        for question in read_questions(self.course, self.chapter):
-            if question.name == name:
-                return question
-        raise CourseError(f"there is no question {name!r} in {self.chapter}")
+        question = self.reader.question(name)
+        if question is None:
+            raise CourseError(f"there is no question {name!r} in {self.chapter}")
+        return question
+
+    def _all_answers(self, name: str) -> dict[str, Answer]:
+        """Return all answers to a question: a mark can be undone after a second grading took its answer off the page."""
+        question = self._question(name)
+        return {answer.student: answer for answer in (*question.answers, *question.others)}
 
     def _write(
         self, question: str, changes: Mapping[str, Change], answers: Mapping[str, Answer], undoes: str = ""

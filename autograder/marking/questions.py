@@ -1,13 +1,13 @@
-"""Read a chapter's written answers, and what the gradebook holds about each of them."""
+"""Read a chapter's written answers, and what the gradebook holds about each answer."""
 
 from __future__ import annotations
 
 import hashlib
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from nbgrader.api import Assignment as ReleasedAssignment
 from nbgrader.api import (
@@ -25,6 +25,9 @@ from sqlalchemy import select
 from autograder.course.folder import Course
 from autograder.gradebook.reader import open_gradebook
 from autograder.submission.manifest import Manifest, SourceCell, released_manifest
+
+if TYPE_CHECKING:
+    from autograder.marking.behaviour_groups import BehaviourGroup, CodeAnswer
 
 _HEADING = re.compile(r"^#+ +(.+?) *$", re.MULTILINE)
 
@@ -60,11 +63,12 @@ class Answer:
 
     Attributes:
         student: the student's id.
-        text: the answer, Markdown.
+        text: the answer, Markdown or code.
         attachments: the cell's attachments.
         state: what the gradebook holds.
-        grade_id: the id of its row among the grades.
-        comment_id: the id of its row among the comments.
+        grade_id: the id of its row among the grades; the points of code are those of the test cell.
+        comment_id: the id of its row among the comments; the comment on code is that of the solution cell.
+        code: what the check made of code that lost points; None for an answer in words.
     """
 
     student: str
@@ -73,25 +77,37 @@ class Answer:
     state: MarkState
     grade_id: str
     comment_id: str
+    code: CodeAnswer | None = None
 
     @property
     def version(self) -> str:
-        """A hash of the text and the state: what a marker has to have seen before a mark is written."""
-        contents = json.dumps([self.text, self.state.to_json()], sort_keys=True)
+        """A hash of what the marker sees: the text, the state, and what the check made of code."""
+        verdict = [self.code.score, self.code.failed_rows, self.code.message] if self.code else []
+        contents = json.dumps([self.text, self.state.to_json(), *verdict], sort_keys=True)
         return hashlib.sha256(contents.encode()).hexdigest()[:16]
+
+    @property
+    def is_open(self) -> bool:
+        """Whether the answer waits for a marker: nbgrader asks for one, or code that lost points has neither points nor comment."""
+        untouched = self.code is not None and self.state.points is None and self.state.comment is None
+        return self.state.waiting or untouched
 
 
 @dataclass(frozen=True)
 class Question:
-    """A question that is answered in words.
+    """A question that is answered in words, or an exercise that is answered with code.
 
     Attributes:
-        name: the grade id of the answer cell, ``question_<topic>``.
+        name: the grade id of the answer cell: ``question_<topic>``, or an exercise's name.
         title: the first heading of the prompt.
         prompt: the prompt without that heading, Markdown.
         points: what the question is worth.
-        answers: the answers that are to be marked, by student.
-        blanks: how many students have left it blank; nbgrader gives them 0.
+        answers: the answers that are to be marked, by student; of code, those that lost points.
+        blanks: how many students have left it blank, which gives 0 points.
+        others: the other answers in the gradebook; their marks can be undone.
+        is_code: whether it is answered with code.
+        groups: code answers that behave alike, most lost points first.
+        reference: the reference solution of an exercise; empty if it is not known.
     """
 
     name: str
@@ -100,11 +116,26 @@ class Question:
     points: float
     answers: tuple[Answer, ...]
     blanks: int
+    others: tuple[Answer, ...] = ()
+    is_code: bool = False
+    groups: tuple[BehaviourGroup, ...] = ()
+    reference: str = ""
 
     @property
     def waiting(self) -> int:
         """How many answers wait for a marker."""
-        return sum(answer.state.waiting for answer in self.answers)
+        return sum(answer.is_open for answer in self.answers)
+
+    @property
+    def lost_points(self) -> float:
+        """Points that the check took off the answers listed."""
+        return sum(group.lost_points for group in self.groups)
+
+    @property
+    def groups_done(self) -> int:
+        """How many groups have no answer that waits."""
+        waiting = {answer.student for answer in self.answers if answer.is_open}
+        return sum(waiting.isdisjoint(member.student for member in group.members) for group in self.groups)
 
 
 def folded(text: str) -> str:
@@ -124,20 +155,18 @@ def read_questions(course: Course, chapter: str) -> list[Question]:
     """
     manifest = released_manifest(course, chapter)
     cells = [cell for cell in manifest.cells if cell.is_answer]
-    sources: dict[str, Mapping[str, Any]] = {}
-    by_cell: dict[str, list[Answer]] = {cell.name: [] for cell in cells}
-    for name, student, grade, comment in _rows(course, chapter):
-        if name not in by_cell:
-            continue
-        if student not in sources:
-            sources[student] = _notebook_cells(course, chapter, student)
-        cell = sources[student].get(name)
-        if cell is not None:
-            state = MarkState(grade.manual_score, bool(grade.needs_manual_grade), comment.manual_comment)
-            text = cell["source"] if isinstance(cell["source"], str) else "".join(cell["source"])
-            answer = Answer(student, text, cell.get("attachments"), state, grade.id, comment.id)
-            by_cell[name].append(answer)
-    return [_question(manifest, cell, by_cell[cell.name]) for cell in cells]
+    marks = read_marks(course, chapter)
+    students = {student for cell in cells for student in marks.students(cell.name, cell.name)}
+    sources = {student: notebook_cells(course, chapter, student) for student in sorted(students)}
+    return [_question(manifest, cell, _answers(cell.name, marks, sources)) for cell in cells]
+
+
+def _answers(name: str, marks: MarkRows, sources: Mapping[str, Mapping[str, Any]]) -> list[Answer]:
+    answers = []
+    for student in marks.students(name, name):
+        if (cell := sources[student].get(name)) is not None:
+            answers.append(marks.answer(student, name, name, source_text(cell), cell.get("attachments")))
+    return answers
 
 
 def _question(manifest: Manifest, cell: SourceCell, answers: list[Answer]) -> Question:
@@ -146,8 +175,9 @@ def _question(manifest: Manifest, cell: SourceCell, answers: list[Answer]) -> Qu
     heading = _HEADING.search(prompt)
     title = heading.group(1) if heading else cell.name
     written = tuple(answer for answer in answers if not _is_blank(answer, cell))
+    blank = tuple(answer for answer in answers if _is_blank(answer, cell))
     prompt = _HEADING.sub("", prompt, count=1).strip()
-    return Question(cell.name, title, prompt, cell.points, written, len(answers) - len(written))
+    return Question(cell.name, title, prompt, cell.points, written, len(blank), blank)
 
 
 def _is_blank(answer: Answer, cell: SourceCell) -> bool:
@@ -156,13 +186,38 @@ def _is_blank(answer: Answer, cell: SourceCell) -> bool:
     return untouched and folded(answer.text) in ("", folded(cell.source))
 
 
-def _rows(course: Course, chapter: str) -> Iterator[tuple[str, str, Grade, Comment]]:
-    """Yield cell name, student, grade and comment of every answer in the gradebook, by student."""
+@dataclass(frozen=True)
+class MarkRows:
+    """The rows of a chapter's grades and comments in the gradebook, each by cell and student."""
+
+    grades: Mapping[tuple[str, str], Grade]
+    comments: Mapping[tuple[str, str], Comment]
+
+    def students(self, grade_cell: str, comment_cell: str) -> list[str]:
+        """Return the students who have both rows, in order."""
+        graded = {student for name, student in self.grades if name == grade_cell}
+        return sorted(student for name, student in self.comments if name == comment_cell and student in graded)
+
+    def answer(
+        self,
+        student: str,
+        grade_cell: str,
+        comment_cell: str,
+        text: str,
+        attachments: Any = None,
+        code: CodeAnswer | None = None,
+    ) -> Answer:
+        """Return a student's answer with what the gradebook holds about it."""
+        grade, comment = self.grades[grade_cell, student], self.comments[comment_cell, student]
+        state = MarkState(grade.manual_score, bool(grade.needs_manual_grade), comment.manual_comment)
+        return Answer(student, text, attachments, state, grade.id, comment.id, code)
+
+
+def read_marks(course: Course, chapter: str) -> MarkRows:
+    """Return what the gradebook holds about a chapter's answers."""
     with open_gradebook(course) as gradebook:
         grades = _marks(gradebook, Grade, GradeCell, chapter)
-        comments = _marks(gradebook, Comment, SolutionCell, chapter)
-        for key in sorted(grades.keys() & comments.keys(), key=lambda key: key[1]):
-            yield *key, grades[key], comments[key]
+        return MarkRows(grades, _marks(gradebook, Comment, SolutionCell, chapter))
 
 
 def _marks(gradebook: Any, kind: Any, cells: Any, chapter: str) -> dict[tuple[str, str], Any]:
@@ -179,7 +234,12 @@ def _marks(gradebook: Any, kind: Any, cells: Any, chapter: str) -> dict[tuple[st
     return {(name, student): mark for name, student, mark in rows}
 
 
-def _notebook_cells(course: Course, chapter: str, student: str) -> dict[str, Mapping[str, Any]]:
+def source_text(cell: Mapping[str, Any]) -> str:
+    """Return a cell's source, which a notebook holds as one string or as lines."""
+    return cell["source"] if isinstance(cell["source"], str) else "".join(cell["source"])
+
+
+def notebook_cells(course: Course, chapter: str, student: str) -> dict[str, Mapping[str, Any]]:
     """Return the cells of a graded notebook by grade id; none if it cannot be read."""
     path = course.folder("autograded", student, chapter) / f"{chapter}.ipynb"
     try:

@@ -2,43 +2,27 @@
 
 from __future__ import annotations
 
-import hmac
 import secrets
-from collections.abc import Awaitable, Mapping
-from pathlib import Path
-from typing import Any
+from collections.abc import Mapping
+from typing import ClassVar
 
-from tornado.escape import json_decode
-from tornado.httpserver import HTTPServer
-from tornado.netutil import bind_sockets
-from tornado.web import Application, HTTPError, RequestHandler, StaticFileHandler
+from tornado.web import HTTPError
 
 from autograder.authoring.rubrics import Rubric
 from autograder.course.folder import Course
 from autograder.errors import CourseError
-from autograder.feedback.markup import markdown, points_text
+from autograder.marking.code_page import code_groups, mark_text
+from autograder.marking.code_text import diff_lines, shortened_lines
+from autograder.marking.local_server import LocalApplication, LocalHandler
 from autograder.marking.marks import Marks, StaleMarkError
 from autograder.marking.page_data import Pseudonyms, rubric_items, shown_groups
-from autograder.marking.questions import Question, read_questions
+from autograder.marking.questions import Question
 
-HERE = Path(__file__).parent
 COOKIE = "tfcourse_mark"
-_HEADERS = {
-    "Content-Security-Policy": (
-        "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "
-        "base-uri 'none'; form-action 'self'; frame-ancestors 'none'"
-    ),
-    "Cache-Control": "no-store",
-    "X-Content-Type-Options": "nosniff",
-    "Referrer-Policy": "no-referrer",
-    "Cross-Origin-Opener-Policy": "same-origin",
-    "Cross-Origin-Resource-Policy": "same-origin",
-}
-_MOST_BYTES = 200_000
 _LONGEST_COMMENT = 20_000
 
 
-class MarkingApplication(Application):
+class MarkingApplication(LocalApplication):
     """The page's handlers and what they share.
 
     Args:
@@ -49,129 +33,46 @@ class MarkingApplication(Application):
         names: whether the page shows who wrote an answer.
     """
 
+    cookie: ClassVar[str] = COOKIE
+
     def __init__(
         self, course: Course, chapter: str, marker: str, rubrics: Mapping[str, Rubric], *, names: bool = False
     ) -> None:
-        self.course, self.chapter, self.rubrics, self.names = course, chapter, rubrics, names
+        self.course, self.rubrics, self.names = course, rubrics, names
         self.marks = Marks(course, chapter, marker)
-        self.token = secrets.token_urlsafe(32)
-        self.session = secrets.token_urlsafe(32)
+        self.reader = self.marks.reader
         self.pseudonyms = Pseudonyms(secrets.token_bytes(32))
-        self.hosts: frozenset[str] = frozenset()
         super().__init__(
+            chapter,
             [
                 ("/", QuestionsHandler),
-                ("/open", OpenHandler),
                 (r"/question/(\w+)", QuestionHandler),
                 (r"/question/(\w+)/give", GiveHandler),
+                (r"/question/(\w+)/code/([0-9a-f]{16})", CodeHandler),
                 ("/history", HistoryHandler),
                 ("/undo", UndoHandler),
-                (r"/static/(.*)", PageFileHandler, {"path": str(HERE / "static")}),
             ],
-            template_path=str(HERE / "templates"),
-            autoescape="xhtml_escape",
-            xsrf_cookies=True,
-            xsrf_cookie_kwargs={"httponly": True, "samesite": "Strict"},
-            default_handler_class=MissingHandler,
-            compress_response=False,
         )
-
-    def listen_locally(self, port: int = 0) -> tuple[HTTPServer, str]:
-        """Listen on this machine only, and return the server and the address that opens the page.
-
-        Args:
-            port: the port; 0 takes a free one.
-        """
-        sockets = bind_sockets(port, "127.0.0.1")
-        server = HTTPServer(self, max_body_size=_MOST_BYTES, max_buffer_size=_MOST_BYTES)
-        server.add_sockets(sockets)
-        bound = sockets[0].getsockname()[1]
-        self.hosts = frozenset({f"127.0.0.1:{bound}", f"localhost:{bound}"})
-        return server, f"http://127.0.0.1:{bound}/open?token={self.token}"
 
     def questions(self) -> list[Question]:
         """Return the chapter's questions as they are now."""
-        return read_questions(self.course, self.chapter)
+        return self.reader.questions()
 
 
-class LocalHandler(RequestHandler):
-    """A handler that answers only this browser: the right Host, the session's cookie, no foreign origin."""
+class MarkingHandler(LocalHandler):
+    """A handler of the marking page."""
 
     application: MarkingApplication
-    needs_session = True
-
-    def set_default_headers(self) -> None:
-        """Forbid everything that the page does not need."""
-        self.clear_header("Server")
-        for name, value in _HEADERS.items():
-            self.set_header(name, value)
-
-    def prepare(self) -> Awaitable[None] | None:
-        """Refuse requests of other sites and of other programs."""
-        if self.request.host not in self.application.hosts:
-            raise HTTPError(403, reason="Wrong host")
-        origin = self.request.headers.get("Origin")
-        if origin is not None and origin.removeprefix("http://") != self.request.host:
-            raise HTTPError(403, reason="Wrong origin")
-        cookie = self.get_cookie(COOKIE, "") or ""
-        if self.needs_session and not hmac.compare_digest(cookie.encode(), self.application.session.encode()):
-            raise HTTPError(403, reason="Open the address that tfcourse mark has printed")
-        return None
-
-    def write_error(self, status_code: int, **kwargs: Any) -> None:
-        """Say what is wrong, without a traceback."""
-        error = kwargs.get("exc_info", (None, None, None))[1]
-        message = str(error) if isinstance(error, CourseError) else self._reason
-        self.set_header("Content-Type", "application/json")
-        self.finish({"error": message})
-
-    def show(self, template: str, **values: Any) -> None:
-        """Render a template with what all of them use."""
-        shared = {"chapter": self.application.chapter, "points_text": points_text, "markdown": markdown}
-        self.render(template, **shared, **values)
 
     def question(self, name: str) -> Question:
         """Return a question by its name."""
-        for question in self.application.questions():
-            if question.name == name:
-                return question
-        raise HTTPError(404, reason="No such question")
-
-    def body(self) -> dict[str, Any]:
-        """Return the request's JSON object."""
-        try:
-            data = json_decode(self.request.body)
-        except ValueError:
-            raise HTTPError(400, reason="Not JSON") from None
-        if not isinstance(data, dict):
-            raise HTTPError(400, reason="Not a JSON object")
-        return data
+        question = self.application.reader.question(name)
+        if question is None:
+            raise HTTPError(404, reason="No such question")
+        return question
 
 
-class MissingHandler(LocalHandler):
-    """Answers for every other address."""
-
-    def prepare(self) -> None:
-        """Refuse."""
-        super().prepare()
-        raise HTTPError(404)
-
-
-class OpenHandler(LocalHandler):
-    """Turns the token in the printed address into a cookie that no script can read."""
-
-    needs_session = False
-
-    def get(self) -> None:
-        """Set the cookie and go to the page; the token disappears from the address."""
-        token = self.get_query_argument("token", "")
-        if not hmac.compare_digest(token.encode(), self.application.token.encode()):
-            raise HTTPError(403, reason="Wrong token")
-        self.set_cookie(COOKIE, self.application.session, httponly=True, samesite="Strict", path="/")
-        self.redirect("/")
-
-
-class QuestionsHandler(LocalHandler):
+class QuestionsHandler(MarkingHandler):
     """Lists the questions."""
 
     def get(self) -> None:
@@ -179,27 +80,41 @@ class QuestionsHandler(LocalHandler):
         self.show("questions.html", questions=self.application.questions())
 
 
-class QuestionHandler(LocalHandler):
+class QuestionHandler(MarkingHandler):
     """Shows the answers to one question."""
 
     def get(self, name: str) -> None:
-        """Show the rubric beside the answers."""
+        """Show the answers beside the form, answers in words with their rubric."""
         question = self.question(name)
-        groups = shown_groups(question, self.application.pseudonyms, names=self.application.names)
-        rubric = self.application.rubrics.get(name)
-        comments = sorted({group.comment for group in groups if group.comment})
-        self.show(
-            "question.html",
-            question=question,
-            groups=groups,
-            rubric=rubric,
-            items=rubric_items(rubric),
-            comments=comments,
-            xsrf=self.xsrf_token.decode(),
-        )
+        comments = sorted({answer.state.comment for answer in question.answers if answer.state.comment})
+        values = {"question": question, "comments": comments, "xsrf": self.xsrf_token.decode()}
+        pseudonyms, names = self.application.pseudonyms, self.application.names
+        if question.is_code:
+            code = self.application.reader.graded_code()
+            groups = code_groups(question, code, pseudonyms, names=names)
+            self.show("code.html", groups=groups, rubric=None, items=[], **values)
+        else:
+            rubric = self.application.rubrics.get(name)
+            answers = shown_groups(question, pseudonyms, names=names)
+            self.show("question.html", groups=answers, rubric=rubric, items=rubric_items(rubric), **values)
 
 
-class GiveHandler(LocalHandler):
+class CodeHandler(MarkingHandler):
+    """Gives one member's code, which the page shows when it is asked for."""
+
+    def get(self, name: str, member: str) -> None:
+        """Send the code's lines, and its difference from the code that stands for its group."""
+        question = self.question(name)
+        student = self.application.pseudonyms.students(question).get(member)
+        answer = next((answer for answer in question.answers if answer.student == student), None)
+        if answer is None or answer.code is None:
+            raise HTTPError(404, reason="This answer is no longer here. Reload the page.")
+        group = next(group for group in question.groups if answer.code in group.members)
+        difference = diff_lines(group.representatives[0].source, answer.text)
+        self.write({"code": shortened_lines(answer.text), "difference": difference})
+
+
+class GiveHandler(MarkingHandler):
     """Gives a mark."""
 
     def post(self, name: str) -> None:
@@ -223,11 +138,20 @@ class GiveHandler(LocalHandler):
         except CourseError as error:
             raise HTTPError(400, reason=_one_line(error)) from None
         now = self.question(name)
-        fresh = {self.application.pseudonyms.of(name, answer.student): answer.version for answer in now.answers}
-        self.write({"entry": entry.id, "members": {m: fresh[m] for m in members}, "waiting": now.waiting})
+        fresh = {self.application.pseudonyms.of(name, answer.student): answer for answer in now.answers}
+        remaining = {member: fresh[member] for member in members if member in fresh}
+        self.write(
+            {
+                "entry": entry.id,
+                "members": {member: answer.version for member, answer in remaining.items()},
+                "states": {member: mark_text(answer) for member, answer in remaining.items()},
+                "open": [member for member, answer in remaining.items() if answer.is_open],
+                "waiting": now.waiting,
+            }
+        )
 
 
-class HistoryHandler(LocalHandler):
+class HistoryHandler(MarkingHandler):
     """Shows what was given."""
 
     def get(self) -> None:
@@ -238,7 +162,7 @@ class HistoryHandler(LocalHandler):
         self.show("history.html", entries=entries[::-1], undone=undone, xsrf=xsrf)
 
 
-class UndoHandler(LocalHandler):
+class UndoHandler(MarkingHandler):
     """Takes a mark back."""
 
     def post(self) -> None:
@@ -252,14 +176,6 @@ class UndoHandler(LocalHandler):
         count = len(undone.entry.changes) if undone.entry else 0
         names = list(undone.skipped) if self.application.names else []
         self.write({"undone": count, "skipped": len(undone.skipped), "names": names})
-
-
-class PageFileHandler(LocalHandler, StaticFileHandler):
-    """Serves the page's own script and style."""
-
-    def set_extra_headers(self, path: str) -> None:
-        """Keep nothing in the browser's cache."""
-        self.set_header("Cache-Control", "no-store")
 
 
 def _one_line(error: CourseError) -> str:

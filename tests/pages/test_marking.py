@@ -10,10 +10,12 @@ import pytest
 
 from autograder.authoring.rubrics import Rubric
 from autograder.course.folder import Course
+from autograder.marking.code_questions import ChapterReader
+from autograder.marking.live import LiveApplication
 from autograder.marking.questions import MarkState, read_questions
 from autograder.marking.server import MarkingApplication
 
-from ..autograder.marking.conftest import CHAPTER, QUESTION, course, graded  # noqa: F401
+from ..autograder.marking.conftest import CHAPTER, EXERCISE, QUESTION, course, graded  # noqa: F401
 from .test_report import THEMES, WCAG
 
 pytestmark = pytest.mark.browser
@@ -21,26 +23,34 @@ RUBRIC = Rubric(QUESTION, "The variance of a score is $D_h$.", "- 2 points: the 
 
 
 @pytest.fixture
-def address(course: Course) -> Iterator[str]:  # noqa: F811
-    """The address of a running server."""
+def addresses(course: Course) -> Iterator[tuple[str, str]]:  # noqa: F811
+    """The addresses of a running marking server and of its live view."""
     started: list[str] = []
     loops: list[asyncio.AbstractEventLoop] = []
     ready, end = threading.Event(), asyncio.Event()
 
     async def serve() -> None:
         loops.append(asyncio.get_running_loop())
-        server, at = MarkingApplication(course, CHAPTER, "a marker", {QUESTION: RUBRIC}).listen_locally()
-        started.append(at)
+        application = MarkingApplication(course, CHAPTER, "a marker", {QUESTION: RUBRIC})
+        servers = [application.listen_locally(), LiveApplication(application.reader).listen_locally()]
+        started.extend(at for _, at in servers)
         ready.set()
         await end.wait()
-        server.stop()
+        for server, _ in servers:
+            server.stop()
 
     thread = threading.Thread(target=lambda: asyncio.run(serve()))
     thread.start()
     assert ready.wait(30)
-    yield started[0]
+    yield started[0], started[1]
     loops[0].call_soon_threadsafe(end.set)
     thread.join()
+
+
+@pytest.fixture
+def address(addresses: tuple[str, str]) -> str:
+    """The address of a running marking server."""
+    return addresses[0]
 
 
 @pytest.fixture
@@ -48,15 +58,16 @@ def online(chromium) -> Iterator[Callable[..., object]]:
     """Return a function that opens the question in a browser that may reach this machine; a refusal by the CSP fails the test."""
     contexts, faults = [], []
 
-    def open_question(address: str, **options: object) -> object:
+    def open_question(address: str, title: str = "9 · Why the root?", **options: object) -> object:
         context = chromium.new_context(**options)
         contexts.append(context)
         page = context.new_page()
         page.on("console", lambda message: faults.append(message.text) if message.type == "error" else None)
         page.on("pageerror", lambda error: faults.append(str(error)))
         page.goto(address)
-        page.get_by_role("link", name="9 · Why the root?").click()
-        page.locator("article.current").wait_for()
+        if title:
+            page.get_by_role("link", name=title).click()
+            page.locator("article.current").wait_for()
         return page
 
     yield open_question
@@ -109,10 +120,81 @@ def test_help_opens_and_closes_by_keyboard(online, address: str) -> None:
     assert not page.get_by_role("dialog", name="Keys").is_visible()
 
 
+CODE_TITLE = "1 · Causal mask"
+
+
+def _code_states(course: Course) -> dict[str, MarkState]:  # noqa: F811
+    question = ChapterReader(course, CHAPTER).question(EXERCISE)
+    return {answer.student: answer.state for answer in question.answers}
+
+
+def test_code_is_marked_by_keyboard_alone(online, address: str, course: Course) -> None:  # noqa: F811
+    page = online(address, CODE_TITLE)
+    assert page.get_by_role("button", name="Give to 3").is_visible()
+    page.keyboard.press("m")
+    page.keyboard.press("Space")
+    page.get_by_role("button", name="Give to 2").wait_for()
+    page.keyboard.press("p")
+    page.keyboard.type("2.5")
+    page.keyboard.press("Escape")
+    page.keyboard.press("c")
+    page.keyboard.type("mind the future")
+    page.keyboard.press("Control+Enter")
+    page.get_by_role("status").get_by_text("Group 1: 2.5 points given to 2 of 3").wait_for()
+    assert _code_states(course)["bob"] == _code_states(course)["cyd"] == MarkState(2.5, False, "mind the future")
+    assert _code_states(course)["ada"] == MarkState(None, False, None)
+    # The member that was taken out is chosen now, with an empty form.
+    page.get_by_role("button", name="Give", exact=True).wait_for()
+    assert page.get_by_label("Points, of 4").input_value() == page.get_by_label("Comment").input_value() == ""
+    page.keyboard.press("c")
+    page.keyboard.type("see me")
+    page.keyboard.press("Control+Enter")
+    page.get_by_role("status").get_by_text("Group 1: comment kept to 1 of 3").wait_for()
+    assert _code_states(course)["ada"] == MarkState(None, False, "see me")
+    assert page.locator("article.current").get_attribute("data-name") == "Group 2"
+    for undone, key in (("Undone for 1.", "u"), ("Undone for 2.", "u")):
+        page.keyboard.press(key)
+        page.get_by_role("status").get_by_text(undone).wait_for()
+    assert set(_code_states(course).values()) == {MarkState(None, False, None)}
+
+
+def test_code_of_one_member_is_shown_and_marked(online, address: str, course: Course) -> None:  # noqa: F811
+    page = online(address, CODE_TITLE)
+    page.keyboard.press("m")
+    page.get_by_role("button", name="Show the code of Answer 1.2").focus()
+    page.keyboard.press("Enter")
+    page.locator("li pre.example").get_by_text("mask = upper(T)").wait_for()
+    page.get_by_role("button", name="Choose only Answer 1.2").focus()
+    page.keyboard.press("Enter")
+    page.keyboard.press("p")
+    page.keyboard.type("3")
+    page.keyboard.press("Control+Enter")
+    page.get_by_role("status").get_by_text("3 points given to 1 of 3").wait_for()
+    assert {student for student, state in _code_states(course).items() if state.points == 3} == {"bob"}
+
+
+def test_live_view_reveals_groups_by_keyboard(online, addresses: tuple[str, str]) -> None:
+    page = online(addresses[1], "")
+    page.get_by_text("1 group of 3 answers or more not shown yet").wait_for()
+    assert page.locator("#detail article").count() == 0
+    page.keyboard.press("r")
+    page.locator("#detail article").get_by_text("The mask shows the future.").wait_for()
+    page.keyboard.press("h")
+    page.locator("#detail article").wait_for(state="detached")
+
+
 @pytest.mark.parametrize("width", [390, 1280])
 @pytest.mark.parametrize("theme", THEMES)
-def test_marking_page_is_accessible(online, axe, address: str, theme: str, width: int) -> None:
-    page = online(address, color_scheme=theme, viewport={"width": width, "height": 900}, bypass_csp=True)
+@pytest.mark.parametrize("shown", ["9 · Why the root?", CODE_TITLE, "live"])
+def test_marking_page_is_accessible(
+    online, axe, addresses: tuple[str, str], theme: str, width: int, shown: str
+) -> None:
+    options = {"color_scheme": theme, "viewport": {"width": width, "height": 900}, "bypass_csp": True}
+    page = online(addresses[1], "", **options) if shown == "live" else online(addresses[0], shown, **options)
+    if shown == "live":
+        page.locator("#questions li").first.wait_for()
+        page.keyboard.press("r")
+        page.locator("#detail article").wait_for()
     page.evaluate("document.querySelectorAll('details').forEach(element => element.open = true)")
     violations = axe.run(page, options=WCAG).response["violations"]
     assert not [f"{item['id']}: {node['html'][:120]}" for item in violations for node in item["nodes"]]

@@ -6,6 +6,8 @@ const name = byId("question").dataset.name;
 const xsrf = document.querySelector("meta[name=xsrf]").content;
 const maximum = Number(byId("points").max);
 const store = `given ${name}`;
+// A page of code answers loads members.js as well.
+const hasMembers = typeof chosenMembers === "function";
 let current = -1;
 let busy = false;
 
@@ -25,13 +27,19 @@ function select(index, focus = true) {
   byId("points").value = draft.points;
   byId("comment").value = draft.comment;
   ticks.forEach((tick, at) => { tick.checked = draft.ticked.includes(at); });
-  const count = Object.keys(JSON.parse(article.dataset.members)).length;
-  byId("give").textContent = count > 1 ? `Give to ${count}` : "Give";
+  countChosen(article);
   byId("current").textContent = `Mark for ${article.dataset.name}`;
   if (focus) {
     article.focus({ preventScroll: true });
     article.scrollIntoView({ block: "nearest" });
   }
+}
+
+const membersOf = (article) => (hasMembers ? chosenMembers(article) : JSON.parse(article.dataset.members));
+
+function countChosen(article) {
+  const count = Object.keys(membersOf(article)).length;
+  byId("give").textContent = count === 1 ? "Give" : `Give to ${count}`;
 }
 
 function keepDraft() {
@@ -57,23 +65,37 @@ async function give() {
   if (!articles.length || !byId("points").reportValidity()) return;
   const at = current;
   const article = articles[at];
-  const members = JSON.parse(article.dataset.members);
+  const members = membersOf(article);
+  const count = Object.keys(members).length;
+  if (!count) { say("Choose at least one member.", true); return; }
   const text = byId("points").value;
   const comment = byId("comment").value;
   const points = text === "" ? null : Number(text);
+  if (points === null && !comment.trim() && !article.dataset.comment && hasMembers) { say("Enter points or a comment.", true); return; }
   const found = await post(`/question/${name}/give`, { members, points, comment });
-  article.dataset.members = JSON.stringify(found.members);
-  article.dataset.points = text;
-  article.dataset.comment = comment.trim();
-  if (points !== null) article.dataset.waiting = 0;
-  article.querySelector(".state").textContent = points === null ? "Comment kept" : `${points} points`;
+  const done = points === null ? (comment.trim() ? "Comment kept" : "Comment removed") : `${points} points`;
+  const size = Object.keys(JSON.parse(article.dataset.members)).length;
+  // What was given to some is no proposal for the members that were taken out.
+  article.dataset.points = count < size ? "" : text;
+  article.dataset.comment = count < size ? "" : comment.trim();
+  if (hasMembers) {
+    article.dataset.waiting = updateMembers(article, found);
+    choose(article, (row) => row.dataset.open === "1" || article.dataset.waiting === "0");
+  } else {
+    article.dataset.members = JSON.stringify(found.members);
+    if (points !== null) article.dataset.waiting = 0;
+  }
+  article.querySelector(".state").textContent = count < size ? `${done} for ${count} of ${size}` : done;
   sessionStorage.setItem(store, JSON.stringify([...given(), found.entry]));
   byId("waiting").textContent = found.waiting;
   byId("progress").value = byId("progress").max - found.waiting;
-  say(`${article.dataset.name}: ${points === null ? "comment kept" : `${points} points given`}`);
+  const whom = count < size ? ` to ${count} of ${size}` : "";
+  say(`${article.dataset.name}: ${points === null ? done.toLowerCase() : `${done} given`}${whom}`);
+  article.draft = null;
   if (current !== at) return;
+  current = -1;
   const open = (candidate) => Number(candidate.dataset.waiting) > 0;
-  const later = articles.findIndex((candidate, index) => index > at && open(candidate));
+  const later = articles.findIndex((candidate, index) => index >= at && open(candidate));
   select(later >= 0 ? later : Math.max(at, articles.findIndex(open)));
 }
 
@@ -90,11 +112,21 @@ async function undo() {
   location.reload();
 }
 
+function openMembers() {
+  const list = articles[current]?.querySelector("details.members");
+  if (!list) return;
+  list.open = !list.open;
+  (list.open ? list.querySelector("input") : articles[current]).focus();
+}
+
 ticks.forEach((tick) => tick.addEventListener("change", () => {
   const sum = ticks.reduce((total, each) => total + (each.checked ? Number(each.value) : 0), 0);
   byId("points").value = Math.min(sum, maximum);
 }));
-articles.forEach((article, at) => article.addEventListener("click", () => { if (at !== current) select(at); }));
+articles.forEach((article, at) => {
+  article.addEventListener("click", (event) => { if (at !== current) select(at, !event.target.closest("a, button, input, summary")); });
+  article.addEventListener("chosen", () => { if (at === current) countChosen(article); });
+});
 byId("form").addEventListener("submit", (event) => { event.preventDefault(); alone(give); });
 byId("previous").addEventListener("click", () => select(current - 1, false));
 byId("next").addEventListener("click", () => select(current + 1, false));
@@ -111,6 +143,7 @@ document.addEventListener("keydown", (event) => {
   const act = {
     j: () => select(current + 1), k: () => select(current - 1), u: () => alone(undo),
     p: () => { byId("points").focus(); byId("points").select(); }, c: () => byId("comment").focus(),
+    m: hasMembers ? openMembers : null,
     "?": () => byId("keys").showModal(),
   }[event.key] || (/^[1-9]$/.test(event.key) && ticks[event.key - 1] ? () => ticks[event.key - 1].click() : null);
   if (act) { event.preventDefault(); act(); }

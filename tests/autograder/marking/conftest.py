@@ -1,9 +1,11 @@
-"""A chapter with one question and a few answers, written straight into a gradebook and graded notebooks: nothing is run."""
+"""A chapter with an exercise, a question and a few answers, written straight into a gradebook and graded notebooks: nothing is run."""
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
+import re
 import shutil
 import sqlite3
 import sys
@@ -13,8 +15,15 @@ from typing import Any
 
 import pytest
 from nbgrader.api import Gradebook
+from tornado.httpclient import AsyncHTTPClient, HTTPResponse
 
+from autograder.authoring.rubrics import Rubric
+from autograder.checking.verdict import Diagnosis, Finding, Verdict
 from autograder.course.folder import Course
+from autograder.marking.live import LiveApplication
+from autograder.marking.local_server import LocalApplication
+from autograder.marking.server import MarkingApplication
+from autograder.record.results import ExerciseResult, GradeResult, write_result
 
 CHAPTER = "03_scaled_dot_product"
 QUESTION = "question_root"
@@ -27,22 +36,68 @@ ANSWERS = {
     "eve": "Since the variance of the scores grows with the width.",
 }
 
+EXERCISE = "causal_mask"
+STUB = "def causal_mask(T, device=None):\n    # YOUR CODE HERE\n    raise NotImplementedError()"
+REFERENCE = "def causal_mask(T, device=None):\n    ### BEGIN SOLUTION\n    return lower(T)\n    ### END SOLUTION"
+UPPER = Diagnosis("upper triangle", "The mask shows the future.", "causal-mask")
+# Everybody's code; the first three behave alike, and eve's as the check says it.
+CODE = {
+    "ada": "def causal_mask(T, device=None):\n    return upper(T)",
+    "bob": "def causal_mask(T, device=None):\n    mask = upper(T)\n    return mask",
+    "cyd": "def causal_mask(T, device=None):\n    return upper(T)  # as in the lesson",
+    "dan": STUB,
+    "eve": "def causal_mask(T, device=None):\n    return lower(T).float()",
+    "fay": "def causal_mask(T, device=None):\n    return lower(T)",
+}
 
-def _cells(answer: str) -> list[dict[str, Any]]:
+
+def verdict_of(student: str) -> Verdict:
+    """Return what the check says about a student's code: 1 of 4 points, 3, or all."""
+    upper, floating, right = student in ("ada", "bob", "cyd"), student == "eve", student == "fay"
+    example = "causal_mask(2)\ngot       expected\n1 1       1 0\n0 1       1 1" if upper else ""
+    message = "it shows the future" if upper else "as it should be"
+    diagnosis = UPPER if upper else None
+    return Verdict(
+        EXERCISE,
+        CHAPTER,
+        (
+            Finding("values", "The mask is right.", 3, floating or right, message, diagnosis, example=example),
+            Finding("dtype", "The mask is boolean.", 1, upper or right, "it is float32" if floating else "bool"),
+        ),
+    )
+
+
+def write_outcome(course: Course, student: str, verdict: Verdict | None, error: str = "") -> None:
+    """Write what grading a student's code gave."""
+    score = verdict.score if verdict else 0.0
+    exercise = ExerciseResult(EXERCISE, score, 4.0, verdict, error)
+    write_result(course, GradeResult(student, CHAPTER, "graded", exercises=(exercise,)))
+
+
+def _cells(answer: str, code: str) -> list[dict[str, Any]]:
     plain = {"grade": False, "locked": True, "solution": False, "task": False, "schema_version": 3}
     prompt = {"nbgrader": {**plain, "grade_id": "prompt_root", "cell_type": "markdown"}}
     own = {**plain, "grade": True, "locked": False, "solution": True, "grade_id": QUESTION, "points": 4}
+    stub = {"nbgrader": {**plain, "solution": True, "locked": False, "grade_id": EXERCISE, "cell_type": "code"}}
     return [
+        {
+            "cell_type": "markdown",
+            "id": "h",
+            "metadata": {},
+            "source": "## 1 · Causal mask: `causal_mask`\n\nWrite it.",
+        },
+        {"cell_type": "code", "id": "s", "metadata": stub, "source": code, "outputs": [], "execution_count": None},
         {"cell_type": "markdown", "id": "p", "metadata": prompt, "source": "## 9 · Why the root?\n\nSay why."},
         {"cell_type": "markdown", "id": "q", "metadata": {"nbgrader": own}, "source": answer},
     ]
 
 
-def write_answer(course: Course, student: str, answer: str, step: str = "autograded") -> None:
-    """Write a student's graded notebook; with the step ``release`` the chapter's own."""
+def write_answer(course: Course, student: str, answer: str = "", step: str = "autograded", code: str = "") -> None:
+    """Write a student's graded notebook; with the step ``release`` or ``source`` the chapter's own."""
+    answer, code = answer or ANSWERS.get(student, BLANK), code or CODE.get(student, STUB)
     folder = course.folder(step, student, CHAPTER)
     folder.mkdir(parents=True, exist_ok=True)
-    notebook = {"cells": _cells(answer), "metadata": {}, "nbformat": 4, "nbformat_minor": 5}
+    notebook = {"cells": _cells(answer, code), "metadata": {}, "nbformat": 4, "nbformat_minor": 5}
     (folder / f"{CHAPTER}.ipynb").write_text(json.dumps(notebook), encoding="utf-8")
 
 
@@ -54,6 +109,7 @@ def graded(tmp_path_factory: pytest.TempPathFactory) -> Path:
     os.environ["PATH"] = f"{Path(sys.executable).parent}{os.pathsep}{path}"
     course = Course.open(tmp_path_factory.mktemp("graded") / "course", create=True)
     write_answer(course, ".", BLANK, "release")
+    write_answer(course, ".", BLANK, "source", REFERENCE)
     with Gradebook(course.gradebook_url, "tfcourse") as book:
         book.add_assignment(CHAPTER)
         book.add_notebook(CHAPTER, CHAPTER)
@@ -63,13 +119,22 @@ def graded(tmp_path_factory: pytest.TempPathFactory) -> Path:
         book.add_source_cell(QUESTION, *about, cell_type="markdown", source=BLANK, locked=False)
         text = "## 9 · Why the root?\n\nSay why."
         book.add_source_cell("prompt_root", *about, cell_type="markdown", source=text, locked=True)
-        for student, answer in ANSWERS.items():
+        book.add_grade_cell(f"test_{EXERCISE}", *about, max_score=4, cell_type="code")
+        book.add_solution_cell(EXERCISE, *about)
+        book.add_source_cell(EXERCISE, *about, cell_type="code", source=STUB, locked=False)
+        book.add_source_cell(f"test_{EXERCISE}", *about, cell_type="code", source="check(causal_mask)", locked=True)
+        for student in CODE:
+            answer = ANSWERS.get(student, BLANK)
             book.add_student(student)
             book.add_submission(CHAPTER, student)
             write_answer(course, student, answer)
             grade = book.find_grade(QUESTION, *about, student)
             grade.needs_manual_grade = answer != BLANK
             grade.auto_score = 0.0 if answer == BLANK else None
+            verdict = verdict_of(student)
+            write_outcome(course, student, verdict if student != "dan" else None, "not written yet")
+            test = book.find_grade(f"test_{EXERCISE}", *about, student)
+            test.auto_score, test.needs_manual_grade = verdict.score if student != "dan" else 0.0, False
         book.db.commit()
     os.environ["PATH"] = path
     return course.root
@@ -93,3 +158,60 @@ def dump(course: Course) -> Callable[[], list[str]]:
             connection.close()
 
     return write
+
+
+class Client:
+    """A running server, and a browser's cookies for it."""
+
+    def __init__(self, application: LocalApplication) -> None:
+        self.application = application
+        self.cookies: dict[str, str] = {}
+
+    async def ask(self, path: str, *, data: Any = None, **headers: str) -> HTTPResponse:
+        cookie = "; ".join(f"{name}={value}" for name, value in self.cookies.items())
+        sent = {"Cookie": cookie} | {name.replace("_", "-"): value for name, value in headers.items()}
+        body = None if data is None else json.dumps(data)
+        address = self.address.partition("/open")[0] + path
+        client = AsyncHTTPClient(force_instance=True)
+        response = await client.fetch(
+            address,
+            method="GET" if data is None else "POST",
+            body=body,
+            headers=sent,
+            follow_redirects=False,
+            raise_error=False,
+        )
+        for line in response.headers.get_list("Set-Cookie"):
+            name, value = line.partition(";")[0].split("=", 1)
+            self.cookies[name] = value
+        return response
+
+    async def sign_in(self) -> HTTPResponse:
+        return await self.ask("/open?token=" + self.address.partition("token=")[2])
+
+    async def page(self, question: str = QUESTION) -> tuple[str, list[dict[str, str]]]:
+        """Return the XSRF token, and the members of every group on a question's page."""
+        text = (await self.ask(f"/question/{question}")).body.decode()
+        members = [json.loads(found.replace("&quot;", '"')) for found in re.findall(r'data-members="([^"]*)"', text)]
+        return re.search(r'name="xsrf" content="([^"]*)"', text).group(1), members
+
+
+@pytest.fixture
+def visit(course):
+    """Return a function that runs a visit to a server of the course."""
+
+    def run(steps: Any, *, names: bool = False, live: bool = False) -> Any:
+        async def visited() -> Any:
+            rubrics = {QUESTION: Rubric(QUESTION, "Because.", "- 2 points: why\n- 2 points: how")}
+            application = MarkingApplication(course, CHAPTER, "a marker", rubrics, names=names)
+            client = Client(LiveApplication(application.reader) if live else application)
+            server, client.address = client.application.listen_locally()
+            try:
+                return await steps(client)
+            finally:
+                server.stop()
+                await server.close_all_connections()
+
+        return asyncio.run(visited())
+
+    return run

@@ -38,7 +38,7 @@ def test_mark_reaches_the_gradebook(course, marks):
         grade = book.find_grade(QUESTION, CHAPTER, CHAPTER, "cyd")
         comment = book.find_comment(QUESTION, CHAPTER, CHAPTER, "cyd")
         assert (grade.score, grade.needs_manual_grade, comment.comment) == (2.5, False, "See the lesson.")
-        assert book.find_submission(CHAPTER, "cyd").score == 2.5
+        assert book.find_submission(CHAPTER, "cyd").score == 1 + 2.5
         assert book.find_grade(QUESTION, CHAPTER, CHAPTER, "bob").manual_score is None
 
 

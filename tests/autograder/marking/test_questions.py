@@ -16,7 +16,7 @@ def test_question_is_read_with_its_prompt(course):
 def test_blank_answers_are_counted_apart(course):
     (question,) = read_questions(course, CHAPTER)
     assert [answer.student for answer in question.answers] == ["ada", "bob", "cyd", "eve"]
-    assert question.blanks == 1
+    assert question.blanks == 2
 
 
 def test_missing_notebook_leaves_the_others(course):

@@ -2,77 +2,17 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 import re
-from typing import Any
 
 import pytest
-from tornado.httpclient import AsyncHTTPClient, HTTPResponse
 
-from autograder.authoring.rubrics import Rubric
 from autograder.marking.questions import MarkState, read_questions
-from autograder.marking.server import COOKIE, MarkingApplication
+from autograder.marking.server import COOKIE
 
 from .conftest import CHAPTER, QUESTION, write_answer
 
 ATTACK = '<script>alert(1)</script><img src="x" onerror="alert(2)">[a](javascript:alert(3))'
-
-
-class Client:
-    """A running server, and a browser's cookies for it."""
-
-    def __init__(self, application: MarkingApplication) -> None:
-        self.application = application
-        self.cookies: dict[str, str] = {}
-
-    async def ask(self, path: str, *, data: Any = None, **headers: str) -> HTTPResponse:
-        cookie = "; ".join(f"{name}={value}" for name, value in self.cookies.items())
-        sent = {"Cookie": cookie} | {name.replace("_", "-"): value for name, value in headers.items()}
-        body = None if data is None else json.dumps(data)
-        address = self.address.partition("/open")[0] + path
-        client = AsyncHTTPClient(force_instance=True)
-        response = await client.fetch(
-            address,
-            method="GET" if data is None else "POST",
-            body=body,
-            headers=sent,
-            follow_redirects=False,
-            raise_error=False,
-        )
-        for line in response.headers.get_list("Set-Cookie"):
-            name, value = line.partition(";")[0].split("=", 1)
-            self.cookies[name] = value
-        return response
-
-    async def sign_in(self) -> HTTPResponse:
-        return await self.ask("/open?token=" + self.address.partition("token=")[2])
-
-    async def page(self) -> tuple[str, list[dict[str, str]]]:
-        """Return the XSRF token, and the members of every group on the question's page."""
-        text = (await self.ask(f"/question/{QUESTION}")).body.decode()
-        members = [json.loads(found.replace("&quot;", '"')) for found in re.findall(r'data-members="([^"]*)"', text)]
-        return re.search(r'name="xsrf" content="([^"]*)"', text).group(1), members
-
-
-@pytest.fixture
-def visit(course):
-    """Return a function that runs a visit to a server of the course."""
-
-    def run(steps: Any, *, names: bool = False) -> Any:
-        async def visited() -> Any:
-            rubrics = {QUESTION: Rubric(QUESTION, "Because.", "- 2 points: why\n- 2 points: how")}
-            client = Client(MarkingApplication(course, CHAPTER, "a marker", rubrics, names=names))
-            server, client.address = client.application.listen_locally()
-            try:
-                return await steps(client)
-            finally:
-                server.stop()
-                await server.close_all_connections()
-
-        return asyncio.run(visited())
-
-    return run
 
 
 def test_token_becomes_a_strict_cookie(visit):

@@ -1,0 +1,199 @@
+"""Make what the page shows of an exercise: groups of answers that behave alike, with what the check said and up to three members' code."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from autograder.checking.verdict import Finding, Verdict
+from autograder.feedback.markup import points_text
+from autograder.marking.behaviour_groups import BehaviourGroup
+from autograder.marking.code_questions import GradedCode
+from autograder.marking.code_text import code_html, diff_html, visible
+from autograder.marking.page_data import Pseudonyms
+from autograder.marking.questions import Answer, Question
+
+
+@dataclass(frozen=True)
+class FailedRow:
+    """A row of the check that failed: its title, what was seen, and one small question that was missed, all as visible text."""
+
+    title: str
+    message: str
+    example: str
+
+
+@dataclass(frozen=True)
+class ShownMember:
+    """A member of a group.
+
+    Attributes:
+        pseudonym: what the page's requests call the member.
+        label: what the page calls the member; the student's id if names are shown.
+        version: the version that the page shows.
+        state: the member's mark, as a phrase.
+        waiting: whether the member waits for a marker.
+    """
+
+    pseudonym: str
+    label: str
+    version: str
+    state: str
+    waiting: bool
+
+
+@dataclass(frozen=True)
+class ShownCode:
+    """One member's code as HTML, or its difference from the first member's."""
+
+    label: str
+    html: str
+    is_difference: bool
+
+
+@dataclass(frozen=True)
+class CodeGroup:
+    """A group of code answers as the page shows it.
+
+    Attributes:
+        name: what the page calls the group.
+        key: the group's key, the same after a reload.
+        members: the members.
+        rows: what failed, rows with one message together.
+        diagnoses: explanations of known mistakes.
+        error: why there is no verdict, if there is none.
+        follows_from: exercises whose mistakes these answers inherit.
+        lost_points: points that the members lost together.
+        scores: what the check gave, as text.
+        codes: up to three members whose code differs.
+        reference: the difference from the reference solution to the first member, as HTML; empty if there is none.
+        points: the points that all members have from a person; None if they differ or have none.
+        comment: the comment that all members have from a person; empty if they differ or have none.
+        state: the group's mark, as a phrase.
+    """
+
+    name: str
+    key: str
+    members: tuple[ShownMember, ...]
+    rows: tuple[FailedRow, ...]
+    diagnoses: tuple[str, ...]
+    error: str
+    follows_from: tuple[str, ...]
+    lost_points: float
+    scores: str
+    codes: tuple[ShownCode, ...]
+    reference: str
+    points: float | None
+    comment: str
+    state: str
+
+    @property
+    def waiting(self) -> int:
+        """How many members wait for a marker."""
+        return sum(member.waiting for member in self.members)
+
+    @property
+    def versions(self) -> dict[str, str]:
+        """The members' versions by pseudonym."""
+        return {member.pseudonym: member.version for member in self.members}
+
+
+def code_groups(question: Question, code: GradedCode, pseudonyms: Pseudonyms, *, names: bool) -> list[CodeGroup]:
+    """Return the groups of an exercise's answers, most lost points first.
+
+    Args:
+        question: the exercise.
+        code: what grading left, for the rows of the check.
+        pseudonyms: makes the members' names.
+        names: whether the page may show who wrote an answer.
+    """
+    answers = {answer.student: answer for answer in question.answers}
+    verdicts = _verdicts(code, question.name)
+    shown = []
+    for number, group in enumerate(question.groups, start=1):
+        members = [answers[member.student] for member in group.members if member.student in answers]
+        labels = {
+            answer.student: visible(answer.student) if names else f"Answer {number}.{position}"
+            for position, answer in enumerate(members, start=1)
+        }
+        shown.append(_shown(question, f"Group {number}", group, members, labels, verdicts, pseudonyms))
+    return shown
+
+
+def mark_text(answer: Answer) -> str:
+    """Return the mark of one code answer as a phrase."""
+    state = answer.state
+    if state.points is not None:
+        return f"{points_text(state.points)} points{', with a comment' if state.comment else ''}"
+    return "Comment given" if state.comment else "Not marked"
+
+
+def _shown(
+    question: Question,
+    name: str,
+    group: BehaviourGroup,
+    members: Sequence[Answer],
+    labels: Mapping[str, str],
+    verdicts: Mapping[str, Verdict],
+    pseudonyms: Pseudonyms,
+) -> CodeGroup:
+    verdict = verdicts.get(group.representatives[0].student)
+    states = {(answer.state.points, answer.state.comment) for answer in members}
+    points, comment = next(iter(states)) if len(states) == 1 else (None, None)
+    return CodeGroup(
+        name=name,
+        key=group.key,
+        members=tuple(_member(question, answer, labels[answer.student], pseudonyms) for answer in members),
+        rows=failed_rows(verdict),
+        diagnoses=tuple(visible(diagnosis.explanation) for diagnosis in verdict.diagnoses) if verdict else (),
+        error="" if verdict else visible(group.representatives[0].message[:2000]),
+        follows_from=group.follows_from,
+        lost_points=group.lost_points,
+        scores=_scores(members),
+        codes=_codes(group, labels),
+        reference=diff_html(question.reference, group.representatives[0].source) if question.reference else "",
+        points=points,
+        comment=comment or "",
+        state="Marks differ within this group" if len(states) > 1 else mark_text(members[0]),
+    )
+
+
+def _member(question: Question, answer: Answer, label: str, pseudonyms: Pseudonyms) -> ShownMember:
+    pseudonym = pseudonyms.of(question.name, answer.student)
+    return ShownMember(pseudonym, label, answer.version, mark_text(answer), answer.is_open)
+
+
+def failed_rows(verdict: Verdict | None) -> tuple[FailedRow, ...]:
+    """Return the rows of a verdict that failed."""
+    failed = [finding for finding in verdict.findings if not finding.passed] if verdict else []
+    return tuple(_row(finding) for finding in failed)
+
+
+def _row(finding: Finding) -> FailedRow:
+    return FailedRow(visible(finding.title), visible(finding.message[:2000]), visible(finding.example[:4000]))
+
+
+def _scores(members: Sequence[Answer]) -> str:
+    scores = sorted({answer.code.score for answer in members if answer.code})
+    if len(scores) == 1:
+        return points_text(scores[0])
+    return f"{points_text(scores[0])} to {points_text(scores[-1])}"
+
+
+def _codes(group: BehaviourGroup, labels: Mapping[str, str]) -> tuple[ShownCode, ...]:
+    first, *others = group.representatives
+    full = ShownCode(labels.get(first.student, ""), code_html(first.source), is_difference=False)
+    return full, *(
+        ShownCode(labels.get(other.student, ""), difference, is_difference=True)
+        for other in others
+        if (difference := diff_html(first.source, other.source))
+    )
+
+
+def _verdicts(code: GradedCode, exercise: str) -> dict[str, Verdict]:
+    return {
+        result.student: part.verdict
+        for result in code.results
+        for part in result.exercises
+        if part.name == exercise and part.verdict is not None
+    }

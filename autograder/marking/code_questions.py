@@ -1,0 +1,186 @@
+"""Read a chapter's code answers that lost points, in groups that behave alike, with what the gradebook holds about each answer."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+from autograder.course.folder import Course
+from autograder.marking.behaviour_groups import BehaviourGroup, CodeAnswer, group_answers, read_code_answers
+from autograder.marking.questions import Answer, MarkRows, Question, folded, read_marks, read_questions, source_text
+from autograder.record.results import GradeResult, read_results
+from autograder.submission.manifest import Manifest, SourceCell, released_manifest
+
+_HEADING = re.compile(r"^#{1,6}[ \t]+(\S[^\n]*)$", re.MULTILINE)
+_MARKUP = re.compile(r"[`*]|\{#[^{}]*\}")
+_MARKER = re.compile(r"^[ \t]*### (?:BEGIN|END) SOLUTION[ \t]*\n?", re.MULTILINE)
+
+
+@dataclass(frozen=True)
+class Exercise:
+    """An exercise as it was released.
+
+    Attributes:
+        name: its name in the code.
+        title: its heading.
+        points: what it is worth.
+        stub: the code that students start from.
+        reference: the reference solution; empty if the source notebook is not there.
+    """
+
+    name: str
+    title: str
+    points: float
+    stub: str
+    reference: str
+
+
+class GradedCode:
+    """What grading a chapter left in the course folder. Everything is read once: make another to see what has changed."""
+
+    def __init__(self, course: Course, chapter: str) -> None:
+        self._course, self._chapter = course, chapter
+
+    @cached_property
+    def results(self) -> list[GradeResult]:
+        """The results, by student."""
+        return read_results(self._course, self._chapter)
+
+    @cached_property
+    def answers(self) -> dict[str, list[CodeAnswer]]:
+        """The answers that lost points, by exercise."""
+        return read_code_answers(self._course, self._chapter)
+
+    @cached_property
+    def _groups(self) -> dict[tuple[str, str], list[BehaviourGroup]]:
+        return {}
+
+    def groups(self, exercise: Exercise) -> list[BehaviourGroup]:
+        """Return the groups of an exercise's answers, without those that left the stub as it was."""
+        key = exercise.name, exercise.stub
+        if key not in self._groups:
+            written = [answer for answer in self.answers.get(exercise.name, []) if not is_blank(answer, exercise)]
+            self._groups[key] = group_answers(written)
+        return self._groups[key]
+
+
+class ChapterReader:
+    """Reads a chapter's questions. Files are read again when one of them has changed, the gradebook every time."""
+
+    def __init__(self, course: Course, chapter: str) -> None:
+        self.course, self.chapter = course, chapter
+        self._code = GradedCode(course, chapter)
+        self._fingerprint: object = None
+
+    def graded_code(self) -> GradedCode:
+        """Return what grading has left in the course folder by now."""
+        fingerprint = frozenset(_stats(self.course, self.chapter))
+        if fingerprint != self._fingerprint:
+            self._code, self._fingerprint = GradedCode(self.course, self.chapter), fingerprint
+        return self._code
+
+    def exercises(self) -> list[Exercise]:
+        """Return the chapter's exercises in the order of the notebook."""
+        manifest = released_manifest(self.course, self.chapter)
+        source = self.course.folder("source", ".", self.chapter) / f"{self.chapter}.ipynb"
+        titles, references = _titles_and_references(source)
+        return [
+            Exercise(cell.name, titles.get(cell.name, cell.name), points, cell.source, references.get(cell.name, ""))
+            for cell, points in _exercise_cells(manifest)
+        ]
+
+    def questions(self) -> list[Question]:
+        """Return the exercises that lost points, and then the questions in words."""
+        code = self._code_questions()
+        return [*(question for question in code if question.answers), *read_questions(self.course, self.chapter)]
+
+    def question(self, name: str) -> Question | None:
+        """Return a question or an exercise by its name; None if there is none."""
+        code = self._code_questions(name)
+        questions = code or read_questions(self.course, self.chapter)
+        return next((question for question in questions if question.name == name), None)
+
+    def _code_questions(self, name: str = "") -> list[Question]:
+        exercises = [exercise for exercise in self.exercises() if name in ("", exercise.name)]
+        if not exercises:
+            return []
+        code, marks = self.graded_code(), read_marks(self.course, self.chapter)
+        return [_code_question(exercise, code, marks) for exercise in exercises]
+
+
+def is_blank(answer: CodeAnswer, exercise: Exercise) -> bool:
+    """Whether a student has left the stub as it was."""
+    return folded(answer.source) in ("", folded(exercise.stub))
+
+
+def _code_question(exercise: Exercise, code: GradedCode, marks: MarkRows) -> Question:
+    cells = f"test_{exercise.name}", exercise.name
+    students = marks.students(*cells)
+    groups = code.groups(exercise)
+    listed = {member.student: member for group in groups for member in group.members}
+    answers = [_answer(student, cells, marks, listed.get(student)) for student in students]
+    to_mark = tuple(answer for answer in answers if answer.code is not None)
+    # A submission may have a result before its grade is recorded; it is shown from then on.
+    recorded = {answer.student for answer in to_mark}
+    blank = sum(is_blank(answer, exercise) for answer in code.answers.get(exercise.name, []))
+    return Question(
+        name=exercise.name,
+        title=exercise.title,
+        prompt="",
+        points=exercise.points,
+        answers=to_mark,
+        blanks=blank,
+        others=tuple(answer for answer in answers if answer.code is None),
+        is_code=True,
+        groups=tuple(group for group in groups if recorded.intersection(m.student for m in group.members)),
+        reference=exercise.reference,
+    )
+
+
+def _answer(student: str, cells: tuple[str, str], marks: MarkRows, code: CodeAnswer | None) -> Answer:
+    return marks.answer(student, *cells, text=code.source if code else "", code=code)
+
+
+def _exercise_cells(manifest: Manifest) -> Iterator[tuple[SourceCell, float]]:
+    for cell in manifest.cells:
+        test = manifest.test_of(cell.name)
+        if cell.is_stub and test is not None and test.is_test:
+            yield cell, test.points
+
+
+def _titles_and_references(notebook: Path) -> tuple[Mapping[str, str], Mapping[str, str]]:
+    """Return the heading above each solution cell and the cell's solution, by name; nothing of a notebook that cannot be read."""
+    titles: dict[str, str] = {}
+    references: dict[str, str] = {}
+    title = ""
+    try:
+        for cell in json.loads(notebook.read_text(encoding="utf-8"))["cells"]:
+            name = cell["metadata"].get("nbgrader", {}).get("grade_id", "")
+            if cell["cell_type"] == "markdown":
+                headings = _HEADING.findall(source_text(cell))
+                title = _MARKUP.sub("", headings[-1]).strip() if headings else title
+            elif cell["metadata"].get("nbgrader", {}).get("solution"):
+                titles[name], references[name] = title or name, _MARKER.sub("", source_text(cell))
+    except (OSError, ValueError, KeyError, TypeError):
+        pass
+    return titles, references
+
+
+def _stats(course: Course, chapter: str) -> Iterator[tuple[str, int, int]]:
+    """Yield path, size and time of change of every file that code answers are read from."""
+    patterns = (
+        f"results/{chapter}/*.json",
+        f"journal/behaviour/{chapter}/*.json",
+        f"autograded/*/{chapter}/{chapter}.ipynb",
+    )
+    for pattern in patterns:
+        for path in course.root.glob(pattern):
+            try:
+                status = path.stat()
+            except OSError:  # replaced at this moment
+                continue
+            yield str(path), status.st_size, status.st_mtime_ns

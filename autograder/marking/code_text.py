@@ -1,0 +1,69 @@
+"""Show students' code and messages as text: nothing in it runs, hides or takes long to show.
+
+Protects against:
+
+- markup: every character is escaped
+- characters that reorder or hide text: controls, bidirectional marks and lone surrogates are shown by their number
+- long texts: lines and texts are truncated, and the page says so
+"""
+
+from __future__ import annotations
+
+import difflib
+import html
+import re
+from collections.abc import Iterator
+
+from autograder.feedback.markup import python
+
+_LONGEST_LINE, _MOST_LINES, _MOST_CHARACTERS = 400, 400, 20_000
+_INVISIBLE = re.compile(
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f\xad\u061c\u115f\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb"
+    "\ud800-\udfff\U000e0000-\U000e007f]"
+)
+_CLASSES = {"+": "added", "-": "removed", "@": "position"}
+
+
+def visible(text: str) -> str:
+    """Return a text in which characters that cannot be seen stand as their numbers."""
+    return _INVISIBLE.sub(lambda match: f"\\u{ord(match[0]):04x}", text.replace("\r\n", "\n"))
+
+
+def shortened_lines(text: str) -> list[str]:
+    """Return a text's lines as a page shows them: visible characters only, long lines and long texts truncated."""
+    lines = []
+    rest = _MOST_CHARACTERS
+    every = text.replace("\r\n", "\n").rstrip("\n").split("\n")
+    for line in every[:_MOST_LINES]:
+        if rest <= 0:
+            break
+        cut = line[: min(rest, _LONGEST_LINE)]
+        end = f" … ({len(line):,} characters)" if len(cut) < len(line) else ""
+        lines.append(visible(cut) + end)
+        rest -= len(cut)
+    if len(lines) < len(every):
+        lines.append(f"… ({len(every):,} lines)")
+    return lines
+
+
+def code_html(source: str) -> str:
+    """Return code as HTML, its words marked by Pygments' short class names."""
+    return python("\n".join(shortened_lines(source)))
+
+
+def diff_lines(before: str, after: str) -> list[str]:
+    """Return the lines of a unified difference without its head; none if the texts are equal."""
+    first, second = shortened_lines(before), shortened_lines(after)
+    return list(difflib.unified_diff(first, second, lineterm=""))[2:]
+
+
+def diff_html(before: str, after: str) -> str:
+    """Return the difference of two texts as HTML; empty if there is none."""
+    return "\n".join(_marked(diff_lines(before, after)))
+
+
+def _marked(lines: list[str]) -> Iterator[str]:
+    for line in lines:
+        escaped = html.escape(line)
+        kind = _CLASSES.get(line[:1])
+        yield f'<span class="{kind}">{escaped}</span>' if kind else escaped

@@ -1,0 +1,167 @@
+"""Marking code answers: groups, points on the test cell, comments on the solution cell, undo and refusals."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+from nbgrader.api import Gradebook
+
+from autograder.errors import CourseError
+from autograder.marking import marks as marks_module
+from autograder.marking.code_questions import ChapterReader
+from autograder.marking.journal import MarksJournal
+from autograder.marking.marks import Marks, StaleMarkError
+from autograder.marking.questions import MarkState
+
+from .conftest import CHAPTER, EXERCISE, QUESTION, verdict_of, write_answer, write_outcome
+
+
+@pytest.fixture
+def marks(course):
+    return Marks(course, CHAPTER, "a marker")
+
+
+def _question(marks):
+    return marks.reader.question(EXERCISE)
+
+
+def _states(marks):
+    return {answer.student: answer.state for answer in _question(marks).answers}
+
+
+def _versions(marks, *students):
+    return {answer.student: answer.version for answer in _question(marks).answers if answer.student in students}
+
+
+def test_answers_that_lost_points_are_listed(marks):
+    code, words = marks.reader.questions()
+    assert (code.name, code.title, code.points, code.blanks) == (EXERCISE, "1 · Causal mask: causal_mask", 4, 1)
+    assert [answer.student for answer in code.answers] == ["ada", "bob", "cyd", "eve"]
+    assert (code.waiting, code.lost_points, code.groups_done) == (4, 10, 0)
+    assert code.reference == "def causal_mask(T, device=None):\n    return lower(T)\n"
+    assert words.name == QUESTION
+
+
+def test_groups_with_most_lost_points_come_first(marks):
+    groups = _question(marks).groups
+    assert [[member.student for member in group.members] for group in groups] == [["ada", "bob", "cyd"], ["eve"]]
+
+
+def test_points_reach_the_test_cell(course, marks):
+    marks.give(EXERCISE, _versions(marks, "ada", "bob"), 2.5, "Mind the future.")
+    with Gradebook(course.gradebook_url) as book:
+        grade = book.find_grade(f"test_{EXERCISE}", CHAPTER, CHAPTER, "bob")
+        comment = book.find_comment(EXERCISE, CHAPTER, CHAPTER, "bob")
+        assert (grade.score, grade.auto_score, grade.needs_manual_grade) == (2.5, 1.0, False)
+        assert comment.comment == "Mind the future."
+        assert book.find_grade(f"test_{EXERCISE}", CHAPTER, CHAPTER, "cyd").manual_score is None
+    assert _question(marks).waiting == 2
+
+
+def test_group_is_done_when_no_member_waits(marks):
+    marks.give(EXERCISE, _versions(marks, "ada", "bob"), 2, "")
+    assert _question(marks).groups_done == 0
+    marks.give(EXERCISE, _versions(marks, "cyd"), None, "Look at the mask.")
+    assert (_question(marks).groups_done, _question(marks).waiting) == (1, 1)
+
+
+@pytest.mark.parametrize("waiting", [False, True])
+def test_comment_alone_touches_no_points(course, marks, dump, waiting):
+    with Gradebook(course.gradebook_url) as book:
+        book.find_grade(f"test_{EXERCISE}", CHAPTER, CHAPTER, "ada").needs_manual_grade = waiting
+        book.db.commit()
+    before = dump()
+    marks.give(EXERCISE, _versions(marks, "ada"), None, "Look at the mask.")
+    assert _states(marks)["ada"] == MarkState(None, waiting, "Look at the mask.")
+    changed = set(before) ^ set(dump())
+    assert len(changed) == 2
+    assert all("comment" in line for line in changed)
+
+
+@pytest.mark.parametrize("waiting", [False, True])
+@pytest.mark.parametrize(("points", "comment"), [(0, ""), (4, "Good."), (None, "Why?")])
+def test_undo_leaves_an_identical_dump(course, marks, dump, points, comment, waiting):
+    with Gradebook(course.gradebook_url) as book:
+        book.find_grade(f"test_{EXERCISE}", CHAPTER, CHAPTER, "ada").needs_manual_grade = waiting
+        book.db.commit()
+    before = dump()
+    entry = marks.give(EXERCISE, _versions(marks, "ada", "cyd", "eve"), points, comment)
+    assert dump() != before
+    assert marks.undo(entry.id).skipped == ()
+    assert dump() == before
+
+
+def test_undo_reaches_an_answer_that_now_passes(course, marks, dump):
+    before = dump()
+    entry = marks.give(EXERCISE, _versions(marks, "ada"), 2, "Mind the future.")
+    write_outcome(course, "ada", verdict_of("fay"))
+    assert "ada" not in _states(marks)
+    assert marks.undo(entry.id).skipped == ()
+    assert dump() == before
+
+
+def test_second_marker_is_refused(course, marks, dump):
+    seen = _versions(marks, "ada", "bob")
+    Marks(course, CHAPTER, "another").give(EXERCISE, _versions(marks, "bob"), 1, "")
+    before = dump()
+    with pytest.raises(StaleMarkError):
+        marks.give(EXERCISE, seen, 4, "Both.")
+    assert dump() == before
+    assert [entry.marker for entry in marks.history()] == ["another"]
+
+
+def test_mark_for_other_code_or_outcome_is_stale(course, marks):
+    seen = _versions(marks, "ada", "bob")
+    write_answer(course, "ada", code="def causal_mask(T):\n    return T")
+    write_outcome(course, "bob", verdict_of("eve"))
+    for student in ("ada", "bob"):
+        with pytest.raises(StaleMarkError):
+            marks.give(EXERCISE, {student: seen[student]}, 4, "")
+
+
+def test_more_points_than_the_exercise_has_are_refused(marks):
+    with pytest.raises(CourseError, match="between 0 and 4"):
+        marks.give(EXERCISE, _versions(marks, "ada"), 4.5, "")
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="the process that is killed is a fork")
+@pytest.mark.parametrize("killed_at", ["before", "after"])
+def test_kill_between_journal_and_commit_is_recovered(marks, dump, monkeypatch, killed_at):
+    untouched, versions = dump(), _versions(marks, "ada", "bob")
+    if (child := os.fork()) == 0:
+        write = marks_module.write_state
+
+        def write_and_die(*arguments):
+            write(*arguments)
+            os._exit(9)
+
+        if killed_at == "before":
+            monkeypatch.setattr(marks_module, "write_state", write_and_die)
+        else:
+            monkeypatch.setattr(MarksJournal, "commit", lambda *_: os._exit(9))
+        try:
+            marks.give(EXERCISE, versions, 2.5, "Mind the future.")
+        finally:
+            os._exit(1)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 9
+    marks.recover()
+    assert len(marks.history()) == (killed_at == "after")
+    for entry in marks.history():
+        marks.undo(entry.id)
+    assert dump() == untouched
+
+
+def test_changed_results_are_read_again(course):
+    reader = ChapterReader(course, CHAPTER)
+    code = reader.graded_code()
+    assert reader.graded_code() is code
+    write_outcome(course, "eve", verdict_of("fay"))
+    assert [answer.student for answer in reader.question(EXERCISE).answers] == ["ada", "bob", "cyd"]
+
+
+def test_missing_source_notebook_leaves_out_the_reference(course, marks):
+    Path(course.folder("source", ".", CHAPTER) / f"{CHAPTER}.ipynb").unlink()
+    question = _question(marks)
+    assert (question.title, question.reference) == (EXERCISE, "")

@@ -1,0 +1,126 @@
+"""The live view shows counts, titles and diagnoses, and nothing that belongs to a person."""
+
+from __future__ import annotations
+
+import json
+from urllib.parse import quote
+
+import pytest
+
+from autograder.checking.hidden_messages import WRONG
+from autograder.checking.verdict import Finding, Verdict
+from autograder.marking.code_questions import ChapterReader
+from autograder.marking.live import COOKIE, LiveApplication
+from autograder.marking.live_data import bar, visible_failed_rows
+
+from .conftest import CHAPTER, CODE, EXERCISE, UPPER, verdict_of, write_answer, write_outcome
+
+EVERYTHING = f"/state?shown={quote(json.dumps({EXERCISE: 9}))}"
+
+
+def _ask(visit, path):
+    async def steps(client):
+        await client.sign_in()
+        return await client.ask(path)
+
+    return visit(steps, live=True)
+
+
+def _question(visit, path):
+    (question,) = json.loads(_ask(visit, path).body)["questions"]
+    return question
+
+
+def test_groups_are_sent_when_revealed(visit):
+    hidden = _question(visit, "/state")
+    assert (hidden["groups"], hidden["rows"], hidden["hidden_groups"]) == ([], [], 1)
+    shown = _question(visit, EVERYTHING)
+    assert shown["hidden_groups"] == 0
+    (group,) = shown["groups"]
+    assert (group["count"], group["rows"], group["diagnoses"]) == (3, ["The mask is right."], [UPPER.explanation])
+    assert shown["rows"] == [{"title": "The mask is right.", "count": 3}]
+
+
+def test_small_counts_stay_untold(visit):
+    text = _ask(visit, EVERYTHING).body.decode()
+    assert "boolean" not in text
+    assert json.loads(text)["questions"][0]["bar"] == [{"name": "all or some", "count": 5}]
+
+
+@pytest.mark.parametrize(
+    ("counts", "expected"),
+    [
+        ({"all": 5, "some": 4, "no": 3}, [("all", 5), ("some", 4), ("no", 3)]),
+        ({"all": 22, "no": 2}, [("all or no", 24)]),
+        ({"all": 1, "some": 1, "no": 1}, [("all or some or no", 3)]),
+        ({"all": 2, "some": 9, "no": 9}, [("all or some", 11), ("no", 9)]),
+        ({"some": 2}, []),
+        ({}, []),
+    ],
+)
+def test_bar_joins_parts_below_three(counts, expected):
+    assert [(part["name"], part["count"]) for part in bar(counts)] == expected
+
+
+def test_nothing_of_a_person_is_sent(visit, course):
+    for student in ("ada", "bob", "cyd"):
+        write_answer(course, student, code=f"def causal_mask(T):\n    return canary_{student}")
+    text = _ask(visit, EVERYTHING).body.decode()
+    for secret in (*CODE, "canary", "it shows the future", "got", "expected", "upper(T)"):
+        assert secret not in text
+
+
+def test_error_texts_stay_untold(visit, course):
+    for student in ("ada", "bob", "cyd"):
+        write_outcome(course, student, None, "ValueError: my mother's maiden name")
+    question = _question(visit, EVERYTHING)
+    (group,) = question["groups"]
+    assert (group["count"], group["error"], group["rows"]) == (3, True, [])
+    assert "maiden" not in json.dumps(question)
+
+
+def test_rows_failed_on_hidden_questions_stay_untold():
+    findings = [Finding("values", "Values.", 3, False, WRONG), Finding("dtype", "Type.", 1, False, "it is float32")]
+    assert list(visible_failed_rows(Verdict(EXERCISE, CHAPTER, tuple(findings)))) == ["Type."]
+
+
+def test_live_view_follows_new_results(course):
+    now = [0.0]
+    application = LiveApplication(ChapterReader(course, CHAPTER), clock=lambda: now[0])
+    assert application.state({EXERCISE: 9})["questions"][0]["groups"][0]["count"] == 3
+    write_answer(course, "eve", code=CODE["ada"])
+    write_outcome(course, "eve", verdict_of("ada"))
+    assert application.state({EXERCISE: 9})["questions"][0]["groups"][0]["count"] == 3
+    now[0] = 60.0
+    assert application.state({EXERCISE: 9})["questions"][0]["groups"][0]["count"] == 4
+
+
+def test_live_view_has_a_token_of_its_own(visit, course):
+    async def steps(client):
+        assert (await client.ask("/state")).code == 403
+        assert (await client.ask("/open?token=wrong")).code == 403
+        assert (await client.ask("/open?token=" + client.application.token, Host="evil.example")).code == 403
+        await client.sign_in()
+        assert set(client.cookies) == {COOKIE}
+        for path in ("/", "/state", "/static/live.js"):
+            response = await client.ask(path)
+            assert response.code == 200
+            assert "unsafe" not in response.headers["Content-Security-Policy"]
+            assert (await client.ask(path, Host="evil.example")).code == 403
+
+    visit(steps, live=True)
+
+
+@pytest.mark.parametrize("path", [f"/question/{EXERCISE}", f"/question/{EXERCISE}/give", "/undo", "/history"])
+def test_live_server_has_no_marking_address(visit, path):
+    async def steps(client):
+        await client.sign_in()
+        assert (await client.ask(path)).code == 404
+        assert (await client.ask(path, data={})).code in (403, 404)
+
+    visit(steps, live=True)
+
+
+@pytest.mark.parametrize("shown", ["x", "[]", '{"causal_mask": "9"}', '{"causal_mask": -1}', '{"causal_mask": true}'])
+def test_malformed_choice_is_refused(visit, shown):
+    assert _ask(visit, f"/state?shown={quote(shown)}").code == 400

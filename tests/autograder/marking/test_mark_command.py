@@ -1,0 +1,52 @@
+"""``tfcourse mark`` starts its servers, says where they are, and opens one page."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+import webbrowser
+
+import pytest
+from click.testing import CliRunner
+
+from autograder.commands.mark import mark
+
+
+@pytest.fixture
+def started(course, monkeypatch):
+    """Return a function that runs the command up to the moment when it waits, and returns its output and what the browser opened."""
+
+    async def stop(event):
+        return True
+
+    def run(*options):
+        opened = []
+        monkeypatch.setattr(asyncio.Event, "wait", stop)
+        monkeypatch.setattr(webbrowser, "open", opened.append)
+        done = CliRunner().invoke(mark, ["03", "--course", str(course.root), *options])
+        assert done.exit_code == 0, done.output
+        return done.output, opened
+
+    return run
+
+
+def _addresses(output):
+    return re.findall(r"http://127\.0\.0\.1:\d+/open\?token=\S+", output)
+
+
+def test_marking_page_opens_in_the_browser(started):
+    output, opened = started()
+    assert _addresses(output) == opened
+    assert "4 answers wait, 4 code answers lost points and are not marked." in output
+
+
+def test_only_the_live_view_opens_for_a_projector(started):
+    output, opened = started("--live")
+    marking, live = _addresses(output)
+    assert opened == [live] != [marking]
+    assert "token=" + marking.partition("token=")[2] not in live
+
+
+def test_no_browser_opens_when_told_so(started):
+    output, opened = started("--live", "--no-browser")
+    assert (len(_addresses(output)), opened) == (2, [])
