@@ -4,7 +4,10 @@ Protects against:
 
 - two students with one id, whatever their names look like in small letters, without accents or in another form of Unicode;
 - a name that spells another student's id (``Bob Builder 42`` beside the ``bob-builder-42`` that a number has made);
-- one number under two names: neither gets the other's work, unless the course knows already whose number it is.
+- one number under two names: neither gets the other's work, unless the course knows already whose number it is;
+- a name that several students on the class list share: nobody gets the work, and they are all named.
+
+A number decides before an id, login or email address of the class list, and those decide before a name.
 
 Does not protect against:
 
@@ -14,10 +17,10 @@ Does not protect against:
 from __future__ import annotations
 
 import hashlib
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 
-from autograder.collecting.roster import Student, is_safe, safe_id
+from autograder.collecting.roster import Student, folded_name, is_called, is_safe, names_of, safe_id
 from autograder.collecting.uploads import Upload
 from autograder.submission.problem import Problem
 
@@ -39,7 +42,14 @@ def by_student(
         The uploads of each student, and what was refused or should be known.
     """
     uploads, problems = _without_contradictions(uploads, roster, chapter)
-    ids, why = _ids(uploads, roster, chapter)
+    matched, ambiguous = _matched(uploads, roster, chapter)
+    problems += [
+        _ambiguous(upload, ambiguous[_identity(upload)], chapter)
+        for upload in uploads
+        if _identity(upload) in ambiguous
+    ]
+    uploads = [upload for upload in uploads if _identity(upload) not in ambiguous]
+    ids, why = _ids(uploads, matched, roster, chapter)
     owned: dict[str, list[Upload]] = defaultdict(list)
     for upload in uploads:
         identity = _identity(upload)
@@ -76,7 +86,7 @@ def _without_contradictions(
     for upload in uploads:
         identity = _identity(upload)
         student = roster.get(known.get(identity, ""))
-        if len(names[identity]) == 1 or (student is not None and student.name == upload.owner):
+        if len(names[identity]) == 1 or (student is not None and is_called(student, upload.owner)):
             kept.append(upload)
             continue
         what = f"Number {identity[1]} has {len(names[identity])} names here: {', '.join(sorted(names[identity]))}."
@@ -97,16 +107,14 @@ def _known(roster: Mapping[str, Student], chapter: str) -> dict[Identity, str]:
 
 
 def _ids(
-    uploads: Sequence[Upload], roster: Mapping[str, Student], chapter: str
+    uploads: Sequence[Upload], matched: Mapping[Identity, str], roster: Mapping[str, Student], chapter: str
 ) -> tuple[dict[Identity, str], dict[Identity, tuple[str, str]]]:
     """Return an id for each identity, and what is to be told of those that did not get the plain one."""
     owners = {_identity(upload): upload.owner for upload in uploads}
-    known = {identity: student for identity, student in _known(roster, chapter).items() if identity in owners}
-    known |= _known_by_name(owners, roster)
-    ids, why = dict(known), dict[Identity, tuple[str, str]]()
-    taken = {student.casefold() for student in known.values()}
+    ids, why = dict(matched), dict[Identity, tuple[str, str]]()
+    taken = {student.casefold() for student in matched.values()}
     for identity, owner in sorted(owners.items(), key=lambda item: _precedence(*item)):
-        if identity in known:
+        if identity in matched:
             continue
         several = sum(safe_id(other) == safe_id(owner) for other in _moodle_names(owners)) > 1
         wishes = list(_wishes(identity, owner, several, roster, chapter))
@@ -117,10 +125,76 @@ def _ids(
     return ids, why
 
 
-def _known_by_name(owners: Mapping[Identity, str], roster: Mapping[str, Student]) -> dict[Identity, str]:
-    names = {student.name: student.id for student in roster.values() if student.name and not student.platform}
-    named = {identity: owner for identity, owner in owners.items() if identity[0] not in ("moodle", "canvas")}
-    return {identity: names[owner] for identity, owner in named.items() if owner in names}
+def _matched(
+    uploads: Sequence[Upload], roster: Mapping[str, Student], chapter: str
+) -> tuple[dict[Identity, str], dict[Identity, list[str]]]:
+    """Return the ids of those whom the roster has, and the students of those for whom it has several."""
+    owners = {_identity(upload): upload.owner for upload in uploads}
+    matched = {identity: student for identity, student in _known(roster, chapter).items() if identity in owners}
+    ambiguous: dict[Identity, list[str]] = {}
+    for keys in (_words, names_of):
+        index: dict[str, list[Student]] = defaultdict(list)
+        for student in roster.values():
+            for key in keys(student):
+                index[key].append(student)
+        taken = frozenset(matched.values())
+        candidates: dict[Identity, list[str]] = {}
+        for identity, owner in owners.items():
+            # What a platform writes before a file is a name; a student may be called like another's login.
+            if identity not in matched and (keys is names_of or not _on_platform(identity)):
+                several = _candidates(index, identity, owner, chapter)
+                candidates[identity] = [name for name in several if name not in taken]
+        claims = Counter(name for several in candidates.values() for name in several)
+        for identity, several in candidates.items():
+            if len(several) == 1 and claims[several[0]] == 1:
+                matched[identity] = several[0]
+            elif len(several) > 1:
+                ambiguous[identity] = several
+    return matched, {identity: several for identity, several in ambiguous.items() if identity not in matched}
+
+
+def _candidates(index: Mapping[str, Sequence[Student]], identity: Identity, owner: str, chapter: str) -> list[str]:
+    """Return the ids of the students that an owner may be, in order.
+
+    A platform's download is compared with the class list only: an earlier download's name may be another student's.
+    """
+    keys = {owner.casefold(), folded_name(owner)}
+    students = {student.id: student for key in keys for student in index.get(key, ())}
+    return sorted(
+        name
+        for name, student in students.items()
+        if (student.enrolled or not (student.platform or _on_platform(identity)))
+        and _may_be(student, identity, chapter)
+    )
+
+
+def _on_platform(identity: Identity) -> bool:
+    return identity[0] in ("moodle", "canvas")
+
+
+def _words(student: Student) -> set[str]:
+    """Return what a file or folder of somebody on the class list may be called, beside their name."""
+    texts = (student.id, student.login, student.number, student.email) if student.enrolled else ()
+    return {text.casefold() for text in texts if text}
+
+
+def _may_be(student: Student, identity: Identity, chapter: str) -> bool:
+    """Whether no number says that an upload is somebody else's."""
+    if identity[0] == "moodle":
+        return student.platform != "canvas" and student.uploads.get(chapter) in (None, identity[1])
+    if identity[0] == "canvas":
+        return student.platform != "moodle" and student.user in ("", identity[1])
+    return True
+
+
+def _ambiguous(upload: Upload, students: Sequence[str], chapter: str) -> Problem:
+    what = f"{upload.owner} may be {' or '.join(students)}, so nobody gets this."
+    do = "Rename it to the id of the right one, and collect again."
+    if upload.platform == "moodle":
+        do = f'See on Moodle who it is, write "uploads": {{"{chapter}": "{upload.upload}"}} for them into students.json, and collect again.'
+    elif upload.user:
+        do = f'See on Canvas who it is, write "user": "{upload.user}" for them into students.json, and collect again.'
+    return Problem("ambiguous name", what, str(upload.entry.path), do)
 
 
 def _moodle_names(owners: Mapping[Identity, str]) -> list[str]:
