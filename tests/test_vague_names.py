@@ -12,7 +12,7 @@ REMAINING = {
     "checking": 206,
     "engine": 127,
     "submission": 122,
-    "collecting": 114,
+    "collecting": 102,
     "checks": 97,
     "grading": 78,
     "selftest": 54,

@@ -120,8 +120,8 @@ def _decoded(path: Path, data: bytes) -> str:
         text = data.decode("utf-16" if utf_16 else "utf-8-sig")
     except UnicodeDecodeError as error:
         line = data.count(b"\n", 0, error.start) + 1
-        what = f"line {line} is not UTF-8; names with accents would be spoilt"
-        raise CourseError(what, where=path, do=_SAVE_AS_CSV) from error
+        message = f"line {line} is not UTF-8; names with accents would be spoilt"
+        raise CourseError(message, where=path, do=_SAVE_AS_CSV) from error
     if "\0" in text:
         raise CourseError("this is not a text in UTF-8", where=path, do=_SAVE_AS_CSV)
     return text
@@ -144,8 +144,8 @@ def _table(path: Path, text: str, delimiter: str) -> list[tuple[int, list[str]]]
                 table.append((begin, row))
             begin = reader.line_num + 1
     except csv.Error as error:
-        what = f"line {reader.line_num} is no line of a CSV table: {error}"
-        raise CourseError(what, where=path, do=_SAVE_AS_CSV) from error
+        message = f"line {reader.line_num} is no line of a CSV table: {error}"
+        raise CourseError(message, where=path, do=_SAVE_AS_CSV) from error
     return table
 
 
@@ -217,8 +217,8 @@ def _problem(path: Path, line: int, member: Student) -> Problem | None:
     if not member.id and not member.name:
         return Problem("no name", "This line has neither an id nor a name, so it was left out.", where, "Complete it.")
     if member.id and not is_safe(member.id):
-        what = f"No folder can be named {member.id!r}, so this student was left out."
-        return Problem("unsafe id", what, where, "Write an id of letters, digits, dots, hyphens and underscores.")
+        message = f"No folder can be named {member.id!r}, so this student was left out."
+        return Problem("unsafe id", message, where, "Write an id of letters, digits, dots, hyphens and underscores.")
     if member.platform == "canvas" and not (member.user.isascii() and member.user.isdecimal()):
         return Problem("no number", f"{member.user!r} is no number of Canvas's.", where, "Export the list once more.")
     return None
@@ -228,14 +228,14 @@ def _refuse_shared_ids(path: Path, members: Mapping[int, Student]) -> None:
     """Refuse a list in which an id, or a number of the platform, is two students'."""
     lines: dict[tuple[str, str], list[int]] = defaultdict(list)
     for line, member in members.items():
-        for what, value in (("id", member.id), ("number", member.user)):
+        for kind, value in (("id", member.id), ("number", member.user)):
             if value:
-                lines[what, value.casefold()].append(line)
-    for (what, value), several in lines.items():
+                lines[kind, value.casefold()].append(line)
+    for (kind, value), several in lines.items():
         if len(several) > 1:
             who = " and ".join(str(line) for line in several)
             raise CourseError(
-                f"lines {who} give the {what} {value!r} to different students",
+                f"lines {who} give the {kind} {value!r} to different students",
                 where=path,
                 do="Correct one of them. Nothing was changed.",
             )

@@ -136,7 +136,7 @@ def _match(members: Mapping[int, Student], people: Mapping[str, Student]) -> tup
     """Return the ids of those members whom the course has already, by line, and the members of whom that is open."""
     ids: dict[int, str] = {}
     ambiguous: dict[int, list[str]] = {}
-    for keys in (_by_number, _by_word, _by_name):
+    for keys in (_by_number, _by_text, _by_name):
         open_members = {line: member for line, member in members.items() if line not in ids}
         taken = frozenset(ids.values())
         free = [student for student in people.values() if student.id not in taken]
@@ -161,9 +161,9 @@ def _by_number(student: Student) -> Iterable[str]:
     return [f"{student.platform}:{student.user}"] if student.user else []
 
 
-def _by_word(student: Student) -> Iterable[str]:
-    words = (student.id, student.login, student.number, student.email)
-    return [word.casefold() for word in words if word]
+def _by_text(student: Student) -> Iterable[str]:
+    texts = (student.id, student.login, student.number, student.email)
+    return [text.casefold() for text in texts if text]
 
 
 def _by_name(student: Student) -> Iterable[str]:
@@ -174,7 +174,7 @@ def _contradict(member: Student, student: Student) -> bool:
     """Whether two entries cannot be one person: their numbers differ, or an earlier list gave them another id."""
     numbers = ((member.user, student.user), (member.number, student.number))
     other_number = any(one and other and one.casefold() != other.casefold() for one, other in numbers)
-    other_id = bool(member.id) and student.enrolled and not {*_by_word(member)} & {*_by_word(student)}
+    other_id = bool(member.id) and student.enrolled and not {*_by_text(member)} & {*_by_text(student)}
     return other_number or other_id
 
 
@@ -194,10 +194,10 @@ def _unique(pairs: Iterable[tuple[int, str]]) -> tuple[dict[int, str], dict[int,
 
 
 def _doubt(member: Student, candidates: Sequence[str]) -> Problem:
-    who = member.name or member.id
-    what = f"It is open whether {who} ({member.number or member.email or member.id or 'no number'}) is {' or '.join(sorted(candidates))}."
+    identified_by = member.number or member.email or member.id or "no number"
+    message = f"It is open whether {member.name or member.id} ({identified_by}) is {' or '.join(sorted(candidates))}."
     do = "Compare them on the platform, and write number or login of the right one into students.json; then read the list again."
-    return Problem("same name", what, "students.json", do)
+    return Problem("same name", message, "students.json", do)
 
 
 def _with_new_ids(
@@ -213,9 +213,9 @@ def _with_new_ids(
         alone = names.count(safe_id(member.name)) == 1
         wish = next((wish for wish in _wishes(member, alone) if is_safe(wish) and wish.casefold() not in taken), None)
         if wish is None:
-            what = f"No id can be made for {member.name or member.id!r} that nobody else has, so this student was left out."
+            message = f"No id can be made for {member.name or member.id!r} that nobody else has, so this student was left out."
             do = "Add a column id to the list, or complete the student's number."
-            problems.append(Problem("no id", what, f"{file}, line {line}", do))
+            problems.append(Problem("no id", message, f"{file}, line {line}", do))
             continue
         everyone[line] = wish
         taken.add(wish.casefold())

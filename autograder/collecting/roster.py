@@ -22,6 +22,8 @@ _LATIN = str.maketrans({"ı": "i", "ø": "o", "ł": "l", "đ": "d", "ð": "d", "
 _SAFE = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9._@-]{0,98}[A-Za-z0-9_@-])?")
 # The fields that every entry of the file has.
 _ALWAYS = frozenset({"name", "platform", "user", "uploads"})
+# Characters that nbgrader's columns hold; PostgreSQL refuses more.
+_GRADEBOOK_LENGTH = 128
 # Windows opens a device by these names, whatever stands behind a dot.
 _DEVICES = re.compile(r"(?:con|prn|aux|nul|com\d|lpt\d)(?:\..*)?", re.IGNORECASE)
 
@@ -159,18 +161,18 @@ def submitted_folders(course: Course) -> frozenset[str]:
     return frozenset(path.name for path in course.folder("submitted").glob("*/") if path.is_dir())
 
 
-def merged(roster: Mapping[str, Student], found: Sequence[Student]) -> dict[str, Student]:
-    """Return a roster with what a collection has found; what was known and is not found again stays."""
+def merged(roster: Mapping[str, Student], collected: Sequence[Student]) -> dict[str, Student]:
+    """Return a roster with what a collection says of students; what it does not say stays."""
     everyone = dict(roster)
-    for student in found:
-        known = everyone.get(student.id, Student(student.id))
+    for student in collected:
+        entry = everyone.get(student.id, Student(student.id))
         everyone[student.id] = replace(
-            known,
+            entry,
             # A class list spells a name as people do; Canvas's downloads run it together.
-            name=known.name if known.enrolled and known.name else student.name or known.name,
-            platform=student.platform or known.platform,
-            user=student.user or known.user,
-            uploads={**known.uploads, **student.uploads},
+            name=entry.name if entry.enrolled and entry.name else student.name or entry.name,
+            platform=student.platform or entry.platform,
+            user=student.user or entry.user,
+            uploads={**entry.uploads, **student.uploads},
         )
     return everyone
 
@@ -181,10 +183,6 @@ def gradebook_names(course: Course, students: Sequence[str]) -> dict[str, dict[s
     names = {}
     for student in (roster[name] for name in students if name in roster):
         first, last = student.first_and_last_name
-        names[student.id] = {
-            "first_name": first,
-            "last_name": last,
-            "email": student.email,
-            "lms_user_id": student.user,
-        }
+        fields = {"first_name": first, "last_name": last, "email": student.email, "lms_user_id": student.user}
+        names[student.id] = {field: text[:_GRADEBOOK_LENGTH] for field, text in fields.items()}
     return names

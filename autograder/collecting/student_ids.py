@@ -55,13 +55,15 @@ def by_student(
         identity = _identity(upload)
         student = ids[identity]
         if not is_safe(student):
-            what = f"No student id can be made of {upload.owner!r}."
-            problems.append(Problem("unknown owner", what, str(upload.entry.path), "Name the file after the student."))
+            message = f"No student id can be made of {upload.owner!r}."
+            problems.append(
+                Problem("unknown owner", message, str(upload.entry.path), "Name the file after the student.")
+            )
             continue
         owned[student].append(upload)
         if identity in why:
-            what, do = why[identity]
-            problems.append(Problem("same name", what, str(upload.entry.path), do))
+            message, do = why[identity]
+            problems.append(Problem("same name", message, str(upload.entry.path), do))
     return owned, problems
 
 
@@ -81,29 +83,29 @@ def _without_contradictions(
     names: dict[Identity, set[str]] = defaultdict(set)
     for upload in uploads:
         names[_identity(upload)].add(upload.owner)
-    known = _known(roster, chapter)
+    ids = _ids_by_number(roster, chapter)
     kept, problems = [], []
     for upload in uploads:
         identity = _identity(upload)
-        student = roster.get(known.get(identity, ""))
+        student = roster.get(ids.get(identity, ""))
         if len(names[identity]) == 1 or (student is not None and is_called(student, upload.owner)):
             kept.append(upload)
             continue
-        what = f"Number {identity[1]} has {len(names[identity])} names here: {', '.join(sorted(names[identity]))}."
+        message = f"Number {identity[1]} has {len(names[identity])} names here: {', '.join(sorted(names[identity]))}."
         do = "See on the platform whose it is, rename the others, and collect again."
-        problems.append(Problem("same number", what, str(upload.entry.path), do))
+        problems.append(Problem("same number", message, str(upload.entry.path), do))
     return kept, problems
 
 
-def _known(roster: Mapping[str, Student], chapter: str) -> dict[Identity, str]:
+def _ids_by_number(roster: Mapping[str, Student], chapter: str) -> dict[Identity, str]:
     """Return the ids of those whose number the course knows."""
-    known: dict[Identity, str] = {}
+    ids: dict[Identity, str] = {}
     for student in roster.values():
         if student.platform == "canvas" and student.user:
-            known["canvas", student.user] = student.id
+            ids["canvas", student.user] = student.id
         elif student.platform == "moodle" and chapter in student.uploads:
-            known["moodle", student.uploads[chapter]] = student.id
-    return known
+            ids["moodle", student.uploads[chapter]] = student.id
+    return ids
 
 
 def _ids(
@@ -121,7 +123,7 @@ def _ids(
         ids[identity] = next(wish for wish in wishes if wish.casefold() not in taken or not wish)
         taken.add(ids[identity].casefold())
         if ids[identity] not in (_plain(identity, owner), owner):
-            why[identity] = _told(identity, owner, ids[identity])
+            why[identity] = _same_name_message(identity, owner, ids[identity])
     return ids, why
 
 
@@ -130,7 +132,7 @@ def _matched(
 ) -> tuple[dict[Identity, str], dict[Identity, list[str]]]:
     """Return the ids of those whom the roster has, and the students of those for whom it has several."""
     owners = {_identity(upload): upload.owner for upload in uploads}
-    matched = {identity: student for identity, student in _known(roster, chapter).items() if identity in owners}
+    matched = {identity: student for identity, student in _ids_by_number(roster, chapter).items() if identity in owners}
     ambiguous: dict[Identity, list[str]] = {}
     for keys in (_words, names_of):
         index: dict[str, list[Student]] = defaultdict(list)
@@ -188,13 +190,13 @@ def _may_be(student: Student, identity: Identity, chapter: str) -> bool:
 
 
 def _ambiguous(upload: Upload, students: Sequence[str], chapter: str) -> Problem:
-    what = f"{upload.owner} may be {' or '.join(students)}, so nobody gets this."
+    message = f"{upload.owner} may be {' or '.join(students)}, so nobody gets this."
     do = "Rename it to the id of the right one, and collect again."
     if upload.platform == "moodle":
         do = f'See on Moodle who it is, write "uploads": {{"{chapter}": "{upload.upload}"}} for them into students.json, and collect again.'
     elif upload.user:
         do = f'See on Canvas who it is, write "user": "{upload.user}" for them into students.json, and collect again.'
-    return Problem("ambiguous name", what, str(upload.entry.path), do)
+    return Problem("ambiguous name", message, str(upload.entry.path), do)
 
 
 def _moodle_names(owners: Mapping[Identity, str]) -> list[str]:
@@ -248,9 +250,9 @@ def _may_have(student: Student | None, identity: Identity, owner: str, chapter: 
     return student.platform != "canvas" and same_name and student.uploads.get(chapter) in (None, identity[1])
 
 
-def _told(identity: Identity, owner: str, student: str) -> tuple[str, str]:
+def _same_name_message(identity: Identity, owner: str, student: str) -> tuple[str, str]:
     if identity[0] == "moodle":
-        what = f"More than one student is called {owner}; Moodle's number tells them apart in this chapter only."
-        return what, "Map the ids by hand in students.json."
-    what = f"{owner!r} would be {_plain(identity, owner)}, as another name here would; so it became {student}."
-    return what, "If both are one student's, remove the file that does not count and collect again."
+        message = f"More than one student is called {owner}; Moodle's number tells them apart in this chapter only."
+        return message, "Map the ids by hand in students.json."
+    message = f"{owner!r} would be {_plain(identity, owner)}, as another name here would; so it became {student}."
+    return message, "If both are one student's, remove the file that does not count and collect again."

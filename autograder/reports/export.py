@@ -19,6 +19,8 @@ from autograder.reports.grades import Grade
 from autograder.reports.spreadsheet import csv_text
 
 FORMATS = ("csv", "canvas", "moodle")
+# Half a class may be missing; nobody reads all their names.
+_NAMED = 10
 
 # What a lecturer has to know where the file is taken in.
 HINTS = {
@@ -127,6 +129,25 @@ def not_begun(grades: Iterable[Grade]) -> str:
     return f"left out, because nothing was handed in: {', '.join(empty)}" if empty else ""
 
 
+def handed_in_nothing(grades: Iterable[Grade]) -> list[Grade]:
+    """Return the grades of students who handed in nothing for a chapter for which others did."""
+    everything = list(grades)
+    begun = {grade.chapter for grade in everything if grade.handed_in}
+    return [grade for grade in everything if grade.chapter in begun and not grade.handed_in]
+
+
+def absent_lines(grades: Iterable[Grade], form: str) -> list[str]:
+    """Return, for each chapter, who handed in nothing and what the file has in their place."""
+    shown = "0 points in the file" if form == "csv" else "no score in the file"
+    ordered = sorted(handed_in_nothing(grades), key=lambda grade: (grade.chapter, grade.student))
+    lines = []
+    for chapter, several in groupby(ordered, key=lambda grade: grade.chapter):
+        names = [grade.full_name for grade in several]
+        more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
+        lines.append(f"{chapter}: {len(names)} handed in nothing, {shown}: {', '.join(names[:_NAMED])}{more}")
+    return lines
+
+
 def open_choices(grades: Iterable[Grade]) -> str:
     """Return of whom it is open which notebook counts, as a sentence, or nothing if it is of nobody."""
     found = [grade for grade in grades if not grade.decided]
@@ -145,7 +166,10 @@ def _number(points: float) -> str:
 
 
 def _csv(grades: Sequence[Grade]) -> list[_Table]:
-    """The columns of nbgrader's own export, and whether a manual question still waits."""
+    """The columns of nbgrader's own export, and whether a manual question still waits.
+
+    A student who has handed in nothing has 0 points and no timestamp, as nbgrader has it.
+    """
     columns: dict[str, Callable[[Grade], object]] = {
         "assignment": lambda grade: grade.chapter,
         "duedate": lambda grade: grade.due or "",

@@ -9,9 +9,11 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from nbgrader.api import Grade as GradeRow
+from nbgrader.api import Student as GradebookStudent
 from nbgrader.api import SubmittedNotebook
 from sqlalchemy import func, select
 
+from autograder.collecting.enrolment import enrolled_students
 from autograder.collecting.roster import Student, read_roster, roster_path
 from autograder.course.folder import Course
 from autograder.course.paths import shell_command
@@ -88,13 +90,16 @@ class Grade:
 def read_grades(course: Course, chapters: Sequence[str] = ()) -> list[Grade]:
     """Return the grades of every student in every chapter, ordered by chapter and student.
 
+    A student on the class list has a grade in every chapter, handed in or not. With a class list, a student who is not on it has one only
+    where they handed in something; without a list, everybody in the gradebook has one in every chapter.
+
     Args:
         course: the course.
         chapters: only these; all released chapters by default.
 
     Raises:
-        CourseError: if a chapter is not in the gradebook, nobody is, the gradebook or the list of students cannot be read, or two students
-            have one number on a platform.
+        CourseError: if a chapter is not in the gradebook, nobody is there or on the class list, the gradebook or the list of students
+            cannot be read, or two students have one number on a platform.
     """
     roster, submitted = read_roster(course), course.folder("submitted")
     with open_gradebook(course) as gradebook:
@@ -106,7 +111,10 @@ def read_grades(course: Course, chapters: Sequence[str] = ()) -> list[Grade]:
                     where=course.root,
                     do=f"Release it first: {shell_command(course, 'assign', 'CHAPTER')}",
                 )
-        students = sorted(gradebook.students, key=lambda student: student.id)
+        enrolled = enrolled_students(roster)
+        in_gradebook = {student.id: student for student in gradebook.students}
+        unseen = {name: GradebookStudent(id=name) for name in enrolled.keys() - in_gradebook.keys()}
+        students = [student for _, student in sorted((in_gradebook | unseen).items())]
         if not students:
             raise CourseError(
                 "there is no student in the gradebook yet",
@@ -137,7 +145,8 @@ def read_grades(course: Course, chapters: Sequence[str] = ()) -> list[Grade]:
                         has_result=status is not None,
                         in_place=(submitted / student.id / chapter).is_dir(),
                     )
-                grades.append(grade)
+                if grade.handed_in or not enrolled or student.id in enrolled:
+                    grades.append(grade)
     _refuse_shared_numbers(course, grades)
     return grades
 
@@ -197,14 +206,14 @@ def _gradable(submission: Any, status: Status | None) -> bool | None:
 
 
 def _grade(assignment: Any, student: Any, submission: Any, known_as: Student, waiting: Mapping[str, int]) -> Grade:
-    first, _, last = known_as.name.rpartition(" ")
+    first, last = known_as.first_and_last_name
     named = bool(student.first_name or student.last_name)
     on_moodle = known_as.platform == "moodle"
     return Grade(
         student=student.id,
         first_name=(student.first_name or "") if named else first,
         last_name=(student.last_name or "") if named else last,
-        email=student.email or "",
+        email=student.email or known_as.email,
         platform=known_as.platform,
         # What a lecturer wrote into the gradebook counts before what a download was called.
         canvas_id="" if on_moodle else student.lms_user_id or known_as.user,
