@@ -32,6 +32,7 @@ from autograder.collecting.roster import (
     submitted_folders,
     write_roster,
 )
+from autograder.course.course_file import read_course_file
 from autograder.course.folder import Course
 from autograder.errors import CourseError
 from autograder.submission.problem import Problem
@@ -109,26 +110,61 @@ def enrolled_students(roster: Mapping[str, Student]) -> dict[str, Student]:
     return {name: student for name, student in roster.items() if student.enrolled}
 
 
+def group_submitters(
+    course: Course, chapter: str, roster: Mapping[str, Student], submitters: Iterable[str]
+) -> dict[str, str]:
+    """Return who handed in for whom, by the id of each student on the class list who has nothing of their own.
+
+    Only a chapter with ``groups = true`` in ``course.toml`` has any. Nobody is in the result whose group has two submissions.
+
+    Args:
+        course: the course.
+        chapter: the chapter.
+        roster: the students that the course knows.
+        submitters: the ids of the students who handed in something themselves.
+    """
+    if not read_course_file(course.root).chapter(chapter).groups:
+        return {}
+    present = frozenset(submitters)
+    by_group: dict[str, list[str]] = defaultdict(list)
+    for name in present & roster.keys():
+        by_group[folded_name(roster[name].group)].append(name)
+    return {
+        name: by_group[group][0]
+        for name, student in enrolled_students(roster).items()
+        if (group := folded_name(student.group)) and name not in present and len(by_group[group]) == 1
+    }
+
+
 def nothing_handed_in(course: Course, chapter: str) -> list[str]:
     """Return the ids of those on the class list who have handed in nothing for a chapter, in order.
 
-    A submission that is in a download and did not get into the course folder counts as handed in.
+    A submission that is in a download and did not get into the course folder counts as handed in, and so does that of a student's group.
     """
     folders = {path.parent.name for path in course.folder("submitted").glob(f"*/{chapter}") if path.is_dir()}
-    awaited = {item.student for item in missing(course, chapter)}
-    return sorted(enrolled_students(read_roster(course)).keys() - folders - awaited)
+    present = folders | {item.student for item in missing(course, chapter)}
+    roster = read_roster(course)
+    return sorted(
+        enrolled_students(roster).keys() - present - group_submitters(course, chapter, roster, present).keys()
+    )
 
 
 def attendance(course: Course) -> list[Attendance]:
-    """Return every student of the roster and of ``submitted/`` with the chapters of which there is a folder, ordered by id."""
-    chapters: dict[str, list[str]] = defaultdict(list)
-    for path in sorted(course.folder("submitted").glob("*/*/")):
-        if path.is_dir():
-            chapters[path.parent.name].append(path.name)
+    """Return every student of the roster and of ``submitted/``, with the chapters that they or their group handed in, ordered by id."""
     roster = read_roster(course)
+    folders: dict[str, set[str]] = defaultdict(set)
+    for path in course.folder("submitted").glob("*/*/"):
+        if path.is_dir():
+            folders[path.name].add(path.parent.name)
+    present = {
+        chapter: {*names, *group_submitters(course, chapter, roster, names)} for chapter, names in folders.items()
+    }
     return [
-        Attendance(roster.get(name, Student(name)), tuple(chapters.get(name, ())))
-        for name in sorted({*roster, *chapters})
+        Attendance(
+            roster.get(name, Student(name)),
+            tuple(chapter for chapter in sorted(present) if name in present[chapter]),
+        )
+        for name in sorted({*roster, *(name for students in present.values() for name in students)})
     ]
 
 

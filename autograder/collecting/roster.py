@@ -102,6 +102,11 @@ def is_called(student: Student, owner: str) -> bool:
     return bool({folded_name(owner), owner.casefold()} & names_of(student))
 
 
+def groups_of(student: Student) -> set[str]:
+    """Return a student's groups as they are compared: the cell as a whole, and its parts between commas, for Moodle lists several."""
+    return {folded_name(group) for group in (student.group, *student.group.split(",")) if group.strip()}
+
+
 def _letters(name: str) -> str:
     return "".join(sign for sign in unicodedata.normalize("NFC", name).casefold() if sign.isalnum())
 

@@ -20,7 +20,7 @@ import hashlib
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 
-from autograder.collecting.roster import Student, folded_name, is_called, is_safe, names_of, safe_id
+from autograder.collecting.roster import Student, folded_name, groups_of, is_called, is_safe, names_of, safe_id
 from autograder.collecting.uploads import Upload
 from autograder.submission.problem import Problem
 
@@ -162,12 +162,24 @@ def _candidates(index: Mapping[str, Sequence[Student]], identity: Identity, owne
     """
     keys = {owner.casefold(), folded_name(owner)}
     students = {student.id: student for key in keys for student in index.get(key, ())}
+    if identity[0] == "moodle":
+        students |= {student.id: student for student in _group_members(index, owner)}
     return sorted(
         name
         for name, student in students.items()
         if (student.enrolled or not (student.platform or _on_platform(identity)))
         and _may_be(student, identity, chapter)
     )
+
+
+def _group_members(index: Mapping[str, Sequence[Student]], owner: str) -> Iterator[Student]:
+    """Yield the students whose group and name an owner has: where groups hand in, Moodle writes ``Group-Full name``."""
+    parts = owner.split("-")
+    for number in range(1, len(parts)):
+        group, name = "-".join(parts[:number]), "-".join(parts[number:])
+        for student in index.get(folded_name(name), ()):
+            if folded_name(group) in groups_of(student):
+                yield student
 
 
 def _on_platform(identity: Identity) -> bool:

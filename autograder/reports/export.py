@@ -110,7 +110,7 @@ def _graded(grades: Iterable[Grade]) -> list[Grade]:
 
 def undecided(grades: Iterable[Grade]) -> str:
     """Return who stands at 0 because their work could not be graded, as a phrase, or nothing if nobody does."""
-    refused = [grade for grade in grades if grade.handed_in and grade.gradable is False]
+    refused = [grade for grade in grades if grade.handed_in and grade.gradable is False and not grade.handed_in_by]
     if not refused:
         return ""
     who = ", ".join(f"{grade.full_name} ({grade.chapter})" for grade in refused)
@@ -150,7 +150,7 @@ def absent_lines(grades: Iterable[Grade], form: str) -> list[str]:
 
 def open_choices(grades: Iterable[Grade]) -> str:
     """Return of whom it is open which notebook counts, as a sentence, or nothing if it is of nobody."""
-    found = [grade for grade in grades if not grade.decided]
+    found = [grade for grade in grades if not grade.decided and not grade.handed_in_by]
     if not found:
         return ""
     who = ", ".join(f"{grade.student} ({grade.chapter})" for grade in found)

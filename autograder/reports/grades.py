@@ -13,7 +13,7 @@ from nbgrader.api import Student as GradebookStudent
 from nbgrader.api import SubmittedNotebook
 from sqlalchemy import func, select
 
-from autograder.collecting.enrolment import enrolled_students
+from autograder.collecting.enrolment import enrolled_students, group_submitters
 from autograder.collecting.roster import Student, read_roster, roster_path
 from autograder.course.folder import Course
 from autograder.course.paths import shell_command
@@ -47,6 +47,7 @@ class Grade:
         has_result: False if a submission in the gradebook has no result of ``tfcourse``'s that can be read.
         decided: False if there are several notebooks and nobody has chosen yet which one counts: no points are the student's then.
         in_place: False if a submission in the gradebook is no longer in ``submitted/``.
+        handed_in_by: the member of the student's group whose submission this is; empty for one of their own.
     """
 
     student: str
@@ -68,6 +69,7 @@ class Grade:
     has_result: bool = True
     decided: bool = True
     in_place: bool = True
+    handed_in_by: str = ""
 
     @property
     def score(self) -> float:
@@ -91,7 +93,8 @@ def read_grades(course: Course, chapters: Sequence[str] = ()) -> list[Grade]:
     """Return the grades of every student in every chapter, ordered by chapter and student.
 
     A student on the class list has a grade in every chapter, handed in or not. With a class list, a student who is not on it has one only
-    where they handed in something; without a list, everybody in the gradebook has one in every chapter.
+    where they handed in something; without a list, everybody in the gradebook has one in every chapter. Where groups hand in, the
+    members have the grade of the one who did.
 
     Args:
         course: the course.
@@ -148,7 +151,36 @@ def read_grades(course: Course, chapters: Sequence[str] = ()) -> list[Grade]:
                 if grade.handed_in or not enrolled or student.id in enrolled:
                     grades.append(grade)
     _refuse_shared_numbers(course, grades)
-    return grades
+    return _shared_within_groups(course, grades, roster)
+
+
+def _shared_within_groups(course: Course, grades: Sequence[Grade], roster: Mapping[str, Student]) -> list[Grade]:
+    """Return grades in which the members of a group have that of the one who handed in for it."""
+    by_key = {(grade.chapter, grade.student): grade for grade in grades}
+    shared = dict(by_key)
+    for chapter in dict.fromkeys(grade.chapter for grade in grades):
+        submitters = [grade.student for grade in grades if grade.chapter == chapter and grade.handed_in]
+        for name, submitter in group_submitters(course, chapter, roster, submitters).items():
+            shared[chapter, name] = _for_member(by_key[chapter, submitter], by_key[chapter, name])
+    return list(shared.values())
+
+
+def _for_member(grade: Grade, member: Grade) -> Grade:
+    """Return a grade as that of another member of the group. What a person has to do about it is said once, of the submitter."""
+    return replace(
+        grade,
+        student=member.student,
+        first_name=member.first_name,
+        last_name=member.last_name,
+        email=member.email,
+        platform=member.platform,
+        canvas_id=member.canvas_id,
+        moodle_id=member.moodle_id,
+        pending=0,
+        has_result=True,
+        in_place=True,
+        handed_in_by=grade.student,
+    )
 
 
 def _refuse_shared_numbers(course: Course, grades: Sequence[Grade]) -> None:

@@ -115,7 +115,7 @@ def removed_submissions(grades: Iterable[Grade]) -> str:
 
 def unclear(grades: Iterable[Grade]) -> str:
     """Return who stands at 0 and may not have been gradable, as a phrase, or nothing: only a result could tell."""
-    found = [grade for grade in grades if grade.handed_in and grade.gradable is None]
+    found = [grade for grade in grades if grade.handed_in and grade.gradable is None and not grade.handed_in_by]
     if not found:
         return ""
     stand, they = ("stands", "it") if len(found) == 1 else ("stand", "they")

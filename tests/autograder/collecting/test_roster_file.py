@@ -14,7 +14,7 @@ from autograder.collecting.class_list import read_class_list
 from autograder.collecting.enrolment import Enrolment, attendance, enrol, nothing_handed_in
 from autograder.collecting.roster import Student, known_students, merged, read_roster, roster_path, write_roster
 from autograder.collecting.student_ids import by_student
-from autograder.collecting.uploads import Upload
+from autograder.collecting.uploads import Upload, uploads_of
 from autograder.course.folder import Course
 from autograder.errors import CourseError
 
@@ -309,7 +309,54 @@ def test_a_download_keeps_the_lists_name(course: Course, enrolled: Enrol) -> Non
     assert (roster["al1815"].name, roster["al1815"].uploads) == ("Ada Lovelace", {CHAPTER: "5001"})
 
 
+def test_moodles_group_prefix_is_read_with_the_list(course: Course, enrolled: Enrol) -> None:
+    names = [["jl", "Jean-Luc Picard", "Lab A, Team-1"], ["luc", "Luc Picard", "Team 2"], ["bo", "Bo", ""]]
+    enrolled(table(names, "id,name,group"))
+    uploads = [moodle("Team-1-Jean-Luc Picard", "41"), moodle("Team 2-Luc Picard", "42"), moodle("Team 9-Bo", "43")]
+    owned, _ = by_student(uploads, read_roster(course), CHAPTER)
+    # The list does not say that Bo is in Team 9.
+    assert {student: several[0].upload for student, several in owned.items()} == {
+        "jl": "41",
+        "luc": "42",
+        "team-9-bo": "43",
+    }
+
+
+def test_late_and_repeated_uploads_are_one_students(course: Course, enrolled: Enrol) -> None:
+    enrolled(CANVAS)
+    names = ["901_5001_work", "LATE_901_5004_work-2", "LATE_901_5003_work-1", "LATE_901_5009_other"]
+    entries = [Entry(PurePosixPath(f"lovelaceada_{name}.ipynb"), None, bytes) for name in names]
+    entries += [Entry(PurePosixPath("delacruziigo_902_5002_work.ipynb"), None, bytes)]
+    uploads, unowned, _ = uploads_of(entries, CHAPTER, frozenset(), known_students(course))
+    owned, problems = by_student(uploads, read_roster(course), CHAPTER)
+    assert (unowned, problems, sorted(owned)) == ([], [], ["al1815", "ic"])
+    in_order = sorted(owned["al1815"], key=lambda upload: upload.order)
+    assert [(upload.upload, upload.attempt, upload.late) for upload in in_order] == [
+        *(("5001", 0, False), ("5009", 0, True), ("5003", 1, True), ("5004", 2, True)),
+    ]
+    assert len({upload.series for upload in in_order}) == 2
+
+
 # ------------------------------------------------------------------------------------------------------------------ listing
+
+
+def test_a_group_hands_in_only_where_the_course_says_so(course: Course, enrolled: Enrol) -> None:
+    names = [
+        ["ada", "Ada", "1"],
+        ["bo", "Bo", "1"],
+        ["cy", "Cy", "2"],
+        ["dee", "Dee", "2"],
+        ["eve", "Eve", "2"],
+        ["fay", "Fay", ""],
+    ]
+    enrolled(table(names, "id,name,group"))
+    for student in ("ada", "cy", "dee"):
+        hand_in(course, student)
+    assert nothing_handed_in(course, CHAPTER) == ["bo", "eve", "fay"]
+    (course.root / "course.toml").write_text(f"[chapters.{CHAPTER}]\ngroups = true\n", encoding="utf-8")
+    # Group 2 has two submissions, and nobody says which is the group's.
+    assert nothing_handed_in(course, CHAPTER) == ["eve", "fay"]
+    assert [entry.student.id for entry in attendance(course) if entry.chapters] == ["ada", "bo", "cy", "dee"]
 
 
 def test_who_handed_in_nothing_is_known_by_chapter(course: Course, enrolled: Enrol) -> None:

@@ -13,6 +13,7 @@ from autograder.course.folder import Course
 from autograder.errors import CourseError
 from autograder.record.results import ExerciseResult, GradeResult, write_result
 from autograder.reports.class_report import render, summarise
+from autograder.reports.export import export
 from autograder.reports.grades import read_grades
 from autograder.reports.student_work import read_student_work
 from autograder.submission.problem import Problem
@@ -96,6 +97,26 @@ def test_missing_students_are_reported_and_not_counted(course: Course, tmp_path:
     page = render([after], title="Class", folder=tmp_path)
     assert "nothing handed in" in page
     assert "Students who handed in nothing are not counted." in page
+
+
+def test_a_group_has_the_grade_of_its_member(course: Course, tmp_path: Path) -> None:
+    problem = Problem("late", "It came late.")
+    write_result(course, result("ada", problems=(problem,)))
+    write_result(course, result("bo"))
+    path = tmp_path / "class.csv"
+    path.write_text("id,name,group\nada,Ada,Team 1\nbo,Bo,\ndee,Dee Dee,team 1\neve,Eve,\n", encoding="utf-8")
+    enrol(course, path)
+    assert [grade.handed_in for grade in read_grades(course, [CHAPTER])] == [True, True, False, False]
+    (course.root / "course.toml").write_text(f"[chapters.{CHAPTER}]\ngroups = true\n", encoding="utf-8")
+    ada, _, dee, eve = read_student_work(course, [CHAPTER])
+    assert (dee.grade.full_name, dee.grade.score, dee.grade.handed_in_by, dee.graded) == ("Dee Dee", 3.0, "ada", True)
+    assert (dee.exercises, dee.problems, ada.problems) == (ada.exercises, (), ("It came late.",))
+    assert (eve.grade.handed_in, eve.grade.handed_in_by) == (False, "")
+    (summary,) = summarise([ada, dee, eve])
+    assert (summary.absent, summary.graded) == (("eve",), ("ada", "dee"))
+    assert render([summary], title="Class", folder=tmp_path).count("for the group") == 1
+    (file,) = export(read_grades(course, [CHAPTER]), "csv", tmp_path)
+    assert file.path.read_text(encoding="utf-8").count('"3.0","0.0","3.0","3.0"') == 2
 
 
 def test_names_are_the_gradebooks_where_it_has_them_else_those_of_the_download(course: Course) -> None:
