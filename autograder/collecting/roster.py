@@ -1,4 +1,7 @@
-"""Who is who: ``course/students.json`` maps student ids to names and to the numbers of a learning platform, so that grades find back."""
+"""Keep the roster: ``course/students.json`` maps student ids to names and to the numbers of a learning platform.
+
+Submissions and the class list write to the same file, so that there is one answer to the question who somebody is.
+"""
 
 from __future__ import annotations
 
@@ -17,6 +20,10 @@ from autograder.errors import CourseError
 # Latin letters that are no letter with an accent.
 _LATIN = str.maketrans({"ı": "i", "ø": "o", "ł": "l", "đ": "d", "ð": "d", "þ": "th", "æ": "ae", "œ": "oe"})
 _SAFE = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9._@-]{0,98}[A-Za-z0-9_@-])?")
+# The fields that every entry of the file has.
+_ALWAYS = frozenset({"name", "platform", "user", "uploads"})
+# Characters that nbgrader's columns hold; PostgreSQL refuses more.
+_GRADEBOOK_LENGTH = 128
 # Windows opens a device by these names, whatever stands behind a dot.
 _DEVICES = re.compile(r"(?:con|prn|aux|nul|com\d|lpt\d)(?:\..*)?", re.IGNORECASE)
 
@@ -31,6 +38,13 @@ class Student:
         platform: ``"canvas"``, ``"moodle"``, or empty.
         user: their number on the platform, if it is the same for every assignment.
         uploads: by chapter, the number that the platform gave this submission, or its participant in this assignment.
+        surname: the part of the name that they are sorted by, or empty if no class list names it.
+        email: their email address, or empty.
+        number: their number at the institution (Canvas's SIS User ID, Moodle's ID number), or empty.
+        login: the name that they log in with, or empty.
+        group: the group that they hand in with; several are separated by commas; empty for none.
+        section: their section on Canvas, or empty.
+        enrolled: whether the class list has them. A student who is only known by a submission is not enrolled.
     """
 
     id: str
@@ -38,6 +52,21 @@ class Student:
     platform: str = ""
     user: str = ""
     uploads: Mapping[str, str] = field(default_factory=dict)
+    surname: str = ""
+    email: str = ""
+    number: str = ""
+    login: str = ""
+    group: str = ""
+    section: str = ""
+    enrolled: bool = False
+
+    @property
+    def first_and_last_name(self) -> tuple[str, str]:
+        """The name in two parts; without a class list, the last word is the surname."""
+        if self.surname and self.name.endswith(self.surname):
+            return self.name.removesuffix(self.surname).strip(), self.surname
+        first, _, last = self.name.rpartition(" ")
+        return first, last
 
 
 def safe_id(text: str) -> str:
@@ -53,6 +82,33 @@ def safe_id(text: str) -> str:
     ascii_words = "".join(c if c.isascii() else f"u{ord(c):x}" for c in words)
     made = re.sub(r"-{2,}|-*\.-*(?=\.)", "-", ascii_words).strip("-.@")[:80].strip("-.@")
     return f"student-{made}" if _DEVICES.fullmatch(made) else made
+
+
+def folded_name(name: str) -> str:
+    """Return a name as it is compared: without case, the form of Unicode and needless blanks; Moodle writes blanks for underscores."""
+    return unicodedata.normalize("NFC", " ".join(name.replace("_", " ").split())).casefold()
+
+
+def names_of(student: Student) -> set[str]:
+    """Return how a student's name may stand in a download: as it is, or run together with the surname first, as Canvas writes it."""
+    if not student.name:
+        return set()
+    first, last = student.first_and_last_name
+    return {folded_name(student.name), _letters(f"{last}{first}")}
+
+
+def is_called(student: Student, owner: str) -> bool:
+    """Return whether the owner of a submission bears a student's name."""
+    return bool({folded_name(owner), owner.casefold()} & names_of(student))
+
+
+def groups_of(student: Student) -> set[str]:
+    """Return a student's groups as they are compared: the cell as a whole, and its parts between commas, for Moodle lists several."""
+    return {folded_name(group) for group in (student.group, *student.group.split(",")) if group.strip()}
+
+
+def _letters(name: str) -> str:
+    return "".join(sign for sign in unicodedata.normalize("NFC", name).casefold() if sign.isalnum())
 
 
 def is_safe(student: str) -> bool:
@@ -87,41 +143,51 @@ def read_roster(course: Course) -> dict[str, Student]:
 
 def write_roster(course: Course, roster: Mapping[str, Student]) -> None:
     """Write who is who, ordered by id. A reader never sees half a file."""
-    entries = {}
-    for student in sorted(roster):
-        entry = asdict(roster[student])
-        del entry["id"]
-        entries[student] = entry
+    entries = {student: _entry(roster[student]) for student in sorted(roster)}
     write_atomically(roster_path(course), (json.dumps(entries, indent=1, ensure_ascii=False) + "\n").encode())
 
 
+def _entry(student: Student) -> dict[str, Any]:
+    """Return what the file says of a student; what only a class list says is left out where it says nothing."""
+    entry = asdict(student)
+    del entry["id"]
+    return {name: value for name, value in entry.items() if value or name in _ALWAYS}
+
+
 def known_students(course: Course) -> frozenset[str]:
-    """Return the ids of the students that a course knows: from its list, or from what was handed in."""
-    handed_in = (path.name for path in course.folder("submitted").glob("*/"))
-    return frozenset([*read_roster(course), *handed_in])
+    """Return the ids of the students that a course knows, from its list or from submissions, and the ids that listed names would make."""
+    roster = read_roster(course)
+    names = (safe_id(student.name) for student in roster.values() if student.enrolled and student.name)
+    return frozenset([*roster, *names, *submitted_folders(course)])
 
 
-def merged(roster: Mapping[str, Student], found: Sequence[Student]) -> dict[str, Student]:
-    """Return a roster with what a collection has found; what was known and is not found again stays."""
+def submitted_folders(course: Course) -> frozenset[str]:
+    """Return the names of the students' folders in ``submitted/``."""
+    return frozenset(path.name for path in course.folder("submitted").glob("*/") if path.is_dir())
+
+
+def merged(roster: Mapping[str, Student], collected: Sequence[Student]) -> dict[str, Student]:
+    """Return a roster with what a collection says of students; what it does not say stays."""
     everyone = dict(roster)
-    for student in found:
-        known = everyone.get(student.id, Student(student.id))
+    for student in collected:
+        entry = everyone.get(student.id, Student(student.id))
         everyone[student.id] = replace(
-            known,
-            name=student.name or known.name,
-            platform=student.platform or known.platform,
-            user=student.user or known.user,
-            uploads={**known.uploads, **student.uploads},
+            entry,
+            # A class list spells a name as people do; Canvas's downloads run it together.
+            name=entry.name if entry.enrolled and entry.name else student.name or entry.name,
+            platform=student.platform or entry.platform,
+            user=student.user or entry.user,
+            uploads={**entry.uploads, **student.uploads},
         )
     return everyone
 
 
 def gradebook_names(course: Course, students: Sequence[str]) -> dict[str, dict[str, str]]:
-    """Return what nbgrader's gradebook can show of some students: first and last name, and the platform's number."""
+    """Return what nbgrader's gradebook can show of some students: first and last name, email address and the platform's number."""
     roster = read_roster(course)
     names = {}
-    for student in students:
-        if student in roster:
-            first, _, last = roster[student].name.rpartition(" ")
-            names[student] = {"first_name": first, "last_name": last, "lms_user_id": roster[student].user}
+    for student in (roster[name] for name in students if name in roster):
+        first, last = student.first_and_last_name
+        fields = {"first_name": first, "last_name": last, "email": student.email, "lms_user_id": student.user}
+        names[student.id] = {field: text[:_GRADEBOOK_LENGTH] for field, text in fields.items()}
     return names

@@ -4,7 +4,10 @@ Protects against:
 
 - two students with one id, whatever their names look like in small letters, without accents or in another form of Unicode;
 - a name that spells another student's id (``Bob Builder 42`` beside the ``bob-builder-42`` that a number has made);
-- one number under two names: neither gets the other's work, unless the course knows already whose number it is.
+- one number under two names: neither gets the other's work, unless the course knows already whose number it is;
+- a name that several students on the class list share: nobody gets the work, and they are all named.
+
+A number decides before an id, login or email address of the class list, and those decide before a name.
 
 Does not protect against:
 
@@ -14,10 +17,10 @@ Does not protect against:
 from __future__ import annotations
 
 import hashlib
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 
-from autograder.collecting.roster import Student, is_safe, safe_id
+from autograder.collecting.roster import Student, folded_name, groups_of, is_called, is_safe, names_of, safe_id
 from autograder.collecting.uploads import Upload
 from autograder.submission.problem import Problem
 
@@ -39,19 +42,28 @@ def by_student(
         The uploads of each student, and what was refused or should be known.
     """
     uploads, problems = _without_contradictions(uploads, roster, chapter)
-    ids, why = _ids(uploads, roster, chapter)
+    matched, ambiguous = _matched(uploads, roster, chapter)
+    problems += [
+        _ambiguous(upload, ambiguous[_identity(upload)], chapter)
+        for upload in uploads
+        if _identity(upload) in ambiguous
+    ]
+    uploads = [upload for upload in uploads if _identity(upload) not in ambiguous]
+    ids, why = _ids(uploads, matched, roster, chapter)
     owned: dict[str, list[Upload]] = defaultdict(list)
     for upload in uploads:
         identity = _identity(upload)
         student = ids[identity]
         if not is_safe(student):
-            what = f"No student id can be made of {upload.owner!r}."
-            problems.append(Problem("unknown owner", what, str(upload.entry.path), "Name the file after the student."))
+            message = f"No student id can be made of {upload.owner!r}."
+            problems.append(
+                Problem("unknown owner", message, str(upload.entry.path), "Name the file after the student.")
+            )
             continue
         owned[student].append(upload)
         if identity in why:
-            what, do = why[identity]
-            problems.append(Problem("same name", what, str(upload.entry.path), do))
+            message, do = why[identity]
+            problems.append(Problem("same name", message, str(upload.entry.path), do))
     return owned, problems
 
 
@@ -71,56 +83,132 @@ def _without_contradictions(
     names: dict[Identity, set[str]] = defaultdict(set)
     for upload in uploads:
         names[_identity(upload)].add(upload.owner)
-    known = _known(roster, chapter)
+    ids = _ids_by_number(roster, chapter)
     kept, problems = [], []
     for upload in uploads:
         identity = _identity(upload)
-        student = roster.get(known.get(identity, ""))
-        if len(names[identity]) == 1 or (student is not None and student.name == upload.owner):
+        student = roster.get(ids.get(identity, ""))
+        if len(names[identity]) == 1 or (student is not None and is_called(student, upload.owner)):
             kept.append(upload)
             continue
-        what = f"Number {identity[1]} has {len(names[identity])} names here: {', '.join(sorted(names[identity]))}."
+        message = f"Number {identity[1]} has {len(names[identity])} names here: {', '.join(sorted(names[identity]))}."
         do = "See on the platform whose it is, rename the others, and collect again."
-        problems.append(Problem("same number", what, str(upload.entry.path), do))
+        problems.append(Problem("same number", message, str(upload.entry.path), do))
     return kept, problems
 
 
-def _known(roster: Mapping[str, Student], chapter: str) -> dict[Identity, str]:
+def _ids_by_number(roster: Mapping[str, Student], chapter: str) -> dict[Identity, str]:
     """Return the ids of those whose number the course knows."""
-    known: dict[Identity, str] = {}
+    ids: dict[Identity, str] = {}
     for student in roster.values():
         if student.platform == "canvas" and student.user:
-            known["canvas", student.user] = student.id
+            ids["canvas", student.user] = student.id
         elif student.platform == "moodle" and chapter in student.uploads:
-            known["moodle", student.uploads[chapter]] = student.id
-    return known
+            ids["moodle", student.uploads[chapter]] = student.id
+    return ids
 
 
 def _ids(
-    uploads: Sequence[Upload], roster: Mapping[str, Student], chapter: str
+    uploads: Sequence[Upload], matched: Mapping[Identity, str], roster: Mapping[str, Student], chapter: str
 ) -> tuple[dict[Identity, str], dict[Identity, tuple[str, str]]]:
     """Return an id for each identity, and what is to be told of those that did not get the plain one."""
     owners = {_identity(upload): upload.owner for upload in uploads}
-    known = {identity: student for identity, student in _known(roster, chapter).items() if identity in owners}
-    known |= _known_by_name(owners, roster)
-    ids, why = dict(known), dict[Identity, tuple[str, str]]()
-    taken = {student.casefold() for student in known.values()}
+    ids, why = dict(matched), dict[Identity, tuple[str, str]]()
+    taken = {student.casefold() for student in matched.values()}
     for identity, owner in sorted(owners.items(), key=lambda item: _precedence(*item)):
-        if identity in known:
+        if identity in matched:
             continue
         several = sum(safe_id(other) == safe_id(owner) for other in _moodle_names(owners)) > 1
         wishes = list(_wishes(identity, owner, several, roster, chapter))
         ids[identity] = next(wish for wish in wishes if wish.casefold() not in taken or not wish)
         taken.add(ids[identity].casefold())
         if ids[identity] not in (_plain(identity, owner), owner):
-            why[identity] = _told(identity, owner, ids[identity])
+            why[identity] = _same_name_message(identity, owner, ids[identity])
     return ids, why
 
 
-def _known_by_name(owners: Mapping[Identity, str], roster: Mapping[str, Student]) -> dict[Identity, str]:
-    names = {student.name: student.id for student in roster.values() if student.name and not student.platform}
-    named = {identity: owner for identity, owner in owners.items() if identity[0] not in ("moodle", "canvas")}
-    return {identity: names[owner] for identity, owner in named.items() if owner in names}
+def _matched(
+    uploads: Sequence[Upload], roster: Mapping[str, Student], chapter: str
+) -> tuple[dict[Identity, str], dict[Identity, list[str]]]:
+    """Return the ids of those whom the roster has, and the students of those for whom it has several."""
+    owners = {_identity(upload): upload.owner for upload in uploads}
+    matched = {identity: student for identity, student in _ids_by_number(roster, chapter).items() if identity in owners}
+    ambiguous: dict[Identity, list[str]] = {}
+    for keys in (_words, names_of):
+        index: dict[str, list[Student]] = defaultdict(list)
+        for student in roster.values():
+            for key in keys(student):
+                index[key].append(student)
+        taken = frozenset(matched.values())
+        candidates: dict[Identity, list[str]] = {}
+        for identity, owner in owners.items():
+            # What a platform writes before a file is a name; a student may be called like another's login.
+            if identity not in matched and (keys is names_of or not _on_platform(identity)):
+                several = _candidates(index, identity, owner, chapter)
+                candidates[identity] = [name for name in several if name not in taken]
+        claims = Counter(name for several in candidates.values() for name in several)
+        for identity, several in candidates.items():
+            if len(several) == 1 and claims[several[0]] == 1:
+                matched[identity] = several[0]
+            elif len(several) > 1:
+                ambiguous[identity] = several
+    return matched, {identity: several for identity, several in ambiguous.items() if identity not in matched}
+
+
+def _candidates(index: Mapping[str, Sequence[Student]], identity: Identity, owner: str, chapter: str) -> list[str]:
+    """Return the ids of the students that an owner may be, in order.
+
+    A platform's download is compared with the class list only: an earlier download's name may be another student's.
+    """
+    keys = {owner.casefold(), folded_name(owner)}
+    students = {student.id: student for key in keys for student in index.get(key, ())}
+    if identity[0] == "moodle":
+        students |= {student.id: student for student in _group_members(index, owner)}
+    return sorted(
+        name
+        for name, student in students.items()
+        if (student.enrolled or not (student.platform or _on_platform(identity)))
+        and _may_be(student, identity, chapter)
+    )
+
+
+def _group_members(index: Mapping[str, Sequence[Student]], owner: str) -> Iterator[Student]:
+    """Yield the students whose group and name an owner has: where groups hand in, Moodle writes ``Group-Full name``."""
+    parts = owner.split("-")
+    for number in range(1, len(parts)):
+        group, name = "-".join(parts[:number]), "-".join(parts[number:])
+        for student in index.get(folded_name(name), ()):
+            if folded_name(group) in groups_of(student):
+                yield student
+
+
+def _on_platform(identity: Identity) -> bool:
+    return identity[0] in ("moodle", "canvas")
+
+
+def _words(student: Student) -> set[str]:
+    """Return what a file or folder of somebody on the class list may be called, beside their name."""
+    texts = (student.id, student.login, student.number, student.email) if student.enrolled else ()
+    return {text.casefold() for text in texts if text}
+
+
+def _may_be(student: Student, identity: Identity, chapter: str) -> bool:
+    """Whether no number says that an upload is somebody else's."""
+    if identity[0] == "moodle":
+        return student.platform != "canvas" and student.uploads.get(chapter) in (None, identity[1])
+    if identity[0] == "canvas":
+        return student.platform != "moodle" and student.user in ("", identity[1])
+    return True
+
+
+def _ambiguous(upload: Upload, students: Sequence[str], chapter: str) -> Problem:
+    message = f"{upload.owner} may be {' or '.join(students)}, so nobody gets this."
+    do = "Rename it to the id of the right one, and collect again."
+    if upload.platform == "moodle":
+        do = f'See on Moodle who it is, write "uploads": {{"{chapter}": "{upload.upload}"}} for them into students.json, and collect again.'
+    elif upload.user:
+        do = f'See on Canvas who it is, write "user": "{upload.user}" for them into students.json, and collect again.'
+    return Problem("ambiguous name", message, str(upload.entry.path), do)
 
 
 def _moodle_names(owners: Mapping[Identity, str]) -> list[str]:
@@ -174,9 +262,9 @@ def _may_have(student: Student | None, identity: Identity, owner: str, chapter: 
     return student.platform != "canvas" and same_name and student.uploads.get(chapter) in (None, identity[1])
 
 
-def _told(identity: Identity, owner: str, student: str) -> tuple[str, str]:
+def _same_name_message(identity: Identity, owner: str, student: str) -> tuple[str, str]:
     if identity[0] == "moodle":
-        what = f"More than one student is called {owner}; Moodle's number tells them apart in this chapter only."
-        return what, "Map the ids by hand in students.json."
-    what = f"{owner!r} would be {_plain(identity, owner)}, as another name here would; so it became {student}."
-    return what, "If both are one student's, remove the file that does not count and collect again."
+        message = f"More than one student is called {owner}; Moodle's number tells them apart in this chapter only."
+        return message, "Map the ids by hand in students.json."
+    message = f"{owner!r} would be {_plain(identity, owner)}, as another name here would; so it became {student}."
+    return message, "If both are one student's, remove the file that does not count and collect again."

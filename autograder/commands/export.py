@@ -52,7 +52,7 @@ def export(
     from autograder.course.folder import Course
     from autograder.gradebook.reader import released_chapters
     from autograder.record.results import waiting
-    from autograder.reports.export import HINTS, not_begun, open_choices, undecided
+    from autograder.reports.export import HINTS, absent_lines, handed_in_nothing, not_begun, open_choices, undecided
     from autograder.reports.export import export as export_grades
     from autograder.reports.grades import read_grades
     from autograder.reports.missing import gaps, missing_messages, not_brought_in, unclear
@@ -70,6 +70,7 @@ def export(
         if file.left_out:
             who = ", ".join(file.left_out)
             lines.append(f"not in {file.path.name}, because their number on the platform is not known: {who}")
+    lines += absent_lines(grades, form)
     if empty := not_begun(grades):
         lines.append(empty)
     if open_ := open_choices(grades):
@@ -84,6 +85,9 @@ def export(
     lines += [HINTS[form]] if form in HINTS else []
     data = {
         "files": [vars(file) for file in files],
+        "nothing_handed_in": [
+            {"student": grade.student, "chapter": grade.chapter} for grade in handed_in_nothing(grades)
+        ],
         "pending": sum(grade.pending for grade in grades),
         "not_gradable": [
             {"student": grade.student, "chapter": grade.chapter}

@@ -53,6 +53,7 @@ def autograde_chapter(
 ) -> tuple[dict[str, Any], str]:
     """Collect and grade one chapter and write feedback; return the results as data and as text."""
     from autograder.collecting.collect import collect
+    from autograder.collecting.enrolment import nothing_handed_in
     from autograder.commands.progress import grading_progress
     from autograder.grading.autograde import autograde as grade_chapter
     from autograder.reports.grades import answers_waiting
@@ -78,6 +79,7 @@ def autograde_chapter(
         "problems": [problem.to_dict() for problem in collection.problems],
         "results": [result.to_dict() for result in results],
         "answers_pending": sum(answers for _, answers in answers_waiting(course, chapter)),
+        "nothing_handed_in": nothing_handed_in(course, chapter),
         "feedback": pages,
     }
     return data, "\n".join(
@@ -158,6 +160,7 @@ def _format_isolation(
 def _format_grades(
     course: Course, collection: Collection, results: Sequence[GradeResult], pages: Sequence[Path]
 ) -> str:
+    from autograder.collecting.enrolment import nothing_handed_in
     from autograder.record.results import waiting
     from autograder.reports.grades import answers_waiting
 
@@ -181,6 +184,10 @@ def _format_grades(
     lines += [f"  note: {student}: {problem}" for student, problem in problems if problem.remark]
     if pending := waiting(answers_waiting(course, chapter)):
         lines.append(f"  {pending}: {marking_hint(course, [chapter])}")
+    if absent_members := nothing_handed_in(course, chapter):
+        lines.append(
+            f"  {len(absent_members)} on the class list handed in nothing: {shell_command(course, 'students')}"
+        )
     return "\n".join(lines)
 
 

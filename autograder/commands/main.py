@@ -28,6 +28,7 @@ from tfcourse import __version__
 COMMANDS = (
     "build",
     "assign",
+    "students",
     "autograde",
     "regrade",
     "choose",

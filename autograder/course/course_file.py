@@ -53,12 +53,14 @@ class ChapterPlan(Struct, frozen=True, forbid_unknown_fields=True):
         without: exercises and questions that are left out; never together with ``only``.
         due: the deadline, in the course's time zone unless it has an offset of its own; ``None`` for no deadline.
         late: the rule for late work, if it is not the course's.
+        groups: whether one member hands in for the group that the class list names; the other members get the same grade.
     """
 
     only: tuple[str, ...] | None = None
     without: tuple[str, ...] | None = None
     due: datetime | None = None
     late: LateRule | None = None
+    groups: bool = False
 
 
 class CourseFile(Struct, frozen=True, forbid_unknown_fields=True):
@@ -125,6 +127,7 @@ TEMPLATE = """\
 # without = ["mirostat"]
 # due = 2027-03-01T23:59:00
 # late = { per_day = 0.25 }
+# groups = true               # one member hands in for each group of the class list
 
 # [extensions.ada]            # a student, as the gradebook names them
 # 07_decoding = 2027-03-05T23:59:00

@@ -19,6 +19,8 @@ from autograder.reports.grades import Grade
 from autograder.reports.spreadsheet import csv_text
 
 FORMATS = ("csv", "canvas", "moodle")
+# Half a class may be missing; nobody reads all their names.
+_NAMED = 10
 
 # Instructions for the import on each platform.
 HINTS = {
@@ -107,7 +109,7 @@ def _graded(grades: Iterable[Grade]) -> list[Grade]:
 
 def undecided(grades: Iterable[Grade]) -> str:
     """Return a phrase for students at 0 because their work could not be graded, or an empty string."""
-    refused = [grade for grade in grades if grade.handed_in and grade.gradable is False]
+    refused = [grade for grade in grades if grade.handed_in and grade.gradable is False and not grade.handed_in_by]
     if not refused:
         return ""
     who = ", ".join(f"{grade.full_name} ({grade.chapter})" for grade in refused)
@@ -126,9 +128,28 @@ def not_begun(grades: Iterable[Grade]) -> str:
     return f"left out, because nothing was handed in: {', '.join(empty)}" if empty else ""
 
 
+def handed_in_nothing(grades: Iterable[Grade]) -> list[Grade]:
+    """Return the grades of students who handed in nothing for a chapter for which others did."""
+    everything = list(grades)
+    begun = {grade.chapter for grade in everything if grade.handed_in}
+    return [grade for grade in everything if grade.chapter in begun and not grade.handed_in]
+
+
+def absent_lines(grades: Iterable[Grade], form: str) -> list[str]:
+    """Return, for each chapter, who handed in nothing and what the file has in their place."""
+    shown = "0 points in the file" if form == "csv" else "no score in the file"
+    ordered = sorted(handed_in_nothing(grades), key=lambda grade: (grade.chapter, grade.student))
+    lines = []
+    for chapter, several in groupby(ordered, key=lambda grade: grade.chapter):
+        names = [grade.full_name for grade in several]
+        more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
+        lines.append(f"{chapter}: {len(names)} handed in nothing, {shown}: {', '.join(names[:_NAMED])}{more}")
+    return lines
+
+
 def open_choices(grades: Iterable[Grade]) -> str:
     """Return a sentence on the submissions whose notebook is not chosen yet, or an empty string."""
-    undecided = [grade for grade in grades if not grade.decided]
+    undecided = [grade for grade in grades if not grade.decided and not grade.handed_in_by]
     if not undecided:
         return ""
     who = ", ".join(f"{grade.student} ({grade.chapter})" for grade in undecided)
@@ -144,7 +165,10 @@ def _number(points: float) -> str:
 
 
 def _csv(grades: Sequence[Grade]) -> list[_Table]:
-    """Return a table with the columns of nbgrader's export, and whether a manual question still waits."""
+    """Return a table with the columns of nbgrader's export, and whether a manual question still waits.
+
+    A student who handed in nothing has 0 points and no timestamp, as in nbgrader's export.
+    """
     columns: dict[str, Callable[[Grade], object]] = {
         "assignment": lambda grade: grade.chapter,
         "duedate": lambda grade: grade.due or "",

@@ -14,11 +14,13 @@ from __future__ import annotations
 import io
 import re
 import zipfile
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from autograder.authoring.files import write_all_or_none
+from autograder.collecting.enrolment import group_submitters
 from autograder.collecting.roster import Student, read_roster, safe_id
 from autograder.course.folder import Course
 from autograder.errors import CourseError
@@ -78,7 +80,7 @@ def export_feedback(
     archives_written = []
     for chapter in chapters:
         pages, left_out = _pages(course, chapter, platform, roster)
-        entries = [(name_of(roster[student], chapter), page.read_bytes()) for student, page in pages]
+        entries = [(name_of(student, chapter), page.read_bytes()) for student, page in pages]
         archives = list(_packed(entries, max_bytes))
         paths = [
             folder / f"feedback_{platform}_{chapter}{f'_{number}' if len(archives) > 1 else ''}.zip"
@@ -86,7 +88,7 @@ def export_feedback(
         ]
         files.update(zip(paths, archives, strict=True))
         if pages or left_out:
-            students = tuple(student for student, _ in pages)
+            students = tuple(student.id for student, _ in pages)
             archives_written.append(FeedbackArchive(chapter, tuple(paths), students, tuple(left_out)))
     if not files:
         raise CourseError(_why_nothing(archives_written, platform), do=_REMEDY)
@@ -109,17 +111,31 @@ def _why_nothing(archives: Iterable[FeedbackArchive], platform: str) -> str:
 
 def _pages(
     course: Course, chapter: str, platform: str, roster: dict[str, Student]
-) -> tuple[list[tuple[str, Path]], list[str]]:
-    """Return the students with a number on the platform and their pages, and the students without one."""
+) -> tuple[list[tuple[Student, Path]], list[str]]:
+    """Return the students with a number on the platform and their pages, and the students without one. All members of a group get its page."""
     pages, left_out = [], []
-    for page in sorted(course.folder("feedback").glob(f"*/{chapter}/{chapter}.html")):
-        name = page.parents[1].name
-        student = roster.get(name)
-        if student is not None and _is_reachable(student, platform, chapter):
-            pages.append((name, page))
-        else:
-            left_out.append(name)
+    by_name = {
+        page.parents[1].name: page for page in sorted(course.folder("feedback").glob(f"*/{chapter}/{chapter}.html"))
+    }
+    members: dict[str, list[str]] = defaultdict(list)
+    for name, who in sorted(group_submitters(course, chapter, roster, by_name).items()):
+        members[who].append(name)
+    for name, page in by_name.items():
+        submitter = roster.get(name, Student(name))
+        recipients = [submitter, *(_with_upload_of(submitter, roster[member], chapter) for member in members[name])]
+        for student in recipients:
+            if _is_reachable(student, platform, chapter):
+                pages.append((student, page))
+            else:
+                left_out.append(student.id)
     return pages, left_out
+
+
+def _with_upload_of(submitter: Student, member: Student, chapter: str) -> Student:
+    """Return a member of a group with the number of the group's attachment, of which Canvas keeps one."""
+    if submitter.platform != "canvas" or chapter not in submitter.uploads:
+        return member
+    return replace(member, uploads={chapter: submitter.uploads[chapter], **member.uploads})
 
 
 def _is_reachable(student: Student, platform: str, chapter: str) -> bool:

@@ -9,9 +9,11 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from nbgrader.api import Grade as GradeRow
+from nbgrader.api import Student as GradebookStudent
 from nbgrader.api import SubmittedNotebook
 from sqlalchemy import func, select
 
+from autograder.collecting.enrolment import enrolled_students, group_submitters
 from autograder.collecting.roster import Student, read_roster, roster_path
 from autograder.course.folder import Course
 from autograder.course.paths import shell_command
@@ -45,6 +47,7 @@ class Grade:
         has_result: False if a submission in the gradebook has no result of ``tfcourse``'s that can be read.
         decided: False if there are several notebooks and nobody has chosen yet which one counts: no points are the student's then.
         in_place: False if a submission in the gradebook is no longer in ``submitted/``.
+        handed_in_by: the member of the student's group whose submission this is; empty for one of their own.
     """
 
     student: str
@@ -66,6 +69,7 @@ class Grade:
     has_result: bool = True
     decided: bool = True
     in_place: bool = True
+    handed_in_by: str = ""
 
     @property
     def score(self) -> float:
@@ -88,13 +92,17 @@ class Grade:
 def read_grades(course: Course, chapters: Sequence[str] = ()) -> list[Grade]:
     """Return the grades of every student in every chapter, ordered by chapter and student.
 
+    A student on the class list has a grade in every chapter, handed in or not. With a class list, a student who is not on it has one only
+    where they handed in something; without a list, everybody in the gradebook has one in every chapter. Where groups hand in, the
+    members have the grade of the one who did.
+
     Args:
         course: the course.
         chapters: only these; all released chapters by default.
 
     Raises:
-        CourseError: if a chapter is not in the gradebook, nobody is, the gradebook or the list of students cannot be read, or two students
-            have one number on a platform.
+        CourseError: if a chapter is not in the gradebook, nobody is there or on the class list, the gradebook or the list of students
+            cannot be read, or two students have one number on a platform.
     """
     roster, submitted = read_roster(course), course.folder("submitted")
     with open_gradebook(course) as gradebook:
@@ -106,7 +114,10 @@ def read_grades(course: Course, chapters: Sequence[str] = ()) -> list[Grade]:
                     where=course.root,
                     do=f"Release it first: {shell_command(course, 'assign', 'CHAPTER')}",
                 )
-        students = sorted(gradebook.students, key=lambda student: student.id)
+        enrolled = enrolled_students(roster)
+        in_gradebook = {student.id: student for student in gradebook.students}
+        unseen = {name: GradebookStudent(id=name) for name in enrolled.keys() - in_gradebook.keys()}
+        students = [student for _, student in sorted((in_gradebook | unseen).items())]
         if not students:
             raise CourseError(
                 "there is no student in the gradebook yet",
@@ -137,9 +148,39 @@ def read_grades(course: Course, chapters: Sequence[str] = ()) -> list[Grade]:
                         has_result=status is not None,
                         in_place=(submitted / student.id / chapter).is_dir(),
                     )
-                grades.append(grade)
+                if grade.handed_in or not enrolled or student.id in enrolled:
+                    grades.append(grade)
     _refuse_shared_numbers(course, grades)
-    return grades
+    return _shared_within_groups(course, grades, roster)
+
+
+def _shared_within_groups(course: Course, grades: Sequence[Grade], roster: Mapping[str, Student]) -> list[Grade]:
+    """Return grades in which the members of a group have that of the one who handed in for it."""
+    by_key = {(grade.chapter, grade.student): grade for grade in grades}
+    shared = dict(by_key)
+    for chapter in dict.fromkeys(grade.chapter for grade in grades):
+        submitters = [grade.student for grade in grades if grade.chapter == chapter and grade.handed_in]
+        for name, submitter in group_submitters(course, chapter, roster, submitters).items():
+            shared[chapter, name] = _for_member(by_key[chapter, submitter], by_key[chapter, name])
+    return list(shared.values())
+
+
+def _for_member(grade: Grade, member: Grade) -> Grade:
+    """Return a grade as that of another member of the group. What a person has to do about it is said once, of the submitter."""
+    return replace(
+        grade,
+        student=member.student,
+        first_name=member.first_name,
+        last_name=member.last_name,
+        email=member.email,
+        platform=member.platform,
+        canvas_id=member.canvas_id,
+        moodle_id=member.moodle_id,
+        pending=0,
+        has_result=True,
+        in_place=True,
+        handed_in_by=grade.student,
+    )
 
 
 def _refuse_shared_numbers(course: Course, grades: Sequence[Grade]) -> None:
@@ -197,14 +238,14 @@ def _gradable(submission: Any, status: Status | None) -> bool | None:
 
 
 def _grade(assignment: Any, student: Any, submission: Any, known_as: Student, waiting: Mapping[str, int]) -> Grade:
-    first, _, last = known_as.name.rpartition(" ")
+    first, last = known_as.first_and_last_name
     named = bool(student.first_name or student.last_name)
     on_moodle = known_as.platform == "moodle"
     return Grade(
         student=student.id,
         first_name=(student.first_name or "") if named else first,
         last_name=(student.last_name or "") if named else last,
-        email=student.email or "",
+        email=student.email or known_as.email,
         platform=known_as.platform,
         # The lecturer's entry in the gradebook takes precedence over the name in a download.
         canvas_id="" if on_moodle else student.lms_user_id or known_as.user,

@@ -117,7 +117,9 @@ def removed_submissions(grades: Iterable[Grade]) -> str:
 
 def unclear(grades: Iterable[Grade]) -> str:
     """Return a phrase for students at 0 whose work may not have been gradable, because the result is missing; or an empty string."""
-    unclear_grades = [grade for grade in grades if grade.handed_in and grade.gradable is None]
+    unclear_grades = [
+        grade for grade in grades if grade.handed_in and grade.gradable is None and not grade.handed_in_by
+    ]
     if not unclear_grades:
         return ""
     stand, they = ("stands", "it") if len(unclear_grades) == 1 else ("stand", "they")

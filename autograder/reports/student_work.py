@@ -28,9 +28,16 @@ def read_student_work(course: Course, chapters: Sequence[str] = ()) -> list[Work
         for chapter in dict.fromkeys(grade.chapter for grade in grades)
         for result in read_results(course, chapter)
     }
-    works = [_work(course, grade, results.pop((grade.student, grade.chapter), None)) for grade in grades]
+    works = [
+        _group_work(course, grade, results.get((grade.handed_in_by, grade.chapter)))
+        if grade.handed_in_by
+        else _work(course, grade, results.get((grade.student, grade.chapter)))
+        for grade in grades
+    ]
     # If the grader failed on a student's first submission, the gradebook does not know the student. If the submission is gone, too, the
     # student was renamed or removed from the course.
+    for grade in grades:
+        results.pop((grade.student, grade.chapter), None)
     patterns = {grade.chapter: grade for grade in grades}
     unknown = [
         result for result in results.values() if course.folder("submitted", result.student, result.chapter).is_dir()
@@ -56,6 +63,12 @@ def _work(course: Course, grade: Grade, result: GradeResult | None) -> Work:
         recorded=result.status != "not recorded",
         feedback=page,
     )
+
+
+def _group_work(course: Course, grade: Grade, result: GradeResult | None) -> Work:
+    """Return a group's work as that of a member who did not hand it in; its problems stand with the member who did."""
+    page = _existing(course.folder("feedback", grade.handed_in_by, grade.chapter) / f"{grade.chapter}.html")
+    return replace(_work(course, grade, result), seconds=None, problems=(), remarks=(), feedback=page)
 
 
 def _unknown(pattern: Grade, result: GradeResult) -> Grade:

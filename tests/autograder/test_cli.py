@@ -26,6 +26,7 @@ from click.testing import CliRunner, Result
 
 from autograder.commands.main import main
 from autograder.course.folder import Course
+from autograder.course.lock import course_lock
 from autograder.errors import CourseError
 from autograder.site.build import SiteReport
 
@@ -116,7 +117,8 @@ def test_every_command_can_print_json(name: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "name", ["assign", "autograde", "regrade", "mark", "replay", "report", "export", "sample-class", "doctor"]
+    "name",
+    ["assign", "students", "autograde", "regrade", "mark", "replay", "report", "export", "sample-class", "doctor"],
 )
 def test_every_command_that_touches_a_course_lets_one_name_it(name: str) -> None:
     assert "--course" in [option for parameter in named(name).params for option in parameter.opts]
@@ -668,8 +670,12 @@ def test_a_class_is_graded_reported_and_exported(
     assert {str(result["seed"]) for result in chapter["results"]} == {secret}
     assert not [page for page in course_dir.rglob("*.html") if secret in page.read_text(encoding="utf-8")]
 
+    class_list = tmp_path / "class.csv"
+    class_list.write_text('Student,ID\n"Lovelace, Ada",901\n"Noether, Emmy",909\n', encoding="utf-8")
+    assert run("students", class_list, "--course", course_dir).exit_code == 0
     again = run("autograde", "04", *words)
     assert again.exit_code == 0
+    assert "  1 on the class list handed in nothing: tfcourse students --course" in again.stdout
     assert f"{CHAPTER}: 2 of 3 submissions graded, 2 of them earlier and unchanged" in again.stdout
     assert f"This is the notebook of chapter {OTHER}" in again.stdout
     assert "isolation:" not in again.stdout
@@ -699,6 +705,41 @@ def test_a_class_is_graded_reported_and_exported(
     assert '"901","","","","3.00"' in table
     assert '"903"' not in table
     assert [refused["chapter"] for refused in json.loads(exported.stdout)["not_gradable"]] == [CHAPTER]
+
+
+def test_a_class_list_tells_who_handed_in_nothing(graded_dir: Path, tmp_path: Path, run: Callable[..., Result]) -> None:
+    (graded_dir / "submitted" / "ada" / CHAPTER).mkdir(parents=True)
+    path = tmp_path / "class.csv"
+    path.write_text("id;name\nada;Ada Lovelace\nbo;=cmd()\n../eve;Eve\n", encoding="utf-8")
+    listed = run("students", "--course", graded_dir)
+    assert listed.stdout.startswith("no class list yet: tfcourse students FILE\n1 not on the class list\n  ada ")
+    first = run("students", path, "--course", graded_dir)
+    assert (first.exit_code, first.stdout.splitlines()[0]) == (1, "2 on the class list: 1 new, 1 updated, 0 unchanged")
+    assert "class.csv, line 4: No folder can be named '../eve'" in first.stdout
+    path.write_text("id;name\nada;Ada Lovelace\nbo;=cmd()\n", encoding="utf-8")
+    assert json.loads(run("students", path, "--course", graded_dir, "--json").stdout)["unchanged"] == ["ada", "bo"]
+
+    assert run("students", "--course", graded_dir).stdout.splitlines() == [
+        "2 on the class list, 1 of them handed in something",
+        f"  ada  Ada Lovelace  {CHAPTER}",
+        "  bo   =cmd()        nothing",
+    ]
+    everyone = json.loads(run("students", "--course", graded_dir, "--json").stdout)
+    assert [(student["id"], student["handed_in"]) for student in everyone] == [("ada", [CHAPTER]), ("bo", [])]
+    report = json.loads(run("report", "04", "--course", graded_dir, "--json").stdout)
+    assert report["chapters"][0]["absent"] == ["bo"]
+    assert "1 handed in nothing, 0 points in the file: =cmd()" in run("export", "--course", graded_dir).stdout
+    exported = json.loads(run("export", "--course", graded_dir, "--json").stdout)
+    assert exported["nothing_handed_in"] == [{"student": "bo", "chapter": CHAPTER}]
+
+
+def test_a_class_list_waits_for_the_course(course_dir: Path, tmp_path: Path, run: Callable[..., Result]) -> None:
+    path = tmp_path / "class.csv"
+    path.write_text("id\nada\n", encoding="utf-8")
+    with course_lock(Course.open(course_dir)):
+        refused(run("students", path, "--course", course_dir), "another tfcourse is at work")
+    refused(run("students", tmp_path, "--course", course_dir), "is a directory")
+    assert not (course_dir / "students.json").exists()
 
 
 def test_who_found_no_room_on_the_disk_is_named_by_every_command_until_the_work_is_there(

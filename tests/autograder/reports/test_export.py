@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 
 from autograder.errors import CourseError
-from autograder.reports.export import export, not_begun, undecided
+from autograder.reports.export import absent_lines, export, handed_in_nothing, not_begun, undecided
 
 NBGRADER = ["assignment", "duedate", "timestamp", "student_id", "last_name", "first_name", "email", "raw_score"]
 NBGRADER += ["late_submission_penalty", "score", "max_score"]
@@ -175,3 +175,33 @@ def test_a_chapter_of_which_nothing_could_be_graded_gets_no_column_on_canvas(on_
     refused = make_grade("s1", 0.0, chapter="05_transformer", gradable=False)
     (file,) = export([*on_canvas, refused], "canvas", tmp_path)
     assert "05_transformer" not in read(file.path)[0]
+
+
+def test_who_handed_in_nothing_is_named_with_what_the_file_has(grades, tmp_path, make_grade):
+    absent = make_grade("s9", 0.0, handed_in=False, name=("=cmd()", "X"))
+    elsewhere = make_grade("s9", 0.0, handed_in=False, chapter="05_transformer")
+    everybody = [*grades, absent, elsewhere]
+    assert absent in handed_in_nothing(everybody)
+    assert elsewhere not in handed_in_nothing(everybody)
+    (line,) = absent_lines([grades[0], absent], "csv")
+    assert line == "03_scaled_dot_product: 1 handed in nothing, 0 points in the file: =cmd() X"
+    assert "no score in the file" in absent_lines(everybody, "moodle")[0]
+    (many,) = absent_lines([grades[0], *(replace(absent, student=f"s{n}") for n in range(12))], "canvas")
+    assert many.endswith(" and 2 more")
+
+
+@pytest.mark.parametrize("form", ["canvas", "moodle"])
+def test_a_missing_student_has_no_row_for_a_platform(on_canvas, on_moodle, tmp_path, make_grade, form):
+    absent = make_grade("s9", 0.0, handed_in=False, platform=form, canvas_id="909", moodle_id="359")
+    (file, *_) = export([*(on_moodle if form == "moodle" else on_canvas), absent], form, tmp_path)
+    assert "s9" not in (*file.students, *file.left_out)
+    assert "s9@" not in file.path.read_text(encoding="utf-8")
+    assert not [row for row in read(file.path) if "909" in row or "Participant 359" in row]
+
+
+def test_a_missing_student_has_0_points_and_no_time_in_csv(grades, tmp_path, make_grade):
+    (file,) = export([*grades, make_grade("s9", 0.0, handed_in=False, name=("=cmd()", "X"))], "csv", tmp_path)
+    header, *rows = read(file.path)
+    (absent,) = [entry for row in rows if (entry := dict(zip(header, row, strict=True)))["student_id"] == "s9"]
+    assert (absent["timestamp"], absent["score"], absent["max_score"]) == ("", "0.0", "10.0")
+    assert absent["first_name"] == "'=cmd()"

@@ -8,9 +8,12 @@ from pathlib import Path
 import pytest
 from nbgrader.api import Gradebook
 
+from autograder.collecting.enrolment import enrol
 from autograder.course.folder import Course
 from autograder.errors import CourseError
 from autograder.record.results import ExerciseResult, GradeResult, write_result
+from autograder.reports.class_report import render, summarise
+from autograder.reports.export import export
 from autograder.reports.grades import read_grades
 from autograder.reports.student_work import read_student_work
 from autograder.submission.problem import Problem
@@ -52,6 +55,68 @@ def test_points_are_the_gradebooks_and_a_penalty_takes_no_more_than_there_is(cou
     ada, bo, _ = read_grades(course, [CHAPTER])
     assert (ada.raw, ada.penalty, ada.score, ada.best) == (3.0, 0.0, 3.0, 3.0)
     assert (bo.raw, bo.penalty, bo.score) == (1.0, 1.5, 0.0)
+
+
+def class_list(course: Course, tmp_path: Path, *lines: str) -> None:
+    """Read a class list into the course."""
+    path = tmp_path / "class.csv"
+    path.write_text("\n".join(["id,name,email", *lines]), encoding="utf-8")
+    enrol(course, path)
+
+
+def test_the_class_list_says_who_is_missing(course: Course, tmp_path: Path) -> None:
+    class_list(course, tmp_path, "ada,Ada King Lovelace,", 'dee,"de la Cruz, Íñigo",dee@example.org')
+    grades = read_grades(course)
+    # Who is not on the list counts only where they handed in something.
+    assert [(grade.chapter, grade.student, grade.handed_in) for grade in grades] == [
+        (OTHER, "ada", False),
+        (OTHER, "dee", False),
+        (CHAPTER, "ada", True),
+        (CHAPTER, "bo", True),
+        (CHAPTER, "dee", False),
+    ]
+    dee = grades[-1]
+    assert (dee.first_name, dee.last_name, dee.email) == ("Íñigo", "de la Cruz", "dee@example.org")
+    assert (dee.score, dee.best, dee.submitted) == (0.0, 3.0, None)
+
+
+def test_a_class_of_whom_nobody_handed_in_has_grades(course_dir: Path, tmp_path: Path) -> None:
+    course = Course.open(course_dir)
+    class_list(course, tmp_path, "ada,Ada,")
+    assert [(grade.student, grade.handed_in) for grade in read_grades(course, [CHAPTER])] == [("ada", False)]
+
+
+def test_missing_students_are_reported_and_not_counted(course: Course, tmp_path: Path) -> None:
+    write_result(course, result("ada"))
+    write_result(course, result("bo"))
+    (before,) = summarise(read_student_work(course, [CHAPTER]))
+    class_list(course, tmp_path, *(f"{name},," for name in ("ada", "bo", "dee", "eve")))
+    (after,) = summarise(read_student_work(course, [CHAPTER]))
+    assert (after.absent, len(after.works), after.handed_in) == (("dee", "eve"), 4, 2)
+    assert (after.average, after.middle, after.bins) == (before.average, before.middle, before.bins)
+    page = render([after], title="Class", folder=tmp_path)
+    assert "nothing handed in" in page
+    assert "Students who handed in nothing are not counted." in page
+
+
+def test_a_group_has_the_grade_of_its_member(course: Course, tmp_path: Path) -> None:
+    problem = Problem("late", "It came late.")
+    write_result(course, result("ada", problems=(problem,)))
+    write_result(course, result("bo"))
+    path = tmp_path / "class.csv"
+    path.write_text("id,name,group\nada,Ada,Team 1\nbo,Bo,\ndee,Dee Dee,team 1\neve,Eve,\n", encoding="utf-8")
+    enrol(course, path)
+    assert [grade.handed_in for grade in read_grades(course, [CHAPTER])] == [True, True, False, False]
+    (course.root / "course.toml").write_text(f"[chapters.{CHAPTER}]\ngroups = true\n", encoding="utf-8")
+    ada, _, dee, eve = read_student_work(course, [CHAPTER])
+    assert (dee.grade.full_name, dee.grade.score, dee.grade.handed_in_by, dee.graded) == ("Dee Dee", 3.0, "ada", True)
+    assert (dee.exercises, dee.problems, ada.problems) == (ada.exercises, (), ("It came late.",))
+    assert (eve.grade.handed_in, eve.grade.handed_in_by) == (False, "")
+    (summary,) = summarise([ada, dee, eve])
+    assert (summary.absent, summary.graded) == (("eve",), ("ada", "dee"))
+    assert render([summary], title="Class", folder=tmp_path).count("for the group") == 1
+    (file,) = export(read_grades(course, [CHAPTER]), "csv", tmp_path)
+    assert file.path.read_text(encoding="utf-8").count('"3.0","0.0","3.0","3.0"') == 2
 
 
 def test_names_are_the_gradebooks_where_it_has_them_else_those_of_the_download(course: Course) -> None:

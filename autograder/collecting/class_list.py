@@ -1,0 +1,241 @@
+"""Read a class list: the people export of Canvas or Moodle, or a plain CSV table.
+
+What is read:
+
+- Canvas: the gradebook's export, with ``Student, ID, SIS User ID, SIS Login ID, Section``, or first and last name in columns of their own,
+  and the export of its groups, with ``name, canvas_user_id, user_id, login_id, sections, group_name``;
+- Moodle: the participants as CSV, with headings in English, German, French or Polish;
+- any other table with a column ``id`` or ``name``, and perhaps ``email``, ``number`` and ``group``.
+
+Columns are separated by commas, semicolons or tabs. The text is UTF-8 with or without a byte order mark, or UTF-16 with one.
+
+What is not read: workbooks of a spreadsheet program, and encodings such as Windows-1250, which nothing in a file tells from Windows-1252.
+"""
+
+from __future__ import annotations
+
+import codecs
+import csv
+import io
+import unicodedata
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from autograder.collecting.roster import Student, is_safe
+from autograder.errors import CourseError
+from autograder.submission.problem import Problem
+
+_LARGEST = 20_000_000
+_SAVE_AS_CSV = "In your spreadsheet program, choose Save as, CSV UTF-8; or export the list from the platform once more."
+_COLUMNS = "The first line names the columns: those of Canvas's gradebook or of Moodle's participants, or id,name,email,number,group."
+# By field, the headings that stand for it, in small letters. Moodle translates its own.
+_HEADINGS = {
+    "id": ("id", "canvas_user_id"),
+    "name": ("student", "student name", "full name", "name", "vollständiger name", "nom complet", "imię i nazwisko"),
+    "first name": ("first name", "vorname", "prénom", "imię"),
+    "last name": ("last name", "surname", "nachname", "nom", "nom de famille", "nazwisko"),
+    "email": (
+        *("email", "e-mail", "email address", "e-mail address", "e-mail-adresse", "mail", "courriel"),
+        *("adresse de courriel", "adresse e-mail", "adres e-mail", "adres email"),
+    ),
+    "number": (
+        *("number", "sis user id", "user_id", "id number", "student number", "id-nummer", "matrikelnummer"),
+        *("numéro d'identification", "numéro d'étudiant", "numer id", "numer identyfikacyjny", "numer albumu"),
+    ),
+    "login": (
+        *("login", "sis login id", "login_id", "username", "anmeldename", "benutzername"),
+        *("nom d'utilisateur", "nazwa użytkownika"),
+    ),
+    "group": ("group", "groups", "group_name", "gruppe", "gruppen", "groupe", "groupes", "grupa", "grupy"),
+    "section": ("section", "sections"),
+}
+_FIELDS = {heading: field for field, headings in _HEADINGS.items() for heading in headings}
+_CANVAS = frozenset({"sis user id", "sis login id", "canvas_user_id"})
+
+
+@dataclass(frozen=True)
+class ClassList:
+    """A class list.
+
+    Attributes:
+        platform: ``"canvas"``, ``"moodle"`` or empty.
+        members: the students by the number of their line, with an empty id where the list has none.
+        fields: what it has columns for: ``"email"``, ``"group"`` and so on.
+        problems: the lines that are no student's, and why.
+    """
+
+    platform: str
+    members: Mapping[int, Student]
+    fields: frozenset[str]
+    problems: Sequence[Problem] = ()
+
+
+def read_class_list(path: Path) -> ClassList:
+    """Read a class list.
+
+    Raises:
+        CourseError: if the file cannot be read, is no table of students, or names two students by one id or number of the platform.
+    """
+    text = _decoded(path, _read(path))
+    rows = _rows(path, text)
+    if not rows:
+        raise CourseError("the file is empty", where=path, do=_COLUMNS)
+    (_, header), *lines = rows
+    headings = [_heading(cell) for cell in header]
+    platform = _platform(headings)
+    fields = _columns(path, header, headings)
+    members: dict[int, Student] = {}
+    problems: list[Problem] = []
+    for line, cells in lines:
+        values = {field: _plain_text(cell) for field, cell in zip(fields, cells, strict=False) if field}
+        if not any(values.values()) or _is_no_person(platform, values):
+            continue
+        member = _student(platform, values)
+        if problem := _problem(path, line, member):
+            problems.append(problem)
+        elif member not in members.values():
+            members[line] = member
+    _refuse_shared_ids(path, members)
+    if not members and not problems:
+        raise CourseError("there is no student in this list", where=path, do=_COLUMNS)
+    return ClassList(platform, members, frozenset(fields) - {""}, problems)
+
+
+def _read(path: Path) -> bytes:
+    try:
+        if path.stat().st_size > _LARGEST:
+            raise CourseError("this is too large for a class list", where=path, do=_SAVE_AS_CSV)
+        return path.read_bytes()
+    except OSError as error:
+        raise CourseError(f"it cannot be read: {error.strerror or error}", where=path, do="Check the path.") from error
+
+
+def _decoded(path: Path, data: bytes) -> str:
+    if data.startswith((b"PK\x03\x04", b"\xd0\xcf\x11\xe0")):
+        raise CourseError("this is a workbook of a spreadsheet program, not CSV", where=path, do=_SAVE_AS_CSV)
+    utf_16 = data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))
+    try:
+        text = data.decode("utf-16" if utf_16 else "utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = data.count(b"\n", 0, error.start) + 1
+        message = f"line {line} is not UTF-8; names with accents would be spoilt"
+        raise CourseError(message, where=path, do=_SAVE_AS_CSV) from error
+    if "\0" in text:
+        raise CourseError("this is not a text in UTF-8", where=path, do=_SAVE_AS_CSV)
+    return text
+
+
+def _rows(path: Path, text: str) -> list[tuple[int, list[str]]]:
+    """Return the rows that hold anything, with the line on which each begins, split by the delimiter that gives the most headings."""
+    tables = (_table(path, text, delimiter) for delimiter in ",;\t")
+    return max(tables, key=lambda table: sum(_heading(cell) in _FIELDS for cell in table[0][1]) if table else 0)
+
+
+def _table(path: Path, text: str, delimiter: str) -> list[tuple[int, list[str]]]:
+    # Excel writes the delimiter on a line of its own.
+    skipped = 1 if text[:4].casefold() == "sep=" else 0
+    reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter)
+    table, begin = [], 1
+    try:
+        for row in reader:
+            if begin > skipped and any(cell.strip() for cell in row):
+                table.append((begin, row))
+            begin = reader.line_num + 1
+    except csv.Error as error:
+        message = f"line {reader.line_num} is no line of a CSV table: {error}"
+        raise CourseError(message, where=path, do=_SAVE_AS_CSV) from error
+    return table
+
+
+def _heading(cell: str) -> str:
+    return _plain_text(cell).casefold().replace("’", "'")
+
+
+def _plain_text(cell: str) -> str:
+    """Return a cell without control characters, which a terminal would obey, and without needless blanks."""
+    visible = "".join(" " if unicodedata.category(sign) == "Cc" else sign for sign in cell)
+    return unicodedata.normalize("NFC", " ".join(visible.split()))
+
+
+def _platform(headings: Sequence[str]) -> str:
+    if _CANVAS & set(headings) or {"student", "id"} <= set(headings):
+        return "canvas"
+    fields = {_FIELDS.get(heading) for heading in headings}
+    return "moodle" if {"first name", "last name"} <= fields and "id" not in fields else ""
+
+
+def _columns(path: Path, header: Sequence[str], headings: Sequence[str]) -> list[str]:
+    """Return the field of each column, empty for a column that is not read."""
+    fields = [_FIELDS.get(heading, "") for heading in headings]
+    if not {"id", "name"} & set(fields) and not {"first name", "last name"} <= set(fields):
+        shown = ", ".join(filter(None, map(_plain_text, header)))[:200]
+        raise CourseError(f"no column names the students; the first line is: {shown}", where=path, do=_COLUMNS)
+    # Assignments follow in a gradebook, and one may be called like a column.
+    return [field if field not in fields[:number] else "" for number, field in enumerate(fields)]
+
+
+def _is_no_person(platform: str, values: Mapping[str, str]) -> bool:
+    """Whether a row of Canvas's gradebook holds the points possible, its averages, or its made-up test student."""
+    if platform != "canvas":
+        return False
+    return not values.get("id") or (values.get("name") == "Student, Test" and not values.get("number"))
+
+
+def _student(platform: str, values: Mapping[str, str]) -> Student:
+    name, surname = _name(values)
+    number = values.get("id", "")
+    return Student(
+        id="" if platform == "canvas" else number,
+        name=name,
+        platform=platform,
+        user=number if platform == "canvas" else "",
+        surname=surname,
+        email=values.get("email", ""),
+        number=values.get("number", ""),
+        login=values.get("login", ""),
+        group=values.get("group", ""),
+        section=values.get("section", ""),
+        enrolled=True,
+    )
+
+
+def _name(values: Mapping[str, str]) -> tuple[str, str]:
+    """Return the full name and the surname; ``Lovelace, Ada`` is read as Canvas sorts."""
+    if "first name" in values or "last name" in values:
+        first, last = values.get("first name", ""), values.get("last name", "")
+    else:
+        last, comma, first = values.get("name", "").partition(", ")
+        if not comma:
+            return last, ""
+    return f"{first} {last}".strip(), last
+
+
+def _problem(path: Path, line: int, member: Student) -> Problem | None:
+    where = f"{path.name}, line {line}"
+    if not member.id and not member.name:
+        return Problem("no name", "This line has neither an id nor a name, so it was left out.", where, "Complete it.")
+    if member.id and not is_safe(member.id):
+        message = f"No folder can be named {member.id!r}, so this student was left out."
+        return Problem("unsafe id", message, where, "Write an id of letters, digits, dots, hyphens and underscores.")
+    if member.platform == "canvas" and not (member.user.isascii() and member.user.isdecimal()):
+        return Problem("no number", f"{member.user!r} is no number of Canvas's.", where, "Export the list once more.")
+    return None
+
+
+def _refuse_shared_ids(path: Path, members: Mapping[int, Student]) -> None:
+    """Refuse a list in which an id, or a number of the platform, is two students'."""
+    lines: dict[tuple[str, str], list[int]] = defaultdict(list)
+    for line, member in members.items():
+        for kind, value in (("id", member.id), ("number", member.user)):
+            if value:
+                lines[kind, value.casefold()].append(line)
+    for (kind, value), several in lines.items():
+        if len(several) > 1:
+            who = " and ".join(str(line) for line in several)
+            raise CourseError(
+                f"lines {who} give the {kind} {value!r} to different students",
+                where=path,
+                do="Correct one of them. Nothing was changed.",
+            )

@@ -1,0 +1,306 @@
+"""Enrol a class: bring a class list into the roster, and say who of it has handed in what.
+
+A member of the list is matched to a student whom the course knows by the platform's number, then by an id, login, institution's number or
+email address, then by the exact name. Each step takes only what is unique on both sides. What stays ambiguous is reported.
+
+Protects against:
+
+- two students of one name: neither gets the other's work, and both are named;
+- a list that is read twice, or in another order: the ids stay.
+
+Does not protect against:
+
+- a list of another course: it replaces the class, and names all who left.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from autograder.collecting.class_list import ClassList, read_class_list
+from autograder.collecting.pending import missing
+from autograder.collecting.roster import (
+    Student,
+    folded_name,
+    is_safe,
+    read_roster,
+    roster_path,
+    safe_id,
+    submitted_folders,
+    write_roster,
+)
+from autograder.course.course_file import read_course_file
+from autograder.course.folder import Course
+from autograder.errors import CourseError
+from autograder.submission.problem import Problem
+
+# Says by which texts an entry can be matched.
+Keys = Callable[[Student], Iterable[str]]
+
+
+@dataclass(frozen=True)
+class Enrolment:
+    """What a class list has changed. Students are named by id.
+
+    Attributes:
+        platform: whose export the list was, ``"canvas"`` or ``"moodle"``; empty for a plain table.
+        added: students whom the course did not know.
+        updated: students whom the course knew, from submissions or an earlier list, and of whom something is new.
+        unchanged: students of whom nothing is new.
+        departed: students who were on the earlier list and are not on this one. They stay in the roster, for they have handed in something.
+        removed: those who have handed in nothing, by id with their name.
+        problems: lines that were left out, and students of whom it is open whose work is theirs.
+    """
+
+    platform: str
+    added: tuple[str, ...] = ()
+    updated: tuple[str, ...] = ()
+    unchanged: tuple[str, ...] = ()
+    departed: tuple[str, ...] = ()
+    removed: Mapping[str, str] = field(default_factory=dict)
+    problems: tuple[Problem, ...] = ()
+
+
+@dataclass(frozen=True)
+class Attendance:
+    """A student and the chapters for which they have handed in something."""
+
+    student: Student
+    chapters: tuple[str, ...]
+
+
+def enrol(course: Course, path: Path) -> Enrolment:
+    """Bring a class list into the roster, and return what that has changed.
+
+    Raises:
+        CourseError: if the list cannot be read, or the roster cannot be read or written. Nothing is changed then.
+    """
+    class_list = read_class_list(path)
+    before = read_roster(course)
+    folders = submitted_folders(course)
+    people = before | {name: Student(name) for name in folders - before.keys()}
+    matched, doubts = _match(class_list.members, people)
+    ids, unnamed = _with_new_ids(class_list, matched, people, path.name)
+    entries = {
+        name: _merged(people.get(name, Student(name)), class_list.members[line], class_list.fields)
+        for line, name in ids.items()
+    }
+    absent = {name: student for name, student in before.items() if student.enrolled and name not in entries}
+    departed = {
+        name: replace(absent[name], enrolled=False) for name in absent if absent[name].uploads or name in folders
+    }
+    others = {name: student for name, student in before.items() if name not in absent}
+    _write(course, {**others, **departed, **entries})
+    return Enrolment(
+        class_list.platform,
+        added=tuple(sorted(entries.keys() - people.keys())),
+        updated=tuple(sorted(name for name in entries if name in people and entries[name] != before.get(name))),
+        unchanged=tuple(sorted(name for name in entries if entries[name] == before.get(name))),
+        departed=tuple(sorted(departed)),
+        removed={name: absent[name].name for name in sorted(absent.keys() - departed.keys())},
+        problems=(*class_list.problems, *doubts, *unnamed),
+    )
+
+
+def enrolled_students(roster: Mapping[str, Student]) -> dict[str, Student]:
+    """Return the students on the class list, by id; nobody if the course has no list."""
+    return {name: student for name, student in roster.items() if student.enrolled}
+
+
+def group_submitters(
+    course: Course, chapter: str, roster: Mapping[str, Student], submitters: Iterable[str]
+) -> dict[str, str]:
+    """Return who handed in for whom, by the id of each student on the class list who has nothing of their own.
+
+    Only a chapter with ``groups = true`` in ``course.toml`` has any. Nobody is in the result whose group has two submissions.
+
+    Args:
+        course: the course.
+        chapter: the chapter.
+        roster: the students that the course knows.
+        submitters: the ids of the students who handed in something themselves.
+    """
+    if not read_course_file(course.root).chapter(chapter).groups:
+        return {}
+    present = frozenset(submitters)
+    by_group: dict[str, list[str]] = defaultdict(list)
+    for name in present & roster.keys():
+        by_group[folded_name(roster[name].group)].append(name)
+    return {
+        name: by_group[group][0]
+        for name, student in enrolled_students(roster).items()
+        if (group := folded_name(student.group)) and name not in present and len(by_group[group]) == 1
+    }
+
+
+def nothing_handed_in(course: Course, chapter: str) -> list[str]:
+    """Return the ids of those on the class list who have handed in nothing for a chapter, in order.
+
+    A submission that is in a download and did not get into the course folder counts as handed in, and so does that of a student's group.
+    """
+    folders = {path.parent.name for path in course.folder("submitted").glob(f"*/{chapter}") if path.is_dir()}
+    present = folders | {item.student for item in missing(course, chapter)}
+    roster = read_roster(course)
+    return sorted(
+        enrolled_students(roster).keys() - present - group_submitters(course, chapter, roster, present).keys()
+    )
+
+
+def attendance(course: Course) -> list[Attendance]:
+    """Return every student of the roster and of ``submitted/``, with the chapters that they or their group handed in, ordered by id."""
+    roster = read_roster(course)
+    folders: dict[str, set[str]] = defaultdict(set)
+    for path in course.folder("submitted").glob("*/*/"):
+        if path.is_dir():
+            folders[path.name].add(path.parent.name)
+    present = {
+        chapter: {*names, *group_submitters(course, chapter, roster, names)} for chapter, names in folders.items()
+    }
+    return [
+        Attendance(
+            roster.get(name, Student(name)),
+            tuple(chapter for chapter in sorted(present) if name in present[chapter]),
+        )
+        for name in sorted({*roster, *(name for students in present.values() for name in students)})
+    ]
+
+
+def _match(members: Mapping[int, Student], people: Mapping[str, Student]) -> tuple[dict[int, str], list[Problem]]:
+    """Return the ids of those members whom the course has already, by line, and the members of whom that is open."""
+    ids: dict[int, str] = {}
+    ambiguous: dict[int, list[str]] = {}
+    for keys in (_by_number, _by_text, _by_name):
+        open_members = {line: member for line, member in members.items() if line not in ids}
+        taken = frozenset(ids.values())
+        free = [student for student in people.values() if student.id not in taken]
+        unique, doubtful = _unique((line, student.id) for line, student in _pairs(open_members, free, keys))
+        ids |= unique
+        ambiguous |= doubtful
+    return ids, [_doubt(members[line], names) for line, names in sorted(ambiguous.items()) if line not in ids]
+
+
+def _pairs(members: Mapping[int, Student], students: Sequence[Student], keys: Keys) -> Iterator[tuple[int, Student]]:
+    """Yield each pair of a member and a student that share a key and do not contradict each other."""
+    by_key: dict[str, list[Student]] = defaultdict(list)
+    for student in students:
+        for key in set(keys(student)):
+            by_key[key].append(student)
+    for line, member in members.items():
+        candidates = {student.id: student for key in set(keys(member)) for student in by_key.get(key, ())}
+        yield from ((line, student) for student in candidates.values() if not _contradict(member, student))
+
+
+def _by_number(student: Student) -> Iterable[str]:
+    return [f"{student.platform}:{student.user}"] if student.user else []
+
+
+def _by_text(student: Student) -> Iterable[str]:
+    texts = (student.id, student.login, student.number, student.email)
+    return [text.casefold() for text in texts if text]
+
+
+def _by_name(student: Student) -> Iterable[str]:
+    return [folded_name(student.name)] if student.name else []
+
+
+def _contradict(member: Student, student: Student) -> bool:
+    """Whether two entries cannot be one person: their numbers differ, or an earlier list gave them another id."""
+    numbers = ((member.user, student.user), (member.number, student.number))
+    other_number = any(one and other and one.casefold() != other.casefold() for one, other in numbers)
+    other_id = bool(member.id) and student.enrolled and not {*_by_text(member)} & {*_by_text(student)}
+    return other_number or other_id
+
+
+def _unique(pairs: Iterable[tuple[int, str]]) -> tuple[dict[int, str], dict[int, list[str]]]:
+    """Return the pairs in which neither side stands twice, and the candidates of the other members."""
+    by_line: dict[int, list[str]] = defaultdict(list)
+    by_student: dict[str, list[int]] = defaultdict(list)
+    for line, student in pairs:
+        by_line[line].append(student)
+        by_student[student].append(line)
+    unique = {
+        line: students[0]
+        for line, students in by_line.items()
+        if len(students) == 1 and len(by_student[students[0]]) == 1
+    }
+    return unique, {line: students for line, students in by_line.items() if line not in unique}
+
+
+def _doubt(member: Student, candidates: Sequence[str]) -> Problem:
+    identified_by = member.number or member.email or member.id or "no number"
+    message = f"It is open whether {member.name or member.id} ({identified_by}) is {' or '.join(sorted(candidates))}."
+    do = "Compare them on the platform, and write number or login of the right one into students.json; then read the list again."
+    return Problem("same name", message, "students.json", do)
+
+
+def _with_new_ids(
+    class_list: ClassList, ids: Mapping[int, str], people: Mapping[str, Student], file: str
+) -> tuple[dict[int, str], list[Problem]]:
+    """Return an id for each member, and the members for whom none can be made."""
+    everyone, problems = dict(ids), []
+    taken = {name.casefold() for name in (*people, *ids.values())}
+    names = [safe_id(member.name) for member in class_list.members.values()]
+    for line, member in class_list.members.items():
+        if line in everyone:
+            continue
+        alone = names.count(safe_id(member.name)) == 1
+        wish = next((wish for wish in _wishes(member, alone) if is_safe(wish) and wish.casefold() not in taken), None)
+        if wish is None:
+            message = f"No id can be made for {member.name or member.id!r} that nobody else has, so this student was left out."
+            do = "Add a column id to the list, or complete the student's number."
+            problems.append(Problem("no id", message, f"{file}, line {line}", do))
+            continue
+        everyone[line] = wish
+        taken.add(wish.casefold())
+    return everyone, problems
+
+
+def _wishes(member: Student, alone: bool) -> Iterator[str]:
+    """Yield the ids that a new member may have, the plainest first.
+
+    Args:
+        member: the member.
+        alone: whether nobody else on the list would have the id that the name makes. Who hands in under a shared name must not get it.
+    """
+    if member.id:
+        yield member.id
+        return
+    if member.login:
+        yield member.login
+    plain = safe_id(member.name)
+    if alone:
+        yield plain
+    yield from (f"{plain}-{safe_id(part)}" for part in (member.user, member.number, member.email) if safe_id(part))
+
+
+def _merged(student: Student, member: Student, fields: frozenset[str]) -> Student:
+    """Return an entry of the roster with what the class list says of the student.
+
+    Args:
+        student: the entry.
+        member: the student as the list has them; an empty cell takes nothing away, but for the group and the section.
+        fields: the columns of the list.
+    """
+    names = ("name", "platform", "user", "email", "number", "login")
+    texts = {name: getattr(member, name) or getattr(student, name) for name in names}
+    if member.id and member.id != student.id:
+        # The submission was there first, and its folder has another name.
+        texts["login"] = member.login or member.id
+    # Groups change, and an empty cell says that there is none any more.
+    texts |= {name: getattr(member if name in fields else student, name) for name in ("group", "section")}
+    surname = member.surname if member.name else student.surname
+    return replace(student, **texts, surname=surname, enrolled=True)
+
+
+def _write(course: Course, roster: Mapping[str, Student]) -> None:
+    try:
+        write_roster(course, roster)
+    except OSError as error:
+        raise CourseError(
+            f"the list of students could not be written ({error.strerror or error})",
+            where=roster_path(course),
+            do="Nothing was changed. See to it that the course folder can be written, and give the command again.",
+        ) from error

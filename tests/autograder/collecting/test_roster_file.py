@@ -1,0 +1,377 @@
+"""A class list comes into the roster: it is read as the platforms write it, matched by what is unique, and never guessed at."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Callable, Sequence
+from pathlib import Path, PurePosixPath
+
+import pytest
+
+from autograder.collecting.archive import Entry
+from autograder.collecting.class_list import read_class_list
+from autograder.collecting.enrolment import Enrolment, attendance, enrol, nothing_handed_in
+from autograder.collecting.roster import Student, known_students, merged, read_roster, roster_path, write_roster
+from autograder.collecting.student_ids import by_student
+from autograder.collecting.uploads import Upload, uploads_of
+from autograder.course.folder import Course
+from autograder.errors import CourseError
+
+CHAPTER = "03_scaled_dot_product"
+CANVAS = """\
+Student,ID,SIS User ID,SIS Login ID,Section,Assignment 1 (77)
+    Points Possible,,,,,10.00
+"Lovelace, Ada",901,s0001,al1815,Lab A,8
+"de la Cruz, Íñigo",902,s0002,ic,Lab A and Lab B,
+"Student, Test",999,,8f4c,Lab A,
+"""
+MOODLE = {
+    "en": "First name,Last name,ID number,Email address,Groups",
+    "en, older": "First name,Surname,ID number,Email address,Groups",
+    "de": "Vorname,Nachname,ID-Nummer,E-Mail-Adresse,Gruppen",
+    "fr": "Prénom,Nom de famille,Numéro d’identification,Adresse de courriel,Groupes",
+    "fr, older": "Prénom,Nom,Numéro d'identification,Adresse de courriel,Groupes",
+    "pl": "Imię,Nazwisko,Numer ID,Adres e-mail,Grupy",
+}
+PEOPLE = "Zoltán,Wójcik,1234,zw@example.org,Team 1\nJun,Xu,1235,jx@example.org,\n"
+
+Enrol = Callable[..., Enrolment]
+
+
+@pytest.fixture(scope="module")
+def empty_course(tmp_path_factory: pytest.TempPathFactory) -> Course:
+    """A course folder without anything in it. Tests give it a root of their own."""
+    return Course.open(tmp_path_factory.mktemp("enrolment") / "course", create=True)
+
+
+@pytest.fixture
+def course(empty_course: Course, tmp_path: Path) -> Course:
+    """An empty course of one's own."""
+    root = tmp_path / "course"
+    root.mkdir()
+    (root / "nbgrader_config.py").write_bytes((empty_course.root / "nbgrader_config.py").read_bytes())
+    return Course.open(root)
+
+
+@pytest.fixture
+def enrolled(course: Course, tmp_path: Path) -> Enrol:
+    """Return a function that reads a class list into the course."""
+
+    def read(text: str | bytes, name: str = "class.csv") -> Enrolment:
+        return enrol(course, written(tmp_path / name, text))
+
+    return read
+
+
+def written(path: Path, text: str | bytes) -> Path:
+    path.write_bytes(text if isinstance(text, bytes) else text.encode())
+    return path
+
+
+def table(rows: Sequence[Sequence[str]], header: str = "id,name") -> str:
+    text = io.StringIO()
+    csv.writer(text).writerows([header.split(","), *rows])
+    return text.getvalue()
+
+
+def moodle(owner: str, number: str) -> Upload:
+    entry = Entry(PurePosixPath(f"{owner}_{number}_assignsubmission_file/a.ipynb"), None, bytes)
+    return Upload(entry, owner, "moodle", upload=number)
+
+
+def canvas(owner: str, user: str, upload: str) -> Upload:
+    return Upload(Entry(PurePosixPath(f"{owner}_{user}_{upload}_a.ipynb"), None, bytes), owner, "canvas", user, upload)
+
+
+def plain(owner: str) -> Upload:
+    return Upload(Entry(PurePosixPath(f"{owner}/a.ipynb"), None, bytes), owner)
+
+
+def hand_in(course: Course, student: str, chapter: str = CHAPTER) -> None:
+    course.folder("submitted", student, chapter).mkdir(parents=True)
+
+
+# ------------------------------------------------------------------------------------------------------------------ reading
+
+
+def test_canvas_gradebook_is_read(course: Course, enrolled: Enrol) -> None:
+    assert enrolled(CANVAS).added == ("al1815", "ic")
+    ada, cruz = read_roster(course).values()
+    assert ada == Student(
+        *("al1815", "Ada Lovelace", "canvas", "901", {}, "Lovelace"),
+        number="s0001",
+        login="al1815",
+        section="Lab A",
+        enrolled=True,
+    )
+    assert (cruz.name, cruz.first_and_last_name) == ("Íñigo de la Cruz", ("Íñigo", "de la Cruz"))
+
+
+def test_canvas_group_export_is_read(course: Course, enrolled: Enrol) -> None:
+    header = "name,canvas_user_id,user_id,login_id,sections,group_name,canvas_group_id,group_id"
+    enrolled(f'{header}\n"Lovelace, Ada",901,s0001,al1815,Lab A,Team 1,5,\n')
+    ada = read_roster(course)["al1815"]
+    assert (ada.user, ada.number, ada.group, ada.platform) == ("901", "s0001", "Team 1", "canvas")
+
+
+@pytest.mark.parametrize("language", MOODLE)
+def test_moodle_headings_are_read_in_languages(tmp_path: Path, language: str) -> None:
+    class_list = read_class_list(written(tmp_path / "p.csv", f"{MOODLE[language]}\n{PEOPLE}"))
+    zoltan, jun = class_list.members.values()
+    assert class_list.platform == "moodle"
+    assert (zoltan.name, zoltan.surname, zoltan.number) == ("Zoltán Wójcik", "Wójcik", "1234")
+    assert (zoltan.email, zoltan.group, jun.group) == ("zw@example.org", "Team 1", "")
+
+
+@pytest.mark.parametrize("delimiter", [",", ";", "\t"])
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16"])
+def test_delimiters_and_encodings_are_recognised(tmp_path: Path, delimiter: str, encoding: str) -> None:
+    text = "id,name,email,number,group\nzw,Zoltán Wójcik,zw@example.org,17,A\n".replace(",", delimiter)
+    (member,) = read_class_list(written(tmp_path / "c.csv", text.encode(encoding))).members.values()
+    assert (member.id, member.name, member.email, member.number, member.group) == (
+        *("zw", "Zoltán Wójcik", "zw@example.org", "17", "A"),
+    )
+
+
+def test_excels_line_with_the_delimiter_is_skipped(tmp_path: Path) -> None:
+    assert list(read_class_list(written(tmp_path / "c.csv", "sep=;\r\nid;name\r\nada;Ada\r\n")).members) == [3]
+
+
+@pytest.mark.parametrize(
+    ("data", "message"),
+    [
+        (b"", "the file is empty"),
+        (b"\n \n,,\n", "the file is empty"),
+        (b"id,name\n", "no student in this list"),
+        (b"PK\x03\x04" + bytes(40), "a workbook of a spreadsheet program"),
+        (b"\xd0\xcf\x11\xe0" + bytes(40), "a workbook of a spreadsheet program"),
+        ("id,name\nada,Ada\nzw,Wójcik\n".encode("cp1250"), "line 3 is not UTF-8"),
+        ("id,name\nzw,Élodie\n".encode("cp1252"), "line 2 is not UTF-8"),
+        ("id,name\nada,Ada\n".encode("utf-16-le"), "not a text in UTF-8"),
+        (b"who,where\nada,here\n", "no column names the students; the first line is: who, where"),
+        (b"id,name\nada,Ada\nAda,Bo\n", "lines 2 and 3 give the id 'ada' to different students"),
+        (b'Student,ID\n"L, A",9\n"M, B",9\n', "lines 2 and 3 give the number '9' to different students"),
+        (b"id,name\nada," + b"x" * 200_000, "line 2 is no line of a CSV table"),
+    ],
+)
+def test_what_is_no_class_list_is_refused(course: Course, tmp_path: Path, data: bytes, message: str) -> None:
+    with pytest.raises(CourseError, match=message):
+        enrol(course, written(tmp_path / "c.csv", data))
+    assert not roster_path(course).exists()
+
+
+@pytest.mark.parametrize("bad", ["../../etc", "a/b", "con", "=cmd()", "a\\b", ".", "é"])
+def test_an_unsafe_id_is_left_out_and_named(course: Course, enrolled: Enrol, bad: str) -> None:
+    enrolment = enrolled(table([[bad, "Eve"], ["ada", "Ada"]]))
+    assert enrolment.added == ("ada",)
+    (problem,) = enrolment.problems
+    assert (problem.kind, problem.where) == ("unsafe id", "class.csv, line 2")
+
+
+def test_names_of_any_kind_make_safe_ids(course: Course, enrolled: Enrol) -> None:
+    names = ["=cmd()", "../../etc/passwd", "a\x1b[31m\u0007b", "Ω", "C:\\con", "x" * 3_000]
+    enrolment = enrolled(table([[name] for name in names], "name"))
+    assert enrolment.problems == ()
+    roster = read_roster(course)
+    assert len(roster) == len(names)
+    assert all(student.name.isprintable() for student in roster.values())
+    assert not any(set(name) & set("/\\\x1b=") or ".." in name for name in roster)
+
+
+def test_a_line_without_name_and_id_is_named(enrolled: Enrol) -> None:
+    (problem,) = enrolled("id,name,email\n,,eve@example.org\nada,Ada,\n").problems
+    assert (problem.kind, problem.where) == ("no name", "class.csv, line 2")
+
+
+def test_equal_lines_are_one_student(enrolled: Enrol) -> None:
+    assert enrolled(table([["ada", "Ada"], ["ada", "Ada"]])).added == ("ada",)
+
+
+def test_800_students_are_read_and_stay(course: Course, enrolled: Enrol) -> None:
+    text = MOODLE["en"] + "\n" + "".join(f"Jan,Nowak {i % 500},{i},{i}@example.org,\n" for i in range(800))
+    assert len(enrolled(text).added) == 800
+    again = enrolled(text)
+    assert (len(again.unchanged), again.added, again.updated) == (800, (), ())
+
+
+# ----------------------------------------------------------------------------------------------------------------- matching
+
+
+def test_a_platforms_number_matches_before_anything_else(course: Course, enrolled: Enrol) -> None:
+    write_roster(
+        course,
+        {
+            "lovelaceada-901": Student("lovelaceada-901", "lovelaceada", "canvas", "901", {CHAPTER: "5001"}),
+            "al1815": Student("al1815", "Ada Lovelace"),
+        },
+    )
+    enrolment = enrolled(CANVAS)
+    assert (enrolment.added, enrolment.updated) == (("ic",), ("lovelaceada-901",))
+    entry = read_roster(course)["lovelaceada-901"]
+    assert (entry.name, entry.uploads, entry.enrolled) == ("Ada Lovelace", {CHAPTER: "5001"}, True)
+    assert not read_roster(course)["al1815"].enrolled
+
+
+@pytest.mark.parametrize("folder", ["al1815", "s0001"])
+def test_a_folder_named_by_login_or_number_matches(course: Course, enrolled: Enrol, folder: str) -> None:
+    hand_in(course, folder)
+    assert enrolled(CANVAS).updated == (folder,)
+
+
+def test_a_unique_name_matches_a_moodle_download(course: Course, enrolled: Enrol) -> None:
+    earlier = Student("zoltan-wojcik", "zoltán  WÓJCIK", "moodle", uploads={CHAPTER: "41"})
+    write_roster(course, {"zoltan-wojcik": earlier})
+    assert enrolled(f"{MOODLE['pl']}\n{PEOPLE}").updated == ("zoltan-wojcik",)
+    assert read_roster(course)["zoltan-wojcik"].uploads == {CHAPTER: "41"}
+
+
+def test_a_name_of_two_students_matches_neither(course: Course, enrolled: Enrol) -> None:
+    write_roster(course, {"jan-nowak": Student("jan-nowak", "Jan Nowak", "moodle", uploads={CHAPTER: "41"})})
+    text = f"{MOODLE['en']}\nJan,Nowak,111,,\nJan,Nowak,222,,\n"
+    enrolment = enrolled(text)
+    assert enrolment.added == ("jan-nowak-111", "jan-nowak-222")
+    assert [problem.kind for problem in enrolment.problems] == ["same name", "same name"]
+    assert not read_roster(course)["jan-nowak"].enrolled
+    assert enrolled(text).unchanged == ("jan-nowak-111", "jan-nowak-222")
+
+
+def test_a_number_contradicts_an_equal_name(course: Course, enrolled: Enrol) -> None:
+    enrolled(f"{MOODLE['en']}\nJan,Nowak,111,,\n")
+    enrolment = enrolled(f"{MOODLE['en']}\nJan,Nowak,222,,\n")
+    assert (enrolment.added, list(enrolment.removed)) == (("jan-nowak-222",), ["jan-nowak"])
+
+
+def test_two_students_with_nothing_but_a_name_are_left_out(enrolled: Enrol) -> None:
+    enrolment = enrolled(table([["Jun Xu"], ["Jun Xu "], ["Ada"]], "name,email").replace("Jun Xu ", "Jun  XU"))
+    assert enrolment.added == ("ada",)
+    assert [problem.kind for problem in enrolment.problems] == ["no id", "no id"]
+
+
+def test_reading_again_updates_and_keeps_those_with_work(course: Course, enrolled: Enrol) -> None:
+    enrolled(table([["ada", "Ada", "A"], ["bo", "Bo", "A"], ["cy", "Cy", "B"]], "id,name,group"))
+    hand_in(course, "bo")
+    enrolment = enrolled(table([["ada", "Ada King", "B"], ["dee", "Dee", ""]], "id,name,group"))
+    assert (enrolment.added, enrolment.updated) == (("dee",), ("ada",))
+    assert (enrolment.departed, enrolment.removed) == (("bo",), {"cy": "Cy"})
+    roster = read_roster(course)
+    assert (roster["ada"].name, roster["ada"].group) == ("Ada King", "B")
+    assert (list(roster), roster["bo"].enrolled) == (["ada", "bo", "dee"], False)
+
+
+def test_a_list_without_groups_keeps_them(course: Course, enrolled: Enrol) -> None:
+    enrolled(table([["ada", "Ada", "A"]], "id,name,group"))
+    enrolled(table([["ada", "Ada"]]))
+    assert read_roster(course)["ada"].group == "A"
+    enrolled(table([["ada", "Ada", ""]], "id,name,group"))
+    assert read_roster(course)["ada"].group == ""
+
+
+# --------------------------------------------------------------------------------------------------------------- collecting
+
+
+def test_downloads_find_students_of_the_list(course: Course, enrolled: Enrol) -> None:
+    enrolled(table([["al", "Ada Lovelace", "17"], ["jx", "Jun Xu", "18"], ["bo", "Bo", "19"]], "id,name,number"))
+    uploads = [moodle("ADA  Lovelace", "41"), canvas("xujun", "902", "5001"), plain("19"), plain("Eve")]
+    owned, problems = by_student(uploads, read_roster(course), CHAPTER)
+    assert {student: [upload.owner for upload in several] for student, several in owned.items()} == {
+        "al": ["ADA  Lovelace"],
+        "jx": ["xujun"],
+        "bo": ["19"],
+        "eve": ["Eve"],
+    }
+    assert problems == []
+
+
+@pytest.mark.parametrize("upload", [moodle("Jan Nowak", "41"), canvas("nowakjan", "41", "9"), plain("Jan Nowak")])
+def test_work_under_a_shared_name_goes_to_nobody(course: Course, enrolled: Enrol, upload: Upload) -> None:
+    enrolled(table([["jan-nowak", "Jan Nowak"], ["jn2", "Jan Nowak"]]))
+    owned, problems = by_student([upload], read_roster(course), CHAPTER)
+    assert owned == {}
+    assert [problem.kind for problem in problems] == ["ambiguous name"]
+    assert "jan-nowak or jn2" in problems[0].what
+
+
+def test_a_number_written_by_hand_decides(course: Course, enrolled: Enrol) -> None:
+    enrolled(table([["jan-nowak", "Jan Nowak"], ["jn2", "Jan Nowak"]]))
+    roster = merged(read_roster(course), [Student("jn2", platform="moodle", uploads={CHAPTER: "41"})])
+    owned, problems = by_student([moodle("Jan Nowak", "41"), moodle("Jan Nowak", "42")], roster, CHAPTER)
+    assert {student: [upload.upload for upload in several] for student, several in owned.items()} == {
+        "jn2": ["41"],
+        "jan-nowak": ["42"],
+    }
+    assert problems == []
+
+
+def test_a_download_keeps_the_lists_name(course: Course, enrolled: Enrol) -> None:
+    enrolled(CANVAS)
+    roster = merged(read_roster(course), [Student("al1815", "lovelaceada", "canvas", "901", {CHAPTER: "5001"})])
+    assert (roster["al1815"].name, roster["al1815"].uploads) == ("Ada Lovelace", {CHAPTER: "5001"})
+
+
+def test_moodles_group_prefix_is_read_with_the_list(course: Course, enrolled: Enrol) -> None:
+    names = [["jl", "Jean-Luc Picard", "Lab A, Team-1"], ["luc", "Luc Picard", "Team 2"], ["bo", "Bo", ""]]
+    enrolled(table(names, "id,name,group"))
+    uploads = [moodle("Team-1-Jean-Luc Picard", "41"), moodle("Team 2-Luc Picard", "42"), moodle("Team 9-Bo", "43")]
+    owned, _ = by_student(uploads, read_roster(course), CHAPTER)
+    # The list does not say that Bo is in Team 9.
+    assert {student: several[0].upload for student, several in owned.items()} == {
+        "jl": "41",
+        "luc": "42",
+        "team-9-bo": "43",
+    }
+
+
+def test_late_and_repeated_uploads_are_one_students(course: Course, enrolled: Enrol) -> None:
+    enrolled(CANVAS)
+    names = ["901_5001_work", "LATE_901_5004_work-2", "LATE_901_5003_work-1", "LATE_901_5009_other"]
+    entries = [Entry(PurePosixPath(f"lovelaceada_{name}.ipynb"), None, bytes) for name in names]
+    entries += [Entry(PurePosixPath("delacruziigo_902_5002_work.ipynb"), None, bytes)]
+    uploads, unowned, _ = uploads_of(entries, CHAPTER, frozenset(), known_students(course))
+    owned, problems = by_student(uploads, read_roster(course), CHAPTER)
+    assert (unowned, problems, sorted(owned)) == ([], [], ["al1815", "ic"])
+    in_order = sorted(owned["al1815"], key=lambda upload: upload.order)
+    assert [(upload.upload, upload.attempt, upload.late) for upload in in_order] == [
+        *(("5001", 0, False), ("5009", 0, True), ("5003", 1, True), ("5004", 2, True)),
+    ]
+    assert len({upload.series for upload in in_order}) == 2
+
+
+# ------------------------------------------------------------------------------------------------------------------ listing
+
+
+def test_a_group_hands_in_only_where_the_course_says_so(course: Course, enrolled: Enrol) -> None:
+    names = [
+        ["ada", "Ada", "1"],
+        ["bo", "Bo", "1"],
+        ["cy", "Cy", "2"],
+        ["dee", "Dee", "2"],
+        ["eve", "Eve", "2"],
+        ["fay", "Fay", ""],
+    ]
+    enrolled(table(names, "id,name,group"))
+    for student in ("ada", "cy", "dee"):
+        hand_in(course, student)
+    assert nothing_handed_in(course, CHAPTER) == ["bo", "eve", "fay"]
+    (course.root / "course.toml").write_text(f"[chapters.{CHAPTER}]\ngroups = true\n", encoding="utf-8")
+    # Group 2 has two submissions, and nobody says which is the group's.
+    assert nothing_handed_in(course, CHAPTER) == ["eve", "fay"]
+    assert [entry.student.id for entry in attendance(course) if entry.chapters] == ["ada", "bo", "cy", "dee"]
+
+
+def test_who_handed_in_nothing_is_known_by_chapter(course: Course, enrolled: Enrol) -> None:
+    enrolled(table([["ada", "Ada"], ["bo", "Bo"]]))
+    hand_in(course, "ada")
+    hand_in(course, "eve")
+    assert nothing_handed_in(course, CHAPTER) == ["bo"]
+    assert {entry.student.id: entry.chapters for entry in attendance(course)} == {
+        "ada": (CHAPTER,),
+        "bo": (),
+        "eve": (CHAPTER,),
+    }
+    assert known_students(course) == {"ada", "bo", "eve"}
+
+
+def test_without_a_list_nobody_is_missed(course: Course) -> None:
+    write_roster(course, {"ada": Student("ada", "Ada")})
+    assert nothing_handed_in(course, CHAPTER) == []
