@@ -192,7 +192,9 @@ def test_the_guide_for_instructors_takes_eight_screens(page, site: Path) -> None
     page.set_viewport_size({"width": WIDTH, "height": SCREEN})
     open_page(page, site, "book/instructors")
     height = page.locator(".bd-article").evaluate("article => article.getBoundingClientRect().height")
-    assert SCREEN < height <= GUIDE_SCREENS * SCREEN, f"{height / SCREEN:.1f} screens: move details to a page of book/teaching/"
+    assert SCREEN < height <= GUIDE_SCREENS * SCREEN, (
+        f"{height / SCREEN:.1f} screens: move details to a page of book/teaching/"
+    )
 
 
 def test_a_lesson_that_breaks_every_rule_owes_for_each(page, tmp_path: Path) -> None:

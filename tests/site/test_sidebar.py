@@ -49,7 +49,11 @@ def test_no_page_is_lost_and_other_lists_stay() -> None:
 
 
 def test_details_for_instructors_are_folded_under_short_titles() -> None:
-    pages = [item("For instructors", "i.html"), item("Teaching · Limits", "l.html"), item("Teaching · Commands", "c.html")]
+    pages = [
+        item("For instructors", "i.html"),
+        item("Teaching · Limits", "l.html"),
+        item("Teaching · Commands", "c.html"),
+    ]
     text = shortened(listed(*pages, item("Contributing", "d.html")))
     assert "<summary>Teaching, in detail</summary>" in text
     assert "Teaching · " not in text

@@ -1,4 +1,4 @@
-"""Shorten the sidebar: a chapter's two pages on one line; the details for instructors, and the pages of the package, folded under a heading.
+"""Shorten the sidebar: one line for a chapter's two pages, and folds for the details for instructors and the pages of the package.
 
 The table of contents stays flat, because the theme gives nested entries buttons that screen readers cannot name.
 """
