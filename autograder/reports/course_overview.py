@@ -84,8 +84,8 @@ def course_overview(summaries: Sequence[ChapterSummary], now: datetime | None = 
     return CourseOverview(chapters, tuple(_row(student, cells[student], chapters) for student in sorted(cells)))
 
 
-def _row(student: str, known: dict[str, Cell], chapters: Iterable[str]) -> StudentRow:
-    cells = tuple(known.get(chapter, Cell(chapter, status="not in this chapter")) for chapter in chapters)
+def _row(student: str, graded: dict[str, Cell], chapters: Iterable[str]) -> StudentRow:
+    cells = tuple(graded.get(chapter, Cell(chapter, status="not in this chapter")) for chapter in chapters)
     change = _change(cells)
     return StudentRow(student, cells, change, tuple(_reasons(cells, change)))
 

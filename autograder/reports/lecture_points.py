@@ -92,12 +92,12 @@ def _losses(student: str, result: ExerciseResult) -> Iterator[_Loss]:
         yield _Loss("exercise", name, name, name, student, result.max_score - result.score, message=message)
         return
     for finding in missed:
-        lost = finding.points - finding.earned
-        if known := finding.diagnosis:
-            yield _Loss("mistake", known.name, known.name, name, student, lost, known)
+        cost = finding.points - finding.earned
+        if mistake := finding.diagnosis:
+            yield _Loss("mistake", mistake.name, mistake.name, name, student, cost, mistake)
         else:
             row = f"{name} {finding.aspect}"
-            yield _Loss("row", row, finding.title, name, student, lost, message=finding.message)
+            yield _Loss("row", row, finding.title, name, student, cost, message=finding.message)
 
 
 def _one_message(findings: Sequence[Finding]) -> str:

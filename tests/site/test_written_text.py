@@ -20,9 +20,9 @@ def test_text_and_commands_are_those_of_the_record() -> None:
         "loss": 1.234,
         "text": "The with <statement>",
     }
-    about, commands, note, text = written(record)
-    assert "1,234 parameters for 2,000 steps" in about.astext()
-    assert "from 4.57 to 1.23 nats" in about.astext()
+    training, commands, note, text = written(record)
+    assert "1,234 parameters for 2,000 steps" in training.astext()
+    assert "from 4.57 to 1.23 nats" in training.astext()
     assert commands.astext().splitlines() == ["python train.py", "tfcourse generate folder/ x"]
     assert "sampled" in note.astext()
     assert text.astext() == "The with <statement>"

@@ -29,7 +29,7 @@ def written(record: dict[str, Any]) -> list[nodes.Node]:
     Args:
         record: what ``benchmarks/llama_writes.py`` wrote: commands, sizes, losses in nats per character, and the text.
     """
-    about = (
+    training = (
         f"The first command trains a Llama of {record['parameters']:,} parameters for {record['steps']:,} steps on Python's language "
         f"reference, one token per character, and saves it as a checkpoint. On text that it has not read, its loss fell from "
         f"{record['untrained_loss']:.2f} to {record['loss']:.2f} nats per character. The second command lets it write:"
@@ -39,7 +39,7 @@ def written(record: dict[str, Any]) -> list[nodes.Node]:
         "This is what that run wrote. It is sampled text of a very small model: read its spelling, not its statements."
     )
     return [
-        nodes.paragraph("", about),
+        nodes.paragraph("", training),
         nodes.literal_block(commands, commands, language="shell"),
         nodes.paragraph("", note),
         nodes.literal_block(record["text"], record["text"], language="none", classes=["tfc-written"]),
