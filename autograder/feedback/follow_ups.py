@@ -12,6 +12,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 
+from autograder.checking.judges import NOT_WRITTEN
 from autograder.checking.verdict import NOT_JUDGED, Finding, Verdict
 
 _ERROR = "it raised "
@@ -75,7 +76,8 @@ def _counts(finding: Finding) -> bool:
 def _failure(finding: Finding, exercise: str) -> str:
     if finding.diagnosis is not None:
         return f"mistake {finding.diagnosis.name}"
-    if finding.message.startswith(_ERROR):
+    # "Not written yet" is what NotImplementedError reads as, and a caller passes it on as it does any other error.
+    if finding.message == NOT_WRITTEN or finding.message.startswith(_ERROR):
         return finding.message
     return f"row {finding.aspect} of {exercise}"
 

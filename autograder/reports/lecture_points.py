@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+from autograder.checking.judges import NOT_WRITTEN
 from autograder.checking.verdict import NOT_JUDGED, Diagnosis, Finding
 from autograder.record.results import ExerciseResult
 
@@ -64,7 +65,7 @@ def lecture_points(
     """Return what cost the class most, the most expensive first.
 
     A known mistake counts once over all exercises that recognise it under its name. Rows that were not judged, because the numbers are
-    wrong, are nobody's mistake and cost nothing here.
+    wrong, are nobody's mistake and cost nothing here, nor do exercises that were not written.
 
     Args:
         results: by student, what came of each exercise.
@@ -88,7 +89,9 @@ def _losses(student: str, result: ExerciseResult) -> Iterator[_Loss]:
         return
     findings = result.verdict.findings
     missed = [finding for finding in findings if not finding.passed and finding.message != NOT_JUDGED]
-    if message := _one_message(findings):
+    if (message := _one_message(findings)) == NOT_WRITTEN:
+        return
+    if message:
         yield _Loss("exercise", name, name, name, student, result.max_score - result.score, message=message)
         return
     for finding in missed:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from autograder.checking.judges import NOT_WRITTEN
 from autograder.checking.verdict import NOT_JUDGED, Diagnosis, Finding, Verdict
 from autograder.feedback.follow_ups import Outcome, follow_ups
 
@@ -65,6 +66,13 @@ def test_nothing_follows_from_what_is_right_or_without_verdict() -> None:
     assert causes(verdict("softmax", None), verdict("layer", SCALE)) == {}
     assert causes(None, verdict("layer", ERROR)) == {}
     assert causes(verdict("softmax", SCALE), None) == {}
+
+
+def test_code_that_calls_an_empty_exercise_follows_from_it() -> None:
+    empty = verdict("softmax", NOT_WRITTEN, NOT_WRITTEN)
+    assert causes(empty, verdict("layer", NOT_WRITTEN, None)) == {"layer": "softmax"}
+    stub = "def layer(x):\n    # softmax(x)\n    raise NotImplementedError()"
+    assert causes(empty, verdict("layer", NOT_WRITTEN), stub) == {}
 
 
 def test_a_chain_leads_to_its_beginning() -> None:

@@ -2,6 +2,7 @@
 
 import pytest
 
+from autograder.checking.judges import NOT_WRITTEN
 from autograder.checking.verdict import NOT_JUDGED, Diagnosis, Finding, Verdict
 from autograder.record.results import ExerciseResult
 from autograder.reports.lecture_points import lecture_points
@@ -65,17 +66,22 @@ def test_a_missed_row_carries_its_most_common_message() -> None:
 
 
 def test_an_exercise_where_all_fails_alike_is_one_thing() -> None:
-    stub = result("f", *[(2, False, None, "it raised NotImplementedError: ")] * 3)
+    stub = result("f", *[(2, False, None, "it raised NameError: ")] * 3)
     crashed = ExerciseResult("f", 0.0, 6.0, error="It was stopped after 60 s.")
     (point,) = lecture_points({"s1": [stub], "s2": [stub], "s3": [crashed]})
     assert (point.kind, point.title, point.points) == ("exercise", "f", 18.0)
-    assert (point.message, point.times) == ("it raised NotImplementedError", 2)
+    assert (point.message, point.times) == ("it raised NameError", 2)
 
 
 def test_rows_that_were_not_judged_cost_nothing() -> None:
     rows = result("f", (4, False, SCALE, "off"), (2, False, None, NOT_JUDGED))
     (point,) = lecture_points({"s1": [rows], "s2": [rows]})
     assert point.points == 8.0
+
+
+def test_exercises_that_nobody_wrote_are_no_mistake() -> None:
+    empty = result("f", (4, False, None, NOT_WRITTEN), (2, False, None, NOT_WRITTEN))
+    assert lecture_points({"s1": [empty], "s2": [empty]}) == ()
 
 
 def test_a_point_is_plain_data() -> None:
