@@ -12,7 +12,7 @@ from autograder.engine.checker.rpc_client import memory_text
 from autograder.engine.settings import GradingLimits, GradingSettings
 
 ROOT = Path(__file__).parents[1]
-GUIDE = (ROOT / "book" / "instructors.md").read_text(encoding="utf-8")
+GUIDE = (ROOT / "book" / "teaching" / "isolation.md").read_text(encoding="utf-8")
 STUDENTS = (ROOT / "book" / "students.md").read_text(encoding="utf-8")
 
 ROW = re.compile(r"^\| `(\w+)` \| `([^`]+)` \| (.+) \|$", re.MULTILINE)
@@ -66,7 +66,7 @@ def test_the_guide_for_students_tells_the_limits_that_they_meet() -> None:
     assert f"{default.kept_output:,} characters" in STUDENTS
 
 
-@pytest.mark.parametrize("page", ["instructors", "students"])
+@pytest.mark.parametrize("page", ["teaching/isolation", "students"])
 def test_what_a_student_reads_about_memory_stands_in_the_guide_word_for_word(page: str) -> None:
     text = (ROOT / "book" / f"{page}.md").read_text(encoding="utf-8")
     assert memory_text(GradingSettings().memory_mb) in text

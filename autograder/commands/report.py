@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
 from pathlib import Path
 
 import click
@@ -24,7 +25,7 @@ from autograder.course.paths import course_folder
 def report(chapters: tuple[str, ...], course_dir: Path | None, output: Path | None) -> CommandResult:
     """Write the class report.
 
-    One page that opens from the disk: scores, exercises, misconceptions, problems, and the students behind each number.
+    One page that opens from the disk: the course, who falls behind, what to say next, and the students behind each number.
 
     Example:
       tfcourse report 03 --output report.html
@@ -33,8 +34,10 @@ def report(chapters: tuple[str, ...], course_dir: Path | None, output: Path | No
     from autograder.course.folder import Course
     from autograder.gradebook.reader import released_chapters
     from autograder.record.results import waiting
-    from autograder.reports.class_report import summarise, write_report
+    from autograder.reports.class_report import summarise
+    from autograder.reports.course_overview import course_overview
     from autograder.reports.missing import gaps, missing_messages, not_brought_in
+    from autograder.reports.report_page import write_report
     from autograder.reports.student_work import read_student_work
 
     course = Course.open(course_folder(course_dir))
@@ -47,7 +50,10 @@ def report(chapters: tuple[str, ...], course_dir: Path | None, output: Path | No
         works, {chapter: [item.student for item in pending_items] for chapter, pending_items in lacking.items()}
     )
     title = read_course_file(course.root).title or "Class report"
-    path = write_report(summaries, (output or course.root / "report.html").resolve(), title=title)
+    now = datetime.now(UTC).replace(tzinfo=None)
+    commands = {chapter: marking_hint(course, [chapter]) for chapter in names}
+    target = (output or course.root / "report.html").resolve()
+    path = write_report(summaries, target, title=title, now=now, commands=commands)
     lines = [*charged, f"report on {', '.join(summary.chapter for summary in summaries)}: {path}"]
     page = next((work.feedback for work in works if work.feedback is not None), None)
     if page is not None:
@@ -60,5 +66,11 @@ def report(chapters: tuple[str, ...], course_dir: Path | None, output: Path | No
         if not work.grade.decided:
             lines += [f"to decide: {work.grade.student}: {problem}" for problem in work.problems]
     lines += missing_messages(course, grades)
-    data = {"report": path, "chapters": [summary.to_dict() for summary in summaries], **gaps(course, grades)}
+    behind = {row.student: row.reasons for row in course_overview(summaries, now).behind}
+    data = {
+        "report": path,
+        "behind": behind,
+        "chapters": [summary.to_dict() for summary in summaries],
+        **gaps(course, grades),
+    }
     return CommandResult(data, "\n".join(lines), EXIT_FAILED if lacking else 0)

@@ -10,6 +10,7 @@ from typing import Any
 from nbgrader.utils import compute_checksum, is_grade, is_solution, is_task
 
 from autograder.checking.verdict import VERDICT_MIME, Diagnosis, Verdict
+from autograder.feedback.follow_ups import Outcome, follow_ups
 from autograder.feedback.markup import markdown, plain, python
 from autograder.submission.problem import FOR_LECTURERS, Problem, problems_of, shortened
 
@@ -42,6 +43,7 @@ class Part:
         name: the exercise's name in the code.
         answered: whether there is anything to read; of a question.
         check_score: points that the check gave to code whose points a person has set; None if no person has.
+        follows: the exercise, if there is one, from which all that failed here follows.
     """
 
     anchor: str
@@ -58,6 +60,7 @@ class Part:
     name: str = ""
     answered: bool = True
     check_score: float | None = None
+    follows: Part | None = None
 
     @property
     def share(self) -> float:
@@ -84,6 +87,8 @@ class Part:
             return self.error
         if self.verdict.passed:
             return "everything as it should be"
+        if self.follows is not None:
+            return f"follows from `{self.follows.name}`"
         if self.verdict.diagnoses:
             return "looks like: " + "; ".join(diagnosis.name for diagnosis in self.verdict.diagnoses)
         missed = [finding.aspect for finding in self.verdict.findings if not finding.passed]
@@ -147,10 +152,10 @@ class Page:
 
     @property
     def reading(self) -> tuple[tuple[Diagnosis, Part], ...]:
-        """What to read again: each section once, with the first exercise that leads to it."""
+        """What to read again: each section once, with the first exercise that leads to it; what follows from another leads nowhere."""
         by_section: dict[str, tuple[Diagnosis, Part]] = {}
         for part in self.parts:
-            for diagnosis in part.verdict.diagnoses if part.verdict else ():
+            for diagnosis in part.verdict.diagnoses if part.verdict and part.follows is None else ():
                 by_section.setdefault(diagnosis.read, (diagnosis, part))
         return tuple(by_section.values())
 
@@ -171,7 +176,7 @@ def feedback_page(notebook: Any, resources: Any) -> Page:
         score=float(resources["score"]),
         max_score=float(resources["max_score"]),
         late_penalty=float(resources["late_penalty"] or 0),
-        parts=tuple(_parts(notebook)),
+        parts=_linked(tuple(_parts(notebook)), notebook),
         problems=tuple(problem for problem in problems_of(notebook) if problem.kind not in FOR_LECTURERS),
         seconds_late=float(resources.get("seconds_late") or 0),
     )
@@ -207,6 +212,18 @@ def _parts(notebook: Any) -> Iterator[Part]:
             headings = _HEADING.findall(_outside_code(cell.source))
             title = _bare(headings[-1]) if headings else title
             prompt = cell.source
+
+
+def _linked(parts: tuple[Part, ...], notebook: Any) -> tuple[Part, ...]:
+    """Return the parts, those whose failure follows from another exercise's linked to it."""
+    sources = {
+        cell.metadata.get("nbgrader", {}).get("grade_id", ""): cell.source
+        for cell in notebook.cells
+        if cell.cell_type == "code" and is_solution(cell)
+    }
+    exercises = {part.name: part for part in parts if part.kind == "exercise"}
+    causes = follow_ups([Outcome(name, sources.get(name, ""), part.verdict) for name, part in exercises.items()])
+    return tuple(replace(part, follows=exercises[causes[part.name]]) if part.name in causes else part for part in parts)
 
 
 def _exercise(cell: Any, name: str, stub: Any, title: str, cause: str) -> Part:

@@ -158,11 +158,11 @@ def _local_variables(function: ast.FunctionDef) -> list[str]:
     nodes = list(ast.walk(function))
     bound = [node.id for node in nodes if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)]
     bound += [node.name for node in nodes if isinstance(node, ast.ExceptHandler) and node.name]
-    kept = {node.arg for node in nodes if isinstance(node, ast.arg)}  # a caller may pass them by name
+    fixed = {node.arg for node in nodes if isinstance(node, ast.arg)}  # a caller may pass them by name
     for node in nodes:
         if isinstance(node, ast.Global | ast.Nonlocal):
-            kept.update(node.names)
-    return [name for name in dict.fromkeys(bound) if name not in kept]
+            fixed.update(node.names)
+    return [name for name in dict.fromkeys(bound) if name not in fixed]
 
 
 class _Renamed(ast.NodeTransformer):

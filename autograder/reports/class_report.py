@@ -1,8 +1,7 @@
-"""Write the class report: one HTML page for the lecturer that needs no network."""
+"""Summarize each chapter for the class report: how it went, for whom, and what was misunderstood."""
 
 from __future__ import annotations
 
-import os
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -10,14 +9,10 @@ from pathlib import Path
 from statistics import mean, median
 from typing import Any
 
-import jinja2
-
-from autograder.authoring.files import write_all_or_none
 from autograder.checking.verdict import Diagnosis
-from autograder.errors import CourseError
-from autograder.feedback.markup import duration_text, in_code, points_text
 from autograder.record.results import ExerciseResult
 from autograder.reports.grades import Grade
+from autograder.reports.lecture_points import LecturePoint, lecture_points
 
 BINS = 10
 SLOWEST = 5
@@ -110,7 +105,7 @@ class ChapterSummary:
     ``refused`` are those whose file could not be graded and who stand at 0 until a person decides; ``ungraded`` those on whom the grader
     itself failed, or of whose work it is not known any more whether it could be graded; ``undecided`` those of whose notebooks nobody has
     chosen one yet. None of them are among the graded. ``not_brought_in`` are those whose submission is in a download and did not get
-    into the course folder; they are not absent.
+    into the course folder; they are not absent. ``next_lecture`` is what cost the class most.
     """
 
     chapter: str
@@ -131,6 +126,7 @@ class ChapterSummary:
     average: float
     middle: float
     not_brought_in: tuple[str, ...] = ()
+    next_lecture: tuple[LecturePoint, ...] = ()
 
     @property
     def handed_in(self) -> int:
@@ -157,6 +153,7 @@ class ChapterSummary:
                 {"exercise": summary.exercise, "name": summary.diagnosis.name, "students": summary.students}
                 for summary in self.misconceptions
             ],
+            "next_lecture": [point.to_dict() for point in self.next_lecture],
             "failed": {work.grade.student: work.problems for work in self.failed},
             "remarks": {work.grade.student: work.remarks for work in self.remarked},
             "not_gradable": self.refused,
@@ -219,6 +216,7 @@ def _chapter(chapter: str, works: Sequence[Work], not_brought_in: tuple[str, ...
         average=mean(shares) if shares else 0.0,
         middle=median(shares) if shares else 0.0,
         not_brought_in=not_brought_in,
+        next_lecture=lecture_points({work.grade.student: work.exercises for work in graded}),
     )
 
 
@@ -275,54 +273,3 @@ def _misconceptions(works: Sequence[Work]) -> tuple[MisconceptionSummary, ...]:
         MisconceptionSummary(exercise, diagnosis, tuple(who)) for (exercise, diagnosis), who in students.items()
     ]
     return tuple(sorted(summaries, key=lambda m: (-len(m.students), m.exercise, m.diagnosis.name)))
-
-
-def render(summaries: Sequence[ChapterSummary], *, title: str, folder: Path) -> str:
-    """Return the report as one HTML page.
-
-    Args:
-        summaries: one per chapter.
-        title: the page's title.
-        folder: the page's folder; links to feedback are relative to it.
-    """
-    environment = jinja2.Environment(
-        loader=jinja2.PackageLoader("autograder.reports"),
-        autoescape=True,
-        undefined=jinja2.StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    environment.filters["mark"] = mark
-    environment.filters["in_code"] = in_code
-    environment.filters["points"] = points_text
-    environment.filters["duration"] = duration_text
-    names = {work.grade.student: work.grade.full_name for summary in summaries for work in summary.works}
-    links = {
-        (work.grade.student, summary.chapter): _relative(work.feedback, folder)
-        for summary in summaries
-        for work in summary.works
-        if work.feedback is not None
-    }
-    return environment.get_template("class_report.html").render(
-        title=title, summaries=summaries, names=names, links=links
-    )
-
-
-def _relative(path: Path, folder: Path) -> str:
-    return Path(os.path.relpath(path.resolve(), folder)).as_posix()
-
-
-def write_report(summaries: Sequence[ChapterSummary], path: Path, *, title: str) -> Path:
-    """Write the report and return its path.
-
-    Raises:
-        CourseError: if it cannot be written.
-    """
-    page = render(summaries, title=title, folder=path.parent.resolve())
-    try:
-        write_all_or_none({path: page.encode()})
-    except CourseError as error:
-        raise CourseError(
-            f"the report: {error.what}", where=path, do="Nothing was written. Choose another file with --output."
-        ) from error
-    return path

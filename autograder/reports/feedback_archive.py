@@ -112,7 +112,7 @@ def _why_nothing(archives: Iterable[FeedbackArchive], platform: str) -> str:
 def _pages(
     course: Course, chapter: str, platform: str, roster: dict[str, Student]
 ) -> tuple[list[tuple[Student, Path]], list[str]]:
-    """Return the students with a number on the platform and their pages, and the students without one. All members of a group get its page."""
+    """Return the students with a number on the platform and their pages, and those without. A group's page is every member's."""
     pages, left_out = [], []
     by_name = {
         page.parents[1].name: page for page in sorted(course.folder("feedback").glob(f"*/{chapter}/{chapter}.html"))

@@ -49,6 +49,7 @@ from autograder.site.mathjax import BUNDLE, copy_mathjax
 from autograder.site.page_parts.exercise_notes import annotate
 from autograder.site.page_parts.notation_page import fold_letters
 from autograder.site.page_parts.sidebar import shortened
+from autograder.site.page_parts.written_text import WrittenText
 from autograder.site.roles import with_valid_roles
 from autograder.site.word_count import count_words
 
@@ -67,6 +68,7 @@ def setup(app: Sphinx) -> dict[str, Any]:
     app.add_config_value("tfcourse_report", "", "", [str])
     find_plugins_once()
     app.add_directive("road", CourseMap)
+    app.add_directive("written-text", WrittenText)
     register(app)
     app.connect("config-inited", configure)
     app.connect("env-before-read-docs", execute_lessons)

@@ -9,8 +9,9 @@ import pytest
 
 from autograder.checking.verdict import Diagnosis, Finding, Verdict
 from autograder.record.results import ExerciseResult
-from autograder.reports.class_report import Work, summarise, write_report
+from autograder.reports.class_report import Work, summarise
 from autograder.reports.grades import Grade
+from autograder.reports.report_page import write_report
 
 pytestmark = pytest.mark.browser
 
@@ -106,6 +107,23 @@ def test_report_fits_a_narrow_screen(page, report: Path, opened: bool) -> None:
     assert page.evaluate("document.documentElement.scrollWidth") <= 360, "the page scrolls sideways"
 
 
+def test_all_chapters_of_the_course_fit_a_wide_screen(page, tmp_path: Path) -> None:
+    chapters = [f"{number:02d}_a_chapter" for number in range(1, 14)]
+    works = [_work(number, chapter, tmp_path / "page.html") for chapter in chapters for number in range(STUDENTS)]
+    page.set_viewport_size({"width": 1280, "height": 900})
+    page.goto(write_report(summarise(works), tmp_path / "report.html", title="Class report").as_uri())
+    table = page.get_by_role("region", name="Students by chapter")
+    assert table.evaluate("region => region.scrollWidth - region.clientWidth") <= 0
+
+
+def test_answers_that_wait_lead_to_the_command_that_marks_them(page, report: Path) -> None:
+    page.goto(report.as_uri())
+    page.get_by_role("link", name="answers to mark").first.click()
+    assert page.url.endswith("#marking")
+    for chapter in CHAPTERS:
+        assert page.locator(".marking code", has_text=f"tfcourse mark {chapter}").is_visible()
+
+
 def test_light_and_dark_differ(page, report: Path) -> None:
     colours = set()
     for theme in THEMES:
@@ -129,7 +147,7 @@ def test_a_number_opens_by_keyboard_to_students_who_link_to_their_feedback(page,
 
 def test_the_longest_bar_is_the_fullest_bin_and_every_student_is_in_one(page, report: Path) -> None:
     page.goto(report.as_uri())
-    rows = page.locator("section").first.locator(".bars > li")
+    rows = page.locator("section").nth(1).locator(".bars > li")
     counts = [int(text) for text in rows.locator(".row > .n:last-child").all_inner_texts()]
     widths = rows.locator(".bar").evaluate_all("bars => bars.map(bar => bar.getBoundingClientRect().width)")
     # One has not handed in, one could not be graded.
@@ -143,6 +161,6 @@ def test_everything_is_there_without_a_script_and_on_paper(chromium, report: Pat
     page = context.new_page()
     page.goto(report.as_uri())
     page.emulate_media(media="print")
-    assert page.locator("section").count() == len(CHAPTERS)
+    assert page.locator("section").count() == 1 + len(CHAPTERS)
     assert page.locator(".exercises .who a").first.is_visible(), "what is closed on the screen is missing on paper"
     context.close()

@@ -35,6 +35,7 @@ OWED = {
     "10_t5": Debts(gaps=1),
     "11_vision": Debts(gaps=2),
 }
+GUIDE_SCREENS = 8
 NOTEBOOK = {"cells": [], "metadata": {}, "nbformat": 4, "nbformat_minor": 5}
 
 
@@ -185,6 +186,15 @@ def test_a_lesson_folds_answers_and_long_code_and_shows_a_picture_every_four_scr
     more = [field.name for field in fields(Debts) if getattr(owed, field.name) > getattr(allowed, field.name)]
     assert not more, f"{name}: {', '.join(more)}\n{where}"
     assert owed == allowed, f"{name} owes less than OWED says: write it down, so that it stays so: {owed}"
+
+
+def test_the_guide_for_instructors_takes_eight_screens(page, site: Path) -> None:
+    page.set_viewport_size({"width": WIDTH, "height": SCREEN})
+    open_page(page, site, "book/instructors")
+    height = page.locator(".bd-article").evaluate("article => article.getBoundingClientRect().height")
+    assert SCREEN < height <= GUIDE_SCREENS * SCREEN, (
+        f"{height / SCREEN:.1f} screens: move details to a page of book/teaching/"
+    )
 
 
 def test_a_lesson_that_breaks_every_rule_owes_for_each(page, tmp_path: Path) -> None:

@@ -46,3 +46,15 @@ def test_no_page_is_lost_and_other_lists_stay() -> None:
     assert re.findall(r'href="([^"]+)"', shortened(guides)) == ["s.html", "c.html"]
     text = shortened(listed(*PACKAGE, item("References", "r.html")))
     assert sorted(re.findall(r'href="([^"]+)"', text)) == ["d.html", "n.html", "r.html", "v.html"]
+
+
+def test_details_for_instructors_are_folded_under_short_titles() -> None:
+    pages = [
+        item("For instructors", "i.html"),
+        item("Teaching · Limits", "l.html"),
+        item("Teaching · Commands", "c.html"),
+    ]
+    text = shortened(listed(*pages, item("Contributing", "d.html")))
+    assert "<summary>Teaching, in detail</summary>" in text
+    assert "Teaching · " not in text
+    assert re.findall(r'href="([^"]+)"', text) == ["i.html", "l.html", "c.html", "d.html"]

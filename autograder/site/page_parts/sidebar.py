@@ -1,4 +1,4 @@
-"""Shorten the sidebar: a chapter's two pages on one line, and the reference pages of the package folded under one heading.
+"""Shorten the sidebar: one line for a chapter's two pages, and folds for the details for instructors and the pages of the package.
 
 The table of contents stays flat, because the theme gives nested entries buttons that screen readers cannot name.
 """
@@ -9,7 +9,9 @@ import re
 
 _ITEM = re.compile(r'<li class="(?P<classes>[^"]*)"><a (?P<attributes>[^>]*)>(?P<title>.*?)</a></li>', re.DOTALL)
 _EXERCISES = re.compile(r"^(\d\d) · Exercises$")
-_PACKAGE = "tfcourse."
+# Titles that begin so are folded, each kind below its heading. What the heading says already is not repeated on each line.
+_FOLDS = {"tfcourse.": "Package <code>tfcourse</code>", "Teaching · ": "Teaching, in detail"}
+_DROPPED = "Teaching · "
 
 
 def shortened(navigation: str) -> str:
@@ -20,10 +22,16 @@ def shortened(navigation: str) -> str:
     """
     return re.sub(
         r"(<ul[^>]*>)(.*?)(</ul>)",
-        lambda match: match[1] + _folded(_joined(match[2])) + match[3],
+        lambda match: match[1] + _all_folded(_joined(match[2])) + match[3],
         navigation,
         flags=re.DOTALL,
     )
+
+
+def _all_folded(items: str) -> str:
+    for prefix, heading in _FOLDS.items():
+        items = _folded(items, prefix, heading)
+    return items
 
 
 def _joined(items: str) -> str:
@@ -44,23 +52,23 @@ def _joined(items: str) -> str:
     return "\n".join(["", *entries, ""])
 
 
-def _folded(items: str) -> str:
-    """Fold the pages of the package's modules; the fold is open on one of them."""
-    modules = [match for match in _ITEM.finditer(items) if match["title"].strip().startswith(_PACKAGE)]
-    if len(modules) < 2:
+def _folded(items: str, prefix: str, heading: str) -> str:
+    """Fold the pages whose titles begin with a prefix; the fold is open on one of them."""
+    pages = [match for match in _ITEM.finditer(items) if match["title"].strip().startswith(prefix)]
+    if len(pages) < 2:
         return items
-    opened = " open" if any("current" in match["classes"].split() for match in modules) else ""
-    entries = "\n".join(match[0] for match in modules)
+    opened = " open" if any("current" in match["classes"].split() for match in pages) else ""
+    entries = "\n".join(match[0].replace(_DROPPED, "") for match in pages)
     fold = (
-        f'<li class="tfc-side-package"><details{opened}><summary>Package <code>tfcourse</code></summary>'
+        f'<li class="tfc-side-package"><details{opened}><summary>{heading}</summary>'
         f'<ul class="nav bd-sidenav">{entries}</ul></details></li>'
     )
-    first, last = modules[0].start(), modules[-1].end()
-    others = _without(items[first:last], modules)
+    first, last = pages[0].start(), pages[-1].end()
+    others = _without(items[first:last], pages)
     return items[:first] + fold + others + items[last:]
 
 
-def _without(items: str, modules: list[re.Match[str]]) -> str:
-    for match in modules:
+def _without(items: str, pages: list[re.Match[str]]) -> str:
+    for match in pages:
         items = items.replace(match[0], "", 1)
     return items.strip()

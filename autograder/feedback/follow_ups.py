@@ -1,0 +1,98 @@
+"""Which exercises failed only because another exercise, which they call, is wrong.
+
+It says so only where the verdicts hold it: the student's own code calls the other exercise, that one is wrong itself, and each row that was
+missed has the same known mistake as the other exercise, or the same error. Equal numbers, or a call alone, prove nothing.
+"""
+
+from __future__ import annotations
+
+import io
+import tokenize
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+
+from autograder.checking.judges import NOT_WRITTEN
+from autograder.checking.verdict import NOT_JUDGED, Finding, Verdict
+
+_ERROR = "it raised "
+_STUB = "NotImplementedError"
+_NO_CALL = frozenset({".", "def", "class"})
+_LONGEST_SOURCE = 50_000
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """One exercise of a submission.
+
+    Attributes:
+        name: the exercise.
+        source: the student's code of it.
+        verdict: its verdict, or None if there is none.
+    """
+
+    name: str
+    source: str
+    verdict: Verdict | None
+
+
+def follow_ups(outcomes: Sequence[Outcome]) -> dict[str, str]:
+    """Return, by exercise, the one from which its failure follows; where that follows from a third, the third.
+
+    Args:
+        outcomes: the exercises in the notebook's order; one can only follow from an earlier one.
+    """
+    causes: dict[str, str] = {}
+    wrong: dict[str, Verdict] = {}
+    for outcome in outcomes:
+        verdict = outcome.verdict
+        if verdict is None or verdict.passed:
+            continue
+        if cause := _cause(outcome, verdict, wrong):
+            causes[outcome.name] = causes.get(cause, cause)
+        wrong[outcome.name] = verdict
+    return causes
+
+
+def _cause(outcome: Outcome, verdict: Verdict, wrong: Mapping[str, Verdict]) -> str:
+    """Return the first wrong exercise that the code calls and whose failures explain all of its own; empty if none does."""
+    failures = _failures(verdict)
+    # A stub's own error is the same in every exercise that nobody has written.
+    if not failures or _STUB in outcome.source:
+        return ""
+    called = _called(outcome.source)
+    return next((name for name in wrong if name in called and failures <= _failures(wrong[name])), "")
+
+
+def _failures(verdict: Verdict) -> set[str]:
+    """Return what each missed row says: its known mistake, its error, or something that equals nothing else."""
+    return {_failure(finding, verdict.exercise) for finding in verdict.findings if _counts(finding)}
+
+
+def _counts(finding: Finding) -> bool:
+    return not finding.passed and finding.message != NOT_JUDGED
+
+
+def _failure(finding: Finding, exercise: str) -> str:
+    if finding.diagnosis is not None:
+        return f"mistake {finding.diagnosis.name}"
+    # "Not written yet" is what NotImplementedError reads as, and a caller passes it on as it does any other error.
+    if finding.message == NOT_WRITTEN or finding.message.startswith(_ERROR):
+        return finding.message
+    return f"row {finding.aspect} of {exercise}"
+
+
+def _called(source: str) -> set[str]:
+    """Return the names that a piece of code calls; code that cannot be read calls none.
+
+    Tokens, not a syntax tree: a parser's stack is no place for text that may be hostile.
+    """
+    with suppress(tokenize.TokenError, SyntaxError):
+        tokens = list(tokenize.generate_tokens(io.StringIO(source[:_LONGEST_SOURCE]).readline))
+        triples = zip(["", *(token.string for token in tokens)], tokens, tokens[1:], strict=False)
+        return {
+            name.string
+            for before, name, after in triples
+            if name.type == tokenize.NAME and after.string == "(" and before not in _NO_CALL
+        }
+    return set()

@@ -1,0 +1,106 @@
+"""The overview of the course: every student in every chapter, their change, and who falls behind by which rule."""
+
+from dataclasses import replace
+from datetime import datetime
+
+import pytest
+
+from autograder.record.results import ExerciseResult
+from autograder.reports.class_report import Work, summarise
+from autograder.reports.course_overview import course_overview
+from autograder.reports.report_page import render
+
+CHAPTERS = ("01_first", "02_second", "03_third")
+AFTER, BEFORE = datetime(2026, 6, 1), datetime(2026, 1, 1)
+
+
+@pytest.fixture
+def course(make_grade):
+    """Return a function that makes the overview of students with one score per chapter; None is not handed in."""
+
+    def work(student, chapter, score, pending):
+        grade = make_grade(student, score or 0.0, chapter=chapter, handed_in=score is not None, pending=pending)
+        results = () if score is None else (ExerciseResult("f", score, 10.0),)
+        return Work(grade, results)
+
+    def make(now=AFTER, pending=0, due=True, **students):
+        works = [
+            work(student, chapter, score, pending)
+            for student, scores in students.items()
+            for chapter, score in zip(CHAPTERS, scores, strict=False)
+        ]
+        if not due:
+            works = [replace(item, grade=replace(item.grade, due=None)) for item in works]
+        return course_overview(summarise(works), now)
+
+    return make
+
+
+def reasons(overview):
+    return {row.student: row.reasons for row in overview.behind}
+
+
+def test_each_student_has_a_cell_per_chapter(course) -> None:
+    overview = course(ada=(10, 5, None), bob=(8, 8, 8))
+    assert overview.chapters == CHAPTERS
+    ada = overview.rows[0]
+    assert [cell.share for cell in ada.cells] == [1.0, 0.5, None]
+    assert ada.cells[2].status == "not handed in"
+
+
+def test_change_compares_the_last_graded_chapter_with_those_before(course) -> None:
+    ada, bob, eve = course(ada=(10, 6, 5), bob=(4, 8, None), eve=(7, None, None)).rows
+    assert ada.change == pytest.approx(-0.3)
+    assert bob.change == pytest.approx(0.4)
+    assert eve.change is None
+
+
+def test_two_missing_chapters_in_a_row_fall_behind(course) -> None:
+    behind = reasons(course(ada=(9, None, None), bob=(None, 9, None), eve=(9, 9, None)))
+    assert behind == {"ada": ("nothing handed in for 02_second and 03_third",)}
+
+
+def test_two_low_chapters_in_a_row_fall_behind(course) -> None:
+    behind = reasons(course(ada=(9, 4.9, 4.9), bob=(9, 4, 5), eve=(4, 6, 4)))
+    assert behind["ada"][0] == "under 50 % of the exercises' points in 02_second and 03_third"
+    assert not any("under" in reason for student in ("bob", "eve") for reason in behind.get(student, ()))
+
+
+def test_a_drop_of_a_quarter_falls_behind(course) -> None:
+    behind = reasons(course(ada=(9, 9, 6.5), bob=(9, 9, 6.6)))
+    assert behind == {"ada": ("25 percentage points below their average in 03_third",)}
+
+
+def test_the_only_chapter_decides_while_there_is_one(course) -> None:
+    behind = reasons(course(ada=(4,), bob=(None,), eve=(9,)))
+    assert sorted(behind) == ["ada", "bob"]
+
+
+def test_a_chapter_with_time_left_is_open_and_not_missing(course) -> None:
+    overview = course(now=BEFORE, ada=(9, None, None))
+    assert [cell.status for cell in overview.rows[0].cells] == ["", "open", "open"]
+    assert overview.behind == ()
+
+
+def test_without_a_deadline_half_of_the_class_closes_a_chapter(course) -> None:
+    overview = course(due=False, ada=(9, 9, 9), bob=(9, 9, None), eve=(9, None, None))
+    statuses = {row.student: [cell.status for cell in row.cells] for row in overview.rows}
+    assert statuses["eve"] == ["", "not handed in", "open"]
+
+
+def test_answers_that_wait_lower_nobody(course, make_grade, tmp_path) -> None:
+    results = (ExerciseResult("f", 6.0, 6.0),)
+    works = [
+        Work(make_grade("ada", 6.0, chapter=chapter, pending=pending), results)
+        for chapter, pending in zip(CHAPTERS, (0, 0, 2), strict=True)
+    ]
+    works = [replace(work, grade=replace(work.grade, best=20.0)) for work in works]
+    overview = course_overview(summarise(works), AFTER)
+    assert overview.behind == ()
+    assert overview.rows[0].cells[2].waiting
+    assert "30*" in render(summarise(works), title="Report", folder=tmp_path)
+
+
+def test_who_has_the_most_reasons_comes_first(course) -> None:
+    overview = course(ada=(9, None, None), bob=(9, 4, 4))
+    assert [row.student for row in overview.behind] == ["bob", "ada"]
