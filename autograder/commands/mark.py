@@ -11,7 +11,7 @@ import click
 
 from autograder.commands.console import CommandResult, command
 from autograder.commands.options import course_option
-from autograder.course.paths import course_folder, project_root
+from autograder.course.paths import course_folder, project_root, shell_command
 from autograder.errors import CourseError
 
 
@@ -43,6 +43,7 @@ def mark(
     from autograder.authoring.rubrics import read_rubrics
     from autograder.course.folder import Course
     from autograder.gradebook.reader import released_chapters
+    from autograder.marking.questions import unreadable_notebooks
     from autograder.marking.server import MarkingApplication
 
     course = Course.open(course_folder(course_dir))
@@ -56,7 +57,10 @@ def mark(
         rubrics = read_rubrics(project / "chapters" / name / "rubrics.md")
     application = MarkingApplication(course, name, marker or _user(), rubrics, names=names)
     application.marks.recover()
-    waiting = sum(question.waiting for question in application.questions())
+    questions = application.questions()
+    waiting = sum(question.waiting for question in questions)
+    if unreadable := unreadable_notebooks(questions):
+        click.echo(f"{unreadable}. Grade them again: {shell_command(course, 'autograde', name)} --force", err=True)
 
     async def serve() -> None:
         try:

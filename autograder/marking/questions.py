@@ -5,8 +5,8 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 from nbgrader.api import Assignment as ReleasedAssignment
@@ -92,6 +92,7 @@ class Question:
         points: what the question is worth.
         answers: the answers that are to be marked, by student.
         blanks: how many students have left it blank; nbgrader gives them 0.
+        unreadable: the students whose graded notebook cannot be read or lacks the answer; they are neither answers nor blanks.
     """
 
     name: str
@@ -100,6 +101,7 @@ class Question:
     points: float
     answers: tuple[Answer, ...]
     blanks: int
+    unreadable: tuple[str, ...] = ()
 
     @property
     def waiting(self) -> int:
@@ -126,18 +128,33 @@ def read_questions(course: Course, chapter: str) -> list[Question]:
     cells = [cell for cell in manifest.cells if cell.is_answer]
     sources: dict[str, Mapping[str, Any]] = {}
     by_cell: dict[str, list[Answer]] = {cell.name: [] for cell in cells}
+    unreadable: dict[str, list[str]] = {cell.name: [] for cell in cells}
     for name, student, grade, comment in _rows(course, chapter):
         if name not in by_cell:
             continue
         if student not in sources:
             sources[student] = _notebook_cells(course, chapter, student)
         cell = sources[student].get(name)
-        if cell is not None:
+        if cell is None:
+            unreadable[name].append(student)
+        else:
             state = MarkState(grade.manual_score, bool(grade.needs_manual_grade), comment.manual_comment)
             text = cell["source"] if isinstance(cell["source"], str) else "".join(cell["source"])
             answer = Answer(student, text, cell.get("attachments"), state, grade.id, comment.id)
             by_cell[name].append(answer)
-    return [_question(manifest, cell, by_cell[cell.name]) for cell in cells]
+    return [
+        replace(_question(manifest, cell, by_cell[cell.name]), unreadable=tuple(unreadable[cell.name]))
+        for cell in cells
+    ]
+
+
+def unreadable_notebooks(questions: Sequence[Question]) -> str:
+    """Return whose graded notebooks cannot be read, as a sentence, or nothing if all can."""
+    students = sorted({student for question in questions for student in question.unreadable})
+    if not students:
+        return ""
+    count = f"{len(students)} graded notebooks" if len(students) > 1 else "1 graded notebook"
+    return f"{count} cannot be read, so the answers are not shown: {', '.join(students)}"
 
 
 def _question(manifest: Manifest, cell: SourceCell, answers: list[Answer]) -> Question:

@@ -186,6 +186,18 @@ def test_malformed_mark_is_refused(visit, course, changed):
     assert read_questions(course, CHAPTER)[0].waiting == 4
 
 
+def test_overview_counts_unreadable_notebooks(visit, course):
+    (course.folder("autograded", "bob", CHAPTER) / f"{CHAPTER}.ipynb").unlink()
+
+    async def steps(client):
+        await client.sign_in()
+        return (await client.ask("/")).body.decode()
+
+    page = visit(steps)
+    assert "0 of 3 marked" in page
+    assert "1 missing, because the graded notebook cannot be read" in page
+
+
 @pytest.mark.parametrize("names", [False, True])
 def test_names_are_shown_only_when_asked(visit, names):
     async def steps(client):
