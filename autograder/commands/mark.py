@@ -59,8 +59,13 @@ def mark(
     application.marks.recover()
     questions = application.questions()
     waiting = sum(question.waiting for question in questions)
-    if unreadable := unreadable_notebooks(questions):
-        click.echo(f"{unreadable}. Grade them again: {shell_command(course, 'autograde', name)} --force", err=True)
+    if students := unreadable_notebooks(questions):
+        again = shell_command(course, "regrade", name, *(f"--student={student}" for student in students))
+        count = f"{len(students)} graded notebook{'s' * (len(students) > 1)}"
+        click.echo(
+            f"{count} cannot be read, so the answers are not shown: {', '.join(students)}. Grade again: {again}",
+            err=True,
+        )
 
     async def serve() -> None:
         try:

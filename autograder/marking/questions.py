@@ -148,13 +148,9 @@ def read_questions(course: Course, chapter: str) -> list[Question]:
     ]
 
 
-def unreadable_notebooks(questions: Sequence[Question]) -> str:
-    """Return whose graded notebooks cannot be read, as a sentence, or nothing if all can."""
-    students = sorted({student for question in questions for student in question.unreadable})
-    if not students:
-        return ""
-    count = f"{len(students)} graded notebooks" if len(students) > 1 else "1 graded notebook"
-    return f"{count} cannot be read, so the answers are not shown: {', '.join(students)}"
+def unreadable_notebooks(questions: Sequence[Question]) -> list[str]:
+    """Return the students whose graded notebooks cannot be read or lack an answer, in order."""
+    return sorted({student for question in questions for student in question.unreadable})
 
 
 def _question(manifest: Manifest, cell: SourceCell, answers: list[Answer]) -> Question:

@@ -20,13 +20,13 @@ def test_blank_answers_are_counted_apart(course):
 
 
 def test_unreadable_notebooks_are_named(course):
-    assert unreadable_notebooks(read_questions(course, CHAPTER)) == ""
+    assert unreadable_notebooks(read_questions(course, CHAPTER)) == []
     (course.folder("autograded", "bob", CHAPTER) / f"{CHAPTER}.ipynb").unlink()
     (course.folder("autograded", "dan", CHAPTER) / f"{CHAPTER}.ipynb").write_text("{", encoding="utf-8")
     (question,) = questions = read_questions(course, CHAPTER)
     assert [answer.student for answer in question.answers] == ["ada", "cyd", "eve"]
     assert (question.blanks, question.unreadable) == (0, ("bob", "dan"))
-    assert unreadable_notebooks(questions).endswith("the answers are not shown: bob, dan")
+    assert unreadable_notebooks(questions) == ["bob", "dan"]
 
 
 def test_identical_answers_form_one_group(course):
