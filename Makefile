@@ -25,7 +25,7 @@ demo: $(READY)
 	@echo "site: $(CURDIR)/book/_build/html/index.html"
 
 # The machinery's exhaustive part: attacks, the corpus of odd files, the engine, one page of each kind.
-DEEP := tests/students tests/attacks tests/corpus tests/faults tests/nbgrader tests/pages tests/pretend tests/site tests/autograder/cluster tests/autograder/engine tests/autograder/grading
+DEEP := tests/semester tests/students tests/attacks tests/corpus tests/faults tests/nbgrader tests/pages tests/pretend tests/site tests/autograder/cluster tests/autograder/engine tests/autograder/grading
 # Two workers on two cores: a thread each, or they wait for each other's. A file's tests stay together: they share what is slow to make, such
 # as the built site. Their order, which tests/conftest.py gives, is kept.
 PYTEST := OMP_NUM_THREADS=1 $(RUN)/pytest -n 2 --dist loadfile --no-loadscope-reorder -m "not nbgrader and not audit"

@@ -64,7 +64,7 @@ ALLOWED: dict[str, tuple[str, ...]] = {
     "reports": (*BASE, "authoring", "checking", "collecting", "feedback", "record"),
     "marking": (
         *("errors", "atomic_files", "course", "gradebook", "static_analysis"),
-        *("checking", "authoring", "submission", "record", "feedback"),
+        *("checking", "authoring", "submission", "record", "feedback", "grading"),
     ),
     "mutation": (*BASE, *_DECIDING),
     "selftest": (*BASE, *_DECIDING, *_ENGINE, "authoring", "collecting", "grading", "mutation", "submission"),

@@ -73,13 +73,14 @@ def place(course: Course, chapter: str, item: Chosen, found: Collection) -> None
     if path.is_dir() and not path.is_symlink():
         raise OSError(f"{path.name} is a folder there")
     files = {name: upload.entry.open() for name, upload in item.uploads.items()}
-    if any(upload.late for upload in item.uploads.values()) and item.stamp is None:
-        what = "Canvas calls it late, but does not say by how much; nbgrader takes nothing off without a time."
-        found.problems.append(Problem("late", what, where, f"Write the time into {path.parent / 'timestamp.txt'}."))
     same = _content(path) == files[path.name] if path.name in files else other_notebooks(path.parent, chapter) == files
+    when = path.with_name("timestamp.txt")
+    if any(upload.late for upload in item.uploads.values()) and item.stamp is None and not (same and when.exists()):
+        what = "Canvas calls it late, but does not say by how much; nbgrader takes nothing off without a time."
+        found.problems.append(Problem("late", what, where, f"Write the time into {when}."))
     if same:
         if item.stamp is not None:
-            write(path.with_name("timestamp.txt"), item.stamp)
+            write(when, item.stamp)
         found.unchanged.append(student)
     elif kept := put(course, chapter, student, files, item.stamp):
         found.replaced.append(student)

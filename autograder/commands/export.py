@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from autograder.commands.console import EXIT_FAILED, CommandResult, command
-from autograder.commands.grade_chapter import charge_late_work
+from autograder.commands.grade_chapter import charge_late_work, renew_pages
 from autograder.commands.options import chapters_argument, course_option
 from autograder.course.paths import course_folder
 
@@ -62,7 +62,7 @@ def export(
     folder = (to or course.root / "export").resolve()
     charged = charge_late_work(course, named)
     if feedback:
-        return _export_feedback(course, named, feedback, folder)
+        return _export_feedback(course, named, feedback, folder, [*charged, *renew_pages(course, named)])
     grades = read_grades(course, named)
     files = export_grades(grades, form, folder)
     lines = [*charged, *(str(file.path) for file in files)]
@@ -101,11 +101,13 @@ def export(
     return CommandResult(data, "\n".join(lines), EXIT_FAILED if fell_short else 0)
 
 
-def _export_feedback(course: Course, chapters: Sequence[str], platform: str, folder: Path) -> CommandResult:
+def _export_feedback(
+    course: Course, chapters: Sequence[str], platform: str, folder: Path, renewed: Sequence[str]
+) -> CommandResult:
     from autograder.reports.feedback_archive import HINTS, export_feedback
 
     archives = export_feedback(course, chapters, platform, folder)
-    lines = [str(path) for archive in archives for path in archive.paths]
+    lines = [*renewed, *(str(path) for archive in archives for path in archive.paths)]
     lines += [
         f"{archive.chapter}: no number on {platform.capitalize()} is known of {', '.join(archive.left_out)}"
         for archive in archives

@@ -131,6 +131,25 @@ def write_pages(course: Course, chapter: str, results: Sequence[GradeResult]) ->
     return pages, [replace(result, problems=problems.get(result.student, result.problems)) for result in results]
 
 
+def renew_pages(course: Course, chapters: Sequence[str]) -> list[str]:
+    """Write the feedback pages that a mark, a comment or a penalty has outdated; return a line per chapter that had some.
+
+    Raises:
+        InUseError: if a page is out of date and somebody else is at work in the course.
+    """
+    from autograder.course.lock import course_lock
+    from autograder.feedback.pages import stale_pages
+    from autograder.grading.plugin import configured
+
+    config = configured(course)
+    stale = {chapter: len(students) for chapter in chapters if (students := stale_pages(course, chapter, config))}
+    if stale:
+        with course_lock(course):
+            for chapter in stale:
+                write_pages(course, chapter, [])
+    return [f"{chapter}: {count} feedback page{'s' * (count != 1)} renewed" for chapter, count in stale.items()]
+
+
 def charge_late_work(course: Course, chapters: Sequence[str]) -> list[str]:
     """Update penalties to ``course.toml`` and manual points; return a line per changed chapter."""
     from autograder.grading.late_work import refresh_penalties

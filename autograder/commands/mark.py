@@ -11,7 +11,7 @@ import click
 
 from autograder.commands.console import CommandResult, command
 from autograder.commands.options import course_option
-from autograder.course.paths import course_folder, project_root
+from autograder.course.paths import course_folder, project_root, shell_command
 from autograder.errors import CourseError
 
 
@@ -46,6 +46,7 @@ def mark(
     from autograder.course.folder import Course
     from autograder.gradebook.reader import released_chapters
     from autograder.marking.live import LiveApplication
+    from autograder.marking.questions import unreadable_notebooks
     from autograder.marking.server import MarkingApplication
 
     course = Course.open(course_folder(course_dir))
@@ -62,6 +63,13 @@ def mark(
     questions = application.questions()
     waiting = sum(question.waiting for question in questions if not question.is_code)
     code = sum(question.waiting for question in questions if question.is_code)
+    if students := unreadable_notebooks(questions):
+        again = shell_command(course, "regrade", name, *(f"--student={student}" for student in students))
+        count = f"{len(students)} graded notebook{'s' * (len(students) > 1)}"
+        click.echo(
+            f"{count} cannot be read, so the answers are not shown: {', '.join(students)}. Grade again: {again}",
+            err=True,
+        )
 
     async def serve() -> None:
         try:

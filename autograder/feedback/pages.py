@@ -32,6 +32,22 @@ def graded_students(course: Course, chapter: str) -> list[str]:
     return sorted(path.parent.parent.name for path in course.folder("autograded").glob(f"*/{chapter}/{chapter}.ipynb"))
 
 
+def stale_pages(course: Course, chapter: str, config: Config) -> list[str]:
+    """Return the students whose page is missing, or was made before a mark, a comment or something else that it shows changed.
+
+    Args:
+        course: the course.
+        chapter: the chapter's name.
+        config: nbgrader's configuration, with the course's own steps in it.
+    """
+    students = graded_students(course, chapter)
+    if not students:
+        return []
+    with open_gradebook(course) as gradebook:
+        stamps = PageStamps(course, chapter, config, gradebook)
+        return [student for student in students if not stamps.is_current(student)]
+
+
 def write_feedback(
     course: Course,
     chapter: str,

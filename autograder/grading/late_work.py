@@ -7,7 +7,7 @@ nbgrader keeps dates in UTC, without a time zone; they are converted in :func:`_
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Container, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -24,7 +24,7 @@ from autograder.course.folder import Course
 from autograder.course.lock import course_lock
 from autograder.gradebook.reader import open_gradebook
 from autograder.record.gradebook_writer import GradebookWriter
-from autograder.record.results import read_result, write_result
+from autograder.record.results import read_results, write_result
 
 
 class CourseLateness(LateSubmissionPlugin):  # type: ignore[misc]
@@ -90,6 +90,16 @@ def stale_penalties(course: Course, chapter: str, config: Config) -> list[str]:
         return [change.student for change in _changes(gradebook, plan, chapter, config)]
 
 
+def _is_stale(course: Course, chapter: str, config: Config) -> bool:
+    """Whether a chapter's due date, or anything that follows from it, is not what ``course.toml`` asks for."""
+    due = _utc(read_course_file(course.root).due(chapter))
+    if due is None:
+        return False
+    with open_gradebook(course) as gradebook:
+        moved = bool(gradebook.find_assignment(chapter).duedate != due)
+    return moved or bool(stale_penalties(course, chapter, config))
+
+
 def update_penalties(books: GradebookWriter) -> list[str]:
     """Write due date, extensions and penalties of a chapter anew, without running anything.
 
@@ -108,28 +118,51 @@ def update_penalties(books: GradebookWriter) -> list[str]:
         return []
     with books.gradebook() as gradebook:
         changes = list(_changes(gradebook, plan, chapter, books.config))
-        gradebook.find_assignment(chapter).duedate = due
-        for change in changes:
-            gradebook.find_submission(chapter, change.student).extension = change.extension
-            notebook = gradebook.find_submission_notebook(chapter, chapter, change.student)
-            notebook.late_submission_penalty = change.penalty
-        gradebook.db.commit()
-    for change in changes:
-        result = read_result(course, chapter, change.student)
-        if result is not None and result.late_penalty != (change.penalty or 0.0):
-            write_result(course, replace(result, late_penalty=change.penalty or 0.0))
-    return [change.student for change in changes]
+        _write(gradebook, chapter, due, changes)
+        penalties = {one.student_id: _charged(one) for one in gradebook.assignment_submissions(chapter)}
+    # A mark that was given on the marking page has changed the gradebook and left the results to the next run.
+    outdated = [
+        result
+        for result in read_results(course, chapter)
+        if not math.isclose(penalties.get(result.student, result.late_penalty), result.late_penalty, abs_tol=1e-9)
+    ]
+    for result in outdated:
+        write_result(course, replace(result, late_penalty=penalties[result.student]))
+    return sorted({*(change.student for change in changes), *(result.student for result in outdated)})
+
+
+def charge_students(course: Course, chapter: str, students: Sequence[str], config: Config) -> None:
+    """Write the penalties of some students into the gradebook after a person has changed their points.
+
+    The course is not locked, so that people can mark while others grade. Only the gradebook changes; the next ``tfcourse autograde``
+    brings the files in ``results/`` up to date.
+
+    Args:
+        course: the course.
+        chapter: the chapter.
+        students: whose points have changed.
+        config: nbgrader's configuration of the course.
+
+    Raises:
+        CourseError: if ``course.toml`` cannot be read.
+    """
+    plan = read_course_file(course.root)
+    due = _utc(plan.due(chapter))
+    if due is None:
+        return
+    with Gradebook(course.gradebook_url, str(config.CourseDirectory.get("course_id", ""))) as gradebook:
+        _write(gradebook, chapter, due, list(_changes(gradebook, plan, chapter, config, frozenset(students))))
 
 
 def refresh_penalties(course: Course, chapters: Sequence[str], config: Config) -> list[str]:
-    """Update the penalties of chapters where any is stale; return those chapters.
+    """Update due dates and penalties of chapters where any is stale; return those chapters.
 
     The course is locked only if there is something to write, so that a report can be made while others grade.
 
     Raises:
         CourseError: if ``course.toml`` or the gradebook cannot be read, or somebody else is at work and a penalty is stale.
     """
-    stale = [chapter for chapter in chapters if stale_penalties(course, chapter, config)]
+    stale = [chapter for chapter in chapters if _is_stale(course, chapter, config)]
     if stale:
         with course_lock(course):
             for chapter in stale:
@@ -138,13 +171,31 @@ def refresh_penalties(course: Course, chapters: Sequence[str], config: Config) -
     return stale
 
 
-def _changes(gradebook: Gradebook, plan: CourseFile, chapter: str, config: Config) -> Iterator[_Change]:
+def _write(gradebook: Gradebook, chapter: str, due: datetime, changes: Sequence[_Change]) -> None:
+    gradebook.find_assignment(chapter).duedate = due
+    for change in changes:
+        gradebook.find_submission(chapter, change.student).extension = change.extension
+        notebook = gradebook.find_submission_notebook(chapter, chapter, change.student)
+        notebook.late_submission_penalty = change.penalty
+    gradebook.db.commit()
+
+
+def _charged(submission: Any) -> float:
+    """Return the penalty that the gradebook holds for a submission."""
+    return float(submission.late_submission_penalty or 0.0)
+
+
+def _changes(
+    gradebook: Gradebook, plan: CourseFile, chapter: str, config: Config, students: Container[str] | None = None
+) -> Iterator[_Change]:
     # The lecturer's own plugin counts, if the configuration names one.
     step = AssignLatePenalties(config=config)
     step.assignment_id = chapter
     step.init_plugin()
     for submission in gradebook.assignment_submissions(chapter):
         student = submission.student_id
+        if students is not None and student not in students:
+            continue
         notebook = next((one for one in submission.notebooks if one.name == chapter), None)
         if notebook is None:
             continue

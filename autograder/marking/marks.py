@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import secrets
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -14,9 +15,13 @@ from sqlalchemy.exc import SQLAlchemyError
 from autograder.course.folder import Course
 from autograder.course.known_errors import as_course_error
 from autograder.errors import CourseError
+from autograder.grading.late_work import charge_students
+from autograder.grading.plugin import configured
 from autograder.marking.code_questions import ChapterReader
 from autograder.marking.journal import Change, Entry, MarksJournal
 from autograder.marking.questions import Answer, MarkState, Question
+
+logger = logging.getLogger(__name__)
 
 
 class StaleMarkError(CourseError):
@@ -146,7 +151,18 @@ class Marks:
         finally:
             engine.dispose()
         self.journal.commit(entry.id)
+        self._charge(list(changes))
         return entry
+
+    def _charge(self, students: list[str]) -> None:
+        """Bring the penalties for late work up to date with the points of some students.
+
+        The mark is kept whatever happens here: report, export and autograde charge late work again, and say what is wrong.
+        """
+        try:
+            charge_students(self.course, self.chapter, students, configured(self.course))
+        except Exception as error:
+            logger.warning("The penalties for late work wait for the next report or export: %s", error)
 
 
 def write_state(connection: Connection, answer: Answer, change: Change) -> bool:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from nbgrader.api import Assignment as ReleasedAssignment
@@ -108,6 +108,7 @@ class Question:
         is_code: whether it is answered with code.
         groups: code answers that behave alike, most lost points first.
         reference: the reference solution of an exercise; empty if it is not known.
+        unreadable: the students whose graded notebook cannot be read or lacks the answer; they are neither answers nor blanks.
     """
 
     name: str
@@ -120,6 +121,7 @@ class Question:
     is_code: bool = False
     groups: tuple[BehaviourGroup, ...] = ()
     reference: str = ""
+    unreadable: tuple[str, ...] = ()
 
     @property
     def waiting(self) -> int:
@@ -158,7 +160,12 @@ def read_questions(course: Course, chapter: str) -> list[Question]:
     marks = read_marks(course, chapter)
     students = {student for cell in cells for student in marks.students(cell.name, cell.name)}
     sources = {student: notebook_cells(course, chapter, student) for student in sorted(students)}
-    return [_question(manifest, cell, _answers(cell.name, marks, sources)) for cell in cells]
+    questions = []
+    for cell in cells:
+        question = _question(manifest, cell, _answers(cell.name, marks, sources))
+        unreadable = [student for student in marks.students(cell.name, cell.name) if cell.name not in sources[student]]
+        questions.append(replace(question, unreadable=tuple(unreadable)))
+    return questions
 
 
 def _answers(name: str, marks: MarkRows, sources: Mapping[str, Mapping[str, Any]]) -> list[Answer]:
@@ -167,6 +174,11 @@ def _answers(name: str, marks: MarkRows, sources: Mapping[str, Mapping[str, Any]
         if (cell := sources[student].get(name)) is not None:
             answers.append(marks.answer(student, name, name, source_text(cell), cell.get("attachments")))
     return answers
+
+
+def unreadable_notebooks(questions: Sequence[Question]) -> list[str]:
+    """Return the students whose graded notebooks cannot be read or lack an answer, in order."""
+    return sorted({student for question in questions for student in question.unreadable})
 
 
 def _question(manifest: Manifest, cell: SourceCell, answers: list[Answer]) -> Question:

@@ -81,6 +81,17 @@ def test_canvas_names_are_understood(course: Course, tmp_path: Path, one: bytes,
     assert roster["bianchicem-1002"].uploads == {CHAPTER: "90002"}
 
 
+def test_late_work_is_named_until_its_time_is_written(course: Course, tmp_path: Path, one: bytes, two: bytes) -> None:
+    late = folder({f"bianchicem_LATE_1002_90002_{NOTEBOOK}": one}, tmp_path / "s")
+    assert kinds(collect(course, CHAPTER, late)) == ["late"]
+    when = course.folder("submitted", "bianchicem-1002", CHAPTER) / "timestamp.txt"
+    when.write_text("2026-03-29 10:00:00 UTC", encoding="utf-8")
+    assert kinds(collect(course, CHAPTER, late)) == []
+    assert when.read_text(encoding="utf-8") == "2026-03-29 10:00:00 UTC"
+    again = folder({f"bianchicem_LATE_1002_90009_{CHAPTER}-1.ipynb": two}, tmp_path / "again")
+    assert kinds(collect(course, CHAPTER, again)) == ["late", "replaced"]
+
+
 def test_a_canvas_number_keeps_its_id_when_the_name_changes(
     course: Course, tmp_path: Path, one: bytes, filled: Fill
 ) -> None:

@@ -9,6 +9,7 @@ from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
+import nbformat
 import pytest
 from click.testing import CliRunner
 from nbgrader.api import Gradebook
@@ -22,6 +23,8 @@ from autograder.errors import CourseError
 from autograder.grading.autograde import autograde
 from autograder.grading.late_work import refresh_penalties, stale_penalties
 from autograder.grading.plugin import configured
+from autograder.marking.marks import Marks
+from autograder.marking.questions import read_questions
 from autograder.record.results import read_result
 
 from .conftest import CHAPTER
@@ -54,6 +57,16 @@ def grade(course: Course) -> dict[str, float]:
     results = autograde(course, CHAPTER, device="cpu", make_executor=echo)
     assert all(result.score == 3 for result in results)
     return {result.student: result.late_penalty for result in results}
+
+
+def answer_question(course: Course, student: str) -> None:
+    """Write a sentence into a student's submission where the chapter asks for one."""
+    path = course.folder("submitted", student, CHAPTER) / f"{CHAPTER}.ipynb"
+    notebook = nbformat.read(path, as_version=4)
+    next(
+        cell for cell in notebook.cells if cell.metadata.get("nbgrader", {}).get("grade_id") == "question_root"
+    ).source = "Because."
+    nbformat.write(notebook, path)
 
 
 def penalties(course: Course) -> dict[str, float]:
@@ -99,6 +112,43 @@ def test_extension_that_is_granted_later_counts(late: Course) -> None:
     assert refresh_penalties(late, [CHAPTER], configured(late)) == [CHAPTER]
     assert penalties(late) == {"ann": 0.0, "bo": 0.0}
     assert refresh_penalties(late, [CHAPTER], configured(late)) == []
+
+
+def test_moved_deadline_within_grace_reaches_gradebook(late: Course) -> None:
+    change(late, f"[extensions.bo]\n{CHAPTER} = 2026-03-29T12:00:00", "")
+    grade(late)
+    change(late, "2026-03-28T12:00:00", "2026-03-28T12:10:00")
+    assert stale_penalties(late, CHAPTER, configured(late)) == []
+    assert refresh_penalties(late, [CHAPTER], configured(late)) == [CHAPTER]
+    with Gradebook(late.gradebook_url, "tfcourse") as gradebook:
+        assert gradebook.find_assignment(CHAPTER).duedate == DUE + timedelta(minutes=10)
+
+
+def test_mark_is_charged_at_once_and_result_by_next_run(late: Course) -> None:
+    for student in ("ann", "bo"):
+        answer_question(late, student)
+    grade(late)
+    marks = Marks(late, CHAPTER, "a marker")
+    answers = {answer.student: answer.version for answer in read_questions(late, CHAPTER)[0].answers}
+    entry = marks.give("question_root", answers, 2, "")
+    assert penalties(late) == {"ann": 1.25, "bo": 0.0}
+    results = autograde(late, CHAPTER, device="cpu", make_executor=echo)
+    assert {result.student: result.late_penalty for result in results} == penalties(late)
+    stored = read_result(late, CHAPTER, "ann")
+    assert stored is not None
+    assert stored.late_penalty == 1.25
+    marks.undo(entry.id)
+    assert penalties(late) == {"ann": 0.75, "bo": 0.0}
+
+
+def test_mark_is_kept_if_late_work_cannot_be_charged(late: Course, caplog: pytest.LogCaptureFixture) -> None:
+    answer_question(late, "ann")
+    grade(late)
+    change(late, "per_day", "per_dya")
+    answers = {answer.student: answer.version for answer in read_questions(late, CHAPTER)[0].answers}
+    Marks(late, CHAPTER, "a marker").give("question_root", answers, 2, "")
+    assert read_questions(late, CHAPTER)[0].answers[0].state.points == 2
+    assert "penalties for late work wait" in caplog.text
 
 
 def test_points_by_hand_raise_the_penalty(late: Course) -> None:

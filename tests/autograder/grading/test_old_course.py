@@ -6,6 +6,7 @@ students of `sample-class` graded, one answer marked by a person, one exercise w
 
 from __future__ import annotations
 
+import csv
 import sqlite3
 import tarfile
 from pathlib import Path
@@ -15,7 +16,10 @@ from click.testing import CliRunner, Result
 
 from autograder.authoring.chapter import find_chapter
 from autograder.commands.main import main
+from autograder.course.folder import Course
 from autograder.grading.released_points import current_points
+from autograder.marking.marks import Marks
+from autograder.marking.questions import read_questions
 from autograder.release import student_build
 
 from .conftest import PROJECT
@@ -81,3 +85,31 @@ def test_the_new_points_are_taken_over_and_what_people_decided_stays(course: Pat
     again = run(course, "autograde", CHAPTER, "--allow-weaker-isolation", "--jobs", "1")
     assert again.exit_code == 0, again.output
     assert "3 of them earlier and unchanged" in again.stdout
+
+
+def test_old_results_can_be_marked_reported_and_exported(
+    course: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("autograder.commands.mark.asyncio.run", lambda page: page.close())
+    opened = run(course, "mark", CHAPTER, "--no-browser")
+    assert opened.exit_code == 0, opened.output
+    assert "cannot be read" not in opened.stderr
+    questions = read_questions(Course.open(course), CHAPTER)
+    question = next(question for question in questions if question.waiting)
+    versions = {answer.student: answer.version for answer in question.answers if answer.state.waiting}
+    before = exported(course, tmp_path / "before")
+    Marks(Course.open(course), CHAPTER, "a marker").give(question.name, versions, 1.5, "")
+    after = exported(course, tmp_path / "after")
+    assert {student: after[student] - before[student] for student in after} == {
+        student: 1.5 * (student in versions) for student in after
+    }
+    report = run(course, "report", CHAPTER)
+    assert report.exit_code == 0, report.output
+
+
+def exported(course: Path, folder: Path) -> dict[str, float]:
+    """Export grades and return the points of each student."""
+    done = run(course, "export", CHAPTER, "--to", str(folder))
+    assert done.exit_code == 0, done.output
+    with (folder / "grades.csv").open(encoding="utf-8") as file:
+        return {row["student_id"]: float(row["score"]) for row in csv.DictReader(file)}

@@ -1,7 +1,7 @@
 """Reading written answers and putting them in order."""
 
 from autograder.marking.ordering import group_identical, neighbour_order
-from autograder.marking.questions import read_questions
+from autograder.marking.questions import read_questions, unreadable_notebooks
 
 from .conftest import CHAPTER, QUESTION
 
@@ -19,9 +19,14 @@ def test_blank_answers_are_counted_apart(course):
     assert question.blanks == 2
 
 
-def test_missing_notebook_leaves_the_others(course):
+def test_unreadable_notebooks_are_named(course):
+    assert unreadable_notebooks(read_questions(course, CHAPTER)) == []
     (course.folder("autograded", "bob", CHAPTER) / f"{CHAPTER}.ipynb").unlink()
-    assert [answer.student for answer in read_questions(course, CHAPTER)[0].answers] == ["ada", "cyd", "eve"]
+    (course.folder("autograded", "dan", CHAPTER) / f"{CHAPTER}.ipynb").write_text("{", encoding="utf-8")
+    (question,) = questions = read_questions(course, CHAPTER)
+    assert [answer.student for answer in question.answers] == ["ada", "cyd", "eve"]
+    assert (question.blanks, question.unreadable) == (1, ("bob", "dan"))
+    assert unreadable_notebooks(questions) == ["bob", "dan"]
 
 
 def test_identical_answers_form_one_group(course):

@@ -6,7 +6,9 @@ import json
 import re
 
 import pytest
+from click.testing import CliRunner
 
+from autograder.commands.main import main
 from autograder.marking.questions import MarkState, read_questions
 from autograder.marking.server import COOKIE
 
@@ -124,6 +126,27 @@ def test_malformed_mark_is_refused(visit, course, changed):
 
     visit(steps)
     assert read_questions(course, CHAPTER)[0].waiting == 4
+
+
+def test_overview_counts_unreadable_notebooks(visit, course):
+    (course.folder("autograded", "bob", CHAPTER) / f"{CHAPTER}.ipynb").unlink()
+
+    async def steps(client):
+        await client.sign_in()
+        return (await client.ask("/")).body.decode()
+
+    page = visit(steps)
+    assert "0 of 3 marked" in page
+    assert "1 missing, because the graded notebook cannot be read" in page
+
+
+def test_command_names_unreadable_notebooks(course, monkeypatch):
+    monkeypatch.setattr("autograder.commands.mark.asyncio.run", lambda page: page.close())
+    (course.folder("autograded", "bob", CHAPTER) / f"{CHAPTER}.ipynb").write_text("{", encoding="utf-8")
+    done = CliRunner().invoke(main, ["mark", CHAPTER, "--no-browser", "--course", str(course.root)])
+    assert done.exit_code == 0, done.output
+    assert "1 graded notebook cannot be read, so the answers are not shown: bob" in done.stderr
+    assert f"regrade {CHAPTER} --student=bob" in done.stderr
 
 
 @pytest.mark.parametrize("names", [False, True])
