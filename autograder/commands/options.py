@@ -65,6 +65,13 @@ def execution_options(function: Command) -> Command:
 OTHER_COURSE = "Check who may write there, or name another course folder with --course."
 
 
+def listed_chapters_of_project(root: Path, typed: str) -> list[str]:
+    """Return the full names of a list of chapters, such as ``01,03,05-07``, in the order of the course."""
+    from autograder.course.chapter_names import listed_chapters
+
+    return sorted(chapters_of_project(root, listed_chapters(typed)))
+
+
 def chapters_of_project(root: Path, wanted: Sequence[str]) -> list[str]:
     """Return the project's full names for what was typed; every chapter if nothing was."""
     from autograder.authoring.chapter import chapters, find_chapter
