@@ -10,7 +10,7 @@ DEMO   := $(patsubst chapters/%/,%,$(wildcard $(patsubst %,chapters/%_*/,01 03 0
 
 export PIP_DISABLE_PIP_VERSION_CHECK = 1
 
-.PHONY: demo test test-deep test-chapter test-nbgrader test-pages lint lock sync clean help
+.PHONY: demo site test test-deep test-chapter test-nbgrader test-pages lint lock sync clean help
 
 help:
 	@sed -n 's/^## //p' $(MAKEFILE_LIST)
@@ -23,6 +23,10 @@ demo: $(READY)
 	$(RUN)/tfcourse autograde $(DEMO) --course $(COURSE)
 	$(RUN)/tfcourse report --course $(COURSE)
 	@echo "site: $(CURDIR)/book/_build/html/index.html"
+
+## make site    the site alone; SITE="--chapters 01-11" passes options of tfcourse build
+site: $(READY)
+	$(RUN)/tfcourse build $(SITE)
 
 # The machinery's exhaustive part: attacks, the corpus of odd files, the engine, one page of each kind.
 DEEP := tests/students tests/attacks tests/corpus tests/faults tests/nbgrader tests/pages tests/pretend tests/site tests/autograder/cluster tests/autograder/engine tests/autograder/grading
