@@ -17,12 +17,15 @@ help:
 
 ## make demo    the course end to end: site, assignments, a sample class of 24, grades, feedback, report
 demo: $(READY)
-	$(RUN)/tfcourse build
-	$(RUN)/tfcourse assign $(DEMO) --course $(COURSE)
-	$(RUN)/tfcourse sample-class --students 24 --course $(COURSE)
-	$(RUN)/tfcourse autograde $(DEMO) --course $(COURSE)
-	$(RUN)/tfcourse report --course $(COURSE)
-	@echo "site: $(CURDIR)/book/_build/html/index.html"
+	@$(RUN)/tfcourse build
+	@$(RUN)/tfcourse assign $(DEMO) --course $(COURSE)
+	@$(RUN)/tfcourse sample-class --students 24 --course $(COURSE)
+	@$(RUN)/tfcourse autograde $(DEMO) --course $(COURSE)
+	@$(RUN)/tfcourse report --course $(COURSE)
+	@echo
+	@echo "Open first:  the site            $(CURDIR)/book/_build/html/index.html"
+	@echo "             the class report    $(abspath $(COURSE))/report.html"
+	@echo "             a student's page    $$(ls $(abspath $(COURSE))/feedback/*/*/*.html | head -n 1)"
 
 ## make site    the site alone; SITE="--chapters 01-11" passes options of tfcourse build
 site: $(READY)
@@ -77,7 +80,9 @@ clean:
 
 # The lock pins every package, so the package itself is installed without looking for more.
 $(READY): requirements.lock pyproject.toml
+	@echo "Installing the packages of requirements.lock into $(VENV). This downloads PyTorch and takes some minutes, once."
 	$(PYTHON) -m venv $(VENV)
-	$(RUN)/pip install -qq -r requirements.lock
+	$(RUN)/pip install -r requirements.lock
+	@echo "Installing tfcourse itself."
 	$(RUN)/pip install -qq --no-deps --no-build-isolation --editable .
 	@touch $@

@@ -50,5 +50,5 @@ def did_you_mean(typed: str, chapters: Iterable[str]) -> str:
     topics = {chapter.partition("_")[2].casefold(): chapter for chapter in chapters}
     by_part = {part: chapter for topic, chapter in topics.items() for part in topic.split("_")}
     candidates = {**by_part, **topics, **{chapter.casefold(): chapter for chapter in topics.values()}}
-    close = get_close_matches(typed.strip().casefold().replace("-", "_"), candidates, n=1, cutoff=0.7)
+    close = get_close_matches(typed.strip().casefold().replace("-", "_"), candidates, n=1, cutoff=0.6)
     return f" Did you mean {candidates[close[0]]}?" if close else ""

@@ -120,4 +120,4 @@ def test_the_exchange_carries_notebooks_there_and_back(
     (submitted,) = (course.root / "submitted").iterdir()
     assert (submitted / NAME / "timestamp.txt").is_file()
     (page,) = (home / NAME / "feedback").rglob("*.html")
-    assert "3 of 3 points" in page.read_text(encoding="utf-8")
+    assert "<strong>3</strong> of 3 points" in page.read_text(encoding="utf-8")
