@@ -10,19 +10,26 @@ DEMO   := $(patsubst chapters/%/,%,$(wildcard $(patsubst %,chapters/%_*/,01 03 0
 
 export PIP_DISABLE_PIP_VERSION_CHECK = 1
 
-.PHONY: demo test test-deep test-chapter test-nbgrader test-pages lint lock sync clean help
+.PHONY: demo site test test-deep test-chapter test-nbgrader test-pages lint lock sync clean help
 
 help:
 	@sed -n 's/^## //p' $(MAKEFILE_LIST)
 
 ## make demo    the course end to end: site, assignments, a sample class of 24, grades, feedback, report
 demo: $(READY)
-	$(RUN)/tfcourse build
-	$(RUN)/tfcourse assign $(DEMO) --course $(COURSE)
-	$(RUN)/tfcourse sample-class --students 24 --course $(COURSE)
-	$(RUN)/tfcourse autograde $(DEMO) --course $(COURSE)
-	$(RUN)/tfcourse report --course $(COURSE)
-	@echo "site: $(CURDIR)/book/_build/html/index.html"
+	@$(RUN)/tfcourse build
+	@$(RUN)/tfcourse assign $(DEMO) --course $(COURSE)
+	@$(RUN)/tfcourse sample-class --students 24 --course $(COURSE)
+	@$(RUN)/tfcourse autograde $(DEMO) --course $(COURSE)
+	@$(RUN)/tfcourse report --course $(COURSE)
+	@echo
+	@echo "Open first:  the site            $(CURDIR)/book/_build/html/index.html"
+	@echo "             the class report    $(abspath $(COURSE))/report.html"
+	@echo "             a student's page    $$(ls $(abspath $(COURSE))/feedback/*/*/*.html | head -n 1)"
+
+## make site    the site alone; SITE="--chapters 01-11" passes options of tfcourse build
+site: $(READY)
+	$(RUN)/tfcourse build $(SITE)
 
 # The machinery's exhaustive part: attacks, the corpus of odd files, the engine, one page of each kind.
 DEEP := tests/semester tests/students tests/attacks tests/corpus tests/faults tests/nbgrader tests/pages tests/pretend tests/site tests/autograder/cluster tests/autograder/engine tests/autograder/grading
@@ -73,7 +80,9 @@ clean:
 
 # The lock pins every package, so the package itself is installed without looking for more.
 $(READY): requirements.lock pyproject.toml
+	@echo "Installing the packages of requirements.lock into $(VENV). This downloads PyTorch and takes some minutes, once."
 	$(PYTHON) -m venv $(VENV)
-	$(RUN)/pip install -qq -r requirements.lock
+	$(RUN)/pip install -r requirements.lock
+	@echo "Installing tfcourse itself."
 	$(RUN)/pip install -qq --no-deps --no-build-isolation --editable .
 	@touch $@

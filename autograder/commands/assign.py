@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from difflib import get_close_matches
 from pathlib import Path
 
 import click
@@ -47,12 +48,19 @@ def assign(
         if choices:
             _choose(root, course.root, names[0], _names(only), _names(without))
         assigned = assign_chapters(root, course, names)
-    lines = [f"made a new course in {folder}"] if is_new else []
+    lines = [f"made a new course in {folder}{_similar_course(folder)}"] if is_new else []
     lines += [
         f"{item.chapter}: give students {item.package}\n  notebook {item.notebook}\n  package  {item.wheel}"
         for item in assigned
     ]
     return CommandResult([vars(item) for item in assigned], "\n".join(lines))
+
+
+def _similar_course(folder: Path) -> str:
+    """Return a warning if a course of a similar name lies beside a new one, whose name may be mistyped."""
+    others = {path.parent.name for path in folder.parent.glob(f"*/{CONFIG_NAME}")} - {folder.name}
+    close = get_close_matches(folder.name, others, n=1)
+    return f". There is a course {close[0]} beside it: if you meant that, delete {folder.name}." if close else ""
 
 
 def _names(typed: str | None) -> list[str] | None:

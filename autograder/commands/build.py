@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING
 import click
 
 from autograder.commands.console import CommandResult, command, progress_bar
-from autograder.commands.options import chapters_of_project
+from autograder.commands.options import chapters_of_project, listed_chapters_of_project
 from autograder.course.paths import project_root, require_writable
+from autograder.errors import CourseError
 
 if TYPE_CHECKING:
     from autograder.site.build import SiteReport
@@ -29,17 +30,25 @@ if TYPE_CHECKING:
     metavar="CHAPTER",
     help="Offer only this chapter's notebook and package for download; may be repeated. [default: all]",
 )
+@click.option(
+    "--chapters",
+    "listed",
+    metavar="LIST",
+    help="Build the site with these chapters alone, such as 01-11 or 01,03,05-07. [default: all]",
+)
 @command
-def build(output: Path | None, offered: tuple[str, ...]) -> CommandResult:
+def build(output: Path | None, offered: tuple[str, ...], listed: str | None) -> CommandResult:
     """Build the static site; warnings are errors.
 
     A chapter's package holds the solutions of the chapters before it: while those are due, --offer only what is open.
 
     Example:
       tfcourse build --offer 03
+      tfcourse build --chapters 01-11
     """
     root = project_root()
-    only = chapters_of_project(root, offered) if offered else None
+    shown = listed_chapters_of_project(root, listed) if listed is not None else []
+    only = _offered(root, offered, shown)
     if output is not None:
         require_writable(output.resolve(), "Name a folder that you may write to with --output.")
     from autograder.commands.unchanged_site import remember_site, site_key, unchanged_site
@@ -48,15 +57,32 @@ def build(output: Path | None, offered: tuple[str, ...]) -> CommandResult:
     folder = site_folder(root, output)
     with progress_bar("build") as step:
         # Taken before the build: what changes meanwhile makes the next one build again.
-        key = site_key(root, folder, only or ())
+        key = site_key(root, folder, ["offered", *(only or ()), "shown", *shown])
         existing = unchanged_site(root, folder, key)
-        site = existing or _build(root, output, only, step)
+        site = existing or _build(root, output, only, shown, step)
         if existing is None:
             remember_site(root, site, key)
     return _result(site, "unchanged" if existing else f"in {site.seconds:.0f} s")
 
 
-def _build(root: Path, output: Path | None, only: Sequence[str] | None, step: Callable[[str], None]) -> SiteReport:
+def _offered(root: Path, typed: Sequence[str], shown: Sequence[str]) -> Sequence[str] | None:
+    """Return the chapters whose files are offered; None for all.
+
+    Raises:
+        CourseError: if one of them is not on the site.
+    """
+    offered = chapters_of_project(root, typed) if typed else None
+    if missing := [name for name in offered or () if shown and name not in shown]:
+        raise CourseError(
+            f"--offer names {', '.join(missing)}, and --chapters leaves it out",
+            do="Offer chapters that the site has, or add them to --chapters.",
+        )
+    return offered or shown or None
+
+
+def _build(
+    root: Path, output: Path | None, only: Sequence[str] | None, shown: Sequence[str], step: Callable[[str], None]
+) -> SiteReport:
     """Build the site with the students' files, and search both for solutions."""
     from autograder.release.leaks import find_leaks, refuse_leaks, site_materials
     from autograder.release.parts_index import PARTS_INDEX
@@ -66,7 +92,7 @@ def _build(root: Path, output: Path | None, only: Sequence[str] | None, step: Ca
 
     step("students' files")
     downloads = student_files(root, root / ".cache" / "student", only=only)
-    site = build_site(root, output=output, downloads=downloads, progress=step)
+    site = build_site(root, output=output, downloads=downloads, chapters=shown, progress=step)
     step("searching the pages for solutions")
     refuse_leaks(
         find_leaks(site_materials(site.output), project_secrets(root), root / PARTS_INDEX),

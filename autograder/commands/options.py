@@ -70,6 +70,13 @@ def execution_options(function: Command) -> Command:
 OTHER_COURSE = "Check who may write there, or name another course folder with --course."
 
 
+def listed_chapters_of_project(root: Path, typed: str) -> list[str]:
+    """Resolve a list of chapters, such as ``01,03,05-07``, to full names in the order of the course."""
+    from autograder.course.chapter_names import listed_chapters
+
+    return sorted(chapters_of_project(root, listed_chapters(typed)))
+
+
 def chapters_of_project(root: Path, typed: Sequence[str]) -> list[str]:
     """Resolve typed names of chapters to full names; without any, return every chapter."""
     from autograder.authoring.chapter import chapters, find_chapter

@@ -29,6 +29,7 @@ class Tally:
         reused: how many of them are unchanged and were graded before.
         not_gradable: how many could not be graded because of their contents.
         failed: for how many the grader failed.
+        first: when the first submission was graded, or None. Warming up came before, so rates count from here.
     """
 
     total: int
@@ -37,10 +38,13 @@ class Tally:
     reused: int = 0
     not_gradable: int = 0
     failed: int = 0
+    first: float | None = None
 
-    def add(self, result: GradeResult) -> None:
-        """Count a result."""
+    def add(self, result: GradeResult, now: float) -> None:
+        """Count a result that came in at a time."""
         self.done += 1
+        if self.first is None and not result.unchanged:
+            self.first = now
         self.reused += result.unchanged
         self.not_gradable += result.status == "not gradable"
         self.failed += result.status == "not recorded"
@@ -48,8 +52,8 @@ class Tally:
     def summary(self, now: float) -> str:
         """Return rate, time left and failures, as far as known."""
         parts = []
-        run, elapsed = self.done - self.reused, now - self.begin
-        if run and elapsed > 0:
+        run, elapsed = self.done - self.reused - 1, 0.0 if self.first is None else now - self.first
+        if run > 0 and elapsed > 0:
             parts.append(_rate(run / elapsed))
             if remaining := self.total - self.done:
                 parts.append(f"{_clock(remaining * elapsed / run)} left")
@@ -84,22 +88,22 @@ def grading_progress(
     """
     console = console or Console(stderr=True, highlight=False)
     tally = Tally(total, clock())
-    with (_bar if console.is_terminal else _lines)(title, tally, console, clock) as show:
+    with (_bar if console.is_terminal else _lines)(title, tally, console) as show:
 
         def step(result: GradeResult) -> None:
-            tally.add(result)
-            show()
+            now = clock()
+            tally.add(result, now)
+            show(now)
 
         yield step
 
 
 @contextmanager
-def _lines(title: str, tally: Tally, console: Console, clock: Callable[[], float]) -> Iterator[Callable[[], None]]:
+def _lines(title: str, tally: Tally, console: Console) -> Iterator[Callable[[float], None]]:
     told_done, told_at = 0, tally.begin
 
-    def show() -> None:
+    def show(now: float) -> None:
         nonlocal told_done, told_at
-        now = clock()
         a_tenth = tally.done - told_done >= max(1, tally.total // LINES)
         if a_tenth or tally.done == tally.total or now - told_at >= SECONDS:
             told_done, told_at = tally.done, now
@@ -110,7 +114,7 @@ def _lines(title: str, tally: Tally, console: Console, clock: Callable[[], float
 
 
 @contextmanager
-def _bar(title: str, tally: Tally, console: Console, clock: Callable[[], float]) -> Iterator[Callable[[], None]]:
+def _bar(title: str, tally: Tally, console: Console) -> Iterator[Callable[[float], None]]:
     columns = (
         SpinnerColumn(),
         TextColumn("{task.description}", markup=False),
@@ -120,4 +124,4 @@ def _bar(title: str, tally: Tally, console: Console, clock: Callable[[], float])
     )
     with Progress(*columns, console=console, transient=True) as bar:
         task = bar.add_task(title, total=tally.total, summary="")
-        yield lambda: bar.update(task, completed=tally.done, summary=tally.summary(clock()))
+        yield lambda now: bar.update(task, completed=tally.done, summary=tally.summary(now))

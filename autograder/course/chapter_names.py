@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from difflib import get_close_matches
 
+from autograder.errors import CourseError
+
 
 def matching_chapters(typed: str, chapters: Iterable[str]) -> list[str]:
     """Return the chapters that a text can mean: the one of that name, else those that begin so, else those with that word in their name.
@@ -23,10 +25,30 @@ def matching_chapters(typed: str, chapters: Iterable[str]) -> list[str]:
     return beginning or [chapter for chapter in names if f"_{part}" in chapter.casefold()]
 
 
+def listed_chapters(typed: str) -> list[str]:
+    """Return what a list of chapters names, such as ``01,03,05-07,gpt``: each name as it was typed, a range as its numbers.
+
+    Raises:
+        CourseError: if the list is empty, or a range runs backwards.
+    """
+    names: list[str] = []
+    for part in filter(None, (part.strip() for part in typed.split(","))):
+        first, dash, last = (end.strip() for end in part.partition("-"))
+        if not (dash and first.isdecimal() and last.isdecimal()):
+            names.append(part)
+        elif int(first) > int(last):
+            raise CourseError(f"the range {part} runs backwards", do=f"Write {last}-{first}.")
+        else:
+            names += [f"{number:02}" for number in range(int(first), int(last) + 1)]
+    if not names:
+        raise CourseError("the list of chapters is empty", do="Name chapters, such as 01,03,05-07.")
+    return names
+
+
 def did_you_mean(typed: str, chapters: Iterable[str]) -> str:
     """Return a question about the chapter whose name is most alike, with a blank before it; nothing if none is."""
     topics = {chapter.partition("_")[2].casefold(): chapter for chapter in chapters}
     by_part = {part: chapter for topic, chapter in topics.items() for part in topic.split("_")}
     candidates = {**by_part, **topics, **{chapter.casefold(): chapter for chapter in topics.values()}}
-    close = get_close_matches(typed.strip().casefold().replace("-", "_"), candidates, n=1, cutoff=0.7)
+    close = get_close_matches(typed.strip().casefold().replace("-", "_"), candidates, n=1, cutoff=0.6)
     return f" Did you mean {candidates[close[0]]}?" if close else ""

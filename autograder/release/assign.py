@@ -67,7 +67,7 @@ def assign(root: Path, course: Course, chapter_names: Sequence[str]) -> list[Ass
     named = list(dict.fromkeys(find_chapter(root, name) for name in chapter_names))
     if not named:
         raise CourseError("no chapter was named", do="Name at least one, for example 03.")
-    plan = read_course_file(course.root, [chapter.name for chapter in chapters(root)])
+    plan = read_course_file(course.root, {*(chapter.name for chapter in chapters(root)), *_own_assignments(course)})
     selected = [_selected(chapter, plan, course) for chapter in named]
     drifts = sync(root, check=True, only=[chapter.name for chapter in selected])
     raise_if_drifted(drifts, "what would be released is not what the reference says", do="Nothing was released.")
@@ -83,6 +83,11 @@ def assign(root: Path, course: Course, chapter_names: Sequence[str]) -> list[Ass
             for chapter, paths in materials.items()
         }
         return _publish_all(course, contents, selected)
+
+
+def _own_assignments(course: Course) -> set[str]:
+    """Return the names of the course's source folders: an assignment of its own can have a deadline in ``course.toml`` too."""
+    return {path.name for path in course.folder("source").glob("*") if path.is_dir()}
 
 
 def _selected(chapter: Chapter, plan: CourseFile, course: Course) -> Chapter:

@@ -28,6 +28,8 @@ In this folder:
       the notebook: prompts, empty functions, checks
   {wheel}
       the package that the notebook needs; it belongs to this chapter
+  {requirements}
+      the names of all packages that you need, for pip
 {lesson_lines}
 You need Python 3.11 or newer. In a terminal, in this folder:
 
@@ -38,11 +40,23 @@ On Linux and Windows the next command would install PyTorch with the libraries o
 Nothing here needs a GPU: install PyTorch's CPU build first, by the command that https://pytorch.org/get-started/locally/ shows for
 "CPU". It takes some 1 GB. On a Mac there is nothing to choose.
 
-  python -m pip install jupyterlab matplotlib babel num2words ./{wheel}
+  python -m pip install -r {requirements}
   jupyter lab {notebook}
 
 Write your code where it says YOUR CODE HERE, run the check below it as often as you like, and answer the questions where it
 says YOUR ANSWER HERE. Before you hand the notebook in, restart the kernel and run all cells. Keep the file's name.
+"""
+
+
+REQUIREMENTS = "requirements-students.txt"
+_REQUIREMENTS = """\
+# What the notebook of {chapter} needs. In this folder: python -m pip install -r {requirements}
+# Nothing here needs a GPU. On Linux and Windows, install PyTorch's CPU build first: README.txt says how, and what it saves.
+jupyterlab
+matplotlib
+babel
+num2words
+./{wheel}
 """
 
 
@@ -125,9 +139,12 @@ def write_student_files(root: Path, chapter: Chapter, notebook: bytes, folder: P
         line="=" * len(chapter.name),
         notebook=f"{chapter.name}.ipynb",
         wheel=wheel.name,
+        requirements=REQUIREMENTS,
         lesson_lines=_LESSON.format(lesson=lesson_name(chapter)) if lesson_name(chapter) in contents else "",
     )
     contents["README.txt"] = text.encode()
+    listed = _REQUIREMENTS.format(chapter=chapter.name, requirements=REQUIREMENTS, wheel=wheel.name)
+    contents[REQUIREMENTS] = listed.encode()
     contents |= assistant_files(chapter.name)
     archive = folder / f"{chapter.name}.zip"
     inside = {f"{chapter.name}/{name}": content for name, content in contents.items()}

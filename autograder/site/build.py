@@ -30,9 +30,11 @@ from autograder.errors import CourseError
 from autograder.site.build_log import RunReport, error_tail, plain, read_report, warnings_in
 from autograder.site.downloads import check_downloads
 from autograder.site.incremental import remove_unused_pictures, skeleton_key
+from autograder.site.page_parts.closed_chapters import closed_documents, open_contents
 
 CONFIG = "_config.yml"
 TOC = "book/_toc.yml"
+_DERIVED_TOC = "_toc.yml"
 _OUTPUT = "book/_build/html"
 _CACHE = ".cache/site"
 _OF_A_SITE = ".buildinfo"
@@ -70,6 +72,7 @@ def build_site(
     output: Path | None = None,
     cache: Path | None = None,
     downloads: Mapping[str, Sequence[Path]] | None = None,
+    chapters: Sequence[str] = (),
     progress: Callable[[str], None] | None = None,
 ) -> SiteReport:
     """Build the course's site; any warning is an error.
@@ -79,6 +82,7 @@ def build_site(
         output: where the site goes, ``book/_build/html`` by default. An existing folder is replaced if it is empty or an older site.
         cache: folder for what makes the next build quick, ``.cache/site`` by default.
         downloads: students' files to offer, by chapter, for example ``{"03_scaled_dot_product": [notebook, wheel]}``.
+        chapters: names of the chapters that the site has; all by default.
         progress: is told each step, one line at a time.
 
     Returns:
@@ -93,13 +97,13 @@ def build_site(
     _check_course(root)
     _check_jupyter_book()
     offered = {chapter: [path.resolve() for path in paths] for chapter, paths in (downloads or {}).items()}
-    _check_downloads(offered, root)
+    _check_downloads(offered, chapters or chapters_of(root))
     output = site_folder(root, output)
     cache = (cache or root / _CACHE).resolve()
     with _writing(output, cache):
         _check_output(output)
         with _alone(cache):
-            report = _run(root, cache, offered, progress or (lambda line: None))
+            report = _run(root, cache, offered, chapters, progress or (lambda line: None))
             _publish(cache / "_build" / "html", output)
     seconds = time.monotonic() - started
     return SiteReport(output, pages=report.pages, seconds=seconds, runtimes=report.runtimes, words=report.words)
@@ -139,8 +143,8 @@ def _check_jupyter_book() -> None:
         )
 
 
-def _check_downloads(downloads: Mapping[str, Sequence[Path]], root: Path) -> None:
-    faults = check_downloads(downloads, chapters_of(root))
+def _check_downloads(downloads: Mapping[str, Sequence[Path]], chapters: Sequence[str]) -> None:
+    faults = check_downloads(downloads, chapters)
     if faults:
         raise SiteError(
             f"the students' files cannot go on the site:\n{_listed(faults)}", do="Make them with `tfcourse assign`."
@@ -197,7 +201,11 @@ def _alone(cache: Path) -> Iterator[None]:
 
 
 def _run(
-    root: Path, cache: Path, downloads: Mapping[str, Sequence[Path]], progress: Callable[[str], None]
+    root: Path,
+    cache: Path,
+    downloads: Mapping[str, Sequence[Path]],
+    chapters: Sequence[str],
+    progress: Callable[[str], None],
 ) -> RunReport:
     """Run Jupyter Book in the cache and read what happened.
 
@@ -205,7 +213,7 @@ def _run(
     documents are therefore thrown away, or the next build would pass in silence; lesson outputs stay cached.
     """
     work, report_file, sound = cache / "_build", cache / "report.json", cache / "sound"
-    executions, skeleton = cache / "execution", skeleton_key(root, _offered_names(downloads))
+    executions, skeleton = cache / "execution", skeleton_key(root, _offered_names(downloads), chapters)
     before = sound.read_text(encoding="utf-8") if sound.is_file() else None
     if before is None:
         shutil.rmtree(work, ignore_errors=True)
@@ -213,7 +221,7 @@ def _run(
         shutil.rmtree(work / "html", ignore_errors=True)
     for path in (sound, report_file):
         path.unlink(missing_ok=True)
-    config = _derived_config(root, cache, executions, report_file, downloads)
+    config = _derived_config(root, cache, executions, report_file, downloads, chapters)
     status, output, errors = _jupyter_book(root, cache, config, progress)
     report = read_report(report_file, root)
     warnings = warnings_in(errors, root)
@@ -240,16 +248,27 @@ def _offered_names(downloads: Mapping[str, Sequence[Path]]) -> list[str]:
 
 
 def _derived_config(
-    root: Path, cache: Path, executions: Path, report: Path, downloads: Mapping[str, Sequence[Path]]
+    root: Path,
+    cache: Path,
+    executions: Path,
+    report: Path,
+    downloads: Mapping[str, Sequence[Path]],
+    chapters: Sequence[str],
 ) -> Path:
-    """Write the course's configuration with what only this build knows."""
+    """Write the course's configuration, and its table of contents, with what only this build knows."""
     config: dict[str, Any] = yaml.safe_load((root / CONFIG).read_text(encoding="utf-8"))
     settings = config.setdefault("sphinx", {}).setdefault("config", {})
     settings["tfcourse_cache"] = str(executions)
     settings["tfcourse_report"] = str(report)
     settings["tfcourse_downloads"] = {chapter: [str(path) for path in paths] for chapter, paths in downloads.items()}
-    path = cache / "config.yml"
-    path.write_text(yaml.safe_dump(config, allow_unicode=True, sort_keys=False), encoding="utf-8")
+    settings["tfcourse_chapters"] = list(chapters)
+    contents = yaml.safe_load((root / TOC).read_text(encoding="utf-8"))
+    _dump(open_contents(contents, closed_documents(root, chapters)), cache / _DERIVED_TOC)
+    return _dump(config, cache / "config.yml")
+
+
+def _dump(value: dict[str, Any], path: Path) -> Path:
+    path.write_text(yaml.safe_dump(value, allow_unicode=True, sort_keys=False), encoding="utf-8")
     return path
 
 
@@ -264,7 +283,7 @@ def _jupyter_book(root: Path, cache: Path, config: Path, progress: Callable[[str
         "--config",
         str(config),
     ]
-    command += ["--toc", str(root / TOC), "--path-output", str(cache), "-W", "--keep-going", "-n"]
+    command += ["--toc", str(cache / _DERIVED_TOC), "--path-output", str(cache), "-W", "--keep-going", "-n"]
     # The lessons import the course that is being built, also where another copy of it is installed.
     paths = [str(root), *filter(None, [os.environ.get("PYTHONPATH")])]
     environment = {

@@ -21,10 +21,11 @@ from typing import Any
 from docutils import nodes
 from docutils.parsers.rst import Directive
 
-from autograder.authoring.chapter import Chapter, chapters
+from autograder.authoring.chapter import Chapter
 from autograder.authoring.effort import efforts
 from autograder.checking.exercise import Exercise
 from autograder.checks.headings import headings
+from autograder.site.page_parts.closed_chapters import site_chapters
 
 _TITLE = re.compile(r"^# (?:\d\d · )?(.+)$", re.MULTILINE)
 
@@ -35,7 +36,7 @@ class CourseMap(Directive):  # type: ignore[misc] # docutils has no types
     def run(self) -> list[nodes.Node]:
         """Return the picture as raw HTML."""
         env = self.state.document.settings.env
-        course = list(chapters(Path(env.srcdir)))
+        course = site_chapters(Path(env.srcdir), env.config.tfcourse_chapters)
         for chapter in course:
             env.note_dependency(str(chapter.path))
             env.note_dependency(str(chapter.lesson))
@@ -51,7 +52,8 @@ def road(course: list[Chapter], link: Callable[[str], str]) -> str:
         link: gives the relative address of a document of the site.
     """
     registry = course[0].registry
-    parts = {name: sorted(uses(name, registry)) for name in registry}
+    shown = {exercise.name for chapter in course for exercise in chapter.exercises()}
+    parts = {name: sorted(uses(name, registry) & shown) for name in registry if name in shown}
     stations = "".join(_station(chapter, link) for chapter in course)
     count = sum(len(chapter.exercises()) for chapter in course)
     data = escape(json.dumps(parts, sort_keys=True, separators=(",", ":")))

@@ -12,6 +12,8 @@ Configuration values, all optional, under ``sphinx: config:`` in ``_config.yml``
     Folders whose Python files decide which cache is used.
 ``tfcourse_launch``
     Where released notebooks are published; see :class:`autograder.site.launch_links.LaunchSettings`.
+``tfcourse_chapters``
+    The chapters of the site; all of the course's if it is empty. ``tfcourse build --chapters`` fills it in.
 ``tfcourse_downloads``
     Students' files by chapter; ``tfcourse build`` fills it in.
 ``tfcourse_report``
@@ -46,6 +48,7 @@ from autograder.site.incremental import find_plugins_once, pages_to_write
 from autograder.site.launch_links import LaunchSettings, launch_links
 from autograder.site.lesson_links import link_headings
 from autograder.site.mathjax import BUNDLE, copy_mathjax
+from autograder.site.page_parts.closed_chapters import closed_chapters, register_closed_chapters, without_closed_links
 from autograder.site.page_parts.exercise_notes import annotate
 from autograder.site.page_parts.notation_page import fold_letters
 from autograder.site.page_parts.sidebar import shortened
@@ -70,6 +73,7 @@ def setup(app: Sphinx) -> dict[str, Any]:
     app.add_directive("road", CourseMap)
     app.add_directive("written-text", WrittenText)
     register(app)
+    register_closed_chapters(app)
     app.connect("config-inited", configure)
     app.connect("env-before-read-docs", execute_lessons)
     app.connect("env-updated", pages_to_write)
@@ -119,7 +123,8 @@ def link_lesson(app: Sphinx, document: nodes.document, docname: str) -> None:
     if app.builder.format != "html":
         return
     if page is None:
-        fold_letters(document, {path.parent.name[:2]: _lesson_title(app, path) for path in _lessons(app)})
+        titles = {path.parent.name[:2]: _lesson_title(app, path) for path in _lessons(app)}
+        fold_letters(document, titles, [name[:2] for name in _closed(app)])
         return
     annotate(
         document,
@@ -136,6 +141,10 @@ def link_lesson(app: Sphinx, document: nodes.document, docname: str) -> None:
     address = app.builder.get_relative_uri(docname, lesson)
     for fault in link_headings(document, labels, lambda label: f"{address}#{label}"):
         _LOGGER.warning("%s", fault, location=docname, type="tfcourse", subtype="heading")
+
+
+def _closed(app: Sphinx) -> list[str]:
+    return closed_chapters(Path(app.srcdir), app.config.tfcourse_chapters)
 
 
 def _lessons(app: Sphinx) -> list[Path]:
@@ -160,7 +169,7 @@ def dress_page(app: Sphinx, pagename: str, templatename: str, context: dict[str,
     context["generate_toctree_html"] = lambda **options: shortened(str(tree(**options)))
     if not context.get("body"):
         return
-    context["body"] = with_valid_roles(context["body"])
+    context["body"] = without_closed_links(with_valid_roles(context["body"]), _closed(app))
     for name in element_files(context["body"], _static_folders(app)):
         (app.add_css_file if name.endswith(".css") else app.add_js_file)(name)
     if page:

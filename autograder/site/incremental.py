@@ -28,17 +28,18 @@ _MACHINERY = ("autograder", "book/_static", "_config.yml", "book/_toc.yml", "boo
 _PICTURES = "_images"
 
 
-def skeleton_key(root: Path, downloads: Iterable[str]) -> str:
+def skeleton_key(root: Path, downloads: Iterable[str], chapters: Iterable[str] = ()) -> str:
     """Return a key that changes when a page comes or goes, or when what pages are made with changes.
 
     Args:
         root: the project.
         downloads: the names of the students' files that the site offers.
+        chapters: the chapters of the site; all of them if there are none.
     """
     files = {path.relative_to(root).as_posix(): path for path in project_files(root)}
     machinery = [path for name, path in files.items() if name.startswith(_MACHINERY)]
     pages = sorted(name for name in files if name.startswith(("book/", "chapters/")))
-    return "\n".join([hash_files(root, machinery), environment_hash(), *pages, *sorted(downloads)])
+    return "\n".join([hash_files(root, machinery), environment_hash(), *pages, *sorted(downloads), *chapters])
 
 
 def pages_to_write(app: Sphinx, env: BuildEnvironment) -> list[str]:

@@ -118,6 +118,25 @@ def test_other_options_and_outputs_are_other_sites(
     assert len(builds) == 3
 
 
+def test_other_chapters_are_another_site(builds: list[Path], run: Callable[..., Result]) -> None:
+    run("build")
+    run("build", "--chapters", "04")
+    run("build", "--chapters", "4")
+    assert len(builds) == 2
+
+
+def test_chapters_that_the_site_cannot_have_are_refused(
+    builds: list[Path], project: Path, run: Callable[..., Result]
+) -> None:
+    (project / "chapters" / "05_more").mkdir()
+    (project / "chapters" / "05_more" / "exercises.md").write_text("# Exercises\n")
+    for arguments in (["--chapters", "04-06"], ["--chapters", "05-04"], ["--chapters", "04", "--offer", "05"]):
+        result = run("build", *arguments)
+        assert result.exit_code == 2, arguments
+    assert "--chapters leaves it out" in result.output
+    assert builds == []
+
+
 def test_site_inside_the_project_is_no_input(builds: list[Path], project: Path, run: Callable[..., Result]) -> None:
     run("build", "--output", project / "public")
     run("build", "--output", project / "public")

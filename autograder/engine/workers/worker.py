@@ -19,6 +19,7 @@ import socket
 import sys
 import tempfile
 import zipfile
+from collections.abc import Iterator
 from dataclasses import asdict, replace
 from pathlib import Path
 from time import monotonic
@@ -132,6 +133,7 @@ class Engine:
         self._for_stock: list[str] = []
         self._for_checker: list[str] = []
         self._for_others = ""
+        self._preparation = 0.0  # seconds of the last submission that do not count as its own
         # In parallel to the zygote's preparation.
         os.environ["TFCOURSE_SEED"], os.environ["TFCOURSE_DEVICE"] = str(settings.seed or 0), settings.device
         self._prepare()
@@ -171,12 +173,12 @@ class Engine:
 
     def grade_one(self, submission: Submission) -> Execution:
         """Run a submission. Never raises for what the submission does."""
-        begin, self._for_others = monotonic(), ""
+        begin, self._for_others, self._preparation = monotonic(), "", 0.0
         result = self._attempt(submission)
         if "again" in result or "lost" in result:
             # The zygote or the checker has died, perhaps not because of the submission: try once more.
             result = self._attempt(submission)
-        seconds = monotonic() - begin
+        seconds = monotonic() - begin - self._preparation
         if "lost" in result:
             # The machine may be short of memory. But a submission that makes grading impossible must not keep an earlier grade: send
             # the result to record if this happens again in another run.
@@ -216,28 +218,40 @@ class Engine:
         from autograder.engine.checker.zygote_client import ZygoteError
 
         try:
-            if self._nursery.make_ready():
-                self._dismiss()  # the checker is connected to the previous zygote
+            with self._preparing():
+                if self._nursery.make_ready():
+                    self._dismiss()  # the checker is connected to the previous zygote
         except ZygoteError as error:
             self._nursery.close()
             return {"again": str(error)}
         if self._settings.device != "cpu":  # a CUDA context does not survive a fork
             notebook = reader.reads(submission.notebook)
-            self._stock.lay_in(self._stock.lacks(notebook))
-            self._learn(self._for_stock)
+            with self._preparing():
+                self._stock.lay_in(self._stock.lacks(notebook))
+                self._learn(self._for_stock)
             return self._check(submission, notebook)
         result = self._checked(submission)
         if "lacks" in result:
             # A checker's new questions end with it. So the worker loads them and forks a new checker.
             self._dismiss()
-            self._stock.lay_in(result["lacks"])
-            linux.use_large_pages()
+            with self._preparing():
+                self._stock.lay_in(result["lacks"])
+                linux.use_large_pages()
             result = self._checked(submission)
         if "notebook" not in result:
             # A checker that died within a message leaves the zygote waiting for the rest, and a student's process running.
             self._dismiss()
             self._nursery.close()
         return result
+
+    @contextlib.contextmanager
+    def _preparing(self) -> Iterator[None]:
+        """Keep what all submissions profit from out of the time of the one that happens to come first."""
+        begin = monotonic()
+        try:
+            yield
+        finally:
+            self._preparation += monotonic() - begin
 
     def _checked(self, submission: Submission) -> dict[str, Any]:
         """Grade a submission in a checker, and return its answer."""

@@ -17,6 +17,7 @@ from autograder.authoring.chapter import Chapter, chapters
 from autograder.errors import CourseError
 from autograder.site.front_page.card_drawings import card_drawing
 from autograder.site.front_page.facts import ChapterSize, chapter_size, hours
+from autograder.site.page_parts.closed_chapters import site_chapters
 
 _TITLE = re.compile(r"^# (?:\d\d · )?(.+)$", re.MULTILINE)
 _LINE = re.compile(r"^(\d\d): (.+)$")
@@ -31,8 +32,8 @@ class CourseCards(Directive):  # type: ignore[misc] # docutils has no types
     def run(self) -> list[nodes.Node]:
         """Return the cards as raw HTML."""
         env = self.state.document.settings.env
-        course = list(chapters(Path(env.srcdir)))
-        for chapter in course:
+        course, shown = chapters(Path(env.srcdir)), site_chapters(Path(env.srcdir), env.config.tfcourse_chapters)
+        for chapter in shown:
             env.note_dependency(str(chapter.path))
             env.note_dependency(str(chapter.lesson))
         up = "../" * str(env.docname).count("/")
@@ -40,7 +41,7 @@ class CourseCards(Directive):  # type: ignore[misc] # docutils has no types
             built = read_built("\n".join(self.content), [number_of(chapter) for chapter in course])
         except CourseError as error:
             raise self.error(str(error)) from error
-        return [nodes.raw("", cards_html(course, built, lambda document: f"{up}{document}.html"), format="html")]
+        return [nodes.raw("", cards_html(shown, built, lambda document: f"{up}{document}.html"), format="html")]
 
 
 def number_of(chapter: Chapter) -> str:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import re
 import tomllib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from functools import cache
 from html import escape
@@ -20,11 +20,11 @@ import yaml
 from docutils import nodes
 from docutils.parsers.rst import Directive
 
-from autograder.authoring.chapter import Chapter, chapters
+from autograder.authoring.chapter import Chapter
 from autograder.authoring.effort import efforts
 from autograder.authoring.reading_time import reading_minutes
-from autograder.checking.exercise import Exercise
 from autograder.errors import CourseError
+from autograder.site.page_parts.closed_chapters import site_chapters
 
 _NO_ADDRESS = "the repository that this site was built from"
 
@@ -109,22 +109,19 @@ def hours(minutes: int) -> int:
 
 
 @cache
-def _counts(root: Path) -> dict[str, str]:
-    sizes = [chapter_size(chapter) for chapter in chapters(root)]
+def _counts(root: Path, names: tuple[str, ...]) -> dict[str, str]:
+    course = site_chapters(root, names)
+    sizes = [chapter_size(chapter) for chapter in course]
+    mistakes = sum(len(exercise.misconceptions) for chapter in course for exercise in chapter.exercises())
     return {
         "chapters": str(len(sizes)),
         "exercises": str(sum(size.exercises for size in sizes)),
         "reading-hours": str(hours(sum(size.reading for size in sizes))),
         "exercise-hours": str(hours(sum(size.solving for size in sizes))),
-        "mistakes": f"{sum(len(exercise.misconceptions) for exercise in known_exercises(root).values()):,}",
+        "mistakes": f"{mistakes:,}",
         "times-nbgrader": str(int(_speed(root)[1])),
         "submission-seconds": f"{_speed(root)[0]:.2f}",
     }
-
-
-def known_exercises(root: Path) -> Mapping[str, Exercise]:
-    """Return every exercise of the course by name."""
-    return chapters(root)[0].registry
 
 
 def _speed(root: Path) -> tuple[float, float]:
@@ -135,13 +132,18 @@ def _speed(root: Path) -> tuple[float, float]:
     return seconds, steady["stock nbgrader autograde"] / seconds
 
 
-def count(root: Path, name: str) -> str:
-    """Return a count of the course, such as ``chapters``, ``exercises`` or ``mistakes``.
+def count(root: Path, name: str, names: Collection[str] = ()) -> str:
+    """Return a count of the site, such as ``chapters``, ``exercises`` or ``mistakes``.
+
+    Args:
+        root: the project.
+        name: what is counted.
+        names: the chapters of the site; all of the course's if there are none.
 
     Raises:
         CourseError: if there is no such count.
     """
-    return _one_of(_counts(root), name, "count")
+    return _one_of(_counts(root, tuple(names)), name, "count")
 
 
 def fact(root: Path, name: str) -> str:
@@ -159,13 +161,13 @@ def _one_of(values: dict[str, str], name: str, kind: str) -> str:
     return values[name]
 
 
-def role(value: Callable[[Path, str], str]) -> Any:
+def role(value: Callable[[Path, str, Collection[str]], str]) -> Any:
     """Return a role that writes a value as plain text."""
 
     def write(name: str, rawtext: str, text: str, lineno: int, inliner: Any, *_: Any) -> tuple[list[Any], list[Any]]:
-        root = Path(inliner.document.settings.env.srcdir)
+        env = inliner.document.settings.env
         try:
-            return [nodes.Text(value(root, text))], []
+            return [nodes.Text(value(Path(env.srcdir), text, env.config.tfcourse_chapters))], []
         except CourseError as error:
             return [], [inliner.reporter.error(str(error), line=lineno)]
 

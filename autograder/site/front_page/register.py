@@ -7,6 +7,7 @@ from sphinx.application import Sphinx
 from sphinx.util import logging
 
 from autograder.errors import CourseError
+from autograder.site.front_page.actions import Actions, first_lesson
 from autograder.site.front_page.attempts import Attempts
 from autograder.site.front_page.cards import CourseCards
 from autograder.site.front_page.facts import CloneCommands, CourseFacts, count, fact, role
@@ -18,7 +19,9 @@ _LOGGER = logging.getLogger(__name__)
 def register(app: Sphinx) -> None:
     """Add what the front page's text uses."""
     app.add_role("count", role(count))
-    app.add_role("fact", role(fact))
+    app.add_role("fact", role(lambda root, name, names: fact(root, name)))
+    app.add_role("first-lesson", first_lesson)
+    app.add_directive("actions", Actions)
     app.add_directive("attempts", Attempts)
     app.add_directive("clone", CloneCommands)
     app.add_directive("course-cards", CourseCards)
@@ -30,6 +33,9 @@ def register(app: Sphinx) -> None:
 
 def _fill_hero(app: Sphinx, document: nodes.document, docname: str) -> None:
     """Put in the weights of the lesson, which has been read and executed by now."""
+    for node in list(document.findall(hero)):
+        if node["lesson"] not in app.env.found_docs and app.config.tfcourse_chapters:
+            node.parent.remove(node)
     lessons = {node["lesson"] for node in document.findall(hero)}
     for lesson in lessons:
         try:

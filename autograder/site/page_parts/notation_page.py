@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from html import escape
 from itertools import groupby
 
@@ -11,12 +11,13 @@ from docutils import nodes
 SECTION = "chapter-symbols"
 
 
-def fold_letters(document: nodes.document, titles: Mapping[str, str]) -> None:
+def fold_letters(document: nodes.document, titles: Mapping[str, str], closed: Collection[str] = ()) -> None:
     """Split the table in the section of the chapters' letters by its first column, and fold each part.
 
     Args:
         document: the page, which is changed.
         titles: the chapters' titles by number.
+        closed: the numbers of chapters whose letters are left out.
     """
     for section in document.findall(nodes.section):
         if SECTION not in section["ids"]:
@@ -24,7 +25,12 @@ def fold_letters(document: nodes.document, titles: Mapping[str, str]) -> None:
         for table in list(section.findall(nodes.table)):
             body = table.next_node(nodes.tbody)
             groups = groupby(list(body.children), key=lambda row: row[0].astext().strip())
-            folds = [node for number, rows in groups for node in _fold(table, number, list(rows), titles)]
+            folds = [
+                node
+                for number, rows in groups
+                for node in _fold(table, number, list(rows), titles)
+                if number not in closed
+            ]
             # Not `replace_self`, which hands the table's classes on to the first raw node, and with them a box around its tag.
             table.parent[table.parent.index(table) : table.parent.index(table) + 1] = folds
 

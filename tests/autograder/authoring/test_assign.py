@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
+import re
 import sqlite3
 import zipfile
 from datetime import datetime
@@ -25,6 +26,7 @@ from autograder.gradebook.reader import released_chapters
 from autograder.release import assign as module
 from autograder.release import assistants
 from autograder.release.assign import assign
+from autograder.release.student_files import REQUIREMENTS
 
 FIRST, SECOND = "90_first", "91_second"
 
@@ -62,12 +64,14 @@ def test_a_release_holds_what_nbgrader_and_what_students_need(small: Any, course
     wheel = "tfcourse-0.3.0+ch90-py3-none-any.whl"
     assert first.wheel == course.root / "student" / FIRST / wheel
     names = {path.name for path in first.wheel.parent.iterdir()}
-    assert names == {f"{FIRST}.ipynb", wheel, "README.txt", *assistants.NAMES}
+    assert names == {f"{FIRST}.ipynb", wheel, "README.txt", REQUIREMENTS, *assistants.NAMES}
     with zipfile.ZipFile(first.package) as archive:
         inside = {name: archive.read(name) for name in archive.namelist()}
     assert inside == {f"{FIRST}/{path.name}": path.read_bytes() for path in first.wheel.parent.iterdir()}
     assert inside[f"{FIRST}/{FIRST}.ipynb"] == first.notebook.read_bytes()
-    assert wheel in inside[f"{FIRST}/README.txt"].decode()
+    readme = inside[f"{FIRST}/README.txt"].decode()
+    assert wheel in readme
+    assert f"pip install -r {REQUIREMENTS}" in readme
     assert [path.name for path in (course.root / "release" / FIRST).iterdir()] == [f"{FIRST}.ipynb"]
     assert gradebook(course) == {
         f"{FIRST}/test_causal_mask": 2,
@@ -76,6 +80,24 @@ def test_a_release_holds_what_nbgrader_and_what_students_need(small: Any, course
         f"{SECOND}/test_split_heads": 2,
         f"{SECOND}/test_MultiHeadAttention": 4,
     }
+
+
+def test_listed_packages_can_be_installed_and_name_no_host(small: Any, course: Course) -> None:
+    (made,) = assign(small.root, course, [FIRST])
+    lines = made.wheel.with_name(REQUIREMENTS).read_text(encoding="utf-8").splitlines()
+    listed = [line for line in lines if not line.startswith("#")]
+    assert (made.wheel.parent / listed.pop()).is_file()
+    assert all(re.fullmatch("[a-z0-9-]+", line) for line in listed)
+    assert "CPU build first" in "".join(lines)
+    assert "://" not in "".join(lines)
+
+
+def test_course_file_may_name_an_assignment_of_its_own(small: Any, course: Course) -> None:
+    (course.root / "course.toml").write_text("[chapters.homework]\ndue = 2027-03-01T23:59:00\n", encoding="utf-8")
+    with pytest.raises(CourseError, match="homework"):
+        assign(small.root, course, [FIRST])
+    course.folder("source", chapter="homework").mkdir(parents=True)
+    assert assign(small.root, course, [FIRST])
 
 
 def test_the_released_notebook_is_the_chapter_with_stubs_and_nothing_more(small: Any, course: Course) -> None:

@@ -133,6 +133,13 @@ def test_command_keeps_the_choice_until_all_is_asked_for(run: Callable[..., Resu
 
 
 @pytest.mark.usefixtures("project")
+def test_mistyped_course_is_noticed_when_it_is_made(run: Callable[..., Result], tmp_path: Path) -> None:
+    assert "beside it" not in run("assign", FIRST, "--course", tmp_path / "autumn").output
+    mistyped = run("assign", FIRST, "--course", tmp_path / "autum")
+    assert "There is a course autumn beside it: if you meant that, delete autum." in mistyped.output
+
+
+@pytest.mark.usefixtures("project")
 @pytest.mark.parametrize(
     ("words", "says"),
     [

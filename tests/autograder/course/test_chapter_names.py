@@ -39,4 +39,6 @@ def test_an_ambiguous_word_finds_them_all():
 def test_a_slip_of_the_pen_is_understood_as_a_question():
     assert did_you_mean("scaled_dot_prodcut", KNOWN) == " Did you mean 03_scaled_dot_product?"
     assert did_you_mean("recurent", KNOWN) == " Did you mean 01_recurrent?"
+    assert did_you_mean("gtp", KNOWN) == " Did you mean 09_gpt?"
     assert did_you_mean("zzz", KNOWN) == ""
+    assert did_you_mean("77", KNOWN) == ""

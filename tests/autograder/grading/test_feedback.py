@@ -141,6 +141,19 @@ def test_a_verdict_is_shown_with_its_diagnosis_and_the_students_own_code(pages: 
     assert "From your grader Draw the triangle first." in text
 
 
+def test_tables_stack_on_a_phone(chromium: Any, pages: dict[str, str]) -> None:
+    page = chromium.new_page(viewport={"width": 390, "height": 800})
+    page.set_content(pages["ann"])
+    for table in (".overview", ".tfc-verdict[open]"):
+        row = page.locator(f"{table} tbody tr.missed, {table} tbody tr").first
+        asked, message = row.locator("th").bounding_box(), row.locator("td").last.bounding_box()
+        assert message["y"] >= asked["y"] + asked["height"], table
+        assert message["width"] > 250, table
+    assert page.evaluate("document.documentElement.scrollWidth") <= 390
+    assert page.evaluate("[...document.querySelectorAll('.scroll')].every(box => box.scrollWidth <= box.clientWidth)")
+    page.close()
+
+
 def test_an_error_is_shown_in_one_line(pages: dict[str, str]) -> None:
     assert "It raised NameError: name &#39;x&#39; is not defined" in pages["ann"]
     assert "Traceback" not in pages["ann"]

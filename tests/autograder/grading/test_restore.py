@@ -70,6 +70,16 @@ def test_of_a_notebook_in_order_nothing_but_the_hidden_tests_changes(
             assert mine["checksum"] == theirs["checksum"]
 
 
+def test_a_stub_need_not_define_its_exercise(filled: Fill, right: dict[str, str], manifest: Manifest) -> None:
+    cells = tuple(
+        replace(cell, source="# YOUR CODE HERE\nraise NotImplementedError()") if cell.name == "causal_mask" else cell
+        for cell in manifest.cells
+    )
+    found = intake(filled(answer="Because.", **right), replace(manifest, cells=cells))
+    assert found.problems == ()
+    assert cell_named(found.notebook, "causal_mask").source == right["causal_mask"]
+
+
 def test_the_courses_texts_and_its_kernel_are_put_back(filled: Fill, right: dict[str, str], manifest: Manifest) -> None:
     handed_in = filled(**right)
     locked = [cell for cell in manifest.cells if cell.locked and cell.cell_type == "markdown"]

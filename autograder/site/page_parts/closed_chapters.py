@@ -1,0 +1,144 @@
+"""Build the site without some chapters: what pages say of a chapter that the site does not have.
+
+The configuration value ``tfcourse_chapters`` names the chapters of the site; if it is empty, the site has all of them. The table of
+contents then lacks the pages of the other chapters, and those of the modules that only they use. A reference to one of them becomes text.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from docutils import nodes
+from sphinx.addnodes import pending_xref
+from sphinx.application import Sphinx
+from sphinx.environment import BuildEnvironment
+
+from autograder.authoring.chapter import Chapter, chapters
+from autograder.checking.exercise import Exercise
+
+_LABEL = re.compile(r"^\(([^()\s]+)\)=\s*$|^:(?:name|label): *(\S+)", re.MULTILINE)
+_SECTION = re.compile(r"^\(([^()\s]+)\)=\n+#+ (.+)$", re.MULTILINE)
+_DOCUMENT = re.compile(r"/?chapters/([^/]+)/(lesson|exercises)")
+# A reference that stands this close behind a chapter's number need not repeat it.
+_NEAR = 80
+
+
+def site_chapters(root: Path, names: Collection[str]) -> list[Chapter]:
+    """Return the chapters of the site that have exercises, in lecture order.
+
+    Args:
+        root: the project.
+        names: the names of the site's chapters; all of the course's if there are none.
+    """
+    return [chapter for chapter in chapters(root) if not names or chapter.name in names]
+
+
+def closed_chapters(root: Path, names: Collection[str]) -> list[str]:
+    """Return the names of the course's chapters that the site does not have."""
+    every = {path.parent.name for path in (root / "chapters").glob("*/*.md")}
+    return sorted(every - set(names)) if names else []
+
+
+def closed_modules(registry: Mapping[str, Exercise], closed: Collection[str]) -> set[str]:
+    """Return the names of the modules whose exercises all belong to closed chapters."""
+    chapters_of: dict[str, set[str]] = {}
+    for exercise in registry.values():
+        chapters_of.setdefault(exercise.reference.__module__, set()).add(exercise.chapter)
+    return {module for module, names in chapters_of.items() if names <= set(closed)}
+
+
+def closed_documents(root: Path, names: Collection[str]) -> set[str]:
+    """Return the documents that the site does not have: pages of chapters, and of modules that only they use."""
+    closed = closed_chapters(root, names)
+    if not closed:
+        return set()
+    pages = {f"chapters/{name}/{kind}" for name in closed for kind in ("lesson", "exercises")}
+    modules = closed_modules(chapters(root)[0].registry, closed)
+    return pages | {f"book/api/{module.rpartition('.')[2]}" for module in modules}
+
+
+def open_contents(contents: dict[str, Any], closed: Collection[str]) -> dict[str, Any]:
+    """Return a table of contents without closed documents."""
+
+    def pruned(value: Any) -> Any:
+        if isinstance(value, list):
+            return [pruned(item) for item in value if not (isinstance(item, dict) and item.get("file") in closed)]
+        return {key: pruned(item) for key, item in value.items()} if isinstance(value, dict) else value
+
+    result: dict[str, Any] = pruned(contents)
+    return result
+
+
+def register_closed_chapters(app: Sphinx) -> None:
+    """Add the configuration value, and what mends the pages of a site that lacks chapters."""
+    app.add_config_value("tfcourse_chapters", [], "env", [list, tuple])
+    app.connect("source-read", _list_only_cited)
+    app.connect("missing-reference", _write_as_text)
+
+
+def _list_only_cited(app: Sphinx, docname: str, source: list[str]) -> None:
+    if app.config.tfcourse_chapters:
+        source[0] = re.sub(r"(```\{bibliography\}\n):all:\n", r"\1", source[0])
+
+
+def _write_as_text(app: Sphinx, env: BuildEnvironment, node: pending_xref, content: nodes.Node) -> nodes.Node | None:
+    """Return the text in the place of a reference into a closed chapter; None for any other reference."""
+    root, closed = Path(app.srcdir), closed_chapters(Path(app.srcdir), app.config.tfcourse_chapters)
+    if not closed:
+        return None
+    target = str(node.get("reftarget", ""))
+    if node.get("refdomain") == "py":
+        return content if _is_of_course(target, node) else None
+    if document := _DOCUMENT.fullmatch(target.removesuffix(".md")):
+        name, title = document[1], "" if document[2] == "lesson" else "the exercises of "
+    else:
+        name, title = _chapter_of_label(root, closed, target), ""
+    if name not in closed:
+        return None
+    if node.get("refexplicit"):
+        return nodes.Text(content.astext())
+    chapter = f"chapter {name.partition('_')[0]}"
+    heading = _sections(root, name).get(target, "")
+    return nodes.Text(heading if heading and chapter in _text_before(node).casefold() else title + chapter)
+
+
+def _is_of_course(target: str, node: pending_xref) -> bool:
+    return target.startswith("tfcourse.") or str(node.get("py:module") or "").startswith("tfcourse")
+
+
+def _chapter_of_label(root: Path, closed: Sequence[str], label: str) -> str:
+    return next((name for name in closed if label in _labels(root, name)), "")
+
+
+def _labels(root: Path, chapter: str) -> set[str]:
+    texts = (path.read_text(encoding="utf-8") for path in (root / "chapters" / chapter).glob("*.md"))
+    return {(match[1] or match[2]).casefold() for text in texts for match in _LABEL.finditer(text)}
+
+
+def _sections(root: Path, chapter: str) -> dict[str, str]:
+    text = (root / "chapters" / chapter / "lesson.md").read_text(encoding="utf-8")
+    return {label: re.sub(r"[$`]", "", heading) for label, heading in _SECTION.findall(text)}
+
+
+def _text_before(node: nodes.Element) -> str:
+    """Return the end of the text of the paragraph before a node."""
+    return "".join(reversed(list(_texts_before(node))))[-_NEAR:]
+
+
+def _texts_before(node: nodes.Element) -> Iterator[str]:
+    while node.parent is not None and not isinstance(node, nodes.paragraph):
+        position = node.parent.index(node)
+        yield from (child.astext() for child in reversed(node.parent.children[:position]))
+        node = node.parent
+
+
+def without_closed_links(page: str, closed: Collection[str]) -> str:
+    """Return a page's HTML in which links to the pages of closed chapters are text."""
+    if not closed:
+        return page
+    names = "|".join(map(re.escape, sorted(closed)))
+    link = rf'<a\b[^>]*?\bhref="(?:[^"#]*/)?(?:{names})/(?:lesson|exercises)\.html[^"]*"[^>]*>(.*?)</a>'
+    return re.sub(link, r"\1", page, flags=re.DOTALL)

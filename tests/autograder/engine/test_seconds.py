@@ -1,0 +1,59 @@
+"""How long a submission took: its own time, and nothing of what the worker prepares for all."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from autograder.engine.interface import Submission
+from autograder.engine.workers import worker
+
+
+class Clock:
+    """A clock that stands still unless it is set forward."""
+
+    def __init__(self) -> None:
+        self.now = 100.0
+
+    def __call__(self) -> float:
+        return self.now
+
+    def pass_by(self, seconds: float) -> None:
+        self.now += seconds
+
+
+def test_warm_up_is_no_time_of_the_first_submission(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = Clock()
+    monkeypatch.setattr(worker, "monotonic", clock)
+    monkeypatch.setattr(worker.linux, "use_large_pages", lambda: clock.pass_by(1))
+    results: list[dict[str, Any]] = [
+        {"lacks": []},
+        {"notebook": "{}", "news": "", "isolation": "sandbox", "layers": []},
+        {"notebook": "{}", "news": "", "isolation": "sandbox", "layers": []},
+    ]
+
+    class Parts:
+        """The zygote and the stock of answers: both take long the first time."""
+
+        warmed = False
+
+        def make_ready(self) -> bool:
+            clock.pass_by(0 if self.warmed else 30)
+            self.warmed = True
+            return False
+
+        def lay_in(self, lacks: object) -> None:
+            clock.pass_by(20)
+
+    def checked(engine: object, submission: Submission) -> dict[str, Any]:
+        clock.pass_by(2)
+        return results.pop(0)
+
+    engine = worker.Engine.__new__(worker.Engine)
+    engine._settings = worker.GradingSettings(device="cpu")
+    engine._nursery = engine._stock = Parts()  # type: ignore[assignment]
+    engine._checker = None
+    monkeypatch.setattr(worker.Engine, "_checked", checked)
+    work = Submission("ada", "03", "{}")
+    assert [engine.grade_one(work).seconds for _ in range(2)] == [4, 2]

@@ -1,0 +1,105 @@
+"""A site of some of the chapters: the others are nowhere on it, and nothing that names them is a broken link."""
+
+from __future__ import annotations
+
+import re
+import shutil
+from pathlib import Path
+
+import pytest
+import yaml
+
+from autograder.course.chapter_names import listed_chapters
+from autograder.errors import CourseError
+from autograder.site.build import build_site
+from autograder.site.page_parts.closed_chapters import without_closed_links
+
+ROOT = Path(__file__).parents[2]
+OPEN = ["05_transformer", "06_tokenization"]
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The real course with two of its chapters, whose lessons are not executed."""
+    root = tmp_path_factory.mktemp("project")
+    for path in ROOT.iterdir():
+        if path.name in ("book", "chapters"):
+            shutil.copytree(path, root / path.name, ignore=shutil.ignore_patterns("_build"))
+        elif not path.name.startswith(".") and path.name != "_config.yml":
+            (root / path.name).symlink_to(path)
+    config = yaml.safe_load((ROOT / "_config.yml").read_text(encoding="utf-8"))
+    config["execute"]["execute_notebooks"] = "off"
+    (root / "_config.yml").write_text(yaml.safe_dump(config), encoding="utf-8")
+    return build_site(root, chapters=OPEN).output
+
+
+def page(site: Path, name: str) -> str:
+    return (site / f"{name}.html").read_text(encoding="utf-8")
+
+
+def text(markup: str) -> str:
+    return " ".join(re.sub(r"<[^>]+>", "", markup).split())
+
+
+def test_only_the_chosen_chapters_have_pages(site: Path) -> None:
+    assert sorted(path.name for path in (site / "chapters").iterdir()) == OPEN
+    modules = {path.stem for path in (site / "book/api").iterdir()}
+    assert {"transformer", "tokenization", "data", "verdicts"} <= modules
+    assert not {"gpt", "rotary", "alignment"} & modules
+
+
+def test_every_link_of_the_site_leads_somewhere(site: Path) -> None:
+    broken = []
+    for path in site.rglob("*.html"):
+        for address in re.findall(r'<a\b[^>]*?href="([^"]+)"', path.read_text(encoding="utf-8")):
+            file = address.partition("#")[0]
+            if file and ":" not in file and not (path.parent / file).exists():
+                broken.append((path.name, address))
+    assert broken == []
+
+
+def test_references_to_closed_chapters_are_their_numbers(site: Path) -> None:
+    lesson = text(page(site, "chapters/05_transformer/lesson"))
+    assert "arrives linearly (chapter 04)" in lesson
+    # Where the chapter is named already, the section's heading says more than its number once more.
+    assert "Chapter 03 showed that attention treats positions as a set (What about" in lesson
+
+
+def test_front_page_counts_and_shows_the_chosen_chapters(site: Path) -> None:
+    intro = page(site, "book/intro")
+    assert intro.count('<li class="tfc-card">') == 2
+    assert "2 chapters" in text(intro)
+    assert '<a href="../chapters/05_transformer/lesson.html">Start reading</a>' in intro
+    assert "tfc-hero-figure" not in intro
+
+
+def test_road_notation_and_bibliography_follow(site: Path) -> None:
+    road = page(site, "book/road")
+    assert road.count('<li class="tfc-station">') == 2
+    assert "LlamaConfig" not in road
+    assert page(site, "book/notation").count('class="tfc-letters"') <= 2
+    bibliography = text(page(site, "book/references"))
+    assert "Attention" in bibliography
+    assert "LXMERT" not in bibliography
+
+
+def test_no_solution_is_on_a_smaller_site(site: Path) -> None:
+    exercises = page(site, "chapters/06_tokenization/exercises")
+    assert "YOUR CODE HERE" in text(exercises)
+    assert "BEGIN SOLUTION" not in exercises
+
+
+def test_lists_of_chapters_take_names_and_ranges() -> None:
+    assert listed_chapters("01, 3,05-07,gpt") == ["01", "3", "05", "06", "07", "gpt"]
+    assert listed_chapters("scaled-dot") == ["scaled-dot"]
+    with pytest.raises(CourseError, match="backwards"):
+        listed_chapters("11-01")
+    with pytest.raises(CourseError, match="empty"):
+        listed_chapters(" ,")
+
+
+def test_links_to_closed_chapters_become_their_text() -> None:
+    inside = '<a class="x" href="../12_rotary/lesson.html#dial">The <em>dial</em></a>'
+    assert without_closed_links(inside, ["12_rotary"]) == "The <em>dial</em>"
+    assert without_closed_links(inside, ["13_grouped_query"]) == inside
+    assert without_closed_links(inside, []) == inside
