@@ -1,4 +1,4 @@
-"""The pre-check: what the visible part of the grader says about a notebook, before it is handed in.
+"""Run the pre-check: check a notebook with the visible questions before it is handed in.
 
 It runs the notebook's code cells in a fresh IPython shell, in a process of its own and under limits, and puts every exercise that they
 define to its check. The command of a student build is here too (``tfcourse validate NOTEBOOK``), because it must work with nothing but what
@@ -25,15 +25,15 @@ from autograder.checking.similar_names import similar
 from autograder.checking.stamp import STAMP
 from autograder.checking.verdict import Verdict
 
-# What stands in the place of an answer in words until it is written.
+# The placeholder for an answer in words.
 PLACEHOLDER = "YOUR ANSWER HERE"
 _DEFINED = re.compile(r"^(?:async\s+def|def|class)\s+(\w+)", re.MULTILINE)
-# Where nobody says otherwise, a notebook may use what the grader gives it.
+# The default limits are the grader's.
 LIMITS = Limits()
 
 
 class NotebookError(Exception):
-    """A file that cannot be checked; the message says why and what to do."""
+    """The file cannot be checked; the message says why and what to do."""
 
 
 @dataclass(frozen=True)
@@ -92,7 +92,7 @@ class Unanswered:
 
 @dataclass(frozen=True)
 class Validation:
-    """What the pre-check found.
+    """The result of the pre-check.
 
     Attributes:
         verdicts: one per exercise that is there, in the order of the notebook.

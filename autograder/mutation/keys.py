@@ -21,7 +21,7 @@ from autograder.static_analysis.definitions import module_source
 from autograder.static_analysis.import_graph import source_files
 
 _PACKAGE = Path(__file__).parents[1]
-# How a verdict is worded decides nothing about who gets which points.
+# The wording of a verdict decides no points.
 _WORDING = {"example.py", "hidden_messages.py", "value_text.py", "verdict.py", "similar_names.py", "stamp.py"}
 _ENGINE = (
     "operators",
