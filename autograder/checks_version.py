@@ -19,7 +19,7 @@ _CHECKS = ("autograder.checking", "autograder.checks", "autograder.mistakes", "t
 
 
 def checks_hash() -> str:
-    """Return a hash of what decides: the checks with their known mistakes, their engine, and the reference."""
+    """Hash the code that decides a grade: the checks with their known mistakes, their engine, and the reference."""
     digest = hashlib.sha256()
     for package in _CHECKS:
         root = _folder(package)

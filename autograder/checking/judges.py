@@ -1,4 +1,4 @@
-"""The questions that decide: each looks at what was observed and at what was expected, and says what is wrong, or nothing.
+"""Judge observations: each judge compares answers with the expected ones and returns a message, or None.
 
 A judge has a name and plain options, so that a recorded check can be written to a file and read where there is no reference.
 """

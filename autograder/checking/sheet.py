@@ -312,7 +312,7 @@ def _borrowed(answers: Answers) -> str | None:
 
 @dataclass(frozen=True)
 class Problem:
-    """What is wrong with the answers to one section.
+    """The failure of one section.
 
     Attributes:
         message: what was seen, in a sentence.

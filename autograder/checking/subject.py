@@ -465,7 +465,7 @@ class _OneDevice(TorchDispatchMode):  # type: ignore[no-untyped-call]
 
 
 def _asks_for_lengths(operation: str, args: Sequence[Any], kwargs: Mapping[str, Any]) -> bool:
-    """Whether whole numbers or truth values are fetched from the meta device, for a loop or a packed sequence; or one is packed.
+    """Return whether integers or truth values are copied from the meta device, for a loop or a packed sequence; or one is packed.
 
     PyTorch wants the lengths of a packed sequence on the CPU, wherever the sequence is. Other numbers are on the wrong device there.
     """

@@ -57,7 +57,7 @@ class CellError:
 
 @dataclass(frozen=True)
 class Absent:
-    """Something that the notebook checks and that earns nothing, because it is not there or is no exercise.
+    """A checked name that earns nothing, because it is not defined or is no exercise.
 
     Attributes:
         name: its name.
@@ -196,7 +196,7 @@ def _first_line(source: str) -> str:
 def _absent(
     name: str, result: Missing, cells: Sequence[str], errors: Sequence[CellError], asked: Sequence[str]
 ) -> Absent:
-    """Say what a name would be worth that could not be checked, and which cell's error or slip of the finger is the cause."""
+    """Describe a name that could not be checked: its points, and the cell error or misspelling that caused it."""
     cause = next((error for error in reversed(errors) if _defines(cells[error.cell - 1], name)), None)
     reason = result.reason
     if reason == NOT_DEFINED and cause is None:
@@ -207,7 +207,7 @@ def _absent(
 
 
 def _defines(source: str, name: str) -> bool:
-    """Whether a cell means to define a name. The cell may be no Python at all: that may be its error."""
+    """Return whether a cell seems to define a name, even if the cell is invalid Python."""
     return re.search(rf"^\s*(async\s+def|def|class)\s+{name}\b|^{name}\s*=", source, re.MULTILINE) is not None
 
 

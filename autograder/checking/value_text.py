@@ -140,7 +140,7 @@ def other_items(actual: Observation, expected: Observation, fields: Mapping[str,
 
 
 def _other_count(actual: Observation, expected: Observation, prefix: list[str], fields: Mapping[str, str]) -> str:
-    """Say how the items under a prefix differ in number."""
+    """Describe the difference in the number of items under a prefix."""
     present, required = _children(actual, prefix), _children(expected, prefix)
     parent = _OUTPUT + "".join(prefix)
     missing, extra = [i for i in required if i not in present], [i for i in present if i not in required]

@@ -1,4 +1,4 @@
-"""What the measures of an exercise depend on, as one key: the code of reference, check, engine and operators, without what is only read.
+"""Hash everything that decides an exercise's measures: the code of reference, check, engine and operators, without texts.
 
 Comments, docstrings, the layout and sentences (texts with a blank in them: messages, titles) may change, and nothing runs again.
 """
