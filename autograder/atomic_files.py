@@ -39,7 +39,7 @@ def staged_file(
 
 
 def write_atomically(path: Path, data: bytes, *, durable: bool = True) -> None:
-    """Write a file; what was there before is there until all of it is.
+    """Write a file atomically: a temporary file replaces it when it is complete.
 
     Args:
         path: the file.

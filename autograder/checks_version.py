@@ -22,7 +22,7 @@ _NO_CHECKS = "tfcourse/lessons/"
 
 
 def checks_hash() -> str:
-    """Return a hash of what decides: the checks with their known mistakes, their engine, and the reference."""
+    """Hash the code that decides a grade: the checks with their known mistakes, their engine, and the reference."""
     digest = hashlib.sha256()
     for package in _CHECKS:
         root = _folder(package)

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 
 class CourseError(Exception):
-    """Something that the person at the keyboard can put right.
+    """An error that the user can mend.
 
     Args:
         what: what happened, with the offending value.
-        where: the file, folder or cell that it happened in, if there is one.
+        where: the file, folder or cell, if any.
         do: what to do next.
     """
 

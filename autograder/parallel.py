@@ -27,7 +27,7 @@ def parallel_map(work: Callable[[Item], Result], items: Sequence[Item]) -> list[
 
     Args:
         work: a function at the top level of a module, for other processes are told its name.
-        items: what it is given, dearest last; they and the results are pickled.
+        items: its inputs, most expensive last; they and the results are pickled.
 
     Raises:
         RuntimeError: if the processes ended without a result, as they do when the machine has no memory left.
@@ -86,7 +86,7 @@ def _one_thread() -> Iterator[None]:
 
 
 def _use_threads(number: int) -> int:
-    """Have PyTorch compute on so many threads, and return on how many it did."""
+    """Set PyTorch's number of threads, and return the previous one."""
     import torch
 
     before = torch.get_num_threads()

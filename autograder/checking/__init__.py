@@ -1,7 +1,7 @@
 """Ask an implementation the questions of a check and judge the answers; students receive this package.
 
-Nothing in this package knows a solution. It is part of the student build, where it judges with recorded answers; with the reference at
-hand (package ``autograder.checks``) the same engine judges with live ones. It needs torch, numpy and safetensors, nothing else.
+No module of this package contains a solution. The student build includes it and judges with recorded answers; beside the reference
+(package ``autograder.checks``) the same engine judges with live ones. It needs torch, numpy and safetensors only.
 """
 
 from autograder.checking.verdict import Diagnosis, Finding, Verdict

@@ -1,8 +1,8 @@
-"""Results on PyTorch's meta device of operations whose shapes depend on shapes alone.
+"""Compute results on PyTorch's meta device for operations whose output shapes depend on input shapes only.
 
-PyTorch does many operations on the meta device in Python, and the first of them imports its compiler and a computer algebra system: more
-than a second, in a command that is to take little longer than that. For the operations below, the same answer comes from the CPU, which is
-given as many ones as there would be numbers.
+PyTorch implements many operations on the meta device in Python, and the first one imports its compiler and a computer algebra system. This
+takes more than a second, in a command that should take little longer. For the operations below, the CPU gives the same answer on tensors of
+ones.
 """
 
 from __future__ import annotations
@@ -44,17 +44,17 @@ _IN_PLACE = frozenset(
 )
 _LIKE = frozenset({"empty_like", "full_like", "ones_like", "zeros_like"})
 _FACTORIES = frozenset({"arange", "eye", "full", "ones", "zeros"})
-# More is not worth its memory: what is made on the meta device may be of any size.
+# A limit for memory: tensors on the meta device may have any size.
 _LARGEST = 100_000
 
 
 def result_by_shape(func: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
-    """Return what an operation gives on the meta device, or NotImplemented where PyTorch has to be asked.
+    """Return the result of an operation on the meta device, or NotImplemented if PyTorch must compute it.
 
     Args:
         func: the operation, an overload of ``torch.ops``.
-        args: what it is given: tensors on the meta device, and single numbers on the CPU.
-        kwargs: what it is given by name.
+        args: its arguments: tensors on the meta device, and single numbers on the CPU.
+        kwargs: its keyword arguments.
     """
     name = func.overloadpacket.__name__
     tensors = [
@@ -78,7 +78,7 @@ def result_by_shape(func: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any])
     try:
         result = func(*map_value(args, _ones), **named)
     except Exception:
-        return NotImplemented  # PyTorch words it as it does on the meta device
+        return NotImplemented  # PyTorch raises its own error on the meta device
     return args[0] if name in _IN_PLACE else map_value(result, _shape_of)
 
 
@@ -87,7 +87,7 @@ def _is_meta(device: Any) -> bool:
 
 
 def _are_ours(tensors: Sequence[Tensor]) -> bool:
-    """Whether tensors are ordinary ones, and small, and at least one of them is on the meta device."""
+    """Return whether tensors are ordinary and small, and at least one of them is on the meta device."""
     ordinary = all(
         type(tensor) in (Tensor, nn.Parameter) and tensor.layout == torch.strided and tensor.numel() <= _LARGEST
         for tensor in tensors

@@ -1,4 +1,4 @@
-"""How two values differ by more than rounding, and how that is said."""
+"""Compare two values up to rounding, and describe the difference."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from autograder.checking.request import Value
 from autograder.checking.tolerance import PYTHON_FLOAT, tolerance_for
 from autograder.checking.value_text import texts_apart, type_name
 
-# More numbers than any exercise returns: an expanded tensor may claim any number and take no memory, until it is compared.
+# More numbers than any exercise returns: an expanded tensor takes no memory, whatever its size, until it is compared.
 LARGEST = 10_000_000
 
 
 def difference(name: str, mine: Value, theirs: Value, *, equal_nan: bool = False) -> str | None:
-    """Say how a value differs from the expected one by more than rounding, or nothing.
+    """Describe how a value differs from the expected one by more than rounding; None if it does not.
 
     Args:
-        name: what the value is called.
+        name: the value's name in the message.
         mine: the value.
         theirs: the expected one.
         equal_nan: whether NaN equals NaN.
@@ -45,14 +45,14 @@ def difference(name: str, mine: Value, theirs: Value, *, equal_nan: bool = False
 
 
 def wrong_places(mine: Tensor, theirs: Tensor, *, equal_nan: bool = False) -> Tensor:
-    """Return where two tensors of one shape differ by more than rounding, as truth values on the CPU."""
+    """Return a mask, on the CPU, of the entries in which two tensors of one shape differ by more than rounding."""
     allowed = tolerance_for(theirs.dtype, theirs.device.type)
     a, b = mine.detach().cpu().double(), theirs.detach().cpu().double()
     return ~torch.isclose(a, b, rtol=allowed.relative, atol=allowed.absolute, equal_nan=equal_nan)
 
 
 def _wrong_numbers(name: str, mine: Tensor, theirs: Tensor, wrong: Tensor) -> str:
-    """Say how many numbers are wrong, and show the worst of them."""
+    """Describe how many numbers are wrong, with the worst of them."""
     a, b = mine.detach().cpu(), theirs.detach().cpu()
     index, ordinary = _worst(a, b, wrong)
     actual, expected = texts_apart(a[tuple(index)].item(), b[tuple(index)].item())
@@ -79,7 +79,7 @@ def _worst(a: Tensor, b: Tensor, wrong: Tensor) -> tuple[list[int], bool]:
 
 
 def two_answers(first: Value, second: Value) -> str:
-    """Say where two answers that should be alike are furthest apart, or nothing where they have no numbers to compare."""
+    """Describe the largest difference of two answers that should agree; empty if they have no numbers to compare."""
     if not isinstance(first, Tensor) or not isinstance(second, Tensor) or first.shape != second.shape or not first.ndim:
         return ""
     a, b = first.detach().cpu(), second.detach().cpu()
@@ -88,7 +88,7 @@ def two_answers(first: Value, second: Value) -> str:
 
 
 def agree(mine: Tensor, theirs: Tensor, *, equal_nan: bool) -> bool:
-    """Whether two tensors of one shape agree as far as rounding lets them. What is right is mostly right to the last bit."""
+    """Return whether two tensors of one shape agree up to rounding. Most right answers agree to the last bit."""
     if (mine.dtype, mine.device) == (theirs.dtype, theirs.device) and torch.equal(mine, theirs):
         return True
     allowed = tolerance_for(theirs.dtype, theirs.device.type)
@@ -96,14 +96,14 @@ def agree(mine: Tensor, theirs: Tensor, *, equal_nan: bool) -> bool:
     over = (a - b).abs_().sub_(b.abs().mul_(allowed.relative).add_(allowed.absolute))
     if bool((over <= 0).all()):
         return True
-    # Neither over nor under is a number that is none, or infinite; what to make of those is for isclose to know.
+    # NaN and infinity compare as neither over nor under the tolerance; isclose handles them.
     return not bool((over > 0).any()) and bool(
         torch.isclose(a, b, rtol=allowed.relative, atol=allowed.absolute, equal_nan=equal_nan).all()
     )
 
 
 def _near(mine: Value, theirs: Value, *, equal_nan: bool) -> bool:
-    """Whether two Python numbers with a fraction are near: no formula has one right order of operations, and none one right precision."""
+    """Return whether two Python floats are close: a formula has several right orders of operations and precisions."""
     if not isinstance(mine, float):
         return False
     both_nan = equal_nan and math.isnan(mine) and math.isnan(theirs)
@@ -111,7 +111,7 @@ def _near(mine: Value, theirs: Value, *, equal_nan: bool) -> bool:
 
 
 def unreadable(name: str, value: Value) -> str | None:
-    """Say what is the matter with a tensor that has no ordinary array of numbers to compare, or nothing."""
+    """Describe why a tensor has no ordinary numbers to compare; None if it has."""
     if not isinstance(value, Tensor):
         return None
     if value.device.type == "meta":
@@ -126,7 +126,7 @@ def unreadable(name: str, value: Value) -> str | None:
 
 
 def shape_text(value: Value) -> str:
-    """Return the shape of a tensor as text; of anything else, its type."""
+    """Return the shape of a tensor as text; for any other value, its type."""
     return str(tuple(value.shape)) if isinstance(value, Tensor) else type(value).__name__
 
 

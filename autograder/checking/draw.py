@@ -1,4 +1,4 @@
-"""Inputs made from a seed."""
+"""Draw the inputs of an exercise from a seed."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from torch import Tensor, nn
 
 from autograder.checking.request import Action, Request, Value, map_value
 
-# What of a case holds tensors.
+# The fields of a case that hold tensors.
 _HELD = ("arguments", "state", "props")
 
 
@@ -37,7 +37,7 @@ class Case:
     training: bool = False
 
     def request(self, action: Action = "call", wrt: tuple[str, ...] = ()) -> Request:
-        """Return the request that puts this case to a subject."""
+        """Return the request that asks a subject about this case."""
         return Request(action=action, wrt=wrt, **vars(self))
 
     def with_arguments(self, **arguments: Value) -> Case:
@@ -54,12 +54,12 @@ class Case:
 
 
 class Draw:
-    """A stream of random inputs that depends on nothing but its key: the same on every machine and in every order of checks.
+    """A stream of random inputs that depends on its key only: the same on every machine and in every order of checks.
 
     Args:
-        key: whatever names this stream (exercise, aspect, round, seed).
-        shared: what names the streams of the cases that :meth:`case` makes; by default the key.
-        hidden: it draws for questions that students do not have.
+        key: identifies this stream (exercise, row, round, seed).
+        shared: identifies the streams of cases in :meth:`case`; by default the key.
+        hidden: whether it draws hidden questions.
     """
 
     def __init__(self, *key: object, shared: tuple[object, ...] | None = None, hidden: bool = False) -> None:
@@ -68,20 +68,20 @@ class Draw:
         self._made: Counter[str] = Counter()
         digest = hashlib.sha256("\0".join(map(str, key)).encode()).digest()
         self._generator = torch.Generator().manual_seed(int.from_bytes(digest[:7], "big"))
-        # The size at which operations are counted; students know it of the visible questions.
+        # The size at which operations are counted; students know the size in the visible questions.
         self.counting_size = 2 + digest[7] % 3 if hidden else 2
 
     def case(self, maker: Callable[[Draw], Case]) -> Case:
-        """Return what a maker makes of a stream that is named after it, and so is the same in every draw that shares its name.
+        """Return a maker's case from a stream with the maker's name, which is the same in every draw with the same shared key.
 
-        One answer then serves all aspects that ask for the same. A maker that is asked again makes something else.
+        So one answer serves all rows with the same question. A second call with the same maker gives another case.
         """
         name = getattr(maker, "__qualname__", type(maker).__qualname__)
         self._made[name] += 1
         return maker(Draw(*self._shared, name, self._made[name], hidden=self._hidden))
 
     def sizes(self, count: int, low: int = 2) -> tuple[int, ...]:
-        """Return ``count`` sizes, pairwise distinct, so that no mix-up of two axes can go unseen. All are at least ``low``."""
+        """Return ``count`` distinct sizes of at least ``low``, so that a mix-up of two axes shows."""
         return tuple((torch.randperm(count + 1, generator=self._generator)[:count] + low).tolist())
 
     def normal(self, *shape: int, scale: float = 1.0, dtype: torch.dtype = torch.float32) -> Tensor:
@@ -108,7 +108,7 @@ class Draw:
         """Return a permutation of ``0 … n - 1`` that moves every element."""
         cycle = torch.randperm(n, generator=self._generator)
         order = torch.empty_like(cycle)
-        order[cycle] = cycle.roll(1)  # each goes to the place of its neighbour in one random cycle
+        order[cycle] = cycle.roll(1)  # each moves to the position of its neighbour in one random cycle
         return order
 
     def mask(self, *shape: int) -> Tensor:

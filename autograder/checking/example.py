@@ -1,7 +1,7 @@
-"""One failing question in words: what went in, what came out, what was expected.
+"""Describe one failing question: inputs, actual and expected results.
 
-Of a tensor, or a list, it shows the first wrong row along the last axis, beside the same row of the inputs that have one. Long rows are cut
-around the first difference; carets stand under what differs.
+For a tensor or a list, it shows the first wrong row along the last axis beside the corresponding rows of the inputs. Long rows are
+truncated around the first difference; carets mark differences.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ from autograder.checking.value_text import (
     texts_apart,
 )
 
-# Columns of a row that are shown.
+# The most columns of a row in an example.
 WINDOW = 6
-# Rows of inputs that are shown.
+# The most input rows in an example.
 _MOST_INPUTS = 3
-# A list of no more items than these is a tuple, whose items have little to do with one another.
+# A list with at most this many items is shown like a tuple, whose items are unrelated.
 _FEW = 4
-# An argument that is no longer than this is told in a message.
+# The longest argument in a message.
 _SHORT = 40
 _ABSENT = object()
 _WHOLE = (torch.uint8, torch.int8, torch.int16, torch.int32, torch.int64)
@@ -43,13 +43,13 @@ def example(
     expected: Sequence[Observation],
     options: Mapping[str, Value],
 ) -> str:
-    """Return the first request that was answered wrongly, with both answers; empty where there is nothing to show.
+    """Return the first wrong answer with its request and the expected answer; empty if there is nothing to show.
 
     Args:
         judge: the judge that found it wrong.
-        requests: what was asked, visible questions only.
-        given: what came back.
-        expected: what should have come back.
+        requests: the requests, of visible questions only.
+        given: the subject's answers.
+        expected: the expected answers.
         options: the judge's options.
     """
     for request, answer, reference in zip(requests, given, expected, strict=True):
@@ -67,10 +67,10 @@ def example(
 
 
 def which_case(requests: Sequence[Request], asked: Request) -> str:
-    """Return by what one of a row's cases is told from the others, for a message to begin with; empty if there is no other.
+    """Return a prefix for messages that identifies one of a row's cases; empty if the row has one case.
 
     Args:
-        requests: what the row asks, visible questions only.
+        requests: the row's requests, of visible questions only.
         asked: one of them.
     """
     cases = list({tuple(_inputs(request).items()): None for request in requests})
@@ -143,7 +143,7 @@ def _about_results(
 
 
 def _are_rows(actual: Value, expected: Value) -> bool:
-    """Whether two values are tensors whose numbers can be shown side by side."""
+    """Return whether two values are tensors whose numbers can be shown side by side."""
     return (
         isinstance(actual, Tensor)
         and isinstance(expected, Tensor)
@@ -173,13 +173,13 @@ class _Line:
 
 
 def _window(first: int, length: int) -> slice:
-    """Return the columns to show of a row: all, or some around the first that differs."""
+    """Return the columns of a row to show: all, or some around the first difference."""
     start = max(0, min(first - WINDOW // 2, length - WINDOW))
     return slice(start, min(length, start + WINDOW))
 
 
 def _tensor_rows(label: str, request: Request, actual: Tensor, expected: Tensor) -> list[str]:
-    """Return the first wrong row of a tensor, with the inputs' rows of the same index."""
+    """Return the first wrong row of a tensor, with the input rows of the same index."""
     a, b = actual.detach().cpu(), expected.detach().cpu()
     wrong = wrong_places(a, b)
     *row, column = wrong.nonzero()[0].tolist()
@@ -215,7 +215,7 @@ def _input_rows(request: Request, index: tuple[int, ...], shape: Sequence[int], 
 
 
 def _are_lines(actual: Value, expected: Value) -> bool:
-    """Whether two values are tensors with one axis, of whole numbers and of different lengths."""
+    """Return whether two values are one-dimensional integer tensors of different lengths."""
     return all(
         isinstance(value, Tensor) and value.ndim == 1 and not unreadable("", value) and value.dtype in _WHOLE
         for value in (actual, expected)
@@ -223,7 +223,7 @@ def _are_lines(actual: Value, expected: Value) -> bool:
 
 
 def _first_other_list(mine: Observation, theirs: Observation, fields: Mapping[str, str]) -> list[str]:
-    """Return the first list within a result that differs, with its first difference; nothing where no plain list does."""
+    """Return the first plain list within a result that differs, with its first difference; empty if none does."""
     parents: dict[str, None] = {"output": None} if not fields else {}
     for name in (*theirs.outputs, *mine.outputs):
         indices = steps(name)
@@ -235,7 +235,7 @@ def _first_other_list(mine: Observation, theirs: Observation, fields: Mapping[st
 
 
 def _list_rows(parent: str, mine: Observation, theirs: Observation, fewest: int = _FEW) -> list[str]:
-    """Return two lists of texts or Python numbers around their first difference; nothing if they are short, or of other things."""
+    """Return two lists of texts or Python numbers around their first difference; empty for short or other lists."""
     actual, expected = _items(parent, mine), _items(parent, theirs)
     if not actual or not expected or max(len(actual), len(expected)) <= fewest:
         return []
@@ -243,7 +243,7 @@ def _list_rows(parent: str, mine: Observation, theirs: Observation, fewest: int 
 
 
 def _side_by_side(label: str, actual: Sequence[Value], expected: Sequence[Value]) -> list[str]:
-    """Return two lists around their first difference; nothing if they are alike."""
+    """Return two lists around their first difference; empty if they are equal."""
     length = max(len(actual), len(expected))
     pairs = [[items[i] if i < len(items) else _ABSENT for items in (actual, expected)] for i in range(length)]
     differs = [difference("", a, b) is not None for a, b in pairs]
@@ -264,7 +264,7 @@ def _entries(actual: Value, expected: Value, *, differ: bool) -> tuple[str, str]
 
 
 def _items(parent: str, observation: Observation) -> list[Value] | None:
-    """Return the items of a list under a name; None if it has any that is a tensor, or a list itself."""
+    """Return the items of a list under a name; None if an item is a tensor or a list."""
     depth = len(steps(parent))
     under = {name: value for name, value in observation.outputs.items() if name.startswith(f"{parent}[")}
     flat = all(len(steps(name)) == depth + 1 and not isinstance(value, Tensor) for name, value in under.items())
@@ -272,7 +272,7 @@ def _items(parent: str, observation: Observation) -> list[Value] | None:
 
 
 def _table(lines: Sequence[_Line], differs: Sequence[bool]) -> list[str]:
-    """Return lines with their entries in columns, and carets under what differs in the last two."""
+    """Return lines with their entries in columns, and carets under the differences of the last two."""
     head = max(len(line.head) for line in lines)
     columns = max(len(line.entries) for line in lines)
     widths = [max((len(line.entries[i]) for line in lines if i < len(line.entries)), default=0) for i in range(columns)]

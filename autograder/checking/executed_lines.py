@@ -1,4 +1,4 @@
-"""Counting the lines that examined code executes: a loop shows in them where it calls nothing that PyTorch dispatches.
+"""Count the lines that the examined code executes, to detect Python loops that call no PyTorch operation.
 
 Protects against: a Python loop over ``tensor.tolist()``, over NumPy's arrays or over plain lists, also in another function, a
 comprehension, a generator, or a thread that is started meanwhile.
@@ -17,7 +17,7 @@ from collections.abc import Callable
 from types import FrameType
 from typing import Any, Self
 
-# A count that no honest code reaches: that of code which has switched the counting off.
+# The count of code that has switched the counting off; no honest code reaches it.
 HIDDEN = 2**40
 
 _PATHS = sysconfig.get_paths()
@@ -27,7 +27,7 @@ _UNCOUNTED = (*_LIBRARIES, _OWN, "<frozen ")
 
 
 class LineCounter:
-    """Counts executed lines of code that lies in no library, while it is active.
+    """Counts executed lines of code outside libraries, while it is active.
 
     A line counts each time it is executed; a comprehension, once for each item.
     """
@@ -51,13 +51,13 @@ class LineCounter:
 
     @property
     def count(self) -> int:
-        """The lines that were executed, or ``HIDDEN`` if the counting was switched off meanwhile."""
+        """The number of executed lines, or ``HIDDEN`` if the code switched the counting off."""
         return HIDDEN if self.hidden else self._lines
 
     def _called(self, frame: FrameType, event: str, argument: object) -> Callable[..., Any] | None:
         caller = frame.f_back
         if frame.f_code.co_filename == "<string>" and caller is not None:
-            frame = caller  # of code that a library has generated, its caller says whose it is
+            frame = caller  # generated code belongs to its caller
         return None if frame.f_code.co_filename.startswith(_UNCOUNTED) else self._line
 
     def _line(self, frame: FrameType, event: str, argument: object) -> Callable[..., Any]:

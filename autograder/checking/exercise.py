@@ -1,4 +1,4 @@
-"""How an exercise declares its check."""
+"""Declare the check of an exercise."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from autograder.checking.sheet import Answers, Section, Sheet, ask
 from autograder.checking.subject import LocalSubject, Subject, neutral
 from autograder.checking.verdict import Diagnosis
 
-# Rounds of hidden questions beside the visible one; every round draws fresh sizes and numbers.
+# Rounds of hidden questions besides the visible round; every round draws new sizes and numbers.
 HIDDEN_ROUNDS = 1
 
 
-# How much of the points a mistake keeps, at least and at most, by its class: points follow what breaks for somebody who uses the function.
+# The least and greatest share of points for a mistake, by class: points follow what breaks for a user of the function.
 BANDS: Mapping[str, tuple[float, float]] = {
     "nothing": (0.0, 0.10),
     "wrong": (0.0, 0.40),
@@ -33,15 +33,15 @@ BANDS: Mapping[str, tuple[float, float]] = {
 
 @dataclass(frozen=True)
 class Misconception:
-    """A mistake that students really make: the wrong code, and what to tell them.
+    """A mistake that students really make: the wrong code, and its explanation.
 
     Attributes:
         name: short name, unique within the exercise.
-        explanation: one or two sentences to the student who made it; says what went wrong and why it matters, not the answer's code.
+        explanation: one or two sentences for the student: what is wrong and why it matters, without code of the answer.
         read: label of the lesson section to read again.
-        kind: its class, one of ``BANDS``, which says how much of the points it keeps.
-        make: makes the mistaken implementation.
-        code: the pieces of code that make it a mistake: secret, as the solution is.
+        kind: its class, one of ``BANDS``, which decides its band of points.
+        make: creates the wrong implementation.
+        code: the pieces of wrong code, which are as secret as the solution.
     """
 
     name: str
@@ -58,7 +58,7 @@ class Misconception:
 
     @property
     def diagnosis(self) -> Diagnosis:
-        """What a student is told."""
+        """The diagnosis for the student."""
         return Diagnosis(name=self.name, explanation=self.explanation, read=self.read)
 
 
@@ -68,8 +68,8 @@ class Exercise:
 
     Attributes:
         reference: the solution, a public function or class of ``tfcourse``; its name is the exercise's.
-        chapter: the chapter folder that the exercise belongs to.
-        rows: what is looked at, with points.
+        chapter: the exercise's chapter folder.
+        rows: the rows, with points.
         misconceptions: the known mistakes.
         forbidden: names of torch functions, and of packages such as einops, that would do the exercise by themselves.
         rule_case: inputs on which the forbidden functions are looked for, one maker or several (a function may take another way when
@@ -98,13 +98,13 @@ class Exercise:
 
     @property
     def points(self) -> float:
-        """Points that the exercise is worth."""
+        """The exercise's points."""
         return float(sum(aspect.points for aspect in self.rows))
 
     def sheet(self, *, hidden: bool = False, seed: int = 0, device: str = "cpu") -> Sheet:
-        """Return the question sheet for a seed, with the live reference's answers. The same arguments give the same sheet.
+        """Return the question sheet for a seed, with the reference's answers. The same arguments give the same sheet.
 
-        On the sheet of visible questions the seed is that of the rules alone.
+        On the sheet of visible questions the seed affects the rules only.
         """
         return _sheet(self, hidden, seed, device)
 
@@ -166,7 +166,7 @@ def _sheet(exercise: Exercise, hidden: bool, seed: int, device: str) -> Sheet:
 
 
 class _Unusable:
-    """Stands for a known mistake whose edit does not fit the reference any more: nothing that anybody answers is like its answers."""
+    """A subject for a known mistake whose edit no longer fits the reference: no answer equals its answers."""
 
     def observe(self, request: Request) -> Observation:
         return Observation(error="UnusableMistake")
@@ -178,11 +178,11 @@ class _Unusable:
 
 
 def _without_the_way(answers: Answers, *, counts: bool) -> Answers:
-    """Leave of answers what is judged: results, the kind of an error, and which weights do not fit. The way would give solutions away.
+    """Keep only what the judges compare: results, error types and misfitting weights. Operation counts would reveal the solution.
 
     Args:
-        answers: what was observed; one answer to several aspects stays one.
-        counts: keep the numbers of operations and lines, which judge a mistake.
+        answers: the observations; an observation that several rows share stays one.
+        counts: keep the numbers of operations and lines, which are needed to judge a mistake.
     """
     reduced = {id(observation): observation for observations in answers for observation in observations}
     for key, observation in reduced.items():
@@ -200,7 +200,7 @@ def _without_the_way(answers: Answers, *, counts: bool) -> Answers:
 
 
 def _questions(exercise: str, aspect: Row, hidden: bool, seed: int) -> list[Probe]:
-    """Return the visible questions of an aspect, or the hidden ones."""
+    """Return the visible or the hidden questions of a row."""
     rounds: list[tuple[object, ...]] = [("visible", 0)]
     if hidden:
         rounds = [("hidden", seed, i) for i in range(HIDDEN_ROUNDS)]
@@ -209,7 +209,7 @@ def _questions(exercise: str, aspect: Row, hidden: bool, seed: int) -> list[Prob
 
 
 def _fields(reference: Callable[..., Any]) -> dict[str, str]:
-    """Return the fields of a result that is a named tuple, by the names of its items in an observation."""
+    """Return the field names of a named tuple, by the names of its items in an observation."""
     try:
         result = get_type_hints(reference).get("return")
     except (NameError, TypeError):
@@ -222,7 +222,7 @@ def _with_fields(probe: Probe, fields: Mapping[str, str]) -> Probe:
 
 
 def _rules(exercise: Exercise, seed: int) -> list[Probe]:
-    """The rules' probe runs even where nothing is forbidden, on the first aspect's questions: it finds stubs and borrowed solutions."""
+    """Return the rules' probes. Without forbidden functions they use the first row's questions, to find stubs and borrowed solutions."""
     draw, case = Draw(exercise.name, "rules", seed), exercise.rule_case
     if case is None:
         groups: list[tuple[Request, ...]] = [exercise.rows[0].probes(draw)[0].requests]

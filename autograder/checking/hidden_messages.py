@@ -1,7 +1,7 @@
-"""What is told of a wrong answer to a hidden question: that it is wrong.
+"""Define the messages about hidden questions, which say only that an answer is wrong.
 
-A solution sees the hidden questions when it is asked them. Whatever it could choose of what is told (the kind of a mistake, a text, a
-count) could carry a question out; and whatever came back of the right answer would fill a table in place of a formula.
+Student code sees the hidden questions while it answers them. Any part of a message that it could influence (the kind of a mistake, a text,
+a count) could reveal a question, and parts of the right answer would let students fill a table instead of writing a formula.
 
 Protects against: a message that depends on what was returned, raised, counted or called at a hidden question.
 
@@ -14,7 +14,7 @@ from __future__ import annotations
 from autograder.checking.request import WeightsError
 from autograder.checking.subject import UsesReferenceError
 
-# What the grader itself calls what came in the place of an answer.
+# The grader's own names for limits and failures.
 OWN_KINDS = (
     "TimeLimit",
     "MemoryLimit",
@@ -30,9 +30,8 @@ FORBIDDEN = "at a hidden question it calls a function that this exercise asks yo
 
 
 def told_kind(name: str) -> str:
-    """Return what is told of an exception in a cell below a test: the grader's own name for a limit, else only that there was one.
+    """Return the public name of an exception in a cell below a test: the grader's name for a limit, else only "an exception".
 
-    There are a hundred kinds of exceptions in Python alone. A solution that raises another one for each question that it sees would carry
-    the questions out.
+    Python alone has a hundred types of exceptions. A solution could encode the questions that it sees in the types that it raises.
     """
     return name if name in OWN_KINDS else "an exception"

@@ -1,4 +1,4 @@
-"""The questions that decide: each looks at what was observed and at what was expected, and says what is wrong, or nothing.
+"""Judge observations: each judge compares answers with the expected ones and returns a message, or None.
 
 A judge has a name and plain options, so that a recorded check can be written to a file and read where there is no reference.
 """
@@ -199,7 +199,7 @@ def small_tensors(seen: Observations, expected: Observations, options: Mapping[s
 def free_of(seen: Observations, expected: Observations, options: Mapping[str, Value]) -> str | None:
     """None of the functions in the option ``names`` was called."""
     used = sorted({name for observation in seen for name in observation.functions} & set(options["names"]))
-    # What PyTorch calls on its way is nothing that anybody wrote.
+    # The student did not write PyTorch's internal calls.
     written = [name for name in used if not name.startswith("_")] or used
     return f"it calls {', '.join(written)}, which this exercise asks you to write yourself" if used else None
 
@@ -240,7 +240,7 @@ def judge(name: str, seen: Observations, expected: Observations, options: Mappin
 
 
 def concerns_numbers(name: str, requests: Sequence[Request], seen: Observations, expected: Observations) -> bool:
-    """Whether what a judge found is that a result is wrong: other numbers, another shape, no result at all."""
+    """Return whether a judge's finding is a wrong result: other numbers, another shape, or no result."""
     if any(observation.error for observation in (*seen, *expected)) or name == "answers":
         return False
     if name in ("matches", "matches_part", "shapes"):
@@ -265,17 +265,17 @@ def look(value: Value, steps: Sequence[Sequence[Value]]) -> Value:
 def same_answer(
     a: Observation, b: Observation, *, damage: bool = False, hold: bool = False, refusal: bool = False
 ) -> bool:
-    """Whether two subjects answered a request alike. NaN equals NaN here: a mistake that makes NaN is recognised by it.
+    """Return whether two subjects gave the same answer to a request. NaN equals NaN, so that mistakes that produce NaN are recognised.
 
-    Numbers of two dtypes are not alike: what is right but for the last digits of double precision is not what was made in single.
-    Weights that do not fit are alike if they do not fit in the same way.
+    Numbers of different dtypes differ: an answer with errors in the last digits of float64 is not one that was computed in float32.
+    Misfitting weights are equal if they misfit in the same way.
 
     Args:
-        a: what the one answered.
-        b: what the other answered.
-        damage: compare the damage that they did to their arguments, in place of what they returned.
-        hold: compare which results still hang on a graph, in place of what they are.
-        refusal: compare whether they refused, and by which kind of error, in place of what they answered.
+        a: the answer of one subject.
+        b: the answer of the other.
+        damage: compare in-place changes of the arguments instead of results.
+        hold: compare which results are still attached to a graph instead of their values.
+        refusal: compare whether they raised, and the type of error, instead of results.
     """
     if refusal:
         return _kind(a) == _kind(b)
@@ -298,7 +298,7 @@ def same_answer(
 def glance(
     observation: Observation, *, damage: bool = False, hold: bool = False, refusal: bool = False
 ) -> tuple[int, float]:
-    """Return what is seen of an answer at first sight: a number for the kind of thing it is, and the last of its numbers, or NaN.
+    """Return a fingerprint of an answer: a number for its structure, and its last number or NaN.
 
     Args:
         observation: the answer.
@@ -325,18 +325,18 @@ def glance(
 def alike_at_a_glance(
     mine: Observation, kinds: Tensor, lasts: Tensor, *, damage: bool = False, hold: bool = False, refusal: bool = False
 ) -> Tensor:
-    """Return which of some answers may be the same as one. Of most that are not, it says so without a look at them.
+    """Return which of several answers may equal one, by their fingerprints.
 
     Args:
-        mine: the one.
-        kinds: what :func:`glance` says of the others, shape (answers,).
-        lasts: their last numbers, shape (answers,).
+        mine: the one answer.
+        kinds: the others' first values of :func:`glance`, shape (answers,).
+        lasts: the others' last numbers, shape (answers,).
         damage: as for :func:`same_answer`.
         hold: as for :func:`same_answer`.
         refusal: as for :func:`same_answer`.
 
     Returns:
-        Truth values, shape (answers,). Where it says False, :func:`same_answer` does too.
+        Truth values, shape (answers,). False implies that :func:`same_answer` is False, too.
     """
     kind, last = glance(mine, damage=damage, hold=hold, refusal=refusal)
     alike = kinds == kind
@@ -349,7 +349,7 @@ def alike_at_a_glance(
 
 
 def _first_numbers(observation: Observation) -> Tensor | None:
-    """Return the first result that consists of numbers with a fraction and can be read."""
+    """Return the first readable floating-point result."""
     for _, value in sorted(observation.outputs.items()):
         if isinstance(value, Tensor) and not unreadable("", value) and value.is_floating_point() and value.numel():
             return value
@@ -357,12 +357,12 @@ def _first_numbers(observation: Observation) -> Tensor | None:
 
 
 def has_other_weights(observation: Observation) -> bool:
-    """Whether it came to nothing since the weights are named otherwise, or have other shapes. The text then tells how."""
+    """Return whether an observation failed because of other names or shapes of weights; then its text describes them."""
     return _kind(observation) == WeightsError.__name__
 
 
 def _failure(observation: Observation) -> str:
-    """Say what an observation's error was; what raised nothing is not said to have raised something."""
+    """Describe an observation's error; limits are not described as exceptions of the code."""
     kind, _, text = (observation.error or "").partition(": ")
     own_words = (WrongResultError.__name__, WeightsError.__name__)
     return text if kind in own_words else f"it raised {observation.error}"
@@ -373,7 +373,7 @@ def _kind(observation: Observation) -> str:
 
 
 def _kinds(seen: Observations, expected: Observations) -> str | None:
-    """Say where there is no tensor (or shape) in the place of one: who returns nothing has not kept a promise about how it is made."""
+    """Describe a missing tensor (or shape): code without a result must not pass a row about how the result is computed."""
     for answer, reference in zip(seen, expected, strict=True):
         if set(answer.outputs) != set(reference.outputs):
             return other_items(answer, reference, {})
@@ -418,16 +418,16 @@ def _is_same(mine: Value, theirs: Value) -> bool:
 
 
 def _other_containers(mine: Observation, theirs: Observation, fields: Mapping[str, str]) -> str | None:
-    """Say where a result has other parts than it should, or the same parts in another kind of container."""
+    """Describe the parts in which a result differs from the expected structure, or a container of another kind."""
     if set(mine.outputs) != set(theirs.outputs):
         return other_items(mine, theirs, fields)
     if not theirs.containers or set(mine.containers) == set(theirs.containers):
-        return None  # a recording of version 0.2.0 does not say which containers there should be
+        return None  # a recording of version 0.2.0 does not contain the expected containers
     returned, expected = (
         dict(text.rsplit(": ", 1) for text in observation.containers) for observation in (mine, theirs)
     )
     name = next(name for name in sorted({*expected, *returned}) if returned.get(name) != expected.get(name))
-    # A list or tuple with something in it is seen from the names of its items.
+    # The names of its items reveal a non-empty list or tuple.
     filled = any(item.startswith(f"{name}[") for item in theirs.outputs)
     actual_kind = _CONTAINERS.get(returned.get(name, ""), "a list or tuple" if filled else "missing")
     expected_kind = _CONTAINERS.get(expected.get(name, ""), "a list or tuple" if filled else "nothing there")

@@ -1,7 +1,7 @@
-"""What an exercise is given beside numbers: a small model, an optimiser, a generator. A request names one; whoever answers builds it.
+"""Build fixtures for exercises: small models, optimisers and generators, which a request names and the subject's process builds.
 
-Nothing that can be called crosses between a check and its subject, so a function that takes a model is given one that was built on its
-own side. It decides nothing: what a check compares are results, and the weights that the model has afterwards.
+Callables do not cross between a check and its subject, so a function that takes a model gets one from its own process. The check compares
+results, and the model's weights afterwards.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from autograder.checking.request import Value, tensors_in
 
 
 class TokenTable(nn.Module):
-    """A language model that is a table: at each place, the next token depends on the token that stands there, and on the place.
+    """A language model that is a table: the next token depends on the current token and its position.
 
     Attributes:
         logits: the table, (places, V, V): by place, by token, one logit for every next token. After the last place it stays there.
@@ -45,7 +45,7 @@ class TokenTable(nn.Module):
 
 
 class Perceptron(nn.Module):
-    """Two linear layers with a hyperbolic tangent between them: the smallest model that is worth training.
+    """Two linear layers with a hyperbolic tangent between them: the smallest model worth training.
 
     Args:
         inputs: width of an input.
@@ -67,7 +67,7 @@ class Perceptron(nn.Module):
 
 
 class TextReader(nn.Module):
-    """A small model that reads texts as an encoder does: each token sees the mean of the real ones, and the first token tells of the text.
+    """A small encoder: each token sees the mean of the real tokens, and the first token's state is pooled.
 
     Args:
         vocabulary: number of tokens.
@@ -93,7 +93,7 @@ class TextReader(nn.Module):
 
 
 class RecallingModel(nn.Module):
-    """A language model with a cache: every token of the text so far has a say in the next one, the later the more.
+    """A language model with a cache: every earlier token contributes to the next one, later tokens more.
 
     Attributes:
         memory: what each token says of the next one, (V, V).
@@ -150,7 +150,7 @@ class GradientDescent(torch.optim.Optimizer):
         )
 
     def zero_grad(self, set_to_none: bool = True) -> None:
-        """Forget the gradients, or make them zero."""
+        """Delete the gradients, or set them to zero."""
         for group in self.param_groups:
             for parameter in group["params"]:
                 if set_to_none:
@@ -233,7 +233,7 @@ class Rates:
 
 
 def build(props: Mapping[str, Mapping[str, Value]], arguments: Mapping[str, Value] | None = None) -> dict[str, Any]:
-    """Build what a request names.
+    """Build the fixtures that a request names.
 
     Args:
         props: by argument, ``kind`` (a key of :data:`KINDS`), ``init`` (its arguments) and, for a model, ``state`` (its weights),
@@ -268,9 +268,9 @@ def build(props: Mapping[str, Mapping[str, Value]], arguments: Mapping[str, Valu
 
 
 def states(made: Mapping[str, Any]) -> dict[str, Tensor]:
-    """Return what became of the models among what was built: their weights, named ``model.first.weight`` and so on.
+    """Return the weights of the built models, named ``model.first.weight`` and so on.
 
-    Where the request said in which mode a model is, ``model.training`` says in which it was left.
+    If the request sets a model's mode, ``model.training`` is its mode afterwards.
     """
     models = {name: item for name, item in made.items() if isinstance(item, nn.Module)}
     weights = {
@@ -285,7 +285,7 @@ def states(made: Mapping[str, Any]) -> dict[str, Tensor]:
 def _device_of(props: Mapping[str, Mapping[str, Value]], arguments: Mapping[str, Value]) -> torch.device:
     devices = {weight.device for prop in props.values() for weight in prop.get("state", {}).values()}
     devices = devices or {tensor.device for tensor in tensors_in(arguments)}
-    # Nothing is drawn on the meta device.
+    # The meta device draws no random numbers.
     return min(devices - {torch.device("meta")}, key=str, default=torch.device("cpu"))
 
 

@@ -1,4 +1,4 @@
-"""Checks without a reference: question sheets written to files, with recorded answers.
+"""Check without the reference: write and read question sheets with recorded answers.
 
 A student build carries one file per exercise: inputs, expected outputs, and what the known mistakes answer. It holds numbers and
 sentences only, never code, so the diagnoses work on a student's machine and the solutions stay where they are.
@@ -65,7 +65,7 @@ def check(
 
 
 def _chapter(path: Path) -> str:
-    """Return the chapter of a recorded sheet from its first bytes: the whole of it takes long to read."""
+    """Return the chapter of a recorded sheet from its first bytes, because reading the whole file is slow."""
     with path.open("rb") as file:
         match = _CHAPTER.search(file.read(_HEAD))
     return match[1].decode() if match else ""
@@ -136,16 +136,16 @@ def read_sheet(path: Path) -> Sheet:
 
 @dataclass
 class _Store:
-    """What many parts of a sheet share: tensors by a name made of their content, and requests and observations, each packed once.
+    """The shared parts of a sheet: tensors by a hash of their content, and requests and observations, each packed once.
 
-    Most of what a mistake answers is what the reference answers, and most inputs are asked about more than once.
+    Most answers of mistakes equal the reference's answers, and most inputs occur in several requests.
     """
 
     tensors: dict[str, Tensor] = field(default_factory=dict)
     shared: list[str] = field(default_factory=list)
 
     def place_of(self, packed: Value) -> int:
-        """Return where a packed request or observation stands, entering it if it is new."""
+        """Return the index of a packed request or observation, and add it if it is new."""
         text = json.dumps(packed)
         if text not in self._places:
             self._places[text] = len(self.shared)
@@ -153,7 +153,7 @@ class _Store:
         return self._places[text]
 
     def packed(self, place: int) -> Value:
-        """Return what stands at a place."""
+        """Return the packed value at an index."""
         return json.loads(self.shared[place])
 
     @cached_property
@@ -177,7 +177,7 @@ def _unpack_probe(packed: Value, store: _Store) -> Probe:
 
 
 def _pack(value: Value, store: _Store) -> Value:
-    """Turn a value into JSON, with its tensors put aside under a name made of their content."""
+    """Convert a value to JSON; its tensors are stored under a hash of their content."""
     if isinstance(value, Tensor):
         if value.device.type == "meta":
             raise TypeError("a tensor on the meta device has no data to record")
@@ -204,7 +204,7 @@ def _pack(value: Value, store: _Store) -> Value:
 
 
 def _said(value: Any) -> dict[str, Value]:
-    """Return the fields that differ from their default: most observations say one thing, and there are hundreds in a file."""
+    """Return the fields that differ from their default: most observations have one, and a file holds hundreds."""
     changed = {}
     for part in fields(value):
         item = getattr(value, part.name)

@@ -64,7 +64,7 @@ Standing: TypeAlias = list[Any]
 
 
 def _is_key(name: str) -> bool:
-    """Whether PyTorch's dispatcher knows a key by its name; of some it has only the number."""
+    """Return whether PyTorch's dispatcher knows a key by its name; some have only a number."""
     if name.startswith(("StartOf", "EndOf", "Undefined")) or name.endswith(_UNUSUAL):
         return False
     try:

@@ -1,4 +1,4 @@
-"""Running a notebook in a process of its own, under limits: whatever its code does, the pre-check ends and says what happened."""
+"""Run a notebook in a separate process under limits, so that the pre-check ends and reports whatever its code does."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from typing import Any
 
 from autograder.checking.verdict import Verdict
 
-# What takes time before the first cell: Python, and what the checks import.
+# Seconds before the first cell, for Python and the imports of the checks.
 _START_SECONDS = 120.0
-# How long code that was told to stop may go on before its process is ended.
+# Seconds between the interrupt and the end of the process.
 _GRACE_SECONDS = 5.0
 _TICK = 0.5
 _PROGRAM = (
@@ -29,19 +29,19 @@ _PROGRAM = (
 
 
 class RehearsalError(Exception):
-    """The process could not do its work; the text says why."""
+    """The notebook's process failed; the text says why."""
 
 
 @dataclass(frozen=True)
 class Limits:
-    """What a notebook may use. They are those of the grader's own defaults.
+    """The limits of a notebook, with the grader's defaults.
 
     Attributes:
         cell_seconds: how long one cell may run.
         exercise_seconds: how long the check of one exercise may run.
         seconds: how long all of them together may run.
         output: how many characters a cell may print before it is stopped.
-        restarts: how often a notebook that brings its process down gets another one.
+        restarts: how often a notebook that crashes its process gets a new one.
     """
 
     cell_seconds: float = 60
@@ -66,7 +66,7 @@ class Missing:
 
 @dataclass
 class Rehearsal:
-    """What came of running a notebook.
+    """The result of running a notebook.
 
     Attributes:
         errors: by the number of a cell, what it raised, or a sentence that says how it ended otherwise.
@@ -78,9 +78,9 @@ class Rehearsal:
 
 
 def rehearse(cells: Sequence[tuple[int, str]], exercises: Sequence[str], limits: Limits) -> Rehearsal:
-    """Run cells and put exercises to their checks.
+    """Run cells and check exercises.
 
-    A cell that takes its process down costs itself: the others are run again, without it, in a new one.
+    A cell that crashes its process fails alone: the other cells run again in a new process without it.
 
     Args:
         cells: numbers and texts of the cells, in order; those that only check are left out.
@@ -103,7 +103,7 @@ def rehearse(cells: Sequence[tuple[int, str]], exercises: Sequence[str], limits:
             deadly[stopped_at["cell"]] = run.how
         else:
             skipped[stopped_at["exercise"]] = f"its check did not finish: {run.how}"
-    # What is there by now is kept; for the rest only the points that it would have been worth are asked for.
+    # Keep the results so far; for the other exercises determine the points only.
     reason = f"not checked: the notebook crashed Python {limits.restarts + 1} times"
     rest = _Run(limits, limits.exercise_seconds)
     rest.do([], exercises, {name: skipped.get(name, reason) for name in exercises})
@@ -129,7 +129,7 @@ class _Run:
     def do(
         self, cells: Sequence[tuple[int, str]], exercises: Sequence[str], skipped: Mapping[str, str]
     ) -> dict[str, Any] | None:
-        """Run a process to its end; return what it was at when it had to be ended or was gone, or None if it got through."""
+        """Run a process to its end; return its last activity if it crashed or was stopped, or None if it finished."""
         job = {
             "cells": cells,
             "exercises": list(exercises),
@@ -177,14 +177,14 @@ def _started() -> subprocess.Popen[bytes]:
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,
-        # As in the grader. More threads would only wait for one another, so little is there to be computed.
+        # As in the grader. The computations are too small for more threads.
         env={"OMP_NUM_THREADS": "1", **os.environ},
         start_new_session=True,
     )
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:
-    """End a process and, where the system has sessions, what it has started."""
+    """Kill a process and, where the system has sessions, its children."""
     if hasattr(os, "killpg"):
         with contextlib.suppress(OSError):
             os.killpg(process.pid, signal.SIGKILL)
@@ -197,7 +197,7 @@ def _end(process: subprocess.Popen[bytes]) -> None:
 
 
 class _Events:
-    """What a process tells, until it has ended or is late.
+    """The events of a process, until it ends or exceeds its deadline.
 
     Args:
         process: it is given its job and listened to in a thread, because no other way of waiting with a time limit for what comes through a
@@ -228,7 +228,7 @@ class _Events:
                 line = self._lines.get(timeout=_TICK)
             except queue.Empty:
                 self.late = time.monotonic() >= self.deadline
-                # What the notebook has started may hold the pipe open beyond the end of its process.
+                # Child processes of the notebook may keep the pipe open after its process has ended.
                 if self.late or (self._process.poll() is not None and self._lines.empty()):
                     return
                 continue

@@ -1,7 +1,7 @@
-"""The process of a pre-check: it runs a notebook's cells, puts exercises to their checks, and tells what came of each as it happens.
+"""Run the process of a pre-check: run a notebook's cells, check exercises, and report each result as it happens.
 
-It is started as a program. What it has to do comes as JSON through its standard input; it answers with a line of JSON per event. What the
-notebook prints goes nowhere.
+It is started as a program. It reads its job as JSON from standard input and writes a line of JSON per event. The notebook's output is
+discarded.
 """
 
 from __future__ import annotations
@@ -21,19 +21,19 @@ from typing import IO, Any
 
 from autograder.checking.verdict import Verdict
 
-# A helper of the student's own that some cell passes to check(), for example.
+# For example a student's helper that a cell passes to check().
 NO_EXERCISE = "not an exercise of this course"
 NOT_DEFINED = "not defined"
-# How long code that was told to stop is left in peace before it is told again.
+# Seconds between two interrupts of code that does not stop.
 _INSIST_SECONDS = 1.0
 
 
 class OutputFloodError(Exception):
-    """A cell has printed more than it may."""
+    """A cell has exceeded its limit of output."""
 
 
 class _StoppedError(Exception):
-    """Something was stopped because its time was up; the text says after how long."""
+    """A time limit was exceeded; the text gives the limit."""
 
 
 def main() -> None:
@@ -44,12 +44,12 @@ def main() -> None:
         _do(job, tell)
     except Exception as error:
         tell({"failed": f"{type(error).__name__}: {error}"})
-    # Not the usual way out: what the notebook has left running, or registered for the end, is not waited for.
+    # Exit without waiting for threads and exit handlers of the notebook.
     os._exit(0)
 
 
 def _only_voice() -> Callable[[Mapping[str, Any]], None]:
-    """Return what writes an event, and let everything else that is written or read go nowhere, also past Python's streams."""
+    """Return a function that writes events, and discard all other input and output, even below Python's streams."""
     pipe: IO[str] = os.fdopen(os.dup(1), "w", encoding="utf-8")
     nothing = os.open(os.devnull, os.O_RDWR)
     for descriptor in (0, 1, 2):
@@ -96,7 +96,7 @@ def _do(job: Mapping[str, Any], tell: Callable[[Mapping[str, Any]], None]) -> No
 
 
 def _shell() -> Any:
-    """Return a fresh shell, with what every check imports imported: that is not the notebook's time."""
+    """Return a new shell after importing what every check needs, which does not count as the notebook's time."""
     import torch  # noqa: F401
     from IPython.core.interactiveshell import InteractiveShell
 
@@ -115,7 +115,7 @@ def _in_words(error: BaseException) -> str:
 
 
 def _checked(name: str, candidate: Any) -> dict[str, Any]:
-    """Return what the check of an exercise says about what the notebook has under its name."""
+    """Check the notebook's object under an exercise's name and return the verdict."""
     if not callable(candidate):
         return _absent(name, NOT_DEFINED)
     try:
@@ -124,19 +124,19 @@ def _checked(name: str, candidate: Any) -> dict[str, Any]:
         return {"absent": NO_EXERCISE, "points": None}
     if verdict.exercise == name:
         return {"verdict": verdict.to_dict()}
-    # The check goes by the function's own name; so does the grader.
+    # The check identifies an exercise by the function's own name, as the grader does.
     return _absent(name, f"it is another name for {verdict.exercise}")
 
 
 def _absent(name: str, reason: str) -> dict[str, Any]:
-    """Return what is told of an exercise that cannot be checked, with the points that it would be worth."""
+    """Return the event for an exercise that cannot be checked, with its points."""
 
     def stub(*arguments: Any, **options: Any) -> Any:
         raise NotImplementedError
 
     stub.__name__ = name
     try:
-        # What a check gives at best is known to it alone, and a stub costs it nothing to examine.
+        # Only a check knows its points, and checking a stub is cheap.
         return {"absent": reason, "points": _check(stub).max_score}
     except LookupError:
         return {"absent": NO_EXERCISE, "points": None}
@@ -149,7 +149,7 @@ def _check(candidate: Callable[..., Any]) -> Verdict:
 
 
 class _Nowhere(io.TextIOBase):
-    """Takes what is printed, keeps nothing, and counts it."""
+    """A stream that counts its characters and discards them."""
 
     encoding = "utf-8"
 
@@ -165,11 +165,11 @@ class _Nowhere(io.TextIOBase):
 
 
 class _Clock:
-    """Runs one thing after the other, tells when each begins, and interrupts what takes too long.
+    """Runs actions one by one, reports the beginning of each, and interrupts those that take too long.
 
     Args:
         tell: writes an event.
-        seconds: how long all of them together may run.
+        seconds: how long all actions together may run.
     """
 
     def __init__(self, tell: Callable[[Mapping[str, Any]], None], seconds: float) -> None:
@@ -183,9 +183,9 @@ class _Clock:
         """Do something.
 
         Args:
-            what: what it is, for the event that tells of its beginning.
+            what: names it in the event of its beginning.
             seconds: how long it may take.
-            action: does it.
+            action: the action.
 
         Raises:
             _StoppedError: if it was interrupted.
@@ -207,7 +207,7 @@ class _Clock:
         try:
             yield
         finally:
-            # Whoever holds the lock interrupts before it is given back, and so not later than here.
+            # The holder of the lock interrupts before it releases the lock, so not later than here.
             with self._lock:
                 self._deadline = None
 
@@ -223,7 +223,7 @@ class _Clock:
 
 
 def _interrupt() -> None:
-    """Do to the main thread what Ctrl-C would; where there are signals, that also ends what waits."""
+    """Interrupt the main thread like Ctrl-C; on systems with signals this also ends blocking calls."""
     if hasattr(signal, "pthread_kill"):
         signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGINT)
     else:

@@ -1,4 +1,4 @@
-"""What is asked of a subject, and what came back: plain data and tensors, nothing that must live in the same process."""
+"""Define requests to a subject and its observations, as plain data and tensors that can cross between processes."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from torch import Tensor
 # A value that may cross between a check and its subject: tensors, numbers, strings, None, and tuples, lists and dicts of these.
 Value: TypeAlias = Any
 
-# Signs, in the text of an error, that there was no memory left: Python's, and those of PyTorch's allocators.
+# Texts of out-of-memory errors: Python's, and those of PyTorch's allocators.
 OUT_OF_MEMORY = ("MemoryError", "can't allocate memory", "Cannot allocate memory")
 
 Action = Literal["call", "gradients", "meta", "operations", "functions", "attributes"]
@@ -22,7 +22,7 @@ Action = Literal["call", "gradients", "meta", "operations", "functions", "attrib
 
 @dataclass(frozen=True)
 class Request:
-    """One thing to ask of a subject.
+    """One request to a subject.
 
     Attributes:
         action: ``"call"``: run it. ``"gradients"``: run it, then send :func:`cotangent` back through it. ``"meta"``: run it on
@@ -61,7 +61,7 @@ class Request:
 
 @dataclass(frozen=True)
 class Observation:
-    """What a subject did when it was asked.
+    """A subject's answer to one request.
 
     Attributes:
         outputs: named results: ``output``, or ``output[0]``, ``output[1]`` … where there are several; gradients as ``gradient of q``.
@@ -91,11 +91,11 @@ class Observation:
 
 
 class WrongResultError(Exception):
-    """What was examined raised nothing, and its result is of no use for what was asked. The text says so by itself, as a sentence."""
+    """The code raised nothing, but its result is unusable for the request. The text is a complete sentence."""
 
 
 class WeightsError(Exception):
-    """An instance does not have the weights that it should: the text names them, with their shapes, and says so by itself."""
+    """An instance lacks the expected weights. The text names them with their shapes, as a complete sentence."""
 
 
 def map_value(value: Value, change: Callable[[Tensor], Tensor]) -> Value:
@@ -112,7 +112,7 @@ def map_value(value: Value, change: Callable[[Tensor], Tensor]) -> Value:
 
 
 def content(value: Value | Request) -> Hashable:
-    """Return what is equal for values, or requests, that are the same to the last bit, and only for them."""
+    """Return a hashable key that is equal exactly for bitwise equal values or requests."""
     if isinstance(value, Tensor):
         flat = value.detach().cpu().contiguous().reshape(-1).view(torch.uint8)
         return value.dtype, value.device, value.shape, sha256(flat.numpy().tobytes()).digest()
@@ -139,7 +139,7 @@ def tensors_in(value: Any) -> list[Tensor]:
 def flatten_outputs(value: Value, name: str = "output") -> dict[str, Value]:
     """Return a nested result as a flat dictionary of named leaves: ``output``, ``output[0]``, ``output['loss']``.
 
-    A single number of NumPy's is the Python number that it equals: whoever writes ``np.sqrt(4)`` means 2.0.
+    A NumPy scalar becomes the equal Python number: ``np.sqrt(4)`` means 2.0.
     """
     if isinstance(value, (tuple, list)):
         return {
@@ -151,9 +151,9 @@ def flatten_outputs(value: Value, name: str = "output") -> dict[str, Value]:
 
 
 def containers_in(value: Value, name: str = "output") -> tuple[str, ...]:
-    """Return which kind of container a result is, and each part of it that the names of its leaves do not tell: a mapping, an empty one.
+    """Return the kinds of a result's containers that the names of its leaves do not show: mappings and empty containers.
 
-    Lists and tuples are of one kind, a sequence: they are unpacked, indexed and iterated alike.
+    Lists and tuples have the same kind, a sequence: they are unpacked, indexed and iterated in the same way.
     """
     if isinstance(value, dict):
         kind, items = "mapping", [(f"{name}[{key!r}]", item) for key, item in value.items()]
@@ -168,6 +168,6 @@ def containers_in(value: Value, name: str = "output") -> tuple[str, ...]:
 
 
 def cotangent(output: Tensor) -> Tensor:
-    """Return the gradient of the loss by an output: a fixed wave, so that it depends on nothing but the output's shape."""
+    """Return the cotangent of an output: a fixed wave that depends on the output's shape only."""
     wave = torch.cos(1.0 + 0.7 * torch.arange(output.numel(), dtype=torch.float64, device=output.device))
     return wave.reshape(output.shape).to(output.dtype)

@@ -1,4 +1,4 @@
-"""The rows of a verdict. Each function here returns one :class:`Row`; an exercise lists those that apply to it.
+"""Define the rows of a verdict. Each function returns one :class:`Row`; an exercise lists those that apply to it.
 
 There are two sorts. A *row of numbers* compares what was computed with the reference's answers: :func:`numbers`, :func:`part`,
 :func:`precision`, :func:`edge`, :func:`reaches`. It pays all its points or none. A *side row* asks for a manner: inputs left alone, errors,
@@ -23,10 +23,10 @@ Maker: TypeAlias = Callable[[Draw], Case]
 
 @dataclass(frozen=True)
 class Probe:
-    """One question: requests to make, and the judge that looks at the answers.
+    """One question: its requests, and the judge of the answers.
 
     Attributes:
-        requests: what to ask, in order.
+        requests: the requests, in order.
         judge: name of a judge in ``autograder.checking.judges``.
         options: the judge's options, plain data and tensors.
     """
@@ -38,7 +38,7 @@ class Probe:
 
 @dataclass(frozen=True)
 class Row:
-    """One row of a verdict, and its worth.
+    """One row of a verdict, with its points.
 
     Attributes:
         name: short name, unique within the exercise.

@@ -1,4 +1,4 @@
-"""A question sheet: everything that a check asks about one exercise, with the expected answers and those of the known mistakes."""
+"""Define question sheets: all questions about one exercise, with the expected answers and those of the known mistakes."""
 
 from __future__ import annotations
 
@@ -30,13 +30,13 @@ from autograder.checking.subject import Subject, UsesReferenceError
 from autograder.checking.verdict import FOLD, NOT_JUDGED, Diagnosis, Finding, Verdict
 
 RIGHT = "as it should be"
-# Nothing interrupts a check but the code itself, and what it had called by then is lost.
+# Only the examined code itself interrupts a check, and then its calls so far are lost.
 INTERRUPTED = "it raised KeyboardInterrupt while the check recorded which functions it calls"
 
 # One list of observations per probe, one observation per request.
 Answers: TypeAlias = Sequence[Sequence[Observation]]
 
-# A question to a misconception: the places of misconception, section and probe on a sheet.
+# A question to a misconception: the indices of misconception, section and probe on a sheet.
 Place: TypeAlias = tuple[int, int, int]
 
 
@@ -95,41 +95,41 @@ class Sheet:
         return list(dict.fromkeys(name for rule in _forbidden(self) for name in rule.options["names"]))
 
     def with_rules(self, rules: Sequence[Probe]) -> Sheet:
-        """Return the same questions under other rules; what is learned about the one the other knows."""
+        """Return the same questions with other rules; both sheets share the misconceptions' answers."""
         other = replace(self, rules=rules)
         vars(other).update(_answers=self._answers, _failed=self._failed, _glances=self._glances)
         return other
 
     def answer(self, mistake: int, section: int, probe: int) -> Sequence[Observation]:
-        """Return what a misconception answers to one question."""
+        """Return a misconception's answers to one question."""
         key = mistake, section, probe
         sheet = self._asked(key)
         if key in sheet._answers:
             return sheet._answers[key]
         observations = sheet.ask_mistake(*key)
-        # That no memory was left is no answer of the mistake's own.
+        # Running out of memory is no answer of the mistake.
         if not any(sign in (observation.error or "") for observation in observations for sign in OUT_OF_MEMORY):
             sheet._answers[key] = observations
         return observations
 
     def _asked(self, place: Place) -> Sheet:
-        """Return the sheet on which a question is asked: the plain one, if it is there."""
+        """Return the sheet that holds a question: the visible one, if it has it."""
         _, section, probe = place
         return self.plain if self.plain is not None and probe < len(self.plain.sections[section].probes) else self
 
     def answers_of(self, mistake: int, section: int) -> Answers:
-        """Return what a misconception answers to one aspect's questions."""
+        """Return a misconception's answers to one row's questions."""
         return [self.answer(mistake, section, probe) for probe in range(len(self.sections[section].probes))]
 
     def answered_by(self, section: int, answers: Answers) -> set[int]:
-        """Return which misconceptions give these answers to an aspect's questions, in what the judges of these questions look at."""
+        """Return the misconceptions that give these answers to a row's questions, in the fields that the judges compare."""
         options = _looked_at(self.sections[section].probes[0])
         kinds, lasts = self._table(section)
         near = alike_at_a_glance(answers[0][0], kinds, lasts, **options)
         return {i for i in near.nonzero().flatten().tolist() if self.is_answered_by(i, section, answers)}
 
     def is_answered_by(self, mistake: int, section: int, answers: Answers) -> bool:
-        """Whether one misconception does."""
+        """Return whether one misconception gives these answers."""
         return all(
             same_answer(x, y, **_looked_at(probe))
             for number, (probe, observations) in enumerate(zip(self.sections[section].probes, answers, strict=True))
@@ -137,16 +137,16 @@ class Sheet:
         )
 
     def is_failed_by(self, mistake: int, section: int) -> bool:
-        """Whether a misconception fails an aspect."""
+        """Return whether a misconception fails a row."""
         key = mistake, section
         if key not in self._failed:
-            # Asked one by one: after the first wrong answer there are no more questions.
+            # Ask one question at a time, and stop after the first wrong answer.
             observations = (self.answer(mistake, section, probe) for probe in range(len(self.sections[section].probes)))
             self._failed[key] = _first_wrong(self.sections[section], observations) is not None
         return self._failed[key]
 
     def learn(self, answers: Mapping[Place, Sequence[Observation]]) -> None:
-        """Take over what misconceptions have answered in another process, and work out what that one did of it.
+        """Add misconceptions' answers from another process, and compute the same derived data as there.
 
         Args:
             answers: their answers; an empty one is asked for again.
@@ -168,9 +168,9 @@ class Sheet:
         return place in self._asked(place)._answers
 
     def _table(self, section: int) -> tuple[Tensor, Tensor]:
-        """Return what is seen at a glance of every misconception's answer to an aspect's first question.
+        """Return the fingerprint of every misconception's answer to a row's first question.
 
-        Where this process was forked, it is much less memory to look at, and so to copy, than the answers are.
+        After a fork, reading the fingerprints copies far less memory than reading the answers.
         """
         if self.plain is not None:
             return self.plain._table(section)
@@ -186,7 +186,7 @@ class Sheet:
 
     @property
     def answered(self) -> Mapping[Place, Sequence[Observation]]:
-        """What misconceptions have answered so far, in the order in which they were asked."""
+        """The misconceptions' answers so far, in the order of the questions."""
         return self._answers
 
     @cached_property
@@ -203,8 +203,8 @@ class Sheet:
 
 
 def ask(subject: Subject, aspects: Sequence[Sequence[Probe]], *, forbidden: Sequence[str] = ()) -> list[Answers]:
-    """Put each aspect's probes to a subject and return its answers."""
-    # All at once: where the subject lives in another process, each question costs a journey.
+    """Ask a subject each row's probes and return the answers."""
+    # All at once: if the subject is in another process, each request costs a round trip.
     groups = [[request for probe in probes for request in probe.requests] for probes in aspects]
     iterators = map(iter, subject.observe_groups(groups, forbidden=forbidden))
     return [
@@ -215,7 +215,7 @@ def ask(subject: Subject, aspects: Sequence[Sequence[Probe]], *, forbidden: Sequ
 
 @dataclass(frozen=True)
 class Heard:
-    """What a subject answered to a sheet.
+    """A subject's answers to a sheet.
 
     Attributes:
         refusal: why it is refused before anything else is asked, or None.
@@ -227,14 +227,14 @@ class Heard:
 
 
 def decide(sheet: Sheet, subject: Subject) -> Verdict:
-    """Put a question sheet to a subject and return the verdict."""
+    """Check a subject against a question sheet and return the verdict."""
     return reach(sheet, hear(sheet, subject))
 
 
 def first_failure(sheet: Sheet, subject: Subject) -> str | None:
-    """Return which section a subject fails first, or ``"rules"``; None if it gets all the points. Nothing is asked after a wrong answer.
+    """Return the first section that a subject fails, or ``"rules"``; None if it gets all the points.
 
-    Whoever wants to know no more than that is answered much sooner than by a verdict.
+    It stops at the first wrong answer, so it is much faster than a verdict.
     """
     if _broken_rule(sheet, subject):
         return "rules"
@@ -256,14 +256,14 @@ def _asked_one_by_one(
 
 
 def hear(sheet: Sheet, subject: Subject) -> Heard:
-    """Put a question sheet to a subject and return what it answers."""
+    """Ask a subject all questions of a sheet and return the answers."""
     if refusal := _broken_rule(sheet, subject):
         return Heard(refusal)
     return Heard(answers=ask(subject, [section.probes for section in sheet.sections], forbidden=sheet.forbidden))
 
 
 def reach(sheet: Sheet, heard: Heard) -> Verdict:
-    """Return the verdict that follows from answers. It depends on nothing else."""
+    """Judge answers and return the verdict, which depends on them only."""
     answers = heard.answers
     refusal = heard.refusal or _refused_later(sheet, answers)
     if refusal:
@@ -289,14 +289,14 @@ def _broken_rule(sheet: Sheet, subject: Subject) -> str | None:
 
 
 def _refused(answers: Answers, rules: Sequence[Probe]) -> str | None:
-    """Say which rule a subject was seen to break, also while it failed, or return None."""
+    """Return the rule that a subject broke, even in a failing answer, or None."""
     flat = [observation for observations in answers for observation in observations]
     broken = (JUDGES[rule.judge](flat, flat, rule.options) for rule in rules)
     return _borrowed(answers) or next(filter(None, broken), None)
 
 
 def _refused_later(sheet: Sheet, answers: Sequence[Answers]) -> str | None:
-    """Say which rule was broken in the questions of the rows. At hidden ones a subject could choose what it calls: that is not told."""
+    """Return the rule that was broken in the rows' questions. Hidden ones are not named, because a subject could choose its calls."""
     rules = _forbidden(sheet)
     visible = [observations[: section.visible] for section, observations in zip(sheet.sections, answers, strict=True)]
     if refusal := next(filter(None, (_refused(observations, rules) for observations in visible)), None):
@@ -305,14 +305,14 @@ def _refused_later(sheet: Sheet, answers: Sequence[Answers]) -> str | None:
 
 
 def _borrowed(answers: Answers) -> str | None:
-    """Say where a subject was seen to run the course's own solution."""
+    """Return where a subject ran the course's own solution."""
     errors = (observation.error or "" for observations in answers for observation in observations)
     return next((error.partition(": ")[2] for error in errors if error.startswith(UsesReferenceError.__name__)), None)
 
 
 @dataclass(frozen=True)
 class Problem:
-    """What is wrong with the answers to one section.
+    """The failure of one section.
 
     Attributes:
         message: what was seen, in a sentence.
@@ -330,12 +330,12 @@ class Problem:
 def _first_wrong(
     section: Section, answers: Iterable[Sequence[Observation]]
 ) -> tuple[int, Sequence[Observation], str] | None:
-    """Return the first question that was answered wrongly: its place, the answers to it, and what the judge says of them."""
+    """Return the first question with a wrong answer: its index, the answers, and the judge's message."""
     for number, (probe, observations, expected) in enumerate(
         zip(section.probes, answers, section.expected, strict=True)
     ):
         if all(answer is reference for answer, reference in zip(observations, expected, strict=True)):
-            continue  # the right answers themselves, known by their bytes
+            continue  # the right answers themselves, identified by their bytes
         problem = judge(probe.judge, observations, expected, probe.options)
         if problem is not None:
             return number, observations, problem
@@ -376,7 +376,7 @@ def _verdict(sheet: Sheet, problems: Sequence[Problem | None], diagnoses: Sequen
         message = RIGHT if share == 1 or not section.side else _reduced(right_points, all_points)
         unjudged = problem is not None and section.side and problem.about_numbers and share < 1
         if problem is not None:
-            # What is the same in several rows is told once, whatever was asked in each.
+            # A message that several rows share is shown once.
             case = problem.case if messages[problem.message] < FOLD else ""
             message = NOT_JUDGED if unjudged else f"{case}{problem.message}"
         findings.append(
@@ -395,12 +395,12 @@ def _verdict(sheet: Sheet, problems: Sequence[Problem | None], diagnoses: Sequen
 
 
 def _reduced(right: float, points: float) -> str:
-    """Say why a side row that is right does not earn all its points."""
+    """Return why a passed side row does not earn all its points."""
     return f"correct; pays by the share of right numbers, {right:g} of {points:g} points" if right else NOT_JUDGED
 
 
 def diagnose(sheet: Sheet, answers: Sequence[Answers], problems: Sequence[Problem | None]) -> list[Diagnosis | None]:
-    """Name the known mistakes behind the failed rows, so that what is told agrees with what was seen.
+    """Diagnose the known mistakes behind the failed rows, so that the diagnosis agrees with the answers.
 
     A mistake that answers every question as the subject does, visible and hidden, is named alone, unless all that they have in common is
     that they crash, which may have any cause. Otherwise one or two are named if each gives the subject's very numbers in a failed row (in a
@@ -411,7 +411,7 @@ def diagnose(sheet: Sheet, answers: Sequence[Answers], problems: Sequence[Proble
     failed = [j for j, problem in enumerate(problems) if problem is not None]
     if not failed or all(problem is not None and problem.message == NOT_WRITTEN for problem in problems):
         return nothing
-    # To ask a mistake takes time, so it is asked no more than it takes to see that it answers otherwise.
+    # Asking a mistake takes time, so stop at its first different answer.
     answered_by = {j: sheet.answered_by(j, answers[j]) for j in failed}
     candidates = []
     for i in sorted(set().union(*answered_by.values())):
@@ -450,7 +450,7 @@ def _together(
         ]
     if not groups:
         return []
-    # One rather than two; then whoever gives the subject's numbers in most rows.
+    # Prefer one mistake to two, then those with the subject's numbers in most rows.
     best = min(groups, key=lambda group: (len(group), -len(set().union(*(explained for _, _, explained in group)))))
     named: list[Diagnosis | None] = [None] * len(sheet.sections)
     for j in failed:
@@ -462,7 +462,7 @@ def _together(
 
 
 def _looked_at(probe: Probe) -> dict[str, bool]:
-    """Return what the judge of a probe looks at, where that is not what was returned."""
+    """Return the options of :func:`same_answer` for the fields that the probe's judge compares."""
     return {
         "damage": probe.judge == "unmutated",
         "hold": probe.judge == "detached",
@@ -471,7 +471,7 @@ def _looked_at(probe: Probe) -> dict[str, bool]:
 
 
 def _shows_something(sheet: Sheet, answers: Sequence[Answers]) -> bool:
-    """Whether the subject returned something somewhere, or has weights that do not fit, of which the text says how."""
+    """Return whether any answer has outputs, or misfitting weights that its text describes."""
     return any(
         has_other_weights(observation) or (observation.outputs and request.action != "attributes")
         for section, of_section in zip(sheet.sections, answers, strict=True)
@@ -481,11 +481,11 @@ def _shows_something(sheet: Sheet, answers: Sequence[Answers]) -> bool:
 
 
 def _has_numbers(answers: Answers) -> bool:
-    """Whether the answers say more than that something failed or was counted."""
+    """Return whether the answers have outputs, and not only errors or counts."""
     return any(observation.outputs for observations in answers for observation in observations)
 
 
 def _unjudged(sheet: Sheet, problems: Sequence[Problem | None], section: int) -> bool:
-    """Whether a side row failed only since the result is wrong, which any two mistakes have in common."""
+    """Return whether a side row failed only because the result is wrong, which all mistakes have in common."""
     problem = problems[section]
     return problem is not None and sheet.sections[section].side and problem.about_numbers

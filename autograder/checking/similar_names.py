@@ -1,4 +1,4 @@
-"""Names that are one name with a slip of the finger."""
+"""Recognise misspelled names."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from difflib import SequenceMatcher
 from functools import lru_cache
 
 _ALIKE = 0.8
-# A name that was typed by heart may differ more than one with a slip of the finger.
+# A name typed from memory may differ more than a mistyped one.
 _NEAR = 0.7
 _SHORTEST = 4
 

@@ -1,6 +1,6 @@
-"""What a student's package is told when it is built: which release of the checks it has, and where the course's site is published.
+"""Hold the release of the checks and the address of the course's site; the build of a student package sets both.
 
-Beside the reference both are empty.
+In the project both are empty.
 """
 
 STAMP = ""

@@ -1,4 +1,4 @@
-"""What a check examines. A check talks to it in requests and observations only, so that it may live in another process."""
+"""Define subjects, the code that a check examines by requests and observations, so that it may be in another process."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ from autograder.checking.value_text import result_name
 
 
 class Subject(Protocol):
-    """Anything that answers requests."""
+    """An object that answers requests."""
 
     def observe(self, request: Request) -> Observation:
         """Do what the request asks and tell what happened. Never raises for what the examined code does."""
@@ -79,7 +79,7 @@ class LocalSubject:
     def observe(self, request: Request) -> Observation:
         """Do what the request asks and tell what happened."""
         with warnings.catch_warnings(), neutral(), _seeded(), _watched(self._off_limits, self._off_folder) as borrowed:
-            # A warning on stderr would cost the whole exercise under nbgrader.
+            # nbgrader would take all points for a warning on stderr.
             warnings.simplefilter("ignore")
             observation = self._attempt(request)
         if borrowed:
@@ -118,7 +118,7 @@ class LocalSubject:
             return _ACTIONS[request.action](self._candidate, request)
         except KeyboardInterrupt:
             raise
-        except BaseException as error:  # exit() and the like in the examined code end that code, not the check
+        except BaseException as error:  # exit() in the examined code ends that code, not the check
             return _failed(error)
 
 
@@ -134,7 +134,7 @@ def _describe(error: BaseException) -> str:
 
 
 def _text(error: BaseException) -> str:
-    """Return an exception's text on one line; an exception of a student's own may be unable to say it."""
+    """Return an exception's text on one line; str() of a student's exception may fail."""
     try:
         return " ".join(str(error).split())[:300]
     except Exception:
@@ -154,9 +154,9 @@ def prepared(candidate: Callable[..., Any], request: Request) -> Callable[..., A
 
 
 def _load(module: nn.Module, state: Mapping[str, Tensor]) -> None:
-    """Give a module the weights in ``state``, which must be all that it learns, by these names.
+    """Load the weights in ``state``, which must be exactly the module's learned ones, by name.
 
-    What it does not learn, a buffer or a frozen table, is its own business; so are the further names of a weight that it uses twice.
+    Buffers, frozen tables, and further names of a shared weight do not count.
     """
     weights = module.state_dict(keep_vars=True)
     loaded = {id(weights[name]) for name in state if name in weights}
@@ -177,17 +177,17 @@ def _load(module: nn.Module, state: Mapping[str, Tensor]) -> None:
     first = next(iter(state.values()), None)
     if first is not None:
         module.to(device=first.device, dtype=first.dtype)
-    # By each of its names: on another device, what was one weight may have become two.
+    # By each of its names: on another device, a shared weight may have become two.
     module.load_state_dict({name: values[id(old)] for name, old in weights.items() if id(old) in values}, strict=False)
 
 
 def _learned(module: nn.Module) -> list[tuple[str, nn.Parameter]]:
-    """Return what a module learns; a weight that it uses in several places is named once."""
+    """Return a module's learned weights; a shared weight has one name."""
     return [(name, weight) for name, weight in module.named_parameters() if weight.requires_grad]
 
 
 def _weights(module: nn.Module, state: Mapping[str, Tensor]) -> dict[str, Tensor]:
-    """Return a module's weights by the names that ``state`` has for them; one that ``state`` lacks, by its own."""
+    """Return a module's weights by their names in ``state``, or else by their own."""
     weights = module.state_dict(keep_vars=True)
     called = {id(weights[name]): name for name in reversed(list(state)) if name in weights}
     named = [(called[id(weight)], weight) for _, weight in module.named_parameters() if id(weight) in called]
@@ -195,16 +195,16 @@ def _weights(module: nn.Module, state: Mapping[str, Tensor]) -> dict[str, Tensor
 
 
 def _method(target: Callable[..., Any], request: Request) -> Callable[..., Any]:
-    """Return what is to be called."""
+    """Return the callable of a request."""
     return target if request.method is None else cast("Callable[..., Any]", getattr(target, request.method))
 
 
 def _call(candidate: Callable[..., Any], request: Request) -> Observation:
     target = _method(prepared(candidate, request), request)
-    # The candidate works on copies: what it changes must not reach the next request.
+    # The candidate works on copies: its changes must not reach the next request.
     arguments = map_value(request.arguments, Tensor.clone)
     props = build(request.props, request.arguments) if request.props else {}
-    with torch.set_grad_enabled(bool(props)):  # who is given a model may be asked to train it
+    with torch.set_grad_enabled(bool(props)):  # a function that takes a model may have to train it
         result = target(**arguments, **props)
     mutated = tuple(name for name, value in request.arguments.items() if not _same(value, arguments[name]))
     outputs, containers = flatten_outputs(map_value(result, Tensor.detach)), containers_in(result)
@@ -217,11 +217,11 @@ def _call(candidate: Callable[..., Any], request: Request) -> Observation:
 
 
 def _same(a: Any, b: Any) -> bool:
-    """Whether an argument is as it was: the same items in the same order, of the same types."""
+    """Return whether an argument is unchanged: the same items in the same order, of the same types."""
     if isinstance(a, Tensor):
         if not isinstance(b, Tensor) or a.dtype != b.dtype or a.shape != b.shape:
             return False
-        # NaN is not equal to itself, and seldom there.
+        # NaN does not equal itself, and is rare.
         return torch.equal(a, b) or torch.equal(a.nan_to_num(), b.nan_to_num())
     if isinstance(a, Mapping):
         return isinstance(b, Mapping) and list(a) == list(b) and all(map(_same, a.values(), b.values()))
@@ -231,22 +231,22 @@ def _same(a: Any, b: Any) -> bool:
 
 
 def _is_reseeded(prop: Mapping[str, Any], built: Any) -> bool:
-    """Whether a generator was given another seed than the one it came with; to draw from it changes none."""
+    """Return whether a generator has another seed than before; drawing does not change the seed."""
     return isinstance(built, torch.Generator) and built.initial_seed() != prop["init"]["seed"]
 
 
 def _gradients(candidate: Callable[..., Any], request: Request) -> Observation:
     target = prepared(candidate, request)
     arguments = map_value(request.arguments, Tensor.clone)
-    # An argument may hold several tensors, as a cache does: each has a gradient of its own.
+    # An argument such as a cache may hold several tensors, each with its own gradient.
     named = {key: leaf for name in request.wrt for key, leaf in flatten_outputs(arguments[name], name).items()}
     leaves = {f"gradient of {key}": leaf.requires_grad_() for key, leaf in named.items()}
-    # The weights of a layer that stands in the place of a function are nobody's business.
+    # A layer in place of a function may have any weights.
     if request.init is not None and isinstance(target, nn.Module):
         weights = _weights(target, request.state or {})
         leaves |= {f"gradient of {name}": weight for name, weight in weights.items()}
     with torch.enable_grad():
-        # A leaf that needs a gradient cannot be changed in place; a product with one can, as a layer's output could.
+        # A leaf that requires a gradient cannot be changed in place; its product with 1 can, like a layer's output.
         passed = {
             name: map_value(value, lambda tensor: tensor * 1) if name in request.wrt else value
             for name, value in arguments.items()
@@ -271,7 +271,7 @@ def _gradients(candidate: Callable[..., Any], request: Request) -> Observation:
 def _through(outputs: Sequence[Tensor]) -> Tensor:
     """Return a single number whose gradient by each output is its :func:`cotangent`, to the last bit.
 
-    To hand the cotangents to ``torch.autograd.grad`` gives the same, and makes PyTorch import a computer algebra system to compare shapes.
+    Passing the cotangents to ``torch.autograd.grad`` gives the same, but makes PyTorch import a computer algebra system to compare shapes.
     """
     finite = [_finite_part(o) for o in outputs]
     sums = [
@@ -282,9 +282,9 @@ def _through(outputs: Sequence[Tensor]) -> Tensor:
 
 
 def _finite_part(output: Tensor) -> Tensor:
-    """Return an output with 0 in the place of infinity and NaN, through which no gradient flows back.
+    """Replace infinity and NaN in an output by 0, through which no gradient flows back.
 
-    An excluded logit is -inf, and has no slope: whether it was filled in (gradient 0) or added (gradient 1) is a matter of taste.
+    An excluded logit is -inf and has no slope: both filling it in (gradient 0) and adding it (gradient 1) are right.
     """
     finite = output.detach().isfinite()
     return output if finite.all() else torch.where(finite, output, 0)
@@ -296,7 +296,7 @@ def _meta(candidate: Callable[..., Any], request: Request) -> Observation:
     except (NotImplementedError, RuntimeError, TypeError) as error:
         if not _needs_numbers(error):
             raise
-        # To look at numbers (`if mask.any():`) is no mistake, but there are none on the meta device.
+        # Reading numbers (`if mask.any():`) is no mistake, but the meta device has none.
         results = _leaves_by_guess(candidate, request)
         if not results:
             # A call also tells the weights that its models have afterwards; only what was returned is asked for here.
@@ -313,17 +313,17 @@ def _meta(candidate: Callable[..., Any], request: Request) -> Observation:
 
 
 def _shapes(leaves: Mapping[str, Any]) -> dict[str, Any]:
-    """Return leaves with the shape of each tensor in its place."""
+    """Return leaves with each tensor replaced by its shape."""
     return {name: tuple(leaf.shape) if isinstance(leaf, Tensor) else leaf for name, leaf in leaves.items()}
 
 
 def _leaves_by_guess(candidate: Callable[..., Any], request: Request) -> list[dict[str, Any]]:
-    """Return results on the meta device where every condition that is looked at holds, and where none does, as far as there are any."""
+    """Return results on the meta device with every condition true, and with every condition false, as far as the code succeeds."""
     results = []
     for truth in (True, False):
         try:
             results.append(_leaves_on_meta(candidate, request, truth))
-        except Exception as error:  # the branch that is taken so may be the one that refuses its input
+        except Exception as error:  # the chosen branch may be the one that refuses its input
             if any(phrase in str(error) for phrase in ("on different devices", "on the same device")):
                 raise
     return results
@@ -339,7 +339,7 @@ def _leaves_on_meta(candidate: Callable[..., Any], request: Request, truth: bool
 
 
 def _needs_numbers(error: BaseException) -> bool:
-    """Whether an error on the meta device says that the code looked at a number, or picked elements by their values."""
+    """Return whether an error on the meta device means that the code read a number, or selected elements by their values."""
     if isinstance(error, NeedsNumbersError):
         return True
     reasons = (
@@ -368,7 +368,7 @@ def _functions(
     arguments = map_value(request.arguments, Tensor.clone)
     if isinstance(target, nn.Module):
         target.requires_grad_(False)
-    # As in a call, so that nobody sees from it that something is counted. Who sends for autograd switches it on there, too.
+    # As in a call, so that the code cannot notice the counting. Code that needs autograd enables it here, too.
     with torch.set_grad_enabled(bool(request.props)), counter or nullcontext():
         result = _method(target, request)(**arguments, **build(request.props or {}, request.arguments))
     return Observation(outputs=_shapes(flatten_outputs(result)))
@@ -406,18 +406,18 @@ class _OperationCounter(TorchDispatchMode):  # type: ignore[no-untyped-call]
         result = func(*args, **(kwargs or {}))
         self.count += 1
         for leaf in tensors_in(result):
-            # A view costs no memory: an expanded tensor counts with what it really stores.
+            # A view costs no memory: an expanded tensor counts with its storage.
             if leaf.device.type != "meta":
                 self.largest = max(self.largest, leaf.untyped_storage().nbytes() // leaf.element_size())
         return result
 
 
-# A loop that waits for a condition may wait for ever where somebody guesses what it sees.
+# A loop on a condition may run for ever with a guessed value.
 _GUESSES = 1_000
 
 
 class NeedsNumbersError(RuntimeError):
-    """What was asked for on the meta device takes numbers, which every other device has."""
+    """A request on the meta device needs numbers, which only other devices have."""
 
 
 class _OneDevice(TorchDispatchMode):  # type: ignore[no-untyped-call]
@@ -465,7 +465,7 @@ class _OneDevice(TorchDispatchMode):  # type: ignore[no-untyped-call]
 
 
 def _asks_for_lengths(operation: str, args: Sequence[Any], kwargs: Mapping[str, Any]) -> bool:
-    """Whether whole numbers or truth values are fetched from the meta device, for a loop or a packed sequence; or one is packed.
+    """Return whether integers or truth values are copied from the meta device, for a loop or a packed sequence; or one is packed.
 
     PyTorch wants the lengths of a packed sequence on the CPU, wherever the sequence is. Other numbers are on the wrong device there.
     """
@@ -475,7 +475,7 @@ def _asks_for_lengths(operation: str, args: Sequence[Any], kwargs: Mapping[str, 
 
 
 def _fetches(operation: str, args: Sequence[Any], kwargs: Mapping[str, Any]) -> bool:
-    """Whether a tensor is fetched from the meta device."""
+    """Return whether a tensor is copied from the meta device."""
     return operation == "_to_copy" and str(kwargs.get("device")) == "cpu" and bool(args[0].is_meta)
 
 
@@ -489,7 +489,7 @@ def _accelerator() -> Any:
 
 @contextmanager
 def _seeded() -> Iterator[None]:
-    """Start the random numbers of the CPU afresh, and go on with the old ones afterwards.
+    """Seed the CPU's random numbers, and restore their state afterwards.
 
     ``torch.manual_seed`` would also queue a call, with a stack trace, for every kind of device that is not in use.
     """
@@ -506,9 +506,9 @@ def _seeded() -> Iterator[None]:
 
 @contextmanager
 def neutral() -> Iterator[None]:
-    """Ask and answer under PyTorch's own defaults, whatever a notebook has set, and put back what was set.
+    """Run under PyTorch's defaults, whatever a notebook has set, and restore its settings afterwards.
 
-    To look takes a fraction of what it takes to set, and seldom has anything been set.
+    Reading a setting is much faster than writing it, and settings are rarely changed.
     """
     dtype, autocast = torch.get_default_dtype(), torch.is_autocast_enabled("cpu")
     device = None if _is_default_device_cpu() else torch.get_default_device()
@@ -550,9 +550,9 @@ def _set_defaults(dtype: torch.dtype, *, autocast: bool) -> None:
 
 @contextmanager
 def _watched(off_limits: Set[CodeType], off_folder: str) -> Iterator[list[str]]:
-    """Yield a list that fills with what is wrong when Python enters code that is off limits.
+    """Yield a list that collects messages when Python enters code that is off limits.
 
-    It takes note and does not raise: an exception could be caught, and Python takes a profile function away that raises.
+    It does not raise: the code could catch the exception, and Python removes a profile function that raises.
     """
     borrowed: list[str] = []
     if not off_limits:
@@ -581,5 +581,5 @@ def code_of(solution: Callable[..., Any]) -> set[CodeType]:
     if inspect.isclass(solution):
         members = [member for member in vars(solution).values() if inspect.isfunction(member)]
         return {member.__code__ for member in members}
-    # Behind a decorator: the wrapper's own code is PyTorch's, and everybody may use that.
+    # Within a decorator: the wrapper's own code belongs to PyTorch and is allowed.
     return {inspect.unwrap(solution).__code__}

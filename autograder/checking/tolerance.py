@@ -1,4 +1,4 @@
-"""How near is near enough: one table, a reason each."""
+"""Define the tolerances of comparisons in one table, with a reason for each."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The pre-check: what the visible part of the grader says about a notebook, before it is handed in.
+"""Run the pre-check: check a notebook with the visible questions before it is handed in.
 
 It runs the notebook's code cells in a fresh IPython shell, in a process of its own and under limits, and puts every exercise that they
 define to its check. The command of a student build is here too (``tfcourse validate NOTEBOOK``), because it must work with nothing but what
@@ -25,15 +25,15 @@ from autograder.checking.similar_names import similar
 from autograder.checking.stamp import STAMP
 from autograder.checking.verdict import Verdict
 
-# What stands in the place of an answer in words until it is written.
+# The placeholder for an answer in words.
 PLACEHOLDER = "YOUR ANSWER HERE"
 _DEFINED = re.compile(r"^(?:async\s+def|def|class)\s+(\w+)", re.MULTILINE)
-# Where nobody says otherwise, a notebook may use what the grader gives it.
+# The default limits are the grader's.
 LIMITS = Limits()
 
 
 class NotebookError(Exception):
-    """A file that cannot be checked; the message says why and what to do."""
+    """The file cannot be checked; the message says why and what to do."""
 
 
 @dataclass(frozen=True)
@@ -57,7 +57,7 @@ class CellError:
 
 @dataclass(frozen=True)
 class Absent:
-    """Something that the notebook checks and that earns nothing, because it is not there or is no exercise.
+    """A checked name that earns nothing, because it is not defined or is no exercise.
 
     Attributes:
         name: its name.
@@ -92,7 +92,7 @@ class Unanswered:
 
 @dataclass(frozen=True)
 class Validation:
-    """What the pre-check found.
+    """The result of the pre-check.
 
     Attributes:
         verdicts: one per exercise that is there, in the order of the notebook.
@@ -196,7 +196,7 @@ def _first_line(source: str) -> str:
 def _absent(
     name: str, result: Missing, cells: Sequence[str], errors: Sequence[CellError], asked: Sequence[str]
 ) -> Absent:
-    """Say what a name would be worth that could not be checked, and which cell's error or slip of the finger is the cause."""
+    """Describe a name that could not be checked: its points, and the cell error or misspelling that caused it."""
     cause = next((error for error in reversed(errors) if _defines(cells[error.cell - 1], name)), None)
     reason = result.reason
     if reason == NOT_DEFINED and cause is None:
@@ -207,7 +207,7 @@ def _absent(
 
 
 def _defines(source: str, name: str) -> bool:
-    """Whether a cell means to define a name. The cell may be no Python at all: that may be its error."""
+    """Return whether a cell seems to define a name, even if the cell is invalid Python."""
     return re.search(rf"^\s*(async\s+def|def|class)\s+{name}\b|^{name}\s*=", source, re.MULTILINE) is not None
 
 

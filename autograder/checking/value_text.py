@@ -140,7 +140,7 @@ def other_items(actual: Observation, expected: Observation, fields: Mapping[str,
 
 
 def _other_count(actual: Observation, expected: Observation, prefix: list[str], fields: Mapping[str, str]) -> str:
-    """Say how the items under a prefix differ in number."""
+    """Describe the difference in the number of items under a prefix."""
     present, required = _children(actual, prefix), _children(expected, prefix)
     parent = _OUTPUT + "".join(prefix)
     missing, extra = [i for i in required if i not in present], [i for i in present if i not in required]
@@ -187,7 +187,7 @@ def _position(index: str) -> int:
 def _described(
     observation: Observation, prefix: list[str], fields: Mapping[str, str], *, of_a_list: bool = False
 ) -> str:
-    """Return what stands under a prefix in words: a number of items, a tensor with its shape, a type."""
+    """Describe the part under a prefix: a number of items, a tensor with its shape, a type."""
     if indices := _children(observation, prefix):
         names = [fields[f"{_OUTPUT}{index}"] for index in indices if f"{_OUTPUT}{index}" in fields]
         container = "a dictionary of " if indices[0][1] in "'\"" else "a list or tuple of "
@@ -196,7 +196,7 @@ def _described(
     if name not in observation.outputs:
         return _EMPTY.get(_empty_containers(observation).get(name, ""), "an empty list or tuple")
     value = observation.outputs[name]
-    # Where nothing but shapes is asked for, they stand in the place of tensors.
+    # Requests for shapes have shapes instead of tensors.
     return f"a tensor of shape {value}" if isinstance(value, tuple) else type_name(value)
 
 
@@ -205,7 +205,7 @@ def _count(indices: list[str]) -> str:
 
 
 def _other_names(actual: Observation, expected: Observation) -> str:
-    """Say which result is out of place where they are no items of one value: gradients, weights, attributes."""
+    """Describe a missing or unexpected result among gradients, weights or attributes."""
     missing = [name for name in expected.outputs if name not in actual.outputs]
     extra = [name for name in actual.outputs if name not in expected.outputs]
     phrases = [f"{result_name(name)} is missing" for name in missing[:1]]

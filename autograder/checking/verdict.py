@@ -1,4 +1,4 @@
-"""What a check returns: points, findings, and a diagnosis where a known mistake was recognised."""
+"""Define verdicts: points, findings, and the diagnosis of a recognised mistake."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from urllib.parse import quote
 # What a notebook's output carries beside the text and the table: the verdict as plain data, for whoever reads notebooks.
 VERDICT_MIME = "application/vnd.tfcourse.verdict+json"
 
-# So many rows that failed in the same way are one line.
+# From this many rows on, rows that failed in the same way become one line.
 FOLD = 3
 
-# What is said of a row about a manner where no number, or not this one, is right.
+# The messages for a side row if no number, or not this one, is right.
 NOT_JUDGED = "not judged: the numbers are wrong"
 
-# What is said beside an error about PyTorch's meta device, which no student has asked for.
+# The note on an error about PyTorch's meta device, which students do not know.
 ABOUT_META = (
     "(the check runs your code on PyTorch's “meta” device, whose tensors have shapes but no numbers, to see that you create "
     "tensors on the device of the inputs)"
@@ -30,7 +30,7 @@ _META = re.compile(r"(same device|different devices).*\bmeta\b|meta tensor")
 
 @dataclass(frozen=True)
 class Diagnosis:
-    """A known mistake that explains what was seen.
+    """A known mistake that explains the findings.
 
     Attributes:
         name: the misconception's short name, unique within its exercise.
@@ -52,7 +52,7 @@ class Diagnosis:
 
 @dataclass(frozen=True)
 class Finding:
-    """What was found about one aspect of an exercise.
+    """The finding of one row.
 
     Attributes:
         aspect: the aspect's short name, for example ``"values"``.
@@ -82,7 +82,7 @@ class Finding:
 
     @property
     def state(self) -> str:
-        """What became of it in words, for whoever does not see the sign."""
+        """The state in words, for readers who do not see the sign."""
         return {"✓": "passed", "✗": "missed", "–": "not judged"}[self.mark]
 
     def __post_init__(self) -> None:
@@ -175,7 +175,7 @@ class Verdict:
         return "\n".join(lines)
 
     def _grouped(self) -> list[tuple[Diagnosis | None, list[Finding]]]:
-        """Return the findings, those that one mistake explains together; what passed or has no explanation comes first."""
+        """Return the findings grouped by mistake; passed and unexplained ones come first."""
         groups: dict[Diagnosis | None, list[Finding]] = {None: []}
         for finding in self.findings:
             groups.setdefault(finding.diagnosis, []).append(finding)
@@ -224,7 +224,7 @@ def section_address(site: str, chapter: str, label: str) -> str:
 
 
 class LateVerdict(Verdict):
-    """A verdict that is reached when somebody looks at it: a graded cell looks at its last one only.
+    """A verdict that is computed on first access: a graded cell reads its last one only.
 
     Args:
         exercise: name of the exercise.
@@ -250,7 +250,7 @@ _CELL = "text-align:left;vertical-align:top;padding:.25em .75em .25em 0;border-b
 
 
 def _folded(findings: Sequence[Finding]) -> list[list[Finding]]:
-    """Return what each line tells of: a row, or all those that failed with one and the same message."""
+    """Return the rows of each line: one row, or all rows that failed with the same message."""
     groups: dict[object, list[Finding]] = {}
     for finding in findings:
         told_apart = finding.aspect if finding.passed and finding.message != NOT_JUDGED else (finding.message,)

@@ -124,7 +124,7 @@ def check(
 
 @cache
 def _site() -> str:
-    """Return the address of the course's site, or nothing where it is unfit, which whoever publishes is told, or cannot be read.
+    """Return the address of the course's site, or an empty string if it is invalid (the build reports that) or cannot be read.
 
     Checks run with torch, numpy and safetensors alone, and then a section to read again is text.
     """

@@ -1,4 +1,4 @@
-"""The headings of a lesson's sections by their labels: what a student is told to read again."""
+"""Read the headings of a lesson's sections by label, to name the sections that a student should read again."""
 
 from __future__ import annotations
 

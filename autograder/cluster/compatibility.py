@@ -1,4 +1,4 @@
-"""Whether a worker may grade: it must be what this machine is, or the grade would say of itself what is not true."""
+"""Check that a worker has the same software as this machine, so that the provenance of its grades is true."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def incompatibilities(settings: GradingSettings, described: object, threads: int
 
 
 def differences(described: Mapping[str, Any]) -> list[str]:
-    """Return what is not as it is here, as phrases."""
+    """Return the differences from this machine, as phrases."""
     reasons = []
     for name, ours in described_code().items():
         remote = described.get(name, "absent")

@@ -1,4 +1,4 @@
-"""The way to a Dask scheduler: one that runs somewhere, or one of our own with workers on this machine."""
+"""Connect to a Dask scheduler, or start one with workers on this machine."""
 
 from __future__ import annotations
 

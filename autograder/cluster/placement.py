@@ -1,4 +1,4 @@
-"""Who runs what: each submission is given to one worker by name, so that it is known whom a lost worker may be laid to.
+"""Assign each submission to a named worker, so that we know which submissions may have crashed a worker.
 
 Nothing here knows of Dask: it is bookkeeping, and can be tested as such.
 """
@@ -21,14 +21,14 @@ _LOOKS = 2
 
 @dataclass
 class Work:
-    """A submission and what it has been through.
+    """A submission and its history.
 
     Attributes:
-        submission: what is to be run.
-        digest: what it is known by.
-        tries: how often it has been given to a worker.
-        losses: how many workers were lost with it, or could not run it.
-        been: the workers that it has been given to.
+        submission: the submission.
+        digest: its hash, which identifies it.
+        tries: how often it was sent to a worker.
+        losses: how many workers died with it, or could not run it.
+        been: the workers to which it was sent.
     """
 
     submission: Submission
@@ -69,12 +69,12 @@ class Placement:
 
     @property
     def running(self) -> int:
-        """How many submissions have been given out and have not come back."""
+        """The number of submissions at workers."""
         return len(self._where)
 
     @property
     def kept_back(self) -> int:
-        """How many submissions wait here to be given out again."""
+        """The number of submissions that wait to be sent again."""
         return len(self._suspects) + len(self._again)
 
     def worker_of(self, key: str) -> str | None:
@@ -150,7 +150,7 @@ class Placement:
         return None
 
     def again(self, key: str) -> None:
-        """Note that the result of a submission was lost, which nobody is to blame for: it will be placed again."""
+        """Requeue a submission whose result was lost through no fault of its own."""
         if (work := self.done(key)) is not None:
             self._back(work)
 
@@ -158,7 +158,7 @@ class Placement:
         (self._suspects if work.losses else self._again).append(work)
 
     def _place(self) -> str | None:
-        """Return the worker that has least to do, of those that are there and have a place."""
+        """Return the least busy worker that is present and has a free slot."""
         load = {
             address: len(worker.works)
             for address, worker in self._workers.items()

@@ -1,4 +1,4 @@
-"""Running submissions on the workers of a Dask scheduler; the caller's process stays the only one that writes grades."""
+"""Run submissions on the workers of a Dask scheduler; only the caller's process writes grades."""
 
 from __future__ import annotations
 
@@ -108,7 +108,7 @@ class _Run:
         self._judged = dict.fromkeys(reasons, True)
 
     def equip(self, plugin: GradingPlugin) -> None:
-        """Give every worker an executor, also those that will come.
+        """Register the plugin that gives present and future workers an executor.
 
         Raises:
             CourseError: if one of them cannot be given one.

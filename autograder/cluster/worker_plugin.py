@@ -1,4 +1,4 @@
-"""What a Dask worker is given: an executor of its own, made when the plugin arrives and closed when it leaves."""
+"""Give each Dask worker its own executor, created when the plugin arrives and closed when it leaves."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class GradingPlugin(WorkerPlugin):  # type: ignore[misc]
         return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()
 
     def setup(self, worker: Any) -> None:
-        """Put the students' wheel where this worker's own files are, and make the executor."""
+        """Write the student wheel to this worker's folder, and create the executor."""
         self._busy = threading.Lock()
         self._executor: Executor | None = None
         self._timer: threading.Timer | None = None

@@ -1,4 +1,4 @@
-"""Match what somebody typed against the names of chapters: ``3``, ``03``, ``gpt`` and ``03_scaled`` all name one."""
+"""Match typed text against the names of chapters: ``3``, ``03``, ``gpt`` and ``03_scaled`` are all valid."""
 
 from __future__ import annotations
 

@@ -30,7 +30,7 @@ Minutes = Annotated[int, Meta(ge=0, le=60 * 24 * 31)]
 
 
 class LateRule(Struct, frozen=True, forbid_unknown_fields=True):
-    """What late work costs.
+    """The penalty for late work.
 
     Attributes:
         grace_minutes: so many minutes after the deadline are not late.
@@ -46,7 +46,7 @@ class LateRule(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class ChapterPlan(Struct, frozen=True, forbid_unknown_fields=True):
-    """What a course does with one chapter.
+    """A course's plan for one chapter.
 
     Attributes:
         only: the exercises and questions that are assigned; ``None`` for all.
@@ -64,7 +64,7 @@ class ChapterPlan(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class CourseFile(Struct, frozen=True, forbid_unknown_fields=True):
-    """What ``course.toml`` says.
+    """The contents of ``course.toml``.
 
     Attributes:
         title: what the class is called in reports; empty for the course's own name.
@@ -103,7 +103,7 @@ class CourseFile(Struct, frozen=True, forbid_unknown_fields=True):
         return max(dates) if general is not None and dates else None
 
     def selects(self, chapter: str, name: str) -> bool:
-        """Whether a chapter assigns an exercise or a question."""
+        """Return whether a chapter assigns an exercise or a question."""
         plan = self.chapter(chapter)
         return (plan.only is None or name in plan.only) and name not in (plan.without or ())
 
@@ -206,7 +206,7 @@ def set_selection(
 
 @contextmanager
 def course_file_or_before(root: Path) -> Iterator[None]:
-    """Put ``course.toml`` back as it was if the block fails: a choice that could not be released is not kept."""
+    """Restore ``course.toml`` if the block fails, so that a choice that could not be released is dropped."""
     path = course_file_path(root)
     before = path.read_bytes() if path.exists() else None
     try:

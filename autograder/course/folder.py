@@ -1,4 +1,4 @@
-"""The course folder: a normal nbgrader course, laid out and configured so that nbgrader and its formgrader work in it."""
+"""Open and create the course folder, an nbgrader course in which nbgrader and its formgrader work, too."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What an exception of a library means to the person at the keyboard, where that person can put it right.
+"""Translate exceptions of libraries to messages for the user, if the user can mend the cause.
 
 An exception that is not here is a mistake in this program, and keeps its traceback.
 """
@@ -119,7 +119,7 @@ def _of_database(error: BaseException, where: object) -> CourseError | None:
 
 
 def _is_database_error(error: BaseException) -> bool:
-    """Whether a database, rather than the way we use it, is at fault: the subclasses for wrong SQL and broken constraints are ours."""
+    """Return whether the database is at fault, and not our SQL or a broken constraint, which have their own subclasses."""
     kinds: list[type[BaseException]] = [sqlite3.OperationalError]
     plain: list[type[BaseException]] = [sqlite3.DatabaseError]
     exceptions = sys.modules.get("sqlalchemy.exc")

@@ -1,4 +1,4 @@
-"""Who is at work in a course: one command at a time releases or grades."""
+"""Lock a course, so that only one command at a time releases or grades."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class InUseError(CourseError):
 
 @contextmanager
 def course_lock(course: Course) -> Iterator[None]:
-    """Be the only one who releases or grades in a course.
+    """Lock a course against other commands that release or grade.
 
     The operating system holds the lock for this process and takes it back when the process ends, in whatever way: it cannot be left over.
 

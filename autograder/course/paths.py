@@ -1,4 +1,4 @@
-"""Which folders a command works on: the project around the current folder, and its course."""
+"""Find the folders of a command: the project around the current folder, and its course."""
 
 from __future__ import annotations
 
@@ -51,11 +51,11 @@ def project_chapters(start: Path | None = None) -> frozenset[str]:
 
 
 def course_folder(named_folder: Path | None = None, start: Path | None = None) -> Path:
-    """Return the course folder that is meant.
+    """Find the course folder.
 
     Args:
-        named_folder: the folder that was named, if one was.
-        start: where to begin to look for one, the current folder by default.
+        named_folder: the folder from the command line, if any.
+        start: the folder to search from; the current folder by default.
 
     Returns:
         The folder that was named; else the nearest upwards that is a course; else ``course/`` in the project. It need not exist.
@@ -79,7 +79,7 @@ def course_folder(named_folder: Path | None = None, start: Path | None = None) -
 
 
 def shell_command(course: Course, *arguments: str) -> str:
-    """Return a command of ours as it has to be typed in the current folder to be about a course.
+    """Return a command line for a course, as it must be typed in the current folder.
 
     Args:
         course: the course.
@@ -94,7 +94,7 @@ def shell_command(course: Course, *arguments: str) -> str:
 
 @contextmanager
 def create_or_open_course(folder: Path) -> Iterator[Course]:
-    """Yield the course in a folder, with nobody else at work in it.
+    """Open the course in a folder under its lock, and create it if it is missing.
 
     It is made if it is missing, and unmade again if the block fails: then nothing has happened.
 
@@ -134,7 +134,7 @@ def _names(folder: Path) -> set[str]:
 
 
 def require_writable(folder: Path, do: str) -> None:
-    """Find out before the work whether a folder can be written.
+    """Check that a folder is writable before the work begins.
 
     Args:
         folder: the folder, which need not exist yet.

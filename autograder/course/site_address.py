@@ -1,4 +1,4 @@
-"""The address at which the course's site is published, as ``html: baseurl:`` in ``_config.yml`` says.
+"""Read the address of the published site from ``html: baseurl:`` in ``_config.yml``.
 
 With it, what a student is told to read again is a link, in the notebook and on feedback pages; without it, it is text.
 """
@@ -49,7 +49,7 @@ def _configured(config: Path, changed: int) -> str:
 
 
 def _is_web_folder(address: object) -> bool:
-    """Whether an address may stand in a student's page: only http(s), with a host, and nothing that a link to a section would break."""
+    """Return whether an address is allowed in a student's page: http(s), with a host, in plain characters."""
     if not isinstance(address, str) or not _PLAIN.fullmatch(address):
         return False
     try:

@@ -1,4 +1,4 @@
-"""Making a feedback page of a graded notebook, as an exporter of nbconvert's."""
+"""Export a graded notebook as a feedback page, through nbconvert."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class LoadGrades(GetGrades):  # type: ignore[misc]
     """Does what nbgrader's GetGrades does with two queries in place of two per cell, and says what still waits for a person."""
 
     def preprocess(self, nb: Any, resources: Any) -> tuple[Any, Any]:
-        """Put scores and comments into the cells, and the totals into the resources."""
+        """Write scores and comments to the cells, and the totals to the resources."""
         metadata = resources["nbgrader"]
         with self.opened(metadata["db_url"]) as gradebook:
             notebook = gradebook.find_submission_notebook(

@@ -1,4 +1,4 @@
-"""What a student is told about a submission: taken from the graded notebook, without hidden tests, hidden inputs or solutions."""
+"""Build a student's feedback page from the graded notebook, without hidden tests, hidden inputs or solutions."""
 
 from __future__ import annotations
 
@@ -137,7 +137,7 @@ class Page:
 
     @property
     def pending(self) -> int:
-        """How many answers wait to be read."""
+        """The number of answers that wait for grading."""
         return sum(part.pending for part in self.parts)
 
     @property
@@ -161,7 +161,7 @@ class Page:
 
 
 def feedback_page(notebook: Any, resources: Any) -> Page:
-    """Return what a student is told.
+    """Return the feedback page of a graded notebook.
 
     Args:
         notebook: the graded notebook, with scores and comments from the gradebook in its cells.
@@ -279,7 +279,7 @@ def _comment(cell: Any) -> str:
 
 
 def _redact_numbers(text: str) -> str:
-    """Take the numbers out of what the student's code said when it failed: under hidden tests they can be hidden inputs."""
+    """Remove the numbers from an error message of student code: with hidden tests they may be hidden inputs."""
     return _NUMBER.sub("…", text) if text.casefold().startswith("it raised") else text
 
 

@@ -1,4 +1,4 @@
-"""Which feedback pages are still what they would be if they were made again, kept in ``COURSE/journal/CHAPTER.pages.json``.
+"""Record which feedback pages are up to date, in ``COURSE/journal/CHAPTER.pages.json``.
 
 To make the pages of a class takes longer than everything else in a run in which nothing has changed. A page's stamp is a hash of all that
 it is made of and a hash of the page; without one, or with another one, the page is made.
@@ -61,23 +61,23 @@ class PageStamps:
         self._now: dict[str, list[str]] = {}
 
     def is_current(self, student: str) -> bool:
-        """Whether a student's page is what it would be if it were made again."""
+        """Return whether a student's page is up to date."""
         stamp = self._known.get(student)
         return stamp is not None and stamp == self._stamp(student)
 
     def record_page(self, student: str) -> None:
-        """Take note of a page that was made, or is current."""
+        """Record a page that was written or is up to date."""
         if stamp := self._stamp(student):
             self._now[student] = stamp
 
     def write(self) -> None:
-        """Keep what was noted. Where that cannot be, all pages are made again the next time."""
+        """Write the stamps. If that fails, the next run writes all pages again."""
         if self._ours:
             with suppress(OSError):
                 write_atomically(self._path, json.dumps(self._known | self._now, indent=0, sort_keys=True).encode())
 
     def failed(self, student: str) -> None:
-        """Take note of a page that could not be made."""
+        """Record a page that could not be written."""
         self._known.pop(student, None)
 
     def _stamp(self, student: str) -> list[str] | None:

@@ -1,4 +1,4 @@
-"""Feedback: one self-contained page per submission, written by nbgrader's own converter to ``feedback/STUDENT/CHAPTER/CHAPTER.html``."""
+"""Write feedback, one self-contained page per submission, with nbgrader's converter to ``feedback/STUDENT/CHAPTER/CHAPTER.html``."""
 
 from __future__ import annotations
 
@@ -95,7 +95,7 @@ def write_feedback(
 
 
 def _convert(config: Any, chapter: str, student: str) -> Problem | None:
-    """Have nbgrader make a page; return what kept it from it."""
+    """Let nbgrader write a page; return the error, if any."""
     log, errors = capture_log()
     coursedir = CourseDirectory(config=config, assignment_id=chapter, student_id=glob.escape(student))
     converter = GenerateFeedback(coursedir=coursedir, config=config, force=True, log=log)

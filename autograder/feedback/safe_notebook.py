@@ -70,7 +70,7 @@ class SafeNotebook(Preprocessor):  # type: ignore[misc]
             self.parent.extra_loaders = [FileSystemLoader(_TEMPLATES), *self.parent.extra_loaders]
 
     def preprocess(self, nb: Any, resources: Any) -> tuple[Any, Any]:
-        """Return a notebook made anew of what is harmless."""
+        """Rebuild a notebook from its harmless parts."""
         cells = [_cell(number, cell) for number, cell in enumerate(nb.cells)]
         language = {"name": "python", "pygments_lexer": "ipython3"}
         return from_dict({**nb, "metadata": {"language_info": language}, "cells": cells}), resources

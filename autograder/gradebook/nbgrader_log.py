@@ -1,4 +1,4 @@
-"""nbgrader's log, kept off the terminal and asked for the cause when something fails."""
+"""Capture nbgrader's log, to keep it off the terminal and to find the cause of a failure."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _gradebook_log = logging.getLogger("tornado.application")
 
 
 class LastErrors(logging.Handler):
-    """Remembers what nbgrader complained about; its exceptions only say that it did.
+    """Records nbgrader's errors, to which its exceptions only refer.
 
     Attributes:
         error: the exception that it had caught when it last complained of one.
@@ -28,12 +28,12 @@ class LastErrors(logging.Handler):
         self._said: list[str] = []
 
     def emit(self, record: logging.LogRecord) -> None:
-        """Remember a record."""
+        """Store a log record."""
         self._said.append(record.getMessage())
         self.error = sys.exc_info()[1] or self.error
 
     def cause(self, error: BaseException) -> str:
-        """Return nbgrader's last word on what failed, or the exception's."""
+        """Return nbgrader's last error message, or the exception's."""
         lines = [line.strip() for text in self._said for line in text.splitlines()]
         causes = [line for line in lines if line.partition(":")[0].endswith(("Error", "Exception", "MissingEntry"))]
         return causes[-1] if causes else f"{type(error).__name__}: {error}"

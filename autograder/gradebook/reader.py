@@ -1,4 +1,4 @@
-"""Looking into a course's gradebook: nothing is made, and nothing is changed."""
+"""Read a course's gradebook without creating or changing anything."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One opened gradebook for all of nbgrader's steps, where each of them opens one of its own, and one transaction for what belongs together.
+"""Share one gradebook connection among nbgrader's steps, and commit each submission in one transaction.
 
 Opening costs more than anything that a step then asks: an engine, a look at every table, a look at the course. nbgrader's steps open their
 gradebook by the name ``Gradebook`` in their module; :func:`with_shared_gradebook` lets the same code find another one under that name.
@@ -41,7 +41,7 @@ class _Unit(Session):  # type: ignore[misc]
     commit_requested = failed = False
 
     def commit(self) -> None:
-        """Note that what was changed so far is to stay."""
+        """Mark the changes so far for the commit."""
         if self.new or self.deleted or any(self.is_modified(row) for row in self._others()):
             self.flush()
         self.commit_requested = True
@@ -51,7 +51,7 @@ class _Unit(Session):  # type: ignore[misc]
                 self.expire(row, counted)
 
     def rollback(self) -> None:
-        """Take back what was changed. What was to stay is lost with it, and so the unit has failed."""
+        """Roll back. Earlier commits of the unit are lost, too, so the unit has failed."""
         self.failed |= self.commit_requested
         super().rollback()
 

@@ -1,4 +1,4 @@
-"""Grading a chapter: every submission gets a grade or a named problem, none stops the others, and a killed run can be resumed."""
+"""Grade a chapter: every submission gets a grade or a named problem, none stops the others, and a killed run can be resumed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which branches of a reference no question runs, by coverage.py."""
+"""Find the branches of a reference that no question runs, by coverage.py."""
 
 from __future__ import annotations
 
@@ -31,8 +31,8 @@ class Branches:
 
 
 def branches_of(exercise: Exercise) -> Branches:
-    """Put all questions, visible and hidden, to the reference, and return which of its branches they run."""
-    from coverage import Coverage  # developers alone have it, and the pages are read without it
+    """Run the reference on all questions, visible and hidden, and return its branches and the missed ones."""
+    from coverage import Coverage  # only developers have it, and the pages are written without it
 
     sheet = exercise.sheet(hidden=True)
     nodes = own_definitions(exercise)

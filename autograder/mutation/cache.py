@@ -1,6 +1,6 @@
-"""Measures that were taken before, by the key of what they depend on: on this machine, in a folder that may be deleted at any time.
+"""Cache measures on this machine by a key of their inputs, in a folder that may be deleted at any time.
 
-Two commands may write at once: a file is written beside its place and moved there, and both would write the same.
+Two commands may write at once: a file is written under a temporary name and renamed, and both write the same.
 """
 
 from __future__ import annotations
@@ -20,18 +20,18 @@ _KEPT_DAYS = 30
 
 
 def read(name: str, key: str) -> Measures | None:
-    """Return the measures of an exercise under a key, if they were kept."""
+    """Return the cached measures of an exercise under a key, or None."""
     path = _path(name, key)
     try:
         measures = from_dict(json.loads(path.read_text(encoding="utf-8")))
-        os.utime(path)  # what is used is kept
-    except (OSError, ValueError, KeyError, TypeError):  # deleted meanwhile, or from another version
+        os.utime(path)  # recently used files stay
+    except (OSError, ValueError, KeyError, TypeError):  # just deleted, or from another version
         return None
     return measures
 
 
 def write(name: str, key: str, measures: Measures) -> None:
-    """Keep the measures of an exercise."""
+    """Write the measures of an exercise to the cache."""
     path = _path(name, key)
     data = json.dumps(to_dict(measures)).encode()
     with staged_file(path, data, at=path.with_name(f"{path.name}.{os.getpid()}.part"), durable=False) as draft:
@@ -39,7 +39,7 @@ def write(name: str, key: str, measures: Measures) -> None:
 
 
 def prune() -> None:
-    """Delete what nobody has asked for in a month."""
+    """Delete measures that were not used for a month."""
     oldest = time.time() - _KEPT_DAYS * 86_400
     for path in FOLDER.glob("*.json*"):
         try:

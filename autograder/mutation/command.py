@@ -1,4 +1,4 @@
-"""What ``python -m autograder.selftest.quality --mutants`` and ``--coverage`` do."""
+"""Run ``python -m autograder.selftest.quality`` with ``--mutants`` or ``--coverage``."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from autograder.parallel import parallel_map
 def run(names: Sequence[str], *, mutants: bool, coverage: bool, toml: bool = False, write: bool = False) -> int:
     """Measure exercises and print what is open; 0 if nothing is, else 1."""
     cache.prune()
-    # A big exercise should not begin last.
+    # A big exercise should not start last.
     order = sorted(names, key=lambda name: len(_source(name)))
     taken = dict(zip(order, parallel_map(_measured, order), strict=True))
     errors = [f"{name}: {text}" for name, text in taken.items() if isinstance(text, str)]
@@ -43,7 +43,7 @@ def _source(name: str) -> str:
 
 
 def _measured(name: str) -> Measures | str:
-    """Return the measures of an exercise, or why there are none: one exercise's fault should not cost the others' time."""
+    """Return the measures of an exercise, or why there are none, so that one failure does not stop the others."""
     try:
         measures = record.measures_of(exercises()[name])
     except CourseError as error:

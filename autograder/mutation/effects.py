@@ -1,6 +1,6 @@
-"""What some operators put into a mutant: a cut gradient, a rounded value. Each notes whether it changed anything.
+"""Provide functions that operators insert into mutants: a cut gradient, a rounded value. Each records whether it had an effect.
 
-A cut where no gradient ever arrives, and a rounding of what is float32 already, are no mutants: they compute the reference's own numbers.
+A cut without any gradient, or a rounding of a float32 value, is no mutant: it computes the reference's numbers.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ def rounded(value: Any) -> Any:
 
 
 def had_an_effect() -> bool:
-    """Whether one of these functions has changed a number or a gradient in this process."""
+    """Return whether one of these functions has changed a number or a gradient in this process."""
     return _state["changed"]
 
 

@@ -1,4 +1,4 @@
-"""Operators on expressions: comparisons, arithmetic, conditions, constants, calls."""
+"""Mutate expressions: comparisons, arithmetic, conditions, constants, calls."""
 
 from __future__ import annotations
 

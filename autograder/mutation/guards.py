@@ -1,4 +1,4 @@
-"""Guards: statements that only refuse wrong input.
+"""Recognise guards: statements that only refuse wrong input.
 
 What an exercise promises about wrong input stands in its docstring under ``Raises``. Where nothing is promised a guard of the reference
 is a courtesy to whoever calls it from a lesson: students need not write it, no question asks for it, and no mutant changes it.
@@ -17,13 +17,13 @@ _CHECKS = ("_check", "_require")
 
 
 def promises_errors(reference: Callable[..., Any]) -> bool:
-    """Whether the docstring of a function, or one of a class and its methods, names an error."""
+    """Return whether the docstring of a function, or one of a class and its methods, names an error."""
     owners = [reference, *vars(reference).values()] if isinstance(reference, type) else [reference]
     return any("Raises:" in (inspect.getdoc(owner) or "") for owner in owners if callable(owner))
 
 
 def is_guard(node: ast.AST) -> bool:
-    """Whether a statement is an ``if`` that ends in ``raise``, or the call of a private function that checks its arguments."""
+    """Return whether a statement is an ``if`` that ends in ``raise``, or a call of a private function that checks its arguments."""
     if isinstance(node, ast.If):
         return not node.orelse and isinstance(node.body[-1], ast.Raise)
     is_call = isinstance(node, ast.Expr) and isinstance(node.value, ast.Call)

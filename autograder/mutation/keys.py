@@ -1,4 +1,4 @@
-"""What the measures of an exercise depend on, as one key: the code of reference, check, engine and operators, without what is only read.
+"""Hash everything that decides an exercise's measures: the code of reference, check, engine and operators, without texts.
 
 Comments, docstrings, the layout, sentences (texts with a blank in them: messages, titles) and the names of local variables in checks and
 engine may change, and nothing runs again. Names in a reference count: what is recorded about it quotes its lines.
@@ -22,7 +22,7 @@ from autograder.static_analysis.definitions import module_source
 from autograder.static_analysis.import_graph import source_files
 
 _PACKAGE = Path(__file__).parents[1]
-# How a verdict is worded decides nothing about who gets which points.
+# The wording of a verdict decides no points.
 _WORDING = {"example.py", "hidden_messages.py", "value_text.py", "verdict.py", "similar_names.py", "stamp.py"}
 _ENGINE = (
     "operators",

@@ -1,4 +1,4 @@
-"""Run something in a process of its own, under limits: a mutant may loop for ever, take all memory, or end its process.
+"""Run a function in a forked process under limits: a mutant may loop for ever, use up memory, or end its process.
 
 Each run is a fork, so that whatever a mutant leaves behind ends with it. The limits are soft against malice: a mutant is our own code with
 one mistake, and no stranger's.
@@ -17,7 +17,7 @@ from autograder.errors import CourseError
 
 TOO_LONG, CRASHED = "ran too long", "crashed"
 
-# How much longer than its share of a processor a process may wait on a machine that others use too.
+# The ratio of wall time to CPU time that a process may use on a busy machine.
 _WAITING = 30
 _LONGEST_TEXT = 1 << 20
 

@@ -1,4 +1,4 @@
-"""Put every mutant of an exercise to its whole check, and see which branches of the reference the questions run."""
+"""Check every mutant of an exercise, and measure the branches of the reference that the questions run."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from autograder.mutation.branches import branches_of
 from autograder.mutation.limits import CRASHED, TOO_LONG, in_fork
 from autograder.mutation.mutants import Mutant, mutants_of, own_definitions, with_definition
 
-# What a mutant may use beside what the reference does: a loop without an end is found soon, and a slow machine kills nobody.
+# A mutant's limits relative to the reference: endless loops end soon, and a slow machine kills no mutant.
 SECONDS, TIMES = 3.0, 10
 MEMORY = 2 << 30
 
@@ -81,7 +81,7 @@ def measure(exercise: Exercise) -> Measures:
 
 
 def _branches(exercise: Exercise, seconds: float) -> tuple[int, tuple[str, ...]]:
-    """Return how many branches there are, and those that are missed. To be traced is for a process of its own."""
+    """Return the number of branches, and the missed ones, from a traced process."""
 
     def traced() -> str:
         branches = branches_of(exercise)

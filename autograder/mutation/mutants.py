@@ -1,4 +1,4 @@
-"""The mutants of an exercise: which definitions are changed, and what a changed one is called by."""
+"""Generate the mutants of an exercise: choose the definitions to change, and rebuild the reference with a changed one."""
 
 from __future__ import annotations
 

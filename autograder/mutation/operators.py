@@ -1,4 +1,4 @@
-"""The operators: every way in which a definition is changed in one place.
+"""Apply the mutation operators: change a definition in one place.
 
 Left out on purpose, because no check can or should see them: the text of an error and what is computed for it, annotations, ``assert``
 (it says what the code itself guarantees), ``strict=`` of ``zip``, the order of arguments that may be exchanged (``maximum(a, b)``), and

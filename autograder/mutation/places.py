@@ -1,4 +1,4 @@
-"""Where a node hangs in a syntax tree, and what a tree is with another node in its place."""
+"""Replace a node in a syntax tree."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ Change: TypeAlias = tuple[str, Any, str]
 
 @dataclass(frozen=True)
 class Place:
-    """Where a node hangs in the tree."""
+    """The position of a node in a tree."""
 
     node: ast.AST
     owner: ast.AST
@@ -31,7 +31,7 @@ class Place:
             setattr(self.owner, self.field, changed)
 
     def changed(self, tree: ast.Module, new: Any) -> str:
-        """Return the tree's code with a node in this one's place; the tree stays as it is."""
+        """Return the tree's code with this node replaced; the tree is unchanged."""
         before = getattr(self.owner, self.field)
         self.put(new)
         try:

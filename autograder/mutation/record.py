@@ -1,4 +1,4 @@
-"""What is committed: the measures of every exercise with their key, so that nobody has to take them again who has changed nothing.
+"""Read and write the committed measures of every exercise with their keys, so that unchanged exercises are not measured again.
 
 ``docs/grader-quality/mutants.json`` has an exercise per line, so that changes of two exercises merge. ``open.json`` beside it says how many
 survivors of an exercise are neither killed nor explained yet; its numbers may only shrink, and a test compares them with what is found.
@@ -49,7 +49,7 @@ def equivalents_of(exercise: Exercise) -> tuple[Equivalent, ...]:
 
 
 def matches(exercise: Exercise, survivor: Survivor, entry: Equivalent) -> bool:
-    """Whether an entry speaks of a survivor."""
+    """Return whether an entry describes a survivor."""
     described = (entry.of or exercise.name, " ".join(entry.line.split()), entry.before, entry.after)
     return described == (survivor.of, " ".join(survivor.line.split()), survivor.before, survivor.after)
 
@@ -61,12 +61,12 @@ def unexplained(exercise: Exercise, measures: Measures) -> list[Survivor]:
 
 
 def stale(exercise: Exercise, measures: Measures) -> list[Equivalent]:
-    """Return the entries that speak of no survivor: the mutant is killed by now, or the line has changed."""
+    """Return the entries without a survivor: the mutant is killed, or the line has changed."""
     return [e for e in equivalents_of(exercise) if not any(matches(exercise, s, e) for s in measures.survivors)]
 
 
 def opened() -> Mapping[str, int]:
-    """Return how many unexplained survivors each exercise still has."""
+    """Return the number of unexplained survivors of each exercise."""
     return {name: int(number) for name, number in _lines(OPEN).items()}
 
 

@@ -1,4 +1,4 @@
-"""Operators on statements: conditions, errors, statements dropped, modes of autograd, and what is added to a value."""
+"""Mutate statements: conditions, errors, dropped statements, modes of autograd, and functions applied to a value."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tables as CSV files in which a spreadsheet finds text and numbers, and no formulas.
+"""Write CSV files in which a spreadsheet finds text and numbers but no formulas.
 
 As OWASP's page on CSV injection says: every cell is quoted, and text that a spreadsheet would take for a formula gets an apostrophe in
 front (https://owasp.org/www-community/attacks/CSV_Injection).
@@ -50,7 +50,7 @@ def safe_cell(value: object) -> object:
 
 
 def _is_formula(text: str, begin: int) -> bool:
-    """Whether text from some place on would be a formula, if a cell began there."""
+    """Return whether text from a position on would be a formula if a cell began there."""
     if begin == 0 and text[0] in _CONTROL:
         return True
     # At most one sign is looked at behind what cannot be seen, so that this takes no longer than the text is long.

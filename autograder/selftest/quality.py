@@ -68,7 +68,7 @@ class MistakeResult:
 
 @dataclass(frozen=True)
 class Quality:
-    """How well the check of one exercise grades.
+    """The quality of one exercise's check.
 
     Attributes:
         exercise: name of the exercise.

@@ -1,4 +1,4 @@
-"""What an answer may import and call without a remark: short lists, kept as data."""
+"""List the names that an answer may import and call without a remark."""
 
 from __future__ import annotations
 

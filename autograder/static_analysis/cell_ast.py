@@ -1,4 +1,4 @@
-"""A student's code cells as Python's parser sees them: read once for all who look through them, never run.
+"""Parse students' code cells, without running them.
 
 This runs outside the sandbox, on texts that students choose. It protects against:
 

@@ -1,4 +1,4 @@
-"""What a code cell defines and checks, read from its text and never run."""
+"""Find the names that a code cell defines and checks, without running it."""
 
 from __future__ import annotations
 
@@ -173,7 +173,7 @@ def imports_from_course(source: str) -> bool:
 
 
 def _without_magics(text: str) -> str:
-    """Put a statement that does nothing in the place of every line that is IPython's own."""
+    """Replace every line of IPython's syntax by a statement without effect."""
     return "\n".join(_plain_line(line) for line in text.split("\n"))
 
 

@@ -322,11 +322,11 @@ def indented(lines: Sequence[str], function: Function) -> list[str]:
 
 
 def is_private(name: str) -> bool:
-    """Whether a name is a module's own affair: one underscore before it, not two."""
+    """Return whether a name is private to its module: one leading underscore, not two."""
     return name.startswith("_") and not name.startswith("__")
 
 
 def returns_none(node: Definition) -> bool:
-    """Whether a function is declared to return None, and so can only check."""
+    """Return whether a function is declared to return None, and so can only check."""
     returns = getattr(node, "returns", None)
     return isinstance(returns, ast.Constant) and returns.value is None

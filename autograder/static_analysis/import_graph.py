@@ -1,4 +1,4 @@
-"""Which files of the project a module runs, found from its import statements without running anything."""
+"""Find the project files that a module runs, from its import statements."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which names a piece of code takes from its module, and which it gives: enough of Python's scopes to move code safely."""
+"""Find the names that code reads from its module and those that it binds, to move code safely."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A hint for the lecturer: what a submission imports and reaches for that no exercise needs.
+"""Find imports and names in a submission that no exercise needs, as a hint for the lecturer.
 
 It is read from the text, so it proves nothing, costs nothing and says nothing to the student. What is forbidden is refused where it runs
 (:mod:`autograder.checking.refusal`). The lists are in :mod:`autograder.static_analysis.allow_list`. One look at each node: the time grows
@@ -18,7 +18,7 @@ _MOST, _BUDGET = 30, 1_000_000
 
 
 def find_suspicious(sources: Sequence[str]) -> tuple[str, ...]:
-    """Return the names of what a submission reaches for that is on no list, in order, each once.
+    """Return the names that a submission uses and no list allows, in order, without repetitions.
 
     Args:
         sources: the student's code cells. One that Python cannot parse cannot run either, and says nothing.

@@ -1,4 +1,4 @@
-"""What the checks of the cells and of their runs share: weights, single steps, and padding."""
+"""Share weights, single steps and padding among the checks of cells and their runs."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def one_step(draw: Draw, gates: int, sizes: tuple[int, ...] = (), *, other_gates
 def rows_beside_the_numbers(
     step: Maker, many_examples: Callable[[Draw, int], Case], other_weights: Maker, *others: Maker
 ) -> list[Row]:
-    """What every cell is asked beside its numbers; ``others`` are more cases that are errors."""
+    """Return the rows of every cell besides its numbers; ``others`` are further cases of errors."""
     return [
         rows.precision(0.5, step),
         rows.inputs_kept(0.5, step),

@@ -1,4 +1,4 @@
-"""What the exercises of chapter 03 share: queries, keys, values and masks, and what computes attention ready-made."""
+"""Share queries, keys, values and masks, and the names of ready-made attention functions, among the checks of chapter 03."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def unbatched(draw: Draw) -> Case:
 
 
 def masked(draw: Draw) -> Case:
-    """With a mask of its own for every example, in which every query may attend to something."""
+    """With a separate mask for every example, in which every query may attend to some key."""
     case = batch(draw)
     return case.with_arguments(mask=draw.mask(*pairs(case)))
 

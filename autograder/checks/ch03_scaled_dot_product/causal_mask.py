@@ -17,7 +17,7 @@ def length(draw: Draw) -> Case:
 
 
 def long_text(draw: Draw) -> Case:
-    """A length for which nobody has a mask made beforehand."""
+    """A length that no ready-made mask has."""
     return Case({"T": draw.unseen(60, 80)})
 
 

@@ -1,4 +1,4 @@
-"""The check of ``padding_mask``: nobody may attend to what stands behind a sequence's end."""
+"""The check of ``padding_mask``: no query may attend to positions beyond a sequence's end."""
 
 from __future__ import annotations
 

@@ -9,7 +9,7 @@ from tfcourse import multihead
 
 
 def outputs_of_heads(draw: Draw) -> Case:
-    """What the heads hand over, and an output map without a bias."""
+    """The outputs of the heads, and an output map without a bias."""
     b, h, t, dh, d = draw.sizes(5, low=3)  # with two heads, H - 1 would be 1
     return Case({"head_outputs": draw.normal(b, h, t, dh), "o_weight": draw.normal(d, h * dh)})
 

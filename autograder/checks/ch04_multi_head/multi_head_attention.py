@@ -106,7 +106,7 @@ def indivisible_model(draw: Draw) -> Case:
 
 
 def errors(points: float, *, title: str) -> rows.Row:
-    """What is refused when the layer is called, and a width that is refused as soon as the layer is made."""
+    """Return the row of errors: those of a call, and a width that the constructor must refuse."""
 
     def probes(draw: Draw) -> list[Probe]:
         case = draw.case(indivisible_model)

@@ -68,7 +68,7 @@ def in_groups(draw: Draw) -> Case:
 
 
 def a_row(draw: Draw) -> Case:
-    """One row in the place of a table, which would be added at every place."""
+    """One row instead of a table, which would be added at every position."""
     return Case({"x": draw.normal(2, 4, 4), "positions": draw.normal(4)})
 
 
@@ -78,7 +78,7 @@ def a_table_for_each(draw: Draw) -> Case:
 
 
 def integers(draw: Draw) -> Case:
-    """Tokens in the place of their vectors."""
+    """Tokens instead of their vectors."""
     return placed(draw).with_arguments(x=draw.integers(0, 9, 2, 3, 4), positions=draw.normal(5, 4))
 
 

@@ -108,7 +108,7 @@ def one_target_less(draw: Draw) -> Case:
 
 
 def everything_smoothed(draw: Draw) -> Case:
-    """A share that is none."""
+    """An invalid share."""
     return whole_sentences(draw).with_arguments(label_smoothing=1.5)
 
 

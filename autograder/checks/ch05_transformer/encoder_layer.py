@@ -66,7 +66,7 @@ def hardly_dropped(draw: Draw) -> Case:
 
 
 def without_dropout(draw: Draw) -> Case:
-    """Training, in which nothing is dropped unless it is asked for."""
+    """Training mode, in which dropout is 0 by default."""
     return replace(encoder(draw), training=True)
 
 

@@ -43,7 +43,7 @@ def larger(draw: Draw, size: int) -> Case:
 
 
 def unknown_activation(draw: Draw) -> Case:
-    """An activation that nobody has promised."""
+    """An unknown activation."""
     case = network(draw)
     return replace(case, init={**(case.init or {}), "activation": "tanh"})
 

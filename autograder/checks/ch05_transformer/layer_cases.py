@@ -1,4 +1,4 @@
-"""What the checks of the two layers and of the Transformer share: sizes, and cases with other options."""
+"""Share sizes, and cases with other options, among the checks of the two layers and of the Transformer."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def with_options(case: Case, **options: object) -> Case:
 
 
 def drop_everything(case: Case) -> Case:
-    """Return the case while training, with a dropout that drops everything: what is left shows where it was applied."""
+    """Return the case in training mode with a dropout of 1: the remaining values show where it was applied."""
     return replace(with_options(case, dropout=1.0), training=True)
 
 

@@ -13,7 +13,7 @@ from tfcourse import layers
 
 
 def _apart(draw: Draw, *shape: int) -> Tensor:
-    """Rows whose numbers lie apart: where they are nearly equal, rounding decides how large their variance is, and who is right."""
+    """Rows with distinct numbers: for nearly equal ones, rounding decides their variance and so the right answer."""
     grid = torch.linspace(-2.0, 2.0, shape[-1])
     return grid[draw.permutation(shape[-1])] + draw.normal(*shape, scale=0.5)
 

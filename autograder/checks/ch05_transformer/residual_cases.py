@@ -7,7 +7,7 @@ import torch
 from autograder.checking.draw import Case, Draw
 from autograder.checking.props import Perceptron
 
-# So small that practically nothing is dropped; in float64 it still shows whether what is kept is divided by 1 - p.
+# So small that almost nothing is dropped; in float64 the division of the other values by 1 - p still shows.
 NEXT_TO_NOTHING = 1e-7
 
 
@@ -28,12 +28,12 @@ def one_row(draw: Draw) -> Case:
 
 
 def all_dropped(draw: Draw) -> Case:
-    """A dropout that drops everything: what is left shows where it was applied."""
+    """A dropout of 1: the remaining values show where it was applied."""
     return wrapped(draw).with_arguments(dropout=1.0)
 
 
 def hardly_dropped(draw: Draw) -> Case:
-    """A dropout that drops practically nothing, and divides what it keeps."""
+    """A dropout that drops almost nothing, and divides the other values."""
     return wrapped(draw).to(torch.float64).with_arguments(dropout=NEXT_TO_NOTHING)
 
 

@@ -1,4 +1,4 @@
-"""What the checks of a training step and of a training loop are given: a small model, its optimiser, and batches with padding."""
+"""Provide a small model, its optimiser and batches with padding for the checks of a training step and a training loop."""
 
 from __future__ import annotations
 

@@ -60,7 +60,7 @@ def steps_with_adam(draw: Draw) -> Case:
 
 
 def steps_at_rates(draw: Draw) -> Case:
-    """Every step has a rate of its own."""
+    """Every step has a different rate."""
     case = some_steps(draw, steps=4)
     first = 0.3 + float(draw.integers(1, 9)) / 10
     return replace(case, props={**(case.props or {}), "learning_rate": _rates(first, first / 3, 2 * first, first / 5)})

@@ -1,4 +1,4 @@
-"""What the checks of training share: targets with padding, and the ready-made losses that an exercise may not call."""
+"""Share targets with padding, and the names of forbidden ready-made losses, among the checks of training."""
 
 from __future__ import annotations
 

@@ -122,7 +122,7 @@ def mixed_up_the_other_way(draw: Draw) -> Case:
 
 
 def unknown_positions(draw: Draw) -> Case:
-    """A kind of positions that nobody has promised."""
+    """An unknown kind of positions."""
     return replace(with_options(tied(draw), positions="rotary"), state=None)
 
 

@@ -30,7 +30,7 @@ def short_rows(draw: Draw) -> Case:
 
 
 def rows_of_zeros(draw: Draw) -> Case:
-    """Two rows are zero, and one of them is asked for."""
+    """Two rows are zero, and one of them is the query."""
     weight = draw.normal(6, 3)
     weight[1] = weight[4] = 0
     return Case({"weight": weight, "ids": torch.tensor([4, 0, 5])})
@@ -63,7 +63,7 @@ COSINE_SIMILARITIES = Exercise(
             title="The length of a row does not matter, not even a very small one.",
             without=("weight",),
         ),
-        # What the gradient by a row of zeros is, is a matter of definition: it is asked for nowhere.
+        # The gradient by a row of zeros is a matter of definition, so no question asks for it.
         rows.numbers(
             0.75, rows_of_zeros, name="zeros", title="A row of zeros has the cosine 0 with every row.", gradients=False
         ),

@@ -1,4 +1,4 @@
-"""What the checks of tokenisation share: words, counts and vocabularies drawn from a seed."""
+"""Draw words, counts and vocabularies from a seed for the checks of tokenisation."""
 
 from __future__ import annotations
 

@@ -38,7 +38,7 @@ def many_words(draw: Draw) -> Case:
 
 
 def equal_pairs(draw: Draw) -> Case:
-    """Pairs that are equally common: the order of the vocabulary decides, and what is new comes last in it.
+    """Equally common pairs: the order of the vocabulary decides, and new symbols come last in it.
 
     Of two pairs that tie, the one that does not win is met first. The earliest letter of all is in a rare pair.
     """

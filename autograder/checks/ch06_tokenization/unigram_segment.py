@@ -54,7 +54,7 @@ def long_text(draw: Draw) -> Case:
 
 
 def very_long_text(draw: Draw) -> Case:
-    """A text that has more cuts than anybody can try. No letter follows itself, or aa, a and a, aa would be equally good."""
+    """A text with too many segmentations to try. No letter follows itself, or aa, a and a, aa would be equally good."""
     pieces = [*"abcdef", *drawn_words(draw, "abcdef", (2,) * 12 + (3,) * 6)]
     moves = draw.normal(len(pieces), scale=0.5, dtype=torch.float64).tolist()
     scores = {piece: move - 3 - len(piece) for piece, move in zip(pieces, moves, strict=True)}

@@ -62,7 +62,7 @@ def own_unknown(draw: Draw) -> Case:
 
 
 def _signs(draw: Draw) -> tuple[str, str]:
-    """A prefix, and a word for what is unknown."""
+    """A prefix, and an unknown token."""
     return "@~+_"[int(draw.integers(0, 4))], f"<{drawn_word(draw, 'nopqrst', 4)}>"
 
 

@@ -1,4 +1,4 @@
-"""The check of ``contrastive_scores``: what is likely, less what was said before."""
+"""The check of ``contrastive_scores``: probability minus similarity to earlier tokens."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the checks of the samplers share: logits at which no cut-off is a matter of rounding, and the rows that all of them have."""
+"""Share logits whose cut-off does not depend on rounding, and common rows, among the checks of the samplers."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def logits_for(draw: Draw, sampler: Sampler, parameters: Parameters, *shape: int
 
 
 def is_robust(sampler: Sampler, parameters: Parameters, logits: Tensor) -> bool:
-    """Whether a little more or less of any parameter, or of the logits, changes nothing about which tokens are kept."""
+    """Return whether small changes of any parameter, or of the logits, keep the same tokens."""
     allowed = sampler(logits, **parameters) > -torch.inf
     others = [{**parameters, name: value * by} for by in (0.99, 1.01) for name, value in _shares(parameters)]
     filtered = [sampler(logits, **other) for other in others]

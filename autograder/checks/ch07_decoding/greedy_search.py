@@ -37,7 +37,7 @@ def other_signs(draw: Draw) -> Case:
 
 
 def end_in_the_prompt(draw: Draw) -> Case:
-    """A prompt may hold the token that ends texts; only what is written ends one."""
+    """A prompt may contain the end token; only a generated one ends a text."""
     case = _case(draw, None, 2, steps=4)
     prompt = case.arguments["prompt"].clone()
     prompt[:, 0] = 2

@@ -13,7 +13,7 @@ def _case(draw: Draw, **options: float | str) -> Case:
 
 
 def power(draw: Draw) -> Case:
-    """The kind that is used unless another is asked for."""
+    """The default kind."""
     return _case(draw)
 
 

@@ -1,4 +1,4 @@
-"""The check of ``min_p``: what is not much less probable than the best."""
+"""The check of ``min_p``: keep tokens that are not much less probable than the best."""
 
 from __future__ import annotations
 

@@ -53,7 +53,7 @@ def exactly(draw: Draw) -> Case:
         seed = int(draw.integers(1, 10**6))
         p = torch.softmax(case.arguments["logits"], dim=-1)
         drawn, single = (torch.multinomial(q, 1, generator=torch.Generator().manual_seed(seed)) for q in (p, p.float()))
-        # Not the best token in every row, and the same ones for those who compute in single precision.
+        # Not the best token in every row, and the same tokens in float32.
         if bool((p.gather(1, drawn) < 0.5).any()) and torch.equal(drawn, single):
             return replace(case, props={"generator": {"kind": "Generator", "init": {"seed": seed}}})
 

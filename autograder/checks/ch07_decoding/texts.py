@@ -1,4 +1,4 @@
-"""What the checks of penalties share: logits, and texts in which tokens come once, often, and not at all."""
+"""Share logits, and texts in which tokens occur once, often or never, among the checks of penalties."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The check of ``top_n_sigma``: what is few standard deviations below the best."""
+"""The check of ``top_n_sigma``: keep tokens within a few standard deviations below the best."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the checks of searches share: language models that are tables, made so that it matters how a search goes."""
+"""Share table-based language models, on which different searches give different texts, among the checks of searches."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def built(prop: Prop) -> TokenTable:
 
 
 def stories(draw: Draw, ends: Sequence[int | None], *, eos: int = EOS, places: int = 8) -> tuple[Tensor, Prop]:
-    """A prompt of two tokens for each text, (B, 2), and a model in which each text takes a way of its own.
+    """Return a prompt of two tokens for each text, (B, 2), and a model in which each text follows a different path.
 
     At each place all texts stand on different tokens, and one next token is the likeliest. At a place beyond its end a text
     would go on to a token that is neither padding nor `eos`.
@@ -49,7 +49,7 @@ def stories(draw: Draw, ends: Sequence[int | None], *, eos: int = EOS, places: i
         for text, end in enumerate(ends):
             following = eos if end == position else ways[position + 1][text]
             row = logits[position, ways[position][text]]
-            row[following] = row.max() + 1  # the likeliest, but far from sure: who draws a token takes another one soon
+            row[following] = row.max() + 1  # the likeliest, but far from certain: sampling soon draws another one
     prompt = torch.stack([torch.tensor(ways[0]), torch.tensor(ways[1])], dim=1)
     return prompt, table_prop(logits)
 

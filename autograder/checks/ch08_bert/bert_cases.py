@@ -1,4 +1,4 @@
-"""What the checks of BERT's parts share: sizes, tokens, segments and padding."""
+"""Share sizes, tokens, segments and padding among the checks of BERT's parts."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def without_dropout(case: Case) -> Case:
 
 
 def all_dropped(case: Case) -> Case:
-    """The same in training, with everything dropped: what is left shows where it was applied."""
+    """The same in training mode with a dropout of 1: the remaining values show where it was applied."""
     return replace(case, init={**(case.init or {}), "dropout": 1.0}, training=True)
 
 

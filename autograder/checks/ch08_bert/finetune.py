@@ -88,7 +88,7 @@ def of_groups(draw: Draw) -> Case:
 
 
 def _in_their_modes(draw: Draw) -> list[Probe]:
-    """Ask for losses and weights, and not in which mode model and head are left: who puts the modes back is right as well."""
+    """Ask for losses and weights, and not for the final mode of model and head: restoring the modes is right, too."""
     probes = []
     for maker in (examined_before, frozen_after_training, frozen_with_an_examined_head):
         case = draw.case(maker)

@@ -18,7 +18,7 @@ B, T = 4, 24
 
 
 def _has_all_kinds(tokens: Tensor, seen: Tensor, labels: Tensor) -> bool:
-    """Whether, among the chosen places, some are masked, some random and some left, and no two rows are alike."""
+    """Return whether some chosen positions are masked, some random and some unchanged, and no two rows are equal."""
     chosen = labels != -100
     masked, unchanged = chosen & (seen == MASK), chosen & (seen == tokens)
     other = chosen & ~masked & ~unchanged

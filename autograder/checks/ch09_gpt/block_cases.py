@@ -1,4 +1,4 @@
-"""What the checks of attention, of the block and of the model share."""
+"""Share cases among the checks of attention, of the block and of the model."""
 
 from __future__ import annotations
 

@@ -22,7 +22,7 @@ V, B, T, STEPS = 7, 3, 4, 8
 MISTAKES = MistakeFile(Path(__file__).with_suffix(".toml"), gpt.generate)
 ABOUT_THE_CACHE = ("whole text beside the cache", "cache lost")
 ABOUT_THE_CHAIN = ("chain not used", "chain sees the prompt only", "chain in reverse")
-# Samplers that do not commute: what is cut before the temperature is another share than after it.
+# Samplers that do not commute: a cut before the temperature keeps other tokens than one after it.
 CHAIN = [("top_p", {"p": 0.75}), ("temperature", {"t": 1.8}), ("repetition_penalty", {"penalty": 1.6})]
 
 

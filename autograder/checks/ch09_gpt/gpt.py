@@ -34,7 +34,7 @@ def beginning(draw: Draw, **options: Any) -> Case:
 
 
 def going_on(draw: Draw) -> Case:
-    """Several tokens behind others, in training: unless it is asked for, dropout drops nothing."""
+    """Several tokens after others, in training mode: dropout is 0 by default."""
     cache = [(draw.normal(B, 2, P, D // 2), draw.normal(B, 2, P, D // 2)) for _ in range(2)]
     return replace(beginning(draw, n_heads=2).with_arguments(cache=cache), training=True)
 

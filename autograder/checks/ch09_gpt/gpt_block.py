@@ -30,7 +30,7 @@ def going_on(draw: Draw) -> Case:
 
 
 def one_more(draw: Draw) -> Case:
-    """One token behind others, in training: unless it is asked for, dropout drops nothing."""
+    """One token after others, in training mode: dropout is 0 by default."""
     past = tuple(draw.normal(B, 2, P, D // 2) for _ in range(2))
     return replace(beginning(draw, 2).with_arguments(x=20 * draw.normal(B, 1, D), past=past), training=True)
 

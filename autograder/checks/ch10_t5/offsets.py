@@ -1,4 +1,4 @@
-"""What the checks of relative positions share."""
+"""Share cases among the checks of relative positions."""
 
 from __future__ import annotations
 

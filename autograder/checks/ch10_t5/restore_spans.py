@@ -12,7 +12,7 @@ from tfcourse import t5
 
 
 def in_order(draw: Draw) -> Case:
-    """What `corrupt_spans` has made."""
+    """An output of `corrupt_spans`."""
     lengths = runs(draw)
     source, target = t5.corrupt_spans(text(draw, sum(lengths)), noise(lengths), SENTINELS)
     return Case({"source": source, "target": target, "sentinels": list(SENTINELS)})
@@ -71,7 +71,7 @@ def one_missing(draw: Draw) -> Case:
 
 
 def more_than_asked(draw: Draw) -> Case:
-    """A model has begun without a sentinel, and has written a span that nobody asked for."""
+    """A model's text begins without a sentinel and contains a superfluous span."""
     before, behind, early, span, more = _parts(draw, [*_short(draw, 3), 1, *_short(draw, 1)])
     return _written([*before, 90, *behind], [*early, 90, *span, 91, *more])
 

@@ -1,4 +1,4 @@
-"""What the checks of spans share: texts, masks of hidden spans, sentinels."""
+"""Share texts, masks of hidden spans and sentinels among the checks of spans."""
 
 from __future__ import annotations
 

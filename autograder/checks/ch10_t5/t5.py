@@ -61,7 +61,7 @@ def encoding(case: Case) -> Case:
 
 
 def encoder(draw: Draw) -> Case:
-    """What the encoder gives."""
+    """The output of the encoder."""
     return encoding(model(draw))
 
 
@@ -77,12 +77,12 @@ def padded_encoder(draw: Draw) -> Case:
 
 
 def untied(draw: Draw) -> Case:
-    """An output matrix of its own."""
+    """A separate output matrix."""
     return model(draw, tie_weights=False)
 
 
 def gated(draw: Draw) -> Case:
-    """A gate and an output matrix of its own: version 1.1."""
+    """A gate and a separate output matrix: version 1.1."""
     return model(draw, gated=True, tie_weights=False)
 
 

@@ -80,7 +80,7 @@ def decoder_hardly_dropped(draw: Draw) -> Case:
 
 
 def without_dropout(draw: Draw) -> Case:
-    """Training, in which nothing is dropped unless it is asked for."""
+    """Training mode, in which dropout is 0 by default."""
     return replace(decoder(draw), training=True)
 
 

@@ -28,7 +28,7 @@ def gated(draw: Draw) -> Case:
 
 
 def untied(draw: Draw) -> Case:
-    """An output matrix of its own."""
+    """A separate output matrix."""
     return any_sizes(draw).with_arguments(tied=False)
 
 

@@ -22,7 +22,7 @@ def streams(draw: Draw) -> Case:
 
 
 def padded(draw: Draw) -> Case:
-    """Padding in both, in training: nothing is dropped unless it is asked for."""
+    """Padding in both, in training mode: dropout is 0 by default."""
     case = streams(draw).with_arguments(text_mask=draw.mask(2, 5)[:, None], image_mask=draw.mask(2, 7)[:, None])
     return replace(case, training=True)
 

@@ -35,7 +35,7 @@ def _greedy(cost: Tensor) -> list[int]:
 
 
 def _is_telling(picture: tuple[Tensor, Tensor, Tensor, Tensor], weights: dict[str, float]) -> bool:
-    """Whether each of the three parts of the cost, and the weights that are given, change the matching; to be greedy does not."""
+    """Return whether each part of the cost, and the weights, change the matching, and greedy matching gives the same one."""
     cost_with = partial(beyond.matching_cost, *picture)
     cost = cost_with(**weights)
     best = beyond.assign(cost).tolist()
@@ -82,7 +82,7 @@ def weighted(draw: Draw) -> Case:
 
 
 def contested(draw: Draw) -> Case:
-    """Both objects are nearest to the same prediction: what is cheapest for the first is not cheapest for both."""
+    """Both objects are nearest to the same prediction: the cheapest match for the first is not the cheapest for both."""
     case = _case(draw, 3, (2,), kinds=2)
     nudge = 0.004 * draw.normal(3, 4)
     boxes = torch.tensor([[0.5, 0.5, 0.2, 0.2], [0.62, 0.5, 0.2, 0.2], [0.2, 0.9, 0.3, 0.1]]) + nudge

@@ -1,4 +1,4 @@
-"""The check of ``matching_cost``: what it costs to hold a prediction responsible for an object."""
+"""The check of ``matching_cost``: the cost of matching a prediction with an object."""
 
 from __future__ import annotations
 

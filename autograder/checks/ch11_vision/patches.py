@@ -1,4 +1,4 @@
-"""What the checks of cutting pictures and putting them together share."""
+"""Share cases among the checks of splitting images into patches and joining them."""
 
 from __future__ import annotations
 

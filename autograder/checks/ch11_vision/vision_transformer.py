@@ -40,7 +40,7 @@ def as_many_patches(draw: Draw) -> Case:
 
 
 def no_dropout_asked_for(draw: Draw) -> Case:
-    """In training, where nothing is dropped unless it is asked for."""
+    """In training mode, where dropout is 0 by default."""
     return replace(model(draw), training=True)
 
 
@@ -67,7 +67,7 @@ def drawn(draw: Draw, name: str) -> Case:
 
 
 def _as_drawn(draw: Draw) -> list[Probe]:
-    """Ask for the parameters by their names: the order in which the parts are drawn is nobody's business."""
+    """Ask for the parameters by name, because the order of their initialisation is free."""
     names = ("class_token", "position_table")
     return [Probe((drawn(draw, name).request(),), "spread", {"dim": 0}) for name in names]
 

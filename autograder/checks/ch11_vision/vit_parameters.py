@@ -22,7 +22,7 @@ def of_base(draw: Draw) -> Case:
 
 
 def no_head(draw: Draw) -> Case:
-    """A model that gives states in the place of classes."""
+    """A model that returns states instead of classes."""
     return any_sizes(draw).with_arguments(n_classes=None)
 
 

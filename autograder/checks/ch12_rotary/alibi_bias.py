@@ -1,4 +1,4 @@
-"""The check of ``alibi_bias``: what is added to the scores for the distance."""
+"""The check of ``alibi_bias``: the bias of the scores by distance."""
 
 from __future__ import annotations
 

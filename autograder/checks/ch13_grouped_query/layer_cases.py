@@ -1,4 +1,4 @@
-"""What the checks of chapter 13's layers share: frequencies, and pasts."""
+"""Share frequencies and caches among the checks of chapter 13's layers."""
 
 from __future__ import annotations
 
