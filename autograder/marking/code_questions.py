@@ -108,7 +108,8 @@ class ChapterReader:
         exercises = [exercise for exercise in self.exercises() if name in ("", exercise.name)]
         if not exercises:
             return []
-        code, marks = self.graded_code(), read_marks(self.course, self.chapter)
+        cells = {cell for exercise in exercises for cell in (exercise.name, f"test_{exercise.name}")}
+        code, marks = self.graded_code(), read_marks(self.course, self.chapter, cells)
         return [_code_question(exercise, code, marks) for exercise in exercises]
 
 
