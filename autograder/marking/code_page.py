@@ -61,7 +61,7 @@ class CodeGroup:
         members: the members.
         rows: what failed, rows with one message together.
         diagnoses: explanations of known mistakes.
-        error: why there is no verdict, if there is none.
+        error: why there is no failed row, if there is none.
         follows_from: exercises whose mistakes these answers inherit.
         lost_points: points that the members lost together.
         scores: what the check gave, as text.
@@ -138,15 +138,16 @@ def _shown(
     pseudonyms: Pseudonyms,
 ) -> CodeGroup:
     verdict = verdicts.get(group.representatives[0].student)
+    rows = failed_rows(verdict)
     states = {(answer.state.points, answer.state.comment) for answer in members}
     points, comment = next(iter(states)) if len(states) == 1 else (None, None)
     return CodeGroup(
         name=name,
         key=group.key,
         members=tuple(_member(question, answer, labels[answer.student], pseudonyms) for answer in members),
-        rows=failed_rows(verdict),
+        rows=rows,
         diagnoses=tuple(visible(diagnosis.explanation) for diagnosis in verdict.diagnoses) if verdict else (),
-        error="" if verdict else visible(group.representatives[0].message[:2000]),
+        error="" if rows else visible(group.representatives[0].message[:2000]),
         follows_from=group.follows_from,
         lost_points=group.lost_points,
         scores=_scores(members),

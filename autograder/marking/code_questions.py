@@ -11,13 +11,25 @@ from pathlib import Path
 
 from autograder.course.folder import Course
 from autograder.marking.behaviour_groups import BehaviourGroup, CodeAnswer, group_answers, read_code_answers
-from autograder.marking.questions import Answer, MarkRows, Question, folded, read_marks, read_questions, source_text
+from autograder.marking.questions import (
+    Answer,
+    MarkRows,
+    Question,
+    folded,
+    notebook_cells,
+    read_marks,
+    read_questions,
+    source_text,
+)
 from autograder.record.results import GradeResult, read_results
 from autograder.submission.manifest import Manifest, SourceCell, released_manifest
 
 _HEADING = re.compile(r"^#{1,6}[ \t]+(\S[^\n]*)$", re.MULTILINE)
 _MARKUP = re.compile(r"[`*]|\{#[^{}]*\}")
 _MARKER = re.compile(r"^[ \t]*### (?:BEGIN|END) SOLUTION[ \t]*\n?", re.MULTILINE)
+
+# Said of a group that no row of the check explains.
+WAITING = "These answers changed after a person gave them points, or grading them needs a person. Give the points that hold now."
 
 
 @dataclass(frozen=True)
@@ -108,37 +120,65 @@ class ChapterReader:
         exercises = [exercise for exercise in self.exercises() if name in ("", exercise.name)]
         if not exercises:
             return []
-        code, marks = self.graded_code(), read_marks(self.course, self.chapter)
-        return [_code_question(exercise, code, marks) for exercise in exercises]
+        cells = {cell for exercise in exercises for cell in (exercise.name, f"test_{exercise.name}")}
+        code, marks = self.graded_code(), read_marks(self.course, self.chapter, cells)
+        return [self._code_question(exercise, code, marks) for exercise in exercises]
+
+    def _code_question(self, exercise: Exercise, code: GradedCode, marks: MarkRows) -> Question:
+        cells = f"test_{exercise.name}", exercise.name
+        groups = code.groups(exercise)
+        listed = {member.student: member for group in groups for member in group.members}
+        answers = {student: _answer(student, cells, marks, listed.get(student)) for student in marks.students(*cells)}
+        waiting = [answer.student for answer in answers.values() if answer.code is None and answer.state.waiting]
+        if waiting:
+            groups = [*groups, self._waiting_group(exercise, code, waiting)]
+            members = groups[-1].members
+            answers |= {member.student: _answer(member.student, cells, marks, member) for member in members}
+        blank = sum(is_blank(answer, exercise) for answer in code.answers.get(exercise.name, []))
+        return Question(
+            name=exercise.name,
+            title=exercise.title,
+            prompt="",
+            points=exercise.points,
+            # A submission may have a result before its grade is recorded; it is shown from then on.
+            answers=tuple(answer for answer in answers.values() if answer.code is not None),
+            blanks=blank,
+            others=tuple(answer for answer in answers.values() if answer.code is None),
+            is_code=True,
+            groups=tuple(group for group in groups if any(member.student in answers for member in group.members)),
+            reference=exercise.reference,
+        )
+
+    def _waiting_group(self, exercise: Exercise, code: GradedCode, students: list[str]) -> BehaviourGroup:
+        """Return the answers that wait though the check took no points off: a person has marked what the student handed in before."""
+        scores = {
+            result.student: part.score
+            for result in code.results
+            for part in result.exercises
+            if part.name == exercise.name
+        }
+        members = []
+        for student in students:
+            cell = notebook_cells(self.course, self.chapter, student).get(exercise.name)
+            answer = CodeAnswer(
+                student=student,
+                exercise=exercise.name,
+                score=scores.get(student, 0.0),
+                max_score=exercise.points,
+                failed_rows=(),
+                message=WAITING,
+                diagnosis=None,
+                source=source_text(cell) if cell else "",
+                signature=None,
+            )
+            members.append(answer)
+        different = {member.source: member for member in reversed(members)}
+        return BehaviourGroup("waiting", tuple(members), 0.0, (), tuple(different.values())[::-1][:3])
 
 
 def is_blank(answer: CodeAnswer, exercise: Exercise) -> bool:
     """Whether a student has left the stub as it was."""
     return folded(answer.source) in ("", folded(exercise.stub))
-
-
-def _code_question(exercise: Exercise, code: GradedCode, marks: MarkRows) -> Question:
-    cells = f"test_{exercise.name}", exercise.name
-    students = marks.students(*cells)
-    groups = code.groups(exercise)
-    listed = {member.student: member for group in groups for member in group.members}
-    answers = [_answer(student, cells, marks, listed.get(student)) for student in students]
-    to_mark = tuple(answer for answer in answers if answer.code is not None)
-    # A submission may have a result before its grade is recorded; it is shown from then on.
-    recorded = {answer.student for answer in to_mark}
-    blank = sum(is_blank(answer, exercise) for answer in code.answers.get(exercise.name, []))
-    return Question(
-        name=exercise.name,
-        title=exercise.title,
-        prompt="",
-        points=exercise.points,
-        answers=to_mark,
-        blanks=blank,
-        others=tuple(answer for answer in answers if answer.code is None),
-        is_code=True,
-        groups=tuple(group for group in groups if recorded.intersection(m.student for m in group.members)),
-        reference=exercise.reference,
-    )
 
 
 def _answer(student: str, cells: tuple[str, str], marks: MarkRows, code: CodeAnswer | None) -> Answer:

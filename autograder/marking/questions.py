@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -157,7 +157,7 @@ def read_questions(course: Course, chapter: str) -> list[Question]:
     """
     manifest = released_manifest(course, chapter)
     cells = [cell for cell in manifest.cells if cell.is_answer]
-    marks = read_marks(course, chapter)
+    marks = read_marks(course, chapter, {cell.name for cell in cells})
     students = {student for cell in cells for student in marks.students(cell.name, cell.name)}
     sources = {student: notebook_cells(course, chapter, student) for student in sorted(students)}
     questions = []
@@ -200,10 +200,15 @@ def _is_blank(answer: Answer, cell: SourceCell) -> bool:
 
 @dataclass(frozen=True)
 class MarkRows:
-    """The rows of a chapter's grades and comments in the gradebook, each by cell and student."""
+    """Rows of a chapter's grades and comments in the gradebook, each by cell and student.
 
-    grades: Mapping[tuple[str, str], Grade]
-    comments: Mapping[tuple[str, str], Comment]
+    Attributes:
+        grades: of each grade its id, a person's points, and whether it waits.
+        comments: of each comment its id and a person's text.
+    """
+
+    grades: Mapping[tuple[str, str], tuple[str, float | None, bool]]
+    comments: Mapping[tuple[str, str], tuple[str, str | None]]
 
     def students(self, grade_cell: str, comment_cell: str) -> list[str]:
         """Return the students who have both rows, in order."""
@@ -220,30 +225,39 @@ class MarkRows:
         code: CodeAnswer | None = None,
     ) -> Answer:
         """Return a student's answer with what the gradebook holds about it."""
-        grade, comment = self.grades[grade_cell, student], self.comments[comment_cell, student]
-        state = MarkState(grade.manual_score, bool(grade.needs_manual_grade), comment.manual_comment)
-        return Answer(student, text, attachments, state, grade.id, comment.id, code)
+        grade_id, points, waiting = self.grades[grade_cell, student]
+        comment_id, comment = self.comments[comment_cell, student]
+        return Answer(student, text, attachments, MarkState(points, waiting, comment), grade_id, comment_id, code)
 
 
-def read_marks(course: Course, chapter: str) -> MarkRows:
-    """Return what the gradebook holds about a chapter's answers."""
+def read_marks(course: Course, chapter: str, cells: Collection[str]) -> MarkRows:
+    """Return what the gradebook holds about a chapter's answers.
+
+    Args:
+        course: the course.
+        chapter: the chapter's full name.
+        cells: the names of the cells to read. Objects for every row of a large class would take seconds.
+    """
     with open_gradebook(course) as gradebook:
-        grades = _marks(gradebook, Grade, GradeCell, chapter)
-        return MarkRows(grades, _marks(gradebook, Comment, SolutionCell, chapter))
+        grades = _rows(gradebook, Grade, GradeCell, chapter, cells, Grade.manual_score, Grade.needs_manual_grade)
+        comments = _rows(gradebook, Comment, SolutionCell, chapter, cells, Comment.manual_comment)
+        return MarkRows(
+            {(name, student): (row, points, bool(waits)) for name, student, row, points, waits in grades},
+            {(name, student): (row, comment) for name, student, row, comment in comments},
+        )
 
 
-def _marks(gradebook: Any, kind: Any, cells: Any, chapter: str) -> dict[tuple[str, str], Any]:
-    rows = gradebook.db.execute(
-        select(BaseCell.name, SubmittedAssignment.student_id, kind)
+def _rows(gradebook: Any, kind: Any, cell_kind: Any, chapter: str, cells: Collection[str], *columns: Any) -> Any:
+    return gradebook.db.execute(
+        select(BaseCell.name, SubmittedAssignment.student_id, kind.id, *columns)
         .join(BaseCell, BaseCell.id == kind.cell_id)
         .join(SubmittedNotebook, SubmittedNotebook.id == kind.notebook_id)
         .join(Notebook, Notebook.id == SubmittedNotebook.notebook_id)
         .join(SubmittedAssignment, SubmittedAssignment.id == SubmittedNotebook.assignment_id)
         .join(ReleasedAssignment, ReleasedAssignment.id == SubmittedAssignment.assignment_id)
-        .where(ReleasedAssignment.name == chapter, Notebook.name == chapter)
-        .where(BaseCell.type == cells.__mapper_args__["polymorphic_identity"])
+        .where(ReleasedAssignment.name == chapter, Notebook.name == chapter, BaseCell.name.in_(sorted(cells)))
+        .where(BaseCell.type == cell_kind.__mapper_args__["polymorphic_identity"])
     )
-    return {(name, student): mark for name, student, mark in rows}
 
 
 def source_text(cell: Mapping[str, Any]) -> str:

@@ -138,7 +138,7 @@ class GiveHandler(MarkingHandler):
         except CourseError as error:
             raise HTTPError(400, reason=_one_line(error)) from None
         now = self.question(name)
-        fresh = {self.application.pseudonyms.of(name, answer.student): answer for answer in now.answers}
+        fresh = {self.application.pseudonyms.of(name, answer.student): answer for answer in (*now.answers, *now.others)}
         remaining = {member: fresh[member] for member in members if member in fresh}
         self.write(
             {

@@ -15,7 +15,7 @@ from autograder.marking.journal import MarksJournal
 from autograder.marking.marks import Marks, StaleMarkError
 from autograder.marking.questions import MarkState
 
-from .conftest import CHAPTER, EXERCISE, QUESTION, verdict_of, write_answer, write_outcome
+from .conftest import CHAPTER, CODE, EXERCISE, QUESTION, verdict_of, write_answer, write_outcome
 
 
 @pytest.fixture
@@ -151,6 +151,20 @@ def test_kill_between_journal_and_commit_is_recovered(marks, dump, monkeypatch, 
     for entry in marks.history():
         marks.undo(entry.id)
     assert dump() == untouched
+
+
+@pytest.mark.parametrize("student", ["fay", "dan"])
+def test_waiting_answer_that_lost_nothing_is_listed(course, marks, student):
+    """A student hands in again after a person gave points; nbgrader asks for a second look."""
+    with Gradebook(course.gradebook_url) as book:
+        grade = book.find_grade(f"test_{EXERCISE}", CHAPTER, CHAPTER, student)
+        grade.manual_score, grade.needs_manual_grade = 2.5, True
+        book.db.commit()
+    group = _question(marks).groups[-1]
+    assert [member.source for member in group.members] == [CODE[student]]
+    assert _states(marks)[student] == MarkState(2.5, True, None)
+    marks.give(EXERCISE, _versions(marks, student), 4, "")
+    assert student not in _states(marks)
 
 
 def test_changed_results_are_read_again(course):

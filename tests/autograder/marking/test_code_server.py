@@ -84,6 +84,23 @@ def test_some_members_are_marked_and_undone(visit, course):
     assert set(_states(course).values()) == {MarkState(None, False, None)}
 
 
+def test_settled_answer_is_answered_for(visit, course):
+    """An answer leaves the list once its points hold; the page still learns what became of it."""
+    with Gradebook(course.gradebook_url) as book:
+        grade = book.find_grade(f"test_{EXERCISE}", CHAPTER, CHAPTER, "fay")
+        grade.manual_score, grade.needs_manual_grade = 2.5, True
+        book.db.commit()
+
+    async def steps(client):
+        await client.sign_in()
+        xsrf, groups = await client.page(EXERCISE)
+        data = {"members": groups[-1], "points": 4, "comment": ""}
+        answer = json.loads((await client.ask(f"{PAGE}/give", data=data, X_XSRFToken=xsrf)).body)
+        assert (list(answer["states"].values()), answer["open"]) == (["4 points"], [])
+
+    visit(steps)
+
+
 def test_second_marker_gets_a_conflict(visit, course):
     async def steps(client):
         await client.sign_in()
