@@ -18,17 +18,17 @@ Points = Callable[[int], float]
 
 
 @contextmanager
-def marking_page(command: Sequence[str], project: Path) -> Iterator[str]:
-    """Run ``tfcourse mark``, yield the address that it prints, and stop it with Ctrl-C."""
+def marking_page(command: Sequence[str], project: Path) -> Iterator[tuple[str, str]]:
+    """Run ``tfcourse mark``, yield the address and all that it prints, and stop it with Ctrl-C."""
     process = subprocess.Popen([*command, "--no-browser"], cwd=project, stderr=subprocess.PIPE, text=True)
     assert process.stderr is not None
     try:
         printed = ""
-        while "Mark them at" not in printed:
+        while "Stop with Ctrl-C" not in printed:
             line = process.stderr.readline()
             assert line, printed
             printed += line
-        yield printed.rpartition("Mark them at ")[2].strip()
+        yield printed.rpartition("Mark them at ")[2].split()[0], printed
     finally:
         process.send_signal(signal.SIGINT)
         process.communicate(timeout=60)

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import json
 import shlex
 import shutil
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 import nbformat
 import pytest
@@ -60,6 +58,7 @@ COMMANDS = (
     "tfcourse regrade 03 --dry-run",
     "tfcourse regrade 03",
 )
+SEED = "3251450720898221488"
 # After these the feedback pages must show what the gradebook has. Marks reach them with the next of these commands.
 RENEWS_PAGES = ("autograde", "export --feedback", "regrade 03")
 LATE_BY = "2026-11-18 10:00:00 UTC"  # A day and eleven hours after the deadline: two begun days.
@@ -75,6 +74,7 @@ class Semester:
     Attributes:
         folder: the downloads, the workshop in which the class is invented, and the exports.
         course: the course.
+        patch: changes what the commands use.
         people: the class.
         output: what each command printed.
         agreements: what the comparison after each command came to.
@@ -86,6 +86,7 @@ class Semester:
 
     folder: Path
     course: Course
+    patch: pytest.MonkeyPatch
     people: Sequence[Person] = ()
     output: dict[str, str] = field(default_factory=dict)
     agreements: dict[str, Agreement] = field(default_factory=dict)
@@ -98,7 +99,7 @@ class Semester:
         """Run a command in the course and return what it prints; it must succeed."""
         done = CliRunner().invoke(main, [*map(str, words), "--course", str(self.course.root)])
         assert done.exit_code == 0, f"{words}: {done.exit_code}\n{done.output}\n{done.exception!r}"
-        return done.stdout
+        return done.stdout.replace(f"{self.course.root}", "course")
 
     def play(self, command: str) -> None:
         """Run one of the page's commands, and compare the numbers after it."""
@@ -114,10 +115,11 @@ class Semester:
     def mark(self, words: Sequence[str]) -> str:
         """Mark all answers on the page; groups get 0, 0.5, … points in turn."""
         command = [str(Path(sys.executable).with_name("tfcourse")), *words, "--course", str(self.course.root)]
-        with marking_page(command, PROJECT) as address:
+        with marking_page(command, PROJECT) as (address, printed):
             groups = mark_everything(address, lambda number: number % 5 / 2, COMMENT)
+            code_comments_step(self, address)
         self.marks = self.answers()
-        return json.dumps(groups)
+        return printed.replace(address, "ADDRESS") + f"groups: {groups}\n"
 
     def answers(self) -> dict[str, MarkState]:
         """Return what the gradebook has about every answer in words."""
@@ -134,13 +136,17 @@ class Semester:
             return {one.student_id: (one.score, one.late_submission_penalty or 0.0) for one in submissions}
 
 
-def play_semester(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Semester:
+def play_semester(folder: Path, patch: pytest.MonkeyPatch) -> Semester:
     """Play all commands in order, with what a lecturer does between them."""
-    semester = Semester(folder, Course(folder / "course"))
+    semester = Semester(folder, Course(folder / "course"), patch)
     semester.course.root.mkdir()
     (semester.course.root / "course.toml").write_text(PLAN, encoding="utf-8")
-    for command, (prepare, *values) in zip(COMMANDS, _preparations(monkeypatch), strict=True):
-        prepare(semester, *values)
+    # The same hidden questions every time, so that the page shows what the commands print.
+    (semester.course.root / "secret_seed").write_text(SEED, encoding="ascii")
+    before = {COMMANDS[1]: _first_round, COMMANDS[2]: _second_round, COMMANDS[8]: _change_check}
+    for command in COMMANDS:
+        if command in before:
+            before[command](semester)
         semester.play(command)
     semester.scores.append(semester.canvas_scores())
     return semester
@@ -150,22 +156,8 @@ def roster_step(semester: Semester) -> None:
     """Stand where the roster is read, as soon as there is a command for that."""
 
 
-def _preparations(monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[Any, ...]]:
-    """Yield what happens before each command: a function of the semester, and further arguments of it."""
-    yield (_nothing,)
-    yield (_first_round,)
-    yield (_second_round,)
-    yield (_nothing,)
-    yield (_nothing,)
-    yield (_nothing,)
-    yield (_nothing,)
-    yield (_nothing,)
-    yield _change_check, monkeypatch
-    yield (_nothing,)
-
-
-def _nothing(semester: Semester) -> None:
-    """Go on at once."""
+def code_comments_step(semester: Semester, address: str) -> None:
+    """Stand where groups of code answers get comments, as soon as the marking page shows them."""
 
 
 def _first_round(semester: Semester) -> None:
@@ -215,12 +207,12 @@ def _code(notebook: bytes) -> dict[str, str]:
     }
 
 
-def _change_check(semester: Semester, monkeypatch: pytest.MonkeyPatch) -> None:
+def _change_check(semester: Semester) -> None:
     """Change a check; submissions are not run again, which other tests do."""
     semester.scores.append(semester.canvas_scores())
-    monkeypatch.setattr("autograder.grading.course_settings.checks_hash", lambda: "another")
+    semester.patch.setattr("autograder.grading.course_settings.checks_hash", lambda: "another")
     executor = ChangedCheck(semester.course)
-    monkeypatch.setattr(
+    semester.patch.setattr(
         "autograder.grading.dispatch._executions_here",
         lambda workers, settings, submissions: map(executor.grade_one, submissions),
     )

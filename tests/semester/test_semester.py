@@ -45,6 +45,20 @@ def test_page_shows_plan_of_script() -> None:
     assert f"```toml\n{PLAN}```" in PAGE.read_text(encoding="utf-8")
 
 
+def test_page_is_short() -> None:
+    assert len(PAGE.read_text(encoding="utf-8").split()) <= 900
+
+
+def test_page_shows_what_commands_print(semester: Semester) -> None:
+    shown = re.findall(r"```shell\n(.*?)\n```\n\n```text\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.DOTALL)
+    assert [command for command, _ in shown] == list(COMMANDS)
+    for command, lines in shown:
+        position = 0
+        for part in filter(None, (part.strip() for line in lines.splitlines() for part in line.split("…"))):
+            assert part in semester.output[command][position:], (command, part)
+            position = semester.output[command].index(part, position) + len(part)
+
+
 def test_numbers_agree_after_every_command(semester: Semester) -> None:
     assert list(semester.agreements) == list(COMMANDS[1:])
     assert {command: done.disagreements for command, done in semester.agreements.items() if done.disagreements} == {}
