@@ -12,7 +12,7 @@ ROOT = Path(__file__).parents[2]
 
 def test_text_and_commands_are_those_of_the_record() -> None:
     record = {
-        "command": "python train.py",
+        "command": "python train.py --record results.json",
         "generate": "tfcourse generate folder/ x",
         "parameters": 1234,
         "steps": 2000,

@@ -34,7 +34,8 @@ def written(record: dict[str, Any]) -> list[nodes.Node]:
         f"reference, one token per character, and saves it as a checkpoint. On text that it has not read, its loss fell from "
         f"{record['untrained_loss']:.2f} to {record['loss']:.2f} nats per character. The second command lets it write:"
     )
-    commands = f"{record['command']}\n{record['generate']}"
+    # A reader trains their own, and has no record to renew.
+    commands = f"{record['command'].partition(' --record')[0]}\n{record['generate']}"
     note = (
         "This is what that run wrote. It is sampled text of a very small model: read its spelling, not its statements."
     )
