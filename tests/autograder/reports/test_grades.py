@@ -13,9 +13,9 @@ from autograder.course.folder import Course
 from autograder.errors import CourseError
 from autograder.record.results import ExerciseResult, GradeResult, write_result
 from autograder.reports.class_report import summarise
-from autograder.reports.report_page import render
 from autograder.reports.export import export
 from autograder.reports.grades import read_grades
+from autograder.reports.report_page import render
 from autograder.reports.student_work import read_student_work
 from autograder.submission.problem import Problem
 
