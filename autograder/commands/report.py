@@ -36,6 +36,7 @@ def report(chapters: tuple[str, ...], course_dir: Path | None, output: Path | No
     from autograder.reports.class_report import summarise, write_report
     from autograder.reports.missing import gaps, missing_messages, not_brought_in
     from autograder.reports.student_work import read_student_work
+    from autograder.reports.totals import totals
 
     course = Course.open(course_folder(course_dir))
     names = released_chapters(course, chapters)
@@ -44,8 +45,14 @@ def report(chapters: tuple[str, ...], course_dir: Path | None, output: Path | No
     grades = [work.grade for work in works]
     lacking = not_brought_in(course, grades)
     summaries = summarise(works, {chapter: [item.student for item in found] for chapter, found in lacking.items()})
-    title = read_course_file(course.root).title or "Class report"
-    path = write_report(summaries, (output or course.root / "report.html").resolve(), title=title)
+    plan = read_course_file(course.root)
+    overall = totals(grades, plan.weights(names))
+    path = write_report(
+        summaries,
+        (output or course.root / "report.html").resolve(),
+        title=plan.title or "Class report",
+        overall=overall,
+    )
     lines = [*charged, f"report on {', '.join(summary.chapter for summary in summaries)}: {path}"]
     page = next((work.feedback for work in works if work.feedback is not None), None)
     if page is not None:
@@ -58,5 +65,10 @@ def report(chapters: tuple[str, ...], course_dir: Path | None, output: Path | No
         if not work.grade.decided:
             lines += [f"to decide: {work.grade.student}: {problem}" for problem in work.problems]
     lines += missing_messages(course, grades)
-    data = {"report": path, "chapters": [summary.to_dict() for summary in summaries], **gaps(course, grades)}
+    data = {
+        "report": path,
+        "chapters": [summary.to_dict() for summary in summaries],
+        "totals": {total.grade.student: total.share for total in overall},
+        **gaps(course, grades),
+    }
     return CommandResult(data, "\n".join(lines), EXIT_FAILED if lacking else 0)

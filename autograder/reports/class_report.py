@@ -18,6 +18,7 @@ from autograder.errors import CourseError
 from autograder.feedback.markup import duration_text, in_code, points_text
 from autograder.record.results import ExerciseResult
 from autograder.reports.grades import Grade
+from autograder.reports.totals import Total
 
 BINS = 10
 SLOWEST = 5
@@ -275,13 +276,14 @@ def _misconceptions(works: Sequence[Work]) -> tuple[MisconceptionSummary, ...]:
     return tuple(sorted(found, key=lambda m: (-len(m.students), m.exercise, m.diagnosis.name)))
 
 
-def render(summaries: Sequence[ChapterSummary], *, title: str, folder: Path) -> str:
+def render(summaries: Sequence[ChapterSummary], *, title: str, folder: Path, overall: Sequence[Total] = ()) -> str:
     """Return the report as one HTML page.
 
     Args:
         summaries: one per chapter.
         title: the page's title.
         folder: where the page will lie; links to feedback are relative to it.
+        overall: the students' totals, if chapters have weights.
     """
     environment = jinja2.Environment(
         loader=jinja2.PackageLoader("autograder.reports"),
@@ -302,7 +304,7 @@ def render(summaries: Sequence[ChapterSummary], *, title: str, folder: Path) -> 
         if work.feedback is not None
     }
     return environment.get_template("class_report.html").render(
-        title=title, summaries=summaries, names=names, links=links
+        title=title, summaries=summaries, names=names, links=links, overall=overall
     )
 
 
@@ -310,13 +312,13 @@ def _relative(path: Path, folder: Path) -> str:
     return Path(os.path.relpath(path.resolve(), folder)).as_posix()
 
 
-def write_report(summaries: Sequence[ChapterSummary], path: Path, *, title: str) -> Path:
+def write_report(summaries: Sequence[ChapterSummary], path: Path, *, title: str, overall: Sequence[Total] = ()) -> Path:
     """Write the report and return its path.
 
     Raises:
         CourseError: if it cannot be written.
     """
-    page = render(summaries, title=title, folder=path.parent.resolve())
+    page = render(summaries, title=title, folder=path.parent.resolve(), overall=overall)
     try:
         write_all_or_none({path: page.encode()})
     except CourseError as error:
